@@ -29,7 +29,7 @@ class GradientEstimate(NamedTuple):
 
 
 Inversion = Callable[[AdversaryView], list[GradientEstimate]]
-"""From a view to the estimates it determines; refuses with an `AttackError` that names what is missing."""
+"""Function from a view to the estimates it determines; refuses with an `AttackError` that names what is missing."""
 
 
 def check_lossless(view: AdversaryView) -> None:
@@ -61,7 +61,8 @@ class Evidence:
 
     @classmethod
     def of(cls, estimates: Sequence[GradientEstimate], law: Law | None = "gaussian") -> "Evidence":
-        """From the estimates of one agent, their errors independent. You get an `AttackError` without any."""
+        """Evidence from the estimates of one agent, their errors independent. You get an `AttackError` without
+        any."""
         if not estimates:
             raise AttackError("no gradient estimate of this agent: nothing to reconstruct from")
         points = np.array([e.point for e in estimates])
@@ -122,7 +123,7 @@ class Evidence:
 
     @property
     def stddev(self) -> Array:
-        """Of each estimate's error, (rounds, dimension)."""
+        """Deviation of each estimate's error, (rounds, dimension)."""
         return np.sqrt(np.maximum(np.einsum("ttd->td", self.covariance), 0.0))
 
     def without(self, penalty: Penalty) -> Array:
@@ -145,7 +146,7 @@ class Evidence:
 
 
 def _block(covariance: Array, rounds: Sequence[int] | NDArray[np.intp]) -> Array:
-    """Of (rounds, rounds, dimension), these rows and columns; what holds for all coordinates is kept once."""
+    """Rows and columns of (rounds, rounds, dimension); what holds for all coordinates is kept once."""
     chosen = np.asarray(rounds, dtype=np.intp)
     cells = np.ix_(chosen, chosen)
     if covariance.strides[-1]:
@@ -154,7 +155,7 @@ def _block(covariance: Array, rounds: Sequence[int] | NDArray[np.intp]) -> Array
 
 
 def _joint_law(laws: Sequence[Law | None], covariance: Array) -> Law | None:
-    """That of all errors together: Gaussian, or independent Laplace."""
+    """Law of all errors together: Gaussian, or independent Laplace."""
     if set(laws) == {"gaussian"}:
         return "gaussian"
     block = covariance if covariance.strides[-1] else covariance[..., :1]

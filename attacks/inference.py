@@ -104,7 +104,7 @@ def through_probe(view: AdversaryView) -> list[GradientEstimate]:
 
 
 def _observed_agents(view: AdversaryView) -> dict[int, tuple[Record, ...]]:
-    """What was observed around every agent that was, and that needs to be inferred, by agent.
+    """Records around every observed agent that is no insider, by agent.
 
     You get an `AttackError` where it is nothing that a probe can use.
     """
@@ -266,7 +266,7 @@ def _by_own(view: AdversaryView, own: ClosedForm | None, refusal: AttackError) -
 
 
 def _or_else(refusal: AttackError, other: Callable[[], T]) -> T:
-    """What another way finds; where that refuses too, both reasons are given."""
+    """Try another way; where that refuses too, both reasons are given."""
     try:
         return other()
     except AttackError as second:

@@ -34,7 +34,7 @@ class GradientBounds(NamedTuple):
 
     @property
     def exact(self) -> Mask:
-        """Where low and high are one, up to 1e-8."""
+        """Mask of where low and high are one, up to 1e-8."""
         return self._narrower(1e-8)
 
     def _narrower(self, share: float) -> Mask:

@@ -113,7 +113,7 @@ def _relay(sent: Array, eta: Array) -> Array:
 
 
 def _variances(algorithm: Dpp2, rounds: int) -> tuple[Array, Array]:
-    """Of e^k, and of w^{k+1}/α, k = 0 … rounds − 1; the last of these is not on the wire: ∞."""
+    """Variances of e^k, and of w^{k+1}/α, k = 0 … rounds − 1; the last of these is not on the wire: ∞."""
     e = np.array([2 * algorithm.scale_e(k) ** 2 for k in range(rounds)])
     w = np.array([2 * algorithm.scale_w(k + 1) ** 2 / algorithm.step**2 for k in range(rounds - 1)] + [math.inf])
     return e, w

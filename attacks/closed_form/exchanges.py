@@ -39,7 +39,7 @@ class Exchanges:
         return delivered | sent
 
     def taken(self, agent: int) -> dict[int, list[Values]]:
-        """What the agent took from its neighbors, in their order, by number; only where all of it is known.
+        """Values that the agent took from its neighbors, in their order, by number; only where all of them are known.
 
         At the agent's door that is what was delivered. Elsewhere it is what the neighbors sent, unless exchanges may
         end without some messages (`netsim.network.links`): then nobody else knows.
@@ -79,7 +79,7 @@ class Exchanges:
 
 
 TOKENS = Walkman | Recal | DPRecal
-"""Whose only messages are those of one token: an agent sends one for each that it gets, in the order of visits."""
+"""Algorithms of one token: an agent sends one message for each that it gets, in the order of visits."""
 
 
 class Surroundings:
@@ -161,7 +161,7 @@ class Surroundings:
         return {row.number: row for row in self._messages if row.sender == agent}
 
     def _visits(self, agent: int, placed: Sequence[Record], sent: dict[int, Record]) -> Iterator[Record]:
-        """Who gave the agent its token, and whom it gave it to, the algorithm does not ask."""
+        """Yield the visits; the algorithm does not depend on who gave the agent its token, and whom it gave it to."""
         algorithm = self._view.public.algorithm
         assert isinstance(algorithm, TOKENS)
         names = next((tuple(row.values) for row in sent.values()), ())

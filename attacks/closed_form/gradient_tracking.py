@@ -60,7 +60,8 @@ from netsim.transcript.message import Values
 
 
 class _Round(NamedTuple):
-    """Of one agent: where x^a and y^a lie, and what mixing makes of them: `mixed_x` = x^a + γA_x, likewise y."""
+    """Round of one agent: intervals of x^a and y^a, and what mixing makes of them: `mixed_x` = x^a + γA_x, likewise
+    y."""
 
     x: Interval
     y: Interval
@@ -270,7 +271,7 @@ def _start(x: Interval) -> tuple[Array, Array]:
 
 
 def _moved(now: _Round, after: _Round, gamma: float, step: float) -> Interval:
-    """Where y is, by the motion of x alone."""
+    """Interval of y, by the motion of x alone."""
     mixed = gamma * now.apart_x
     low, high = (now.x.low + mixed - after.x.high) / step, (now.x.high + mixed - after.x.low) / step
     slack = 1e-11 * np.maximum(1.0, np.abs(np.where(np.isfinite(low), low, 0.0))) / step
@@ -297,7 +298,7 @@ EXACT = 1e-7
 Where noise dies out fast, use differences."""
 
 ROUNDING = 1e-14
-"""Of the largest gradient: no error of a difference counts as less."""
+"""Share of the largest gradient: no error of a difference counts as less."""
 DROWNED = 1e-11
 """In place of `RANK` where there is noise: the stated deviations show how little is known of the last directions."""
 
@@ -322,7 +323,8 @@ class _Curvature(NamedTuple):
         return basis @ basis.T
 
     def stddev(self, replica: int = 0) -> Array:
-        """Of every entry of one replica's Hessian, (dimension, dimension); ∞ where it is not identifiable."""
+        """Deviation of every entry of one replica's Hessian, (dimension, dimension); ∞ where it is not
+        identifiable."""
         v, spread = self.directions[replica], self.spread[replica]
         hidden = np.isinf(spread)
         variances = np.where(hidden, 0.0, spread) ** 2
@@ -339,7 +341,7 @@ def _entries(v: Array, variances: Array) -> Array:
 
 
 def hessian_of(evidence: Evidence) -> _Curvature:
-    """From the gradients of one agent, their covariance taken into account.
+    """Hessian from the gradients of one agent, their covariance taken into account.
 
     You get an `AttackError` for fewer than two, or where coordinates have covariances of their own.
     """
@@ -360,7 +362,7 @@ def hessian_of(evidence: Evidence) -> _Curvature:
 
 
 def hessian_from(differences: Sequence[Difference]) -> _Curvature:
-    """From differences of gradients of one agent, their errors independent."""
+    """Hessian from differences of gradients of one agent, their errors independent."""
     if not differences:
         raise AttackError("no differences of gradients: nothing to fit")
     stddev = np.array([difference.stddev for difference in differences])

@@ -125,7 +125,7 @@ def _checked(view: AdversaryView) -> tuple[DPRecal, float, float]:
 
 
 def _chains(view: AdversaryView, algorithm: DPRecal) -> list[list[Visit]]:
-    """Of each agent its visits up to the first of which something was missed."""
+    """Visits of each agent up to the first of which something was missed."""
     visits: dict[int, list[Visit]] = {}
     for visit in unbroken_visits(view, algorithm.first, "u_noisy"):
         visits.setdefault(visit.agent, []).append(visit)
@@ -144,7 +144,7 @@ def _bounds(visits: list[Visit], alpha: float, beta: float, threshold: float) ->
 
 
 def _terms(k: int, alpha: float, beta: float) -> dict[int, float]:
-    """How ∇f(y_k) depends on y_0 … y_{k+1}; y_0 = 0."""
+    """Coefficients of ∇f(y_k) in y_0 … y_{k+1}; y_0 = 0."""
     terms = dict.fromkeys(range(1, k + 1), -beta)
     terms[k] = terms.get(k, 0.0) - beta + 1 / alpha
     terms[k + 1] = -1 / alpha
@@ -179,7 +179,7 @@ def _evidence(visits: list[Visit], algorithm: DPRecal, beta: float, threshold: f
 
 
 def _copy_of(visit: Visit, beta: float, threshold: float) -> Interval:
-    """Where y is, by x⁺ alone."""
+    """Interval of y, by x⁺ alone."""
     x, noisy, x_new = visit.incoming["x"], visit.incoming["u_noisy"], visit.outgoing["x"]
     centre = x_new + np.sign(x_new) * threshold
     room = np.where(x_new == 0, threshold, 0.0)
@@ -235,7 +235,7 @@ def _wire(algorithm: DPRecal, smooth: bool, beta: float) -> Wire:
 
 
 def published_inversion_of(algorithm: Algorithm) -> Inversion:
-    """How an algorithm's own paper infers gradients: RECAL's Appendix A, and for DP-RECAL the same from the noisy ũ.
+    """Inversion of an algorithm's own paper: RECAL's Appendix A, and for DP-RECAL the same from the noisy ũ.
 
     You get an `AttackError` for others, whose papers infer none.
     """
@@ -247,7 +247,7 @@ def published_inversion_of(algorithm: Algorithm) -> Inversion:
 
 
 def published_evidence(view: AdversaryView) -> list[Evidence]:
-    """What the algorithm's own paper would infer (`published_inversion_of`), one for each agent."""
+    """Evidence by the algorithm's own paper (`published_inversion_of`), one for each agent."""
     return Evidence.each(published_inversion_of(view.public.algorithm)(view))
 
 

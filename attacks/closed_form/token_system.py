@@ -76,7 +76,7 @@ class _Ties:
         self._members: dict[Name, list[Name]] = {}
 
     def tie(self, name: Name) -> _Tie:
-        """Of an unknown; its own root, if nothing ties it."""
+        """Tie of an unknown; its own root, if nothing ties it."""
         if name not in self._ties:
             self._ties[name] = _Tie(name, 1.0, self._zero)
             self._members[name] = [name]
@@ -94,7 +94,7 @@ class _Ties:
         return {root: c for root, c in found.items() if abs(c) > NOTHING * largest[root]}
 
     def constant(self, terms: Mapping[Name, float]) -> Array:
-        """What is known of Σ coefficient · value."""
+        """Known part of Σ coefficient · value."""
         total = self._zero
         for name, coefficient in terms.items():
             known = self.values[name] if name in self.values else self.tie(name).rest
@@ -184,7 +184,7 @@ class _Found(NamedTuple):
         return total
 
     def tie(self, name: Name) -> _Tie:
-        """What an unknown that is not determined is tied to."""
+        """Tie of an unknown that is not determined."""
         return self.ties.tie(name)
 
 
@@ -285,7 +285,7 @@ def exactly(visit: int) -> float:  # noqa: ARG001
 
 
 class Wire(NamedTuple):
-    """What is on the wire and how far the lines hold: `u` names the field of the line `change`, `noisy` the one of
+    """Fields on the wire and noise of the lines: `u` names the field of the line `change`, `noisy` the one of
     `move`. `change` and `move` are the noise's standard deviation at an agent's visit 0, 1, …, None where the line
     does not hold; `step` that of a gradient itself."""
 
@@ -354,7 +354,8 @@ class TokenSystem:
         return found
 
     def differences(self) -> list[Difference]:
-        """Of gradients that are not determined themselves, each to the agent's last before it that allows it."""
+        """Differences of gradients that are not determined themselves, each to the agent's last before it that allows
+        it."""
         return [found for agent in self._agents() for found in self._differences(agent)]
 
     def _differences(self, agent: int) -> Iterator[Difference]:

@@ -167,7 +167,8 @@ def _inserted(tokens: Sequence[_Sent], after: dict[Id, _Sent]) -> Iterator[_Sent
 
 
 def _by_number(rows: Sequence[_Sent], first: int) -> list[_Sent]:
-    """From the start on, as long as the next token was observed: its sender and number are known before it is."""
+    """Tokens from the start on, as long as the next one was observed: its sender and number are known before it
+    is."""
     known = {row.name: row for row in rows}
     counts: dict[int, int] = {}
     chain: list[_Sent] = []

@@ -1,8 +1,8 @@
-"""What an attacker may assume of how gradients change over an agent's queries. Each is named in the result.
+"""Assumptions on how gradients change over an agent's queries. Each is named in the result.
 
 Every gradient is a fixed combination of coefficients, g = A c, the same for each coordinate; a prior adds rows
 D c = noise of known deviation. With `Free` every query is an unknown of its own. An assumption that is wrong makes
-estimates wrong: `Joint.residual` and `Joint.misfit` say where the observations contradict it.
+estimates wrong: `ProbedNetwork.residual` and `.misfit` show where the observations contradict it.
 """
 
 import math
@@ -30,7 +30,7 @@ class Model(NamedTuple):
 
 
 class Assumption(Protocol):
-    """How the gradients of one agent hang together."""
+    """Relation between the gradients of one agent."""
 
     def model(self, queries: Mapping[int, int]) -> Model:
         """For agents, ascending, with so many queries each."""
@@ -82,7 +82,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class RandomWalk:
-    """From one query to the next every coordinate of a gradient changes by N(0, stddev²).
+    """Random walk: from one query to the next every coordinate of a gradient changes by N(0, stddev²).
 
     The first gradient is N(0, start²), or without `start` may be anything. The estimate is the most likely one (MAP)
     and the covariance that of the posterior, where noise is Gaussian.

@@ -116,10 +116,10 @@ def _apart(noise: Array) -> bool:
 
 
 def misfit(noise: Array, left: Array, spread: Array, kept: Array, rounding: float) -> Misfit:
-    """Of one component with `noise` B (rows, noises): `left` is observed − C·estimate (rows, columns), `spread` C·S
-    (rows, directions), S Sᵀ the covariance of the estimate, and `kept` I − C·G (rows, rows) what is left of an
-    error of the observations: what rounding makes of a row counts as noise. Rows that the solver took for exact are
-    left to it.
+    """Misfit of one component with `noise` B (rows, noises): `left` is observed − C·estimate (rows, columns),
+    `spread` C·S (rows, directions), S Sᵀ the covariance of the estimate, and `kept` I − C·G (rows, rows) what is left
+    of an error of the observations: what rounding makes of a row counts as noise. Rows that the solver took for exact
+    are left to it.
     """
     variances, axes = independent(noise)
     if axes is not None:
@@ -204,7 +204,7 @@ def _complement(rows: Array, dimension: int) -> Array:
 
 # ── maximum likelihood under Laplace noise ──────────────────────────────────────────────────────────
 def most_likely(design: Array, noise: Array, left: Array, spread: Array) -> Array:
-    """What to add to the best linear estimates, (unknowns, columns).
+    """Change of the best linear estimates to the likeliest, (unknowns, columns).
 
     C = `design` (rows, unknowns), B = `noise` (rows, noises), `left` (rows, columns): y less C times the estimate;
     `spread` (unknowns, directions): S. Rows without noise hold for the estimate, and S does not touch them. You get

@@ -1,4 +1,4 @@
-"""From observations to linear equations: observed = offset + C u + B z, read off the victims' own code.
+"""Linear equations from observations: observed = offset + C u + B z, read off the victims' own code.
 
 u is what is unknown and may be anything: all private gradients, and values that were received and not observed
 (gaps). z is noise of known law: of releases, and of gaps on which there is a prior. The code runs with all unknowns 0
@@ -45,10 +45,10 @@ LIMIT = 4e9
 
 Law = Literal["gaussian", "laplace"]
 Prior = Callable[[Gap], tuple[Array, float] | None]
-"""What is known of a value that was not observed: its mean, which broadcasts against (replicas, dimension), and the
+"""Knowledge of a value that was not observed: its mean, which broadcasts against (replicas, dimension), and the
 standard deviation of a coordinate (Gaussian); None: nothing, it may be any."""
 Observe = Callable[[Shape, Array], Array]
-"""What was observed, in a shape."""
+"""Brings what was observed to a shape."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Map:
 
     @property
     def counts(self) -> dict[int, int]:
-        """How many queries each agent makes, by agent."""
+        """Number of queries, by agent."""
         counts: dict[int, int] = {}
         for agent, _ in self.queries:
             counts[agent] = counts.get(agent, 0) + 1
@@ -163,11 +163,11 @@ class Mapper:
         return self._run(Inputs(shape, observe, given, self._places, self._verbatim, chance, points))
 
     def points(self, found: Pass) -> Array:
-        """Where every query was made in a pass, (queries, replicas, dimension)."""
+        """Points of all queries in a pass, (queries, replicas, dimension)."""
         return np.array([found.points[i][t] for i, t in self.base.queries]).reshape(-1, *self.shape)
 
     def left(self, found: Pass) -> Array:
-        """What a pass leaves of what was observed, (equations, replicas, dimension)."""
+        """Remainder of what was observed in a pass, (equations, replicas, dimension)."""
         return np.array([e.observed - e.value for e in found.equations]).reshape(-1, *self.shape)
 
     def check(
@@ -227,7 +227,7 @@ class Mapper:
                 )
 
     def _check_repeats(self) -> None:
-        """What the code makes of the same answers must be the same twice."""
+        """Refuse code that makes different values of the same answers."""
         for e, before in zip(self.at().equations, self.base.equations, strict=True):
             if not np.array_equal(e.value, before.value, equal_nan=True):
                 raise AttackError(
@@ -235,7 +235,8 @@ class Mapper:
                 )
 
     def _check_chance(self) -> None:
-        """What nobody saw, coins and the order of single messages, must make no difference to what was seen."""
+        """Refuse where coins or the order of single messages, which nobody saw, make a difference to what was
+        seen."""
         if not self.base.chancy:
             return
         unknowns, noises = self._random()
@@ -301,7 +302,7 @@ class Mapper:
         )
 
     def _impulses(self, dimension: int, observe: Observe) -> Iterator[Array]:
-        """How every equation's value moves with each unknown and then with what is hidden of the noise, some at a
+        """Change of every equation's value with each unknown and then with what is hidden of the noise, some at a
         time, (dimension, equations, some)."""
         unknowns = [*self._unknowns, *self._hidden]
         worlds = max(1, min(WORLDS, int(LIMIT / 16 / (8 * dimension * max(1, len(self.base.equations))))))

@@ -203,8 +203,8 @@ class _NetworkProbeNode(ProbeNode):
 
 
 class _Network:
-    """What the agents of one pass share. `blind` are agents without a tap that wait for a direct message, and which
-    one they may take."""
+    """State that the agents of one pass share. `blind` are agents without a tap that wait for a direct message, and
+    which one they may take."""
 
     def __init__(self, public: PublicKnowledge, seen: _Seen, insiders: frozenset[int], inputs: Inputs) -> None:
         self.public, self.seen, self.insiders, self.inputs = public, seen, insiders, inputs
@@ -256,7 +256,7 @@ class _Network:
                 self.take(which, agent)
 
     def as_observed(self, which: Which) -> Values:
-        """Of a message that was observed, in the shape of this pass."""
+        """Values of a message that was observed, in the shape of this pass."""
         return {name: self.inputs.observe(value) for name, value in self.seen.values[which].items()}
 
     def post(self, which: Which, values: Values, receiver: int) -> Message:

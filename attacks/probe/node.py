@@ -53,7 +53,7 @@ class Gap(NamedTuple):
 
 
 class _Equation(NamedTuple):
-    """What the code makes of a value that was observed: value + factor · noise = observed, (replicas, dimension).
+    """Equation of a value that was observed: value + factor · noise = observed, (replicas, dimension).
 
     `release` is the one whose noise (its mean taken out) lies between them, None if none does. `size`: the largest
     number, absolute, that the agent had computed with by then.
@@ -96,7 +96,7 @@ class Pass:
 
 
 class Inputs(NamedTuple):
-    """What a pass runs on, in its own `shape`. `observe` brings a value that was observed to that shape; `given` is
+    """Inputs of a pass, in its own `shape`. `observe` brings a value that was observed to that shape; `given` is
     the value of everything unknown, (replicas, dimension). `places`: the field in which each release was
     observed, None for the pass that finds them; `verbatim`: all fields that hold a release as it was made. `chance`
     draws what nobody saw. Only with `points` it is kept where queries were made and how large numbers became."""
@@ -133,7 +133,7 @@ class ProbeNode(ABC):
     id: int
     regularizer: Regularizer
     sent: int
-    """How many messages the agent has sent."""
+    """Number of messages that the agent has sent."""
     _inputs: Inputs
     _found: Pass
 
@@ -146,7 +146,7 @@ class ProbeNode(ABC):
 
     @abstractmethod
     def _observed(self, field: Field) -> Array:
-        """What was observed of this agent, in the shape of the pass."""
+        """Observed value of this agent, in the shape of the pass."""
 
     async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:  # noqa: ARG002
         gradient = self._unknown_gradient()

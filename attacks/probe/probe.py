@@ -1,4 +1,4 @@
-"""From what was observed to the best unbiased estimate of private gradients: of one agent, or of all at once.
+"""Best unbiased estimates of private gradients from what was observed: of one agent, or of all at once.
 
 The public code of the victims, run on what was observed (`attacks.probe.mapping`), shows how what they send depends
 on what is unknown: observed − offset = C u + B z, where u are the private gradients of all victims and what one
@@ -52,7 +52,7 @@ WORLDS = 256
 LOCATED = 1e-6
 """Relative: a point that moves by less when everything hidden changes is known."""
 DRAWS = 400
-"""Of the noise, to simulate the errors of maximum likelihood."""
+"""Draws of the noise, to simulate the errors of maximum likelihood."""
 
 Laplace = Literal["blue", "ml"]
 
@@ -118,7 +118,7 @@ def _sizes(mapper: Mapper, there: Pass) -> tuple[Array, Array]:
 
 
 def _check_near(mapper: Mapper, system: System, estimate: Array, identifiable: Mask) -> None:
-    """What clips is affine where it does nothing: a little around the estimates, and for hidden gradients as large as
+    """Check the map where a clip does nothing: a little around the estimates, and for hidden gradients as large as
     those that are determined."""
     rng = np.random.default_rng(1)
     size = float(np.max(np.abs(estimate[identifiable]), initial=0.0)) or 1.0

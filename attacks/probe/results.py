@@ -1,4 +1,4 @@
-"""What a probe finds: of each agent its gradients, of a network all of them and how they hang together."""
+"""Results of a probe: the gradients of one agent, or of a network and how they depend on each other."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,7 +69,7 @@ class Probed:
 
     @classmethod
     def nothing(cls, agent: int, shape: tuple[int, int]) -> "Probed":
-        """Of an agent that, as far as it was observed, has made no query."""
+        """Result for an agent that, as far as it was observed, has made no query."""
         none, nowhere = np.zeros((0, *shape)), np.zeros(0, dtype=bool)
         square, far = np.zeros((0, 0, shape[1])), float("inf")
         return cls(
@@ -78,7 +78,7 @@ class Probed:
 
     @property
     def stddev(self) -> Array:
-        """Of each estimate's error, (queries, dimension); ∞ where it is not identifiable."""
+        """Deviation of each estimate's error, (queries, dimension); ∞ where it is not identifiable."""
         spread = np.sqrt(np.maximum(np.einsum("ttc->tc", self.covariance), 0.0))
         return np.where(self.identifiable[:, None], spread, np.inf)
 
@@ -152,7 +152,7 @@ class Visible(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ProbedNetwork:
-    """What one view determines of every agent that is no insider.
+    """Gradients of every agent that is no insider, as far as one view determines them.
 
     `agents` by their number. `distances[i]`: hops from agent i to the nearest at which the adversary listens.
     `assumption` is what was assumed of the gradients. `residual`: the largest misfit of what no noise covers,
@@ -182,17 +182,17 @@ class ProbedNetwork:
 
     @property
     def identified(self) -> int:
-        """How many queries are identifiable, of all agents."""
+        """Number of identifiable queries, of all agents."""
         return sum(map(len, self.seen.values()))
 
     @property
     def queries(self) -> int:
-        """How many queries there are, of all agents."""
+        """Number of queries, of all agents."""
         return len(self._system.found.queries)
 
     def covariance(self, one: int, other: int) -> Array:
-        """Of the errors of two agents' estimates in each coordinate, (queries of one, of the other, dimension); of
-        identifiable queries alone."""
+        """Covariance of the errors of two agents' estimates in each coordinate, (queries of one, of the other,
+        dimension); of identifiable queries alone."""
         return self._system.covariance(self._rows[one], self._rows[other])
 
     def functionals(self) -> list[Functional]:
@@ -214,7 +214,7 @@ class ProbedNetwork:
         return {i: changed[rows] for i, rows in self._rows.items()}
 
     def visibility(self) -> list[Visible]:
-        """Who can be seen from where: every agent that is no insider, in order."""
+        """Visibility of every agent that is no insider, in order."""
         return [self._visible(victim) for victim in self.agents.values()]
 
     def _visible(self, victim: Probed) -> Visible:
@@ -235,7 +235,7 @@ class ProbedNetwork:
 def packed(
     agent: int, rows: slice, system: System, estimate: Array, bounds: Sequence[Bounds], points: Array, located: Mask
 ) -> Probed:
-    """What was found of one agent, whose queries are these `rows` of all unknowns."""
+    """Result for one agent, whose queries are these `rows` of all unknowns."""
     parts = system.parts
     known = np.all([b.identifiable[rows] for b in bounds], axis=0)
     worst = max(float(np.max(part.amplification[rows][known], initial=0.0)) for part in parts)
@@ -262,7 +262,8 @@ def packed(
 
 
 def _independent(system: System, estimate: Array, bounds: Bounds) -> list[Functional]:
-    """What the equations determine of queries that are not identifiable: rows that do not follow from others."""
+    """Combinations that the equations determine of queries that are not identifiable: rows that do not follow from
+    others."""
     hidden = np.flatnonzero(~system.structural)
     design = system.found.design[0]
     touched = np.flatnonzero(np.asarray(abs(design[:, hidden]).sum(axis=1)).ravel() > 0)

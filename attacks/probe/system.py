@@ -102,13 +102,13 @@ class Solved:
         return np.sqrt(np.maximum(variance, 0.0))
 
     def correction(self, left: Array) -> Array:
-        """What to add to the estimates where the code leaves this of what was observed, (equations, columns)."""
+        """Change of the estimates where the code leaves this of what was observed, (equations, columns)."""
         prior = np.asarray(self.prior @ self.coefficients)
         return np.asarray(self.estimator @ np.concatenate([left, -prior]))
 
     @cached_property
     def amplification(self) -> Array:
-        """How much larger a relative error of the observations can be in each estimate: ‖G‖·‖C‖, row by column."""
+        """Amplification of a relative error of the observations in each estimate: ‖G‖·‖C‖, row by column."""
         length = np.sqrt(np.asarray(self.design.multiply(self.design).sum(axis=0)).ravel())
         weight = np.sqrt(np.asarray(self.estimator.multiply(self.estimator).sum(axis=1)).ravel())
         return weight * _largest_of_rows(sparse.csr_array(abs(self.spread).sign() @ sparse.diags_array(length)))
@@ -131,7 +131,7 @@ class Solved:
         return float(np.max(largest[known]) / np.min(least[known])) if np.any(known) else float("inf")
 
     def rank(self, rows: slice) -> int:
-        """How many independent combinations of these unknowns are determined."""
+        """Number of independent combinations of these unknowns that are determined."""
         hidden = self.mixed[rows][~self.structural[rows]].toarray()
         count = len(self.structural[rows])
         if not len(hidden):
@@ -141,7 +141,7 @@ class Solved:
 
 
 class Bounds(NamedTuple):
-    """What rounding may do. `error` (rows,) bounds that of each number observed and `rounding` (unknowns,) that of
+    """Bounds of rounding. `error` (rows,) bounds that of each number observed and `rounding` (unknowns,) that of
     each estimate, absolute; `size` is that of the largest unknown that is determined. `identifiable` (unknowns,)."""
 
     error: Array
@@ -161,7 +161,7 @@ class System:
         shared = len(found.design) == 1 and bool(np.all(spread))
         self.found, self.shape = found, found.shape
         self.laws: tuple[Law | None, ...] = (*found.laws, *("gaussian" for _ in model.stddev))
-        """Of all noises: those of the map, then of priors."""
+        """Laws of all noises: those of the map, then of priors."""
         self.parts = tuple(
             _solve_coordinate(found, model, c, scaled) for c in ([None] if shared else range(found.stddev.shape[1]))
         )
@@ -177,7 +177,7 @@ class System:
         return np.all([part.structural for part in self.parts], axis=0)
 
     def correction(self, left: Array) -> Array:
-        """What to add to the estimates where the code leaves this of what was observed."""
+        """Change of the estimates where the code leaves this of what was observed."""
         return self.joined([part.correction(y) for part, y in zip(self.parts, self.split(left), strict=True)])
 
     def errors(self, noises: Array) -> Array:
@@ -199,13 +199,13 @@ class System:
         return self.joined([np.where(p.structural[:, None], 0.0, d) for p, d in zip(self.parts, drawn, strict=True)])
 
     def bounds(self, estimate: Array, sizes: Array, growth: Array) -> tuple[Bounds, ...]:
-        """What rounding makes of the estimates, for each of the parts; `sizes` (equations,): the largest number that
-        went into each, and `growth` how many roundings in a row did."""
+        """Bounds of what rounding makes of the estimates, for each of the parts; `sizes` (equations,): the largest
+        number that went into each, and `growth` how many roundings in a row did."""
         parts = zip(self.parts, self.split(estimate), strict=True)
         return tuple(_rounding(part, values, sizes, growth) for part, values in parts)
 
     def covariance(self, one: slice, other: slice) -> Array:
-        """Of the errors of these unknowns, (one, other, dimension); of identifiable ones alone."""
+        """Covariance of the errors of these unknowns, (one, other, dimension); of identifiable ones alone."""
         parts = self.parts
         return self.stacked([np.asarray((p.spread[one] @ p.covariance @ p.spread[other].T).toarray()) for p in parts])
 
@@ -265,7 +265,7 @@ def _solve_coordinate(found: Map, model: Model, coordinate: int | None, scaled: 
 
 
 def _rounding(solved: Solved, estimate: Array, sizes: Array, growth: Array) -> Bounds:
-    """Of one part, with its estimates (unknowns, columns)."""
+    """Bounds for one part, with its estimates (unknowns, columns)."""
     prior = np.zeros(solved.design.shape[0] - len(sizes))
     unit = OPERATIONS * np.finfo(float).eps
     alone = abs(solved.estimator) @ np.concatenate([unit * growth * sizes, prior])
@@ -386,7 +386,7 @@ def _assembled(
 
 
 def _left_over(noise: Matrix, observed: Array, places: list[Place], rounding: float) -> list[Misfit]:
-    """What was observed where the assumption leaves no coefficient."""
+    """Misfits of what was observed where the assumption leaves no coefficient."""
     alone = np.zeros(len(observed), dtype=bool)
     alone[[rows[0] for rows, _, _ in places if len(rows) == 1]] = True
     of_rows = np.asarray(noise.multiply(noise).sum(axis=1)).ravel()[alone]
@@ -402,7 +402,7 @@ def _left_over(noise: Matrix, observed: Array, places: list[Place], rounding: fl
 
 # ── matrices ────────────────────────────────────────────────────────────────────────────────────────────
 def _powers(design: Matrix) -> Array:
-    """As `attacks.probe.linear.powers`, of a sparse matrix."""
+    """Column sizes as in `attacks.probe.linear.powers`, of a sparse matrix."""
     return powers(np.sqrt(np.asarray(design.multiply(design).sum(axis=0)).reshape(1, -1)))
 
 

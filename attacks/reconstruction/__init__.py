@@ -1,4 +1,4 @@
-"""From gradients to data, one attack a file."""
+"""Reconstruction of data from gradients, one attack a file."""
 
 from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Attack, Case, Known, Needs, Prior, Reconstruction, check_all

@@ -24,7 +24,7 @@ FLOOR = 1e-4
 
 @dataclass(frozen=True)
 class Prior:
-    """Of a record's features, per label: mean and variance of each coordinate (width,); `share` of each label.
+    """Law of a record's features, per label: mean and variance of each coordinate (width,); `share` of each label.
 
     It is made of public records of the same kind, never of the agents'; `records` are these, per label, (m, width).
     `target`: mean and variance of the targets of a regression; None where the labels are classes.
@@ -38,7 +38,7 @@ class Prior:
 
     @classmethod
     def of(cls, features: Array, labels: Array) -> "Prior":
-        """From public records, one group for each label among them."""
+        """Prior from public records, one group for each label among them."""
         groups = {float(label): features[labels == label] for label in np.unique(labels)}
         return cls(
             {label: rows.mean(axis=0) for label, rows in groups.items()},
@@ -49,7 +49,8 @@ class Prior:
 
     @classmethod
     def of_numbers(cls, features: Array, targets: Array) -> "Prior":
-        """From public records of a regression: one group, under the mean target, and the targets' own moments."""
+        """Prior from public records of a regression: one group, under the mean target, and the targets' own
+        moments."""
         mean, variance = float(np.mean(targets)), float(np.var(targets)) + FLOOR
         return replace(cls.of(features, np.full(len(features), mean)), target=(mean, variance))
 
@@ -74,7 +75,7 @@ NEAR = 1e-6
 
 @dataclass(frozen=True)
 class Known:
-    """What the attacker knows of an agent's data beside the evidence.
+    """Knowledge of an agent's data beside the evidence.
 
     `records`: how many the agent holds, m. `labels` (m,): only where they are public, in the order of the records to
     be found. `others`: features (m − 1, width) and labels (m − 1,) of all records but one (an informed adversary).
@@ -95,7 +96,7 @@ class Known:
     def of(
         cls, public: PublicKnowledge, agent: int, prior: Prior | None = None, image_shape: Shape | None = None
     ) -> "Known":
-        """What is public of this agent. You get an `AttackError` where there is no one loss of a record."""
+        """Public knowledge of this agent. You get an `AttackError` where there is no one loss of a record."""
         if public.model is None:
             raise AttackError(f"the objectives ({public.loss}) are no mean of one public loss over records")
         records = public.records[agent] if public.records else 1
@@ -117,8 +118,8 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Needs:
-    """What an attack asks of a case. `models`: names of the models it is for, empty for all; `one_record`: m = 1;
-    `rounds`: estimates at least; `law`: the errors' law; `labels`, `prior`, `image`, `others`: as in `Known`.
+    """Requirements of an attack on a case. `models`: names of the models it is for, empty for all; `one_record`: m =
+    1; `rounds`: estimates at least; `law`: the errors' law; `labels`, `prior`, `image`, `others`: as in `Known`.
     `lengths`: it uses how long gradients are, which clipping hides; else their directions alone."""
 
     models: tuple[str, ...] = ()
@@ -211,7 +212,7 @@ class Attack(Protocol):
 
     @property
     def source(self) -> str:
-        """Whose attack it is, and where it was published."""
+        """Authors of the attack, and where it was published."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""What one record puts into a dense layer with an intercept, from that layer's gradients alone.
+"""Recovery of one record from the gradients of a dense layer with an intercept alone.
 
 The layer's slopes s are its intercept's gradient, and the gradient of its matrix is s ⊗ a, whatever comes after it: a
 is a least squares problem with one unknown per feature,
@@ -85,7 +85,7 @@ def _weights(evidence: Evidence) -> Array:
 
 
 def _least_squares(matrix: Array, slopes: Array) -> Array:
-    """Of matrix (rows, n, width) and slopes (rows, n)."""
+    """Least-squares record of matrix (rows, n, width) and slopes (rows, n)."""
     size = np.einsum("rn,rn->r", slopes, slopes)
     return np.einsum("rn,rnp->rp", slopes, matrix) / np.where(size > 0, size, np.inf)[:, None]
 

@@ -44,7 +44,7 @@ Kind = Literal["value", "sigmoid", "softmax"]
 
 @dataclass(frozen=True)
 class Link:
-    """From free variables y (…, m, outputs) to targets of the same shape."""
+    """Map from free variables y (…, m, outputs) to targets of the same shape."""
 
     kind: Kind
 
@@ -279,7 +279,7 @@ def _of_width(model: Model, width: int) -> Model:
 
 
 SMALL = 1e-12
-"""Of JᵀJ, relative: eigenvalues below are zero."""
+"""Relative to the largest of JᵀJ: eigenvalues below are zero."""
 STEP, REAL_STEP = 1e-20, 1e-6
 EDGE = 1e-4
 """A target below is at the edge of the simplex."""
@@ -290,7 +290,7 @@ LARGEST = 20_000_000
 def free_directions(
     model: Model, parameters: Array, features: Array, targets: Array, soft: bool, beyond: int = 0
 ) -> int | None:
-    """How many there are; None where it is too much work.
+    """Count of free directions; None where it is too much work.
 
     `parameters` (rounds, dimension), `features` (m, width), `targets` (m, outputs); `soft`: targets are unknown too;
     `beyond`: so many more features whose weights and values are 0. A target at the edge of the simplex can only move
@@ -343,7 +343,7 @@ def _null(jacobian: Array) -> Array:
 
 
 def _open(null: Array, targets: Array, moves: Array) -> int:
-    """How many of them are possible for targets in the simplex."""
+    """Count of those that are possible for targets in the simplex."""
     records, outputs = targets.shape
     if not len(null) or not len(moves) or outputs == 1:
         return len(null)
@@ -393,7 +393,8 @@ class TotalVariation:
     weight: float
 
     def __call__(self, features: Array) -> tuple[Array, Array]:
-        """Of features (rows, m, height · width · colours): values (rows,), and a subgradient of the same shape."""
+        """Penalty of features (rows, m, height · width · colours): values (rows,), and a subgradient of the same
+        shape."""
         images = features.reshape(*features.shape[:2], *self.shape)
         slope = np.zeros_like(images)
         value = np.zeros(len(images))

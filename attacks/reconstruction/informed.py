@@ -20,7 +20,7 @@ from netsim.errors import AttackError
 from netsim.models import NOTHING, Model
 
 SMALL = 1e-12
-"""Of the largest eigenvalue: what is below is rounding."""
+"""Share of the largest eigenvalue: what is below is rounding."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Population:
         return Population(self.features[chosen], self.targets[chosen], weights / np.sum(weights))
 
     def gradients(self, model: Model, points: Array) -> Array:
-        """Of each record at each of `points` (rounds, dimension), (rounds, n, dimension)."""
+        """Gradients of each record at each of `points` (rounds, dimension), (rounds, n, dimension)."""
         return model.gradient(points[:, None, :], self.features[:, None, :], self.targets[:, None, :])
 
     def draw(self, gradients: Array, batches: int, records: int, rng: np.random.Generator) -> Array:
@@ -76,7 +76,7 @@ class BatchLaw:
 
     @classmethod
     def of(cls, gradients: Array, weights: Array) -> "BatchLaw":
-        """From the whitened gradients (n, p) of a population's records."""
+        """Law from the whitened gradients (n, p) of a population's records."""
         mean = np.einsum("n,np->p", weights, gradients)
         rows = np.sqrt(weights)[:, None] * (gradients - mean)
         inner = np.einsum("np,mp->nm", rows, rows)
@@ -215,7 +215,7 @@ class Informed:
 
     @property
     def needs(self) -> Needs:
-        """What the attack on the one record needs, and the others."""
+        """Needs of the attack on the one record, and the others."""
         return replace(self.then.needs, one_record=False, others=True)
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:

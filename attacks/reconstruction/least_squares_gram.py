@@ -1,4 +1,4 @@
-"""What a batch of least squares gives away: H = c AᵀA/m and h = c Aᵀt/m, and nothing else.
+"""Second moments that a batch of least squares gives away: H = c AᵀA/m and h = c Aᵀt/m, and nothing else.
 
 ∇f(θ) = Hθ − h whatever the rounds, and (QA, Qt) has the same H and h for every orthogonal Q (m, m): for m ≥ 2 the
 records are not identifiable, from any number of exact gradients. H has rank m, so it does not take d + 1 rounds: with

@@ -32,7 +32,7 @@ MODELS = ("linear", "logistic", "softmax")
 
 
 class Product(NamedTuple):
-    """What the gradients of agents are, each for one record; a row is one replica of one agent.
+    """Gradients of agents that hold one record each; a row is one replica of one agent.
 
     `points` (rows, rounds, outputs, entries) and `gradients` (rows, rounds, outputs, seen): entries of x beyond
     `seen` show in no gradient; `free` (entries,) are unknown, the others fixed. `between` (rows, rounds, rounds): R
@@ -58,8 +58,8 @@ class Product(NamedTuple):
 
     @classmethod
     def of(cls, cases: Sequence[Case]) -> "Product":
-        """Of cases with one linear, logistic or softmax model, as many rounds, and, where there are several, one
-        covariance for all coordinates of each. You get an `AttackError` for another model."""
+        """Product of cases with one linear, logistic or softmax model, as many rounds, and, where there are several,
+        one covariance for all coordinates of each. You get an `AttackError` for another model."""
         model = cases[0].known.model
         gradients = _rows([case.evidence.without(case.known.penalty) for case in cases])
         points = _rows([case.evidence.points for case in cases])
@@ -133,9 +133,9 @@ FEW = 4
 STEPS, INNER = 40, 25
 """Gauss-Newton steps, and of conjugate gradients in each, at most."""
 SHORTER = 20
-"""How often a step that raises J is made four times shorter."""
+"""Times that a step that raises J is made four times shorter."""
 ROUNDED = 1e-13
-"""Of ‖RG‖²: J is not known better."""
+"""Share of ‖RG‖²: J is not known better."""
 SETTLED, EXACT = 1e-4, 1e-10
 """Converged: the step is so small in units of the posterior deviation, or relative to the record."""
 
@@ -174,12 +174,12 @@ class MAPEstimate:
     reach: Array
 
     def put(self, rows: Positions, hypotheses: Positions, other: "MAPEstimate") -> None:
-        """What `other` found for one hypothesis of some rows."""
+        """Put in the estimates of `other` for one hypothesis of some rows."""
         for mine, its in zip(vars(self).values(), vars(other).values(), strict=True):
             mine[rows, hypotheses] = its[:, 0]
 
     def improve(self, rows: Positions, other: "MAPEstimate") -> None:
-        """What `other` found for some rows, where its J is lower."""
+        """Put in the estimates of `other` for some rows, where its J is lower."""
         better = other.value < self.value[rows]
         for mine, its in zip(vars(self).values(), vars(other).values(), strict=True):
             mine[rows] = np.where(better.reshape(*better.shape, *[1] * (its.ndim - 2)), its, mine[rows])
@@ -379,7 +379,7 @@ class _Objective(Protocol):
 
 
 def minimize(j: _Objective, start: Array, steps: int = STEPS) -> MAPEstimate:
-    """From `start` (rows, hypotheses, entries), by damped Gauss-Newton steps that never raise J.
+    """Minimize from `start` (rows, hypotheses, entries) by damped Gauss-Newton steps that never raise J.
 
     Each row and hypothesis goes its own way: its bits do not depend on how many others there are.
     """
@@ -483,7 +483,8 @@ def posterior_deviation(j: Common | Weighted, mode: MAPEstimate, chosen: Positio
 
 
 def _inverse_diagonal(d: Array, b: Array, a: Array, c: float) -> Array:
-    """Of the inverse of D + BᵀB − c aaᵀ, for D > 0: by the singular values of BD^(−1/2), whatever their size."""
+    """Diagonal of the inverse of D + BᵀB − c aaᵀ, for D > 0, by the singular values of BD^(−1/2), whatever their
+    size."""
     root = np.sqrt(d)
     _, sizes, axes = np.linalg.svd(b / root, full_matrices=len(b) < len(d) <= SMALL)
     squares = np.zeros(len(axes))

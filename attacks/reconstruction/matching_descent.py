@@ -17,11 +17,11 @@ from netsim.models.layers import Dense
 from netsim.models.lenet import LeNet
 
 ALIKE = 1e-6
-"""Of the largest variance: what differs by less counts as equal."""
+"""Share of the largest variance: what differs by less counts as equal."""
 
 
 class Candidates(NamedTuple):
-    """What an optimizer ended with: features (pairs, restarts, m, width), targets (pairs, restarts, m, outputs), the
+    """End of an optimization: features (pairs, restarts, m, width), targets (pairs, restarts, m, outputs), the
     attacker's objective and whether the optimizer converged (pairs, restarts)."""
 
     features: Array
@@ -39,7 +39,8 @@ class Stack:
 
     @property
     def known(self) -> Known:
-        """Of the first case. The model, the records, the range and the shape are those of all; the penalty is not."""
+        """Knowledge in the first case. The model, the records, the range and the shape are those of all; the penalty
+        is not."""
         return self.cases[0].known
 
     @property
@@ -54,7 +55,7 @@ class Stack:
 
     @cached_property
     def chosen(self) -> tuple[tuple[int, ...], ...]:
-        """Of each case, the positions of the estimates that are matched."""
+        """Positions of the estimates that are matched, case by case."""
         return tuple(most_precise(case.evidence, self.rounds) for case in self.cases)
 
     @cached_property
@@ -71,7 +72,7 @@ class Stack:
 
     @property
     def deviation(self) -> Array:
-        """Of the errors of the first estimate that is matched, (pairs, dimension)."""
+        """Deviations of the errors of the first estimate that is matched, (pairs, dimension)."""
         firsts = zip(self.cases, self.chosen, strict=True)
         return np.concatenate(
             [np.repeat(c.evidence.stddev[list(t[:1])], c.evidence.replicas, axis=0) for c, t in firsts]
@@ -83,14 +84,15 @@ class Stack:
 
     @cached_property
     def targets(self) -> Array | None:
-        """Of public labels, (pairs, m, outputs); None where no labels are known."""
+        """Targets of public labels, (pairs, m, outputs); None where no labels are known."""
         if self.known.labels is None:
             return None
         rows = [np.repeat(self.model.targets(_labels(c))[None], c.evidence.replicas, axis=0) for c in self.cases]
         return np.concatenate(rows)
 
     def answers(self, attack: str, found: Candidates, opens: Sequence[str]) -> list[Reconstruction]:
-        """Of each case, in each replica the restart with the lowest objective. `opens`: of each case."""
+        """Reconstruction of each case: in each replica the restart with the lowest objective. `opens`: case by
+        case."""
         values = np.where(np.isfinite(found.objective), found.objective, np.inf)
         best = np.argmin(values, axis=1)
         row = np.arange(len(best))
@@ -218,7 +220,7 @@ def descended(
     distance: Distance,
     extra: Extra,
 ) -> Candidates:
-    """Where `minimize` ends from start (pairs, restarts, m, width), in portions that fit in memory.
+    """Ends of `minimize` from start (pairs, restarts, m, width), in portions that fit in memory.
 
     Labels are free from y (pairs, restarts, m, outputs) on, or fixed by `targets` (pairs, m, outputs).
     """
@@ -276,7 +278,8 @@ def drawn(rng: np.random.Generator, stack: Stack, restarts: int, spread: float) 
 
 
 def opens(stack: Stack, found: Candidates, soft: bool) -> list[str]:
-    """Of each case, what the matched gradients leave open: of its first replica, at its best candidate."""
+    """Sentence for each case on what the matched gradients leave open: of its first replica, at its best
+    candidate."""
     sentences: list[str] = []
     for pair in stack.firsts:
         one = slice(pair, pair + 1)

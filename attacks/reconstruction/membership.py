@@ -35,7 +35,8 @@ from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
 
 SMOOTH = 3e-3
-"""Of the score's standard deviation: atoms of its law are smoothed by so much, for the inversion to converge."""
+"""Share of the score's standard deviation: atoms of its law are smoothed by so much, for the inversion to
+converge."""
 
 
 SPAN = 10.0
@@ -49,10 +50,10 @@ _BLOCK = 64
 
 
 class _RatioLaw(Protocol):
-    """Of the scores under both hypotheses; all arrays (replicas, candidates)."""
+    """Law of the scores under both hypotheses; all arrays (replicas, candidates)."""
 
     def threshold(self, level: float) -> Array:
-        """What a score must exceed, so that false alarms have probability `level`."""
+        """Threshold that a score must exceed, so that false alarms have probability `level`."""
         ...
 
     def power(self, level: float) -> Array:
@@ -163,7 +164,7 @@ class SampledRatio:
 
 @dataclass(frozen=True)
 class Decision:
-    """Of each candidate, whether it is in an agent's data.
+    """Decision on each candidate, whether it is in an agent's data.
 
     `scores` (replicas, candidates): log likelihood ratios, higher for "in"; `law`: theirs; `queries`: the estimates
     that were used.

@@ -141,7 +141,7 @@ def _label_or_target(record: Array, hypotheses: Hypotheses, known: Known) -> Arr
 
 
 def _implausibility(record: Array, known: Known, exact: bool) -> Array:
-    """How little records (rows, hypotheses, entries) are like what is known of them, (rows, hypotheses)."""
+    """Distance of records (rows, hypotheses, entries) from what is known of them, (rows, hypotheses)."""
     features = record[..., : known.model.width]
     far = outside(known, features)
     if one_signed(known) or known.prior is None:
@@ -162,7 +162,7 @@ CLOSED: dict[str, Attack] = {"linear": LeastSquaresRecord(), "logistic": Logisti
 
 @dataclass(frozen=True)
 class OneRecord:
-    """Of a linear, logistic or softmax model. Where some estimates are exact, these alone are used."""
+    """One record of a linear, logistic or softmax model. Where some estimates are exact, these alone are used."""
 
     name = "one-record"
     source = "this project"

@@ -99,7 +99,8 @@ class Adam:
         rng: np.random.Generator | None = None,
         coupling: Coupling | None = None,
     ) -> Minimum:
-        """From start (rows, size). `coupling(x, own values)` adds values and gradients that tie rows together."""
+        """Minimize from start (rows, size). `coupling(x, own values)` adds values and gradients that tie rows
+        together."""
         x, first, second = self._inside(start.copy()), np.zeros_like(start), np.zeros_like(start)
         best, value = x.copy(), np.full(len(x), np.inf)
         late, before = self.iterations - max(1, self.iterations // 10), value
@@ -161,7 +162,7 @@ class LBFGS:
     racing: int = 1
 
     def minimize(self, objective: _Objective, start: Array) -> Minimum:
-        """From start (rows, size); every row by itself."""
+        """Minimize from start (rows, size), every row by itself."""
         state = _State.begun(objective, start, self.history)
         found = Minimum(start.copy(), state.f.copy(), np.zeros(len(start), bool), np.zeros(len(start), np.intp))
         first = _length(state.g)

@@ -51,7 +51,7 @@ LOST = 6.0
 CHUNK = 2**20
 """Numbers that are worked on together: what a processor's cache holds."""
 SWEEPS = 40
-"""Of reweighting, for Laplace noise."""
+"""Sweeps of reweighting, for Laplace noise."""
 STILL = 1e-7
 """Relative: the reweighting ends for a record that moves by less."""
 SMOOTHED = 1e-3
@@ -183,7 +183,7 @@ def _independent(case: Case) -> bool:
 
 
 def _gauss(product: Product, hypotheses: Hypotheses, start: Array) -> tuple[Common | Weighted, MAPEstimate]:
-    """From the start, and, where that does not explain the gradients, from a closed form too."""
+    """Modes from the start, and, where that does not explain the gradients, from a closed form too."""
     j, mode = _descended(product, hypotheses, start)
     lost = np.flatnonzero(_unexplained(product, hypotheses, mode))
     if len(lost) and np.any(hypotheses.prior.precision):
@@ -317,7 +317,7 @@ def _breadth(mode: MAPEstimate, hypotheses: Hypotheses) -> Array:
 
 
 ASSIGNMENTS = 256
-"""Of labels to records, that are tried at most."""
+"""Assignments of labels to records that are tried at most."""
 
 
 APART = 0.5

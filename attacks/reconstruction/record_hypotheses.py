@@ -42,7 +42,7 @@ class Hypotheses(NamedTuple):
 
     @property
     def choices(self) -> int:
-        """How many there are."""
+        """Number of hypotheses."""
         return len(self.surprise)
 
     def repeated(self, times: int) -> "Hypotheses":
@@ -121,7 +121,7 @@ def pooled(prior: Prior) -> tuple[Array, Array]:
 DECISIVE = math.log(1000)
 """ln of the odds from which a prior decides."""
 OUTSIDE = 1e-6
-"""Of a range's width: so far outside is not rounding."""
+"""Share of a range's width: so far outside is not rounding."""
 
 
 def one_signed(known: Known) -> bool:
@@ -172,14 +172,14 @@ def preference(known: Known, features: Array, labels: Array, exact: bool) -> Arr
 
 
 def sign_is_open(known: Known, features: Array, labels: Array, exact: bool) -> Mask:
-    """Where nothing that is known decides for a record against its mirror image, (…)."""
+    """Mask of where nothing that is known decides for a record against its mirror image, (…)."""
     if known.labels is not None:
         return np.zeros(features.shape[:-1], np.bool_)
     return preference(known, features, labels, exact) < DECISIVE
 
 
 def sign_undecided(known: Known, features: Array, labels: Array) -> Mask:
-    """Where nothing decides between true records and their mirror images either way, (…)."""
+    """Mask of where nothing decides between true records and their mirror images either way, (…)."""
     if known.labels is not None:
         return np.zeros(features.shape[:-1], np.bool_)
     return np.abs(preference(known, features, labels, exact=True)) < DECISIVE
@@ -188,13 +188,13 @@ def sign_undecided(known: Known, features: Array, labels: Array) -> Mask:
 LENGTHS = 160
 """Lengths on the grid, from the shortest that slopes of at most √2 allow."""
 LONGEST = 1e6
-"""Of the shortest."""
+"""Multiple of the shortest."""
 POLISH = 40
 """Newton steps."""
 SAME = 1e-6
 """Relative: lengths that differ by less are one."""
 TIED = 2.0
-"""Under noise: squared residuals that differ by less do not distinguish two lengths or records."""
+"""Squared residuals that, under noise, differ by less do not distinguish two lengths or records."""
 AS_GOOD = 1e-9
 """Relative to the gradients: a second length that leaves so little more explains them as well."""
 

@@ -37,7 +37,8 @@ class Whitener:
 
     @classmethod
     def of(cls, evidence: Evidence) -> "Whitener":
-        """Of the errors that the evidence declares. Directions with less than rounding get rounding in its place."""
+        """Whitener of the errors that the evidence declares. Directions with less than rounding get rounding in its
+        place."""
         sizes = np.max(np.abs(evidence.gradients), axis=(0, 2), initial=0.0)
         rounding = ROUNDING * np.where(sizes > 0, sizes, 1.0)
         if evidence.exact:
@@ -108,7 +109,7 @@ class _Misfit:
         return self.squared / self.degrees
 
     def excess(self, fitted: int = 0) -> Array:
-        """How many standard deviations χ² lies above its mean, (replicas,), with so many unknowns fitted.
+        """Standard deviations by which χ² lies above its mean, (replicas,), with so many unknowns fitted.
 
         A fit of all there is leaves nothing: with `fitted` ≥ degrees the mean is 0.
         """
@@ -116,7 +117,7 @@ class _Misfit:
 
 
 def misfit(case: Case, features: Array, targets: Array) -> _Misfit:
-    """Of candidates: features (replicas, m, width), targets (replicas, m, outputs).
+    """Misfit of candidates: features (replicas, m, width), targets (replicas, m, outputs).
 
     Candidates' gradients are clipped as the agent's are. Estimates without noise count as exact up to rounding
     (`whitening.ROUNDING`). You get an `AttackError` where the shapes are not those of the case.

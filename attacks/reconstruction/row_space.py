@@ -41,9 +41,9 @@ ABOVE_NOISE = 1.05
 FOUND = 1e-11
 """Relative residual at which a start has succeeded, without noise."""
 SMALLEST = 1e-3
-"""Of the largest second moment of the records: no direction starts with less."""
+"""Share of the largest second moment of the records: no direction starts with less."""
 STEPS = 400
-"""Of Levenberg and Marquardt's method."""
+"""Steps of Levenberg and Marquardt's method."""
 CALM = 2.0
 """Deviations above its mean at which χ² is what noise alone would leave."""
 NOISY = 4
@@ -111,7 +111,7 @@ class RowSpace:
 
 
 def _likeliest(product: Product, z: Array) -> tuple[Array, float]:
-    """From Z (m, d) to the maximum likelihood in all dimensions, and half its χ²."""
+    """Maximum likelihood in all dimensions from Z (m, d), and half its χ²."""
     m, size = z.shape
     nothing = Gaussian(np.zeros((1, m * size)), np.zeros((1, m * size)))
     mode = minimize(Batch(product, m, np.ones((1, m, 1)), nothing), z.reshape(1, 1, -1))
@@ -119,7 +119,8 @@ def _likeliest(product: Product, z: Array) -> tuple[Array, float]:
 
 
 def rank(evidence: Evidence, penalty: Penalty) -> Array:
-    """How many records the gradients show, (replicas,): m where there are more rounds and dimensions than records.
+    """Number of records that the gradients show, (replicas,): m where there are more rounds and dimensions than
+    records.
 
     Under noise it counts what stands out of it.
     """
@@ -238,7 +239,7 @@ def _left_open(evidence: Evidence, known: Known, features: Array, labels: Array)
 
 
 EASIER, HARDER = 0.2, 4.0
-"""What the damping is multiplied by after a step that helps, and after one that does not."""
+"""Factors of the damping after a step that helps, and after one that does not."""
 STALLED = 1e12
 """Damping beyond which no start moves any more."""
 

@@ -34,20 +34,21 @@ from netsim.arrays import Array, Mask
 MANY = 4096
 """Terms above which three moments are enough."""
 CELL, LONGEST = 0.01, 400.0
-"""Of the grid; one square is above the longest with probability e⁻²⁸."""
+"""Cell and length of the grid; one square is above the longest with probability e⁻²⁸."""
 SKEWNESS = 592 / 20**1.5
-"""Of a squared Laplace variable: E[X^2k] is proportional to (2k)!."""
+"""Skewness of a squared Laplace variable: E[X^2k] is proportional to (2k)!."""
 
 
 def _gaussian_tail(false_alarm: float, terms: int) -> float:
-    """What the sum exceeds with this probability: χ²."""
+    """Quantile of χ², which the sum exceeds with this probability."""
     return float(stats.chi2.isf(false_alarm, terms))
 
 
 @lru_cache(maxsize=256)
 def _laplace_tail(false_alarm: float, terms: int) -> float:
-    """Of independent Laplace errors, P(z² > y) = exp(−√(2y)): by convolution on a grid, squares rounded to the middle
-    of their cell; with more than `MANY` terms by the gamma distribution of equal mean, variance and skewness."""
+    """Quantile for independent Laplace errors, P(z² > y) = exp(−√(2y)): by convolution on a grid, squares rounded to
+    the middle of their cell; with more than `MANY` terms by the gamma distribution of equal mean, variance and
+    skewness."""
     if terms > MANY:
         skewness = SKEWNESS / np.sqrt(terms)
         return float(stats.pearson3.isf(false_alarm, skewness, loc=terms, scale=np.sqrt(5 * terms)))
@@ -60,8 +61,8 @@ def _laplace_tail(false_alarm: float, terms: int) -> float:
 
 
 def _unknown_tail(false_alarm: float, rounds: int, dimension: int) -> float:
-    """Where the law is not known: errors may depend on each other between rounds, and their tails are taken for no
-    heavier than Laplace's. The largest of such sums, in convex order, has equal squares in all rounds."""
+    """Quantile where the law is not known: errors may depend on each other between rounds, and their tails are taken
+    for no heavier than Laplace's. The largest of such sums, in convex order, has equal squares in all rounds."""
     return rounds * _laplace_tail(false_alarm, dimension)
 
 
@@ -165,8 +166,8 @@ def explains(case: Case, found: Reconstruction, thresholds: Thresholds = STANDAR
 
 
 def quantile(case: Case, false_alarm: float) -> float:
-    """What χ² of the true records exceeds with this probability, by the law of the errors; conservative where that is
-    not known (`tails`)."""
+    """Value that χ² of the true records exceeds with this probability, by the law of the errors; conservative where
+    that is not known (`tails`)."""
     evidence = case.evidence
     rounds, dimension = evidence.rounds, evidence.points.shape[-1]
     if evidence.law is None:
@@ -211,7 +212,7 @@ def _rank(jacobian: Array, tolerance: float) -> int:
 
 
 def _prior_variance(known: Known) -> Array | None:
-    """Of each coordinate before anything is observed, (width,): the prior's, or of the declared range."""
+    """Variance of each coordinate before anything is observed, (width,): the prior's, or of the declared range."""
     if known.prior is not None and known.prior.mean:
         prior, overall = known.prior, known.prior.overall
         each = [prior.share[b] * (prior.variance[b] + (prior.mean[b] - overall) ** 2) for b in prior.mean]
@@ -243,7 +244,7 @@ def expected_skill(case: Case, found: Reconstruction, jacobian: Array | None) ->
 
 
 def _posterior_variance(known: Known, jacobian: Array, before: Array) -> float:
-    """Of a feature, on average: the diagonal of (JᵀJ + prior⁻¹)⁻¹."""
+    """Posterior variance of a feature, on average: the diagonal of (JᵀJ + prior⁻¹)⁻¹."""
     m, unknowns = known.records, jacobian.shape[1]
     precision = np.tile(np.concatenate([1 / before, np.zeros(unknowns // m - len(before))]), m)
     information = np.einsum("nu,nv->uv", jacobian, jacobian) + np.diag(precision)

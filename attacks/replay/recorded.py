@@ -43,7 +43,7 @@ class EndOfRecord(Exception):  # noqa: N818
 
 
 class Recording(NamedTuple):
-    """What a tap at an agent's door recorded, and what is known besides: the protocol and the agent's coins.
+    """Record of a tap at an agent's door, with the public protocol and the agent's coins.
 
     A pass that can do without some messages (a probe) may be given rows with gaps (`gap`): in the place of messages
     that were sent, or received directly. A message of an exchange that is not there, though the agent sent something
@@ -138,7 +138,7 @@ class RecordedNode(ABC):
         return Exchange(self, own, taken | {j: self._imagined(j, "exchange", number, own.values) for j in missing})
 
     def _closed(self, shelf: Shelf, own: Message) -> dict[int, Message]:
-        """What the exchange had when it was closed: the recorded order of arrivals and deadlines."""
+        """Messages of an exchange when it was closed: the recorded order of arrivals and deadlines."""
         while self._passing:
             row = self._passing.popleft()
             if row.event == "closed":
@@ -174,11 +174,11 @@ class RecordedNode(ABC):
         return Message(sender, kind, number, {name: self._stand_in(sender, kind, number, name) for name in names})
 
     def _stand_in(self, sender: int, kind: Kind, number: int, name: str) -> Array:  # noqa: ARG002
-        """What stands for a value that was taken and not received: nothing, unless a subclass can do without it."""
+        """Stand-in for a value that was taken and not captured: none, unless a subclass can do without it."""
         raise EndOfRecord
 
     def _pass(self, row: Record) -> None:
-        """What the agent does now it can do when this has happened."""
+        """Advance the clock: what the agent does now it can do when this has happened."""
         self.clock = max(self.clock, row.time)
         self.pace = hash((self.pace, row.time))
 
@@ -248,7 +248,7 @@ def _fields(values: Values) -> str:
 
 
 Slot = tuple[str, int, str]
-"""Where a release went: kind and number of the message, name of the field."""
+"""Place of a release on the wire: kind and number of the message, name of the field."""
 
 
 def find_releases(recording: Recording) -> dict[int, Slot]:

@@ -33,7 +33,7 @@ ROUNDING = 1e-10
 
 
 class Hypothesis(Protocol):
-    """What an agent's private objective might be. The caller brings it; an attack has no other."""
+    """Hypothetical private objective of an agent. The caller brings it; an attack has no other."""
 
     def gradient(self, x: Array) -> Array:
         """∇f(x), (replicas, dimension)."""
@@ -111,7 +111,7 @@ class _Reader(RecordedNode):
         self._answer: Answer | None = None
 
     def finish(self) -> Replayed:
-        """What was found, with how the replay ended."""
+        """Result, with how the replay ended."""
         self._found.departure, self._found.overran = self.departure, self.overran
         return self._found
 
@@ -209,7 +209,8 @@ class _Reader(RecordedNode):
             )
 
     def _possible(self, value: Array, observed: Array) -> Mask:
-        """Where the codec may have made what was observed of a value that differs from this one by rounding."""
+        """Mask of where the codec may have made what was observed of a value that differs from this one by
+        rounding."""
         with np.errstate(over="ignore", invalid="ignore"):
             rounding = ULPS * np.finfo(float).eps * self._largest
             anything = np.isinf(rounding) & ~np.isnan(value)

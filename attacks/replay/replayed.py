@@ -1,4 +1,4 @@
-"""What a replay finds: releases with the noise that explains them, and everything else that was sent, compared."""
+"""Results of a replay: releases with the noise that explains them, and everything else that was sent, compared."""
 
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
@@ -95,7 +95,7 @@ class Release:
 
 
 class Answer(NamedTuple):
-    """What an agent's private objective answered: a "gradient" or a "proximal" point, (replicas, dimension)."""
+    """Answer of an agent's private objective: a "gradient" or a "proximal" point, (replicas, dimension)."""
 
     kind: Literal["gradient", "proximal"]
     value: Array
@@ -147,12 +147,12 @@ class Comparison(NamedTuple):
 
     @property
     def _same(self) -> Mask:
-        """Where the bits are the same, (replicas, dimension)."""
+        """Mask of equal bits, (replicas, dimension)."""
         return np.equal(bits(self.observed), bits(self.predicted))
 
 
 def bits(values: Array) -> NDArray[np.uint64]:
-    """What goes on the wire for these values."""
+    """Bits on the wire of these values."""
     return as_sent(values).view(np.uint64)
 
 
@@ -172,7 +172,7 @@ class Sending(NamedTuple):
 
 
 class Departure(NamedTuple):
-    """Where the code, under this hypothesis, sends another `message` than was sent: `what` it does instead."""
+    """Place where the code, under this hypothesis, sends another `message` than was sent: `what` it does instead."""
 
     message: int
     what: str

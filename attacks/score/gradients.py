@@ -15,7 +15,7 @@ from netsim.truth import Truth
 
 @dataclass(frozen=True)
 class GradientScore:
-    """How well the private gradients were inferred.
+    """Quality of the inferred private gradients.
 
     `errors[k]` is ‖estimate − gradient‖/max(1, ‖gradient‖) of estimate k, (estimates, replicas), and `times[k]`
     the virtual time of the query; `estimated` of `asked` queries have an estimate at all; `queries[k]` counts

@@ -57,7 +57,7 @@ def ssim(images: Array, others: Array, shape: Shape, width: float) -> Array:
 
 @dataclass(frozen=True)
 class ImageScore:
-    """How well one agent's record was rebuilt, mean over replicas.
+    """Quality of one agent's rebuilt record, mean over replicas.
 
     `mse_prior` is that of guessing the prior's mean of the true label (a guesser who knows the label);
     `skill` = 1 − mse/mse_prior: 1 is the record itself, 0 no better than the guess, negative worse.

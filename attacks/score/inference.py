@@ -35,14 +35,14 @@ CURVE = 100
 
 @dataclass(frozen=True)
 class AtLevel:
-    """Of one level of false alarms: the `power` that the law of the score promises, and what was counted."""
+    """Rates at one level of false alarms: the `power` that the law of the score promises, and what was counted."""
 
     level: float
     power: float
     found: Interval
     alarms: Interval
     count: tuple[int, int]
-    """How often the decision was "in", of those that are in and of those that are not."""
+    """Number of decisions "in", of those that are in and of those that are not."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _area(here: Array, there: Array, confidence: float) -> Interval:
 
 
 def _curve(here: Array, there: Array) -> Array:
-    """From (0, 0) to (1, 1): all thresholds, thinned."""
+    """Curve from (0, 0) to (1, 1): all thresholds, thinned."""
     thresholds = np.unique(np.concatenate([here, there]))[::-1]
     chosen = np.unique(np.linspace(0, thresholds.size - 1, min(thresholds.size, CURVE)).astype(int))
     points = np.array([[np.count_nonzero(own >= t) / own.size for t in thresholds[chosen]] for own in (there, here)])
@@ -109,7 +109,7 @@ def _curve(here: Array, there: Array) -> Array:
 
 
 def allowed_power(level: float, epsilon: float, delta: float) -> float:
-    """Of a test whose false alarms have this probability."""
+    """Largest power of a test whose false alarms have this probability."""
     return approximate_bound(level, epsilon, delta)
 
 
@@ -119,7 +119,7 @@ def allowed_advantage(epsilon: float, delta: float) -> float:
 
 
 def allowed_right(hypotheses: int, epsilon: float, delta: float) -> float:
-    """How often the right one of k equally likely hypotheses can be named."""
+    """Largest rate at which the right one of k equally likely hypotheses can be named."""
     grown = math.exp(-epsilon)
     return min((1 + (hypotheses - 1) * delta * grown) / (1 + (hypotheses - 1) * grown), 1.0)
 
@@ -152,7 +152,7 @@ def breaks(score: MembershipScore, epsilon: float, delta: float, confidence: flo
 
 @dataclass(frozen=True)
 class PropertyScore:
-    """How often the likeliest hypothesis was the `right` one, and the posterior's mean probability of its choice,
+    """Rate at which the likeliest hypothesis was the `right` one, and the posterior's mean probability of its choice,
     `stated`.
 
     `confusion` (hypotheses, hypotheses): by the true one and the one named. `bits`: the mean of log2(posterior of the

@@ -142,7 +142,7 @@ def _assigned(guess: Array, records: Array) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class RecordScore:
-    """How well one agent's m records were rebuilt, for every replica.
+    """Quality of one agent's m rebuilt records, for every replica.
 
     `truth` (m, width) and `labels` (m,); `attack_score` is the attack's own, `baselines` those of who has no
     transcript. `prior` names the baseline that skill is measured against: of the honest ones the one with the
@@ -202,7 +202,7 @@ class RecordScore:
         return np.sqrt(self.attack_score.mse) <= distance
 
     def guessed(self, distance: float) -> Mapping[str, float]:
-        """How often each honest baseline has all of the records within `distance`, by the same matching."""
+        """Rate at which each honest baseline has all of the records within `distance`, by the same matching."""
         worst: dict[str, Array] = {name: np.max(self.baselines[name].mse, axis=-1) for name in self.honest}
         return {name: float(np.mean(np.sqrt(mse) <= distance)) for name, mse in worst.items()}
 
@@ -328,7 +328,7 @@ def _moments(rebuilt: Array, targets: Array, features: Array, labels: Array, kno
 
 
 def success(scores: Sequence[RecordScore], distance: float, confidence: float = 0.95, silent: int = 0) -> Interval:
-    """How often all records of an agent are rebuilt to `distance` (`RecordScore.within`), over agents × replicas;
+    """Rate at which all records of an agent are rebuilt to `distance` (`RecordScore.within`), over agents × replicas;
     Clopper–Pearson. `silent`: agents of whom nothing was rebuilt, in as many replicas; they count as not rebuilt.
 
     Replicas are independent draws of the noise, so the trials are independent, with probabilities that differ from
@@ -340,7 +340,7 @@ def success(scores: Sequence[RecordScore], distance: float, confidence: float = 
 
 
 def guess_rate(scores: Sequence[RecordScore], distance: float) -> float:
-    """How often the best of the honest baselines, the same for all agents, has all of an agent's records within
+    """Rate at which the best of the honest baselines, the same for all agents, has all of an agent's records within
     `distance`."""
     each = [score.guessed(distance) for score in scores]
     return max(

@@ -12,9 +12,9 @@ from netsim.transcript.packet_log import PacketLog
 
 @dataclass(frozen=True)
 class Covered:
-    """Of `asked` numbers, `estimated` have an interval with two ends, `held` of those hold the truth, `exact` are
-    points; `error` is the mean distance of the best guesses from the truth, None where there are none; `baseline`
-    that of who has no tap, for the same numbers."""
+    """Coverage of intervals: of `asked` numbers, `estimated` have an interval with two ends, `held` of those hold the
+    truth, `exact` are points; `error` is the mean distance of the best guesses from the truth, None where there are
+    none; `baseline` that of who has no tap, for the same numbers."""
 
     asked: int
     estimated: int
@@ -122,7 +122,7 @@ def _covered(found: Sequence[Amount | None], truth: Sequence[float], guesses: Se
 
 
 def _of_links(found: Mapping[Edge, Amount], truth: Mapping[Edge, int]) -> Covered:
-    """Of who has no tap, the guess is that nothing was lost, and so nothing repeated."""
+    """Coverage for links; without a tap the guess is that nothing was lost, and so nothing repeated."""
     links = sorted(truth)
     return _covered([found.get(edge) for edge in links], [truth[edge] for edge in links], [0.0] * len(links))
 

@@ -60,7 +60,7 @@ class _Verdict:
 
     @property
     def sentence(self) -> str:
-        """What it is, with the bound beside the rate."""
+        """Verdict in words, with the bound beside the rate."""
         text = f"{self.name}: skill {self.skill:.3f} against the best guess without the transcript"
         if self.robustness is None:
             return text + "; no bound was requested"
@@ -80,7 +80,7 @@ def verdict(
     robustness: Robustness | None = None,
     thresholds: Thresholds = STANDARD,
 ) -> _Verdict:
-    """Of one agent. `own` is `attacks.reconstruction.verdict.seen` of the same reconstruction."""
+    """Verdict on one agent. `own` is `attacks.reconstruction.verdict.seen` of the same reconstruction."""
     case = used(case, found)
     worse = _worse_than_truth(case, found, score, thresholds)
     twin = _same_gradients(case, found, score, truth)

@@ -137,7 +137,7 @@ def _lost(observed: ObservedPackets, link: Edge, repeated: Mapping[Edge, Amount]
 
 
 def _data_lost(observed: ObservedPackets, link: Edge, sendings: _Sendings) -> tuple[int, int]:
-    """How many data packets of a link were lost, at least and at most."""
+    """Number of data packets of a link that were lost, at least and at most."""
     data, acks = observed.data.get(link, ()), observed.acks.get(opposite(link), ())
     least = (len(acks) + 1) // 2 if observed.transport.copies else len(acks)
     since = sendings.followed.get(link)
@@ -148,7 +148,7 @@ def _data_lost(observed: ObservedPackets, link: Edge, sendings: _Sendings) -> tu
 
 
 def _acknowledged(observed: ObservedPackets, link: Edge, sendings: _Sendings) -> int:
-    """Of how many messages of a link an acknowledgement arrived, for certain."""
+    """Number of messages of a link of which an acknowledgement arrived, for certain."""
     if not sendings.timeouts or observed.transport.queues or not observed.transport.alike:
         return 0
     times, data = sendings.times.get(link, ()), observed.data.get(link, ())
@@ -185,7 +185,7 @@ def _exchange_sendings(observed: ObservedPackets, found: Exchanged, *, endless: 
 
 
 def _walk_sendings(moves: Sequence[Move], timeouts: frozenset[float] | None) -> _Sendings:
-    """Who passes a token on had it; the last one may not have arrived."""
+    """Sendings of a walk: who passes a token on had it; the last one may not have arrived."""
     times: dict[Edge, list[float]] = defaultdict(list)
     followed: dict[Edge, float] = {}
     for k, (time, sender, receiver) in enumerate(moves):

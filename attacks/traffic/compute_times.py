@@ -19,17 +19,17 @@ from attacks.traffic.token_walk import Move
 from netsim.arrays import Array
 
 CONFIDENCE = 0.95
-"""Of all statements together that an agent is slower than another."""
+"""Joint confidence of all statements that an agent is slower than another."""
 FEWEST = 8
 """Fewer samples of an agent do not show who is slower."""
 
 
 @dataclass
 class _Gaps:
-    """Of one agent: seconds a query between what it waited for and what it sent (`seconds`), of `asked` such gaps."""
+    """Gaps of one agent: seconds a query between what it waited for and what it sent (`seconds`), of `total` gaps."""
 
     seconds: list[float] = field(default_factory=list[float])
-    asked: int = 0
+    total: int = 0
     without: int = 0
     """Gaps that began with no message's arrival."""
 
@@ -37,7 +37,7 @@ class _Gaps:
         """One gap, less the mean wait for a clock; None where its beginning is not known."""
         if not sent.queries:
             return
-        self.asked += 1
+        self.total += 1
         if gap is not None:
             self.seconds.append((gap - waits) / sent.queries)
             self.without += not travels
@@ -48,16 +48,16 @@ class _Gaps:
 
     def error(self, whole: bool) -> float:
         """The standard error of the mean: of its law's mean, or (`whole`) of the run's mean, of which all but
-        `asked` − n are known."""
+        `total` − n are known."""
         n = len(self.seconds)
         if n < 2:
-            return 0.0 if whole and n == self.asked else math.inf
+            return 0.0 if whole and n == self.total else math.inf
         spread = float(np.std(self.seconds, ddof=1)) / math.sqrt(n)
-        return spread * math.sqrt(max(0.0, 1 - n / self.asked)) if whole else spread
+        return spread * math.sqrt(max(0.0, 1 - n / self.total)) if whole else spread
 
 
 def computing_of_walk(observed: ObservedPackets, protocol: Protocol, moves: Sequence[Move]) -> Computing:
-    """From all moves of a walk. Without acknowledgements a gap holds one message's travel."""
+    """Computing times from all moves of a walk. Without acknowledgements a gap holds one message's travel."""
     (sent,) = protocol.sends
     gaps = [_Gaps() for _ in observed.neighbors]
     waits = _waits(observed)
@@ -78,8 +78,8 @@ def computing_of_walk(observed: ObservedPackets, protocol: Protocol, moves: Sequ
 def computing_of_rounds(
     observed: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]
 ) -> Computing:
-    """From the exchanges of agents whose neighbors' exchanges are known too. Without acknowledgements a gap holds as
-    much of the neighbors' messages' travel as was not over when the agent itself sent."""
+    """Computing times from the exchanges of agents whose neighbors' exchanges are known too. Without acknowledgements
+    a gap holds as much of the neighbors' messages' travel as was not over when the agent itself sent."""
     gaps = _gaps_of_rounds(observed, protocol, times)
     if _acknowledged(observed):
         return _computing(observed, gaps, np.zeros(len(gaps)))
@@ -91,7 +91,7 @@ def _gaps_of_rounds(
     observed: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]
 ) -> list[_Gaps]:
     """The gaps of each agent, in order; after its last exchange it asks once more, unheard."""
-    gaps = [_Gaps(asked=1 if protocol.after else 0) for _ in times]
+    gaps = [_Gaps(total=1 if protocol.after else 0) for _ in times]
     seen, wait = _acknowledged(observed), _waits(observed)
     for i, own in enumerate(times):
         around = [times[j] for j in observed.neighbors[i]]

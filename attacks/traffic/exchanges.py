@@ -33,7 +33,7 @@ before the search is given up."""
 Pending = tuple[float, int, float]
 """A message that may be sent again: when, how often it was by then, when it first was."""
 State = tuple[int, tuple[tuple[Pending, ...], ...]]
-"""How many exchanges have begun, and what is pending on each link."""
+"""Number of exchanges that have begun, and what is pending on each link."""
 Chain = tuple[float, ...] | Literal["none", "several"]
 """Beginnings of exchanges; of no reading, or of several that differ."""
 
@@ -53,7 +53,7 @@ class _Wires:
 def readings(
     wires: _Wires, total: int, known: Sequence[float] | None
 ) -> Mapping[float, tuple[float, ...] | None] | None:
-    """Of each timeout that explains all packets the beginnings of `total` exchanges, None where there are several
+    """Beginnings of `total` exchanges for each timeout that explains all packets, None where there are several
     ways. Nothing where looking was given up. `known`: the beginnings, where only the timeout is looked for."""
     moments = _moments(wires.data)
     found: dict[float, tuple[float, ...] | None] = {}
@@ -69,7 +69,7 @@ def readings(
 
 @dataclass(frozen=True)
 class _Moment:
-    """How many packets each link carries at a time."""
+    """Packets that each link carries at a time."""
 
     time: float
     counts: tuple[int, ...]
@@ -132,7 +132,7 @@ class _Search:
         return only
 
     def _next(self, at: int, state: State, timeout: float) -> Iterator[tuple[State, int]]:
-        """What a moment may be: so many exchanges begin, and the other packets are due again."""
+        """Possible states after a moment: so many exchanges begin, and the other packets are due again."""
         begun, pending = state
         moment = self._moments[at]
         for new in self._beginnings(at, begun):
@@ -161,7 +161,7 @@ class _Search:
     def _after(
         self, link: int, pending: tuple[Pending, ...], moment: _Moment, repeated: int, new: int, timeout: float
     ) -> Iterator[tuple[Pending, ...]]:
-        """What is pending on a link after a moment at which so many packets repeat and so many are new."""
+        """Possible messages pending on a link after a moment at which so many packets repeat and so many are new."""
         time = moment.time
         near = slack(time)
         over = [one for one in pending if one[0] < time - near]
@@ -205,7 +205,7 @@ def _longer(chain: Chain, time: float, new: int) -> Chain:
 
 
 def settled(link: Sequence[float], sent: Sequence[float], timeout: float, end: float) -> int:
-    """How many of the messages that were first sent at these times on a link were acknowledged for certain: a
+    """Number of messages, first sent at these times on a link, that were acknowledged for certain: a
     repetition was due before `end`, and there was no packet."""
     found = 0
     for first in sent:
@@ -229,11 +229,11 @@ class Exchanged:
     times: tuple[tuple[float, ...] | None, ...]
     activity: Activity
     timeouts: frozenset[float] | None = None
-    """What the links' timeout may be, in seconds; None where nothing determines it."""
+    """Possible timeouts of the links, in seconds; None where nothing determines them."""
 
 
 def exchanged(observed: ObservedPackets, protocol: Protocol, *, endless: bool = True) -> Exchanged:
-    """What was observed of an algorithm in rounds, whose exchanges wait for all if `endless`. The number of rounds is
+    """Exchanges of an algorithm in rounds, which wait for all if `endless`. The number of rounds is
     public, the tap adds nothing to it."""
     agents, total = len(observed.neighbors), len(protocol.sends)
     counts = tuple(Amount.exactly(protocol.rounds) for _ in range(agents))
@@ -254,7 +254,7 @@ def exchanged(observed: ObservedPackets, protocol: Protocol, *, endless: bool = 
 
 
 def _times(observed: ObservedPackets, agent: int, total: int) -> tuple[float, ...] | None:
-    """Where they follow from counting."""
+    """Times that follow from counting."""
     links = [observed.data.get((agent, j), ()) for j in observed.neighbors[agent] if (agent, j) in observed.links]
     if observed.whole:
         clean = [link for link in links if len(link) == total]

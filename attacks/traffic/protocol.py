@@ -1,4 +1,4 @@
-"""What the public code of an algorithm sends, and when: one agent's coroutine run on a port that only takes notes.
+"""Pattern of an algorithm's messages: one agent's coroutine run on a port that only takes notes.
 
 Gradients are zeros there and neighbors send what the agent sends: only the order of queries and messages, and how
 many vectors a message has, are read off. They depend on no data in the algorithms that a pattern is found for.
@@ -20,7 +20,7 @@ from netsim.node import Exchange, Node
 from netsim.transcript.message import Message
 
 ACTIVATIONS = 4
-"""Of a walk so many are run: they have to be alike."""
+"""Activations of a walk that are run: they have to be alike."""
 
 
 MOST_ROUNDS = 1_000_000

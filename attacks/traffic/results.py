@@ -38,8 +38,9 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Activity:
-    """Who acted when. `events` in order of time; `counts[i]`: activations (rounds) of agent i; `complete`: every
-    activation has its event. `refused`: why events are not identifiable, or not all of them; None where they are."""
+    """Activations of all agents. `events` in order of time; `counts[i]`: activations (rounds) of agent i; `complete`:
+    every activation has its event. `refused`: why events are not identifiable, or not all of them; None where they
+    are."""
 
     events: tuple[Event, ...]
     counts: tuple[Amount, ...]
@@ -49,7 +50,7 @@ class Activity:
 
 @dataclass(frozen=True)
 class Computing:
-    """How long a private query takes each agent, in seconds.
+    """Time that a private query takes each agent, in seconds.
 
     `means[i]`: of agent i, over the run; None where nothing is known. `kind`: "measured" (arrivals were acknowledged,
     so the work is seen from its first moment to its last), "estimated" (the mean wait for a public clock was
@@ -74,8 +75,8 @@ class Computing:
 
 @dataclass(frozen=True)
 class LinkTraffic:
-    """Of each directed link that was tapped: second and later attempts (`repeated`), and packets that never arrived
-    (`lost`), acknowledgements included."""
+    """Repetitions and losses of each directed link that was tapped: second and later attempts (`repeated`), and
+    packets that never arrived (`lost`), acknowledgements included."""
 
     repeated: Mapping[Edge, Amount] = field(default_factory=dict[Edge, Amount])
     lost: Mapping[Edge, Amount] = field(default_factory=dict[Edge, Amount])

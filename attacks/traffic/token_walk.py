@@ -18,10 +18,10 @@ from netsim.arrays import Array
 from netsim.network.channels import MAX_BACKOFF
 
 Z = 1.96
-"""Of two-sided intervals of 95 %."""
+"""Quantile of two-sided intervals of 95 %."""
 MISSED = "the tap missed packets, or sits on some links only: what it observed did happen, but is not all"
 MOST_READ = 100_000
-"""Of so many packets are all readings together (of 20 times those observed in a longer run) before the search is
+"""Number of packets of all readings together (of 20 times those observed in a longer run) before the search is
 given up."""
 Move = tuple[float, int, int]
 """A new token: time, sender, receiver."""
@@ -34,7 +34,7 @@ class _Walked:
     moves: tuple[Move, ...]
     activity: Activity
     timeouts: frozenset[float] | None = None
-    """What the links' timeout may be, in seconds; None where nothing determines it."""
+    """Possible timeouts of the links, in seconds; None where nothing determines them."""
 
     @property
     def complete(self) -> bool:
@@ -42,7 +42,7 @@ class _Walked:
 
 
 def walked(observed: ObservedPackets, first: int, stopping: Stopping) -> _Walked:
-    """What was observed of a walk from agent `first` on."""
+    """Moves of a walk from agent `first` on, as far as they were observed."""
     why = observed.obstacle("packets of different links")
     if why is None and observed.whole and observed.everywhere:
         decoded = _decoded(observed, first, stopping)
@@ -191,8 +191,9 @@ class _Reading:
 
 
 def _counts(observed: ObservedPackets, certain: bool, stopping: Stopping) -> list[Amount]:
-    """How often each agent passed the token on, from the packets on its tapped links alone; `certain`: each of them
-    is a new token. The public number of activations leaves an agent what the others surely did not use."""
+    """Number of times that each agent passed the token on, from the packets on its tapped links alone; `certain`:
+    each of them is a new token. The public number of activations leaves an agent what the others surely did not
+    use."""
     agents = range(len(observed.neighbors))
     packets = [sum(1 for _, sender, _ in observed.stream if sender == i) for i in agents]
     least = [
@@ -214,7 +215,7 @@ def _capped(one: Amount, cap: float, least: int) -> Amount:
 
 
 def _count(observed: ObservedPackets, agent: int, packets: int, least: int, certain: bool) -> Amount:
-    """Of one agent; a tap that misses a known share of the packets gives a 95 % interval."""
+    """Count for one agent; a tap that misses a known share of the packets gives a 95 % interval."""
     if not observed.covered(agent) or not observed.transport.steady or observed.transport.radio:
         return Amount(least, None, math.inf)
     if observed.whole:
