@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from attacks.reconstruction import Prior
-from attacks.reconstruction.map_estimate import Product, Weighted, objective
-from attacks.reconstruction.posterior import PosteriorBatch, PosteriorMean, PosteriorMode, PureMatching
+from attacks.reconstruction import Case, Known, Prior
+from attacks.reconstruction.map_estimate import Product, Weighted, _inverse_diagonal, objective
+from attacks.reconstruction.posterior import PosteriorBatch, PosteriorMean, PosteriorMode, PureMatching, _multiplicity
 from attacks.reconstruction.record_hypotheses import Hypotheses
 from attacks.reconstruction.residuals import misfit
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic, Penalty, Softmax
+from tests.attacks.noisy import noisy_evidence, white_noise
 from tests.attacks.reconstruction.records import case_of
 
 RNG = np.random.default_rng
@@ -243,3 +244,60 @@ def test_refusals():
     lawless = case._replace(evidence=case.evidence.__class__(**{**vars(case.evidence), "law": None}))
     with pytest.raises(AttackError, match="law of the noise"):
         one(PosteriorMode(), lawless)
+
+
+@pytest.mark.parametrize(("share", "m", "likeliest"), [(0.55, 2, 1), (0.55, 4, 2)])
+def test_strong_noise_leaves_the_likeliest_number_of_each_label(share, m, likeliest):
+    """Binomial: (−, +) of share 0.55 has probability 0.495, (−, −) only 0.3025."""
+    width, model = 4, Logistic(4)
+    rng = np.random.default_rng(0)
+    count = int(1000 * share)
+    centers = np.repeat([[0.8, 0, 0.1, 0.1], [0, 0.8, 0.1, 0.1]], [count, 1000 - count], axis=0)
+    labels = np.repeat([-1.0, 1.0], [count, 1000 - count])
+    pool = centers + 0.1 * rng.standard_normal(centers.shape)
+    points = rng.standard_normal((6, 4, width))
+    noise = white_noise(30.0, 6, width)
+    records = pool[:m]
+    evidence = noisy_evidence(model, points, records, model.targets(labels[:m]), noise, "gaussian", rng)
+    found = PosteriorBatch().reconstruct([Case(evidence, Known(model, m, prior=Prior.of(pool, labels)))], rng)[0]
+    assert np.all(np.sum(found.labels(model) > 0, axis=1) == likeliest)
+
+
+def test_equal_modes_are_counted():
+    """m! where the records of one label are apart, m!/∏ n_k! where they are one."""
+    places = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 2], [0, 1, 0]])
+    same = np.zeros((1, 4, 6))
+    one = np.ones_like(same)
+    np.testing.assert_allclose(np.exp(_multiplicity(same, one, places)), [[1, 3, 6, 3]])
+    far = np.broadcast_to(np.repeat([0.0, 50, 100], 2), same.shape)
+    np.testing.assert_allclose(np.exp(_multiplicity(far, one, places)), [[6, 6, 6, 6]])
+
+
+SIZE = 16
+
+
+@pytest.mark.parametrize("stddev", [0.0, 1e-9, 1e-8, 1e-4])
+@pytest.mark.parametrize("attack", [PosteriorMode(), PosteriorMean()])
+def test_a_record_of_least_squares_from_nearly_exact_gradients(attack, stddev):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        pool = rng.uniform(0, 1, (200, SIZE))
+        prior = Prior.of(pool, np.where(rng.random(200) < 0.5, -1.0, 1.0))
+        record, model = rng.uniform(0, 1, (1, SIZE)), Linear(SIZE)
+        points = rng.standard_normal((6, 6, SIZE))
+        noise = white_noise(stddev, 6, SIZE)
+        evidence = noisy_evidence(model, points, record, model.targets(np.ones(1)), noise, "gaussian", rng)
+        known = Known(model, 1, prior=prior, value_range=(0.0, 1.0))
+        found = attack.reconstruct([Case(evidence, known)], rng)[0]
+        assert np.max(np.abs(found.features - record)) < 0.01
+        assert np.all(np.isfinite(found.spread))
+        assert np.all(found.spread < 0.01)
+
+
+@pytest.mark.parametrize("rows", [3, 16, 40])
+def test_the_diagonal_of_the_inverse(rows):
+    rng = np.random.default_rng(rows)
+    d, b, a = rng.uniform(1, 2, SIZE), rng.standard_normal((rows, SIZE)), rng.standard_normal(SIZE)
+    c = 0.9 / float(a @ a)
+    direct = np.linalg.inv(np.diag(d) + b.T @ b - c * np.outer(a, a))
+    assert np.allclose(_inverse_diagonal(d, b, a, c), np.diag(direct), rtol=1e-10)
