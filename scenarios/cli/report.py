@@ -102,7 +102,7 @@ def make(folder: Path, out: Path | None = None, progress: "Progress | None" = No
 
     You get a `ScenarioError` for a folder without results, and for a page that cannot be written.
     """
-    from scenarios.render.page.report import render, render_study
+    from scenarios.render.page.report import render
     from scenarios.results.folder import read_results
 
     if not (folder / RESULTS).is_file():
@@ -114,7 +114,7 @@ def make(folder: Path, out: Path | None = None, progress: "Progress | None" = No
     if progress is not None:
         progress.begin("writing the page", 1 + len(inner))
     try:
-        (render if results.variants is None else render_study)(results, page)
+        render(results, page)
     except OSError as error:
         raise ScenarioError("--out", str(page), f"cannot be written ({error.strerror or error})", "a file") from None
     pages = [page]

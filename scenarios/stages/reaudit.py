@@ -13,7 +13,7 @@ from scenarios.build.experiment import Subject
 from scenarios.build.progress import Progress, Silent, simulated, undisturbed
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
-from scenarios.render.page.report import render, render_study
+from scenarios.render.page.report import render
 from scenarios.render.sentences import missing
 from scenarios.results import serialize
 from scenarios.results.audit import Audit, AuditRefused, AuditResult, EpsilonInterval, OtherAudit
@@ -346,7 +346,7 @@ def refresh(folder: Path) -> None:
     fields = {one.name: one.fields for one in variants}
     results = reproduced(results, ran, fields, results.status in ("complete", "failed"))
     serialize.save(folder, results)
-    write_outputs(results, runs, folder, render_study, Silent())
+    write_outputs(results, runs, folder, render, Silent())
 
 
 def _status(before: Status, variants: Sequence[VariantResult]) -> Status:

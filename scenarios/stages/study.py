@@ -14,7 +14,7 @@ from scenarios.build.variants import Variant, expanded
 from scenarios.papers.figures import reproduced
 from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
-from scenarios.render.page.report import render_study
+from scenarios.render.page.report import render
 from scenarios.results import serialize
 from scenarios.results.attacks import GradientResult, MembershipResult, ReconstructionResult
 from scenarios.results.audit import Audit, AuditRefused
@@ -163,7 +163,7 @@ class _Study:
             results = replace(results, status="failed" if "failed" in ended else "complete")
         results = self.save(results)
         runs: dict[str | None, Results] = {name: ran.results for name, ran in self.ran.items() if ran.results}
-        write_outputs(results, runs, self.folder, render_study, Silent())
+        write_outputs(results, runs, self.folder, render, Silent())
         return results
 
     def each(self) -> Iterator[_Done]:

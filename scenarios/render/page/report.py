@@ -279,6 +279,3 @@ def _study(results: Results) -> str:
         summaries={"repeat": f"seed {results.seed}"},
         **_repeated(results),
     )  # fmt: skip
-
-
-render_study = render

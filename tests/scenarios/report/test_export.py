@@ -14,6 +14,7 @@ from scenarios.build.progress import Silent
 from scenarios.render.page.epsilons import export_tables
 from scenarios.render.page.export import export_figures
 from scenarios.render.page.report import page
+from scenarios.results.serialize import loads
 from tests.scenarios.filled import tree
 from tests.scenarios.test_report import sample
 
@@ -106,7 +107,7 @@ def test_what_is_exported_twice_is_the_same_and_the_page_is_not_changed(exported
 
 
 def test_a_study_has_its_figures_too(study, tmp_path):
-    found = export_figures(json.loads((study / "results.json").read_text()), tmp_path, formats=["svg"])
+    found = export_figures(loads((study / "results.json").read_text()), tmp_path, formats=["svg"])
     assert [one.title for one in found] == ["Errors"]
     assert len(found[0].key) > 1
 

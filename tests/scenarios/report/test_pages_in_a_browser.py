@@ -1,13 +1,12 @@
 """Report, study and comparison as a browser shows them: clean, on a phone, in the dark, by keyboard."""
 
-import json
-
 import pytest
 
 from scenarios.render.compared_runs import read_runs
 from scenarios.render.comparison import compared
 from scenarios.render.page.comparison import render_comparison
 from scenarios.render.page.report import render
+from scenarios.results.serialize import loads
 from tests.scenarios.filled import tree
 from tests.scenarios.report.test_reading import contrast
 from tests.scenarios.test_report import sample
@@ -42,7 +41,7 @@ def pages(pair, study, tmp_path_factory):
     """A file of each kind of page."""
     folder = tmp_path_factory.mktemp("pages")
     render(tree(sample()), folder / "report.html")
-    render(json.loads((study / "results.json").read_text()), folder / "study.html")
+    render(loads((study / "results.json").read_text()), folder / "study.html")
     render_comparison(compared(read_runs([str(one) for one in pair])), folder / "comparison.html")
     return folder
 

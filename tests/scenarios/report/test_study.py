@@ -6,6 +6,7 @@ import re
 import pytest
 
 from scenarios.render.page.report import page
+from scenarios.results.serialize import loads
 from scenarios.schema.load import parse
 from scenarios.stages.study import run_study
 from tests.scenarios.pair import AUDIT, TEXT
@@ -30,28 +31,24 @@ def test_the_summary_of_a_variant_has_the_three_epsilons_of_its_audit(audited):
 
 
 def test_the_page_begins_with_the_three_epsilons_of_all_variants(audited):
-    results = json.loads((audited / "results.json").read_text())
+    results = loads((audited / "results.json").read_text())
     text = page(results)
     read = Page(text)
     assert len(read.ids) == len(set(read.ids))
     assert read.unlabelled == []
     assert text.index('id="epsilons"') < text.index('id="variants"')
-    names = [f"{variant['name']} · noisy" for variant in results["variants"]]
+    names = [f"{variant.name} · noisy" for variant in results.variants]
     picture = text[text.index('data-figure="wide"') : text.index('id="variants"')]
     assert all(name in picture for name in names)
     table = text[text.index('id="variants"') :]
     words = re.findall(r'<span class="word \w+"><span aria-hidden="true">.</span>([\w ]+)</span>', table)
-    said = [
-        part["verdict"] if (part := one["audit"]) else "no claim"
-        for v in results["variants"]
-        for one in v["algorithms"]
-    ]
+    said = [one.audit.verdict if one.audit else "no claim" for v in results.variants for one in v.algorithms]
     assert words == said
     assert len(words) == 4
 
 
 def test_results_without_audits_have_no_picture_of_them(study_folder):
-    text = page(json.loads((study_folder / "results.json").read_text()))
+    text = page(loads((study_folder / "results.json").read_text()))
     assert 'id="epsilons"' not in text
 
 
