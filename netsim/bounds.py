@@ -39,12 +39,12 @@ def check(made: object) -> None:
     """Raise a `ScenarioError` for the first number that is out of its field's bounds, or not finite."""
     for name, bounds in _bounds(type(made)):
         value = getattr(made, name)
-        if not (math.isfinite(value) and all(SIGNS[type(one)][1](value, _end(one)) for one in bounds)):
-            allowed = " and ".join(f"{SIGNS[type(one)][0]} {_end(one):g}" for one in bounds)
+        if not (math.isfinite(value) and all(_SIGNS[type(one)][1](value, _end(one)) for one in bounds)):
+            allowed = " and ".join(f"{_SIGNS[type(one)][0]} {_end(one):g}" for one in bounds)
             raise ScenarioError(name, value, "out of range", allowed)
 
 
-SIGNS: dict[type, tuple[str, Callable[[float, float], bool]]] = {
+_SIGNS: dict[type, tuple[str, Callable[[float, float], bool]]] = {
     Gt: (">", operator.gt), Ge: (">=", operator.ge), Lt: ("<", operator.lt), Le: ("<=", operator.le)
 }  # fmt: skip
 
@@ -53,7 +53,7 @@ SIGNS: dict[type, tuple[str, Callable[[float, float], bool]]] = {
 def _bounds(kind: type) -> list[tuple[str, list[Any]]]:
     """The fields of a dataclass that are numbers with bounds, and these."""
     hints = get_type_hints(kind, include_extras=True)
-    found = [(name, [one for one in get_args(hint)[1:] if type(one) in SIGNS]) for name, hint in hints.items()]
+    found = [(name, [one for one in get_args(hint)[1:] if type(one) in _SIGNS]) for name, hint in hints.items()]
     return [(name, bounds) for name, bounds in found if bounds]
 
 

@@ -17,7 +17,7 @@ PAGES_ABOVE = 1 << 15
 """Entries on the heap from which on the later ones are kept in pages."""
 PAGE = 1 << 11
 """Entries that a page is meant to hold."""
-LAST_PAGE = 1 << 60
+_LAST_PAGE = 1 << 60
 
 
 class Calendar(simpy.Environment):
@@ -51,7 +51,7 @@ class Calendar(simpy.Environment):
     def _page_of(self, entry: tuple[Any, ...]) -> int:
         """Never falls as time grows, so entries of different pages are in order."""
         place = entry[0] * self._pages_per_second
-        return int(place) if place < LAST_PAGE else LAST_PAGE
+        return int(place) if place < _LAST_PAGE else _LAST_PAGE
 
     def turn_page(self) -> bool:
         """Get the next page on the empty heap; False if there is none."""
@@ -73,7 +73,7 @@ class Calendar(simpy.Environment):
         if half <= 0:  # most come at once
             self.pages_above *= 2
             return
-        self._pages_per_second = min(len(queue) / (2 * half * PAGE), LAST_PAGE)
+        self._pages_per_second = min(len(queue) / (2 * half * PAGE), _LAST_PAGE)
         self._pages.clear()
         self._numbers.clear()
         queue.clear()

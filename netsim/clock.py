@@ -44,11 +44,11 @@ T = TypeVar("T")
 
 DELIVERY = 0
 """Priority of calls: as urgent as SimPy's URGENT."""
-TIMER = 2
+_TIMER = 2
 """Priority of asyncio's timers: after everything else at the same instant."""
 
-CALLBACKS_PER_INSTANT = 20_000_000
-STEPS_PER_INSTANT = 50_000_000
+_CALLBACKS_PER_INSTANT = 20_000_000
+_STEPS_PER_INSTANT = 50_000_000
 CHECK_EVERY = 1 << 16
 COMPACT_ABOVE = 256
 _logger = logging.getLogger("netsim.clock")
@@ -86,7 +86,7 @@ class VirtualEnvironment(Calendar):
     def timer(self, when: float, callback: Callable[[Any], object], argument: object) -> "Timer":
         """Like `call_at`, but after every delivery of the same instant, and can be cancelled."""
         timer = Timer(callback, argument)
-        self.put((when, TIMER, next(self._eid), timer))
+        self.put((when, _TIMER, next(self._eid), timer))
         return timer
 
     def schedule(self, event: simpy.Event, priority: Any = simpy.events.NORMAL, delay: SimTime = 0) -> None:
@@ -188,8 +188,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.cancelled_timers = 0
         self.task_numbers = itertools.count()
         self.tasks: WeakSet[NumberedTask[Any]] = WeakSet()
-        self.callbacks_per_instant = CALLBACKS_PER_INSTANT
-        self.steps_per_instant = STEPS_PER_INSTANT
+        self.callbacks_per_instant = _CALLBACKS_PER_INSTANT
+        self.steps_per_instant = _STEPS_PER_INSTANT
         self._callbacks = 0
         self._instant = -math.inf
         self._steps = 0
@@ -215,7 +215,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if when < math.inf:
             environment = self.environment
             due = max(when, environment._now)
-            environment.put((due, TIMER, next(environment._eid), handle))
+            environment.put((due, _TIMER, next(environment._eid), handle))
             handle._scheduled = True
         return handle
 

@@ -19,7 +19,7 @@ from netsim.node import Node
 if TYPE_CHECKING:
     from netsim.topology import Topology
 
-FARTHEST = 80
+_FARTHEST = 80
 """No noise is made more than 2^80 times as large, or as small."""
 TOLERANCE = 1e-13
 ROUNDING = float(np.finfo(np.float64).eps)
@@ -47,12 +47,12 @@ def noise_factor(claimed: Callable[[float], Claim | None], epsilon: float, delta
         if abs(excess(math.log2(inverse))) <= 4 * ROUNDING:
             return inverse
     low = high = 0.0
-    while excess(low) < 0 and low > -FARTHEST:
+    while excess(low) < 0 and low > -_FARTHEST:
         low -= 1
-    while excess(high) > 0 and high < FARTHEST:
+    while excess(high) > 0 and high < _FARTHEST:
         high += 1
     if excess(low) < 0 or excess(high) > 0:
-        raise PrivacyError(f"cannot calibrate: no noise up to 2^±{FARTHEST} times this gives ε = {epsilon:g}")
+        raise PrivacyError(f"cannot calibrate: no noise up to 2^±{_FARTHEST} times this gives ε = {epsilon:g}")
     if low == high:
         return 2.0**low
     return 2.0 ** float(brentq(lambda t: max(excess(t), -1e3), low, high, xtol=TOLERANCE, rtol=TOLERANCE))

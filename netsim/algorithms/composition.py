@@ -53,7 +53,7 @@ class Noisy(Algorithm):
         return f"{self.noise.capitalize()} noise" if self.noisy else "no noise"
 
 
-NORMS: dict[Noise, str] = {"laplace": "ℓ1", "gaussian": "ℓ2"}
+_NORMS: dict[Noise, str] = {"laplace": "ℓ1", "gaussian": "ℓ2"}
 
 
 def balanced(at: Any) -> float:
@@ -138,9 +138,9 @@ def claimed(
     if setting.topology is None:
         conditions.append("no topology: degrees are not known")
     elif inner is not None:
-        conditions += unsolved(setting, inner)[:1]
+        conditions += _unsolved(setting, inner)[:1]
     value = None if conditions else max(epsilon(setting, i, scales) for i in range(setting.agents))
-    return Claim(value, 0.0 if pure else delta, source, adjacency, NORMS[algorithm.noise], tuple(conditions))
+    return Claim(value, 0.0 if pure else delta, source, adjacency, _NORMS[algorithm.noise], tuple(conditions))
 
 
 def degree(setting: Setting, agent: int) -> int:
@@ -160,7 +160,7 @@ def weakness(setting: Setting, agent: int) -> float:
     return setting.weak_convexity[agent] if setting.weak_convexity else 0.0
 
 
-def unsolved(setting: Setting, inner: Callable[[Setting, int], float]) -> list[str]:
+def _unsolved(setting: Setting, inner: Callable[[Setting, int], float]) -> list[str]:
     """A sentence for each agent whose inner problem, f_i + `inner`/2‖· − v‖², need not be strongly convex."""
     found: list[str] = []
     for i in range(setting.agents):
@@ -172,7 +172,7 @@ def unsolved(setting: Setting, inner: Callable[[Setting, int], float]) -> list[s
 
 def check_inner(setting: Setting, inner: Callable[[Setting, int], float], field: str) -> None:
     """A `ScenarioError` where the inner problem of an agent has no single minimizer."""
-    for why in unsolved(setting, inner):
+    for why in _unsolved(setting, inner):
         never = math.inf in setting.weak_convexity
         allowed = "an algorithm that asks for gradients" if never else "a larger penalty"
         raise ScenarioError(field, None, why, allowed)

@@ -35,7 +35,7 @@ from netsim.errors import ScenarioError
 from netsim.node import Node
 from netsim.schedules import Constant, Schedule
 
-HUB = 0
+_HUB = 0
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class DpAdmm(Noisy, InRounds):
             v = (sent / eta + rho * center + gamma - await node.gradient(sent)) / c
             w = node.regularizer.proximal(v, 1 / c)  # 1
             sent = node.privatize(w, self.mechanism(k))  # 2
-            center = await (_gathered if node.id == HUB else _answered)(node, sent)  # 3
+            center = await (_gathered if node.id == _HUB else _answered)(node, sent)  # 3
             gamma = gamma - rho * (sent - center)  # 4
             node.estimate(center)
 
@@ -76,9 +76,9 @@ class DpAdmm(Noisy, InRounds):
                 why = f"η_{k} is outside the convergence condition"
                 raise ScenarioError("step", self.step(k), why, f"0 < η_k < 2/L = {bound:.6g}")
         if setting.topology is not None:
-            star = {HUB: tuple(range(1, setting.agents))}
+            star = {_HUB: tuple(range(1, setting.agents))}
             for i in range(setting.agents):
-                if setting.topology.neighbors(i) != star.get(i, (HUB,)):
+                if setting.topology.neighbors(i) != star.get(i, (_HUB,)):
                     raise ScenarioError("kind", "dp_admm", f"agent {i} is not where a star has it", "a star around 0")
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
@@ -106,5 +106,5 @@ async def _gathered(node: Node, sent: Array) -> Array:
 
 
 async def _answered(node: Node, sent: Array) -> Array:
-    node.send(HUB, w=sent)
+    node.send(_HUB, w=sent)
     return (await node.receive()).values["center"]

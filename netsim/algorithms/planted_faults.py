@@ -155,7 +155,7 @@ class HalfNoise(Fault):
         await self.descend(node, lambda _: self.scale if self.sound else self.scale / 2)
 
 
-COPIES = 3
+_COPIES = 3
 """How often a value is transmitted."""
 
 
@@ -217,10 +217,10 @@ class Averaged(Fault):
         x = node.zeros()
         for _ in range(self.rounds):
             sent = node.privatize(x, Laplace(self.scale))
-            mixed = (await node.exchange(x=sent)).mix("x") / COPIES
-            for _ in range(COPIES - 1):
+            mixed = (await node.exchange(x=sent)).mix("x") / _COPIES
+            for _ in range(_COPIES - 1):
                 again = sent if self.sound else node.privatize(x, Laplace(self.scale))
-                mixed = mixed + (await node.exchange(x=again)).mix("x") / COPIES
+                mixed = mixed + (await node.exchange(x=again)).mix("x") / _COPIES
             x = await self.moved(node, mixed, x)
             node.estimate(x)
 

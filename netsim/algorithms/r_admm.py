@@ -142,7 +142,7 @@ class RAdmm(_Recycled):
         check_inner(setting, self._inner, "penalty")
 
 
-def least_penalty(at: Any) -> float:
+def _least_penalty(at: Any) -> float:
     """The least η_i(0)."""
     least = at.penalty(0) * min(at.factors, default=1.0)
     return least if at.most is None else min(least, at.most)
@@ -158,7 +158,7 @@ class MrAdmm(_Recycled):
         Schedule, Auto("L/(2·mean degree), growing by 1 % a pair of rounds", lambda at: Geometric(balanced(at), 1.01))
     ]
     """The penalty of the augmented Lagrangian, by pairs of rounds."""
-    dual_step: Annotated[Positive, Auto("the least η_i(0)", lambda at: least_penalty(at))]
+    dual_step: Annotated[Positive, Auto("the least η_i(0)", lambda at: _least_penalty(at))]
     """θ, the step of the dual."""
     factors: tuple[Positive, ...] = ()
     """A factor of the penalty for each agent; none: 1."""

@@ -145,7 +145,7 @@ class Encoder:
         return {name: encoded[name] for name in values}
 
 
-Floats = NDArray[np.floating]
+_Floats = NDArray[np.floating]
 
 
 class _Narrow(Codec):
@@ -183,11 +183,11 @@ class _Narrow(Codec):
         outer = -np.copysign(np.inf, way)  # an infinity on the other side ends where the largest number begins
         return np.where(here == outer, -(largest + before / 2), edge)
 
-    def _next(self, numbers: Floats, way: float) -> Floats:
+    def _next(self, numbers: _Floats, way: float) -> _Floats:
         with np.errstate(all="ignore"):
             return np.nextafter(numbers, self._format.type(way))
 
-    def _narrow(self, value: Array) -> Floats:
+    def _narrow(self, value: Array) -> _Floats:
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return value.astype(self._format)
 

@@ -15,7 +15,7 @@ from netsim.codecs.codec import FLOAT64, Codec, within
 from netsim.errors import ScenarioError
 from netsim.transcript.message import FLOAT_BYTES, as_sent
 
-Codes = NDArray[np.int64]
+_Codes = NDArray[np.int64]
 
 
 def _packed_bytes(count: int, bits: int) -> int:
@@ -23,13 +23,13 @@ def _packed_bytes(count: int, bits: int) -> int:
     return -(-count * bits // 8)
 
 
-def _pack_codes(codes: Codes, bits: int) -> bytes:
+def _pack_codes(codes: _Codes, bits: int) -> bytes:
     """Signed codes in two's complement, one after the other, least significant bit first."""
     digits = (codes[:, None] >> np.arange(bits)) & 1
     return np.packbits(digits.astype(np.uint8).ravel(), bitorder="little").tobytes()
 
 
-def _unpack_codes(data: bytes, count: int, bits: int) -> Codes:
+def _unpack_codes(data: bytes, count: int, bits: int) -> _Codes:
     """The codes that `_pack_codes` made these bytes of."""
     digits = np.unpackbits(np.frombuffer(data, np.uint8), count=count * bits, bitorder="little")
     codes = digits.reshape(count, bits).astype(np.int64) @ (1 << np.arange(bits, dtype=np.int64))
@@ -45,7 +45,7 @@ def _round_up_or_down(t: NDArray[np.float64], dither: NDArray[np.float64]) -> ND
     return below + (dither < t - below)
 
 
-Rounding = Literal["nearest", "stochastic"]
+_Rounding = Literal["nearest", "stochastic"]
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,15 @@ class FixedPoint(Codec):
     """Bits of a coordinate."""
     limit: Positive = 1.0
     """The largest magnitude of a coordinate; what is larger becomes this."""
-    rounding: Rounding = "nearest"
+    rounding: _Rounding = "nearest"
     """To the nearest point of the grid, or to one of the two around so that the mean is right."""
 
     def __post_init__(self) -> None:
         whole(self.bits, "bits", 2, 32)
         if not 0 < self.limit < math.inf or self.step < np.finfo(float).tiny:
             raise ScenarioError("limit", self.limit, "no range of numbers", "> 0, finite, its step not denormal")
-        if self.rounding not in get_args(Rounding):
-            raise ScenarioError("rounding", self.rounding, "unknown", ", ".join(get_args(Rounding)))
+        if self.rounding not in get_args(_Rounding):
+            raise ScenarioError("rounding", self.rounding, "unknown", ", ".join(get_args(_Rounding)))
 
     @property
     def random(self) -> bool:
@@ -123,8 +123,8 @@ class FixedPoint(Codec):
 Norm = Literal["l2", "linf"]
 SLACK = 1e-9
 """Relative: what rounding may do to a bound on what a codec can have made."""
-MANTISSA = 53
-TINY = float(np.finfo(float).tiny)
+_MANTISSA = 53
+_TINY = float(np.finfo(float).tiny)
 """Below it float64 has fewer bits."""
 
 
@@ -180,7 +180,7 @@ class Quantizer(Codec):
         assert dither is not None
         shrinkage = self.shrinkage(value.shape[-1])
         with np.errstate(all="ignore"):
-            unit = _rounded_up(self._norm(value) / (shrinkage * self._levels), MANTISSA - self.bits)
+            unit = _rounded_up(self._norm(value) / (shrinkage * self._levels), _MANTISSA - self.bits)
             exact = np.where(unit > 0, np.abs(value) / shrinkage / unit, 0.0)
             level = _round_up_or_down(np.minimum(exact, self._levels), dither)
             return np.where(np.isfinite(unit), as_sent(np.copysign(level * unit, value)), np.nan)
@@ -201,7 +201,7 @@ class Quantizer(Codec):
         """By |ξ·C(v) − v| < ‖v‖/s: a bound that holds, not the set itself."""
         shrinkage, largest = self.shrinkage(encoded.shape[-1]), np.fmax(np.abs(low), np.abs(high))
         with np.errstate(all="ignore"):
-            reach = self._norm(largest) * (1 / self._levels + SLACK) + TINY
+            reach = self._norm(largest) * (1 / self._levels + SLACK) + _TINY
             near = (low - reach <= shrinkage * encoded) & (shrinkage * encoded <= high + reach)
         return near | ~np.isfinite(encoded) | ~np.isfinite(reach)
 
@@ -244,7 +244,7 @@ class ScaledSign(Codec):
         with np.errstate(all="ignore"):
             most = _mean_magnitude(np.fmax(np.abs(low), np.abs(high))) * (1 + SLACK)
             mean = np.abs(encoded)
-            sized = (_mean_magnitude(least) * (1 - SLACK) <= mean + TINY) & (mean <= most + TINY)
+            sized = (_mean_magnitude(least) * (1 - SLACK) <= mean + _TINY) & (mean <= most + _TINY)
         signed = np.where(encoded < 0, low < 0, high >= 0) | (encoded == 0)
         return (sized & signed) | ~np.isfinite(encoded) | ~np.isfinite(most)
 
@@ -267,9 +267,9 @@ def _common_measure(vector: Array) -> float:
     mantissa, exponent = np.frexp(vector[vector != 0])
     if not mantissa.size:
         return 0.0
-    least = int(np.min(exponent)) - MANTISSA
-    wholes = np.ldexp(np.abs(mantissa), MANTISSA).astype(np.int64).tolist()
-    shifts = (exponent - MANTISSA - least).tolist()
+    least = int(np.min(exponent)) - _MANTISSA
+    wholes = np.ldexp(np.abs(mantissa), _MANTISSA).astype(np.int64).tolist()
+    shifts = (exponent - _MANTISSA - least).tolist()
     measure = reduce(math.gcd, (number << shift for number, shift in zip(wholes, shifts, strict=True)))
     return math.ldexp(measure, least)
 

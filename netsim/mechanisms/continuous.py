@@ -61,7 +61,7 @@ def laplace_log_mass(low: Array, width: Array) -> Array:
 
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
-THIN = 1e-2
+_THIN = 1e-2
 """A slice of the normal density so thin, times its distance, is a parabola to 1e-11."""
 
 
@@ -109,12 +109,12 @@ def gaussian_log_mass(low: Array, width: Array) -> Array:
         middle = a + width / 2
         bend = (middle**2 - 1) * width**2 / 24
         thin = -0.5 * middle**2 - 0.5 * LOG_TWO_PI + np.log(width) + np.log1p(bend)
-    return np.where(width * np.maximum(1.0, np.abs(middle)) < THIN, thin, thick)
+    return np.where(width * np.maximum(1.0, np.abs(middle)) < _THIN, thin, thick)
 
 
-TAIL = 60.0
+_TAIL = 60.0
 """In scales; what lies beyond it has probability below 1e-26."""
-NO_WIDTH = 1e-290
+_NO_WIDTH = 1e-290
 """In scales; below it numbers lose digits, and the mixture is the Laplace law."""
 
 
@@ -157,7 +157,7 @@ class UniformLaplace:
             outside = np.maximum(0.0, np.maximum(-p, -q))
             inside = (p > 0) & (q > 0)
             mass = np.where(inside, -(np.expm1(-p) + np.expm1(-q)), -np.expm1(-r)) / 2
-            thin = np.where(r > NO_WIDTH, np.log(mass / r), -math.log(2)) - np.log(unit)
+            thin = np.where(r > _NO_WIDTH, np.log(mass / r), -math.log(2)) - np.log(unit)
             logs = np.where(r < 1, thin, np.log(mass) - np.log(size)) - outside
             plain = self._plain(observed, value, size, below, above)
         return np.sum(np.where(silent, plain, logs), axis=-1)
@@ -169,7 +169,7 @@ class UniformLaplace:
         unit = np.where(silent, 1.0, b)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             r, p, q = size / unit, below / unit, above / unit
-            share = np.where(r > NO_WIDTH, -np.expm1(-r) / r, 1.0) / 2
+            share = np.where(r > _NO_WIDTH, -np.expm1(-r) / r, 1.0) / 2
             within = below / size + (np.expm1(-p) - np.expm1(-q)) / (2 * r)
             noisy = np.where(p <= 0, share * np.exp(p), np.where(q <= 0, 1 - share * np.exp(q), within))
             plain = np.where(size > 0, np.clip(below / size, 0.0, 1.0), np.where(below >= 0, 1.0, 0.0))
@@ -215,7 +215,7 @@ def average_loss(shift: float, width: float, scale: float) -> float:
         here = log_density(t)
         return math.exp(here) * abs(here - log_density(t - s))
 
-    ends = {e + d for e in (0.0, s, r, r + s) for d in (-TAIL, -4.0, 0.0, 4.0, TAIL)}
+    ends = {e + d for e in (0.0, s, r, r + s) for d in (-_TAIL, -4.0, 0.0, 4.0, _TAIL)}
     cuts = sorted(ends | {(r + s) / 2})
     pieces = (integrate.quad(integrand, a, b, limit=200, epsabs=1e-14, epsrel=1e-10) for a, b in pairwise(cuts))
     return math.fsum(found[0] for found in pieces)

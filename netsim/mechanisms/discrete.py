@@ -15,7 +15,7 @@ from netsim.errors import PrivacyError
 from netsim.mechanisms.continuous import LOG_TWO_PI
 from netsim.mechanisms.mechanism import Scale, check_scale, none
 
-FINEST = 2.0**46
+_FINEST = 2.0**46
 """The largest scale in steps: up to it whole numbers of steps are exact."""
 
 
@@ -23,7 +23,7 @@ def _check_grid(what: str, scale: Scale, step: float) -> None:
     """You get a `PrivacyError` for a step that is not positive and finite, or too fine for the scale."""
     if not 0 < step < np.inf:
         raise PrivacyError(f"{what} step = {step!r}: must be positive and finite")
-    if not np.all(np.asarray(scale) <= FINEST * step):
+    if not np.all(np.asarray(scale) <= _FINEST * step):
         raise PrivacyError(f"{what} step = {step!r}: too fine for {scale!r}; at most 2**46 steps make a scale")
 
 
@@ -125,7 +125,7 @@ class DiscreteLaplace:
 
 SMOOTH = 32.0
 """From so many steps per σ on, sums over the grid are integrals with two corrections, to 1e-8 relative within 8 σ."""
-REACH = 40
+_REACH = 40
 """Below that, tables reach so many σ, and beyond the support for σ of a fraction of a step."""
 
 
@@ -228,13 +228,13 @@ def _tail(k: Array, s: Array) -> Array:
     rough = ~wide & (s > 0) & ~np.isnan(k)
     for one in np.unique(s[rough]):
         here = rough & (s == one)
-        found[here] = _table(float(one))[np.minimum(-k[here], REACH * one + REACH).astype(np.int64)]
+        found[here] = _table(float(one))[np.minimum(-k[here], _REACH * one + _REACH).astype(np.int64)]
     return found
 
 
 def _table(s: float) -> Array:
     """P(K ≤ −k) at k = 0, 1, …: the smallest terms are added first."""
-    k = np.arange(0, int(REACH * s + REACH) + 2, dtype=np.float64)
+    k = np.arange(0, int(_REACH * s + _REACH) + 2, dtype=np.float64)
     with np.errstate(over="ignore", divide="ignore"):
         mass = np.exp(np.where(k > 0, -0.5 * (k / s) ** 2, 0.0) - _log_normalizer(np.asarray(s)))
     return np.cumsum(mass[::-1])[::-1]

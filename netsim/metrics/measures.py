@@ -85,7 +85,7 @@ class Metrics:
         return worst
 
 
-DEFINITIONS = {
+_DEFINITIONS = {
     "relative_error": "‖x − x*‖/‖x*‖ (absolute where x* = 0): in rounds the largest over the agents, in a walk of "
     "the estimate just closed; at every round or activation",
     "mean_error": "the same of x̄ = (1/n) Σ x_i; in a walk over the latest estimates of all agents that have closed",
@@ -100,7 +100,7 @@ DEFINITIONS = {
     "held_out_accuracy": "the same of records that no agent holds; only where the data has some",
 }
 """The measures, by name, smaller is better but for the two shares. A `Curve` is of the replicas' 5 %, 50 %, 95 %."""
-ACCURACIES = ("training_accuracy", "held_out_accuracy")
+_ACCURACIES = ("training_accuracy", "held_out_accuracy")
 
 
 @dataclass(frozen=True)
@@ -171,10 +171,10 @@ class Measures:
 
     def values(self, name: str) -> Array:
         """A measure, (points, replicas). You get a `ScenarioError` for one that is none, or not defined here."""
-        if name not in DEFINITIONS:
-            raise unknown("measure", name, DEFINITIONS)
+        if name not in _DEFINITIONS:
+            raise unknown("measure", name, _DEFINITIONS)
         if name not in self.names:
-            raise ScenarioError("measure", name, f"not defined here: {DEFINITIONS[name]}", ", ".join(self.names))
+            raise ScenarioError("measure", name, f"not defined here: {_DEFINITIONS[name]}", ", ".join(self.names))
         if name not in self._found:
             with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
                 self._found[name] = self._compute(name)
@@ -210,7 +210,7 @@ class Measures:
         Not the first passage: a curve that falls below and rises again has not stayed. None if the last value is
         above, or is no number. All measures but the relative error are known every `stride` rounds or activations.
         """
-        if measure in ACCURACIES:
+        if measure in _ACCURACIES:
             raise ScenarioError("measure", measure, "more of it is better", "a measure of error")
         curve = self.curve(measure)
         above = np.flatnonzero(~(curve.median <= tolerance))
@@ -318,17 +318,17 @@ class Measures:
 
 
 def defined(problem: Problem, held_out: Dataset | None = None) -> tuple[str, ...]:
-    """The measures, of `DEFINITIONS`, that a problem has."""
+    """The measures, of `_DEFINITIONS`, that a problem has."""
     absent: set[str] = set()
     if not problem.optimum().value > 0:
         absent.add("relative_gap")
     if not isinstance(problem.regularizer, Zero):
         absent.add("stationarity_gap")
     if not _classified(problem):
-        absent |= set(ACCURACIES)
+        absent |= set(_ACCURACIES)
     if held_out is None or not held_out.classes:
         absent.add("held_out_accuracy")
-    return tuple(name for name in DEFINITIONS if name not in absent)
+    return tuple(name for name in _DEFINITIONS if name not in absent)
 
 
 def _classified(problem: Problem) -> list[Classified | Modelled]:

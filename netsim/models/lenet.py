@@ -18,10 +18,10 @@ from netsim.errors import ScenarioError, install
 from netsim.models.layers import Dense
 
 CHANNELS, KERNEL = 12, 5
-STRIDES = (2, 2, 1)
-REACH = 0.5
+_STRIDES = (2, 2, 1)
+_REACH = 0.5
 """The published attack draws all parameters uniformly from ±0.5."""
-Function = Callable[..., Any]
+_Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class LeNet:
         height, width = self.image_shape[:2]
         found: list[tuple[int, ...]] = []
         channels = self.channels
-        for stride in STRIDES:
+        for stride in _STRIDES:
             found += [(CHANNELS, channels, KERNEL, KERNEL), (CHANNELS,)]
             channels, height, width = CHANNELS, (height - 1) // stride + 1, (width - 1) // stride + 1
         return (*found, (self.outputs, CHANNELS * height * width), (self.outputs,))
@@ -94,7 +94,7 @@ class LeNet:
 
     def drawn(self, rng: np.random.Generator) -> Array:
         """A random θ (dimension,), uniform in ±0.5."""
-        return rng.uniform(-REACH, REACH, self.dimension)
+        return rng.uniform(-_REACH, _REACH, self.dimension)
 
     def value(self, parameters: Array, features: Array, targets: Array) -> Array:
         return self._mapped(self._loss, parameters, features, targets)[0]
@@ -138,7 +138,7 @@ class LeNet:
         parts = [part.reshape(shape) for part, shape in zip(theta.split(self._sizes), self.shapes, strict=True)]
         height, width = self.image_shape[:2]
         images = rows.reshape(-1, height, width, self.channels).permute(0, 3, 1, 2)
-        for index, stride in enumerate(STRIDES):
+        for index, stride in enumerate(_STRIDES):
             kernels, intercept = parts[2 * index : 2 * index + 2]
             images = torch.sigmoid(
                 torch.nn.functional.conv2d(images, kernels, intercept, stride=stride, padding=KERNEL // 2)
@@ -149,7 +149,7 @@ class LeNet:
     def _sizes(self) -> list[int]:
         return [prod(shape) for shape in self.shapes]
 
-    def _mapped(self, function: Function, parameters: Array, features: Array, *others: Array) -> list[Array]:
+    def _mapped(self, function: _Function, parameters: Array, features: Array, *others: Array) -> list[Array]:
         """The function of each entry of the leading axes, which broadcast; all at once."""
         torch = _torch()
         theta = parameters if self.seed is None else self.origin + parameters

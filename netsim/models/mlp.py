@@ -187,11 +187,11 @@ class _Pass(NamedTuple):
         return self.sums[-1]
 
 
-Pullback = Callable[[Array], tuple[Array, Array]]
+_Pullback = Callable[[Array], tuple[Array, Array]]
 """direction (…, dimension) → ∂⟨direction, ∇_θ ℓ⟩ by features (…, m, width) and by targets (…, m, outputs)."""
 
 
-def with_pullback(model: Model, parameters: Array, features: Array, targets: Array) -> tuple[Array, Pullback]:
+def with_pullback(model: Model, parameters: Array, features: Array, targets: Array) -> tuple[Array, _Pullback]:
     """∇_θ ℓ (…, dimension) at real arguments, and its pullback. Leading axes broadcast; `parameters` has at least
     one, and products run through BLAS for each row of them alone."""
     if not isinstance(model, Softmax | MLP):

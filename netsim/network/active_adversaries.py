@@ -90,7 +90,7 @@ class FlipSign(Alteration):
         return -value
 
 
-Rewrite = Callable[[Values], Mapping[str, Array]]
+_Rewrite = Callable[[Values], Mapping[str, Array]]
 """Values by field, read-only, ↦ what takes their place: the same names, shapes and float64."""
 
 # ── actions ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -155,7 +155,7 @@ class Alter:
     same bits was not altered, and is not counted. All replicas share one fate: the packet's.
     """
 
-    how: Alteration | Rewrite
+    how: Alteration | _Rewrite
     """How the values are changed."""
     probability: Probability = 1.0
     """The probability that a packet that comes by is altered, each by itself."""
@@ -339,8 +339,8 @@ def _link(edge: Edge, ways: set[Edge]) -> str:
     return f"{i} → {j} only" if (i, j) in ways else f"{j} → {i} only"
 
 
-Passing = Packet | Tagged
-Onward = Callable[[Passing], None]
+_Passing = Packet | Tagged
+_Onward = Callable[[_Passing], None]
 
 
 class InterceptionCounts:
@@ -384,7 +384,7 @@ class Interception:
     def sit(self, environment: VirtualEnvironment, wire: LossyWire) -> None:
         """Put those who sit on a wire there: the first one of the run's meets a packet first."""
         edge = wire.source, wire.target
-        onward: Onward = wire.onward
+        onward: _Onward = wire.onward
         for tally in reversed(self._on.get(edge, [])):
             # the name of a random stream: another word would change every transcript
             name = ("meddler", tally.adversary.name, *edge)
@@ -425,12 +425,12 @@ class _Middle:
         rng: random.Random,
         noise: np.random.Generator,
         codec: Codec,
-        onward: Onward,
+        onward: _Onward,
     ) -> None:
         self._environment, self._wire, self._tally = environment, wire, tally
         self._rng, self._noise, self._codec, self._onward = rng, noise, codec, onward
 
-    def meet(self, packet: Passing) -> None:
+    def meet(self, packet: _Passing) -> None:
         """A packet comes by."""
         adversary, tally, now = self._tally.adversary, self._tally, self._environment.now
         wait = 0.0
@@ -455,7 +455,7 @@ class _Middle:
         else:
             self._onward(packet)
 
-    def _copied(self, packet: Passing, action: Replay, now: float) -> Passing:
+    def _copied(self, packet: _Passing, action: Replay, now: float) -> _Passing:
         """Sends copies after a packet; returns the packet, marked so that what is rejected can be told."""
         packet = self._marked(packet)
         self._tally.replayed += action.copies
@@ -465,7 +465,7 @@ class _Middle:
             self._environment.call_at(now + number * action.after, self._onward, packet)
         return packet
 
-    def _altered(self, packet: Passing, action: Alter) -> Passing:
+    def _altered(self, packet: _Passing, action: Alter) -> _Passing:
         inner = packet.packet if isinstance(packet, Tagged) else packet
         message = inner.message if isinstance(inner, Segment) else inner
         if message is None:
@@ -488,7 +488,7 @@ class _Middle:
         encoded.setflags(write=False)
         return encoded
 
-    def _marked(self, packet: Passing) -> Passing:
+    def _marked(self, packet: _Passing) -> _Passing:
         if not isinstance(packet, Tagged):
             return packet
         return Tagged(packet.packet, packet.number, genuine=packet.genuine, by=self._tally)

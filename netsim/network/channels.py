@@ -17,7 +17,7 @@ from netsim.network.wires import Wire
 from netsim.transcript.message import Message, Packet, Segment, Tagged
 
 MAX_BACKOFF = 6
-MOST_ATTEMPTS = 10_000
+_MOST_ATTEMPTS = 10_000
 """How often a message is sent before the run ends with an error, where an active adversary may have cut the link."""
 
 
@@ -32,7 +32,7 @@ class ReliableChannel:
     from when the packet has left: what waits in the sender's own queue is not sent twice. The receiver acknowledges
     each segment by its sequence number, also the ones it already has, and hands on what is in order. It gives up
     where the link is down for good, and where somebody may be keeping packets from getting through for ever
-    (`cut_by`, a name): then you get a `SimulationError` after `MOST_ATTEMPTS`.
+    (`cut_by`, a name): then you get a `SimulationError` after `_MOST_ATTEMPTS`.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ReliableChannel:
 
     def _attempt(self, attempt: tuple[int, int]) -> None:
         sequence, count = attempt
-        if self._cut_by and count >= MOST_ATTEMPTS:
+        if self._cut_by and count >= _MOST_ATTEMPTS:
             raise SimulationError(
                 f"link {self._forward.source} → {self._forward.target}: packet {sequence} was sent {count:,} "
                 f"times and never acknowledged; active adversary {self._cut_by} drops or alters what passes there. A "

@@ -119,7 +119,7 @@ class AccessLaw:
                 raise ScenarioError(name, rate, "bytes per second", "> 0, or leave it out")
 
 
-FieldNames = tuple[str, ...]
+_FieldNames = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Shelf:
     def __init__(self, neighbors: tuple[int, ...], policy: ExchangePolicy) -> None:
         self._neighbors, self._last_received = neighbors, policy.instead == "last_received"
         self._slots: dict[int, dict[int, Message]] = {}
-        self._newest: dict[tuple[int, FieldNames], Message] = {}
+        self._newest: dict[tuple[int, _FieldNames], Message] = {}
         self._ahead = dict.fromkeys(neighbors, -1)
         self._collected = 0
         self._wanted = -1
@@ -204,7 +204,7 @@ class Shelf:
         return {j: here[j] if j in here else instead[j] for j in self._neighbors}
 
 
-def _names(message: Message) -> FieldNames:
+def _names(message: Message) -> _FieldNames:
     return tuple(sorted(message.values))
 
 

@@ -296,7 +296,7 @@ def broadcaster(channels: Sequence[_Acknowledged]) -> Callable[[Message], None]:
     return broadcast
 
 
-TRANSMITTERS = ("bandwidth", "buffer", "encrypted", "authenticated", "reliable")
+_TRANSMITTERS = ("bandwidth", "buffer", "encrypted", "authenticated", "reliable")
 """What in a law is the transmitter's, the same whoever listens."""
 
 
@@ -335,7 +335,7 @@ class Radio:
                 "there are no turns to take: without a bandwidth no frame takes time on the air", "a bandwidth too",
             )  # fmt: skip
         for (i, j), law in link_laws.items():
-            for name in TRANSMITTERS:
+            for name in _TRANSMITTERS:
                 own, common = getattr(law, name), getattr(links, name)
                 if own != common:
                     why = (

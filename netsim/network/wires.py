@@ -355,7 +355,7 @@ def _nowhere(packet: Packet | Tagged) -> None:
     raise AssertionError(f"{packet!r} arrived at a wire that nobody connected")
 
 
-NO_FANS: FanListeners = {}
+_NO_FANS: FanListeners = {}
 
 
 class _Broadcast:
@@ -369,7 +369,7 @@ class _Broadcast:
     __slots__ = ("_air", "_arrivals", "_delays", "_environment", "_numbers", "_queue", "_taps", "sent", "sent_bytes")
 
     def __init__(
-        self, environment: VirtualEnvironment, wires: Sequence[PlainWire], fans: FanListeners = NO_FANS
+        self, environment: VirtualEnvironment, wires: Sequence[PlainWire], fans: FanListeners = _NO_FANS
     ) -> None:
         self._environment = environment
         self._queue, self._numbers = environment.heap()
@@ -418,7 +418,7 @@ def _listeners(
 
 
 def fan_out(
-    environment: VirtualEnvironment, channels: Sequence[Channel], fans: FanListeners = NO_FANS
+    environment: VirtualEnvironment, channels: Sequence[Channel], fans: FanListeners = _NO_FANS
 ) -> Callable[[Message], None]:
     """How a message goes to all of one agent's channels, in their order: a `_Broadcast`, where they allow it."""
     wires = [channel for channel in channels if isinstance(channel, PlainWire)]

@@ -120,9 +120,9 @@ def _block(loss: _TwiceSmooth, v: Array, step: float, size: float) -> Array:
 DENSE = 2000
 """Coordinates up to which Hessians are written out: 32 MB."""
 NEWTON_CG_STEPS, NEWTON_CG_HALVINGS, PRODUCTS = 100, 40, 2000
-FORCING = 1e-3
+_FORCING = 1e-3
 """To which share of its right side the linear system of a Newton step is solved."""
-ITERATIONS = 200
+_ITERATIONS = 200
 """Of L-BFGS at most."""
 
 Map = Callable[[Array], Array]
@@ -159,7 +159,7 @@ def _solved(product: Map, right: Array) -> Array:
     """H⁻¹ right by conjugate gradients, to 1e-3 of the right side; H is positive definite."""
     x, residual = np.zeros_like(right), right
     direction, square = residual, float(np.sum(residual**2))
-    enough = FORCING**2 * square
+    enough = _FORCING**2 * square
     for _ in range(PRODUCTS):
         if square <= enough:
             break
@@ -178,14 +178,14 @@ def descended(value: Map, gradient: Map, start: Array) -> Array:
     def both(x: Array) -> tuple[float, Array]:
         return float(value(x[None])[0]), gradient(x[None])[0]
 
-    options = {"maxiter": ITERATIONS, "ftol": 0.0, "gtol": 1e-12, "maxcor": 20}
+    options = {"maxiter": _ITERATIONS, "ftol": 0.0, "gtol": 1e-12, "maxcor": 20}
     found = cast(Any, minimize)(both, start[0], jac=True, method="L-BFGS-B", options=options)
     return np.asarray(found.x, dtype=np.float64)[None]
 
 
 SMALL = 20
 """Up to so many coordinates the Hessian is written out."""
-PRECISION = 1e-2
+_PRECISION = 1e-2
 
 
 def largest_curvature(product: Callable[[Array], Array], dimension: int) -> float:
@@ -199,7 +199,7 @@ def largest_curvature(product: Callable[[Array], Array], dimension: int) -> floa
     )
     start = np.random.default_rng(0).standard_normal(dimension)
     try:
-        found = eigsh(operator, 1, which="LM", v0=start, tol=PRECISION, return_eigenvectors=False)
+        found = eigsh(operator, 1, which="LM", v0=start, tol=_PRECISION, return_eigenvectors=False)
     except ArpackNoConvergence as error:
         found = cast(Array, error.eigenvalues)
         if not len(found):
@@ -209,11 +209,11 @@ def largest_curvature(product: Callable[[Array], Array], dimension: int) -> floa
 
 TOLERANCE = 1e-12
 ROUNDS, ACCELERATED_STEPS = 200, 100
-FLAT = 1e-12
+_FLAT = 1e-12
 """Added to a Hessian, relative to its trace, so that Newton does not wander along flat directions."""
 ROUNDING = 1e-13
 """By how much of itself a value may seem to rise though it does not."""
-SAMPLES = 33
+_SAMPLES = 33
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +303,7 @@ def stationary_point(
 
 def _downhill(value: Map, x: Array, ahead: Array) -> bool:
     """Whether the value never rises on the straight way from x to `ahead`, as far as samples of it show."""
-    values = value(x + np.linspace(0.0, 1.0, SAMPLES)[:, None] * (ahead - x))
+    values = value(x + np.linspace(0.0, 1.0, _SAMPLES)[:, None] * (ahead - x))
     return bool((np.diff(values) <= ROUNDING * np.abs(values).max()).all())
 
 
@@ -356,12 +356,12 @@ def _face_minimizer(gradient: Map, hessian: Map, x: Array, signs: Array, slope: 
 
     def curvature(y: Array) -> Array:
         h = hessian(spread(y))[np.ix_(support, support)]
-        return (h + FLAT * np.trace(h) * np.eye(len(h)))[None]
+        return (h + _FLAT * np.trace(h) * np.eye(len(h)))[None]
 
     return spread(_newton(slopes, curvature, x[:, support], np.array([TOLERANCE / 100])))
 
 
-COMPOSITE_TOLERANCE = 1e-12
+_COMPOSITE_TOLERANCE = 1e-12
 COMPOSITE_STEPS, COMPOSITE_ROUNDS = 10, 2000
 """Accelerated steps between two attempts on a face, and how often at most."""
 
@@ -412,7 +412,7 @@ class _Row:
         start = near.proximal(self.v / scale, 1.0)
         smoothness = 1 + step * f.smoothness
         y = minimizer(gradient, hessian, smoothness, near, start, steps=COMPOSITE_STEPS, rounds=COMPOSITE_ROUNDS)
-        if not (reached := uncertainty(gradient, near, y)) <= COMPOSITE_TOLERANCE:
+        if not (reached := uncertainty(gradient, near, y)) <= _COMPOSITE_TOLERANCE:
             raise SimulationError(
                 f"regularized proximal of {f!r}: known to {reached:.1e} of its scale only at step = {step!r}"
             )

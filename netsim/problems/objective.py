@@ -183,9 +183,9 @@ def direction(name: str, dimension: int, seed: int = 0, norm: Norm = "l2") -> Ar
     return drawn / length(drawn, norm)
 
 
-PRECISION = 1e-14
+_PRECISION = 1e-14
 """To which, relative to ‖slope‖₂, a proximal point knows its own move of the gradient."""
-STEPS = 100
+_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +279,7 @@ def _root(excess: Callable[[Array], Array], replicas: int) -> Array:
     low, high = -np.ones(replicas), np.ones(replicas)
     below, above = excess(low), excess(high)
     root, going = np.where(below >= 0, low, high), (below < 0) & (above > 0)
-    for _ in range(STEPS):
+    for _ in range(_STEPS):
         if not going.any():
             break
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -290,7 +290,7 @@ def _root(excess: Callable[[Array], Array], replicas: int) -> Array:
         above, below = _halved(above, found, up, down), _halved(below, found, down, up)
         low, high = np.where(down, tried, low), np.where(up, tried, high)
         root = np.where(going, tried, root)
-        going &= (np.abs(found) > PRECISION) & (high - low > PRECISION)
+        going &= (np.abs(found) > _PRECISION) & (high - low > _PRECISION)
     return root
 
 

@@ -182,7 +182,7 @@ class Problem:
 
 
 Kind = Literal["logistic", "ridge", "lasso", "nonconvex_logistic", "sensors", "softmax", "mlp"]
-DIVISOR = 36.0
+_DIVISOR = 36.0
 """Chosen. [C] prints f(x) = (1/6) Σ ‖A_i x − b_i‖², and says nothing of a further divisor in f_i."""
 
 
@@ -257,7 +257,7 @@ def sensors(
     agents: int = 6,
     rows: int = 6,
     dimension: int = 10,
-    divisor: float = DIVISOR,
+    divisor: float = _DIVISOR,
     noise: float = 0.1,
     seed: int = 0,
 ) -> Problem:
@@ -280,7 +280,7 @@ def build(
     *,
     nonconvex_weight: float = 0.001,
     nonconvex_shape: float = 1.0,
-    divisor: float = DIVISOR,
+    divisor: float = _DIVISOR,
     hidden: Sequence[int] = (32,),
     activation: ActivationName = "sigmoid",
     start: int = 0,

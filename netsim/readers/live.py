@@ -133,9 +133,9 @@ def _settle(future: asyncio.Future[None]) -> None:
 
 
 FLOAT64 = np.dtype(np.float64)
-Stream = Callable[[int], np.random.Generator]
+_Stream = Callable[[int], np.random.Generator]
 """The generator of an agent, by its number."""
-Closed = Callable[[int, Array], None]
+_Closed = Callable[[int, Array], None]
 """Called at every `estimate` with the agent and its x."""
 
 
@@ -162,8 +162,8 @@ class PrivateSide:
     """
 
     objective: Objective
-    noise: Stream
-    coins: Stream
+    noise: _Stream
+    coins: _Stream
     queries: list[Query] | None = None
     releases: list[Array] | None = None
 
@@ -212,7 +212,7 @@ class LiveNode:
     )  # fmt: skip
 
     def __init__(
-        self, place: AgentContext, private: PrivateSide, connection: Connection, pace: Pace, closed: Closed
+        self, place: AgentContext, private: PrivateSide, connection: Connection, pace: Pace, closed: _Closed
     ) -> None:
         self.id, self.agents, self.neighbors = place.id, place.agents, place.neighbors
         self.weights, self.regularizer = place.weights, place.regularizer

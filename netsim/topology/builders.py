@@ -19,64 +19,64 @@ from netsim.errors import ScenarioError
 from netsim.topology.graph import Graph, Topology
 from netsim.topology.weights import Weights
 
-METROPOLIS = "metropolis"
-EVERY_PAIR = 5_000
+_METROPOLIS = "metropolis"
+_EVERY_PAIR = 5_000
 """Below this many agents an Erdős–Rényi graph tosses a coin for every pair; from it on it skips to the links."""
 LINKS = 5_000_000
 """More links than this (about 2 GB) are refused before they are drawn."""
 
-MOST_AGENTS = 1_000_000
+_MOST_AGENTS = 1_000_000
 MANY = 1_000
 """More rows, columns, levels, children or neighbors than this are a slip of the keyboard."""
 
-Agents = Annotated[int, Ge(2), Le(MOST_AGENTS), "How many agents."]
-ThreeAgents = Annotated[int, Ge(3), Le(MOST_AGENTS), "How many agents."]
+_Agents = Annotated[int, Ge(2), Le(_MOST_AGENTS), "How many agents."]
+_ThreeAgents = Annotated[int, Ge(3), Le(_MOST_AGENTS), "How many agents."]
 Rows = Annotated[int, Ge(1), Le(MANY), "How many rows."]
 Columns = Annotated[int, Ge(1), Le(MANY), "How many columns."]
-ThreeRows = Annotated[int, Ge(3), Le(MANY), "How many rows."]
-ThreeColumns = Annotated[int, Ge(3), Le(MANY), "How many columns."]
+_ThreeRows = Annotated[int, Ge(3), Le(MANY), "How many rows."]
+_ThreeColumns = Annotated[int, Ge(3), Le(MANY), "How many columns."]
 Dimension = Annotated[int, Ge(1), Le(16), "There are 2^dimension agents."]
-Branching = Annotated[int, Ge(1), Le(MANY), "How many children an agent has."]
-Height = Annotated[int, Ge(1), Le(MANY), "How many levels lie below the root."]
-Degree = Annotated[int, Ge(1), Le(MANY), "How many neighbors an agent has."]
-Nearest = Annotated[int, Ge(2), Le(MANY), "How many of the closest agents each talks to at first; even."]
-Attach = Annotated[int, Ge(1), Le(MANY), "How many others a new agent talks to."]
-Chance = Annotated[float, Gt(0), Le(1), "The probability of each edge."]
-Rewiring = Annotated[float, Ge(0), Le(1), "The probability that a link is rewired."]
-Radius = Annotated[float, Gt(0), "How far agents reach that are neighbors, in a square of side 1."]
+_Branching = Annotated[int, Ge(1), Le(MANY), "How many children an agent has."]
+_Height = Annotated[int, Ge(1), Le(MANY), "How many levels lie below the root."]
+_Degree = Annotated[int, Ge(1), Le(MANY), "How many neighbors an agent has."]
+_Nearest = Annotated[int, Ge(2), Le(MANY), "How many of the closest agents each talks to at first; even."]
+_Attach = Annotated[int, Ge(1), Le(MANY), "How many others a new agent talks to."]
+_Chance = Annotated[float, Gt(0), Le(1), "The probability of each edge."]
+_Rewiring = Annotated[float, Ge(0), Le(1), "The probability that a link is rewired."]
+_Radius = Annotated[float, Gt(0), "How far agents reach that are neighbors, in a square of side 1."]
 Seed = Annotated[int, Ge(0), "The seed of the draw."]
 
 
 # ── regular shapes ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def ring(agents: ThreeAgents, *, weights: Weights = METROPOLIS) -> Topology:
+def ring(agents: _ThreeAgents, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agent i talks to i − 1 and i + 1 (modulo n)."""
     _at_least("agents", agents, 3)
     return Topology(nx.cycle_graph(agents), f"ring of {agents}", weights)
 
 
-def complete(agents: Agents, *, weights: Weights = METROPOLIS) -> Topology:
+def complete(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     """Everybody talks to everybody."""
     _at_least("agents", agents, 2)
     _affordable("agents", agents, agents * (agents - 1) / 2)
     return Topology(nx.complete_graph(agents), f"complete graph of {agents}", weights)
 
 
-def path(agents: Agents, *, weights: Weights = METROPOLIS) -> Topology:
+def path(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     """A line: agent i is at (i, 0) and talks to i ± 1."""
     _at_least("agents", agents, 2)
     places = [(float(i), 0.0) for i in range(agents)]
     return Topology(nx.path_graph(agents), f"path of {agents}", weights, positions=places)
 
 
-def star(agents: Agents, *, weights: Weights = METROPOLIS) -> Topology:
+def star(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agent 0 talks to all others, and they only to it."""
     _at_least("agents", agents, 2)
     return Topology(nx.star_graph(agents - 1), f"star of {agents}", weights)
 
 
-def grid(rows: Rows, columns: Columns, *, weights: Weights = METROPOLIS) -> Topology:
+def grid(rows: Rows, columns: Columns, *, weights: Weights = _METROPOLIS) -> Topology:
     """A sheet: agent r·columns + c is in row r and column c, at (c, r); it talks to those above, below and beside."""
     _at_least("rows", rows, 1)
     _at_least("columns", columns, 1 if rows > 1 else 2)
@@ -84,7 +84,7 @@ def grid(rows: Rows, columns: Columns, *, weights: Weights = METROPOLIS) -> Topo
     return Topology(graph, f"grid of {rows} × {columns}", weights, positions=_lattice(rows, columns))
 
 
-def torus(rows: ThreeRows, columns: ThreeColumns, *, weights: Weights = METROPOLIS) -> Topology:
+def torus(rows: _ThreeRows, columns: _ThreeColumns, *, weights: Weights = _METROPOLIS) -> Topology:
     """A grid whose opposite sides touch: every agent has four neighbors. Its places are the grid's, unwrapped."""
     _at_least("rows", rows, 3)
     _at_least("columns", columns, 3)
@@ -92,14 +92,14 @@ def torus(rows: ThreeRows, columns: ThreeColumns, *, weights: Weights = METROPOL
     return Topology(_numbered(graph), f"torus of {rows} × {columns}", weights, positions=_lattice(rows, columns))
 
 
-def hypercube(dimension: Dimension, *, weights: Weights = METROPOLIS) -> Topology:
+def hypercube(dimension: Dimension, *, weights: Weights = _METROPOLIS) -> Topology:
     """2^dimension agents; two are neighbors where their numbers differ in one binary digit."""
     _at_least("dimension", dimension, 1)
     _affordable("dimension", dimension, dimension * 2.0 ** (min(dimension, 1000) - 1))
     return Topology(_numbered(nx.hypercube_graph(dimension)), f"hypercube of dimension {dimension}", weights)
 
 
-def balanced_tree(branching: Branching, height: Height, *, weights: Weights = METROPOLIS) -> Topology:
+def balanced_tree(branching: _Branching, height: _Height, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agent 0 is the root; every agent above the last of `height` levels has `branching` children."""
     _at_least("branching", branching, 1)
     _at_least("height", height, 1)
@@ -111,14 +111,14 @@ def balanced_tree(branching: Branching, height: Height, *, weights: Weights = ME
 # ── random graphs ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def random_tree(agents: Agents, seed: Seed = 0, *, weights: Weights = METROPOLIS) -> Topology:
+def random_tree(agents: _Agents, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Each of the n^(n−2) trees on n numbered agents with the same probability."""
     _at_least("agents", agents, 2)
     graph = nx.random_labeled_tree(agents, seed=_seed(seed))
     return Topology(graph, f"random tree of {agents}, seed {seed}", weights)
 
 
-def random_regular(agents: Agents, degree: Degree, seed: Seed = 0, *, weights: Weights = METROPOLIS) -> Topology:
+def random_regular(agents: _Agents, degree: _Degree, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Every agent has `degree` neighbors; close to uniform among such graphs (Kim, Vu 2003)."""
     _at_least("agents", agents, 2)
     _at_least("degree", degree, 1)
@@ -132,7 +132,7 @@ def random_regular(agents: Agents, degree: Degree, seed: Seed = 0, *, weights: W
     return _drawn(graph, name, weights, "a degree of 3 or more" if degree < 3 else "")
 
 
-def erdos_renyi(agents: Agents, probability: Chance, seed: Seed = 0, *, weights: Weights = METROPOLIS) -> Topology:
+def erdos_renyi(agents: _Agents, probability: _Chance, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Every edge independently with `probability`.
 
     From 5,000 agents on the draw takes time in proportion to the links (Batagelj, Brandes 2005).
@@ -141,14 +141,14 @@ def erdos_renyi(agents: Agents, probability: Chance, seed: Seed = 0, *, weights:
     if not 0 < probability <= 1:
         raise ScenarioError("probability", probability, "an edge probability", "0 < probability <= 1")
     _affordable("probability", probability, probability * agents * (agents - 1) / 2)
-    draw = nx.gnp_random_graph if agents < EVERY_PAIR else nx.fast_gnp_random_graph
+    draw = nx.gnp_random_graph if agents < _EVERY_PAIR else nx.fast_gnp_random_graph
     graph = draw(agents, probability, seed=_seed(seed))
     name = f"Erdős–Rényi graph of {agents}, p = {probability:g}, seed {seed}"
     return _drawn(graph, name, weights, f"a probability well above ln(n)/n = {log(agents) / agents:.3g}")
 
 
 def watts_strogatz(
-    agents: ThreeAgents, nearest: Nearest, probability: Rewiring, seed: Seed = 0, *, weights: Weights = METROPOLIS
+    agents: _ThreeAgents, nearest: _Nearest, probability: _Rewiring, seed: Seed = 0, *, weights: Weights = _METROPOLIS
 ) -> Topology:
     """A ring where each agent talks to its `nearest` (even) closest, each link rewired with `probability`."""
     _at_least("agents", agents, 3)
@@ -162,7 +162,7 @@ def watts_strogatz(
     return _drawn(graph, name, weights, "more nearest, or a smaller probability")
 
 
-def barabasi_albert(agents: Agents, attach: Attach, seed: Seed = 0, *, weights: Weights = METROPOLIS) -> Topology:
+def barabasi_albert(agents: _Agents, attach: _Attach, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Grown from a star: each new agent talks to `attach` others, popular ones more likely. Always connected."""
     _at_least("agents", agents, 2)
     if not 1 <= attach < agents:
@@ -172,7 +172,7 @@ def barabasi_albert(agents: Agents, attach: Attach, seed: Seed = 0, *, weights: 
     return Topology(graph, f"Barabási–Albert graph of {agents}, m = {attach}, seed {seed}", weights)
 
 
-def random_geometric(agents: Agents, radius: Radius, seed: Seed = 0, *, weights: Weights = METROPOLIS) -> Topology:
+def random_geometric(agents: _Agents, radius: _Radius, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agents uniform in the unit square, an edge up to distance `radius`."""
     _at_least("agents", agents, 2)
     if not radius > 0:
@@ -188,7 +188,7 @@ def random_geometric(agents: Agents, radius: Radius, seed: Seed = 0, *, weights:
 # ── given graphs ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def from_edges(agents: Agents, edges: Iterable[tuple[int, int]], *, weights: Weights = METROPOLIS) -> Topology:
+def from_edges(agents: _Agents, edges: Iterable[tuple[int, int]], *, weights: Weights = _METROPOLIS) -> Topology:
     """The graph with exactly these undirected edges."""
     _at_least("agents", agents, 2)
     graph = nx.Graph()
@@ -200,7 +200,7 @@ def from_edges(agents: Agents, edges: Iterable[tuple[int, int]], *, weights: Wei
     return Topology(graph, f"graph of {agents} with {graph.number_of_edges()} edges", weights)
 
 
-def from_graph(graph: Graph, name: str = "graph", *, weights: Weights = METROPOLIS) -> Topology:
+def from_graph(graph: Graph, name: str = "graph", *, weights: Weights = _METROPOLIS) -> Topology:
     """Any undirected networkx graph: its node names become the labels.
 
     Nodes named 0 … n−1 keep their numbers; others are numbered in the graph's order. Parallel edges are one. Where
@@ -284,7 +284,7 @@ def _drawn(
 
 
 Format = Literal["auto", "graphml", "edges"]
-FORMATS: dict[str, Format] = {
+_FORMATS: dict[str, Format] = {
     ".graphml": "graphml",
     ".xml": "graphml",
     ".edges": "edges",
@@ -294,7 +294,7 @@ FORMATS: dict[str, Format] = {
 """What "auto" takes a file for, by the end of its name."""
 
 
-def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = METROPOLIS) -> Topology:  # noqa: A002
+def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = _METROPOLIS) -> Topology:  # noqa: A002
     """The graph of a file; the names of its nodes become the labels.
 
     "graphml": undirected; the numbers `x` and `y` of the nodes, where all have them, are their places, and other
@@ -304,7 +304,7 @@ def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = M
     one is at fault.
     """
     source = Path(path)
-    chosen = FORMATS.get(source.suffix.lower()) if format == "auto" else format
+    chosen = _FORMATS.get(source.suffix.lower()) if format == "auto" else format
     if chosen is None:
         raise ScenarioError("format", format, f"the name {source.name!r} does not say what it is", "graphml, edges")
     graph = _graphml(source) if chosen == "graphml" else _edges(source)

@@ -51,9 +51,9 @@ DENSE = 512
 """Up to this many agents all eigenvalues are computed, by LAPACK."""
 RESTARTS = 60
 """How often Lanczos may restart before M is inverted."""
-STEPS = 300
+_STEPS = 300
 """How many steps of conjugate gradients are still quick."""
-Apply: TypeAlias = Callable[[Array], Array]
+_Apply: TypeAlias = Callable[[Array], Array]
 """A linear map."""
 
 
@@ -114,7 +114,7 @@ def _by_lanczos(M: Any, constants: bool) -> float:
     return bound - _dominant(apply, int(M.shape[0]), RESTARTS)
 
 
-def _gradient_solver(M: Any, constants: bool) -> Apply | None:
+def _gradient_solver(M: Any, constants: bool) -> _Apply | None:
     """M's (pseudo-)inverse by conjugate gradients scaled by M's diagonal; None where they are slow."""
     if M.diagonal().min() <= 0:
         return None
@@ -125,13 +125,13 @@ def _gradient_solver(M: Any, constants: bool) -> Apply | None:
 
     def solve(b: Array) -> tuple[Array, int]:
         b = b.ravel() if constants else _centered(b.ravel())
-        x, failed = iterate(M, b, rtol=1e-12, atol=0.0, maxiter=STEPS, M=scaled)
+        x, failed = iterate(M, b, rtol=1e-12, atol=0.0, maxiter=_STEPS, M=scaled)
         return x if constants else _centered(x), failed
 
     return None if solve(_start(n))[1] else lambda b: solve(b)[0]
 
 
-def _factor_solver(M: Any, constants: bool) -> Apply | None:
+def _factor_solver(M: Any, constants: bool) -> _Apply | None:
     """M's (pseudo-)inverse by factors, without the first row and column; None where M is singular."""
     first = 0 if constants else 1
     options = {"SymmetricMode": True}
@@ -150,7 +150,7 @@ def _factor_solver(M: Any, constants: bool) -> Apply | None:
     return solve
 
 
-def _dominant(apply: Apply, n: int, restarts: int) -> float:
+def _dominant(apply: _Apply, n: int, restarts: int) -> float:
     """The eigenvalue of largest magnitude, from a start that is always the same."""
     operator: Any = LinearOperator((n, n), matvec=apply, dtype=np.float64)
     values = eigsh(operator, k=1, which="LM", v0=_start(n), ncv=40, maxiter=restarts, return_eigenvectors=False)

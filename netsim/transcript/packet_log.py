@@ -9,7 +9,7 @@ from netsim.transcript.message import Capture, Kind, Message, Packet, Segment, T
 Edge = tuple[int, int]
 FIRST, LAST = 60_000, 4_000
 """Packets that a log keeps: so many from the beginning, and so many before the end."""
-AROUND = 600
+_AROUND = 600
 """Packets that it keeps before and after a message that is sought."""
 PacketKey = tuple[int, Kind, int]
 """A message: its sender, its kind, and the sender's count of messages of that kind."""
@@ -69,7 +69,7 @@ class PacketLog:
     """
 
     def __init__(
-        self, first: int = FIRST, last: int = LAST, sought: PacketKey | None = None, around: int = AROUND
+        self, first: int = FIRST, last: int = LAST, sought: PacketKey | None = None, around: int = _AROUND
     ) -> None:
         self.total = 0
         self.begins = 0

@@ -12,12 +12,12 @@ from netsim.transcript.record import EVERYBODY, Place, Record
 
 PORTS: dict[Kind, int] = {"exchange": 61001, "direct": 61002, "ack": 61003, "sealed": 61004}
 CODES: dict[Kind, int] = {"exchange": 0, "direct": 1, "ack": 2}
-BROADCAST = 0x0AFFFFFF
+_BROADCAST = 0x0AFFFFFF
 MOST = 65_500
 """Bytes of payload: the header and the whole values that fit in 65,507."""
 
 SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
-RAW = 101
+_RAW = 101
 """LINKTYPE_RAW: a packet begins with its IP header."""
 COMMENT, APPLICATION, NAME, RESOLUTION = 1, 4, 2, 9
 IP_BYTES, UDP_BYTES, UDP = 20, 8, 17
@@ -56,7 +56,7 @@ def export(
 def address(agent: int) -> int:
     """An agent's IPv4 address. You get a `TranscriptError` for a number of more than three bytes."""
     if agent == EVERYBODY:
-        return BROADCAST
+        return _BROADCAST
     if not 0 <= agent < 0xFFFFFF:
         raise TranscriptError(f"agent {agent} has no address in 10.0.0.0/8; agents 0 … {0xFFFFFF - 1} have")
     return 0x0A000000 | agent
@@ -71,7 +71,7 @@ def _section() -> bytes:
 
 
 def _interface(place: Place) -> bytes:
-    body = struct.pack("<HHI", RAW, 0, 0)
+    body = struct.pack("<HHI", _RAW, 0, 0)
     options = _option(NAME, place.encode()) + _option(RESOLUTION, b"\x09") + _option(0, b"")
     return _block(INTERFACE, body + options)
 

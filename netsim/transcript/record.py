@@ -21,7 +21,7 @@ from netsim.transcript.message import Capture, Ciphertext, Kind, Message, Packet
 Column = NDArray[Any]
 Words = str | Collection[str] | None
 Numbers = int | Collection[int] | None
-SELECTED_COLUMNS = {
+_SELECTED_COLUMNS = {
     "senders": "sender",
     "receivers": "receiver",
     "places": "place",
@@ -29,7 +29,7 @@ SELECTED_COLUMNS = {
     "numbers": "number",
 }
 """What a selection's sets choose among; times are apart, for they have an order."""
-COMPARED = tuple(SELECTED_COLUMNS.items())
+_COMPARED = tuple(_SELECTED_COLUMNS.items())
 
 
 class SelectionOptions(TypedDict, total=False):
@@ -68,7 +68,7 @@ class Selection:
 
     def narrowed(self, by: "Selection") -> "Selection":
         """What both choose."""
-        sets = {name: _both(getattr(self, name), getattr(by, name)) for name in SELECTED_COLUMNS}
+        sets = {name: _both(getattr(self, name), getattr(by, name)) for name in _SELECTED_COLUMNS}
         return Selection(max(self.since, by.since), min(self.until, by.until), **sets)
 
     def meets(self, first: float, last: float) -> bool:
@@ -78,14 +78,16 @@ class Selection:
     def holds(self, row: Any) -> bool:
         """Whether a row (`netsim.transcript.record.Record`) is among them."""
         return self.since <= row.time < self.until and all(
-            getattr(row, column) in chosen for name, column in COMPARED if (chosen := getattr(self, name)) is not None
+            getattr(row, column) in chosen
+            for name, column in _COMPARED
+            if (chosen := getattr(self, name)) is not None
         )
 
     def among(self, columns: dict[str, Column]) -> Column:
         """Their indices among rows given as columns, as far as the columns that are given decide."""
         time = columns["time"]
         chosen = (time >= self.since) & (time < self.until)
-        for name, column in COMPARED:
+        for name, column in _COMPARED:
             wanted: frozenset[Any] | None = getattr(self, name)
             if wanted is not None and column in columns:
                 chosen &= np.isin(columns[column], sorted(wanted))

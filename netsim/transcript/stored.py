@@ -42,22 +42,22 @@ KINDS = ("exchange", "direct", "ack", "sealed")
 WORDS = {"place": ("link", "node"), "event": ("air", "sent", "received", "closed"), "kind": KINDS}
 CODES = {word: code for code, word in enumerate(KINDS)}
 FLOATS, TEXT = pa.list_(pa.float64()), pa.string()
-NUMBERS = {name: pa.float64() if name == "time" else pa.int64() for name in COLUMNS if name not in WORDS}
+_NUMBERS = {name: pa.float64() if name == "time" else pa.int64() for name in COLUMNS if name not in WORDS}
 SCHEMA = pa.schema(
     {
-        **{name: NUMBERS.get(name, pa.dictionary(pa.int8(), TEXT)) for name in COLUMNS},
+        **{name: _NUMBERS.get(name, pa.dictionary(pa.int8(), TEXT)) for name in COLUMNS},
         "values": pa.map_(TEXT, FLOATS),
         "values_at": pa.int32(),
     }
 )
-END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 BATCH = 16_384
 """Rows: few enough to be in the processor's cache still when they are written, enough to pay for a batch."""
 GROUP = 32_768
 """Rows of a Parquet row group."""
 MEMORY = 64 * 2**20
 GROWTH = 16
-PAGED = 256
+_PAGED = 256
 
 
 def _value_range(file: Any, group: int, column: str) -> tuple[Any, Any] | None:
@@ -244,7 +244,7 @@ class StreamedTranscript:
 
         The same rows give the same bytes, however they were spooled.
         """
-        types = NUMBERS | dict.fromkeys(WORDS, TEXT)
+        types = _NUMBERS | dict.fromkeys(WORDS, TEXT)
         columns = {name: types[name] for name in COLUMNS} | {f"value.{name}": FLOATS for name in self.fields}
         schema: Any = pa.schema(columns, metadata={"replicas": str(self.replicas)})
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
@@ -306,10 +306,10 @@ class _StreamFile:
             facts = json.loads(metadata[b"netsim"])
             fields.update(facts["fields"])
             index.append(_Batch(start, stop, batch.num_rows, facts["links"], facts["air"], facts["doors"]))
-            if hasattr(mmap, "MADV_DONTNEED") and len(index) % PAGED == 0:
+            if hasattr(mmap, "MADV_DONTNEED") and len(index) % _PAGED == 0:
                 pages.madvise(mmap.MADV_DONTNEED)  # what was looked at need not stay in memory
         rest = len(pages) - stop
-        closed = pages[stop : stop + len(END)] == END
+        closed = pages[stop : stop + len(_END)] == _END
         dropped = 0 if closed else rest
         names = tuple(sorted(fields))
         return cls(path, head, tuple(index), replicas, names, dropped, "" if closed else _unclosed(dropped))
@@ -350,7 +350,7 @@ class _StreamFile:
         stream.read_next_batch()
         table = stream.read_next_batch()
         first, last = (0, batch.links) if part == "air" else (batch.links, batch.rows)
-        every: Rows = {name: table[name].to_numpy()[first:last] for name in NUMBERS}
+        every: Rows = {name: table[name].to_numpy()[first:last] for name in _NUMBERS}
         for name in WORDS:
             words: Column = np.array(table[name].dictionary.to_pylist(), object)
             every[name] = words[table[name].indices.to_numpy()[first:last]]

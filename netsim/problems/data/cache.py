@@ -18,9 +18,9 @@ from pathlib import Path
 from netsim.errors import AbsentDataError, ScenarioError
 
 VARIABLE = "NETSIM_DATA"
-SUMS = "SHA256SUMS"
+_SUMS = "SHA256SUMS"
 BLOCK = 1 << 16
-DOWNLOAD_TIMEOUT = 60.0
+_DOWNLOAD_TIMEOUT = 60.0
 """Real seconds without an answer after which a download is given up."""
 
 
@@ -52,7 +52,7 @@ def fetched(url: str, progress: Callable[[int, int | None], None] | None = None)
     in all, if the address says so.
     """
     try:
-        with urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT) as answer:
+        with urllib.request.urlopen(url, timeout=_DOWNLOAD_TIMEOUT) as answer:
             said: str | None = answer.headers.get("Content-Length")
             size = int(said) if said is not None else None
             blocks: list[bytes] = [b""]
@@ -117,7 +117,7 @@ class Cache:
         """Every digest on record for a file, and where."""
         entries: list[tuple[str, Path]] = []
         beside = path.with_name(path.name + ".sha256")
-        for source, relative in ((beside, path.name), (self.folder / SUMS, _below(path, self.folder))):
+        for source, relative in ((beside, path.name), (self.folder / _SUMS, _below(path, self.folder))):
             if not source.is_file():
                 continue
             for line in source.read_text(encoding="utf-8").splitlines():

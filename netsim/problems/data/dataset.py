@@ -15,18 +15,20 @@ from netsim.arrays import Array, frozen, same_length, unknown, whole
 from netsim.errors import ScenarioError
 from netsim.problems.objective import sampled
 
-By = Literal["equal", "dirichlet", "label"]
-Indices = NDArray[np.int64]
+_By = Literal["equal", "dirichlet", "label"]
+_Indices = NDArray[np.int64]
 
 
-def _deal(labels: Array, classes: bool, agents: int, seed: int, by: By, concentration: float | None) -> list[Indices]:
+def _deal(
+    labels: Array, classes: bool, agents: int, seed: int, by: _By, concentration: float | None
+) -> list[_Indices]:
     """Each agent's records, rising. `classes`: whether the labels are classes; else they are real targets.
 
     You get a `ScenarioError` for more agents than records, a concentration where none belongs or that is not
     positive, and for `by` = "label" with real targets.
     """
-    if by not in get_args(By):
-        raise unknown("by", by, get_args(By))
+    if by not in get_args(_By):
+        raise unknown("by", by, get_args(_By))
     if (by == "dirichlet") != (concentration is not None):
         raise ScenarioError("concentration", concentration, f"with by = {by!r}", "a number > 0 for dirichlet alone")
     if by == "label" and not classes:
@@ -45,16 +47,16 @@ def _deal(labels: Array, classes: bool, agents: int, seed: int, by: By, concentr
     return [np.sort(part) for part in parts]
 
 
-def _by_class(order: Indices, labels: Array, classes: bool) -> list[Indices]:
+def _by_class(order: _Indices, labels: Array, classes: bool) -> list[_Indices]:
     """The shuffled records of each class; all of them together where labels are real targets."""
     return [order[labels[order] == label] for label in np.unique(labels)] if classes else [order]
 
 
-def _dirichlet(pools: list[Indices], agents: int, concentration: float, rng: np.random.Generator) -> list[Indices]:
+def _dirichlet(pools: list[_Indices], agents: int, concentration: float, rng: np.random.Generator) -> list[_Indices]:
     """Each pool cut at the cumulated shares p ~ Dir(concentration, …, concentration)."""
     if not 0 < concentration < np.inf:
         raise ScenarioError("concentration", concentration, "not positive and finite", "a number > 0")
-    pieces: list[list[Indices]] = [[] for _ in range(agents)]
+    pieces: list[list[_Indices]] = [[] for _ in range(agents)]
     for pool in pools:
         ends = np.cumsum(rng.dirichlet(np.full(agents, concentration)))[:-1]
         cuts = np.rint(np.clip(ends, 0.0, 1.0) * len(pool)).astype(int)
@@ -63,7 +65,7 @@ def _dirichlet(pools: list[Indices], agents: int, concentration: float, rng: np.
     return _nobody_empty([np.concatenate(piece) for piece in pieces])
 
 
-def _nobody_empty(parts: list[Indices]) -> list[Indices]:
+def _nobody_empty(parts: list[_Indices]) -> list[_Indices]:
     """An agent without a record gets the last one of whoever holds the most, the first such agent."""
     for agent, part in enumerate(parts):
         if not part.size:
@@ -72,7 +74,7 @@ def _nobody_empty(parts: list[Indices]) -> list[Indices]:
     return parts
 
 
-def _label(pools: list[Indices], agents: int, rng: np.random.Generator) -> list[Indices]:
+def _label(pools: list[_Indices], agents: int, rng: np.random.Generator) -> list[_Indices]:
     """Agents shared among the classes in proportion, one or more each; within a class equal shares."""
     if len(pools) == 1 or agents == 1:
         order = np.concatenate(pools)
@@ -87,7 +89,7 @@ def _label(pools: list[Indices], agents: int, rng: np.random.Generator) -> list[
     return [parts[place] for place in rng.permutation(agents)]
 
 
-def _many_labels(pools: list[Indices], agents: int, rng: np.random.Generator) -> list[Indices]:
+def _many_labels(pools: list[_Indices], agents: int, rng: np.random.Generator) -> list[_Indices]:
     """The same of three classes or more; fewer agents than classes hold every `agents`-th class."""
     if agents < len(pools):
         parts = [np.concatenate(pools[agent::agents]) for agent in range(agents)]
@@ -177,7 +179,7 @@ class Dataset:
         return replace(self, features=self.features[chosen], labels=self.labels[chosen])
 
     def split(
-        self, agents: int, seed: int = 0, *, by: By = "equal", concentration: float | None = None
+        self, agents: int, seed: int = 0, *, by: _By = "equal", concentration: float | None = None
     ) -> tuple["Dataset", ...]:
         """Deal the records out: a partition, one record or more for every agent, drawn by the seed.
 
@@ -241,7 +243,7 @@ def signs(chosen: Array | NDArray[np.integer], positive: int) -> Array:
     return np.where(chosen == positive, 1.0, -1.0)
 
 
-def some(indices: Indices, records: int | None, seed: int) -> Indices:
+def some(indices: _Indices, records: int | None, seed: int) -> _Indices:
     """The first `records` of a shuffle of these, in their own order; None is all of them."""
     if records is None:
         return indices

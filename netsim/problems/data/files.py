@@ -18,10 +18,10 @@ from netsim.problems.data.dataset import Dataset, some
 from netsim.problems.data.named import Chosen, Seed, Task, svmlight
 
 Column = Annotated[str, MinLen(1)] | int
-Class = str | float
+_Class = str | float
 File = Annotated[str | Path, MinLen(1), "The file; a relative path starts at the working directory."]
-TwoClasses = Annotated[
-    Annotated[Sequence[Class], Len(2, 2)] | None,
+_TwoClasses = Annotated[
+    Annotated[Sequence[_Class], Len(2, 2)] | None,
     "Of more than two labels, the one that is −1 and the one that is +1; none: the smaller of two is −1.",
 ]
 
@@ -29,7 +29,7 @@ TwoClasses = Annotated[
 def libsvm(
     path: File,
     kind: Task = "classification",
-    classes: TwoClasses = None,
+    classes: _TwoClasses = None,
     dimension: Annotated[Count | None, "How many features; none: as many as the file has."] = None,
     records: Chosen = None,
     seed: Seed = 0,
@@ -54,7 +54,7 @@ def csv_file(
     header: Annotated[bool, "Whether the first line has the columns' names."] = True,
     delimiter: Annotated[str, Len(1, 1), "What stands between two values."] = ",",
     kind: Task = "classification",
-    classes: TwoClasses = None,
+    classes: _TwoClasses = None,
     records: Chosen = None,
     seed: Seed = 0,
 ) -> Dataset:
@@ -128,7 +128,7 @@ def _dataset(
     features: Array,
     answers: Array | NDArray[np.str_],
     kind: Task,
-    classes: Sequence[Class] | None,
+    classes: Sequence[_Class] | None,
     records: int | None,
     seed: int,
 ) -> Dataset:
@@ -152,7 +152,7 @@ def _targets(path: Path, answers: Array | NDArray[np.str_]) -> Array:
 
 
 def _two_classes(
-    answers: Array | NDArray[np.str_], classes: Sequence[Class] | None
+    answers: Array | NDArray[np.str_], classes: Sequence[_Class] | None
 ) -> tuple[Array, NDArray[np.int64]]:
     """±1 for every record, and which records are of the two classes; without `classes` there are just two."""
     values = _comparable(answers)
@@ -181,7 +181,7 @@ def _comparable(answers: Array | NDArray[np.str_]) -> Array | NDArray[np.str_]:
         return answers
 
 
-def _like(value: Class, values: Array | NDArray[np.str_]) -> Class:
+def _like(value: _Class, values: Array | NDArray[np.str_]) -> _Class:
     if values.dtype.kind != "f":
         return str(value)
     try:

@@ -20,18 +20,18 @@ from netsim.problems.data.cache import Cache, Remote
 from netsim.problems.data.dataset import Dataset, Part, broken, numbered, signs, some, some_of_ten, to_unit
 
 # Types of options, with their bounds and meaning: scenarios, their JSON Schema and the reference derive from them.
-Classes = Annotated[
+_Classes = Annotated[
     Sequence[Annotated[int, Ge(0), Le(9)]], Len(2, 10),
     "The classes that are used; of two the first is −1 and the second +1, more are numbered from 0.",
 ]  # fmt: skip
 Dimension = Annotated[Count, "How many features."]
 Seed = Annotated[Index, "The seed of what is drawn here."]
 Chosen = Annotated[Count | None, "How many records; none: all."]
-PartOf = Annotated[Part, "The training or the test part."]
+_PartOf = Annotated[Part, "The training or the test part."]
 Task = Annotated[Literal["classification", "regression"], "Labels or targets."]
 
 
-def digits(classes: Classes = (0, 1)) -> Dataset:
+def digits(classes: _Classes = (0, 1)) -> Dataset:
     """Scikit-learn's 8×8 images of two digits or more, in [0, 1]."""
     from sklearn import datasets  # slow to import
 
@@ -97,7 +97,7 @@ def _fetched(loader: Callable[..., object]) -> tuple[Array, NDArray[np.int64]]:
 
 
 Bytes = NDArray[np.uint8]
-PREFIX: dict[Part, str] = {"train": "train", "test": "t10k"}
+_PREFIX: dict[Part, str] = {"train": "train", "test": "t10k"}
 DIGESTS = {
     "mnist/train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
     "mnist/train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
@@ -119,36 +119,36 @@ HOSTS = {
         "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
     ),
 }
-CIFAR = Remote(
+_CIFAR = Remote(
     "cifar10/cifar-10-binary.tar.gz",
     ("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",),
     "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
 )
-CIFAR_JPEGS = Remote("cifar10/cifar10_cat_dog_jpegs.tar.gz")
+_CIFAR_JPEGS = Remote("cifar10/cifar10_cat_dog_jpegs.tar.gz")
 CAT, DOG = 3, 5
 """CIFAR-10's numbers of the two classes."""
 
 
 def mnist(
-    cache: Cache, classes: Classes = (0, 1), part: PartOf = "train", records: Chosen = None, seed: Seed = 0
+    cache: Cache, classes: _Classes = (0, 1), part: _PartOf = "train", records: Chosen = None, seed: Seed = 0
 ) -> Dataset:
     """28×28 images of two handwritten digits or more, in [0, 1]."""
     return _idx_set("mnist", cache, classes, part, records, seed)
 
 
 def fashion_mnist(
-    cache: Cache, classes: Classes = (0, 1), part: PartOf = "train", records: Chosen = None, seed: Seed = 0
+    cache: Cache, classes: _Classes = (0, 1), part: _PartOf = "train", records: Chosen = None, seed: Seed = 0
 ) -> Dataset:
     """28×28 images of two kinds of clothes or more, in [0, 1]; 0 is a T-shirt or top, 1 trousers."""
     return _idx_set("fashion_mnist", cache, classes, part, records, seed)
 
 
-def cifar10_cat_dog(cache: Cache, part: PartOf = "train", records: Chosen = None, seed: Seed = 0) -> Dataset:
+def cifar10_cat_dog(cache: Cache, part: _PartOf = "train", records: Chosen = None, seed: Seed = 0) -> Dataset:
     """32×32 images of cats (−1) and dogs (+1) in colour, from CIFAR-10, in [0, 1].
 
     A row is height × width × (red, green, blue).
     """
-    layout, (path,) = cache.files("cifar10_cat_dog", [CIFAR], [CIFAR_JPEGS])
+    layout, (path,) = cache.files("cifar10_cat_dog", [_CIFAR], [_CIFAR_JPEGS])
     try:
         images, animals = (_cifar_binary if layout == 0 else _cifar_jpegs)(path, part)
     except (OSError, EOFError, ValueError, KeyError, tarfile.TarError, zlib.error) as error:
@@ -167,7 +167,7 @@ def cifar10_cat_dog(cache: Cache, part: PartOf = "train", records: Chosen = None
 
 def _idx_set(name: str, cache: Cache, classes: Sequence[int], part: Part, records: int | None, seed: int) -> Dataset:
     wanted = some_of_ten(classes)
-    remotes = [_remote(name, f"{PREFIX[part]}-{which}-ubyte.gz") for which in ("images-idx3", "labels-idx1")]
+    remotes = [_remote(name, f"{_PREFIX[part]}-{which}-ubyte.gz") for which in ("images-idx3", "labels-idx1")]
     _, (image_file, label_file) = cache.files(name, remotes)
     images, labels = _idx(name, image_file, 3), _idx(name, label_file, 1)
     if len(images) != len(labels):
@@ -239,14 +239,14 @@ def _cifar_jpegs(path: Path, part: Part) -> tuple[Bytes, Bytes]:
     return np.stack([image for *_, image in found]), np.array([animal for _, animal, _ in found], np.uint8)
 
 
-LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
-IJCNN1: dict[Part, Remote] = {
-    "train": Remote("ijcnn1/ijcnn1.bz2", (LIBSVM + "ijcnn1.bz2",)),
-    "test": Remote("ijcnn1/ijcnn1.t.bz2", (LIBSVM + "ijcnn1.t.bz2",)),
+_LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
+_IJCNN1: dict[Part, Remote] = {
+    "train": Remote("ijcnn1/ijcnn1.bz2", (_LIBSVM + "ijcnn1.bz2",)),
+    "test": Remote("ijcnn1/ijcnn1.t.bz2", (_LIBSVM + "ijcnn1.t.bz2",)),
 }
-IJCNN1_REBUILT = Remote("ijcnn1/ijcnn1_22_onehot_RECONSTRUCTED.npz")
-IJCNN1_FEATURES = 22
-COVTYPE = Remote(
+_IJCNN1_REBUILT = Remote("ijcnn1/ijcnn1_22_onehot_RECONSTRUCTED.npz")
+_IJCNN1_FEATURES = 22
+_COVTYPE = Remote(
     "covtype/covtype.data.gz",
     (
         "https://archive.ics.uci.edu/ml/machine-learning-databases/covtype/covtype.data.gz",
@@ -254,16 +254,16 @@ COVTYPE = Remote(
     ),
     "614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771",
 )
-COVTYPE_SUBSET = Remote("covtype/covtype_ramp_test.csv.gz")
+_COVTYPE_SUBSET = Remote("covtype/covtype_ramp_test.csv.gz")
 COVTYPE_RECORDS, COVTYPE_FEATURES, LODGEPOLE = 581_012, 54, 2
 
 
-def ijcnn1(cache: Cache, part: PartOf = "train", records: Chosen = None, seed: Seed = 0) -> Dataset:
+def ijcnn1(cache: Cache, part: _PartOf = "train", records: Chosen = None, seed: Seed = 0) -> Dataset:
     """The IJCNN 2001 competition's table as LIBSVM has it: 22 features, labels ±1."""
-    layouts = [[IJCNN1[part]], [IJCNN1_REBUILT]] if part == "train" else [[IJCNN1[part]]]
+    layouts = [[_IJCNN1[part]], [_IJCNN1_REBUILT]] if part == "train" else [[_IJCNN1[part]]]
     layout, (path,) = cache.files("ijcnn1", *layouts)
     try:
-        features, labels = svmlight(path, IJCNN1_FEATURES) if layout == 0 else _arrays(path)
+        features, labels = svmlight(path, _IJCNN1_FEATURES) if layout == 0 else _arrays(path)
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise broken("ijcnn1", path, f"cannot be read ({error})") from error
     chosen = some(np.arange(len(labels)), records, seed)
@@ -273,7 +273,7 @@ def ijcnn1(cache: Cache, part: PartOf = "train", records: Chosen = None, seed: S
 
 def covtype(cache: Cache, records: Chosen = None, seed: Seed = 0) -> Dataset:
     """Forest cover: 54 features, each scaled to [0, 1]; +1 is lodgepole pine (type 2), −1 the other six."""
-    layout, (path,) = cache.files("covtype", [COVTYPE], [COVTYPE_SUBSET])
+    layout, (path,) = cache.files("covtype", [_COVTYPE], [_COVTYPE_SUBSET])
     try:
         with gzip.open(path, "rt", encoding="ascii") as stream:
             table = np.loadtxt(stream, delimiter=",", skiprows=layout, ndmin=2)
@@ -321,21 +321,21 @@ FILES: dict[Part, Remote] = {
         "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
     ),
 }
-NUMERIC = (0, 2, 4, 10, 11, 12)
+_NUMERIC = (0, 2, 4, 10, 11, 12)
 """age, fnlwgt, education-num, capital-gain, capital-loss, hours-per-week"""
-CATEGORICAL = (1, 3, 5, 6, 7, 8, 9, 13)
+_CATEGORICAL = (1, 3, 5, 6, 7, 8, 9, 13)
 COLUMNS, ANSWER = 15, 14
 RICH, POOR = ">50K", "<=50K"
 
 Rows = list[list[str]]
-Scaling = Annotated[
+_Scaling = Annotated[
     Literal["unit", "standardized"],
     "How the six numeric columns are scaled, by the training part: to [0, 1], or to mean 0 and deviation 1.",
 ]
 
 
 def adult(
-    cache: Cache, part: PartOf = "train", numeric: Scaling = "unit", records: Chosen = None, seed: Seed = 0
+    cache: Cache, part: _PartOf = "train", numeric: _Scaling = "unit", records: Chosen = None, seed: Seed = 0
 ) -> Dataset:
     """UCI Adult, rows with unknown values dropped, categories one-hot; +1 earns more than 50,000 dollars."""
     if numeric not in ("unit", "standardized"):
@@ -343,7 +343,7 @@ def adult(
     parts: tuple[Part, ...] = ("train",) if part == "train" else ("train", "test")
     _, paths = cache.files("adult", [FILES[one] for one in parts])
     known, rows = _rows(paths[0]), _rows(paths[-1])
-    features = np.hstack([_numbers(rows, known, numeric), *(_one_hot(rows, known, c) for c in CATEGORICAL)])
+    features = np.hstack([_numbers(rows, known, numeric), *(_one_hot(rows, known, c) for c in _CATEGORICAL)])
     labels = np.array([1.0 if row[ANSWER] == RICH else -1.0 for row in rows])
     chosen = some(np.arange(len(rows)), records, seed)
     return Dataset(
@@ -369,7 +369,7 @@ def _rows(path: Path) -> Rows:
                     raise broken("adult", path, f"line {number} is no row of {COLUMNS} fields that ends in {RICH}")
                 if "?" not in row:
                     rows.append(row)
-        for column in NUMERIC:
+        for column in _NUMERIC:
             [float(row[column]) for row in rows]
     except (OSError, ValueError, csv.Error) as error:
         raise broken("adult", path, f"cannot be read ({error})") from error
@@ -378,8 +378,8 @@ def _rows(path: Path) -> Rows:
     return rows
 
 
-def _numbers(rows: Rows, known: Rows, numeric: Scaling) -> Array:
-    values, base = (np.array([[float(row[c]) for c in NUMERIC] for row in some]) for some in (rows, known))
+def _numbers(rows: Rows, known: Rows, numeric: _Scaling) -> Array:
+    values, base = (np.array([[float(row[c]) for c in _NUMERIC] for row in some]) for some in (rows, known))
     if numeric == "unit":
         return to_unit(values, base.min(axis=0), base.max(axis=0))
     spread = base.std(axis=0)
