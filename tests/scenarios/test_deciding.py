@@ -61,7 +61,7 @@ def of(text, more=""):
 
 
 def played(text, folder, what="membership", page=False):
-    return [entry[what] for entry in run_scenario(of(text), folder, page=page)["algorithms"]]
+    return [entry[what] for entry in run_scenario(of(text), folder, page=page).algorithms]
 
 
 # ── against closed forms, through the whole run ─────────────────────────────────────────────────────────
@@ -80,15 +80,15 @@ def test_advantage_and_power_of_one_laplace_release_are_those_of_the_formula(adj
     experiment = Experiment.of(of(text).scenario)
     both = Staging(experiment.scenario, experiment.holding).fixed(experiment.scenario.attacks.membership)
     s = 0.8 * abs(slope(both.inside) - slope(both.out)) / 0.1
-    assert (found["trials"], found["estimates"]) == (3000, 1)
+    assert (found.trials, found.estimates) == (3000, 1)
     assert math.exp(-s) / 2 < 0.4
-    assert found["advantage"]["low"] <= 1 - math.exp(-s / 2) <= found["advantage"]["high"]
-    assert found["advantage"]["high"] - found["advantage"]["low"] < 0.2
-    (level,) = found["levels"]
+    assert found.advantage.low <= 1 - math.exp(-s / 2) <= found.advantage.high
+    assert found.advantage.high - found.advantage.low < 0.2
+    (level,) = found.levels
     best = 1 - math.exp(-s) / (4 * 0.4)
-    assert level["power"] == pytest.approx(best, abs=5e-3)
-    assert level["found"]["low"] <= best <= level["found"]["high"]
-    assert level["alarms"]["low"] <= 0.4 <= level["alarms"]["high"]
+    assert level.power == pytest.approx(best, abs=5e-3)
+    assert level.found.low <= best <= level.found.high
+    assert level.alarms.low <= 0.4 <= level.alarms.high
 
 
 def test_the_gaussian_game_is_that_of_its_exponent(tmp_path):
@@ -106,17 +106,17 @@ attacks:
   membership: {adjacency: replace, instead: 3, trials: 300, chunk: 300, confidence: 0.9999, levels: [0.02, 0.1, 0.3]}
 """
     (found,) = played(text, tmp_path)
-    exponents = [special.ndtri(one["power"]) - special.ndtri(one["level"]) for one in found["levels"]]
+    exponents = [special.ndtri(one.power) - special.ndtri(one.level) for one in found.levels]
     mu = float(np.mean(exponents))
     assert np.ptp(exponents) < 0.02 * mu + 0.02
     assert mu > 0.3
     advantage = 2 * special.ndtr(mu / 2) - 1
-    assert found["advantage"]["low"] <= advantage <= found["advantage"]["high"]
+    assert found.advantage.low <= advantage <= found.advantage.high
     area = special.ndtr(mu / math.sqrt(2))
-    assert found["auc"]["low"] <= area <= found["auc"]["high"]
-    for one in found["levels"]:
-        assert one["found"]["low"] <= one["power"] <= one["found"]["high"]
-        assert one["alarms"]["low"] <= one["level"] <= one["alarms"]["high"]
+    assert found.auc.low <= area <= found.auc.high
+    for one in found.levels:
+        assert one.found.low <= one.power <= one.found.high
+        assert one.alarms.low <= one.level <= one.alarms.high
 
 
 def test_who_knows_no_record_has_false_alarms_at_the_level_and_finds_more(tmp_path):
@@ -125,29 +125,29 @@ def test_who_knows_no_record_has_false_alarms_at_the_level_and_finds_more(tmp_pa
     )
     noisy, plain = played(DIGITS.replace("MORE", more), tmp_path)
     for found in (noisy, plain):
-        (level,) = found["levels"]
-        assert found["record"] is None
-        assert found["trials"] == 30
-        assert level["alarms"]["low"] <= 0.2
-        assert found["auc"]["estimate"] > 0.55
+        (level,) = found.levels
+        assert found.record is None
+        assert found.trials == 30
+        assert level.alarms.low <= 0.2
+        assert found.auc.estimate > 0.55
 
 
 def test_a_model_of_two_outputs_counts_its_classes_itself(tmp_path):
     """Data say −1 and 1, softmax 0 and 1: the likelihoods are those of the right labels, as what is counted agrees
     with what the law promises, and without noise nothing is taken for anything else."""
-    noisy, plain = run_scenario(of(SOFTMAX, BOTH), tmp_path, page=False)["algorithms"]
-    assert plain["membership"]["advantage"]["estimate"] == 1
-    for one in noisy["membership"]["levels"]:
-        assert one["found"]["low"] <= one["power"] <= one["found"]["high"]
+    noisy, plain = run_scenario(of(SOFTMAX, BOTH), tmp_path, page=False).algorithms
+    assert plain.membership.advantage.estimate == 1
+    for one in noisy.membership.levels:
+        assert one.found.low <= one.power <= one.found.high
     for entry in (noisy, plain):
-        assert entry["property"]["right"]["low"] > 0.5
+        assert entry.property.right.low > 0.5
 
 
 def test_without_noise_each_world_has_one_transcript(tmp_path):
     _, plain = played(DIGITS.replace("MORE", "membership: {}"), tmp_path)
-    assert (plain["trials"], plain["noise"], plain["exact"]) == (1, False, True)
-    assert plain["advantage"]["estimate"] == plain["auc"]["estimate"] == 1
-    assert "told; without noise each world has one transcript" in plain["sentence"]
+    assert (plain.trials, plain.noise, plain.exact) == (1, False, True)
+    assert plain.advantage.estimate == plain.auc.estimate == 1
+    assert "told; without noise each world has one transcript" in plain.sentence
 
 
 # ── what a claim allows ─────────────────────────────────────────────────────────────────────────────────
@@ -165,16 +165,16 @@ def test_the_claim_is_beside_the_rates_and_a_broken_one_is_named(tmp_path):
     (broken,) = played(CLAIMED.replace("READING", "as_deployable"), tmp_path / "a", page=True)
     (holds,) = played(CLAIMED.replace("READING", "sent_state"), tmp_path / "b")
     for found in (broken, holds):
-        assert found["claim"]["epsilon"] == pytest.approx(1.0)
-        assert found["claim"]["steps"] == 1
-        for one in found["levels"]:
-            a = one["level"]
-            assert one["allowed"] == pytest.approx(min(math.e * a + 1e-3, 1 - (1 - 1e-3 - a) / math.e))
-        assert found["advantage"]["allowed"] == pytest.approx((math.e - 1 + 2e-3) / (math.e + 1))
-    assert broken["claim"]["broken"] is True
-    assert "The claim does not hold." in broken["sentence"]
-    assert holds["claim"]["broken"] is False
-    assert all(one["power"] <= one["allowed"] for one in holds["levels"])
+        assert found.claim.epsilon == pytest.approx(1.0)
+        assert found.claim.steps == 1
+        for one in found.levels:
+            a = one.level
+            assert one.allowed == pytest.approx(min(math.e * a + 1e-3, 1 - (1 - 1e-3 - a) / math.e))
+        assert found.advantage.allowed == pytest.approx((math.e - 1 + 2e-3) / (math.e + 1))
+    assert broken.claim.broken is True
+    assert "The claim does not hold." in broken.sentence
+    assert holds.claim.broken is False
+    assert all(one.power <= one.allowed for one in holds.levels)
     head = (tmp_path / "a" / "report.html").read_text().partition('id="network"')[0]
     assert "Membership is inferred better than the claim allows: one." in head
     assert "The claim does not hold." in head
@@ -198,9 +198,9 @@ def test_a_border_is_in_the_colour_of_who_claims_it_where_others_claim_something
 def test_a_claim_about_something_else_is_not_set_beside_the_rates(tmp_path):
     (found,) = played(CLAIMED.replace("READING", "sent_state") + "audit: {adjacency: {change: 1.0}, trials: 50}\n",
                       tmp_path)  # fmt: skip
-    assert found["claim"]["epsilon"] is None
-    assert "a change of the gradient" in found["claim"]["why_not"]
-    assert all(one["allowed"] is None for one in found["levels"])
+    assert found.claim.epsilon is None
+    assert "a change of the gradient" in found.claim.why_not
+    assert all(one.allowed is None for one in found.levels)
 
 
 # ── before time 0 ───────────────────────────────────────────────────────────────────────────────────────
@@ -278,21 +278,21 @@ def finished(tmp_path_factory):
 
 
 def test_the_right_hypothesis_is_named_and_the_numbers_agree(finished):
-    for entry in finished[1]["algorithms"]:
-        found = entry["property"]
-        assert found["trials"] == 20
-        assert found["right"]["low"] > 0.5
-        confusion = np.array(found["confusion"])
+    for entry in finished[1].algorithms:
+        found = entry.property
+        assert found.trials == 20
+        assert found.right.low > 0.5
+        confusion = np.array(found.confusion)
         assert confusion.sum(axis=1).tolist() == [10, 10]
-        assert np.trace(confusion) == found["right"]["count"]
-        assert 0 < found["bits"] <= 1
-        assert found["claim"]["epsilon"] is None or found["claim"]["steps"] == 5
+        assert np.trace(confusion) == found.right.count
+        assert 0 < found.bits <= 1
+        assert found.claim.epsilon is None or found.claim.steps == 5
 
 
 def test_every_key_is_described_and_stored(finished):
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     stored = json.loads((finished[0] / "results.json").read_text())
-    for entry in stored["algorithms"]:
+    for entry in stored.algorithms:
         for what in ("membership", "property"):
             for key, value in entry[what].items():
                 assert f"`{key}`" in page
@@ -307,36 +307,35 @@ def test_the_page_the_tables_and_the_terminal_have_them(finished, capsys):
     assert page.count('id="membership-title"') == page.count('id="property-title"') == 1
     assert 'data-figure="roc"' in page
     rows = pd.read_parquet(folder / "attacks.parquet")
-    assert rows["attack"].tolist() == ["membership", "property"] * 2
-    assert rows["advantage"].notna().tolist() == [True, False] * 2
-    levels = results["algorithms"][0]["membership"]["levels"]
-    assert rows["success_rate"][0] == levels[1]["found"]["rate"]
+    assert rows.attack.tolist() == ["membership", "property"] * 2
+    assert rows.advantage.notna().tolist() == [True, False] * 2
+    levels = results.algorithms[0].membership.levels
+    assert rows["success_rate"][0] == levels[1].found.rate
     assert rows["guess_rate"].tolist()[:2] == [0.05, 0.5]
     from scenarios.render.verdicts import print_verdicts
-    from scenarios.results.former import tree_of
 
-    print_verdicts(tree_of(results))
+    print_verdicts(results)
     said = " ".join(capsys.readouterr().out.split())
-    for entry in results["algorithms"]:
+    for entry in results.algorithms:
         for what in ("membership", "property"):
-            assert " ".join(entry[what]["sentence"].split()) in said
+            assert " ".join(entry[what].sentence.split()) in said
 
 
 def test_the_same_seed_plays_the_same_game_and_another_algorithm_changes_nothing(finished, tmp_path):
-    first = finished[1]["algorithms"][0]
+    first = finished[1].algorithms[0]
     lines = DIGITS.replace("MORE", BOTH).splitlines(keepends=True)
     alone = parse("".join(line for line in lines if "name: plain" not in line), "mine.yaml")
-    (again,) = run_scenario(alone, tmp_path, page=False)["algorithms"]
-    assert again["membership"] == first["membership"]
-    assert again["property"] == first["property"]
+    (again,) = run_scenario(alone, tmp_path, page=False).algorithms
+    assert again.membership == first.membership
+    assert again.property == first.property
 
 
 def test_who_does_not_ask_gets_nothing_and_no_bit_changes(finished, tmp_path):
     lines = DIGITS.replace("  holding: 5\n", "")
-    plain = run_scenario(of(lines), tmp_path)["algorithms"]
-    for one, other in zip(plain, finished[1]["algorithms"], strict=True):
-        assert one["membership"] is one["property"] is None
-        assert one["convergence"] == other["convergence"]
+    plain = run_scenario(of(lines), tmp_path).algorithms
+    for one, other in zip(plain, finished[1].algorithms, strict=True):
+        assert one.membership is one.property is None
+        assert one.convergence == other.convergence
         name = f"transcript-{one['slug']}.parquet"
         assert pd.read_parquet(tmp_path / name).equals(pd.read_parquet(finished[0] / name)) or (
             (tmp_path / name).read_bytes() == (finished[0] / name).read_bytes()

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from scenarios.results.former_curves import NotMeasuredError
-from scenarios.results.former_measures import leakage, nearest
 
 from attacks.score import GradientScore
 from netsim.adversary import Adversary
@@ -12,9 +10,11 @@ from netsim.topology import path, star
 from scenarios.papers import outcome as names
 from scenarios.papers.figures import figures
 from scenarios.papers.outcome import Ran
-from scenarios.results import former_curves as leaks
+from scenarios.results import curves as leaks
+from scenarios.results.curves import NotMeasuredError
 from scenarios.schema import Scenario
 from scenarios.schema.checks import FigureSpec
+from scenarios.stages.gradients import leakage, nearest
 from scenarios.stages.runner import run_scenario
 
 SMALL = {
@@ -38,26 +38,26 @@ def score():
 
 
 def test_by_query_counts_those_who_asked_it():
-    found = leakage(score(), path(3), [0])["by_query"]
-    assert found["query"] == [1, 2, 3]
-    assert found["identifiable"] == [2 / 3, 1 / 2, 0.0]
-    assert found["median"] == [pytest.approx(0.65), pytest.approx(0.3), None]
-    assert found["low"][0] < found["median"][0] < found["high"][0]
+    found = leakage(score(), path(3), [0]).by_query
+    assert found.query == (1, 2, 3)
+    assert found.identifiable == (2 / 3, 1 / 2, 0.0)
+    assert found.median == (pytest.approx(0.65), pytest.approx(0.3), None)
+    assert found.low[0] < found.median[0] < found.high[0]
 
 
 def test_by_agent_has_degree_and_hops():
-    rows = leakage(score(), path(3), [2])["by_agent"]
-    assert [row["hops"] for row in rows] == [2, 1, 0]
-    assert [row["degree"] for row in rows] == [1, 2, 1]
-    assert [row["identifiable"] for row in rows] == [2 / 3, 1 / 2, 0.0]
-    assert rows[0]["error"] == pytest.approx(0.25)
-    assert rows[2]["error"] is None
-    assert all(row["hops"] is None for row in leakage(score(), path(3), [])["by_agent"])
+    rows = leakage(score(), path(3), [2]).by_agent
+    assert [row.hops for row in rows] == [2, 1, 0]
+    assert [row.degree for row in rows] == [1, 2, 1]
+    assert [row.identifiable for row in rows] == [2 / 3, 1 / 2, 0.0]
+    assert rows[0].error == pytest.approx(0.25)
+    assert rows[2].error is None
+    assert all(row.hops is None for row in leakage(score(), path(3), []).by_agent)
 
 
 def test_an_insider_is_no_victim():
     told = GradientScore(np.ones((1, 1)), np.zeros(1), (1,), 1, 1, (0,), (0, 0), 1.0)
-    assert [row["agent"] for row in leakage(told, path(2), [0])["by_agent"]] == [1]
+    assert [row.agent for row in leakage(told, path(2), [0]).by_agent] == [1]
 
 
 def test_where_the_adversary_sits():
@@ -72,17 +72,15 @@ def results(tmp_path_factory):
 
 
 def test_a_run_has_its_leakage(results):
-    noisy, walk = results["algorithms"]
-    assert (
-        leaks.leakage_at_end(noisy, "identifiable") == noisy["gradients"]["estimated"] / noisy["gradients"]["asked"]
-    )
+    noisy, walk = results.algorithms
+    assert leaks.leakage_at_end(noisy, "identifiable") == noisy.gradients.estimated / noisy.gradients.queries
     by_hops = leaks.leakage_curve(noisy, "identifiable", "hops")
     assert by_hops.x[0] == 0
     assert by_hops.y[0] > 0
     assert by_hops.y[-1] == 0, "nobody hears the far end"
     assert max(leaks.leakage_curve(walk, "gradient_error", "query").high) < 1e-8, "what is inferred of RECAL is exact"
     skills = leaks.leakage_curve(walk, "image_skill", "degree")
-    pictured = {one["agent"]: one["skill"] for one in walk["images"]["agents"]}
+    pictured = {one.agent: one.skill for one in walk.images.agents}
     assert min(skills.low) == min(pictured.values())
     assert max(skills.high) == max(pictured.values())
 
@@ -90,9 +88,9 @@ def test_a_run_has_its_leakage(results):
 def test_a_figure_draws_it(results):
     spec = FigureSpec(x="hops", y="identifiable", log=False)
     (drawn,) = figures([spec], [Ran("", results)], {"": {}}, 20.0)
-    assert drawn["points"]
-    assert [one["label"] for one in drawn["curves"]] == ["noisy", "walk"]
-    assert drawn["curves"][0]["x"] == [0, 1, 2]
+    assert drawn.points
+    assert [one.label for one in drawn.curves] == ["noisy", "walk"]
+    assert drawn.curves[0].x == (0, 1, 2)
 
 
 def test_what_was_not_measured_says_so(results):

@@ -11,8 +11,8 @@ def reproduced(name, folder, *changes):
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
-    found = run_study(parse(text, name).scenario, folder)["reproduction"]
-    return found, {(c["says"], a["variant"]): a["result"] for c in found["checks"] for a in c["answers"]}
+    found = run_study(parse(text, name).scenario, folder).reproduction
+    return found, {(c.statement, a.variant): a.result for c in found.checks for a in c.answers}
 
 
 def test_every_variant_can_be_built_from_what_is_here():
@@ -27,14 +27,14 @@ def test_no_error_is_too_large_to_be_drawn(tmp_path):
         library()["error-against-bytes"].replace("rounds: 400", "rounds: 130").replace("replicas: 10", "replicas: 2")
     )
     results = run_study(parse(text.replace("  kind: sensors\n", "  kind: sensors\n  divisor: 6\n")), tmp_path)
-    assert results["algorithms"][0]["convergence"]["median"][-1] > 1e30
+    assert results.algorithms[0].convergence.median[-1] > 1e30
     assert (tmp_path / "report.html").exists()
 
 
 def test_the_claim_holds_for_a_change_in_one_coordinate_alone(tmp_path):
     changes = [("rounds: 30", "rounds: 6"), ("trials: 1000, chunk: 500", "trials: 400, chunk: 200")]
     found, answers = reproduced("cpgt-eq-23", tmp_path, *changes)
-    assert found["outcome"] == "differs"
+    assert found.outcome == "differs"
     fail = {key for key, result in answers.items() if result == "fails"}
     assert fail == {
         ("An even change is within it,", "even"),

@@ -1,10 +1,9 @@
 """The tables of the DP-RECAL paper: built whole before time 0, and one of them run in the small."""
 
-import json
-
 import pytest
 
 from scenarios.files.library import library
+from scenarios.results.folder import read_results
 from scenarios.schema.checks import CostTo, Growth
 from scenarios.schema.load import parse
 from scenarios.stages.study import planned, run_study
@@ -41,16 +40,16 @@ def test_on_complete_graphs_a_round_costs_n_squared_and_an_activation_one_messag
     head = head.replace("ridge: 0.04", "ridge: 0.1")
     tail = tail.replace("[3, 4, 6, 8, 12]", "[3, 4, 5, 6]").replace("agents-12", "agents-6")
     results = run_study(parse(f"{head}algorithms:\n{chosen}{tail}"), tmp_path / "table")
-    answers = {check["asks"]: check["answers"][0] for check in results["reproduction"]["checks"]}
+    answers = {check.criterion: check.answers[0] for check in results.reproduction.checks}
     grows = "growth exponent over topology.agents of {} to an error of 0.001 of {} above {} and below {}".format
-    assert answers[grows("messages", "EXTRA", 1.9, 2.6)]["result"] == "holds"
-    assert answers[grows("messages", "NIDS", 1.9, 2.6)]["result"] == "holds"
-    assert answers[grows("PLF", "EXTRA", "−0.15", 0.15)]["result"] == "holds"
-    assert answers["messages to an error of 0.001 of RECAL in agents-6 below NIDS"]["result"] == "holds"
+    assert answers[grows("messages", "EXTRA", 1.9, 2.6)].result == "holds"
+    assert answers[grows("messages", "NIDS", 1.9, 2.6)].result == "holds"
+    assert answers[grows("PLF", "EXTRA", "−0.15", 0.15)].result == "holds"
+    assert answers["messages to an error of 0.001 of RECAL in agents-6 below NIDS"].result == "holds"
     fewer = "messages to an error of 0.001 of RECAL in agents-6 below EXTRA"
-    assert answers[fewer]["result"] == "holds"
-    [messages] = [figure for figure in results["figures"] if figure["title"] == "Messages"]
-    assert messages["log_x"]
-    assert [curve["x"] for curve in messages["curves"]] == [[3, 4, 5, 6]] * 4
-    saved = json.loads((tmp_path / "table" / "results.json").read_text(encoding="utf-8"))
-    assert saved["reproduction"] == results["reproduction"]
+    assert answers[fewer].result == "holds"
+    [messages] = [figure for figure in results.figures if figure.title == "Messages"]
+    assert messages.log_x
+    assert [curve.x for curve in messages.curves] == [[3, 4, 5, 6]] * 4
+    saved = read_results(tmp_path / "table")
+    assert saved.reproduction == results.reproduction

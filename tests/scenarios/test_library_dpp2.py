@@ -24,8 +24,8 @@ def changed(name, *changes):
 
 def reproduced(name, folder, *changes):
     """What it finds, and the results of each check."""
-    found = run_study(changed(name, *changes), folder)["reproduction"]
-    return found, {c["says"]: a["result"] for c in found["checks"] for a in c["answers"]}
+    found = run_study(changed(name, *changes), folder).reproduction
+    return found, {c.statement: a.result for c in found.checks for a in c.answers}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -55,7 +55,7 @@ def test_with_the_laplacian_in_its_place_the_papers_steps_are_refused():
 
 def test_the_first_release_is_not_in_the_sum(tmp_path):
     found, answers = reproduced("dpp2-theorem-3", tmp_path, ("trials: 1000, chunk: 500", "trials: 400, chunk: 200"))
-    assert found["outcome"] == "differs"
+    assert found.outcome == "differs"
     fails = {says for says, result in answers.items() if result == "fails"}
     shorter = "It holds with a shorter step"
     assert fails == {"Nothing leaks in the first round.", f"{shorter}.", f"{shorter} and more rounds."}

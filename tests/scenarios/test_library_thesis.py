@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from scenarios.results.former_curves import NotMeasuredError
 
 from attacks.audit.accounting.intervals import normal_mean
 from netsim.errors import ScenarioError
 from netsim.mechanisms import average_ratio
 from scenarios.files.library import library
 from scenarios.papers.measures import measured
+from scenarios.results.curves import NotMeasuredError
 from scenarios.schema.checks import AtEnd
 from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.study import planned, run_study
@@ -40,10 +40,10 @@ def small(wide):
 
 def test_the_average_loss_of_replayed_releases_is_that_of_the_mechanism(tmp_path):
     results = run_study(small(wide=f"equals: {average_ratio(5.0, 5.0, 1.0):.4f}, within: 0.1"), tmp_path / "out")
-    assert results["reproduction"]["outcome"] == "agrees in shape"
-    curve = results["figures"][0]["curves"][0]
-    assert curve["x"] == [0, 0.5]
-    for width, low, high in zip(curve["x"], curve["low"], curve["high"], strict=True):
+    assert results.reproduction.outcome == "agrees in shape"
+    curve = results.figures[0].curves[0]
+    assert curve.x == [0, 0.5]
+    for width, low, high in zip(curve.x, curve.low, curve.high, strict=True):
         truth, room = average_ratio(5.0, 10 * width, 1.0), 0.02
         assert low - room < truth < high + room
         assert 0 < high - low < 0.06
@@ -51,7 +51,7 @@ def test_the_average_loss_of_replayed_releases_is_that_of_the_mechanism(tmp_path
 
 def test_a_limit_that_is_no_upper_bound_is_found_out(tmp_path):
     results = run_study(small(wide="below: 0.3672"), tmp_path / "out")  # the limit for small shifts at βω = 5
-    assert results["reproduction"]["outcome"] == "differs"
+    assert results.reproduction.outcome == "differs"
 
 
 def test_the_loss_ratio_is_enclosed_and_needs_a_claim_and_an_average():

@@ -1,6 +1,5 @@
 """Scenarios with an active adversary: what a file may say, and that no result hides that he was there."""
 
-import json
 import math
 
 import pytest
@@ -24,7 +23,8 @@ from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.render.page.report import page
-from scenarios.results import former_findings as findings
+from scenarios.results import findings as findings
+from scenarios.results.folder import read_manifest, read_results
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
@@ -155,38 +155,38 @@ def found(tmp_path_factory):
 
 
 def test_the_shipped_scenario_shows_what_it_promises(found):
-    finals = {name: [a["convergence"]["final"] for a in one["algorithms"]] for name, one in found[0].items()}
+    finals = {name: [a.convergence.final for a in one.algorithms] for name, one in found[0].items()}
     assert finals["guarded"] == finals["honest"]
     assert finals["fooled"][0] > 2 * finals["honest"][0]
-    for entry in found[0]["fooled"]["algorithms"]:
-        assert entry["rejected"] == 0
-        assert entry["meddling"][0]["altered"] > 10
-    for entry in found[0]["guarded"]["algorithms"]:
-        deeds = entry["meddling"][0]
-        assert deeds["rejected"] == entry["rejected"] == deeds["altered"] + deeds["replayed"] > 30
-    guarded = found[0]["guarded"]["algorithms"][0]["gradients"]
-    assert guarded["worst"] < 1e-10 < found[0]["fooled"]["algorithms"][0]["gradients"]["worst"]
+    for entry in found[0]["fooled"].algorithms:
+        assert entry.rejected == 0
+        assert entry.active_adversaries[0].altered > 10
+    for entry in found[0]["guarded"].algorithms:
+        deeds = entry.active_adversaries[0]
+        assert deeds.rejected == entry.rejected == deeds.altered + deeds.replayed > 30
+    guarded = found[0]["guarded"].algorithms[0].gradients
+    assert guarded.worst < 1e-10 < found[0]["fooled"].algorithms[0].gradients.worst
 
 
 def test_results_and_report_say_that_he_was_there(found):
     results, folder = found
-    stored = json.loads((folder / "fooled" / "results.json").read_text())
-    for entry in stored["algorithms"]:
-        assert entry["outside_model"].startswith("outside the paper's threat model: an active adversary meddled with")
-        assert "link 0–1 (mallory: dropped 0" in entry["outside_model"]
+    stored = read_results(folder / "fooled")
+    for entry in stored.algorithms:
+        assert entry.outside_model.startswith("outside the paper's threat model: an active adversary meddled with")
+        assert "link 0–1 (mallory: dropped 0" in entry.outside_model
     html = (folder / "fooled" / "report.html").read_text()
     assert html.count("Outside the paper&#39;s threat model: an active adversary meddled with link 0–1") == 2
     assert "Outside the papers' threat model." in html
     assert "No privacy claim was audited in its own threat model." in html
-    manifest = json.loads((folder / "fooled" / "manifest.json").read_text())
-    assert manifest["scenario"]["active_adversaries"][0]["name"] == "mallory"
-    assert results["fooled"]["scenario"]["links"]["authenticated"] is False
+    manifest = read_manifest(folder / "fooled")
+    assert manifest.scenario.active_adversaries[0].name == "mallory"
+    assert results["fooled"].scenario.links.authenticated is False
 
 
 def test_where_nobody_meddles_nothing_is_said(tmp_path):
     text = "name: quiet\ntopology: {kind: ring, agents: 3}\nalgorithms: [{kind: recal, activations: 6}]\n"
     results = results_of(text, tmp_path)
-    entry = results["algorithms"][0]
+    entry = results.algorithms[0]
     assert not {"outside_model", "meddling", "rejected"} & entry.keys()
     assert findings.caution(entry) is None
     assert "threat model" not in page(results)

@@ -35,19 +35,19 @@ def read(text):
 def test_a_run_from_file_to_folder(tmp_path, text):
     results = run_scenario(parse(text, "classes.yaml"), tmp_path / "run", command="netsim run classes.yaml")
     network = "mlp" in text
-    problem = results["problem"]
-    assert problem["dimension"] == (6 * 65 + 3 * 7 if network else 3 * 65)
-    assert problem["optimum_is_stationary_only"] == network
-    for entry in results["algorithms"]:
-        gradients = entry["gradients"]
-        assert gradients["estimated"] >= gradients["asked"] - 6  # what is asked last is never sent
-        assert gradients["worst"] < 1e-9
-        curves = entry["measures"]["curves"]
+    problem = results.problem
+    assert problem.dimension == (6 * 65 + 3 * 7 if network else 3 * 65)
+    assert problem.optimum_is_stationary_only == network
+    for entry in results.algorithms:
+        gradients = entry.gradients
+        assert gradients.estimated >= gradients.queries - 6  # what is asked last is never sent
+        assert gradients.worst < 1e-9
+        curves = entry.measures.curves
         for name in ("training_accuracy", "held_out_accuracy"):
-            shares = np.array(curves[name]["median"], dtype=float)
+            shares = np.array(curves[name].median, dtype=float)
             assert shares[-1] > 0.5
             assert ((shares >= 0) & (shares <= 1)).all()
-        gap = np.array(curves["objective_gap"]["median"], dtype=float)
+        gap = np.array(curves["objective_gap"].median, dtype=float)
         assert gap[-1] < gap[0]
     page = (tmp_path / "run" / "report.html").read_text()
     assert "descent" in page

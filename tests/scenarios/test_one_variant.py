@@ -1,13 +1,12 @@
 """`--variant` runs one of a scenario's variants alone."""
 
-import json
-
 import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.build.variants import alone
 from scenarios.cli.app import app
+from scenarios.results.folder import read_results
 from scenarios.schema.load import parse
 
 TEXT = """\
@@ -40,6 +39,6 @@ def test_the_command_runs_it_and_says_how_to_repeat_it(tmp_path):
     command = ["run", str(tmp_path / "two.yaml"), "--out", str(tmp_path / "out"), "--variant", "few"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert results["command"].endswith("--variant few")
-    assert results["algorithms"][0]["convergence"]["count"][-1] == 2
+    results = read_results(tmp_path / "out")
+    assert results.command.endswith("--variant few")
+    assert results.algorithms[0].convergence.count[-1] == 2

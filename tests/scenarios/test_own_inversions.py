@@ -1,9 +1,8 @@
 """A scenario that asks for gradients gets each algorithm's own inversion, and says what it found."""
 
-import json
-
 import pytest
 
+from scenarios.results.folder import read_results
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
@@ -54,13 +53,13 @@ OWN = [
 def entries(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own")
     run_scenario(parse(SCENARIO), folder)
-    return json.loads((folder / "results.json").read_text())["algorithms"]
+    return read_results(folder).algorithms
 
 
 @pytest.mark.parametrize("index", range(len(OWN)))
 def test_the_own_inversion_ran_and_found_nearly_everything(entries, index):
     attack, most = OWN[index]
-    found = entries[index]["gradients"]
-    assert found["attack"] == f"attacks.{attack}"
-    assert found["estimated"] >= 0.9 * found["asked"]
-    assert found["median"] < most
+    found = entries[index].gradients
+    assert found.attack == f"attacks.{attack}"
+    assert found.estimated >= 0.9 * found.queries
+    assert found.median < most

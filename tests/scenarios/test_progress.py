@@ -1,19 +1,19 @@
 """What a scenario's results say of how far its runs got and at what cost."""
 
 import copy
-import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
-from scenarios.results.former_measures import COLUMNS, NONE, rows, thinned
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.render.page.report import render
+from scenarios.results.folder import read_results
+from scenarios.results.measures import COLUMNS, NONE, rows, thinned
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 
@@ -40,48 +40,46 @@ def finished(tmp_path_factory):
 
 
 def entry(results, name):
-    return next(e for e in results["algorithms"] if e["name"] == name)
+    return next(e for e in results.algorithms if e.name == name)
 
 
 def test_an_accuracy_is_reached_where_the_curve_stays_below_it(finished):
-    for one in finished[1]["algorithms"]:
-        found = one["measures"]
-        curve = found["curves"]["objective_gap"]
-        assert found["measure"] == "objective_gap"
-        for asked in found["to_accuracy"]:
-            stays = [c for k, c in enumerate(curve["count"]) if max(curve["median"][k:]) <= asked["accuracy"]]
-            reached = asked["reached"]
-            assert (reached and reached["count"]) == (min(stays) if stays else None)
-    assert entry(finished[1], "walk")["measures"]["to_accuracy"][1]["reached"] is not None
-    assert entry(finished[1], "noise")["measures"]["to_accuracy"][1]["reached"] is None
+    for one in finished[1].algorithms:
+        found = one.measures
+        curve = found.curves["objective_gap"]
+        assert found.measure == "objective_gap"
+        for asked in found.to_accuracy:
+            stays = [c for k, c in enumerate(curve.count) if max(curve.median[k:]) <= asked.accuracy]
+            reached = asked.reached
+            assert (reached and reached.count) == (min(stays) if stays else None)
+    assert entry(finished[1], "walk").measures.to_accuracy[1].reached is not None
+    assert entry(finished[1], "noise").measures.to_accuracy[1].reached is None
 
 
 def test_costs_rise_to_what_the_run_says_of_itself(finished):
     for one, per_count in ((entry(finished[1], "walk"), 1), (entry(finished[1], "rounds"), 8)):
-        costs, run = one["measures"]["costs"], one["run"]
-        assert costs["count"][0] == 1
-        assert costs["messages"] == [per_count * k for k in costs["count"]]
-        assert costs["plf"][-1] == run["largest_activations"] == max(run["activations"])
-        assert costs["queries"][-1] == sum(run["queries"])
-        assert costs["messages"][-1] < costs["packets"][-1] <= run["traffic"]["packets_sent"]
+        costs, run = one.measures.costs, one.run
+        assert costs.count[0] == 1
+        assert costs.messages == [per_count * k for k in costs.count]
+        assert costs.plf[-1] == run.largest_activations == max(run.activations)
+        assert costs.queries[-1] == sum(run.queries)
+        assert costs.messages[-1] < costs.packets[-1] <= run.traffic["packets_sent"]
         for values in costs.values():
             assert (np.diff(values) >= 0).all()
             assert len(values) <= 200
 
 
 def test_every_fourth_is_measured(finished):
-    assert {4 * k for k in range(1, 16)} <= set(
-        entry(finished[1], "rounds")["measures"]["curves"]["mean_error"]["count"]
-    )
+    assert {4 * k for k in range(1, 16)} <= set(entry(finished[1], "rounds").measures.curves["mean_error"].count)
 
 
 def test_what_is_held_out_nobody_holds(finished):
-    problem = finished[1]["problem"]
-    assert (problem["records"], problem["held_out"], sum(problem["records_per_agent"])) == (90, 30, 90)
+    problem = finished[1].problem
+    assert (problem.records, problem.held_out, sum(problem.records_per_agent)) == (90, 30, 90)
     experiment = Experiment.of(parse(TEXT).scenario)
     held = {tuple(row) for row in experiment.held_out.features}
     assert not any(tuple(row) in held for f in experiment.problem.objectives for row in f.features)
-    shares = entry(finished[1], "walk")["measures"]["curves"]["held_out_accuracy"]["median"]
+    shares = entry(finished[1], "walk").measures.curves["held_out_accuracy"].median
     optimum = experiment.problem.optimum().point
     right = np.mean(np.sign(experiment.held_out.features @ optimum) == experiment.held_out.labels)
     assert shares[-1] == right
@@ -96,12 +94,12 @@ def test_a_scenario_that_holds_nothing_out_is_as_it_was():
 
 def test_the_files_have_it(finished):
     folder, results = finished
-    written = json.loads((folder / "results.json").read_text())
-    assert entry(written, "rounds")["measures"] == entry(results, "rounds")["measures"]
+    written = read_results(folder)
+    assert entry(written, "rounds").measures == entry(results, "rounds").measures
     frame = pd.read_parquet(folder / "metrics-rounds.parquet")
-    curve = entry(results, "rounds")["measures"]["curves"]["held_out_accuracy"]
-    assert list(frame["held_out_accuracy_median"].dropna()) == curve["median"]
-    assert frame["queries"].max() == 60
+    curve = entry(results, "rounds").measures.curves["held_out_accuracy"]
+    assert list(frame["held_out_accuracy_median"].dropna()) == curve.median
+    assert frame.queries.max() == 60
 
 
 @pytest.mark.parametrize(
@@ -127,12 +125,12 @@ def test_what_is_wrong_is_said_before_time_0(change, field):
 
 
 def test_a_row_for_each_accuracy_and_one_for_who_reached_none(finished):
-    found = rows(finished[1]["algorithms"])
+    found = rows(finished[1].algorithms)
     assert [(name, accuracy) for name, accuracy, _ in found] == [
         ("walk", 0.5), ("walk", 1e-4), ("rounds", 0.5), ("rounds", 1e-4), ("noise", None)
     ]  # fmt: skip
     assert found[-1][2] == [None] * len(COLUMNS)
-    assert found[0][2][0] == entry(finished[1], "walk")["measures"]["to_accuracy"][0]["reached"]["plf"]
+    assert found[0][2][0] == entry(finished[1], "walk").measures.to_accuracy[0].reached.plf
     assert rows([{"name": "failed", "measures": None}, {"name": "old"}]) == []
 
 
@@ -145,21 +143,21 @@ def test_the_page_has_small_figures_and_the_table(finished, tmp_path):
         "Error of the mean", "Consensus error", "Objective gap", "Stationarity gap", "Proximal residual",
         "Accuracy, training", "Accuracy, held out",
     ]  # fmt: skip
-    reached = entry(finished[1], "walk")["measures"]["to_accuracy"][1]["reached"]
+    reached = entry(finished[1], "walk").measures.to_accuracy[1].reached
     assert f"<td>{reached['bytes']:,}</td>".replace(",", "\u202f") in section
     assert NONE in section
     assert len(page) < 500_000
     without = copy.deepcopy(finished[1])
-    for one in without["algorithms"]:
-        one["measures"] = None
+    for one in without.algorithms:
+        one.measures = None
     render(without, tmp_path / "report.html")
     assert 'id="progress"' not in (tmp_path / "report.html").read_text()
 
 
 def test_a_curve_of_zeros_and_infinities_has_a_figure(finished, tmp_path):
     strange = copy.deepcopy(finished[1])
-    for one, value in zip(strange["algorithms"], (0.0, "inf", "nan"), strict=True):
-        for curve in (*one["measures"]["curves"].values(), one["convergence"]):
+    for one, value in zip(strange.algorithms, (0.0, "inf", "nan"), strict=True):
+        for curve in (*one.measures.curves.values(), one.convergence):
             for part in ("low", "median", "high"):
                 curve[part] = [value] * len(curve[part])
     render(strange, tmp_path / "report.html")
@@ -170,7 +168,7 @@ def test_the_terminal_has_the_table(finished, tmp_path):
     (tmp_path / "progress.yaml").write_text(TEXT)
     said = CliRunner().invoke(app, ["run", str(tmp_path / "progress.yaml"), "--out", str(tmp_path / "out")])
     assert said.exit_code == 0
-    reached = entry(finished[1], "walk")["measures"]["to_accuracy"][1]["reached"]
+    reached = entry(finished[1], "walk").measures.to_accuracy[1].reached
     line = next(line for line in said.output.splitlines() if f"{reached['bytes']:,}" in line)
     assert line.split()[:2] == ["0.0001", f"{reached['plf']:,}"]
     assert "Accuracies not reached: " in said.output

@@ -1,6 +1,5 @@
 """Radio and places in scenario files: what reaches the simulation, what is refused, what the report draws."""
 
-import json
 from itertools import pairwise
 
 import pytest
@@ -9,6 +8,7 @@ from netsim.adversary import Within
 from netsim.errors import ScenarioError
 from netsim.network.radio import Radio
 from scenarios.build.experiment import Experiment
+from scenarios.results.folder import read_results
 from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.worlds import worlds
@@ -106,41 +106,41 @@ def corner(tmp_path_factory):
 
 def test_the_corner_hears_six_agents_and_knows_three(corner):
     results = corner[1]
-    net = results["network"]
-    assert net["medium"] == "radio"
-    assert net["heard"] == [0, 2, 3, 5, 6, 13]
-    assert net["tapped"] == []
-    plain, private = results["algorithms"]
-    known = [i for i, hidden in enumerate(plain["gradients"]["hidden"]) if hidden == 1]
-    neighbors = {i: {b if a == i else a for a, b in net["edges"] if i in (a, b)} for i in range(16)}
-    assert known == [i for i in net["heard"] if neighbors[i] <= set(net["heard"])] == [0, 6, 13]
-    assert plain["gradients"]["worst"] < 1e-12
-    assert private["gradients"]["median"] > private["gradients"]["baseline"]
+    net = results.network
+    assert net.medium == "radio"
+    assert net.tapped_transmitters == (0, 2, 3, 5, 6, 13)
+    assert net.tapped == ()
+    plain, private = results.algorithms
+    known = [i for i, hidden in enumerate(plain.gradients.hidden) if hidden == 1]
+    neighbors = {i: {b if a == i else a for a, b in net.edges if i in (a, b)} for i in range(16)}
+    assert known == [i for i in net.tapped_transmitters if neighbors[i] <= set(net.tapped_transmitters)] == [0, 6, 13]
+    assert plain.gradients.worst < 1e-12
+    assert private.gradients.median > private.gradients.baseline
 
 
 def test_its_report_draws_the_field_and_the_disc(corner):
     """Agents within the disc of the picture are those that are heard."""
     folder, results = corner
-    net = results["network"]
-    (x, y), reach = net["disc"]["at"], net["disc"]["range"]
-    inside = [i for i, (a, b) in enumerate(net["positions"]) if (a - x) ** 2 + (b - y) ** 2 <= reach**2]
-    assert inside == net["heard"]
+    net = results.network
+    (x, y), reach = net.disc.at, net.disc.range
+    inside = [i for i, (a, b) in enumerate(net.positions) if (a - x) ** 2 + (b - y) ** 2 <= reach**2]
+    assert inside == net.captured
     page = (folder / "report.html").read_text()
     assert "Network of 16 agents with radios, 6 of them heard." in page
     assert "6 of them heard (37.5" in page
     assert "Transmissions" in page
-    assert json.loads((folder / "results.json").read_text())["network"] == net
+    assert read_results(folder).network == net
 
 
 def test_a_network_without_places_keeps_its_picture():
-    from scenarios.results.entries import header
+    from scenarios.results.header import header
 
-    net = header(experiment("medium: radio", "kind: ring, agents: 4"), "")["network"]
-    assert net["disc"] is None
-    assert len(net["positions"]) == 4
-    circle = header(experiment("adversary: {links: all}"), "")["network"]  # a grid, where nothing depends on places
-    assert circle["disc"] is None
-    assert any(a != b for a, b in pairwise(circle["positions"]))
+    net = header(experiment("medium: radio", "kind: ring, agents: 4"), "").network
+    assert net.disc is None
+    assert len(net.positions) == 4
+    circle = header(experiment("adversary: {links: all}"), "").network  # a grid, where nothing depends on places
+    assert circle.disc is None
+    assert any(a != b for a, b in pairwise(circle.positions))
 
 
 def test_an_auditor_hears_the_agent_and_its_neighbors():
@@ -156,6 +156,6 @@ def test_an_audit_is_valid_on_radio(tmp_path):
         "{kind: recal, activations: 40}", "{kind: dp_recal, per_agent: 6}"
     )
     found = run_scenario(parse(text + "audit: {agent: 1, trials: 200, chunk: 100}\n", "air.yaml"), tmp_path / "out")
-    audit = found["algorithms"][0]["audit"]
-    assert audit["verdict"] == "unprotected"
-    assert found["algorithms"][0]["gradients"]["worst"] < 1e-8
+    audit = found.algorithms[0].audit
+    assert audit.verdict == "unprotected"
+    assert found.algorithms[0].gradients.worst < 1e-8

@@ -13,8 +13,9 @@ from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.render.page.attacks import rebuilt
 from scenarios.render.page.report import page
-from scenarios.results import former_reconstructions as defences
+from scenarios.results import reconstructions as defences
 from scenarios.results.attacks import ReconstructionResult
+from scenarios.results.folder import read_results
 from scenarios.schema.attacks import KINDS, RebuildModel, RebuildSpec
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
@@ -50,22 +51,22 @@ def finished(tmp_path_factory):
 
 
 def attack(results, algorithm, name):
-    entry = next(e for e in results["algorithms"] if e["name"] == algorithm)
-    return next(a for a in entry["reconstructions"]["attacks"] if a["attack"] == name)
+    entry = next(e for e in results.algorithms if e.name == algorithm)
+    return next(a for a in entry.reconstructions.attacks if a.attack == name)
 
 
 def sentence(results, algorithm):
-    return next(e for e in results["algorithms"] if e["name"] == algorithm)["reconstructions"]["sentence"]
+    return next(e for e in results.algorithms if e.name == algorithm).reconstructions.sentence
 
 
 # ── what is found ───────────────────────────────────────────────────────────────────────────────────────
 def test_a_defence_against_its_own_papers_attacker_falls_to_a_better_one(finished):
     results = finished[1]
-    assert attack(results, "plain", "strong")["verdict"] == attack(results, "plain", "weak")["verdict"] == "recovered"
-    assert attack(results, "leaky", "strong")["verdict"] == "recovered"
-    assert attack(results, "leaky", "strong")["skill"] > 1 - 1e-9
-    assert attack(results, "leaky", "weak")["verdict"] == "defended"
-    assert attack(results, "told", "strong")["verdict"] == attack(results, "told", "weak")["verdict"] == "defended"
+    assert attack(results, "plain", "strong").verdict == attack(results, "plain", "weak").verdict == "recovered"
+    assert attack(results, "leaky", "strong").verdict == "recovered"
+    assert attack(results, "leaky", "strong").skill > 1 - 1e-9
+    assert attack(results, "leaky", "weak").verdict == "defended"
+    assert attack(results, "told", "strong").verdict == attack(results, "told", "weak").verdict == "defended"
     assert sentence(results, "leaky").startswith("Not recovered by weak (0 of 24 rebuilt, PSNR")
     assert "recovered by strong (24 of 24 rebuilt" in sentence(results, "leaky")
     assert defences.WEAK in sentence(results, "leaky")
@@ -75,26 +76,24 @@ def test_a_defence_against_its_own_papers_attacker_falls_to_a_better_one(finishe
 
 def test_the_numbers_are_those_of_the_pictures(finished):
     """The least error of a record, computed here again from what is kept of it."""
-    found = next(e for e in finished[1]["algorithms"] if e["name"] == "told")["reconstructions"]
+    found = next(e for e in finished[1].algorithms if e.name == "told").reconstructions
     alone = run_scenario(parse(SMALL.replace("replicas: 4", "replicas: 1")), finished[0] / "alone")
-    originals = {one["agent"]: np.array(one["records"]) for one in found["originals"]}
-    for own in attack(alone, "told", "strong")["agents"]:
-        mse = np.mean((np.array(own["rebuilt"]) - originals[own["agent"]]) ** 2)
-        guess = np.mean((np.array(own["guess"]) - originals[own["agent"]]) ** 2)
-        assert own["mse"] == pytest.approx(mse, rel=1e-3)
-        assert own["psnr"] == pytest.approx(-10 * math.log10(mse), abs=0.01)
-        assert own["skill"] == pytest.approx(1 - mse / guess, abs=1e-3)
+    originals = {one.agent: np.array(one.records) for one in found.originals}
+    for own in attack(alone, "told", "strong").agents:
+        mse = np.mean((np.array(own.rebuilt) - originals[own.agent]) ** 2)
+        guess = np.mean((np.array(own.guess) - originals[own.agent]) ** 2)
+        assert own.mse == pytest.approx(mse, rel=1e-3)
+        assert own.psnr == pytest.approx(-10 * math.log10(mse), abs=0.01)
+        assert own.skill == pytest.approx(1 - mse / guess, abs=1e-3)
 
 
 def test_a_success_rate_above_the_bound_is_a_reason_to_audit(finished):
-    bound = attack(finished[1], "leaky", "strong")["success"]["bound"]
-    assert bound["epsilon"] == pytest.approx(1.0)
-    assert bound["bound"] == pytest.approx(
-        min(math.e * bound["kappa"] + 1e-3, 1 - (1 - 1e-3 - bound["kappa"]) / math.e)
-    )
-    assert bound["above"] == (attack(finished[1], "leaky", "strong")["success"]["low"] > bound["bound"])
-    assert not attack(finished[1], "told", "strong")["success"]["bound"]["above"]
-    assert attack(finished[1], "plain", "strong")["success"]["bound"] is None  # it claims nothing
+    bound = attack(finished[1], "leaky", "strong").success.bound
+    assert bound.epsilon == pytest.approx(1.0)
+    assert bound.bound == pytest.approx(min(math.e * bound.kappa + 1e-3, 1 - (1 - 1e-3 - bound.kappa) / math.e))
+    assert bound.above == (attack(finished[1], "leaky", "strong").success.low > bound.bound)
+    assert not attack(finished[1], "told", "strong").success.bound.above
+    assert attack(finished[1], "plain", "strong").success.bound is None  # it claims nothing
     text = (finished[0] / "report.html").read_text()
     assert "refuted" not in text[text.index('<section id="reconstructions"') :].split("</section>")[0]
     assert "no proof against it" in text
@@ -104,7 +103,7 @@ def test_the_same_file_gives_the_same_results_and_page(finished, tmp_path):
     again = run_scenario(parse(SMALL, "small.yaml"), tmp_path)
     assert again == finished[1]
     written = json.loads((finished[0] / "results.json").read_text())
-    assert page(written) == page(json.loads((tmp_path / "results.json").read_text()))
+    assert page(written) == page(read_results(tmp_path))
 
 
 def test_another_attack_in_the_list_changes_no_other(finished, tmp_path):
@@ -117,8 +116,8 @@ def test_what_the_wire_does_not_tell_is_refused_in_results(tmp_path):
     text = SMALL.replace("topology:", "messages: {codec: {kind: float32}}\ntopology:")
     results = run_scenario(parse(text), tmp_path)
     refused = attack(results, "plain", "strong")
-    assert "changes what is sent" in refused["refused"]
-    assert refused["verdict"] is None
+    assert "changes what is sent" in refused.refused
+    assert refused.verdict is None
     assert "agents" not in refused
     assert sentence(results, "plain") == ""
     assert "refused: " in (tmp_path / "report.html").read_text()
@@ -126,7 +125,7 @@ def test_what_the_wire_does_not_tell_is_refused_in_results(tmp_path):
 
 def test_nothing_heard_is_refused_too(tmp_path):
     text = SMALL.replace("topology:", "adversary: {links: [], nodes: []}\ntopology:")
-    assert "no gradient could be inferred" in attack(run_scenario(parse(text), tmp_path), "told", "strong")["refused"]
+    assert "no gradient could be inferred" in attack(run_scenario(parse(text), tmp_path), "told", "strong").refused
 
 
 def test_an_interruption_keeps_the_attacks_that_were_done(tmp_path, monkeypatch):
@@ -141,10 +140,10 @@ def test_an_interruption_keeps_the_attacks_that_were_done(tmp_path, monkeypatch)
 
     monkeypatch.setattr(PosteriorMode, "reconstruct", stopped)
     results = run_scenario(parse(SMALL, "small.yaml"), tmp_path)
-    assert results["status"] == "interrupted"
-    kept = json.loads((tmp_path / "results.json").read_text())["algorithms"][0]["reconstructions"]
-    assert [one["attack"] for one in kept["attacks"]] == ["strong"]
-    assert kept["sentence"].startswith("Not defended: strong")
+    assert results.status == "interrupted"
+    kept = read_results(tmp_path).algorithms[0].reconstructions
+    assert [one.attack for one in kept.attacks] == ["strong"]
+    assert kept.sentence.startswith("Not defended: strong")
 
 
 # ── several records, checks, the page ───────────────────────────────────────────────────────────────────
@@ -187,20 +186,20 @@ reproduces:
 
 def test_checks_and_figures_of_what_attacks_get(tmp_path):
     results = run_study(parse(CHECKED, "small.yaml"), tmp_path)
-    answers = {c["says"]: [a["result"] for a in c["answers"]] for c in results["reproduction"]["checks"]}
+    answers = {c.statement: [a.result for a in c.answers] for c in results.reproduction.checks}
     assert answers["A."] == answers["B."] == answers["D."] == answers["F."] == ["holds"]
     assert answers["C."] == answers["E."] == ["holds", "holds"]
     assert answers["G."] == ["fails", "holds"]
-    asks = [c["asks"] for c in results["reproduction"]["checks"]]
+    asks = [c.criterion for c in results.reproduction.checks]
     assert asks[1] == "PSNR in dB of weak of leaky in loud below 15"
     assert asks[5] == "weak on leaky in loud: defended"
-    assert [len(curve["y"]) for curve in results["figures"][0]["curves"]] == [2, 2, 2]
+    assert [len(curve.y) for curve in results.figures[0].curves] == [2, 2, 2]
     shown = (tmp_path / "report.html").read_text()
     assert "What attacks rebuild" in shown
     assert defences.WEAK in shown
-    brief = results["variants"][1]["algorithms"][1]["reconstructions"]
-    assert [one["agent"] for one in brief["originals"]] == [0]
-    assert all(len(one["agents"]) == 1 for one in brief["attacks"])
+    brief = results.variants[1].algorithms[1].reconstructions
+    assert [one.agent for one in brief.originals] == [0]
+    assert all(len(one.agents) == 1 for one in brief.attacks)
 
 
 def test_the_page_has_a_table_and_pictures_and_stays_small(finished):
@@ -262,7 +261,7 @@ def test_it_is_not_defended_where_success_is_above_a_guess():
 
 def test_agents_of_whom_nothing_was_inferred_are_counted_and_named(finished):
     found = attack(finished[1], "leaky", "strong")
-    assert (found["agents_reached"], found["agents_in_all"], defences.missing(found)) == (6, 6, "")
+    assert (found.agents_reached, found.agents_in_all, defences.missing(found)) == (6, 6, "")
     less = found | {"agents_reached": 4}
     assert "2 of 6 agents: nothing inferred" in defences.sentence([less])
     assert "2 of 6 agents: nothing inferred." in defences.lines({"attacks": [less]})[0]
@@ -271,10 +270,10 @@ def test_agents_of_whom_nothing_was_inferred_are_counted_and_named(finished):
 def test_silent_agents_count_as_not_rebuilt(tmp_path):
     text = SMALL.replace("topology:", "adversary: {links: [[0, 1]], nodes: []}\ntopology:")
     success = [
-        (one["agents_reached"], one["success"]["of"])
-        for entry in run_scenario(parse(text), tmp_path)["algorithms"]
-        for one in entry["reconstructions"]["attacks"]
-        if not one["refused"]
+        (one.agents_reached, one.success.of)
+        for entry in run_scenario(parse(text), tmp_path).algorithms
+        for one in entry.reconstructions.attacks
+        if not one.refused
     ]
     assert {of for _, of in success} <= {6, 24}
     assert any(reached < 6 for reached, _ in success)
@@ -357,7 +356,7 @@ def test_several_records_have_no_bound(tmp_path):
         "  - {kind: dp_recal, name: told, reading: sent_state, per_agent: 12, ratio: 1.05}\n", ""
     )
     results = run_scenario(parse(f"{text}  reconstruct: [{{kind: dlg, iterations: 5}}]\n"), tmp_path)
-    assert attack(results, "leaky", "dlg")["success"]["bound"] is None
+    assert attack(results, "leaky", "dlg").success.bound is None
 
 
 def test_half_of_the_time_is_not_marked_as_a_defence():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Prior
-from scenarios.results import former_reconstructions as robustness
+from scenarios.stages import reconstruction as robustness
 
 
 @pytest.mark.parametrize("holding", [1, 2])
@@ -29,6 +29,6 @@ def test_kappa_is_that_of_the_class_that_is_guessed_best(monkeypatch, holding):
         assert found is None
     else:
         assert found is not None
-        assert found["kappa"] > 0.99
-        assert found["bound"] > 0.99
-        assert not found["above"]
+        assert found.kappa > 0.99
+        assert found.bound > 0.99
+        assert not found.above

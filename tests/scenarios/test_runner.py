@@ -1,6 +1,7 @@
 """A scenario from file to folder: what it finds, what it writes, and what survives a Ctrl-C."""
 
 import json
+import math
 
 import pandas as pd
 import pytest
@@ -9,10 +10,10 @@ from netsim.errors import ScenarioError
 from netsim.readers.live import LiveNode
 from netsim.transcript.record import Transcript
 from scenarios.render import sentences
-from scenarios.results import entries as describe
-from scenarios.results import former_findings as findings
-from scenarios.results.folder import read_results
-from scenarios.results.former import tree_of
+from scenarios.results import findings as findings
+from scenarios.results import header as describe
+from scenarios.results.folder import read_manifest, read_results
+from scenarios.results.tree import RunError
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
@@ -26,47 +27,47 @@ def finished(tmp_path_factory):
 
 
 def entry(results, name):
-    return next(e for e in results["algorithms"] if e["name"] == name)
+    return next(e for e in results.algorithms if e.name == name)
 
 
 class TestFindings:
     def test_recal_tells_everything(self, finished):
         plain = entry(finished[1], "plain")
-        assert plain["audit"] is None
-        assert plain["audit_status"] == "no claim"
-        assert plain["gradients"]["estimated"] == plain["gradients"]["asked"] == 600
-        assert plain["gradients"]["worst"] < 1e-10
-        assert all(image["largest_error"] < 1e-6 for image in plain["images"]["agents"])
-        assert all(image["label_correct"] == 1 for image in plain["images"]["agents"])
+        assert plain.audit is None
+        assert plain.audit_status == "no claim"
+        assert plain.gradients.estimated == plain.gradients.queries == 600
+        assert plain.gradients.worst < 1e-10
+        assert all(image.largest_error < 1e-6 for image in plain.images.agents)
+        assert all(image.label_correct == 1 for image in plain.images.agents)
 
     def test_dp_recal_is_unprotected(self, finished):
         leaky = entry(finished[1], "leaky")
-        audit = leaky["audit"]
-        assert leaky["audit_status"] == "done"
-        assert audit["verdict"] == "unprotected"
-        assert audit["first_violation"] == 2
-        assert "'x'" in audit["uncovered"]
-        assert audit["epsilon_claimed"] < 1.01 < audit["epsilon_audited"]
-        assert leaky["gradients"]["hidden"] == [1] * 6
-        assert all(image["skill"] > 1 - 1e-9 for image in leaky["images"]["agents"])
+        audit = leaky.audit
+        assert leaky.audit_status == "done"
+        assert audit.verdict == "unprotected"
+        assert audit.first_violation == 2
+        assert "'x'" in audit.unprotected
+        assert audit.epsilon_claimed < 1.01 < audit.epsilon_audited
+        assert leaky.gradients.hidden == (1,) * 6
+        assert all(image.skill > 1 - 1e-9 for image in leaky.images.agents)
 
     def test_the_repair_is_not(self, finished):
         told = entry(finished[1], "told")
-        assert told["audit"]["verdict"] == "consistent"
-        assert told["audit"]["epsilon_audited"] <= told["audit"]["epsilon_claimed"]
-        assert told["gradients"]["median"] > 1
-        assert max(image["skill"] for image in told["images"]["agents"]) < 0.05
+        assert told.audit.verdict == "consistent"
+        assert told.audit.epsilon_audited <= told.audit.epsilon_claimed
+        assert told.gradients.median > 1
+        assert max(image.skill for image in told.images.agents) < 0.05
 
     def test_the_claim_is_evaluated_at_the_activations_that_happened(self, finished):
         """The noise was calibrated for per_agent; the claim counts what was really released."""
         leaky = entry(finished[1], "leaky")
-        assert leaky["run"]["largest_activations"] == 12
-        assert leaky["audit"]["epsilon_claimed"] == pytest.approx(1.0)
+        assert leaky.run.largest_activations == 12
+        assert leaky.audit.epsilon_claimed == pytest.approx(1.0)
 
 
 def test_processes_share_the_work_and_change_nothing(finished, tmp_path):
     shared = run_scenario(parse(SMALL, "small.yaml"), tmp_path, command="netsim run small.yaml", jobs=2)
-    assert [e["audit"] for e in shared["algorithms"]] == [e["audit"] for e in finished[1]["algorithms"]]
+    assert [e.audit for e in shared.algorithms] == [e.audit for e in finished[1].algorithms]
 
 
 class TestFolder:
@@ -84,18 +85,18 @@ class TestFolder:
 
     def test_results_on_disk_are_the_results(self, finished):
         folder, results = finished
-        written = json.loads((folder / "results.json").read_text())
-        assert written["status"] == "complete"
-        assert entry(written, "leaky")["audit"]["epsilon_exact"]["estimate"] == "inf"
-        assert [e["name"] for e in written["algorithms"]] == [e["name"] for e in results["algorithms"]]
+        written = read_results(folder)
+        assert written.status == "complete"
+        assert entry(written, "leaky").audit.epsilon_exact.estimate == math.inf
+        assert [e.name for e in written.algorithms] == [e.name for e in results.algorithms]
 
     def test_the_manifest_has_every_default_and_version(self, finished):
         manifest = json.loads((finished[0] / "manifest.json").read_text())
-        assert manifest["scenario"]["links"]["timeout"] is None
-        assert manifest["scenario"]["audit"]["confidence"] == 0.95
-        assert manifest["versions"]["numpy"]
-        assert manifest["command"] == "netsim run small.yaml"
-        resolved = manifest["resolved"][1]
+        assert manifest.scenario.links.timeout is None
+        assert manifest.scenario.audit.confidence == 0.95
+        assert manifest.versions["numpy"]
+        assert manifest.command == "netsim run small.yaml"
+        resolved = manifest.resolved[1]
         assert resolved["stddev"] > 0
         assert (resolved["reading"], resolved["per_agent"], resolved["activations"]) == ("as_deployable", 12, None)
 
@@ -103,13 +104,13 @@ class TestFolder:
         path = finished[0] / "transcript-leaky.parquet"
         frame = pd.read_parquet(path)
         assert {"time", "sender", "receiver", "kind", "size", "value.x", "value.u_noisy"} <= set(frame.columns)
-        assert (frame["kind"] == "ack").any()  # reliable links: acknowledgements are on the air
+        assert (frame.kind == "ack").any()  # reliable links: acknowledgements are on the air
         assert len(Transcript.read(path)) == len(frame)
         assert len(frame["value.x"].dropna().iloc[0]) == 64
 
     def test_metrics_open_in_pandas(self, finished):
         frame = pd.read_parquet(finished[0] / "metrics-plain.parquet")
-        assert list(frame["count"]) == list(range(1, 601))
+        assert list(frame.count) == list(range(1, 601))
         assert (frame["error_low"] <= frame["error_high"]).all()
 
     def test_the_page_says_it(self, finished):
@@ -131,7 +132,7 @@ def test_schedules_and_clips_are_resolved_to_numbers(tmp_path):
     descent = "{kind: private_gradient_descent, rounds: 3, scale: {epsilon: 1.0}, clip: {bound: 2.0}}"
     text = f"name: descent\ntopology: {{kind: ring, agents: 3}}\nalgorithms: [{descent}]\n"
     run_scenario(parse(text), tmp_path)
-    resolved = json.loads((tmp_path / "manifest.json").read_text())["resolved"][0]
+    resolved = read_manifest(tmp_path).resolved[0]
     assert resolved["clip"] == {"kind": "clip", "bound": 2.0, "norm": "l1"}
     assert resolved["scale"]["kind"] == "constant"
     assert all(isinstance(resolved[name]["value"], float) for name in ("step", "scale"))
@@ -156,14 +157,14 @@ class StopAt:
 
 def test_an_interrupted_run_keeps_what_it_had(tmp_path):
     results = run_scenario(parse(SMALL), tmp_path, progress=StopAt("leaky: auditing"))
-    assert results["status"] == "interrupted"
-    written = json.loads((tmp_path / "results.json").read_text())
-    assert written["status"] == "interrupted"
-    assert entry(written, "plain")["gradients"]["estimated"] == 600
-    assert entry(written, "leaky")["images"] is not None
-    assert entry(written, "leaky")["audit"] is None
-    assert entry(written, "leaky")["audit_status"] == "not reached"
-    assert entry(written, "plain")["audit_status"] == "no claim"
+    assert results.status == "interrupted"
+    written = read_results(tmp_path)
+    assert written.status == "interrupted"
+    assert entry(written, "plain").gradients.estimated == 600
+    assert entry(written, "leaky").images is not None
+    assert entry(written, "leaky").audit is None
+    assert entry(written, "leaky").audit_status == "not reached"
+    assert entry(written, "plain").audit_status == "no claim"
     assert (tmp_path / "transcript-leaky.parquet").exists()
     assert "interrupted" in (tmp_path / "report.html").read_text().lower()
 
@@ -179,10 +180,10 @@ class FailAt(StopAt):
 def test_a_run_that_fails_keeps_what_it_had_and_raises(tmp_path):
     with pytest.raises(ZeroDivisionError):
         run_scenario(parse(SMALL), tmp_path, progress=FailAt("leaky: running"))
-    written = json.loads((tmp_path / "results.json").read_text())
-    assert written["status"] == "failed"
-    assert written["error"] == {"type": "ZeroDivisionError", "message": "of its own", "hint": ""}
-    assert [e["audit_status"] for e in written["algorithms"]] == ["no claim", "not reached"]
+    written = read_results(tmp_path)
+    assert written.status == "failed"
+    assert written.error == RunError(type="ZeroDivisionError", message="of its own", hint="")
+    assert [e.audit_status for e in written.algorithms] == ["no claim", "not reached"]
     page = (tmp_path / "report.html").read_text()
     assert "ZeroDivisionError: of its own" in page
     assert "told: everything" in page
@@ -201,9 +202,9 @@ def test_a_run_that_diverges_is_called_so(tmp_path):
     """DiaDSP has no bound on its step; 90 is far beyond what is stable."""
     head = SMALL.split("algorithms:")[0]
     text = head + "algorithms:\n  - {kind: diadsp, rounds: 40, step: 90, ratio: 0.9}\n"
-    one = run_scenario(parse(text, "small.yaml"), tmp_path)["algorithms"][0]
+    one = run_scenario(parse(text, "small.yaml"), tmp_path).algorithms[0]
     assert findings.diverged(one)
-    (entry,) = tree_of(read_results(tmp_path)).algorithms
+    (entry,) = read_results(tmp_path).algorithms
     assert sentences.ending(entry).startswith("Diverged: the relative error ends at ")
     assert "diverged</strong>" in (tmp_path / "report.html").read_text()
 
@@ -259,7 +260,7 @@ class TestWhatAFormerRunLeft:
         (tmp_path / "transcript-three").mkdir()
         (tmp_path / "transcript-three" / "eavesdropper.spool").write_text("")
         stopped = run_scenario(parse(PLAIN.replace("name: two", "name: other")), tmp_path, progress=StopsAtOnce())
-        assert stopped["status"] == "interrupted"
+        assert stopped.status == "interrupted"
         assert sorted(one.name for one in tmp_path.iterdir()) == [
             "algorithms.parquet", "audit-mine", "audit-one", "manifest.json", "notes.txt", "report.html",
             "results.json",
@@ -270,7 +271,7 @@ class TestWhatAFormerRunLeft:
         run_study(parse(text), tmp_path)
         (tmp_path / "witness-one.json").write_text("{}")
         stopped = run_study(parse(text), tmp_path, progress=StopsAtOnce())
-        assert stopped["status"] == "interrupted"
+        assert stopped.status == "interrupted"
         assert not (tmp_path / "witness-one.json").exists()
         assert not (tmp_path / "b" / "results.json").exists()
 
@@ -281,9 +282,9 @@ def test_a_run_stopped_before_anybody_estimates_is_interrupted_not_failed(tmp_pa
 
     monkeypatch.setattr(LiveNode, "estimate", stop)
     results = run_scenario(parse(PLAIN), tmp_path)
-    assert (results["status"], results["error"]) == ("interrupted", None)
-    (only,) = results["algorithms"]
-    assert (only["convergence"]["count"], only["convergence"]["final"]) == ([], None)
+    assert (results.status, results.error) == ("interrupted", None)
+    (only,) = results.algorithms
+    assert (only.convergence.count, only.convergence.final) == ((), None)
     assert "interrupted" in (tmp_path / "report.html").read_text()
 
 
@@ -321,10 +322,10 @@ class TestAFolderOfAnotherScenario:
         text = PLAIN + VARIANTS
         run_study(parse(text), tmp_path)
         edited = run_study(parse(text.replace("rounds: 2", "rounds: 3")), tmp_path)
-        assert edited["status"] == "complete"
-        assert [one["status"] for one in edited["variants"]] == ["complete"] * 2
+        assert edited.status == "complete"
+        assert [one.status for one in edited.variants] == ["complete"] * 2
 
     @pytest.mark.parametrize("manifest", ["", "[]", '{"scenario": null}', '{"scenario": {"name": 3}}'])
     def test_whose_manifest_nobody_can_read_is_written_over(self, tmp_path, manifest):
         (tmp_path / "manifest.json").write_text(manifest)
-        assert run_scenario(parse(PLAIN), tmp_path)["status"] == "complete"
+        assert run_scenario(parse(PLAIN), tmp_path).status == "complete"

@@ -25,11 +25,11 @@ def simulated(shift, width, folder):
     for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
-    found = run_scenario(parse(text), folder)["algorithms"][0]["audit"]
-    assert found["epsilon_claimed"] == pytest.approx(shift, rel=1e-6)
-    assert found["epsilon_exact"]["lower"] <= shift * (1 + 1e-9)  # the worst case is one
-    loss = found["average_loss"]
-    return loss["estimate"] / shift, (loss["upper"] - loss["lower"]) / 2 / shift
+    found = run_scenario(parse(text), folder).algorithms[0].audit
+    assert found.epsilon_claimed == pytest.approx(shift, rel=1e-6)
+    assert found.epsilon_exact.lower <= shift * (1 + 1e-9)  # the worst case is one
+    loss = found.average_loss
+    return loss.estimate / shift, (loss.upper - loss.lower) / 2 / shift
 
 
 @pytest.mark.parametrize("width", [0.0, 1.0, 5.0, 20.0])

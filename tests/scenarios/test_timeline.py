@@ -6,6 +6,7 @@ import json
 import math
 import re
 from base64 import b64encode
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -16,7 +17,8 @@ from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
 from scenarios.render.page import playback as played
 from scenarios.render.page.report import render
-from scenarios.results.folder import RunFolder
+from scenarios.results.folder import RunFolder, read_results
+from scenarios.results.run import Downtime
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.reaudit import Reaudit
@@ -29,16 +31,11 @@ QUICK = SMALL.replace("{images: true}", "{}").replace("trials: 400, chunk: 200",
 
 
 def encoded(entry):
-    """What the script gets of an entry, whole or with a few keys."""
-    timeline = dict(entry["timeline"])
-    timeline["captured"] = timeline.pop("heard", None) or timeline["captured"]
-    if (broken := timeline.get("break")) is not None:
-        timeline["break"] = broken | {"why": broken["why"].replace("uncovered", "unprotected")}
-    few = {key: entry[key] for key in ("name", "convergence", "run") if key in entry} | {"timeline": timeline}
-    if audit := entry.get("audit"):
-        parts = audit.get("loss_breakdown") or audit["breakdown"]
-        few["audit"] = {"verdict": audit["verdict"], "loss_breakdown": {"agent": parts["agent"]}}
-    return played.encoded(filled(AlgorithmResult, few))
+    """What the script gets of an algorithm's results."""
+    return played.encoded(entry)
+
+
+NEW = filled(AlgorithmResult, {"name": "new"})
 
 
 FIFTY = """\
@@ -63,7 +60,7 @@ def small(tmp_path_factory):
     """Results of the small scenario, as results.json has them."""
     folder = tmp_path_factory.mktemp("small")
     run_scenario(parse(QUICK), folder / "out")
-    return json.loads((folder / "out" / "results.json").read_text())
+    return read_results(folder / "out")
 
 
 def chronicle(text):
@@ -80,68 +77,68 @@ def page_of(results, folder):
 
 
 def named(results, name):
-    return next(a for a in results["algorithms"] if a["name"] == name)
+    return next(a for a in results.algorithms if a.name == name)
 
 
 # ── results.json ────────────────────────────────────────────────────────────────────────────────────────
 def test_links_and_packets_agree_with_the_traffic(small):
-    for entry in small["algorithms"]:
-        links, told, traffic = entry["links"], entry["timeline"], entry["run"]["traffic"]
-        assert links["by"] == "link"
-        assert sorted(links["between"]) == sorted(small["network"]["edges"])
-        assert sum(links["bytes"]) == traffic["bytes_sent"]
-        assert sum(links["packets"]) == traffic["packets_sent"] == told["packets"]
-        assert sum(links["lost"]) == traffic["packets_lost"]
-        assert all(0.01 <= delay <= 0.03 for delay in links["delay"])
-        columns = [told[k] for k in ("sent", "arrived", "sender", "receiver", "kind", "number", "fate", "heard")]
+    for entry in small.algorithms:
+        links, told, traffic = entry.links, entry.timeline, entry.run.traffic
+        assert links.by == "link"
+        assert sorted(links.between) == sorted(small.network.edges)
+        assert sum(links.bytes) == traffic["bytes_sent"]
+        assert sum(links.packets) == traffic["packets_sent"] == told.packets
+        assert sum(links.lost) == traffic["packets_lost"]
+        assert all(0.01 <= delay <= 0.03 for delay in links.delay)
+        columns = [
+            getattr(told, k) for k in ("sent", "arrived", "sender", "receiver", "kind", "number", "fate", "captured")
+        ]
         assert len({len(c) for c in columns}) == 1
-        assert len(told["sent"]) == sum(w["packets"] for w in told["windows"]) <= EVENTS
-        assert told["packets"] == len(told["sent"]) + sum(w["left_out_before"] for w in told["windows"])
-        assert told["sent"] == sorted(told["sent"])
-        assert set(told["heard"]) == {"yes"}
-        lost = [arrived is None for arrived in told["arrived"]]
-        assert lost == [fate != "arrived" for fate in told["fate"]]
+        assert len(told.sent) == sum(w.packets for w in told.windows) <= EVENTS
+        assert told.packets == len(told.sent) + sum(w.left_out_before for w in told.windows)
+        assert list(told.sent) == sorted(told.sent)
+        assert set(told.captured) == {"yes"}
+        lost = [arrived is None for arrived in told.arrived]
+        assert lost == [fate != "arrived" for fate in told.fate]
 
 
 def test_the_break_is_the_message_that_the_audit_names(small):
     leaky, safe = named(small, "leaky"), named(small, "told")
-    broken = leaky["timeline"]["break"]
-    first = min(leaky["audit"]["uncovered_fields"], key=lambda field: field["message"])
-    assert (broken["kind"], broken["number"]) == (first["kind"], first["number"])
-    assert broken["activation"] == leaky["audit"]["first_violation"]
-    assert (broken["agent"], broken["why"], broken["epsilon"]) == (1, "uncovered", "inf")
-    told = leaky["timeline"]
-    here = [k for k in range(len(told["sent"])) if encoded(leaky)["f"][k] & played.BREAK]
-    assert {(told["sender"][k], told["number"][k], told["activation"][k]) for k in here} == {
-        (1, first["number"], broken["activation"])
+    broken = leaky.timeline.break_
+    first = min(leaky.audit.unprotected_fields, key=lambda field: field.message)
+    assert (broken.kind, broken.number) == (first.kind, first.number)
+    assert broken.activation == leaky.audit.first_violation
+    assert (broken.agent, broken.why, broken.epsilon) == (1, "unprotected", math.inf)
+    told = leaky.timeline
+    here = [k for k in range(len(told.sent)) if encoded(leaky)["f"][k] & played.BREAK]
+    assert {(told.sender[k], told.number[k], told.activation[k]) for k in here} == {
+        (1, first.number, broken.activation)
     }
-    assert told["sent"][here[0]] == broken["time"]
-    assert safe["timeline"]["break"] is None
-    budget = safe["timeline"]["budget"]
-    assert budget["epsilon"] == safe["over_time"]["exact"]["estimate"][: len(budget["epsilon"])]
-    assert budget["time"] == sorted(budget["time"])
+    assert told.sent[here[0]] == broken.time
+    assert safe.timeline.break_ is None
+    budget = safe.timeline.budget
+    assert budget.epsilon == safe.over_time.exact.estimate[: len(budget.epsilon)]
+    assert list(budget.time) == sorted(budget.time)
 
 
 def test_a_lossy_tap_an_encrypted_link_and_who_is_down():
     told, run, diary = chronicle(FIFTY)
-    results = told.results({})["timeline"]
-    assert results["down"] == [{"agent": 3, "from": 0.2, "until": 0.6}]
-    assert {"yes", "missed", "sealed"} == set(results["heard"])
-    heard = sum(told._ears.hear(p, diary.ended) in ("yes", "sealed") for p in [*diary.head, *diary.tail])
+    results = told.timeline(NEW)
+    assert results.down == (Downtime(agent=3, start=0.2, until=0.6),)
+    assert {"yes", "missed", "sealed"} == set(results.captured)
+    heard = sum(told._captures.of(p, diary.ended) in ("yes", "sealed") for p in [*diary.head, *diary.tail])
     assert heard == sum(r.event == "air" for r in run.views[0].transcript)
-    between = [
-        k for k, pair in enumerate(zip(results["sender"], results["receiver"], strict=True)) if set(pair) == {0, 1}
-    ]
-    assert {results["heard"][k] for k in between} <= {"sealed", "missed"}
+    between = [k for k, pair in enumerate(zip(results.sender, results.receiver, strict=True)) if set(pair) == {0, 1}]
+    assert {results.captured[k] for k in between} <= {"sealed", "missed"}
 
 
 def test_a_network_of_many_links_is_told_by_sender():
     text = FIFTY.replace("radius: 0.24", "radius: 0.4").replace("rounds: 12", "rounds: 2")
     told, run, _ = chronicle(re.sub(r"link_overrides:\n.*\n", "", text))
-    links = told.results({})["links"]
-    assert links["by"] == "sender"
-    assert links["sender"] == list(range(50))
-    assert sum(links["bytes"]) == run.traffic["bytes_sent"]
+    links = told.links()
+    assert links.by == "sender"
+    assert links.sender == tuple(range(50))
+    assert sum(links.bytes) == run.traffic["bytes_sent"]
 
 
 class Short(PacketLog):
@@ -158,16 +155,16 @@ def test_a_break_that_the_diary_let_go_is_looked_for_in_the_same_run_once_more(s
     monkeypatch.setattr("scenarios.stages.timeline.LEAST", 40)
     leaky = re.sub(r"  - \{kind: (recal|dp_recal, name: told).*\n", "", QUICK)
     run_scenario(parse(leaky), tmp_path / "out")
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
-    told, whole = results["algorithms"][0]["timeline"], named(small, "leaky")["timeline"]
-    assert told["break"] == whole["break"]
-    assert [(w["why"], w["packets"], w["left_out_before"]) for w in told["windows"]] == [
+    results = read_results(tmp_path / "out")
+    told, whole = results.algorithms[0].timeline, named(small, "leaky").timeline
+    assert told.break_ == whole.break_
+    assert [(w.why, w.packets, w.left_out_before) for w in told.windows] == [
         ("the beginning", 16, 0), ("around the break", 13, 24), ("the end", 8, 91),
     ]  # fmt: skip
     here = [*range(16), *range(40, 53), *range(144, 152)]
-    for name in ("sent", "arrived", "sender", "receiver", "kind", "number", "activation", "fate", "heard"):
-        assert told[name] == [whole[name][k] for k in here]
-    made = encoded(results["algorithms"][0])
+    for name in ("sent", "arrived", "sender", "receiver", "kind", "number", "activation", "fate", "captured"):
+        assert getattr(told, name) == tuple(getattr(whole, name)[k] for k in here)
+    made = encoded(results.algorithms[0])
     assert next(k for k, mark in enumerate(made["f"]) if mark & played.BREAK) == 20
     assert "13 (around the break)" in made["said"]
 
@@ -193,21 +190,21 @@ def test_a_run_that_fails_has_its_timeline_up_to_there(tmp_path, spool):
     text = FAILING + f"transcript: {{spool: {spool}}}\n"
     with pytest.raises(DeadlockError):
         run_scenario(parse(text), tmp_path / "out")
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
-    (entry,) = results["algorithms"]
-    told = entry["timeline"]
-    assert (results["status"], entry["run"]["stopped"]) == ("failed", "failed")
-    assert told["packets"] == len(told["sent"]) == sum(entry["links"]["packets"]) > 12
-    assert set(told["fate"]) == {"arrived", "lost"}
-    assert set(told["heard"]) == {"yes", "missed"}
-    assert max(told["sent"]) <= told["ended"]
+    results = read_results(tmp_path / "out")
+    (entry,) = results.algorithms
+    told = entry.timeline
+    assert (results.status, entry.run.stopped) == ("failed", "failed")
+    assert told.packets == len(told.sent) == sum(entry.links.packets) > 12
+    assert set(told.fate) == {"arrived", "lost"}
+    assert set(told.captured) == {"yes", "missed"}
+    assert max(told.sent) <= told.ended
     kept = pd.read_parquet(tmp_path / "out" / "transcript-descent.parquet")
-    assert (kept["event"] == "air").sum() == told["heard"].count("yes")
+    assert (kept["event"] == "air").sum() == told.captured.count("yes")
     page = (tmp_path / "out" / "report.html").read_text()
-    when = f"failed at {told['ended']:.4g} s of virtual time"
+    when = f"failed at {told.ended:.4g} s of virtual time"
     assert f"The run {when}. Its timeline ends there" in page
     assert f"descent: the rest of the run, which {when}" in page
-    assert encoded(entry)["said"].startswith(f"The run {when}. All {told['packets']} packets until then")
+    assert encoded(entry)["said"].startswith(f"The run {when}. All {told.packets} packets until then")
     said = list[str]()
     assert not Reaudit(RunFolder.open(tmp_path / "out"), {}, Silent(), said.append).run()
     assert said == ["descent was never run to its end: netsim run, with this folder, does that."]
@@ -216,32 +213,33 @@ def test_a_run_that_fails_has_its_timeline_up_to_there(tmp_path, spool):
 def test_rounds_and_the_audited_agents_activations_are_marked(small):
     """A round where its first message begins; of a walk each activation of the agent that the audit looks at."""
     leaky = named(small, "leaky")
-    told, made = leaky["timeline"], encoded(leaky)
+    told, made = leaky.timeline, encoded(leaky)
     assert made["u"] == 1
-    columns = zip(told["activation"], told["sender"], told["kind"], strict=True)
+    columns = zip(told.activation, told.sender, told.kind, strict=True)
     assert [date for _, date, _ in made["m"]] == sorted({k for k, i, kind in columns if i == 1 and kind != "ack"})
     rounds, _, _ = chronicle(FIFTY.replace("rounds: 12", "rounds: 3"))
-    entry = {"name": "descent", "convergence": {"unit": "rounds"}} | rounds.results({})
-    made, told = encoded(entry), entry["timeline"]
-    assert len(told["windows"]) == 2
+    entry = filled(AlgorithmResult, {"name": "descent", "convergence": {"unit": "rounds"}})
+    entry = replace(entry, timeline=rounds.timeline(entry), links=rounds.links())
+    made, told = encoded(entry), entry.timeline
+    assert len(told.windows) == 2
     dates = {date: place for place, date, begins in made["m"] if begins}
-    sent = [k for k, kind in enumerate(told["kind"]) if kind == "exchange" and not told["attempt"][k]]
-    early = [k for k in sent if k < told["windows"][0]["packets"]]
-    assert set(dates) >= {told["activation"][k] for k in early}
-    for date in {told["activation"][k] for k in early}:
-        first = min(told["sent"][k] for k in early if told["activation"][k] == date)
+    sent = [k for k, kind in enumerate(told.kind) if kind == "exchange" and not told.attempt[k]]
+    early = [k for k in sent if k < told.windows[0].packets]
+    assert set(dates) >= {told.activation[k] for k in early}
+    for date in {told.activation[k] for k in early}:
+        first = min(told.sent[k] for k in early if told.activation[k] == date)
         assert made["t"][made["p"].index(dates[date])] == pytest.approx(first, rel=1e-6)
     assert made["u"] is None
 
 
 # ── what the script gets ────────────────────────────────────────────────────────────────────────────────
 def test_places_keep_the_order_of_time(small):
-    for entry in small["algorithms"]:
+    for entry in small.algorithms:
         told = encoded(entry)
         assert told["p"] == sorted(told["p"])
         assert told["t"] == sorted(told["t"])
         for sent, start, end, arrived in zip(
-            entry["timeline"]["sent"], told["a"], told["b"], entry["timeline"]["arrived"], strict=True
+            entry.timeline.sent, told["a"], told["b"], entry.timeline.arrived, strict=True
         ):
             assert math.isclose(told["t"][start], sent, rel_tol=1e-6)
             assert (end < 0) == (arrived is None)
@@ -255,7 +253,7 @@ def test_what_takes_no_time_is_played_one_after_the_other():
         "activation": [1, 1, 2, 2], "fate": ["arrived"] * 4, "captured": ["no"] * 4,
         "windows": [{"why": "everything", "packets": 4, "left_out_before": 0}],
     }  # fmt: skip
-    made = encoded({"name": "instant", "timeline": told})
+    made = encoded(filled(AlgorithmResult, {"name": "instant", "timeline": told}))
     assert [made["p"][k] for k in made["a"]] == [0, 0, 1, 1]
     assert [made["p"][k] for k in made["b"]] == [1, 1, 2, 2]
 
@@ -269,14 +267,14 @@ def test_one_script_may_run_and_no_other(small, tmp_path):
     assert "default-src 'none'" in policy
     assert "unsafe-inline" not in policy.split("script-src")[1]
     nasty = copy.deepcopy(small)
-    nasty["algorithms"][0]["name"] = "</script><script>alert(1)</script>"
+    nasty.algorithms[0].name = "</script><script>alert(1)</script>"
     assert page_of(nasty, tmp_path).read_text().count("<script") == 2
 
 
 def test_a_page_without_packets_runs_no_script(small, tmp_path):
     bare = copy.deepcopy(small)
-    for entry in bare["algorithms"]:
-        entry["timeline"] = entry["links"] = None
+    for entry in bare.algorithms:
+        entry.timeline = entry.links = None
     text = page_of(bare, tmp_path).read_text()
     assert "<script" not in text
     assert "runs no script" in text
@@ -319,18 +317,18 @@ def test_it_plays_pauses_and_goes_to_the_break(chromium, small, tmp_path):
         page.wait(0.3)
         assert page.evaluate(PLACE) == stopped
         page.click("#to-break")
-        broken = named(small, "leaky")["timeline"]["break"]
+        broken = named(small, "leaky").timeline.break_
         said = page.evaluate("document.getElementById('now').textContent")
         assert said.startswith(
             f"1 → {broken['to'][0]}: {broken['kind']} {broken['number']} (heard), breaks the claim"
         )
         assert "exact ε so far ∞" in page.evaluate("document.getElementById('budget').textContent")
         index = page.evaluate("Number(document.getElementById('player').dataset.packet)")
-        told = named(small, "leaky")["timeline"]
-        assert (told["sender"][index], told["number"][index], told["sent"][index]) == (
+        told = named(small, "leaky").timeline
+        assert (told.sender[index], told.number[index], told.sent[index]) == (
             1,
-            broken["number"],
-            broken["time"],
+            broken.number,
+            broken.time,
         )
         assert page.evaluate("document.querySelectorAll('.moving .halo').length") == 1
         page.assert_clean()
@@ -405,7 +403,7 @@ def test_fifty_agents_play_too_on_a_page_that_stays_small(chromium, small, tmp_p
     told, run, _ = chronicle(FIFTY)
     entry = named(small, "told") | {"leakage": None, "audit": None} | told.results({})
     topology = run.simulation.topology
-    net = small["network"] | {
+    net = small.network | {
         "edges": [list(e) for e in topology.edges], "tapped": [list(e) for e in topology.edges],
         "positions": ((topology.positions - topology.positions.min(0)) / 2).tolist(), "sealed": [[0, 1]],
     }  # fmt: skip

@@ -1,6 +1,5 @@
 """Traffic analysis in scenarios: results, sentences, and the page."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,21 +7,20 @@ import pytest
 from scenarios import run
 from scenarios.render.sentences import traffic, traffic_rows
 from scenarios.results.folder import read_results
-from scenarios.results.former import tree_of
 
 
 @pytest.fixture(scope="module")
 def heard(tmp_path_factory):
     folder = tmp_path_factory.mktemp("heard")
     run("traffic-only", folder)
-    return tree_of(read_results(folder)), folder
+    return read_results(folder), folder
 
 
 @pytest.fixture(scope="module")
 def missed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("missed")
     run("traffic-missed", folder)
-    return tree_of(read_results(folder)), folder
+    return read_results(folder), folder
 
 
 def told(results):
@@ -52,8 +50,8 @@ def test_a_lossy_tap_leaves_the_dimension(missed):
 def test_results_are_json_and_every_key_is_described(heard, missed):
     page = (Path(__file__).parents[2] / "docs/results.md").read_text()
     for results, folder in (heard, missed):
-        stored = json.loads((folder / "results.json").read_text())
-        for found in (entry["traffic_analysis"] for entry in stored["algorithms"]):
+        stored = read_results(folder)
+        for found in (entry.traffic_analysis for entry in stored.algorithms):
             for name, part in found.items():
                 assert f"`{name}`" in page
                 for key in part if isinstance(part, dict) else ():
@@ -72,13 +70,13 @@ def test_the_page_has_a_table_for_each(heard, missed):
 
 def test_who_does_not_ask_is_told_nothing(tmp_path):
     run("traffic-only", tmp_path, options=["attacks.traffic=false", "algorithms[0].activations=50"])
-    assert told(tree_of(read_results(tmp_path))) == [None, None]
+    assert told(read_results(tmp_path)) == [None, None]
     assert "traffic-title" not in (tmp_path / "report.html").read_text()
 
 
 def test_what_cannot_be_analysed_is_refused_in_words(tmp_path):
     options = ["adversary.links=[]", "adversary.nodes=[1]", "algorithms[0].activations=50"]
     run("traffic-only", tmp_path, options=options)
-    for found in told(tree_of(read_results(tmp_path))):
+    for found in told(read_results(tmp_path)):
         (sentence,) = traffic(found)
         assert sentence.startswith("No traffic analysis: no packet was heard on a link")

@@ -1,13 +1,12 @@
 """After another audit of a folder everything that is told in it is of the audits that are there now."""
 
-import json
 import os
 import signal
 
 import pytest
 
 from scenarios.build.progress import Silent, undisturbed
-from scenarios.results.folder import RunFolder
+from scenarios.results.folder import RunFolder, read_results
 from scenarios.schema.load import parse
 from scenarios.stages import reaudit as reauditing
 from scenarios.stages.reaudit import Reaudit
@@ -27,7 +26,7 @@ reproduces:
 
 
 def results_of(folder):
-    return json.loads((folder / "results.json").read_text())
+    return read_results(folder)
 
 
 def checked(tmp_path, rest=""):
@@ -36,22 +35,22 @@ def checked(tmp_path, rest=""):
 
 def test_what_a_paper_shows_is_held_against_the_audit_that_decides(tmp_path):
     run_scenario(checked(tmp_path), tmp_path / "run")
-    assert results_of(tmp_path / "run")["reproduction"]["outcome"] == "agrees"
+    assert results_of(tmp_path / "run").reproduction.outcome == "agrees"
     code, told = audit(tmp_path / "run", "--trials", 1000)
-    assert results_of(tmp_path / "run")["reproduction"]["outcome"] == "differs"
-    assert (code, told["reproduction"]["outcome"]) == (1, "differs")
+    assert results_of(tmp_path / "run").reproduction.outcome == "differs"
+    assert (code, told.reproduction.outcome) == (1, "differs")
     assert "differs" in told["exit_reason"]
 
 
 def test_over_variants_too(tmp_path):
     run_study(checked(tmp_path, "grid: {seed: [0, 1]}\n"), tmp_path / "run")
     before = results_of(tmp_path / "run")
-    assert before["reproduction"]["outcome"] == "agrees"
-    one, two = (variant["name"] for variant in before["variants"])
+    assert before.reproduction.outcome == "agrees"
+    one, two = (variant.name for variant in before.variants)
     audit(tmp_path / "run", "--trials", 1000, "--variant", one)
     after = results_of(tmp_path / "run")
-    assert after["reproduction"]["outcome"] == "differs"
-    answers = {answer["variant"]: answer["result"] for answer in after["reproduction"]["checks"][0]["answers"]}
+    assert after.reproduction.outcome == "differs"
+    answers = {answer.variant: answer.result for answer in after.reproduction.checks[0].answers}
     assert answers == {one: "fails", two: "holds"}
     assert "reproduction" not in results_of(tmp_path / "run" / one)
 
@@ -68,16 +67,16 @@ def test_what_was_found_before_an_audit_of_variants_was_stopped_is_told_over_all
 
     monkeypatch.setattr(Reaudit, "run", once)
     audit(tmp_path / "run", "--trials", 1000)
-    verdicts = [one["algorithms"][0]["verdict"] for one in results_of(tmp_path / "run")["variants"]]
+    verdicts = [one.algorithms[0].verdict for one in results_of(tmp_path / "run").variants]
     assert verdicts == ["refuted", "consistent"]
 
 
 def test_a_study_whose_interrupted_audits_are_done_is_complete(tmp_path):
     run_study(parse(own(tmp_path) + "grid: {seed: [1]}\n"), tmp_path / "run", progress=StopAfter(0))
-    assert results_of(tmp_path / "run")["status"] == "interrupted"
+    assert results_of(tmp_path / "run").status == "interrupted"
     code, told = audit(tmp_path / "run")
-    assert (code, told["status"], told["variants"][0]["status"]) == (0, "complete", "complete")
-    assert told["variants"][0]["report"] is not None
+    assert (code, told.status, told.variants[0].status) == (0, "complete", "complete")
+    assert told.variants[0].report is not None
 
 
 def test_a_stop_while_files_are_brought_in_step_comes_after_that(tmp_path, monkeypatch):
@@ -94,7 +93,7 @@ def test_a_stop_while_files_are_brought_in_step_comes_after_that(tmp_path, monke
         Reaudit(RunFolder.open(tmp_path / "run"), {"trials": 1000}, Silent(), lambda _: None).run()
     monkeypatch.undo()
     Reaudit(RunFolder.open(tmp_path / "whole"), {"trials": 1000}, Silent(), lambda _: None).run()
-    assert entry_of(tmp_path / "run")["audit"] == entry_of(tmp_path / "whole")["audit"]
+    assert entry_of(tmp_path / "run").audit == entry_of(tmp_path / "whole").audit
     for name in ("audit-noisy.json", "audit-noisy.draw0.json"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 

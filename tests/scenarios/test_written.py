@@ -26,7 +26,7 @@ def names(folder):
 def test_figures_are_written_at_their_width(tmp_path):
     run_scenario(parse(SCENARIO), tmp_path)
     listed = json.loads((tmp_path / "figures" / "figures.json").read_text())
-    assert {"Does it converge?", "Network"} <= {one["title"] for one in listed}
+    assert {"Does it converge?", "Network"} <= {one.title for one in listed}
     for one in listed:
         assert sorted(one["files"]) == [f"{one['name']}.png", f"{one['name']}.svg"]
         png = (tmp_path / "figures" / f"{one['name']}.png").read_bytes()
@@ -47,8 +47,8 @@ def test_what_is_not_asked_for_is_not_written_and_what_is_of_a_former_run_goes(t
 def test_variants_and_what_is_over_them(tmp_path):
     varied = SCENARIO.replace("[svg, png]", "[svg]") + "grid: {links.loss: [0.0, 0.1]}\nlinks: {reliable: true}\n"
     results = run_study(parse(varied), tmp_path)
-    for variant in results["variants"]:
-        assert (tmp_path / variant["name"] / "figures" / "figures.json").is_file()
+    for variant in results.variants:
+        assert (tmp_path / variant.name / "figures" / "figures.json").is_file()
     assert "algorithms.parquet" in names(tmp_path)
 
 

@@ -64,7 +64,7 @@ attacks:
 
 def test_who_is_told_all_records_but_one_of_two_classes_rebuilds_it(tmp_path):
     """The others' gradients are subtracted: with their labels counted otherwise nothing is left that explains one."""
-    (entry,) = run_scenario(parse(TWO), tmp_path)["algorithms"]
-    (informed,) = entry["reconstructions"]["attacks"]
+    (entry,) = run_scenario(parse(TWO), tmp_path).algorithms
+    (informed,) = entry.reconstructions.attacks
     assert "record 2" not in (tmp_path / "report.html").read_text()
-    assert informed["success"]["rate"] == 1.0
+    assert informed.success.rate == 1.0

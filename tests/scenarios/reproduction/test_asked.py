@@ -42,7 +42,7 @@ def lines(of):
 
 def asked(folder, every):
     results = run_scenario(parse(TEXT.replace("EVERY", every) + lines("walk") + lines("rounds")), folder)
-    return {entry["name"]: entry["measures"]["asked"] for entry in results["algorithms"]}, results
+    return {entry.name: entry.measures.exact for entry in results.algorithms}, results
 
 
 @pytest.fixture(scope="module")
@@ -66,25 +66,25 @@ def test_the_numbers_are_those_of_the_full_record(ran):
     errors, _, agents = record(folder, "walk")
     walk = noted["walk"]
     for accuracy in ACCURACIES:
-        row = next(r for r in walk["to_accuracy"] if (r["curve"], r["accuracy"]) == ("relative_error", accuracy))
+        row = next(r for r in walk.to_accuracy if (r.curve, r.accuracy) == ("relative_error", accuracy))
         count = stays(errors, accuracy)
-        assert row["low"] == row["high"]
-        assert row["low"]["count"] == count
-        assert row["low"]["plf"] == np.bincount(agents[:count]).max()
-    after = {(r["curve"], r["after"]): r["median"] for r in walk["after"]}
+        assert row.low == row.high
+        assert row.low.count == count
+        assert row.low.plf == np.bincount(agents[:count]).max()
+    after = {(r.curve, r.after): r.median for r in walk.after}
     assert [after["relative_error", k] for k in AFTER] == [errors[k - 1] for k in AFTER]
-    [slope] = [r["slope"] for r in walk["slopes"]]
+    [slope] = [r.slope for r in walk.slopes]
     assert slope == pytest.approx(np.polyfit(np.arange(7, 556), np.log10(errors[6:555]), 1)[0], rel=1e-9)
 
 
 def test_the_report_says_the_same_numbers(ran):
     noted, results, _ = ran
-    answers = [check["answers"][0]["found"] for check in results["reproduction"]["checks"]]
+    answers = [check.answers[0].found for check in results.reproduction.checks]
     for number, name in enumerate(("walk", "rounds")):
         own = answers[number * len(CHECKS) :]
-        row = next(r for r in noted[name]["to_accuracy"] if r["accuracy"] == 0.07)
-        assert own[0] == f"{row['low']['plf']:g}"
-        assert own[2] == f"{row['low']['messages']:g}"
+        row = next(r for r in noted[name].to_accuracy if r.accuracy == 0.07)
+        assert own[0] == f"{row.low.plf:g}"
+        assert own[2] == f"{row.low.messages:g}"
 
 
 def test_what_is_not_known_everywhere_is_enclosed_or_undecided(ran, tmp_path):
@@ -92,18 +92,14 @@ def test_what_is_not_known_everywhere_is_enclosed_or_undecided(ran, tmp_path):
     noted, results, _ = ran
     full, _ = asked(tmp_path / "full", "1")
     for name in noted:
-        wide, exact = (
-            next(r for r in one[name]["to_accuracy"] if r["curve"] == "mean_error") for one in (noted, full)
-        )
-        assert exact["low"] == exact["high"]
-        assert wide["low"]["plf"] <= exact["low"]["plf"] <= wide["high"]["plf"]
-        assert wide["low"]["count"] < wide["high"]["count"]
-        after = [{(r["curve"], r["after"]): r["median"] for r in one[name]["after"]} for one in (noted, full)]
+        wide, exact = (next(r for r in one[name].to_accuracy if r.curve == "mean_error") for one in (noted, full))
+        assert exact.low == exact.high
+        assert wide.low.plf <= exact.low.plf <= wide.high.plf
+        assert wide.low.count < wide.high.count
+        after = [{(r.curve, r.after): r.median for r in one[name].after} for one in (noted, full)]
         assert ("mean_error", 333) not in after[0]
         assert after[0]["mean_error", 320] == after[1]["mean_error", 320]
-        assert [len(one[name]["slopes"]) for one in (noted, full)] == [1, 2]
-    blocked = [
-        c["answers"][0]["reason"] for c in results["reproduction"]["checks"] if c["asks"].startswith("mean error")
-    ]
+        assert [len(one[name].slopes) for one in (noted, full)] == [1, 2]
+    blocked = [c.answers[0].reason for c in results.reproduction.checks if c.criterion.startswith("mean error")]
     assert blocked[0] == "walk: the curve is not known at 333 (`measures: {every: 1}` knows it everywhere)"
-    assert results["reproduction"]["outcome"] == "cannot be reproduced"
+    assert results.reproduction.outcome == "cannot be reproduced"

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from scenarios.results.former_curves import NotMeasuredError
 from scipy.stats import linregress
 from scipy.stats import t as student
 
 from netsim.errors import ScenarioError
 from scenarios.papers.measures import Found, exponent, groups
 from scenarios.papers.outcome import Ran, judge
+from scenarios.results.curves import NotMeasuredError
 from scenarios.schema.checks import ReproducesSpec
 from scenarios.schema.load import parse
 from scenarios.stages.study import planned
@@ -105,27 +105,27 @@ def outcome(check, spent=lambda n: n * n, failed=()):
     ],
 )
 def test_a_check_of_growth_is_decided_by_its_interval(check, word):
-    assert outcome(check)["outcome"] == word
+    assert outcome(check).outcome == word
 
 
 def test_what_is_found_and_asked_is_said():
-    found = outcome({"below": 1.0}, spent=lambda n: n * n + n % 5)["checks"][0]
-    assert found["asks"] == "growth exponent over topology.agents of rounds to an error of 10⁻⁶ of A below 1"
-    [answer] = found["answers"]
-    low, high = map(float, answer["found"].split(" … "))
+    found = outcome({"below": 1.0}, spent=lambda n: n * n + n % 5).checks[0]
+    assert found.criterion == "growth exponent over topology.agents of rounds to an error of 10⁻⁶ of A below 1"
+    [answer] = found.answers
+    low, high = map(float, answer.found.split(" … "))
     assert low < high
     assert 1.5 < low < 2.5
 
 
 def test_an_interval_around_the_bound_decides_nothing():
     found = outcome({"above": 2.0}, spent=lambda n: {4: 20, 8: 50, 16: 300, 32: 900}[n])
-    assert found["outcome"] == "cannot be reproduced"
-    assert "undecided" in found["sentence"]
+    assert found.outcome == "cannot be reproduced"
+    assert "undecided" in found.sentence
 
 
 def test_a_variant_that_failed_or_fell_short_is_in_the_way():
-    assert "DeadlockError" in outcome({"above": 1.0}, failed=(8,))["sentence"]
-    assert "A in agents-4 ended above an error of 1e-08" in outcome({"above": 1, "accuracy": 1e-8})["sentence"]
+    assert "DeadlockError" in outcome({"above": 1.0}, failed=(8,)).sentence
+    assert "A in agents-4 ended above an error of 1e-08" in outcome({"above": 1, "accuracy": 1e-8}).sentence
 
 
 # ── names ───────────────────────────────────────────────────────────────────────────────────────────────

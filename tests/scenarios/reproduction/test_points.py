@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from scenarios.results.former_curves import NotMeasuredError
 
-from scenarios.results import former_curves as points
+from scenarios.results import curves as points
+from scenarios.results.curves import NotMeasuredError
 
 
 def jagged(seed, length):

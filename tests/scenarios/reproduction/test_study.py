@@ -11,6 +11,7 @@ from netsim.simulation import Simulation
 from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.render.page import report
+from scenarios.results.folder import read_results
 from scenarios.results.numbers import flow
 from scenarios.schema.load import parse
 from scenarios.schema.problem import Synthetic
@@ -40,7 +41,7 @@ reproduces:
 
 
 def read(path) -> dict[str, Any]:
-    return json.loads((path / "results.json").read_text())
+    return read_results(path)
 
 
 def without_command(results):
@@ -55,8 +56,8 @@ def ran(tmp_path_factory):
 
 def test_every_variant_has_a_folder_and_all_have_a_page(ran):
     results, folder = ran
-    assert results["status"] == "complete"
-    assert [v["name"] for v in results["variants"]] == VARIANTS
+    assert results.status == "complete"
+    assert [v.name for v in results.variants] == VARIANTS
     for name in VARIANTS:
         assert {"report.html", "results.json", "manifest.json"} <= {f.name for f in (folder / name).iterdir()}
         assert "reproduction" not in read(folder / name)
@@ -67,26 +68,26 @@ def test_every_variant_has_a_folder_and_all_have_a_page(ran):
 
 def test_the_outcome_is_of_the_numbers_in_the_folders(ran):
     results, folder = ran
-    assert results["reproduction"]["outcome"] == "agrees in shape"
-    finals = {name: read(folder / name)["algorithms"][1]["convergence"]["final"] for name in VARIANTS}
+    assert results.reproduction.outcome == "agrees in shape"
+    finals = {name: read(folder / name).algorithms[1].convergence.final for name in VARIANTS}
     assert finals["scale-0.1"] > 3 * finals["scale-0.001"]
-    where = results["figures"][1]["curves"][1]
-    assert (where["x"], where["y"]) == ([0.001, 0.01, 0.1], [finals[name] for name in VARIANTS])
+    where = results.figures[1].curves[1]
+    assert (where.x, where.y) == ([0.001, 0.01, 0.1], [finals[name] for name in VARIANTS])
 
 
 def test_a_variant_is_run_as_it_would_be_alone(ran, tmp_path):
     _, folder = ran
     alone = SMALL[: SMALL.index("grid:")].replace("scale: 0.01", "scale: 0.1")
     run_scenario(parse(alone, "alone.yaml"), tmp_path / "alone")
-    parts = [read(one)["algorithms"] for one in (folder / "scale-0.1", tmp_path / "alone")]
+    parts = [read(one).algorithms for one in (folder / "scale-0.1", tmp_path / "alone")]
     for one in parts[0]:
-        assert one["measures"].pop("asked")  # by the checks, which are of all variants together
+        assert one.measures.pop("asked")  # by the checks, which are of all variants together
     assert parts[0] == parts[1]
 
 
 def test_an_algorithm_that_no_variant_changes_is_drawn_once(ran):
     results, _ = ran
-    assert [c["label"] for c in results["figures"][0]["curves"]] == [
+    assert [c.label for c in results.figures[0].curves] == [
         "plain descent", *(f"private descent, {name}" for name in VARIANTS)
     ]  # fmt: skip
 
@@ -101,9 +102,9 @@ def test_the_page_says_what_the_paper_says_and_what_was_found(ran):
     results, folder = ran
     page = (folder / "report.html").read_text()
     assert page == report.page(read(folder))
-    for check in results["reproduction"]["checks"]:
-        assert check["says"] in page
-        assert check["answers"][0]["found"] in page
+    for check in results.reproduction.checks:
+        assert check.statement in page
+        assert check.answers[0].found in page
     assert "≈</span>agrees in shape" in page
     assert page.count("<svg viewBox") == 3
     assert "http://" not in page
@@ -119,8 +120,8 @@ def test_a_variant_that_fails_does_not_sink_the_others(tmp_path, monkeypatch):
     assert "a-bad: failed: DeadlockError" in done.stderr
     assert "P, Table 1: agrees. 1 check holds." in done.output.replace("\n", " ")
     results = read(tmp_path / "out")
-    assert [v["status"] for v in results["variants"]] == ["failed", "complete"]
-    assert results["status"] == "failed"
+    assert [v.status for v in results.variants] == ["failed", "complete"]
+    assert results.status == "failed"
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Not every variant ran." in page
     assert (tmp_path / "out" / "a-bad" / "report.html").exists()
@@ -128,8 +129,8 @@ def test_a_variant_that_fails_does_not_sink_the_others(tmp_path, monkeypatch):
 
 def test_a_check_of_a_variant_that_fails_is_not_decided(tmp_path):
     results = run_study(parse(LOSSY.replace(", VARIANT", ""), "f.yaml"), tmp_path / "out")
-    assert results["reproduction"]["outcome"] == "cannot be reproduced"
-    assert results["reproduction"]["sentence"] == "Variant bad failed: DeadlockError."
+    assert results.reproduction.outcome == "cannot be reproduced"
+    assert results.reproduction.sentence == "Variant bad failed: DeadlockError."
 
 
 def test_a_check_that_fails_is_exit_status_1(tmp_path, monkeypatch):
@@ -138,7 +139,7 @@ def test_a_check_that_fails_is_exit_status_1(tmp_path, monkeypatch):
     (tmp_path / "lossy.yaml").write_text(text)
     done = CliRunner().invoke(app, ["run", "lossy.yaml", "--out", "out", "--jobs", "1"])
     assert done.exit_code == 1
-    assert "P, Table 1: differs. Asked: final relative error of R in good above 1; found:" in done.output.replace(
+    assert "P, Table 1: differs. Criterion: final relative error of R in good above 1; found:" in done.output.replace(
         "\n", " "
     )
 
@@ -156,9 +157,9 @@ def test_an_interrupted_study_keeps_what_was_done(tmp_path, monkeypatch):
     text = LOSSY.replace(", VARIANT", "").replace("links.loss: 0.5", "seed: 2")
     text = text.replace("variants:\n", "variants:\n  - {name: first, set: {seed: 3}}\n")
     results = run_study(parse(text, "f.yaml"), tmp_path / "out")
-    assert results["status"] == "interrupted"
-    assert [v["status"] for v in results["variants"]] == ["complete", "interrupted", "not reached"]
-    assert results["reproduction"]["outcome"] == "not finished"
+    assert results.status == "interrupted"
+    assert [v.status for v in results.variants] == ["complete", "interrupted", "not reached"]
+    assert results.reproduction.outcome == "not finished"
     assert "This scenario was interrupted." in (tmp_path / "out" / "report.html").read_text()
 
 
@@ -174,13 +175,13 @@ def test_data_that_are_not_here_are_an_outcome(tmp_path, monkeypatch):
     data = "problem: {data: {name: synthetic}}\n"
     text = LOSSY.replace(", VARIANT", "").replace("links.loss: 0.5", "problem.data.seed: 9")
     results = run_study(parse(data + text, "f.yaml"), tmp_path / "out")
-    assert [v["status"] for v in results["variants"]] == ["data not present", "complete"]
-    assert results["reproduction"]["outcome"] == "cannot be reproduced"
-    assert "Variant bad cannot be run, its data set is not present: " in results["reproduction"]["sentence"]
+    assert [v.status for v in results.variants] == ["data not present", "complete"]
+    assert results.reproduction.outcome == "cannot be reproduced"
+    assert "Variant bad cannot be run, its data set is not present: " in results.reproduction.sentence
     alone = data.replace("synthetic", "synthetic, seed: 9") + text[: text.index("variants:")]
     block = text[text.index("reproduces:") :]
     single = run_study(parse(alone + block, "f.yaml"), tmp_path / "single")
-    assert single["reproduction"]["outcome"] == "cannot be reproduced"
+    assert single.reproduction.outcome == "cannot be reproduced"
     with pytest.raises(AbsentDataError):
         run_study(parse(alone, "f.yaml"), tmp_path / "none")
 
@@ -195,7 +196,7 @@ def test_a_scenario_without_variants_has_its_outcome_on_its_own_page(tmp_path):
     start, end = LOSSY.index("variants:"), LOSSY.index("figures:")
     text = LOSSY[:start] + LOSSY[end:].replace(", VARIANT", "")
     results = run_study(parse(text, "f.yaml"), tmp_path / "out")
-    assert results["reproduction"]["outcome"] == "agrees"
+    assert results.reproduction.outcome == "agrees"
     page = (tmp_path / "out" / "report.html").read_text()
     assert "P, Table 1" in page
     assert 'id="verdicts"' in page
@@ -226,9 +227,9 @@ def test_a_field_reads_on_the_page_as_in_the_file(value, text):
 @pytest.mark.parametrize("checks", [1, 20])
 def test_every_figure_is_drawn_once_however_many_stand_beside_the_checks(ran, checks):
     results, _ = ran
-    block = results["reproduction"]
-    many = results | {"reproduction": block | {"checks": block["checks"][:1] * checks}}
+    block = results.reproduction
+    many = results | {"reproduction": block | {"checks": block.checks[:1] * checks}}
     page = report.page(many)
-    assert page.count("<figure>") == len(results["figures"])
+    assert page.count("<figure>") == len(results.figures)
     stack = page[page.index('<div class="stack">') : page.index('<div class="scroll checks"')]
-    assert stack.count("<figure>") == (1 if checks == 1 else len(results["figures"]))
+    assert stack.count("<figure>") == (1 if checks == 1 else len(results.figures))
