@@ -339,7 +339,7 @@ def _print(results: "Results", folder: Path) -> None:
 
 def _terms(entry: "AlgorithmResult", audit: "AuditResult") -> str:
     """The terms of a claim: adjacent worlds, change of a gradient, δ, and the pair."""
-    from scenarios.render.numbers import show
+    from scenarios.results.numbers import show
     from scenarios.schema.own import BY_HAND
 
     claim = audit.claim

@@ -108,7 +108,7 @@ def _table(first: str, *left: str, right: Iterable[str] = (), last: str | None =
 
 def _print_differences(comparison: "Comparison") -> None:
     from scenarios.render.compared_runs import ABSENT
-    from scenarios.render.numbers import MISSING, setting
+    from scenarios.results.numbers import MISSING, setting
 
     if comparison.unrecorded:
         who = ", ".join(comparison.unrecorded)

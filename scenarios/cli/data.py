@@ -202,7 +202,7 @@ def _data_set(name: str) -> DataSet:
 
 def print_sets(found: list[DataSet]) -> None:
     """Data sets as a table."""
-    from scenarios.render.numbers import MISSING
+    from scenarios.results.numbers import MISSING
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("data set", no_wrap=True, style="bold")

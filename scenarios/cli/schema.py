@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 
 def schema(
-    sweep: Annotated[
-        bool, typer.Option("--sweep", help="The schema of a sweep file, in place of a scenario's.")
-    ] = False,
+    what: Annotated[
+        Literal["scenario", "sweep", "results"],
+        typer.Argument(help="Whose schema: a file's, or that of results.json."),
+    ] = "scenario",
+    sweep: Annotated[bool, typer.Option("--sweep", help="The same as WHAT sweep.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -27,7 +29,8 @@ def schema(
         bool, typer.Option("--where", help="Print the path of the installed schema file, for an editor's settings.")
     ] = False,
 ) -> None:
-    """Print the JSON Schema of a scenario file or a sweep file, by which editors complete and check files.
+    """Print the JSON Schema of a scenario file or a sweep file, by which editors complete and check files, or of
+    results.json.
 
     A file names its schema in its first line, as every shipped file does, and everything that `netsim show` prints.
 
@@ -35,7 +38,10 @@ def schema(
     """
     from scenarios.schema.export import MARK, schema_file
 
-    kind: Kind = "sweep" if sweep else "scenario"
+    if what == "results":
+        _print_results_schema(out)
+        return
+    kind: Kind = "sweep" if sweep or what == "sweep" else "scenario"
     if where:
         write(str(schema_file(kind)))
         return
@@ -43,12 +49,26 @@ def schema(
     if out is None:
         write(text.removesuffix("\n"))
         return
+    _save(out, text)
+    write(f"First line of a file beside it: {MARK}{out.name}")
+
+
+def _save(out: Path, text: str) -> None:
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         why = f"cannot be written ({error.strerror})"
         fail(ScenarioError("--out", str(out), why, "a file in a folder that is there"))
-    write(f"First line of a file beside it: {MARK}{out.name}")
+
+
+def _print_results_schema(out: Path | None) -> None:
+    from scenarios.results.serialize import schema as results_schema
+
+    text = json.dumps(results_schema(), indent=1, ensure_ascii=False)
+    if out is None:
+        write(text)
+    else:
+        _save(out, text + "\n")
 
 
 def _text(kind: "Kind") -> str:

@@ -171,6 +171,6 @@ def _print(found: "SweepReport", varied: list[str]) -> None:
 
 
 def _cell(value: Any) -> str:
-    from scenarios.render.numbers import MISSING, show
+    from scenarios.results.numbers import MISSING, show
 
     return show(value) if isinstance(value, float) else MISSING if value is None else escape(str(value))

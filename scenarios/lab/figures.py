@@ -8,11 +8,11 @@ from itertools import count
 from typing import Any
 
 from scenarios.build.experiment import Experiment
-from scenarios.render.numbers import show
 from scenarios.render.page import charts as drawn
 from scenarios.render.page import plan
 from scenarios.render.page.drawing import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILLION, Drawing, canvas, picture
 from scenarios.results.network import network as surroundings
+from scenarios.results.numbers import show
 
 COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE)
 MARKERS = ("o", "s", "^", "D", "v")

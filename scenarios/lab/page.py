@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scenarios.lab.figures import Html, table
-from scenarios.render.numbers import show
+from scenarios.results.numbers import show
 
 
 class _Reply(NamedTuple):

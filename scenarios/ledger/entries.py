@@ -16,7 +16,6 @@ from pydantic import TypeAdapter
 from attacks.audit.verdict import ROUNDING
 from netsim.errors import ScenarioError
 from scenarios.build.progress import Progress, Silent
-from scenarios.render.numbers import MISSING, show
 from scenarios.render.sentences import word
 from scenarios.results import findings
 from scenarios.results.audit import AuditResult, EpsilonExact
@@ -24,6 +23,7 @@ from scenarios.results.base import taken
 from scenarios.results.files import write_json
 from scenarios.results.folder import read_results
 from scenarios.results.header import versions
+from scenarios.results.numbers import MISSING, show
 from scenarios.results.over_time import VACUOUS
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema.load import Located, parse

@@ -10,8 +10,8 @@ from itertools import groupby
 from pathlib import Path
 
 from scenarios.ledger.entries import ENTRIES, Entry, Row
-from scenarios.render.numbers import MISSING, percent, show
 from scenarios.render.sentences import meaning
+from scenarios.results.numbers import MISSING, percent, show
 
 HEADS = (
     "algorithm", "ε claimed", "ε exact", "ε audited", "verdict", "reason", "first violation", "scenario", "time",

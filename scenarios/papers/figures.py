@@ -12,7 +12,7 @@ from scenarios.papers.outcome import Ran, judge
 from scenarios.results import curves as points
 from scenarios.results.base import Setting
 from scenarios.results.curves import NotMeasuredError, curve, entry_of, leakage_curve
-from scenarios.results.numbers import flow as setting
+from scenarios.results.numbers import setting
 from scenarios.results.over_time import VACUOUS
 from scenarios.results.paper import FigureCurve, FigureResult
 from scenarios.results.run import ExactNumbers, ExactToAccuracy, SlopeOf, ValueAfter

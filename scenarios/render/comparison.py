@@ -11,13 +11,13 @@ from typing import cast
 from scipy.stats import binom
 
 from scenarios.render.compared_runs import ABSENT, Difference, Run, Subject, differences, subjects
-from scenarios.render.numbers import show
 from scenarios.render.sentences import word
 from scenarios.results import compare, findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Setting
 from scenarios.results.compare import ComparedAlgorithm, ComparisonResult, FinalError, InferredGradients, Ratio
+from scenarios.results.numbers import show
 from scenarios.results.tree import AlgorithmResult
 
 CONFIDENCE = 0.95

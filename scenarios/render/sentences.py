@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from scenarios.render.numbers import MISSING, show
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult, ImageResult
 from scenarios.results.audit import AuditResult, OverTime, Views, ViewsResult
 from scenarios.results.base import Refused
 from scenarios.results.findings import Entry
+from scenarios.results.numbers import MISSING, show
 from scenarios.results.traffic import ActivityResult, Amount, ComputingResult, DimensionResult, IntervalScore, Traffic
 from scenarios.results.tree import AlgorithmResult, Results
 

@@ -10,7 +10,6 @@ from rich.padding import Padding
 from rich.table import Table
 
 from scenarios.render import sentences
-from scenarios.render.numbers import MISSING, show
 from scenarios.render.sentences import word
 from scenarios.render.terminal import Column, console, fitted, line, problems
 from scenarios.results import findings, inference, measures, reconstructions
@@ -18,6 +17,7 @@ from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords,
 from scenarios.results.audit import AuditResult, EpsilonExact
 from scenarios.results.findings import Entry
 from scenarios.results.measures import Row
+from scenarios.results.numbers import MISSING, show
 from scenarios.results.tree import AlgorithmResult, Results, VariantResult
 
 COLOURS = {

@@ -18,11 +18,11 @@ import pyarrow
 from pydantic import JsonValue, TypeAdapter
 
 from netsim.errors import ScenarioError
-from scenarios.render.numbers import setting
 from scenarios.results import tables
 from scenarios.results.base import Setting, Status
 from scenarios.results.files import as_json, write_text
 from scenarios.results.header import versions
+from scenarios.results.numbers import setting
 from scenarios.results.tables import ATTACK_COLUMNS, Cell, Columns, Row
 from scenarios.results.tree import Results
 from scenarios.schema.load import Located

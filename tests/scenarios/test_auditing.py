@@ -14,7 +14,7 @@ from netsim.problems import Bent, Tilted
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
 from scenarios.render import sentences
-from scenarios.render.numbers import show
+from scenarios.results.numbers import show
 from scenarios.results.serialize import plain
 from scenarios.schema.load import parse
 from scenarios.stages import worlds as auditing

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scenarios.render.numbers import count, exact, fixed, show
 from scenarios.render.page.drawing import Scale, picture
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import render
@@ -20,6 +19,7 @@ from scenarios.render.page.tables import evidence, hidden, hidden_in_full
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import deadline_note
+from scenarios.results.numbers import count, exact, fixed, show
 from scenarios.results.tree import AlgorithmResult
 from tests.scenarios.filled import SCENARIO, filled, tree
 

@@ -16,7 +16,7 @@ def _():
     from scenarios.lab import figures, page
     from scenarios.lab.page import Choice, Number, Option, Until
     from scenarios.lab.scenes import budgets as scene
-    from scenarios.render.numbers import show
+    from scenarios.results.numbers import show
 
     return Choice, Number, Option, Until, figures, mo, page, scene, show
 

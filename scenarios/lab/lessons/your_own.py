@@ -19,7 +19,7 @@ def _():
     from scenarios.lab.page import Choice, Option, Until
     from scenarios.lab.scenes import own as scene
     from scenarios.lab.scenes.own_code import PLANTED, SOUND
-    from scenarios.render.numbers import show
+    from scenarios.results.numbers import show
 
     return Choice, Option, PLANTED, SOUND, Until, escape, figures, mo, page, scene, show
 

@@ -26,7 +26,7 @@ from netsim.randomness import Streams, coins_of
 from netsim.simulation import Run, Simulation
 from scenarios.lab.scenes.budgets import APART, pulling
 from scenarios.lab.scenes.own_code import Changes, Code, CodeError, Mistake, Planted, read
-from scenarios.render.numbers import show
+from scenarios.results.numbers import show
 from scenarios.stages.worlds import worlds
 
 AGENTS, AGENT, DIMENSION, REPLICAS = 4, 1, 4, 50

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from attacks.score.inference import allowed_power
-from scenarios.render.numbers import MISSING, NARROW_SPACE, fixed, plural, show
 from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import INK, Chart, Drawing, Series, Style, canvas, series
 from scenarios.render.sentences import Finding
@@ -25,6 +24,7 @@ from scenarios.results.attacks import (
     RecordsOfAgent,
 )
 from scenarios.results.inference import ABSENT, VACUOUS, interval, percent, rate
+from scenarios.results.numbers import MISSING, NARROW_SPACE, fixed, plural, show
 
 _MARKS = {
     defences.RECOVERED: ("bad", "✕"),

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.render.numbers import all_known, known, percent, show
 from scenarios.render.page.drawing import HIGHEST, INK, Chart, Drawing, Entry, Scale, Series, Style, canvas, series
 from scenarios.render.sentences import Finding
 from scenarios.results.attacks import GradientResult, LeakageByQuery
 from scenarios.results.audit import AuditResult
 from scenarios.results.measures import thinned
+from scenarios.results.numbers import all_known, known, percent, show
 from scenarios.results.tree import AlgorithmResult
 
 WIDTH, HEIGHT = 470, 310

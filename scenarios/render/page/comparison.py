@@ -7,7 +7,6 @@ from pathlib import Path
 
 from scenarios.render.compared_runs import ABSENT, Subject
 from scenarios.render.comparison import CONFIDENCE, QUANTITIES, Against, Comparison
-from scenarios.render.numbers import MISSING, at_least, count, exact, setting, show, with_ends
 from scenarios.render.page.drawing import looks
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import environment, progress
@@ -15,6 +14,7 @@ from scenarios.render.sentences import Finding, headline, meanings, terms
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult, EpsilonExact
 from scenarios.results.compare import Ratio
+from scenarios.results.numbers import MISSING, at_least, count, exact, setting, show, with_ends
 from scenarios.results.tree import AlgorithmResult
 
 _LETTERS = 300

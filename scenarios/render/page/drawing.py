@@ -18,7 +18,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from PIL import Image
 
-from scenarios.render.numbers import show, ten_to
+from scenarios.results.numbers import show, ten_to
 
 Style: TypeAlias = dict[str, object]
 """Keywords of a matplotlib artist."""

@@ -9,7 +9,6 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from scenarios.render.numbers import at_least, exact, known, show
 from scenarios.render.page.drawing import (
     BLUE,
     INK,
@@ -28,6 +27,7 @@ from scenarios.results.audit import AuditResult, EpsilonExact
 from scenarios.results.files import RESULTS
 from scenarios.results.findings import Entry as Algorithm
 from scenarios.results.findings import judged
+from scenarios.results.numbers import at_least, exact, known, show
 from scenarios.results.tree import Results
 
 _LANES = ("claimed", "exact", "audited")

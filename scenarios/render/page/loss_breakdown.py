@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from attacks.audit.loss.wire_fields import Released
-from scenarios.render.numbers import MISSING, all_known, count, percent, show
 from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import (
     BLUE,
@@ -33,6 +32,7 @@ from scenarios.results.audit import (
     UnprotectedField,
 )
 from scenarios.results.base import Ends
+from scenarios.results.numbers import MISSING, all_known, count, percent, show
 
 _ROWS = 12
 """Releases and links in a table, the costliest."""

@@ -7,12 +7,12 @@ from typing import TypeVar
 
 from markupsafe import Markup
 
-from scenarios.render.numbers import MISSING, count, percent, show
 from scenarios.render.page import playback
 from scenarios.render.page.drawing import Entry
 from scenarios.render.page.plan import Marks
 from scenarios.render.sentences import Finding, stopped_early
 from scenarios.results.attacks import ImageOfAgent, ImageResult, LeakageOfAgent
+from scenarios.results.numbers import MISSING, count, percent, show
 from scenarios.results.run import LinkLoads, Timeline
 from scenarios.results.tree import AlgorithmResult, NetworkResult, Results
 

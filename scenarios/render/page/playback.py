@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from scenarios.render.numbers import count, known, show
 from scenarios.render.sentences import stopped_early
 from scenarios.results.audit import AuditResult
+from scenarios.results.numbers import count, known, show
 from scenarios.results.run import BudgetInTime, ClaimBreak, Timeline
 from scenarios.results.tree import AlgorithmResult
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from scenarios.render.numbers import show
 from scenarios.render.page.charts import FLOOR, HEIGHT, WIDTH
 from scenarios.render.page.drawing import HIGHEST, INK, Chart, Drawing, Scale, Series, Style, canvas, looks, series
+from scenarios.results.numbers import show
 from scenarios.results.paper import CheckAnswer, FigureCurve, FigureResult, Reproduction
 from scenarios.results.tree import Results
 

@@ -8,8 +8,6 @@ from typing import cast
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
 from scenarios.files.dump import dump
-from scenarios.render import numbers
-from scenarios.render.numbers import count, plural, show
 from scenarios.render.page import tables
 from scenarios.render.page.attacks import Rebuilt, membership, properties, rebuilt, reconstructed
 from scenarios.render.page.charts import Shown, charts, measures
@@ -21,12 +19,14 @@ from scenarios.render.page.plan import Marks, network
 from scenarios.render.page.plots import MARKS, reproduction
 from scenarios.render.page.views import views
 from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, ranked, terms, traffic_rows
+from scenarios.results import numbers
 from scenarios.results.audit import AuditResult, ViewsResult
 from scenarios.results.findings import Entry, auditor, judged, listener
 from scenarios.results.inference import headline as level_of
 from scenarios.results.inference import rate
 from scenarios.results.measures import COLUMNS, NONE
 from scenarios.results.measures import rows as costs_of
+from scenarios.results.numbers import count, plural, show
 from scenarios.results.traffic import TrafficResult
 from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, Results, VariantResult
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from scenarios.render.numbers import MISSING, at_least, count, exact, fixed, plural, show
 from scenarios.render.sentences import Finding
 from scenarios.results.attacks import GradientScores
 from scenarios.results.audit import AuditResult, ClassifierGame, Game, PlanResult
+from scenarios.results.numbers import MISSING, at_least, count, exact, fixed, plural, show
 from scenarios.results.tree import ProblemResult
 
 _MOST_AGENTS, _MOST_GROUPS = 8, 4

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scenarios.render.numbers import at_least, count, e_to, percent, show
 from scenarios.render.page import plan
 from scenarios.render.page.drawing import INK, PAPER, VERMILLION, Chart, Drawing, Style, canvas
 from scenarios.render.sentences import Finding, view_strength
 from scenarios.results import findings
 from scenarios.results.audit import ViewResult, ViewsResult
+from scenarios.results.numbers import at_least, count, e_to, percent, show
 from scenarios.results.tree import NetworkResult
 
 _MOST_LABELS = 14

@@ -12,7 +12,7 @@ from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.render.page import report
 from scenarios.results.folder import read_results
-from scenarios.results.numbers import flow
+from scenarios.results.numbers import setting as flow
 from scenarios.schema.load import parse
 from scenarios.schema.problem import Synthetic
 from scenarios.stages.runner import run_scenario
