@@ -203,8 +203,11 @@ def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
     found: dict[str, str] = {}
     if entry.convergence and entry.convergence.final is not None:
         found["curves"] = f"final relative error {show(entry.convergence.final)}"
-    reached = [one for one in (entry.measures.to_accuracy if entry.measures else ()) if one.reached]
-    if reached and (last := reached[-1]).reached:
+    wanted = entry.measures.to_accuracy if entry.measures else ()
+    reached = [one for one in wanted if one.reached]
+    if wanted and not reached:
+        found["progress"] = "no accuracy reached"
+    elif reached and (last := reached[-1]).reached:
         found["progress"] = f"{show(last.accuracy)} after Θ = {count(last.reached.plf)}"
     if isinstance(entry.traffic_analysis, TrafficResult):
         activity = entry.traffic_analysis.activity
