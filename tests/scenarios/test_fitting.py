@@ -36,7 +36,8 @@ def test_a_sweep_never_cuts_a_verdict(narrow, count, width):
     row = {"point": 0, "final_error": 1.23e-7, "epsilon_claimed": 12.3, "gradient_error": 3.21e-11}
     names = ("private gradient descent", "another algorithm")
     rows = [row | dict.fromkeys(fields, 0.25) | {"algorithm": one, "verdict": "underpowered"} for one in names]
-    command._print({"rows": rows, "complete": 1, "points": 1}, fields)
+    point = SimpleNamespace(point=0, fields={}, rows=rows)
+    command._print(SimpleNamespace(results=[point], complete=1, points=1), fields)
     text = narrow.getvalue()
     assert max(map(len, text.splitlines())) <= width
     assert text.count("underpowered") == 2

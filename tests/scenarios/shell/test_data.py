@@ -52,14 +52,12 @@ def test_where_is_the_folder(folder):
 
 
 def test_a_download_is_told_and_one_that_cannot_be_is_status_70(folder, monkeypatch):
-    told = []
-
-    def answers(url, told=told):
-        told(0, 4)
-        told(len(ROW), 4)
+    def answers(url, progress):
+        progress(0, 4)
+        progress(len(ROW), 4)
         return ROW.encode()
 
-    def silent(url, told=None):
+    def silent(url, progress=None):
         raise OSError("no network")
 
     monkeypatch.setattr("netsim.problems.data.fetched", silent)
