@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -14,7 +15,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.render.page.attacks import rebuilt
 from scenarios.render.page.report import page
 from scenarios.results import reconstructions as defences
-from scenarios.results.attacks import ReconstructionResult
+from scenarios.results.attacks import ReconstructionResult, RecordAttack
 from scenarios.results.folder import read_results
 from scenarios.schema.attacks import KINDS, RebuildModel, RebuildSpec
 from scenarios.schema.load import parse
@@ -220,8 +221,9 @@ def one(name, words, count=0, of=12, skill=0.0, guess=0.0, **more):
     rate = clopper_pearson(count, of, 0.95)
     success = {"count": count, "of": of, "rate": rate.estimate, "low": rate.lower, "high": rate.upper, "guess": guess}
     verdict = max(words, key=words.get)
-    return {"attack": name, "verdict": verdict, "verdicts": words, "psnr": 8.0, "skill": skill, "noise": True,
-            "success": success} | more  # fmt: skip
+    found = {"attack": name, "verdict": verdict, "verdicts": words, "psnr": 8.0, "skill": skill, "noise": True,
+             "success": success} | more  # fmt: skip
+    return filled(RecordAttack, found)
 
 
 def test_the_sentence_follows_from_rates_and_skills():
@@ -230,7 +232,7 @@ def test_the_sentence_follows_from_rates_and_skills():
     c = one("C", {"failed to optimize": 12})
     held, broken = "A (0 of 12 rebuilt, PSNR 8.0 dB)", "B (12 of 12 rebuilt, PSNR 8.0 dB)"
     assert defences.sentence([]) == ""
-    assert defences.sentence([{"attack": "A", "verdict": None, "refused": "no"}]) == ""
+    assert defences.sentence([filled(RecordAttack, {"attack": "A", "refused": "no"})]) == ""
     assert defences.sentence([a]) == f"Defended against all that was tried: {held}."
     assert defences.sentence([b]) == f"Not defended: {broken} recovers the records."
     assert defences.sentence([a, b]) == f"Not recovered by {held}; recovered by {broken}: {defences.WEAK}."
@@ -262,9 +264,10 @@ def test_it_is_not_defended_where_success_is_above_a_guess():
 def test_agents_of_whom_nothing_was_inferred_are_counted_and_named(finished):
     found = attack(finished[1], "leaky", "strong")
     assert (found.agents_reached, found.agents_in_all, defences.missing(found)) == (6, 6, "")
-    less = found | {"agents_reached": 4}
+    less = replace(found, agents_reached=4)
     assert "2 of 6 agents: nothing inferred" in defences.sentence([less])
-    assert "2 of 6 agents: nothing inferred." in defences.lines({"attacks": [less]})[0]
+    result = filled(ReconstructionResult, {"attacks": [less]})
+    assert "2 of 6 agents: nothing inferred." in defences.lines(result)[0]
 
 
 def test_silent_agents_count_as_not_rebuilt(tmp_path):
@@ -362,7 +365,7 @@ def test_several_records_have_no_bound(tmp_path):
 def test_half_of_the_time_is_not_marked_as_a_defence():
     rows = []
     for words in ({"defended": 7, "failed to optimize": 5}, {"defended": 12}):
-        found = one("A", words) | {"inversion": "published", "rounds": "first", "refused": None}
+        found = one("A", words, inversion="published", rounds="first")
         rows += rebuilt("x", filled(ReconstructionResult, {"attacks": [found]})).rows
     assert [row.mark for row in rows] == ["open", "good"]
     assert rows[0].verdict == "defended in 7 of 12, failed to optimize in 5 of 12"
