@@ -33,33 +33,33 @@ USAGE: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 class Group(TyperGroup):
-    """All commands. Where `--json` was asked for, a mistake of usage is a document on the standard output, too, like
-    every other error; what is said to people, and the exit status (2), stay as they are."""
+    """All commands. With `--json` a mistake of usage is also a document on the standard output, like every other
+    error; the message for people and the exit status (2) stay as they are."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """What `main` does first; the arguments are seen here before anything is taken from them."""
+        """Note whether `--json` is among the arguments, before any is parsed."""
         ctx.meta["netsim.json"] = "--json" in args
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """The command that was named."""
+        """Run the named command."""
         try:
             return super().invoke(ctx)
         except USAGE as error:
-            told: Any = error
-            told.message = str(told.message).replace("Value error, ", "")
+            mistake: Any = error
+            mistake.message = str(mistake.message).replace("Value error, ", "")
             if ctx.meta.get("netsim.json"):
-                write_document(as_document(error))
+                write_document(_document(error))
             raise
 
 
-def as_document(error: Any) -> dict[str, Any]:
-    """What `--json` prints of a mistake of usage: it has the keys of any wrong input."""
-    said = str(error.format_message())
-    where: dict[str, Any] = {"file": None, "line": None, "field": _field(error), "value": None}
-    mistake = where | {"problem": said, "allowed": ""}
-    told = {"type": "ScenarioError", "message": said, "mistakes": [mistake]}
-    return {"exit_status": WRONG_INPUT, "exit_reason": said, "error": told}
+def _document(error: Any) -> dict[str, object]:
+    """A mistake of usage with the keys of any wrong input."""
+    why = str(error.format_message())
+    place: dict[str, object] = {"file": None, "line": None, "field": _field(error), "value": None}
+    mistakes = [place | {"problem": why, "allowed": ""}]
+    described = {"type": "ScenarioError", "message": why, "mistakes": mistakes}
+    return {"exit_status": WRONG_INPUT, "exit_reason": why, "error": described}
 
 
 def _field(error: Any) -> str:
@@ -104,7 +104,7 @@ command(
 )  # fmt: skip
 command(
     EXPERIMENTS, attack, "netsim attack results/lossy", "netsim attack results/lossy --attack posterior --attack dlg",
-    "netsim attack heard.parquet --scenario mine.yaml",
+    "netsim attack captured.parquet --scenario mine.yaml",
 )  # fmt: skip
 command(EXPERIMENTS, check, "netsim check private-descent -o links.loss=0.2")
 command(EXPERIMENTS, sweep, "netsim sweep sweep.yaml --out results/sweep")
@@ -137,9 +137,9 @@ def options(
 
 
 def main() -> None:
-    """The console command. A terminal that knows no ε shows another sign in its place.
+    """The console command. A terminal without ε shows another sign in its place.
 
-    A defect is told in full, with exit status 70: it is no finding about a claim.
+    A defect is printed with its traceback, with exit status 70: it is no finding about a claim.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -1,6 +1,6 @@
 """Command `netsim check`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -50,10 +50,10 @@ def _sentence(located: "Located", plan: "Plan") -> str:
     )
 
 
-def _plain(located: "Located", plan: "Plan", status: int) -> dict[str, Any]:
+def _plain(located: "Located", plan: "Plan", status: int) -> dict[str, object]:
     """For machines; `topology`, `agents`, `records` and `algorithms` are of the first that can be run."""
     first = plan.first
-    told: dict[str, Any] = {
+    found: dict[str, object] = {
         "exit_status": status,
         "name": located.scenario.name,
         "title": located.scenario.title,
@@ -63,8 +63,8 @@ def _plain(located: "Located", plan: "Plan", status: int) -> dict[str, Any]:
         "absent": dict(plan.absent),
     }
     if first is None:
-        return told
-    return told | {
+        return found
+    return found | {
         "topology": first.topology.name,
         "agents": first.topology.agents,
         "data": first.dataset.name,
