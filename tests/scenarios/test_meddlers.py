@@ -1,6 +1,7 @@
 """Scenarios with an active adversary: what a file may say, and that no result hides that he was there."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -23,10 +24,12 @@ from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.render.page.report import page
-from scenarios.results import findings as findings
+from scenarios.results import findings
 from scenarios.results.folder import read_manifest, read_results
+from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.scenarios.filled import filled
 
 FORM = """\
 name: meddled
@@ -138,7 +141,7 @@ def test_one_clear_message(meddler, links, field, said):
 # ── what results say ────────────────────────────────────────────────────────────────────────────────────
 
 
-def results_of(text: str, folder) -> dict:
+def results_of(text: str, folder) -> Results:
     return run_scenario(parse(text, "mine.yaml"), folder, command="netsim run mine.yaml")
 
 
@@ -187,19 +190,19 @@ def test_where_nobody_meddles_nothing_is_said(tmp_path):
     text = "name: quiet\ntopology: {kind: ring, agents: 3}\nalgorithms: [{kind: recal, activations: 6}]\n"
     results = results_of(text, tmp_path)
     entry = results.algorithms[0]
-    assert not {"outside_model", "meddling", "rejected"} & entry.keys()
+    assert (entry.outside_model, entry.active_adversaries, entry.rejected) == (None, (), None)
     assert findings.caution(entry) is None
     assert "threat model" not in page(results)
 
 
 def test_what_an_active_adversary_brings_about_breaks_no_claim_about_listeners():
     audit = {"verdict": "refuted", "epsilon_claimed": 1.0, "reason": "more than claimed"}
-    entry = {"audit": audit, "audit_status": "done"}
+    entry = filled(AlgorithmResult, {"audit": audit, "audit_status": "done"})
     assert findings.claim_is_broken(entry)
-    met = entry | {"outside_model": "outside the paper's threat model: …"}
+    met = replace(entry, outside_model="outside the paper's threat model: …")
     assert not findings.claim_is_broken(met)
     assert "neither confirms nor refutes" in findings.caution(met)
-    assert findings.caution({"outside_model": "outside …"}) == "Outside …."
+    assert findings.caution(filled(AlgorithmResult, {"outside_model": "outside …"})) == "Outside …."
 
 
 def test_the_terminal_says_it_too(tmp_path, monkeypatch):
