@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -122,7 +122,7 @@ seed: {scenario.seed + 1}
 
 def _own(name: str, kind: str) -> str:
     """A scenario of its own, on the first graph on which the algorithm can be run."""
-    from scenarios.cli.catalogue import models, starter
+    from scenarios.cli.catalogue import models
     from scenarios.schema.load import parse
     from scenarios.stages.runner import checked
 
@@ -130,9 +130,9 @@ def _own(name: str, kind: str) -> str:
     if kind not in known:
         raise ScenarioError("--algorithm", kind, "no algorithm", ", ".join(known))
     refusals: list[ScenarioError] = []
-    for said in _attempts(starter(kind)):
+    for fields in _attempts(kind):
         for graph in GRAPHS:
-            text = _scenario(name, kind, graph, said)
+            text = _scenario(name, kind, graph, fields)
             try:
                 checked(parse(text, f"{name}.yaml"))
             except ScenarioError as error:
@@ -142,27 +142,25 @@ def _own(name: str, kind: str) -> str:
     raise refusals[0]
 
 
-def _attempts(said: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _attempts(kind: str) -> Iterator[Mapping[str, object]]:
     """With noise for a claimed ε; the starter; with fewer rounds; and with noise given outright where none can be
     found for a claimed ε."""
-    from scenarios.cli.catalogue import CLAIMED, takes_a_claim
+    from scenarios.cli.catalogue import CLAIMED, NOISE, models, starter, takes_a_claim
 
-    if takes_a_claim(said["kind"]):
-        yield {**said, "scale": CLAIMED}
-    yield dict(said)
-    yield {**said, **({"rounds": 3} if "rounds" in said else {})}
-    if "target" in said:
-        from scenarios.cli.catalogue import NOISE, models
-
-        fields = models()[said["kind"]].model_fields
-        outright = {name: 1.0 for name in NOISE if name in fields}
-        yield {**{k: v for k, v in said.items() if k != "target"}, **outright}
+    fields = starter(kind)
+    if takes_a_claim(kind):
+        yield {**fields, "scale": CLAIMED}
+    yield fields
+    yield {**fields, **({"rounds": 3} if "rounds" in fields else {})}
+    if "target" in fields:
+        outright = {name: 1.0 for name in NOISE if name in models()[kind].model_fields}
+        yield {**{name: value for name, value in fields.items() if name != "target"}, **outright}
 
 
-def _scenario(name: str, kind: str, graph: str, said: Mapping[str, Any]) -> str:
+def _scenario(name: str, kind: str, graph: str, fields: Mapping[str, object]) -> str:
     from scenarios.schema.export import schema_line
 
-    parameters = "\n".join(_line(key, value) for key, value in said.items() if key != "kind")
+    parameters = "\n".join(_line(key, value) for key, value in fields.items() if key != "kind")
     return f"""\
 {schema_line()}# A scenario of your own. docs/scenario-reference.md has every field; editors that know JSON Schema
 # complete them. `netsim check` finds mistakes, `netsim run` runs it, and its `-o FIELD=VALUE` sets one field.
@@ -203,21 +201,15 @@ audit:                        # is the claim true? two adjacent worlds, distingu
 """
 
 
-def _line(key: str, value: Any) -> str:
-    """A parameter; one that says how much noise there is with what it does."""
+def _line(key: str, value: object) -> str:
+    """A parameter; an amount of noise with its effect."""
     from scenarios.cli.catalogue import NOISE
+    from scenarios.results.numbers import setting
 
-    line = f"    {key}: {_flow(value)}"
+    line = f"    {key}: {setting(value)}"
     if isinstance(value, Mapping) and "epsilon" in value:
         return f"{line}   # the noise at which the theorem claims this ε; smaller: more noise"
     return f"{line}   # how much noise: the claimed ε falls as it grows" if key in NOISE else line
-
-
-def _flow(value: Any) -> str:
-    if isinstance(value, Mapping):
-        inside = cast("Mapping[str, Any]", value).items()
-        return "{" + ", ".join(f"{key}: {_flow(one)}" for key, one in inside) + "}"
-    return str(value)
 
 
 def _quoted(text: str) -> str:
