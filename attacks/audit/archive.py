@@ -204,7 +204,7 @@ def _measured(arrays: Mapping[str, npt.NDArray[Any]]) -> Measured | None:
     if "measured.shifts" not in arrays:
         return None
     each = ((field.name, arrays[f"measured.{field.name}"]) for field in fields(Measured))
-    found: dict[str, Any] = {name: value if value.ndim else value.item() for name, value in each}
+    found: Any = {name: value if value.ndim else value.item() for name, value in each}
     return Measured(**found)
 
 

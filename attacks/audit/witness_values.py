@@ -156,7 +156,7 @@ class Coins:
     @classmethod
     def of(cls, generator: np.random.Generator) -> "Coins":
         """You get a `TranscriptError` for a generator that is no PCG64."""
-        found: dict[str, Any] = dict(generator.bit_generator.state)
+        found: Any = generator.bit_generator.state
         if found["bit_generator"] != GENERATOR:
             raise TranscriptError(f"coins of a {found['bit_generator']} cannot be stored: {GENERATOR} can")
         wide: dict[str, int] = found["state"]

@@ -177,7 +177,7 @@ class _Clock:
         self._of = None
 
 
-TIMES = ((60, "≤ 1 min"), (600, "≤ 10 min"), (3600, "≤ 1 h"))
+_TIMES = ((60, "≤ 1 min"), (600, "≤ 10 min"), (3600, "≤ 1 h"))
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ class Row:
     @property
     def time(self) -> str:
         """Time in classes so coarse that a busy machine finds the same."""
-        return next((words for most, words in TIMES if self.seconds <= most), "> 1 h")
+        return next((words for most, words in _TIMES if self.seconds <= most), "> 1 h")
 
     @property
     def confidence(self) -> float | None:

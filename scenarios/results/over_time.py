@@ -15,7 +15,7 @@ from scenarios.results.audit import AuditedCurve, Budget, ClaimedCurve, ClaimedL
 from scenarios.schema import Scenario
 from scenarios.schema.checks import ClaimedAfter, VacuousFrom
 
-BUDGET_POINTS = 60
+_BUDGET_POINTS = 60
 VACUOUS = 20.0
 """The ε above which an audit calls a claim vacuous: odds of e^20 to 1."""
 
@@ -79,7 +79,7 @@ def first_above(level: float, last: int, epsilon: Callable[[int], float | None])
 
 
 def _spread(last: int) -> Iterable[int]:
-    return (int(k) for k in np.unique(np.linspace(1, last, min(last, BUDGET_POINTS)).astype(int)))
+    return (int(k) for k in np.unique(np.linspace(1, last, min(last, _BUDGET_POINTS)).astype(int)))
 
 
 def _rounds_of_checks(scenario: Scenario) -> set[int]:

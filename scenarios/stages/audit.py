@@ -60,12 +60,12 @@ def searched(experiment: Experiment, subject: Subject, delta: float, progress: P
     problem, agent = subject.simulation.problem, spec.agent
     own = problem.objectives[agent]
     sample = worlds(subject.simulation, agent, own, spec.search.transcripts)(0, FIRST_CHUNK)
-    space = space_of(experiment, subject.spec.name, problem, observed(sample, agent, own))
+    space = _space_of(experiment, subject.spec.name, problem, observed(sample, agent, own))
     budget = spec.search.candidates
     return search(sample, agent, own, space, delta=delta, budget=budget, progress=progress.advance)
 
 
-def space_of(experiment: Experiment, name: str, problem: Problem, points: Array) -> Spaces:
+def _space_of(experiment: Experiment, name: str, problem: Problem, points: Array) -> Spaces:
     """All that the scenario's adjacency allows of the audited agent, as far as it is searched."""
     spec = experiment.scenario.audit
     assert spec is not None

@@ -43,7 +43,7 @@ def audits(audit: Audit | None) -> list[Made]:
     return [] if audit is None else [*audit.earlier, audit, *audit.later]
 
 
-def confidence_of(one: Made) -> float:
+def _confidence_of(one: Made) -> float:
     """Confidence at which an audit was made, also one that could not judge."""
     if one.confidence is not None:
         return one.confidence
@@ -52,7 +52,7 @@ def confidence_of(one: Made) -> float:
 
 def spent(made: Sequence[Made]) -> float:
     """Error probability that audits have spent."""
-    return sum(1 - confidence_of(one) for one in made)
+    return sum(1 - _confidence_of(one) for one in made)
 
 
 def share(confidence: float, before: int) -> float:
@@ -86,7 +86,7 @@ def brief(audit: Audit, draft: str) -> OtherAudit:
         OtherAudit,
         audit,
         draw=_draw_of(audit),
-        confidence=confidence_of(audit),
+        confidence=_confidence_of(audit),
         epsilon_exact=taken(EpsilonInterval, audit.epsilon_exact) if isinstance(audit, AuditResult) else None,
         witness=_witness(audit).replace(".json", f"{draft}.json") or None,
     )
@@ -250,7 +250,7 @@ class Reaudit:
             return found, True
         new = replace(new, joint_confidence=max(0.0, 1 - spent([*made, new])))
         if old.joint_confidence is None:
-            old = replace(old, joint_confidence=confidence_of(old))
+            old = replace(old, joint_confidence=_confidence_of(old))
         shown = decides(new, old)
         draft, former_draft = _draft(_draw_of(new)), _draft(_draw_of(old))
         if shown:
@@ -297,7 +297,7 @@ class Reaudit:
         """Make what an audit that is done was stopped before."""
         assert entry.audit is not None
         spec = _before(entry, self.kept.scenario)
-        own = spec.model_copy(update={"confidence": confidence_of(entry.audit)})
+        own = spec.model_copy(update={"confidence": _confidence_of(entry.audit)})
         scenario = self.kept.scenario.model_copy(update={"audit": own})
         judge = self._judge(scenario)
         self._look(entry, judge, judge.options(judge.experiment.subject(entry.name), activations))

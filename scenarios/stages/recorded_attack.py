@@ -60,7 +60,7 @@ T = TypeVar("T")
 
 BATCH = 32
 """Records of an agent, at most: unknowns grow with their square."""
-NOT_OF_THIS = "the transcript is not one of this algorithm in this scenario"
+_NOT_OF_THIS = "the transcript is not one of this algorithm in this scenario"
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Recording:
             replace(self.simulation, recording=settings.Recording(measure=False)), stage, self.progress, self.log
         )
         seconds = time.monotonic() - begun
-        other = first_difference(self.transcript, run.views[0].transcript)
+        other = _first_difference(self.transcript, run.views[0].transcript)
         if other is not None:
             why = f"the seed makes another transcript here, from row {other} on"
             return None, TruthStatus(remade=False, seconds=seconds, why_not=why)
@@ -239,7 +239,7 @@ class Recording:
         return tuple(agents.count(i) for i in range(self.simulation.topology.agents))
 
 
-def first_difference(kept: Transcript, made: Transcript) -> int | None:
+def _first_difference(kept: Transcript, made: Transcript) -> int | None:
     """The first row in which two transcripts differ, to the last bit, in as many replicas as the first has."""
     for k, (one, other) in enumerate(zip_longest(kept, made)):
         if one is None or other is None or not _same(one, other, kept.replicas):
@@ -258,7 +258,7 @@ def guarded(infer: Callable[[], T]) -> T:
     try:
         return infer()
     except (KeyError, IndexError, ValueError, TranscriptError) as error:
-        raise AttackError(f"{NOT_OF_THIS}, or is no whole one ({type(error).__name__}: {error})") from error
+        raise AttackError(f"{_NOT_OF_THIS}, or is no whole one ({type(error).__name__}: {error})") from error
 
 
 def _cut(truth: Truth, replicas: int) -> Truth:
@@ -284,7 +284,7 @@ def _sharing(experiment: Experiment) -> Ownership:
 
 
 @dataclass(frozen=True)
-class RecordedInference:
+class _RecordedInference:
     """Membership and property inference from one kept transcript."""
 
     kept: Recording
@@ -496,7 +496,7 @@ def attack_recording(
     gradients = whole.gradients(folder / f"estimates-{slug}.parquet")
     traffic = whole.traffic() if "traffic" in names else None
     records = one.records(specs, folder / f"records-{slug}.parquet") if specs else None
-    inference = RecordedInference(one)
+    inference = _RecordedInference(one)
     membership = scenario.attacks.membership or MembershipSpec(
         adjacency="remove" if one.holding.unheld is None else "replace"
     )

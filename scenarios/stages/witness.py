@@ -40,11 +40,11 @@ Tree: TypeAlias = Mapping[str, object]
 WIDTH = 240
 """Characters up to which a mapping or a list is written on one line; lists of numbers are however long they are."""
 
-DEEPEST = 40
+_DEEPEST = 40
 """Lists and mappings within each other."""
 
 
-class DataPrint(Model):
+class _DataPrint(Model):
     """Whose data it is: its name and SHA-256 fingerprints of what the agents hold, of all in order (`everybody`), and
     of the audited `agent`."""
 
@@ -59,7 +59,7 @@ class DataPrint(Model):
         return cls(name=experiment.dataset.name, everybody=fingerprint(held), agent=fingerprint([held[agent]]))
 
 
-class PairPrint(Model):
+class _PairPrint(Model):
     """The other world: in words, and the `change` of the agent's own objective (`scenarios.build.adjacency`)."""
 
     description: str
@@ -84,9 +84,9 @@ class WitnessFile(Model):
     chunk: Index
     replica: Index
     activations: Index
-    pair: PairPrint
+    pair: _PairPrint
     claim: Tree
-    data: DataPrint
+    data: _DataPrint
     account: Tree
     transcript: Tree
     seal: str = ""
@@ -202,10 +202,10 @@ def _by_value(tree: object) -> object:
 def _check_depth(tree: object) -> None:
     """A `ValueError` for what is nested deeper than any witness."""
     level = [tree]
-    for _ in range(DEEPEST):
+    for _ in range(_DEEPEST):
         level = [inner for one in level for inner in _within(one)]
     if level:
-        raise ValueError(f"nested more than {DEEPEST} deep")
+        raise ValueError(f"nested more than {_DEEPEST} deep")
 
 
 def _within(one: object) -> Iterable[object]:
@@ -218,7 +218,7 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-TOGETHER = {"variants", "grid", "figures", "reproduces"}
+_TOGETHER = {"variants", "grid", "figures", "reproduces"}
 """Fields of a scenario that belong to several runs."""
 ALTERED = "The file was altered after it was written"
 MOST = 3
@@ -280,9 +280,9 @@ def make(
         chunk=where.chunk,
         replica=where.replica,
         activations=audited.activations,
-        pair=PairPrint(description=pair.description, change=change_of(own, other)),
+        pair=_PairPrint(description=pair.description, change=change_of(own, other)),
         claim=_plain(claim),
-        data=DataPrint.of(experiment, pair.agent),
+        data=_DataPrint.of(experiment, pair.agent),
         account=witness.as_plain(account),
         transcript=recorded.as_plain(),
     )
@@ -291,7 +291,7 @@ def make(
 
 def _of_one(scenario: Scenario, subject: Subject) -> Tree:
     """The scenario with every default, and this algorithm alone."""
-    return scenario.model_dump(exclude=TOGETHER) | {"algorithms": [subject.spec.model_dump()]}
+    return scenario.model_dump(exclude=_TOGETHER) | {"algorithms": [subject.spec.model_dump()]}
 
 
 def _plain(claim: Claim) -> Tree:
@@ -387,7 +387,7 @@ def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
     if spec is None or spec.agent != file.agent:
         audited = "none" if spec is None else str(spec.agent)
         raise ScenarioError("agent", file.agent, "not the one that the scenario audits", audited)
-    here = DataPrint.of(experiment, file.agent)
+    here = _DataPrint.of(experiment, file.agent)
     if here != file.data:
         others = {
             "agent": f"agent {file.agent} holds other records",

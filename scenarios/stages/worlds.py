@@ -36,7 +36,7 @@ from scenarios.schema import Scenario
 from scenarios.schema import own_code as owncode
 from scenarios.schema.scenario import AuditSpec, Wanted
 
-CHUNKS = 2**20
+_CHUNKS = 2**20
 """The chunks of an audit are fewer: so many are set apart for each draw."""
 
 
@@ -125,7 +125,7 @@ def drawn(draw: int) -> tuple[int, ...]:
 
 def number_of(world: int, index: int, draw: int = 0) -> int:
     """The simulation's number of a chunk of a world: every draw has chunks, and so noise, of its own."""
-    return 1 + 2 * (index + (draw * CHUNKS if index < FIRST_CHUNK else 0)) + world
+    return 1 + 2 * (index + (draw * _CHUNKS if index < FIRST_CHUNK else 0)) + world
 
 
 def worlds(simulation: Simulation, agent: int, other: Objective, chunk: int, draw: int = 0) -> Simulate:
@@ -187,7 +187,7 @@ def program() -> str:
 
 MOST_LINKS, MOST_NODES, MOST_PAIRS = 40, 40, 12
 """The views of each kind, nearest to the audited agent first."""
-VIEW_CHUNKS = 10
+_VIEW_CHUNKS = 10
 """At least so many chunks, so that trials can be shared out among those that teach, choose and are played."""
 
 
@@ -341,7 +341,7 @@ def look(
     if wanted == "none":
         return None
     views = views_of(simulation, pair.agent, wanted)
-    size = min(chunk, math.ceil(trials / VIEW_CHUNKS))
+    size = min(chunk, math.ceil(trials / _VIEW_CHUNKS))
     return audit_views(
         seen_by(simulation, pair.agent, other, size, views, draw),
         views,

@@ -28,10 +28,9 @@ from scenarios.stages.runner import run_scenario
 from scenarios.sweep.folder import PointResult, Points, complete, failed, packed, prepare
 from scenarios.sweep.points import Point, Shard, Sweep, points
 
-DEATHS = 2
+_DEATHS = 2
 """So often a pool whose worker was killed begins anew before the points that are left run one by one."""
 KILLED = "its process was killed: out of memory, perhaps"
-ONE_BY_ONE: dict[str, Any] = {"batch_size": 1}
 
 
 class _RunPoint(Protocol):
@@ -50,7 +49,7 @@ class _Processes:
     def each(self, left: Sequence[Point]) -> Iterator[PointResult]:
         """As they are done."""
         open_ = {point.index: point for point in left}
-        for _ in range(DEATHS):
+        for _ in range(_DEATHS):
             try:
                 for found in self._together(list(open_.values())):
                     del open_[found.point]
@@ -65,7 +64,8 @@ class _Processes:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="A worker stopped")
             work = (delayed(self.run_point)(point, self._kept(point)) for point in left)
-            pool: Any = Parallel(n_jobs=self.jobs, return_as="generator_unordered", **ONE_BY_ONE)
+            parallel: Any = Parallel  # its stubs take no number for batch_size
+            pool = parallel(n_jobs=self.jobs, return_as="generator_unordered", batch_size=1)
             yield from pool(work)
 
     def _alone(self, point: Point) -> PointResult:
@@ -84,7 +84,7 @@ class _Processes:
 
 LOOK = 10.0
 """Seconds without an answer after which the workers are counted."""
-CLUSTER_KILLED = "each worker that ran it was killed: out of memory, perhaps, or over the time limit"
+_CLUSTER_KILLED = "each worker that ran it was killed: out of memory, perhaps, or over the time limit"
 Answer = tuple[PointResult, bytes | None, str]
 """A point, its results folder where it is to be kept, and the `_kernels` that computed it."""
 _ONE_AT_A_TIME = threading.Lock()
@@ -117,7 +117,7 @@ def at_worker(run_point: _RunPoint, order: Order) -> Answer:
 
 def _kernels() -> str:
     """Which processor's code OpenBLAS took, such as "Haswell": the last digits of a sum are the same where it is."""
-    found: Sequence[Mapping[str, Any]] = threadpool_info()
+    found: Sequence[Mapping[str, object]] = threadpool_info()
     return ", ".join(sorted({str(one["architecture"]) for one in found if "architecture" in one}))
 
 
@@ -152,7 +152,7 @@ class Cluster:
         for point in suspects:
             self.progress.say(f"workers were killed at point {point.index}: it is tried again, alone")
             if (yield from self._together([point])):
-                yield failed(point, CLUSTER_KILLED)
+                yield failed(point, _CLUSTER_KILLED)
 
     def _together(self, left: Sequence[Point]) -> Generator[PointResult, None, list[Point]]:
         """Returns the points during which workers were killed: Dask blames all that were at the worker, also those
