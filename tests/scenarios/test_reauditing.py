@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
 from scenarios.cli.app import app
-from scenarios.results.folder import RunFolder, as_numbers
+from scenarios.results.folder import RunFolder
 from scenarios.schema.load import parse
 from scenarios.stages import worlds as auditing
 from scenarios.stages.reaudit import Reaudit
@@ -169,11 +169,6 @@ def test_other_data_are_refused(folder):
     done = runner.invoke(app, ["audit", str(folder), "--again"])
     assert done.exit_code == 2
     assert "other data here" in done.stderr
-
-
-def test_texts_are_numbers_again_but_for_names():
-    tree = {"name": "inf", "a": ["inf", 1, {"b": "-inf"}], "scenario": {"c": "nan"}}
-    assert as_numbers(tree) == {"name": "inf", "a": [float("inf"), 1, {"b": float("-inf")}], "scenario": {"c": "nan"}}
 
 
 # ── netsim report ───────────────────────────────────────────────────────────────────────────────────────
