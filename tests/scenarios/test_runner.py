@@ -1,6 +1,5 @@
 """A scenario from file to folder: what it finds, what it writes, and what survives a Ctrl-C."""
 
-import json
 import math
 
 import pandas as pd
@@ -91,7 +90,7 @@ class TestFolder:
         assert [e.name for e in written.algorithms] == [e.name for e in results.algorithms]
 
     def test_the_manifest_has_every_default_and_version(self, finished):
-        manifest = json.loads((finished[0] / "manifest.json").read_text())
+        manifest = read_manifest(finished[0])
         assert manifest.scenario.links.timeout is None
         assert manifest.scenario.audit.confidence == 0.95
         assert manifest.versions["numpy"]
@@ -110,7 +109,7 @@ class TestFolder:
 
     def test_metrics_open_in_pandas(self, finished):
         frame = pd.read_parquet(finished[0] / "metrics-plain.parquet")
-        assert list(frame.count) == list(range(1, 601))
+        assert list(frame["count"]) == list(range(1, 601))
         assert (frame["error_low"] <= frame["error_high"]).all()
 
     def test_the_page_says_it(self, finished):
