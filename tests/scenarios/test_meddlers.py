@@ -88,7 +88,9 @@ def test_everything_a_file_says_reaches_the_simulation():
         ),
     )
     plain = built("{links: [[1, 0]], actions: [{kind: drop}], directed: true}").subjects[0].simulation
-    assert plain.network.active_adversaries == (ActiveAdversary("meddler", ((1, 0),), (Drop(),), 0.0, math.inf, True),)
+    assert plain.network.active_adversaries == (
+        ActiveAdversary("meddler", ((1, 0),), (Drop(),), 0.0, math.inf, True),
+    )
 
 
 @pytest.mark.parametrize(
