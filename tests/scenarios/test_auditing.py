@@ -215,7 +215,7 @@ class TestTheClassifier:
         assert entry.audit.classifier_refused is None
         assert "Black box, trained" in (folder / "report.html").read_text(encoding="utf-8")
         assert "white box" in told
-        assert f"the trained classifier ε ≥ {show(game['epsilon_audited'])}" in told
+        assert f"the trained classifier ε ≥ {show(game.epsilon_audited)}" in told
 
     def test_the_plan_counts_it(self):
         """The share of the error rate that the games have is the one that was planned with."""
