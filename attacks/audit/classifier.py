@@ -446,10 +446,9 @@ class _SparseDiscriminant:
 def _boosted(rows: Array, labels: Array, folds: _Folds, seed: int) -> _Tried:
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
 
-    options: dict[str, Any] = {"max_iter": 60, "max_leaf_nodes": 8, "min_samples_leaf": 20, "early_stopping": False}
-
     def trees() -> Any:
-        return HistGradientBoostingClassifier(**options, random_state=seed)
+        boosted: Any = HistGradientBoostingClassifier  # its stub takes no boolean for `early_stopping`
+        return boosted(max_iter=60, max_leaf_nodes=8, min_samples_leaf=20, early_stopping=False, random_state=seed)
 
     return _Tried(
         "boosted trees", _validated(trees, rows, labels, folds), lambda: _Boosted(trees().fit(rows, labels))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.arrays import Array, unknown
 from netsim.errors import ProtocolError, ScenarioError
@@ -48,7 +49,7 @@ class Metrics:
         """All errors, shape (estimates, replicas)."""
         return np.array(self.errors)
 
-    def write(self, path: Path, more: Mapping[str, Any] | None = None) -> None:
+    def write(self, path: Path, more: Mapping[str, NDArray[Any]] | None = None) -> None:
         """One Parquet row per estimate: count, time, agent, and the error's median, 5 % and 95 % over replicas; and
         `more` columns, null where they are masked."""
         import pyarrow as pa
@@ -300,10 +301,10 @@ class Measures:
         judged = _judged(self._problem, held_out)
         return formulas.by_rows(lambda x: formulas.accuracy([judged], x), answers, held_out.records)
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, NDArray[Any]]:
         ledger, length = self._course.ledger, len(self._metrics.times)
         names = ("packets", "bytes", "messages", "message_bytes")
-        columns: dict[str, Any] = {name: np.array(getattr(ledger, name), dtype=np.int64) for name in names}
+        columns: dict[str, NDArray[Any]] = {name: np.array(getattr(ledger, name), dtype=np.int64) for name in names}
         columns["queries"] = np.array(ledger.queries, dtype=np.int64)
         at = [point.at for point in self._points]
         for name in self.names:

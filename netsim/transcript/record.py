@@ -273,7 +273,7 @@ class Transcript:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        columns: dict[str, Any] = {
+        columns: dict[str, object] = {
             name: pa.array([getattr(r, name) for r in self.records], type=kind)
             for name, kind in _arrow_types(pa).items()
         }
@@ -294,7 +294,7 @@ class Transcript:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise TranscriptError(f"{path}: not a transcript ({error})") from error
         fields = [name for name in table.column_names if name.startswith("value.")]
-        rows: list[dict[str, Any]] = table.to_pylist()
+        rows: Any = table.to_pylist()
         records: list[Record] = []
         for row in rows:
             values = {
@@ -304,7 +304,7 @@ class Transcript:
         return cls(tuple(records), replicas)
 
 
-def _arrow_types(pa: Any) -> dict[str, Any]:
+def _arrow_types(pa: Any) -> dict[str, object]:
     text, whole = pa.string(), pa.int64()
     return dict.fromkeys(COLUMNS, whole) | {"time": pa.float64(), "place": text, "event": text, "kind": text}
 

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 HEAD = """\
 # Commands
@@ -33,7 +33,7 @@ def page() -> str:
 
 def leaves(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command that can be run, in alphabetical order, with the words that call it."""
-    inner = cast("dict[str, Any]", getattr(command, "commands", {}))
+    inner: Any = getattr(command, "commands", {})
     if not inner:
         yield words, command
     for name in sorted(inner):

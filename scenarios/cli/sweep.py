@@ -150,7 +150,7 @@ def _print(found: "SweepReport", varied: list[str]) -> None:
     from scenarios.render.terminal import Column, fitted, leaves
 
     ordered = sorted(found.results, key=lambda one: one.point)
-    rows: list[dict[str, Any]] = [{**one.fields, **row} for one in ordered for row in one.rows]
+    rows: list[dict[str, object]] = [{**one.fields, **row} for one in ordered for row in one.rows]
 
     def column(name: str, head: str, **how: Any) -> Column:
         return Column(head, [_cell(row.get(name)) for row in rows[:MOST]], **how)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 from netsim.metrics.measures import Curve, Measures
 from scenarios.papers import measures
@@ -216,15 +216,15 @@ def _settings(x: str, owns: Sequence[Mapping[str, Setting]]) -> set[str]:
 
 def _as_check(spec: FigureSpec) -> Quantity:
     """The measure of a figure as a check's; its relation to other numbers plays no part."""
-    said: dict[str, Any] = {"says": "-", "of": "-", "above": 0.0, "measure": spec.y}
+    stated: dict[str, object] = {"says": "-", "of": "-", "above": 0.0, "measure": spec.y}
     if spec.accuracy is not None:
-        return CostTo.model_validate(said | {"accuracy": spec.accuracy})
+        return CostTo.model_validate(stated | {"accuracy": spec.accuracy})
     if spec.attack is not None:
-        return Rebuilt.model_validate(said | {"attack": spec.attack})
+        return Rebuilt.model_validate(stated | {"attack": spec.attack})
     models: dict[str, type[Quantity]] = {"epsilon_claimed": ClaimedAfter, "vacuous_from": VacuousFrom, "slope": Slope}
     if spec.y in CURVES and spec.y not in models:
-        return Final.model_validate(said | {"measure": "final", "curve": spec.y})
-    return models.get(spec.y, AtEnd).model_validate(said)
+        return Final.model_validate(stated | {"measure": "final", "curve": spec.y})
+    return models.get(spec.y, AtEnd).model_validate(stated)
 
 
 RELATIVE = "relative_error"

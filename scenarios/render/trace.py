@@ -14,7 +14,7 @@ from rich.table import Table
 
 from netsim.errors import NetsimError, ScenarioError, TranscriptError
 from netsim.transcript.record import COLUMNS, EVERYBODY, Event, Place, Record, Selection
-from netsim.transcript.stored import StreamedTranscript
+from netsim.transcript.stored import Rows, StreamedTranscript
 from scenarios.results.files import MANIFEST
 
 if TYPE_CHECKING:
@@ -26,11 +26,36 @@ ALL = "`transcript.replicas: all` in the scenario keeps them all"
 
 
 @dataclass(frozen=True)
+class _Known:
+    """Of a manifest, of any version, what a trace needs; None where it does not say."""
+
+    agents: int | None
+    replicas: int | None
+    messages: object
+    """Of the scenario, not yet validated: an empty mapping where it says nothing, None where there is no scenario."""
+
+    @classmethod
+    def of(cls, manifest: Any) -> "_Known":
+        scenario, problem = _part(manifest, "scenario"), _part(manifest, "problem")
+        agents, replicas = problem.get("agents"), scenario.get("replicas")
+        return cls(
+            agents if isinstance(agents, int) else None,
+            replicas if isinstance(replicas, int) else None,
+            scenario.get("messages", {}) if scenario else None,
+        )
+
+
+def _part(manifest: Any, name: str) -> dict[str, object]:
+    found = manifest.get(name)
+    return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+@dataclass(frozen=True)
 class Traced:
     """A transcript on disk and, where there is one, the manifest of its results folder."""
 
     rows: StreamedTranscript
-    manifest: dict[str, Any] | None
+    manifest: _Known | None
 
     @classmethod
     def open(cls, place: Path, algorithm: str | None = None) -> "Traced":
@@ -47,10 +72,7 @@ class Traced:
     @property
     def agents(self) -> int | None:
         """How many there were, where the manifest says so."""
-        try:
-            return None if self.manifest is None else int(self.manifest["problem"]["agents"])
-        except (KeyError, TypeError, ValueError):
-            return None
+        return None if self.manifest is None else self.manifest.agents
 
     def messages(self) -> "MessageSpec":
         """Codec and header of the run; without a manifest, the default ones.
@@ -62,9 +84,8 @@ class Traced:
         from scenarios.schema.network import MessageSpec  # takes its time to load
 
         try:
-            scenario: dict[str, Any] = {} if self.manifest is None else self.manifest["scenario"]
-            return MessageSpec.model_validate(scenario.get("messages", {}))
-        except (KeyError, AttributeError, ValidationError):
+            return MessageSpec.model_validate({} if self.manifest is None else self.manifest.messages)
+        except ValidationError:
             raise TranscriptError(f"{MANIFEST} of {self.rows.path}: its scenario has no messages to go by") from None
 
     def has_replica(self, index: int) -> None:
@@ -72,15 +93,9 @@ class Traced:
         if index < self.rows.replicas:
             return
         allowed = f"0 … {self.rows.replicas - 1}"
-        if self.rows.replicas == 1 and self._replicas() != 1:
+        if self.rows.replicas == 1 and (self.manifest is None or self.manifest.replicas != 1):
             allowed += f"; {ALL}"
         raise ScenarioError("--replica", index, "the transcript has no such replica", allowed)
-
-    def _replicas(self) -> Any:
-        try:
-            return None if self.manifest is None else self.manifest["scenario"]["replicas"]
-        except (KeyError, TypeError):
-            return None
 
     def check(self, chosen: StreamedTranscript, by: Selection) -> str:
         """Why no row was chosen, if that is so and can be said; else "".
@@ -111,9 +126,9 @@ class Traced:
             )
         spec = self.messages()
         packets = (row for row in rows if row.event != "closed")
-        options: dict[str, Any] = {"codec": spec.codec.build(), "header_bytes": spec.header}
         try:
-            return export(packets, path, replica=replica, place=place or "link", **options)
+            codec, size = spec.codec.build(), spec.header
+            return export(packets, path, replica=replica, place=place or "link", codec=codec, header_bytes=size)
         except OSError as error:
             why = error.strerror or str(error)
             raise ScenarioError("--pcapng", str(path), f"cannot be written ({why})", "a file to write to") from None
@@ -159,7 +174,7 @@ def transcripts(folder: Path) -> dict[str, Path]:
     return dict(sorted(found.items())) or {path.stem: path for path in spools}
 
 
-def _manifest(file: Path) -> dict[str, Any] | None:
+def _manifest(file: Path) -> _Known | None:
     """Of the results folder a transcript lies in; a spool's is one further up."""
     folder = file.resolve().parent
     spooled = file.suffix == ".spool" and folder.name.startswith("transcript-")
@@ -169,7 +184,7 @@ def _manifest(file: Path) -> dict[str, Any] | None:
         except (OSError, ValueError):
             continue
         if isinstance(manifest, dict):
-            return manifest  # pyright: ignore[reportUnknownVariableType]
+            return _Known.of(manifest)
     return None
 
 
@@ -301,7 +316,7 @@ class Sum:
         """Every link, in order of bytes."""
         return sorted(self.links.items(), key=lambda item: (-item[1][1], item[0]))
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """The sums as JSON has them."""
         links = [{"sender": i, "receiver": j, "rows": r, "bytes": b} for (i, j), (r, b) in self.talkers()]
         kinds = {kind: {"rows": r, "bytes": b} for kind, (r, b) in sorted(self.kinds.items())}
@@ -340,7 +355,7 @@ class Totals:
     def _sum(self, event: Event) -> Sum:
         return self.events.setdefault(event, Sum())
 
-    def _add_columns(self, part: dict[str, Any]) -> None:
+    def _add_columns(self, part: Rows) -> None:
         if not len(part["time"]):
             return
         self._meet(len(part["time"]), float(part["time"].min()), float(part["time"].max()))
@@ -481,7 +496,7 @@ def as_json(row: Record, values: bool) -> str:
 
     Numbers that JSON has no words for are the texts "inf", "-inf", "nan".
     """
-    whole: dict[str, Any] = {name: getattr(row, name) for name in COLUMNS}
+    whole: dict[str, object] = {name: getattr(row, name) for name in COLUMNS}
     key = "values" if values else "norms"
     whole[key] = {
         name: _json_number((value if values else np.linalg.norm(value, axis=1)).tolist())

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 MANIFEST = "manifest.json"
 """What was run: the whole scenario, versions, the machine, the command."""
@@ -14,12 +14,12 @@ PAGE = "report.html"
 """The same to read."""
 
 
-def as_json(value: Any) -> str:
+def as_json(value: object) -> str:
     """A document as text, without a line end."""
     return json.dumps(_finite(value), indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
+def write_json(path: Path, value: Mapping[str, object]) -> None:
     """A document as a file, written whole or not at all."""
     write_text(path, as_json(value))
 
@@ -31,11 +31,11 @@ def write_text(path: Path, text: str) -> None:
     draft.replace(path)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in cast(Mapping[str, Any], value).items()}
+        return {key: _finite(item) for key, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in cast(list[Any], value)]
+        return [_finite(item) for item in cast("list[object]", value)]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

@@ -102,11 +102,11 @@ def _attacks(entry: AlgorithmResult) -> list[Row]:
     return rows
 
 
-def write(found: Sequence[Row], columns: Columns, path: Path, first: Mapping[str, Any] | None = None) -> None:
+def write(found: Sequence[Row], columns: Columns, path: Path, first: Mapping[str, object] | None = None) -> None:
     """Rows as Parquet: the columns `first`, then these; each carries its meaning as metadata. Whole or not at all."""
     fields = [pyarrow.field(name, kind, metadata={"meaning": words}) for name, (kind, words) in columns.items()]
     arrays = [pyarrow.array([row.get(field.name) for row in found], field.type) for field in fields]
-    before = dict(first or {})
+    before: Any = dict(first or {})
     named = [pyarrow.field(name, one.type) for name, one in before.items()]
     table = pyarrow.Table.from_arrays([*before.values(), *arrays], schema=pyarrow.schema([*named, *fields]))
     draft = path.with_name(f"{path.name}.{uuid4().hex}.part")  # of this process alone: shares end at the same time

@@ -163,7 +163,7 @@ def clear_figures(folder: Path) -> None:
     """Remove the figures that a former run wrote to `folder`/figures, and nothing else there."""
     place = folder / FIGURES
     try:
-        listed: list[dict[str, Any]] = json.loads((place / FIGURE_LIST).read_text(encoding="utf-8"))
+        listed: Any = json.loads((place / FIGURE_LIST).read_text(encoding="utf-8"))
         names = [name for one in listed for name in (f"{one['name']}.txt", *one["files"])]
     except (OSError, ValueError, KeyError, TypeError):
         return

@@ -166,8 +166,9 @@ def fetch(name: str, part: Part, cache: Cache, progress: Callable[[int, int | No
     You get a `ScenarioError` where no address answers, and for a file that is not what was published.
     """
     getting = cache if progress is None else replace(cache, fetch=partial(fetched, progress=progress))
-    options: dict[str, Any] = {"part": part} if "part" in inspect.signature(LOADERS[name]).parameters else {}
-    return load(name, cache=getting, download=True, **options)
+    if "part" in inspect.signature(LOADERS[name]).parameters:
+        return load(name, cache=getting, download=True, part=part)
+    return load(name, cache=getting, download=True)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from inspect import isabstract
-from typing import Any, Literal, TypeVar, cast
+from typing import Literal, TypeVar, cast
 
 from netsim.algorithms import Algorithm
 
@@ -95,7 +95,7 @@ def read(source: str, seconds: float = SECONDS) -> Code:
     return Code(source, _doing(source, "build", lambda: _algorithm(source, vars(module))))
 
 
-def _algorithm(source: str, defined: dict[str, Any]) -> Algorithm:
+def _algorithm(source: str, defined: dict[str, object]) -> Algorithm:
     named = defined.get("algorithm")
     if isinstance(named, Algorithm):
         return named
