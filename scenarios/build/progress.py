@@ -39,7 +39,7 @@ EVERY = 0.1
 """Seconds of real time between two looks at a simulation."""
 
 
-def simulated(simulation: Simulation, stage: str, progress: Progress, diary: PacketLog | None = None) -> Run:
+def simulated(simulation: Simulation, stage: str, progress: Progress, packet_log: PacketLog | None = None) -> Run:
     """The run, to its end. You get a `KeyboardInterrupt` where it was interrupted."""
     progress.begin(stage, estimates(simulation))
     done = 0
@@ -49,7 +49,7 @@ def simulated(simulation: Simulation, stage: str, progress: Progress, diary: Pac
         progress.advance(running.estimates - done)
         done = running.estimates
 
-    run = simulation.run(look, every=EVERY, packet_log=diary)
+    run = simulation.run(look, every=EVERY, packet_log=packet_log)
     if run.interrupted:
         raise KeyboardInterrupt
     return run

@@ -60,15 +60,15 @@ class Known:
     parts: tuple[_Part, ...]
 
     @classmethod
-    def of(cls, diary: PacketLog, again: PacketLog | None = None) -> "Known":
-        """`again`: the diary of the same run once more, which was asked to look for a message."""
-        first, last = len(diary.head), diary.total - len(diary.tail)
-        parts = [_Part(0, sorted(diary.head, key=_start)), _Part(last, sorted(diary.tail, key=_start))]
+    def of(cls, packet_log: PacketLog, again: PacketLog | None = None) -> "Known":
+        """`again`: the packet log of the same run once more, which was asked to look for a message."""
+        first, last = len(packet_log.head), packet_log.total - len(packet_log.tail)
+        parts = [_Part(0, sorted(packet_log.head, key=_start)), _Part(last, sorted(packet_log.tail, key=_start))]
         if again is not None:
             begin, end = max(again.begins, first), min(again.begins + len(again.middle), last)
             middle = again.middle[begin - again.begins : max(begin, end) - again.begins]
             parts.insert(1, _Part(begin, sorted(middle, key=_start)))
-        return cls(diary.total, tuple(_without_gaps(part for part in parts if part.passages)))
+        return cls(packet_log.total, tuple(_without_gaps(part for part in parts if part.passages)))
 
     @property
     def every(self) -> list[PacketFate]:
@@ -165,11 +165,11 @@ class Chronicle:
     given to `look`.
     """
 
-    def __init__(self, run: Run, diary: PacketLog, algorithms: int = 1) -> None:
-        self.run, self.diary = run, diary
+    def __init__(self, run: Run, packet_log: PacketLog, algorithms: int = 1) -> None:
+        self.run, self.packet_log = run, packet_log
         self.most = max(LEAST, EVENTS // algorithms)
         self._captures = _Captures(run)
-        self._known = Known.of(diary)
+        self._known = Known.of(packet_log)
 
     def sought(self, entry: AlgorithmResult) -> PacketKey | None:
         """The message that breaks the claim, where this run may have sent it and its log does not keep it."""
@@ -180,16 +180,16 @@ class Chronicle:
 
     def look(self, again: PacketLog) -> None:
         """Take over the middle of the log of the same run, made again."""
-        self._known = Known.of(self.diary, again)
+        self._known = Known.of(self.packet_log, again)
 
     def timeline(self, entry: AlgorithmResult) -> Timeline:
         """The packets to be played, and the message by which an algorithm's audit found its claim broken."""
         broken = self._break(entry)
         windows = self._known.windows(None if broken is None else _message(broken), self.most)
         chosen = [passage for window in windows for passage in window.passages]
-        ended = self.diary.ended
+        ended = self.packet_log.ended
         return Timeline(
-            packets=self.diary.total,
+            packets=self.packet_log.total,
             ended=_time(ended),
             windows=tuple(
                 results.Window(why=window.why, packets=len(window.passages), left_out_before=window.left_out)
@@ -216,7 +216,7 @@ class Chronicle:
         """Traffic by link, both ways together; by sender where there are many links."""
         by_link = len(self.run.simulation.topology.edges) <= LINKS
         groups: dict[tuple[int, ...], list[LinkCount]] = defaultdict(list)
-        for (i, j), count in sorted(self.diary.links.items()):
+        for (i, j), count in sorted(self.packet_log.links.items()):
             groups[(min(i, j), max(i, j)) if by_link else (i,)].append(count)
         loads = groups.values()
 
@@ -241,7 +241,7 @@ class Chronicle:
         for agent, law in sorted(simulation.timing.downtimes.items()):
             flips = downs(agent, law.outages, Streams(simulation.seed))
             times = list(
-                takewhile(lambda t: t < self.diary.ended, (t for _, t in zip(range(DOWN), flips, strict=False)))
+                takewhile(lambda t: t < self.packet_log.ended, (t for _, t in zip(range(DOWN), flips, strict=False)))
             )
             for k in range(0, len(times), 2):
                 until = _time(times[k + 1]) if k + 1 < len(times) else None
@@ -261,7 +261,7 @@ class Chronicle:
             carrier = _carrier(audit, release)
         else:
             carrier = _unprotected(audit, activation)
-        if carrier is None and (first := self.diary.begun.get((agent, activation))) is not None:
+        if carrier is None and (first := self.packet_log.begun.get((agent, activation))) is not None:
             carrier = _Carrier(first.kind, first.number)
         if carrier is None:
             return None
@@ -286,7 +286,7 @@ class Chronicle:
         audit, curves = entry.audit, entry.over_time
         if not isinstance(audit, AuditResult) or curves is None:
             return None
-        agent, begun = audit.loss_breakdown.agent, self.diary.begun
+        agent, begun = audit.loss_breakdown.agent, self.packet_log.begun
         rows = [
             (_time(begun[agent, k].start), k, level)
             for k, level in zip(curves.exact.count, curves.exact.estimate, strict=True)

@@ -218,10 +218,10 @@ class Mine(Algorithm):
     async def run(self, node):
         x = node.zeros()
         for k in range(self.rounds):
-            told = node.privatize(x, Laplace(self.scale))
-            heard = await node.exchange(x=told)
-            gradient = await node.gradient(told)
-            x = heard.mix("x") - self.step * gradient
+            sent = node.privatize(x, Laplace(self.scale))
+            received = await node.exchange(x=sent)
+            gradient = await node.gradient(sent)
+            x = received.mix("x") - self.step * gradient
             node.estimate(x)
 
     def claim(self, adjacency, setting, delta):
@@ -234,14 +234,14 @@ _CLIPPED = (
     SOUND.replace("∇f_i(x̃_i), x̃", "clip(∇f_i(x̃_i), C), x̃")
     .replace("from netsim.claims import Claim\n", "from netsim.claims import Claim\nfrom netsim.claims import Clip\n")
     .replace("    scale: float = 2.0\n", '    scale: float = 6.0\n    clip: Clip = Clip(3.0, "l1")\n')
-    .replace("await node.gradient(told)", "self.clip(await node.gradient(told))")
+    .replace("await node.gradient(sent)", "self.clip(await node.gradient(sent))")
     .replace('adjacency.in_norm("l1", setting.dimension)', "2 * self.clip.bound")
 )
 _TWICE = (
     SOUND.replace("w_ij x̃_j − η∇f_i(x̃_i)", "w_ij z̃_j, z_i = Σ_j w_ij x̃_j − η∇f_i(x̃_i)")
     .replace(
-        '            x = heard.mix("x") - self.step * gradient\n',
-        '            z = heard.mix("x") - self.step * gradient\n'
+        '            x = received.mix("x") - self.step * gradient\n',
+        '            z = received.mix("x") - self.step * gradient\n'
         "            again = await node.exchange(z=node.privatize(z, Laplace(self.scale)))\n"
         '            x = again.mix("z")\n',
     )
@@ -287,27 +287,27 @@ def _planted(name: str, author: str, sound: str, old: str, new: str, changes: Ch
 PLANTED: tuple[Planted, ...] = (
     _planted(
         "A", "Every message is noisy, and noise has mean zero.", SOUND,
-        "        for k in range(self.rounds):\n            told = node.privatize(x, Laplace(self.scale))\n",
+        "        for k in range(self.rounds):\n            sent = node.privatize(x, Laplace(self.scale))\n",
         "        noise = node.privatize(node.zeros(), Laplace(self.scale))\n"
-        "        for k in range(self.rounds):\n            told = x + noise\n",
+        "        for k in range(self.rounds):\n            sent = x + noise\n",
         "moved", "Noise may be used once: subtract two messages that share it, and it is gone.",
     ),
     _planted(
         "B", "The model that is published has the noise; what agents tell each other on the way is internal.", SOUND,
-        "            told = node.privatize(x, Laplace(self.scale))\n"
-        "            heard = await node.exchange(x=told)\n"
-        "            gradient = await node.gradient(told)\n"
-        '            x = heard.mix("x") - self.step * gradient\n'
+        "            sent = node.privatize(x, Laplace(self.scale))\n"
+        "            received = await node.exchange(x=sent)\n"
+        "            gradient = await node.gradient(sent)\n"
+        '            x = received.mix("x") - self.step * gradient\n'
         "            node.estimate(x)\n",
-        "            heard = await node.exchange(x=x)\n"
+        "            received = await node.exchange(x=x)\n"
         "            gradient = await node.gradient(x)\n"
-        '            x = heard.mix("x") - self.step * gradient\n'
+        '            x = received.mix("x") - self.step * gradient\n'
         "            node.estimate(node.privatize(x, Laplace(self.scale)))\n",
         "moved", "What counts is what is sent: the noise has to be on that very value, before it leaves the agent.",
     ),
     _planted(
         "C", "Whatever the data, a clipped gradient has norm C at most.", _CLIPPED,
-        "self.clip(await node.gradient(told))", "await node.gradient(told)",
+        "self.clip(await node.gradient(sent))", "await node.gradient(sent)",
         "anything", "A bound that is claimed has to be enforced in the code: the clip is missing.",
     ),
     _planted(

@@ -128,7 +128,7 @@ def test_an_exercise_can_be_found_and_repaired(exercise: Any) -> None:
 
 
 def test_a_mistake_in_the_text_breaks_no_page() -> None:
-    found = run("your-own", start="algorithm A", code=SOUND.replace("heard.mix", "<herd>"), changes="moved")
+    found = run("your-own", start="algorithm A", code=SOUND.replace("received.mix", "<herd>"), changes="moved")
     assert isinstance(found["found"], Mistake)
     assert "herd" in found["told"].text
     assert "<herd>" not in found["told"].text

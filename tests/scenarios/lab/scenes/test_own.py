@@ -95,10 +95,10 @@ def test_who_claims_nothing_is_taken_to_claim_the_wish() -> None:
 
 MISTAKES = {
     "no Python": ("x = node.zeros()", "x = node.zeros(", "read", "was never closed"),
-    "a name": ("heard.mix", "herd.mix", "run", "name 'herd' is not defined"),
+    "a name": ("received.mix", "herd.mix", "run", "name 'herd' is not defined"),
     "an import": ("from netsim.claims import Claim", "import nothing_like_it", "read", "No module named"),
     "no await": ("await node.gradient", "node.gradient", "run", "`await` is missing"),
-    "a shape": ("exchange(x=told)", "exchange(x=told[:, :2])", "run", "shape"),
+    "a shape": ("exchange(x=sent)", "exchange(x=sent[:, :2])", "run", "shape"),
     "the claim": ("change = ", "change = 1 / 0 + ", "claim", "division by zero"),
     "an end": ("x = node.zeros()", "exit(3)", "run", "SystemExit"),
     "no default": ("scale: float = 2.0", "scale: float", "read", "non-default argument"),
@@ -119,7 +119,7 @@ def test_a_mistake_is_told_with_its_line(name: str) -> None:
     if name == "no default":
         assert "dataclass" in found.excerpt
     elif name == "no await":
-        assert found.excerpt.startswith("x = heard.mix")
+        assert found.excerpt.startswith("x = received.mix")
     else:
         assert new.strip() in found.excerpt or found.excerpt in new
 
