@@ -1,1 +1,1 @@
-"""What a run found: a tree of frozen types, its serialization, and the folder that keeps it."""
+"""Results of a run: a tree of frozen types, its serialization, and the folder that keeps it."""
