@@ -225,5 +225,5 @@ def test_a_cut_link_fails_with_its_name(tmp_path, monkeypatch):
     (tmp_path / "cut.yaml").write_text(cut)
     done = CliRunner().invoke(app, ["run", "cut.yaml", "--out", "out"])
     assert done.exit_code == 70
-    assert "never acknowledged; meddler 'mallory'" in done.stderr
+    assert "never acknowledged; active adversary 'mallory'" in done.stderr
     assert (tmp_path / "out" / "report.html").exists()

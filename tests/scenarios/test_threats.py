@@ -20,8 +20,8 @@ GROUPS = {
 def inferred(name, folder, *options):
     """By algorithm: how many gradients of each agent were inferred, how many were not, and the worst error."""
     results = run(name, folder, options=options)
-    found = [entry["gradients"] for entry in results["algorithms"]]
-    return [(one["inferred"], one["hidden"], one["worst"]) for one in found]
+    found = [entry.gradients for entry in results.algorithms]
+    return [(one.inferred, one.hidden, one.worst) for one in found]
 
 
 def test_every_shipped_scenario_has_a_group():
@@ -31,7 +31,7 @@ def test_every_shipped_scenario_has_a_group():
 def test_one_tapped_link(tmp_path):
     (recal, _, worst), (descent, hidden, _) = inferred("one-tapped-link", tmp_path)
     assert recal[0] > 0
-    assert recal[1:] == [0] * 7
+    assert recal[1:] == (0,) * 7
     assert worst < 1e-12
     assert sum(descent) == 0
     assert min(hidden) == 40
@@ -88,7 +88,7 @@ def test_traffic_alone_gives_no_gradient(tmp_path):
 def test_planted_faults_are_found_and_their_twins_are_not(name, tmp_path):
     scenario = f"fault-{name.replace('_', '-')}"
     results = run(scenario, tmp_path, options=["audit.trials=200"] if name != "wrong_clip" else [])
-    fault, twin = (entry["audit"]["verdict"] for entry in results["algorithms"])
+    fault, twin = (entry.audit.verdict for entry in results.algorithms)
     expected = {"one_scalar", "sent_before", "reused_seed", "second_message"}
     assert fault == ("unprotected" if name in expected else "refuted")
     assert twin in ("consistent", "underpowered")

@@ -47,13 +47,13 @@ def scenario(algorithms, graph="ring", audit=AUDIT):
 def test_every_kind_runs_from_file_to_verdict(algorithms, graph, tmp_path):
     """Nothing is unprotected or refuted. False alarm: each bound of an audit holds with probability 0.95."""
     results = run_scenario(scenario(algorithms, graph), tmp_path / "out", command="test")
-    assert len(results["algorithms"]) == len(algorithms)
-    for entry in results["algorithms"]:
-        assert entry["noise"]
-        assert entry["audit_status"] == "done"
-        assert entry["audit"]["epsilon_claimed"] == pytest.approx(2, rel=1e-9)
-        assert entry["audit"]["verdict"] in ("consistent", "underpowered")
-        assert entry["audit"]["uncovered"] is None
+    assert len(results.algorithms) == len(algorithms)
+    for entry in results.algorithms:
+        assert entry.noise
+        assert entry.audit_status == "done"
+        assert entry.audit.epsilon_claimed == pytest.approx(2, rel=1e-9)
+        assert entry.audit.verdict in ("consistent", "underpowered")
+        assert entry.audit.unprotected is None
     assert (tmp_path / "out" / "report.html").exists()
 
 

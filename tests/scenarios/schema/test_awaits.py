@@ -140,4 +140,4 @@ def test_probing_with_zeros_prints_no_warnings(here):
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "divide by zero", RuntimeWarning)
         results = run_scenario(parse(text, "own.yaml"), Path("out"), command="test", page=False)
-    assert results["algorithms"][0]["audit"]
+    assert results.algorithms[0].audit

@@ -87,11 +87,11 @@ def test_one_clear_message(messages, field, said):
 def test_a_scenario_under_a_codec_is_run_and_judged(tmp_path):
     text = FORM.format(messages="{codec: {kind: float32}, header: 8}") + AUDIT
     results = run_scenario(parse(text, "coded.yaml"), tmp_path / "out")
-    (entry,) = results["algorithms"]
-    assert entry["gradients"]["refused"].startswith("Float32() changes what is sent")
-    assert entry["audit"]["verdict"] == "consistent"
-    assert entry["audit"]["black_box_refused"].startswith("Float32() changes")
-    assert not entry["audit"]["epsilon_exact"]["upper_bound_only"]
+    (entry,) = results.algorithms
+    assert entry.gradients.refused.startswith("Float32() changes what is sent")
+    assert entry.audit.verdict == "consistent"
+    assert entry.audit.black_box_refused.startswith("Float32() changes")
+    assert not entry.audit.epsilon_exact.upper_bound_only
     assert (tmp_path / "out" / "report.html").exists()
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["scenario"]["messages"] == {"codec": {"kind": "float32"}, "header": 8}

@@ -138,9 +138,9 @@ def test_a_run_keeps_which_code_it_was_and_two_processes_write_the_same_bytes(fi
     one, two = tmp_path / "one", tmp_path / "two"
     results = run_scenario(parse(YAML), one)
     run_scenario(parse(YAML), two, jobs=2)
-    audit = results["algorithms"][0]["audit"]
-    assert audit["verdict"] == "unprotected"
-    assert audit["claim"]["epsilon"] == 3.0
+    audit = results.algorithms[0].audit
+    assert audit.verdict == "unprotected"
+    assert audit.claim.epsilon == 3.0
     assert (one / "audit-twoexchanges.json").read_bytes() == (two / "audit-twoexchanges.json").read_bytes()
     (resolved,) = json.loads((one / "manifest.json").read_text())["resolved"]
     assert resolved["file"] == str(file)
