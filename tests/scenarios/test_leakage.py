@@ -7,15 +7,17 @@ from attacks.score import GradientScore
 from netsim.adversary import Adversary
 from netsim.errors import ScenarioError
 from netsim.topology import path, star
-from scenarios.papers import outcome as names
 from scenarios.papers.figures import figures
+from scenarios.papers.names import check_alone
 from scenarios.papers.outcome import Ran
 from scenarios.results import curves as leaks
 from scenarios.results.curves import NotMeasuredError
+from scenarios.results.tree import AlgorithmResult
 from scenarios.schema import Scenario
 from scenarios.schema.checks import FigureSpec
 from scenarios.stages.gradients import leakage, nearest
 from scenarios.stages.runner import run_scenario
+from tests.scenarios.filled import filled
 
 SMALL = {
     "name": "small",
@@ -29,6 +31,10 @@ SMALL = {
     "adversary": {"links": [[0, 1]]},
     "attacks": {"gradients": True, "images": True},
 }
+
+
+def entry(**parts):
+    return filled(AlgorithmResult, {"name": "one"} | parts)
 
 
 def score():
@@ -93,11 +99,11 @@ def test_a_figure_draws_it(results):
     assert drawn.curves[0].x == (0, 1, 2)
 
 
-def test_what_was_not_measured_says_so(results):
-    with pytest.raises(NotMeasuredError, match="no inferred gradients"):
-        leaks.leakage_curve({"name": "one", "gradients": {"refused": "nothing was heard"}}, "gradient_error", "query")
+def test_what_was_not_measured_says_so():
+    with pytest.raises(NotMeasuredError, match="no inferred gradients: nothing was captured"):
+        leaks.leakage_curve(entry(gradients={"refused": "nothing was captured"}), "gradient_error", "query")
     with pytest.raises(NotMeasuredError, match="no rebuilt images"):
-        leaks.leakage_at_end({"name": "one"}, "image_skill")
+        leaks.leakage_at_end(entry(), "image_skill")
 
 
 @pytest.mark.parametrize(
@@ -112,12 +118,12 @@ def test_what_was_not_measured_says_so(results):
 def test_figures_that_cannot_be_drawn_are_refused_before_time_0(change, where):
     scenario = Scenario.model_validate(SMALL | change)
     with pytest.raises(ScenarioError) as caught:
-        names.check_alone(scenario)
+        check_alone(scenario)
     assert caught.value.field == where
 
 
 def test_shares_of_equal_agents_are_averaged():
     rows = [{"agent": i, "hops": 0, "identifiable": share} for i, share in enumerate((1.0, 1.0, 0.0, 0.0, 0.0))]
-    found = leaks.leakage_curve({"name": "one", "leakage": {"by_agent": rows}}, "identifiable", "hops")
+    found = leaks.leakage_curve(entry(leakage={"by_agent": rows}), "identifiable", "hops")
     assert found.y == (0.4,)
     assert (found.low, found.high) == ((0.0,), (1.0,))

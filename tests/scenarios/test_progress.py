@@ -1,7 +1,8 @@
 """What a scenario's results say of how far its runs got and at what cost."""
 
-import copy
+import math
 import re
+from dataclasses import astuple, replace
 
 import numpy as np
 import pandas as pd
@@ -60,11 +61,11 @@ def test_costs_rise_to_what_the_run_says_of_itself(finished):
     for one, per_count in ((entry(finished[1], "walk"), 1), (entry(finished[1], "rounds"), 8)):
         costs, run = one.measures.costs, one.run
         assert costs.count[0] == 1
-        assert costs.messages == [per_count * k for k in costs.count]
+        assert costs.messages == tuple(per_count * k for k in costs.count)
         assert costs.plf[-1] == run.largest_activations == max(run.activations)
         assert costs.queries[-1] == sum(run.queries)
         assert costs.messages[-1] < costs.packets[-1] <= run.traffic["packets_sent"]
-        for values in costs.values():
+        for values in astuple(costs):
             assert (np.diff(values) >= 0).all()
             assert len(values) <= 200
 
@@ -98,7 +99,7 @@ def test_the_files_have_it(finished):
     assert entry(written, "rounds").measures == entry(results, "rounds").measures
     frame = pd.read_parquet(folder / "metrics-rounds.parquet")
     curve = entry(results, "rounds").measures.curves["held_out_accuracy"]
-    assert list(frame["held_out_accuracy_median"].dropna()) == curve.median
+    assert tuple(frame["held_out_accuracy_median"].dropna()) == curve.median
     assert frame.queries.max() == 60
 
 
@@ -131,7 +132,7 @@ def test_a_row_for_each_accuracy_and_one_for_who_reached_none(finished):
     ]  # fmt: skip
     assert found[-1][2] == [None] * len(COLUMNS)
     assert found[0][2][0] == entry(finished[1], "walk").measures.to_accuracy[0].reached.plf
-    assert rows([{"name": "failed", "measures": None}, {"name": "old"}]) == []
+    assert rows([replace(entry(finished[1], "walk"), name="failed", measures=None)]) == []
 
 
 def test_the_page_has_small_figures_and_the_table(finished, tmp_path):
@@ -144,23 +145,25 @@ def test_the_page_has_small_figures_and_the_table(finished, tmp_path):
         "Accuracy, training", "Accuracy, held out",
     ]  # fmt: skip
     reached = entry(finished[1], "walk").measures.to_accuracy[1].reached
-    assert f"<td>{reached['bytes']:,}</td>".replace(",", "\u202f") in section
+    assert f"<td>{reached.bytes:,}</td>".replace(",", "\u202f") in section
     assert NONE in section
     assert len(page) < 500_000
-    without = copy.deepcopy(finished[1])
-    for one in without.algorithms:
-        one.measures = None
-    render(without, tmp_path / "report.html")
+    without = tuple(replace(one, measures=None) for one in finished[1].algorithms)
+    render(replace(finished[1], algorithms=without), tmp_path / "report.html")
     assert 'id="progress"' not in (tmp_path / "report.html").read_text()
 
 
 def test_a_curve_of_zeros_and_infinities_has_a_figure(finished, tmp_path):
-    strange = copy.deepcopy(finished[1])
-    for one, value in zip(strange.algorithms, (0.0, "inf", "nan"), strict=True):
-        for curve in (*one.measures.curves.values(), one.convergence):
-            for part in ("low", "median", "high"):
-                curve[part] = [value] * len(curve[part])
-    render(strange, tmp_path / "report.html")
+    def flat(curve, value):
+        values = (value,) * len(curve.median)
+        return replace(curve, low=values, median=values, high=values)
+
+    strange = []
+    for one, value in zip(finished[1].algorithms, (0.0, math.inf, math.nan), strict=True):
+        curves = {name: flat(curve, value) for name, curve in one.measures.curves.items()}
+        measures, convergence = replace(one.measures, curves=curves), flat(one.convergence, value)
+        strange.append(replace(one, measures=measures, convergence=convergence))
+    render(replace(finished[1], algorithms=tuple(strange)), tmp_path / "report.html")
     assert 'id="progress"' in (tmp_path / "report.html").read_text()
 
 
@@ -169,8 +172,8 @@ def test_the_terminal_has_the_table(finished, tmp_path):
     said = CliRunner().invoke(app, ["run", str(tmp_path / "progress.yaml"), "--out", str(tmp_path / "out")])
     assert said.exit_code == 0
     reached = entry(finished[1], "walk").measures.to_accuracy[1].reached
-    line = next(line for line in said.output.splitlines() if f"{reached['bytes']:,}" in line)
-    assert line.split()[:2] == ["0.0001", f"{reached['plf']:,}"]
+    line = next(line for line in said.output.splitlines() if f"{reached.bytes:,}" in line)
+    assert line.split()[:2] == ["10⁻⁴", f"{reached.plf:,}"]
     assert "Accuracies not reached: " in said.output
     assert "until the objective gap stayed" in " ".join(said.output.split())
 

@@ -93,7 +93,7 @@ def test_a_stop_while_files_are_brought_in_step_comes_after_that(tmp_path, monke
         Reaudit(RunFolder.open(tmp_path / "run"), {"trials": 1000}, Silent(), lambda _: None).run()
     monkeypatch.undo()
     Reaudit(RunFolder.open(tmp_path / "whole"), {"trials": 1000}, Silent(), lambda _: None).run()
-    assert entry_of(tmp_path / "run").audit == entry_of(tmp_path / "whole").audit
+    assert entry_of(tmp_path / "run")["audit"] == entry_of(tmp_path / "whole")["audit"]
     for name in ("audit-noisy.json", "audit-noisy.draw0.json"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 

@@ -26,7 +26,7 @@ def names(folder):
 def test_figures_are_written_at_their_width(tmp_path):
     run_scenario(parse(SCENARIO), tmp_path)
     listed = json.loads((tmp_path / "figures" / "figures.json").read_text())
-    assert {"Does it converge?", "Network"} <= {one.title for one in listed}
+    assert {"Does it converge?", "Network"} <= {one["title"] for one in listed}
     for one in listed:
         assert sorted(one["files"]) == [f"{one['name']}.png", f"{one['name']}.svg"]
         png = (tmp_path / "figures" / f"{one['name']}.png").read_bytes()
