@@ -336,7 +336,7 @@ def test_who_does_not_ask_gets_nothing_and_no_bit_changes(finished, tmp_path):
     for one, other in zip(plain, finished[1].algorithms, strict=True):
         assert one.membership is one.property is None
         assert one.convergence == other.convergence
-        name = f"transcript-{one['slug']}.parquet"
+        name = f"transcript-{one.slug}.parquet"
         assert pd.read_parquet(tmp_path / name).equals(pd.read_parquet(finished[0] / name)) or (
             (tmp_path / name).read_bytes() == (finished[0] / name).read_bytes()
         )

@@ -12,7 +12,7 @@ GALLERY = Path(__file__).parents[2] / "docs" / "gallery.md"
 
 
 def decided(name, folder, what, *options):
-    return [entry[what] for entry in run(name, folder, options=list(options)).algorithms]
+    return [getattr(entry, what) for entry in run(name, folder, options=list(options)).algorithms]
 
 
 @pytest.mark.parametrize("seed", [1, 5, 8])

@@ -65,13 +65,13 @@ def test_all_replicas_and_the_spool_too_if_asked(tmp_path):
     assert flat(Transcript.read(first / "transcript-walk.parquet")) == flat(whole.replica(0))
 
 
-def test_a_run_that_deadlocks_keeps_what_was_heard_and_says_the_last_of_it(tmp_path):
+def test_a_run_that_deadlocks_keeps_what_was_recorded_and_says_the_last_of_it(tmp_path):
     with pytest.raises(DeadlockError) as caught:
         ran(tmp_path, text=SMALL.replace("reliable: true", "reliable: false"))
     folder = tmp_path / "out"
     assert {path.name for path in folder.glob("transcript*")} == {"transcript-plain.parquet"}
     last = Transcript.read(folder / "transcript-plain.parquet").records[-1]
-    words = f"last heard: t={last.time:g} s, {last.sender} → {last.receiver}, direct {last.number}, attempt 0"
+    words = f"last recorded: t={last.time:g} s, {last.sender} → {last.receiver}, direct {last.number}, attempt 0"
     assert words in caught.value.__notes__
 
 

@@ -50,6 +50,6 @@ def test_on_complete_graphs_a_round_costs_n_squared_and_an_activation_one_messag
     assert answers[fewer].result == "holds"
     [messages] = [figure for figure in results.figures if figure.title == "Messages"]
     assert messages.log_x
-    assert [curve.x for curve in messages.curves] == [[3, 4, 5, 6]] * 4
+    assert [curve.x for curve in messages.curves] == [(3, 4, 5, 6)] * 4
     saved = read_results(tmp_path / "table")
     assert saved.reproduction == results.reproduction

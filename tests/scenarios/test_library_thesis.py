@@ -9,14 +9,20 @@ from netsim.mechanisms import average_ratio
 from scenarios.files.library import library
 from scenarios.papers.measures import measured
 from scenarios.results.curves import NotMeasuredError
+from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.checks import AtEnd
 from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.study import planned, run_study
+from tests.scenarios.filled import filled
 
 OWN = ("private-admm-or-descent", "private-descent-noise-floor", "secret-shares", "uniform-mean-loss")
 ABOUT = "\nreproduces:\n  paper: P\n  item: a share\n  shows: A share of the worst case.\n  missing: [all]\n"
 RATIO = AtEnd(says="-", measure="loss_ratio", of="one release", above=0.0)
 AUDIT = {"epsilon_claimed": 2.0, "average_loss": {"lower": 0.9, "estimate": 1.0, "upper": 1.1}}
+
+
+def audited(**changed):
+    return filled(AlgorithmResult, {"name": "A", "audit": AUDIT | changed})
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -42,7 +48,7 @@ def test_the_average_loss_of_replayed_releases_is_that_of_the_mechanism(tmp_path
     results = run_study(small(wide=f"equals: {average_ratio(5.0, 5.0, 1.0):.4f}, within: 0.1"), tmp_path / "out")
     assert results.reproduction.outcome == "agrees in shape"
     curve = results.figures[0].curves[0]
-    assert curve.x == [0, 0.5]
+    assert curve.x == (0, 0.5)
     for width, low, high in zip(curve.x, curve.low, curve.high, strict=True):
         truth, room = average_ratio(5.0, 10 * width, 1.0), 0.02
         assert low - room < truth < high + room
@@ -55,12 +61,12 @@ def test_a_limit_that_is_no_upper_bound_is_found_out(tmp_path):
 
 
 def test_the_loss_ratio_is_enclosed_and_needs_a_claim_and_an_average():
-    found = measured(RATIO, {"name": "A", "audit": AUDIT})
+    found = measured(RATIO, audited())
     assert (found.low, found.high) == (0.45, 0.55)
     with pytest.raises(NotMeasuredError, match="no claimed ε"):
-        measured(RATIO, {"name": "A", "audit": AUDIT | {"epsilon_claimed": None}})
+        measured(RATIO, audited(epsilon_claimed=None))
     with pytest.raises(NotMeasuredError, match="no average loss"):
-        measured(RATIO, {"name": "A", "audit": AUDIT | {"average_loss": None}})
+        measured(RATIO, audited(average_loss=None))
 
 
 def test_the_loss_ratio_asks_for_an_audit():

@@ -14,6 +14,7 @@ from scenarios.results.curves import NotMeasuredError
 from scenarios.schema.checks import ReproducesSpec
 from scenarios.schema.load import parse
 from scenarios.stages.study import planned
+from tests.scenarios.filled import tree
 
 SIZES = (4, 8, 16, 32)
 FIELDS = {f"agents-{n}": {"topology.agents": n} for n in SIZES}
@@ -80,7 +81,7 @@ def ran(n, spent, error=None):
         return {"name": name, "convergence": {"unit": "rounds", "count": [*range(1, rounds + 1)], "median": errors}}
 
     results = {"problem": {"optimum_is_zero": False}, "algorithms": [entry("A", spent(n)), entry("B", 5)]}
-    return Ran(f"agents-{n}", results, error)
+    return Ran(f"agents-{n}", tree(results), error)
 
 
 def outcome(check, spent=lambda n: n * n, failed=()):
