@@ -15,7 +15,6 @@ from scenarios.results.tree import Disc, NetworkResult
 from scenarios.schema import Scenario
 from scenarios.schema.base import Model
 from scenarios.schema.reference import tag_of, unit
-from scenarios.schema.threats import WithinSpec
 
 Place: TypeAlias = tuple[float, float]
 
@@ -62,14 +61,14 @@ def network(experiment: Experiment) -> NetworkResult:
     topology, scenario = experiment.topology, experiment.scenario
     adversary, on_radio = scenario.adversary.build(), scenario.medium != "links"
     positions, disc = _drawn(topology, adversary, on_radio, scenario.seed)
-    rule = scenario.adversary.links
+    rule = adversary.links
     return NetworkResult(
         name=topology.name,
         medium="radio" if on_radio else "links",
         edges=topology.edges,
         positions=positions,
         disc=disc,
-        eavesdropper=Disc(at=rule.at, range=rule.range) if isinstance(rule, WithinSpec) else None,
+        eavesdropper=Disc(at=rule.at, range=rule.range) if isinstance(rule, Within) else None,
         tapped=() if on_radio else tuple(sorted((i, j) for i, j in adversary.tapped(topology) if i < j)),
         tapped_transmitters=tuple(sorted(adversary.transmitters(topology))) if on_radio else (),
         tapped_nodes=tuple(adversary.nodes),

@@ -119,15 +119,15 @@ def test_the_corner_hears_six_agents_and_knows_three(corner):
 
 
 def test_its_report_draws_the_field_and_the_disc(corner):
-    """Agents within the disc of the picture are those that are heard."""
+    """Agents within the disc of the picture are those that are recorded."""
     folder, results = corner
     net = results.network
     (x, y), reach = net.disc.at, net.disc.range
     inside = [i for i, (a, b) in enumerate(net.positions) if (a - x) ** 2 + (b - y) ** 2 <= reach**2]
-    assert inside == net.captured
+    assert inside == list(net.tapped_transmitters)
     page = (folder / "report.html").read_text()
-    assert "Network of 16 agents with radios, 6 of them heard." in page
-    assert "6 of them heard (37.5" in page
+    assert "Network of 16 agents with radios, 6 of them recorded." in page
+    assert "6 of them recorded (37.5" in page
     assert "Transmissions" in page
     assert read_results(folder).network == net
 
