@@ -84,10 +84,10 @@ def _figure(spec: FigureSpec, runs: Sequence[Ran], fields: Fields, level: float)
     )
 
 
-def _vacuous_from(one: FigureCurve, runs: Sequence[Ran], level: float) -> float | None:
+def _vacuous_from(one: FigureCurve, runs: Sequence[Ran], level: float) -> int | None:
     ran = next(ran for ran in runs if ran.variant == one.variant)
     start = measures.vacuous_from(entry_of(ran.complete, one.algorithm), level)
-    return start.low if start.known else None
+    return int(start.low) if start.known else None
 
 
 def _words(spec: FigureSpec, over_axis: bool) -> str:

@@ -57,7 +57,7 @@ class FigureCurve:
     y: Numbers
     low: Numbers
     high: Numbers
-    vacuous_from: float | None = None
+    vacuous_from: int | None = None
     """Of claimed ε alone."""
 
 
