@@ -62,7 +62,7 @@ def search_result(found: Searched, seed: int) -> PairSearch:
 
 
 def audit_result(found: audits.AuditResult) -> AuditResult:
-    """Claim, three epsilons, evidence and verdict."""
+    """Claim, three epsilons, evidence and verdict; `witness` is null until the transcript has a file."""
     claim, exact, parts = found.claim, found.exact, found.loss_breakdown
     return taken(
         AuditResult,
@@ -109,6 +109,7 @@ def audit_result(found: audits.AuditResult) -> AuditResult:
             epsilon=tuple(one.epsilon for one in parts.audited),
             ceiling=tuple(one.ceiling for one in parts.audited),
         ),
+        witness=None,
     )
 
 

@@ -68,7 +68,9 @@ def test_an_audit_that_was_stopped_goes_on(after, tmp_path):
     second = Stopped(simulate, 99)
     found = judged(second, pair, Archive.at(tmp_path / "evidence", "this audit"))
     assert len(second.done) == 8 - after
-    assert audit_result(found) == audit_result(judged(simulate, pair))
+    through = judged(simulate, pair)
+    assert audit_result(found) == audit_result(through)
+    assert found.witness == through.witness
 
 
 def test_processes_change_nothing(tmp_path):
@@ -76,6 +78,7 @@ def test_processes_change_nothing(tmp_path):
     simulate = worlds(simulation, 1, pair.hypotheses[1], 50)
     alone, shared = judged(simulate, pair, attack=infer), judged(simulate, pair, jobs=2, attack=infer)
     assert audit_result(alone) == audit_result(shared)
+    assert alone.witness == shared.witness
 
 
 def test_a_torn_file_is_made_again(tmp_path):
@@ -86,7 +89,9 @@ def test_a_torn_file_is_made_again(tmp_path):
     torn = sorted(archive.folder.glob("*.npz"))[3]
     torn.write_bytes(torn.read_bytes()[:1000])
     again = Stopped(simulate, 99)
-    assert audit_result(judged(again, pair, archive)) == audit_result(first)
+    second = judged(again, pair, archive)
+    assert audit_result(second) == audit_result(first)
+    assert second.witness == first.witness
     assert len(again.done) == 1
 
 

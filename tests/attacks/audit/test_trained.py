@@ -65,7 +65,7 @@ def second(sound):
 
 
 def told(found):
-    return json.dumps(plain(audit_result(found)), sort_keys=True)
+    return json.dumps([plain(audit_result(found)), found.witness], sort_keys=True, default=str)
 
 
 def test_an_uncovered_second_message_is_found_at_the_ceiling():
