@@ -55,8 +55,9 @@ def _one_of(args: tuple[Any, ...], value: Any) -> Any:
     """The alternative that the keys fit: one that was refused has a reason."""
     if value is None or (value is MISSING and type(None) in args):
         return None
-    kinds = [one for one in args if is_dataclass(one) or get_origin(one) is Annotated or not isinstance(value, dict)]
-    kinds = [one for one in kinds if one is not type(None)]
+    kinds = [one for one in args if one is not type(None)]
+    if isinstance(value, dict):
+        kinds = [one for one in kinds if is_dataclass(one) or get_origin(one) in (Annotated, dict)]
     if isinstance(value, dict) and len(kinds) > 1:
         refused = bool(value.get("refused"))
         kinds = [one for one in kinds if is_dataclass(one) and (get_type_hints(one).get("refused") is str) == refused]

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from scenarios.cli.app import app
 from scenarios.files.library import library
+from scenarios.results.numbers import show
 from scenarios.schema import json_schema
 from scenarios.schema.export import with_schema_line
 from tests.scenarios.small import SMALL
@@ -105,8 +106,8 @@ def test_help_says_every_exit_status_and_the_default_folder():
     text = " ".join(
         runner.invoke(app, ["run", "--help"], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"}).output.split()
     )
-    assert "0 done, 1 an algorithm is refuted or unprotected, or membership is told better than its claim" in text
-    assert "or what a paper shows differs, 2 wrong input," in text
+    assert "0 done, 1 an algorithm is refuted or unprotected, or membership is inferred better than its claim" in text
+    assert "or a paper's finding differs, 2 wrong input," in text
     assert "70 the run (or a variant) failed midway, 130 interrupted" in text
     assert "results/NAME/DATE-TIME" in text
 
@@ -290,9 +291,8 @@ def test_the_terminal_gives_the_worst_beside_a_tiny_median(file):
     done = runner.invoke(app, ["run", str(file), "--out", "out"], env={"COLUMNS": "200"})
     gradients = json.loads((file.parent / "out" / "results.json").read_text())["algorithms"][0]["gradients"]
     assert gradients["median"] < 1e-10 < gradients["worst"]
-    assert f"median relative error {gradients['median']:.3g}, the worst {gradients['worst']:.3g} (" in " ".join(
-        done.output.split()
-    )
+    median, worst = show(gradients["median"]), show(gradients["worst"])
+    assert f"median relative error {median}, the worst {worst} (" in " ".join(done.output.split())
 
 
 def test_the_terminal_says_what_an_audit_listens_to(file):

@@ -194,7 +194,7 @@ def test_checks_and_figures_of_what_attacks_get(tmp_path):
     assert asks[5] == "weak on leaky in loud: defended"
     assert [len(curve.y) for curve in results.figures[0].curves] == [2, 2, 2]
     shown = (tmp_path / "report.html").read_text()
-    assert "What attacks rebuild" in shown
+    assert "Records that attacks rebuild" in shown
     assert defences.WEAK in shown
     brief = results.variants[1].algorithms[1].reconstructions
     assert [one.agent for one in brief.originals] == [0]

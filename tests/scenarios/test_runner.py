@@ -205,7 +205,9 @@ def test_a_run_that_diverges_is_called_so(tmp_path):
     assert findings.diverged(one)
     (entry,) = read_results(tmp_path).algorithms
     assert sentences.ending(entry).startswith("Diverged: the relative error ends at ")
-    assert "diverged</strong>" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "; DiaDSP diverged." in page
+    assert "<span>diverged, final relative error " in page
 
 
 def test_a_sentence_does_not_make_a_capital_of_a_symbol():

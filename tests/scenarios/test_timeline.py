@@ -1,6 +1,5 @@
 """The network and the timeline: what results.json tells of packets, and a page that plays them in a browser."""
 
-import copy
 import hashlib
 import json
 import math
@@ -266,15 +265,13 @@ def test_one_script_may_run_and_no_other(small, tmp_path):
     assert f"script-src 'sha256-{b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()}'" in policy
     assert "default-src 'none'" in policy
     assert "unsafe-inline" not in policy.split("script-src")[1]
-    nasty = copy.deepcopy(small)
-    nasty.algorithms[0].name = "</script><script>alert(1)</script>"
+    first, *rest = small.algorithms
+    nasty = replace(small, algorithms=(replace(first, name="</script><script>alert(1)</script>"), *rest))
     assert page_of(nasty, tmp_path).read_text().count("<script") == 2
 
 
 def test_a_page_without_packets_runs_no_script(small, tmp_path):
-    bare = copy.deepcopy(small)
-    for entry in bare.algorithms:
-        entry.timeline = entry.links = None
+    bare = replace(small, algorithms=tuple(replace(one, timeline=None, links=None) for one in small.algorithms))
     text = page_of(bare, tmp_path).read_text()
     assert "<script" not in text
     assert "runs no script" in text
@@ -319,9 +316,7 @@ def test_it_plays_pauses_and_goes_to_the_break(chromium, small, tmp_path):
         page.click("#to-break")
         broken = named(small, "leaky").timeline.break_
         said = page.evaluate("document.getElementById('now').textContent")
-        assert said.startswith(
-            f"1 → {broken['to'][0]}: {broken['kind']} {broken['number']} (heard), breaks the claim"
-        )
+        assert said.startswith(f"1 → {broken.to[0]}: {broken.kind} {broken.number} (captured), breaks the claim")
         assert "exact ε so far ∞" in page.evaluate("document.getElementById('budget').textContent")
         index = page.evaluate("Number(document.getElementById('player').dataset.packet)")
         told = named(small, "leaky").timeline
@@ -401,13 +396,13 @@ def test_without_a_script_the_picture_and_the_tables_are_there(chromium, small, 
 @pytest.mark.browser
 def test_fifty_agents_play_too_on_a_page_that_stays_small(chromium, small, tmp_path):
     told, run, _ = chronicle(FIFTY)
-    entry = named(small, "told") | {"leakage": None, "audit": None} | told.results({})
+    entry = replace(named(small, "told"), leakage=None, audit=None)
+    entry = replace(entry, timeline=told.timeline(entry), links=told.links())
     topology = run.simulation.topology
-    net = small.network | {
-        "edges": [list(e) for e in topology.edges], "tapped": [list(e) for e in topology.edges],
-        "positions": ((topology.positions - topology.positions.min(0)) / 2).tolist(), "sealed": [[0, 1]],
-    }  # fmt: skip
-    path = page_of(small | {"algorithms": [entry], "network": net}, tmp_path)
+    edges = tuple((i, j) for i, j in topology.edges)
+    places = tuple((x, y) for x, y in ((topology.positions - topology.positions.min(0)) / 2).tolist())
+    net = replace(small.network, edges=edges, tapped=edges, positions=places, sealed=((0, 1),))
+    path = page_of(replace(small, algorithms=(entry,), network=net), tmp_path)
     assert path.stat().st_size < 500_000
     with chromium.open(path) as page:
         page.focus("#timeline")

@@ -173,13 +173,39 @@ def _adapt(text: str, prefix: str, label: str) -> str:
     text = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text)
     text = re.sub(r'(href="#|url\(#)', lambda m: f"{m[1]}{prefix}-", text)
     text = re.sub(r'<path d="[^"]*" style="fill: none; opacity: 0"/>|>\s+(?=<)', lambda m: m[0][:1].strip("<"), text)
-    return _without_bare_groups(text)
+    return _alike(_without_bare_groups(text))
 
 
 def _shorten(tag: re.Match[str]) -> str:
-    """A tag with its path on one line, all coordinates to a tenth of a pixel; text between tags stays as it is."""
-    path = re.sub(r"\s*\b([MLCQz])\s", r"\1", tag[0]) if tag[0].startswith("<path") else tag[0]
-    return re.sub(r"(?<=[\s\"(MLCQ,-])(\d+\.\d)\d+(?![\de])", r"\1", path)
+    """A tag with all coordinates to a tenth of a pixel, its path in steps; text between tags stays as it is."""
+    text = re.sub(r' d="([^"]*)"', lambda path: f' d="{_steps(path[1])}"', tag[0])
+    return re.sub(r"(?<=[\s\"(MLCQ,-])(\d+\.\d)\d+(?![\de])", r"\1", text)
+
+
+def _steps(path: str) -> str:
+    """A path of straight lines as steps of tenths of a pixel; rounding does not add up along it.
+
+    One with curves keeps its coordinates, on one line.
+    """
+    if not re.fullmatch(r"(?:\s*[ML] \S+ \S+)+\s*z?\s*", path):
+        return re.sub(r"\s*\b([MLCQz])\s", r"\1", path)
+    found, here = list[str](), (0, 0)
+    points = cast("list[tuple[str, str, str]]", re.findall(r"([ML]) (\S+) (\S+)", path))
+    for letter, *point in points:
+        x, y = (round(10 * float(one)) for one in point)
+        step = (x - here[0], y - here[1])
+        if letter == "M":
+            found.append(f"M{_tenths(x)} {_tenths(y)}")
+        elif all(step) or (not any(step) and len(points) == 2):
+            found.append(f"l{_tenths(step[0])} {_tenths(step[1])}")
+        elif any(step):
+            found.append(f"h{_tenths(step[0])}" if step[0] else f"v{_tenths(step[1])}")
+        here = (x, y)
+    return "".join(found).replace(" -", "-") + "z" * path.rstrip().endswith("z")
+
+
+def _tenths(count: int) -> str:
+    return re.sub(r"^(-?)0(?=\.)", r"\1", f"{count / 10:.1f}".removesuffix(".0"))
 
 
 def _without_bare_groups(text: str) -> str:
@@ -192,6 +218,19 @@ def _without_bare_groups(text: str) -> str:
         return tag[0] if kept.pop() else ""
 
     return re.sub(r"<g(?: [^>]*)?>|</g>", group, text)
+
+
+def _alike(text: str) -> str:
+    """Three or more paths in a row that look alike say so once, in a group; opacity, which a group applies to all of
+    them together, stays with each."""
+    opacity = r"(?<!-)opacity: [^;\"]*"
+
+    def group(run: re.Match[str]) -> str:
+        own = "".join(f' style="{one}"' for one in re.findall(opacity, run[1]))
+        return f"<g{re.sub(rf'(?:; )?{opacity}', '', run[1])}>{run[0].replace(run[1], own)}</g>"
+
+    path = r'<path d="[^"]*"'
+    return re.sub(rf'{path}((?: clip-path="[^"]*")? style="[^"]*")/>(?:{path}\1/>){{2,}}', group, text)
 
 
 HIGHEST = 290.0

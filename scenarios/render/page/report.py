@@ -21,7 +21,7 @@ from scenarios.render.page.views import views
 from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, ranked, terms, traffic_rows
 from scenarios.results import numbers
 from scenarios.results.audit import AuditResult, ViewsResult
-from scenarios.results.findings import Entry, auditor, judged, listener
+from scenarios.results.findings import Entry, auditor, diverged, judged, listener
 from scenarios.results.inference import headline as level_of
 from scenarios.results.inference import rate
 from scenarios.results.measures import COLUMNS, NONE
@@ -202,7 +202,8 @@ def _summaries(results: Results, ordered: Sequence[Finding]) -> dict[str, str]:
 def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
     found: dict[str, str] = {}
     if entry.convergence and entry.convergence.final is not None:
-        found["curves"] = f"final relative error {show(entry.convergence.final)}"
+        words = "diverged, final relative error" if diverged(entry) else "final relative error"
+        found["curves"] = f"{words} {show(entry.convergence.final)}"
     wanted = entry.measures.to_accuracy if entry.measures else ()
     reached = [one for one in wanted if one.reached]
     if wanted and not reached:

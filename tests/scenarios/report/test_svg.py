@@ -3,7 +3,9 @@
 import re
 from xml.etree import ElementTree
 
-from scenarios.render.page.drawing import BLUE, GREEN, Drawing, Entry, canvas, series
+import pytest
+
+from scenarios.render.page.drawing import BLUE, GREEN, ORANGE, Drawing, Entry, canvas, series
 
 
 def drawn(name: str) -> str:
@@ -18,7 +20,8 @@ def test_a_drawing_is_whole_and_has_colours_of_the_page():
     root = ElementTree.fromstring(text)
     assert root.get("aria-label") == "9 bars < 6.9283"
     assert root.get("data-figure") == "one"
-    assert text.count("fill: var(--blue)") == 9
+    bars = [group for group in root.iter("g") if group.get("style") == "fill: var(--blue)"]
+    assert [len(group) for group in bars] == [9]
     assert 'class="s s3"' in text
     assert not re.search(r"#(?!one-)[0-9a-z]{6}\b", text)
 
@@ -28,6 +31,40 @@ def test_two_drawings_share_no_id():
     assert one
     assert not one & two
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', drawn("one"))) == one
+
+
+def test_paths_that_look_alike_say_so_once_and_each_has_its_opacity():
+    with canvas(300, 200) as (figure, axes):
+        axes.bar(range(9), range(1, 10), color=BLUE)
+        axes.bar(range(2), [-1] * 2, color=GREEN)
+        axes.bar(range(9), [-1] * 9, color=ORANGE, alpha=0.4)
+        text = str(Drawing("one", "bars", figure).svg)
+    path = r"<path d=\"[^\"]*\""
+    assert len(re.findall(rf'<g clip-path="[^"]*" style="fill: var\(--blue\)">(?:{path}/>){{9}}</g>', text)) == 1
+    assert text.count("fill: var(--green)") == 2, "two are not worth a group"
+    faint = rf'<g clip-path="[^"]*" style="fill: var\(--orange\)">(?:{path} style="opacity: 0.4"/>){{9}}</g>'
+    assert len(re.findall(faint, text)) == 1
+
+
+def test_a_path_of_steps_ends_where_it_did():
+    """Rounding does not add up along it."""
+    with canvas(300, 200) as (figure, axes):
+        axes.plot(range(2000), [3.0 * k + (k * k) % 7 for k in range(2000)], **series(0))
+        axes.plot([0, 1999], [0, 3.0 * 1999 + 1999 * 1999 % 7], **series(1))
+        text = str(Drawing("one", "lines", figure).svg)
+    ends = []
+    for path in re.findall(r'<g class="s s\d"><path d="([^"]*)"', text):
+        at = [0.0, 0.0]
+        for letter, numbers in re.findall(r"([Mlhv])([^a-zA-Z]+)", path):
+            x, *y = map(float, re.findall(r"-?(?:\d+\.?\d*|\.\d+)", numbers))
+            if letter == "M":
+                at = [x, *y]
+            else:
+                at[0] += x if letter in "lh" else 0
+                at[1] += x if letter == "v" else y[0] if letter == "l" else 0
+        ends.append(at)
+    assert len(ends) == 2
+    assert ends[0] == pytest.approx(ends[1], abs=0.11)
 
 
 def test_coordinates_have_one_decimal():
