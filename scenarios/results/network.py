@@ -68,7 +68,7 @@ def network(experiment: Experiment) -> NetworkResult:
         edges=topology.edges,
         positions=positions,
         disc=disc,
-        eavesdropper=Disc(at=rule.at, range=rule.range) if isinstance(rule, Within) else None,
+        eavesdropper=Disc(at=(rule.at[0], rule.at[1]), range=rule.range) if isinstance(rule, Within) else None,
         tapped=() if on_radio else tuple(sorted((i, j) for i, j in adversary.tapped(topology) if i < j)),
         tapped_transmitters=tuple(sorted(adversary.transmitters(topology))) if on_radio else (),
         tapped_nodes=tuple(adversary.nodes),
