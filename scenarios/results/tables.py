@@ -45,7 +45,7 @@ COLUMNS: Columns = {
     "epsilon_exact_lower": (pyarrow.float64(), "of the audit's pair: proven to be at least this"),
     "epsilon_exact_upper": (pyarrow.float64(), "and at most this"),
     "epsilon_audited": (pyarrow.float64(), "lower bound by the distinguishing game"),
-    "verdict": (pyarrow.string(), "of the audit; null where none was asked"),
+    "verdict": (pyarrow.string(), "of the audit; null where none was requested"),
     "gradient_error": (pyarrow.float64(), "of inferred gradients, median; null where none were inferred"),
     "identifiable": (pyarrow.float64(), "share of the agents' queries with an estimate"),
     "image_skill": (pyarrow.float64(), "of images rebuilt by attacks.images, mean over agents; null without them"),
