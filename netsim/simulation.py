@@ -16,8 +16,7 @@ from netsim.claims import Adjacency, Claim
 from netsim.clock import VirtualEnvironment, VirtualLoop
 from netsim.codecs import Codec, Dither
 from netsim.errors import ScenarioError, StalledError, TranscriptError
-from netsim.metrics.course import Course
-from netsim.metrics.measures import Measures, Metrics
+from netsim.metrics import Course, Measures, Metrics
 from netsim.network.active_adversaries import InterceptionReport, outside_model
 from netsim.network.laws import Switch
 from netsim.network.network import Network, downs

@@ -8,7 +8,7 @@ import numpy as np
 from attacks.audit.pair import Pair
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError, together
-from netsim.metrics.measures import defined
+from netsim.metrics import defined
 from netsim.network.laws import DelayLaw
 from netsim.network.links import AccessLaw, LinkLaw
 from netsim.problems import Dataset, Objective, Problem, Sampled

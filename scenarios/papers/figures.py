@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from netsim.metrics.measures import Curve, Measures
+from netsim.metrics import Curve, Measures
 from scenarios.papers import measures
 from scenarios.papers.measures import COSTS, NAMES, REBUILT, Fields
 from scenarios.papers.outcome import Ran, judge

@@ -8,7 +8,7 @@ from typing import Literal, cast
 import numpy as np
 from scipy.stats import t as student
 
-from netsim.metrics.measures import Reached
+from netsim.metrics import Reached
 from scenarios.results import curves
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Setting

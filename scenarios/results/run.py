@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from netsim.metrics.measures import Reached
+from netsim.metrics import Reached
 from scenarios.results.base import Counts, Edge, Numbers, Unit, result
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.arrays import Array
-from netsim.metrics.measures import Measures
+from netsim.metrics import Measures
 from netsim.simulation import Run
 from scenarios.results.base import Counts, taken
 from scenarios.results.measures import evenly, thinned

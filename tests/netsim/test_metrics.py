@@ -1,8 +1,9 @@
-"""Measures of whole runs, against a log of every estimate, what taps heard, and what agents asked."""
+"""Measures of whole runs, against a log of every estimate, captured packets and queries; which points are kept."""
 
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -10,12 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from netsim import topology
+from netsim import metrics, topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, DPRecal, PrivateGradientDescent, Recal
 from netsim.errors import ScenarioError
-from netsim.metrics.course import Course
-from netsim.metrics.measures import Measures, Metrics
+from netsim.metrics import Course, Measures, Metrics
 from netsim.network.laws import LognormalDelay, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.network.radio import Radio
@@ -34,7 +34,8 @@ LOSSY = LinkLaw(LognormalDelay(0.2, 1.0), loss=0.3, reliable=True)
 REORDERED = replace(LOSSY, reordering=True)
 WALK = DPRecal(0.3, per_agent=40, stddev=1e-4)
 ROUNDS = PrivateGradientDescent(30, Constant(0.3), Constant(0.01))
-ALL = Adversary("ears", "all")
+NODES = [SimpleNamespace(queries=0, messages=0, message_bytes=0) for _ in range(AGENTS)]
+ALL = Adversary("everywhere", "all")
 
 
 def world(algorithm: Algorithm, problem: Problem = PROBLEM, links: LinkLaw = LOSSY, **options) -> Simulation:
@@ -94,24 +95,23 @@ def test_every_measure_from_a_log_of_the_estimates(monkeypatch, algorithm, probl
 
 
 @pytest.mark.parametrize("links", [LinkLaw(UniformDelay(0.1, 0.3)), REORDERED], ids=["clean", "lossy"])
-def test_the_costs_of_a_walk_are_what_taps_heard_and_agents_asked(links):
-    """On links without a queue a packet is heard when it is handed over: count the rows up to each closing. No two
+def test_the_costs_of_a_walk_are_what_was_on_the_air_and_queried(links):
+    """On links without a queue a packet is captured when it is handed over: count the rows up to each closing. No two
     packets arrive at once where none waits for another."""
     run = world(WALK, links=links, adversaries=(ALL,)).run()
     costs, times, rows = run.measures.costs, run.metrics.times, list(run.views[0].transcript)
-    heard = [row.time for row in rows]
+    captured = [row.time for row in rows]
     weights = np.cumsum([row.size for row in rows])
-    asked = [[q.time for q in agent] for agent in run.truth.queries]
+    queries = [[q.time for q in agent] for agent in run.truth.queries]
     closings: Counter[int] = Counter()
     for k, (time, agent) in enumerate(zip(times, run.metrics.agents, strict=True)):
         closings[agent] += 1
-        packets = bisect_right(heard, time)
+        packets = bisect_right(captured, time)
         assert (costs.packets[k], costs.bytes[k]) == (packets, weights[packets - 1])
         assert costs.plf[k] == max(closings.values())
         assert costs.messages[k] == k + 1
-        assert run.measures.queries_by_agent(k + 1) == tuple(bisect_right(a, time) for a in asked)
-        assert costs.queries[k] == sum(run.measures.queries_by_agent(k + 1))
-        assert costs.queries_of_one[k] == max(run.measures.queries_by_agent(k + 1))
+        made = [bisect_right(each, time) for each in queries]
+        assert (costs.queries[k], costs.queries_of_one[k]) == (sum(made), max(made))
     assert list(costs.time) == times
     assert costs.plf[-1] == run.largest_activations
     assert (costs.packets == costs.messages).all() == (links is not REORDERED)
@@ -184,15 +184,15 @@ def test_how_often_it_is_measured_changes_no_bit():
 def at_distances(*distances: float) -> Measures:
     """A walk whose only replica is at these distances from the optimum."""
     optimum = PROBLEM.optimum().point
-    metrics = Metrics(optimum)
-    course = Course(PROBLEM, 1, walk=True, air=Air(), nodes=[SimpleNamespace(queries=0, messages=0, message_bytes=0)])
+    errors = Metrics(optimum)
+    course = Course(PROBLEM, 1, walk=True, air=Air(), nodes=NODES)
     for k, distance in enumerate(distances):
         x = ((1 + distance) * optimum)[None]
         with np.errstate(invalid="ignore"):
-            metrics.record(float(k), 0, x)
+            errors.record(float(k), 0, x)
             course.closed(0, x)
     course.finish()
-    return Measures(PROBLEM, metrics, course)
+    return Measures(PROBLEM, errors, course)
 
 
 @pytest.mark.parametrize(
@@ -284,3 +284,148 @@ def test_a_diverging_run_is_a_result():
     run = world(PrivateGradientDescent(2, Constant(0.3), Constant(1e308))).run()
     assert not np.isfinite(run.measures.curve("objective_gap").median[-1])
     assert run.measures.to_accuracy(1e300) is None
+
+
+# ── which points are kept ───────────────────────────────────────────────────────────────────────────────
+
+
+def made(walk: bool, replicas: int = 2, **options) -> Course:
+    return Course(PROBLEM, replicas, walk=walk, air=Air(), nodes=NODES, **options)
+
+
+def x(agent: int, count: int) -> np.ndarray:
+    return np.random.default_rng([agent, count]).standard_normal((2, DIMENSION))
+
+
+def rounds(found: Course, order: list[int]) -> Course:
+    closed = [0] * AGENTS
+    for agent in order:
+        closed[agent] += 1
+        found.closed(agent, x(agent, closed[agent]))
+    found.finish()
+    return found
+
+
+@pytest.mark.parametrize("walk", [False, True])
+@pytest.mark.parametrize("length", [1, 7, 199, 200, 201, 1000, 5003])
+def test_points_are_a_thinned_set_with_both_ends(walk, length):
+    found = made(walk, last=None if walk else length)
+    for count in range(1, length + 1):
+        for agent in range(1 if walk else AGENTS):
+            found.closed(agent, x(agent, count % 50))
+    found.finish()
+    counts = [point.count for point in found.points()]
+    powers = {2**k for k in range(20)}
+    wanted = {k for k in range(1, length + 1) if k % found.stride == 0 or k in powers or k == length}
+    assert counts == sorted(wanted)
+    assert len(counts) <= metrics.MOST + length.bit_length() + 1
+    assert len(counts) >= min(length, metrics.MOST // 2)
+
+
+def test_a_round_is_of_the_same_round_of_all_agents_however_far_they_are_apart():
+    """One agent closes all its rounds before the others begin, and they take turns in their own order."""
+    order = [2] * 6 + [1, 0, 0, 1, 3, 1, 0, 4] + [3, 0, 1, 4] * 5
+    found = rounds(made(False), order)
+    assert [point.count for point in found.points()] == [1, 2, 3, 4, 5, 6]
+    for point in found.points():
+        estimates = [x(i, point.count) for i in range(AGENTS)]
+        mean = sum(estimates) / AGENTS
+        np.testing.assert_allclose(point.answer, mean, rtol=1e-13)
+        np.testing.assert_allclose(
+            point.consensus, sum(((e - mean) ** 2).sum(axis=1) for e in estimates) / AGENTS, rtol=1e-12
+        )
+        best = PROBLEM.optimum().point
+        error = np.linalg.norm(mean - best, axis=1) / np.linalg.norm(best)
+        np.testing.assert_allclose(point.mean_error, error, rtol=1e-12)
+        last = max([k for k, a in enumerate(order) if a == i][point.count - 1] for i in range(AGENTS))
+        assert point.at == last
+
+
+def test_an_agent_that_never_closes_takes_no_memory():
+    found = made(False)
+    for count in range(1, 20_000):
+        for agent in range(AGENTS - 1):
+            found.closed(agent, np.zeros((2, DIMENSION)))
+        held = len(found._points) + len(found._rounds)
+        assert held <= metrics.MOST + count.bit_length() + 1
+    found.finish()
+    assert found.points() == []
+
+
+def test_a_walk_is_of_the_latest_estimates_of_who_has_closed():
+    order = [0, 1, 0, 3, 1, 1, 0, 2, 4, 3]
+    found = rounds(made(True), order)
+    latest, closed = {}, [0] * AGENTS
+    for point, agent in zip(found.points(), order, strict=True):
+        closed[agent] += 1
+        latest[agent] = x(agent, closed[agent])
+        mean = sum(latest.values()) / len(latest)
+        np.testing.assert_array_equal(point.answer, latest[agent])
+        wanted = sum(((e - mean) ** 2).sum(axis=1) for e in latest.values()) / len(latest)
+        np.testing.assert_allclose(point.consensus, wanted, rtol=1e-12, atol=1e-30)
+
+
+def test_every_is_obeyed_and_never_thinned():
+    found = made(True, every=3)
+    for count in range(1, 2001):
+        found.closed(0, x(0, count % 9))
+    found.finish()
+    assert {3 * k for k in range(1, 667)} <= {point.count for point in found.points()}
+
+
+def test_answers_of_many_replicas_are_fewer(monkeypatch):
+    assert made(False).limit == metrics.MOST
+    assert made(False, 10**6).limit == metrics.FEWEST
+    monkeypatch.setattr(metrics, "MEMORY", 8 * 2 * DIMENSION * 50)
+    assert made(False).limit == 50
+
+
+@pytest.mark.parametrize("walk", [False, True])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_the_spread_is_that_of_exact_arithmetic(offset, walk):
+    """Far from 0 too, where the mean of squares minus the square of the mean would have no digit left."""
+    found, estimates = made(walk), [offset + x(agent, 1) for agent in range(AGENTS)]
+    for agent, estimate in enumerate(estimates):
+        found.closed(agent, estimate)
+    found.finish()
+    point = found.points()[-1]
+    for r in range(2):
+        rows = [[Fraction(float(v)) for v in estimate[r]] for estimate in estimates]
+        mean = [sum(column) / AGENTS for column in zip(*rows, strict=True)]
+        square = sum((v - m) ** 2 for row in rows for v, m in zip(row, mean, strict=True)) / AGENTS
+        assert point.consensus[r] == pytest.approx(float(square), rel=1e-9)
+        if not walk:
+            np.testing.assert_allclose(point.answer[r], [float(m) for m in mean], rtol=1e-14)
+
+
+def test_a_row_depends_on_itself_alone_to_the_last_bit(monkeypatch):
+    run = world(ROUNDS, LASSO).run()
+    together = run.measures
+    monkeypatch.setattr(metrics, "BLOCK", 40)  # few rows at once
+    apart = Measures(LASSO, run.metrics, together._course)
+    for name in together.names:
+        np.testing.assert_array_equal(apart.values(name), together.values(name))
+
+
+def test_no_answer_is_a_wrong_answer_and_an_error_is_absolute_where_the_optimum_is_zero():
+    found = at_distances(-1.0, np.nan)
+    assert found.values("training_accuracy").tolist() == [[0.0], [0.0]]
+    errors = Metrics(np.zeros(2))
+    errors.record(0.0, 0, np.array([[3.0, 4.0], [0.0, 0.0]]))
+    assert errors.relative_errors().tolist() == [[5.0, 0.0]]
+
+
+class TestReserve:
+    def test_it_is_a_partition(self):
+        left, held = DATA.reserve(0.3, seed=5)
+        assert (left.records, held.records) == (42, 18)
+        rows = sorted(map(tuple, np.vstack([left.features, held.features]).tolist()))
+        assert rows == sorted(map(tuple, DATA.features.tolist()))
+        again = DATA.reserve(0.3, seed=5)[1]
+        np.testing.assert_array_equal(held.features, again.features)
+        assert (held.features != DATA.reserve(0.3, seed=6)[1].features).any()
+
+    @pytest.mark.parametrize("share", [0.0, 0.001, 0.999, 1.0])
+    def test_neither_part_is_empty(self, share):
+        with pytest.raises(ScenarioError, match="share"):
+            DATA.reserve(share)

@@ -1,0 +1,545 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (pyarrow ships no types)
+"""Metrics of one run: how far it got and what it cost, measured from outside; nothing here is ever on the wire.
+
+`Run.metrics` has the relative error of every estimate. `Run.measures` has every measure as a curve, the costs so far
+at every round or activation, and what it cost to reach a given accuracy; they are computed when they are read, from
+the `Course` of the run, kept in bounded memory while it goes on. Row r of every measure depends on row r alone.
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.arrays import Array, unknown
+from netsim.errors import ProtocolError, ScenarioError
+from netsim.models.model import Zero
+from netsim.network.wires import Air
+from netsim.problems.data import Dataset
+from netsim.problems.modelled import Modelled
+from netsim.problems.objective import half_square, times
+from netsim.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from netsim.readers.live import LiveNode
+
+Counts: TypeAlias = NDArray[np.int64]
+"""Whole numbers, one for each round or activation."""
+BLOCK = 2**21
+"""Numbers held at once by a batch: 16 MB."""
+MOST, FEWEST = 200, 16
+MEMORY = 2**26
+WORK = 10**9
+
+
+@dataclass
+class Metrics:
+    """Relative errors ‖x − x*‖/‖x⁰ − x*‖ (absolute where x* = 0) of every estimate, per replica.
+
+    Row t is the t-th call of `Node.estimate` in the whole run: by `agents[t]`, at `times[t]` seconds.
+    """
+
+    optimum: Array
+    times: list[float] = field(default_factory=list[float])
+    agents: list[int] = field(default_factory=list[int])
+    errors: list[Array] = field(default_factory=list[Array])
+
+    def record(self, time: float, agent: int, x: Array) -> None:
+        """One estimate x (replicas, dimension)."""
+        scale = float(np.linalg.norm(self.optimum)) or 1.0
+        self.times.append(time)
+        self.agents.append(agent)
+        self.errors.append(np.linalg.norm(x - self.optimum, axis=-1) / scale)
+
+    def relative_errors(self) -> Array:
+        """All errors, shape (estimates, replicas)."""
+        return np.array(self.errors)
+
+    def closings(self, agents: int) -> Counts:
+        """Which estimate of the whole run was agent i's of round k + 1, (agents, rounds)."""
+        closed = np.array(self.agents, dtype=np.int64)
+        each = np.bincount(closed, minlength=agents)
+        order = np.argsort(closed, kind="stable")
+        places: Counts = (np.cumsum(each) - each)[:, None] + np.arange(int(each.min()), dtype=np.int64)
+        return order[places] if places.size else np.zeros(places.shape, dtype=np.int64)
+
+    def worst_by_round(self, agents: int) -> Array:
+        """The largest error over the agents per round, (rounds, replicas); for algorithms in rounds.
+
+        You get a `ProtocolError` where nobody ever called `Node.estimate`.
+        """
+        if not self.errors:
+            raise ProtocolError("no agent ever called `node.estimate`: there is no round to measure")
+        return self.relative_errors()[self.closings(agents)].max(axis=0)
+
+
+# ── while the run goes on ───────────────────────────────────────────────────────────────────────────────
+
+
+class _RunningSpread:
+    """x̄ and (1/n) Σ ‖x_i − x̄‖², one estimate (replicas, dimension) after the other (Welford 1962)."""
+
+    __slots__ = ("_squares", "count", "mean")
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.count = 0
+        self.mean = np.zeros(shape)
+        self._squares = np.zeros(shape)
+
+    def add(self, x: Array) -> None:
+        self.count += 1
+        before = x - self.mean
+        self.mean = self.mean + before / self.count
+        self._squares = self._squares + before * (x - self.mean)
+
+    @property
+    def mean_square(self) -> Array:
+        """(1/n) Σ ‖x_i − x̄‖², shape (replicas,)."""
+        return np.einsum("rd->r", self._squares) / self.count
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A round or an activation, number `count`, that closing `at` of the whole run completed.
+
+    `answer` is what is judged, (replicas, dimension); the others are (replicas,).
+    """
+
+    count: int
+    at: int
+    answer: Array
+    mean_error: Array
+    consensus: Array
+
+
+class Course:
+    """The facts that the measures of one run are made of. `every`: a stride that stays, whatever memory it takes.
+
+    `ledger` has five whole numbers for each closing: what was on the air by then, and the closing agent's own counts.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        replicas: int,
+        *,
+        walk: bool,
+        air: Air,
+        nodes: "Sequence[LiveNode]",
+        every: int | None = None,
+        last: int | None = None,
+    ) -> None:
+        self.walk, self._air, self._nodes = walk, air, nodes
+        names = ("packets", "bytes", "messages", "message_bytes", "queries")
+        self.ledger: dict[str, array[int]] = {name: array("q") for name in names}
+        self._optimum, self._agents = problem.optimum().point, problem.agents
+        self._shape = (replicas, problem.dimension)
+        self.stride, self._fixed, self._last = every or 1, every is not None, last
+        numbers = replicas * problem.dimension
+        records = sum(int(getattr(f, "records", problem.dimension)) for f in problem.objectives)
+        self.limit = max(FEWEST, min(MOST, MEMORY // (8 * numbers), WORK // (numbers * records)))
+        """How many points there are at most, but for those at powers of two."""
+        self._closed = 0
+        self._points: dict[int, _Point] = {}
+        self._rounds: dict[int, _RunningSpread] = {}
+        self._of = [0] * problem.agents
+        self._latest = np.zeros((*self._shape, problem.agents)) if walk else None
+        self._newest: Array | None = None
+
+    def closed(self, agent: int, x: Array) -> None:
+        """An agent closed a round or an activation with the estimate x (replicas, dimension), kept as it is."""
+        node, air = self._nodes[agent], self._air
+        noted = (air.packets, air.bytes, node.messages, node.message_bytes, node.queries)
+        for counts, count in zip(self.ledger.values(), noted, strict=True):
+            counts.append(count)
+        self._closed += 1
+        self._of[agent] += 1
+        if self._latest is not None:
+            self._latest[:, :, agent] = x
+            self._newest = x
+            if self._due(self._closed):
+                self._of_walk()
+                self._thin()
+        elif self._due(count := self._of[agent]):
+            if (found := self._rounds.get(count)) is None:
+                found = self._rounds[count] = _RunningSpread(self._shape)
+            found.add(x)
+            if found.count == self._agents:
+                del self._rounds[count]
+                self._keep(count, found.mean, found.mean, found.mean_square)
+            self._thin()
+
+    def finish(self) -> None:
+        """The run is over: a walk's last activation is a point too, and what is no point is forgotten."""
+        if self._latest is not None and self._newest is not None and self._closed not in self._points:
+            with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
+                self._of_walk()
+        self._latest = self._newest = None
+        self._rounds.clear()
+
+    def points(self) -> list[_Point]:
+        """All points that are complete, in order."""
+        return [self._points[count] for count in sorted(self._points)]
+
+    def _due(self, count: int) -> bool:
+        return count % self.stride == 0 or count & (count - 1) == 0 or count == self._last
+
+    def _of_walk(self) -> None:
+        assert self._latest is not None
+        assert self._newest is not None
+        seen = [i for i, times in enumerate(self._of) if times]
+        estimates = self._latest if len(seen) == self._agents else self._latest[:, :, seen]
+        mean = np.add.reduce(np.ascontiguousarray(estimates), axis=-1) / len(seen)
+        deviations = (estimates - mean[..., None]).reshape(len(estimates), -1)
+        self._keep(self._closed, self._newest, mean, 2 * half_square(deviations) / len(seen))
+
+    def _keep(self, count: int, answer: Array, mean: Array, consensus: Array) -> None:
+        scale = float(np.linalg.norm(self._optimum)) or 1.0
+        mean_error = np.sqrt(2 * half_square(mean - self._optimum)) / scale
+        self._points[count] = _Point(count, self._closed - 1, answer, mean_error, consensus)
+
+    def _thin(self) -> None:
+        powers = max(self._of).bit_length() if self._latest is None else self._closed.bit_length()
+        while not self._fixed and len(self._points) + len(self._rounds) > self.limit + powers + 1:
+            self.stride *= 2
+            for kept in (self._points, self._rounds):
+                for count in [count for count in kept if not self._due(count)]:
+                    del kept[count]
+
+
+# ── after the run ───────────────────────────────────────────────────────────────────────────────────────
+
+_DEFINITIONS = {
+    "relative_error": "‖x − x*‖/‖x*‖ (absolute where x* = 0): in rounds the largest over the agents, in a walk of "
+    "the estimate just closed; at every round or activation",
+    "mean_error": "the same of x̄ = (1/n) Σ x_i; in a walk over the latest estimates of all agents that have closed",
+    "consensus_error": "(1/n) Σ ‖x_i − x̄‖²; in a walk over the same estimates",
+    "consensus_distance": "its root",
+    "objective_gap": "F(x) + n r(x) − F*, where x is x̄, or in a walk the estimate just closed",
+    "relative_gap": "the same over F*; only where F* > 0",
+    "stationarity_gap": "‖∇F(x)/n‖² + (1/n) Σ ‖x_i − x̄‖²; only where r = 0",
+    "proximal_residual": "‖x − prox_r(x − ∇F(x)/n)‖ in ℓ2",
+    "training_accuracy": "the share of the training records with sign(aᵀx) = b, or whose class has the "
+    "largest score; only for classes",
+    "held_out_accuracy": "the same of records that no agent holds; only where the data has some",
+}
+"""The measures, by name, smaller is better but for the two shares. A `Curve` is of the replicas' 5 %, 50 %, 95 %."""
+_ACCURACIES = ("training_accuracy", "held_out_accuracy")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A measure over rounds or activations, `count`: median over the replicas, and 5 % and 95 %."""
+
+    count: Counts
+    low: Array
+    median: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Entry k − 1 is what it had cost when round or activation k was closed, in a round by its last agent.
+
+    `plf`: the largest number of activations of one agent so far, Θ in the DP-RECAL paper's privacy formula (PLF in
+    one version of it, LCI in the other); in rounds the number of the round. `packets` and `bytes`: all on the air
+    by then, acknowledgements, retransmissions and what other agents were ahead with included; on radio a
+    transmission counts once. `messages` and `message_bytes`: what agents sent in their first k rounds, or in all
+    activations closed so far, one for each receiver, before any link repeats, tags or loses it. `queries`: gradients
+    and proximal steps of the private objectives in the same activations, by all agents, one for a batch of
+    records too; `queries_of_one`: by the agent with most. `time` is in virtual seconds.
+    """
+
+    plf: Counts
+    packets: Counts
+    bytes: Counts
+    messages: Counts
+    message_bytes: Counts
+    queries: Counts
+    queries_of_one: Counts
+    time: Array
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What it had cost when a measure first stayed at a tolerance, and which round or activation, `count`, that was.
+
+    The other fields are those of `Costs`; `time` is in virtual seconds.
+    """
+
+    count: int
+    plf: int
+    packets: int
+    bytes: int
+    messages: int
+    message_bytes: int
+    queries: int
+    queries_of_one: int
+    time: float
+
+
+@runtime_checkable
+class _Classified(Protocol):
+    """Records with labels ±1, judged by sign(aᵀx): a logistic objective, or a data set of two classes."""
+
+    @property
+    def features(self) -> Array: ...
+
+    @property
+    def labels(self) -> Array: ...
+
+
+class Measures:
+    """How far a run got and at what cost: for who owns the run, since it opens the private objectives.
+
+    Nothing is computed before it is asked for. `held_out`: records that no agent holds (features and labels), for
+    `held_out_accuracy`.
+    """
+
+    def __init__(self, problem: Problem, metrics: Metrics, course: Course, held_out: Dataset | None = None) -> None:
+        self._problem, self._metrics, self._course = problem, metrics, course
+        self._held_out = held_out
+        self._found: dict[str, Array] = {}
+        self.unit = "activations" if course.walk else "rounds"
+        self.stride = course.stride
+        """How many rounds or activations lie between two points of all measures but the relative error."""
+
+    def on(self, held_out: Dataset | None) -> "Measures":
+        """The same, and the accuracy on records that no agent holds."""
+        measures = Measures(self._problem, self._metrics, self._course, held_out)
+        measures._found |= {name: values for name, values in self._found.items() if name != "held_out_accuracy"}
+        return measures
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The measures that are `defined` here."""
+        return defined(self._problem, self._held_out)
+
+    def counts(self, name: str) -> Counts:
+        """The rounds or activations, from 1, at which a measure is known."""
+        if name == "relative_error":
+            return np.arange(1, len(self.values(name)) + 1, dtype=np.int64)
+        return np.array([point.count for point in self._points], dtype=np.int64)
+
+    def values(self, name: str) -> Array:
+        """A measure, (points, replicas). You get a `ScenarioError` for one that is none, or not defined here."""
+        if name not in _DEFINITIONS:
+            raise unknown("measure", name, _DEFINITIONS)
+        if name not in self.names:
+            raise ScenarioError("measure", name, f"not defined here: {_DEFINITIONS[name]}", ", ".join(self.names))
+        if name not in self._found:
+            with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
+                self._found[name] = self._compute(name)
+        return self._found[name]
+
+    def curve(self, name: str) -> Curve:
+        """A measure's median over the replicas, with 5 % and 95 %; NaN where a replica's value is none."""
+        with np.errstate(invalid="ignore"):
+            return Curve(self.counts(name), *_quantiles(self.values(name)))
+
+    @cached_property
+    def costs(self) -> Costs:
+        """What the run had cost by the end of every round or activation."""
+        course, seconds = self._course, np.array(self._metrics.times)
+        noted = {name: np.array(counts, dtype=np.int64) for name, counts in course.ledger.items()}
+        if not course.walk:
+            closings = self._closings
+            last, queries = closings.max(axis=0), noted["queries"][closings]
+            return Costs(
+                plf=np.arange(1, len(last) + 1, dtype=np.int64),
+                packets=noted["packets"][last],
+                bytes=noted["bytes"][last],
+                messages=noted["messages"][closings].sum(axis=0),
+                message_bytes=noted["message_bytes"][closings].sum(axis=0),
+                queries=queries.sum(axis=0),
+                queries_of_one=queries.max(axis=0, initial=0),
+                time=seconds[closings].max(axis=0, initial=0.0),
+            )
+        agents = np.array(self._metrics.agents, dtype=np.int64)
+        order = np.argsort(agents, kind="stable")
+        first = np.ones(len(order), dtype=bool)
+        first[1:] = agents[order][1:] != agents[order][:-1]
+        starts = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
+        activation = np.empty(len(order), dtype=np.int64)
+        activation[order] = np.arange(len(order)) - starts + 1
+
+        def so_far(counts: Counts) -> Counts:
+            """The sum over agents of their counts as of their latest closings."""
+            steps = counts[order]
+            steps[~first] -= counts[order][np.flatnonzero(~first) - 1]
+            found = np.empty_like(steps)
+            found[order] = steps
+            return np.cumsum(found)
+
+        return Costs(
+            plf=np.maximum.accumulate(activation),
+            packets=noted["packets"],
+            bytes=noted["bytes"],
+            messages=so_far(noted["messages"]),
+            message_bytes=so_far(noted["message_bytes"]),
+            queries=so_far(noted["queries"]),
+            queries_of_one=np.maximum.accumulate(noted["queries"]),
+            time=seconds,
+        )
+
+    def to_accuracy(self, tolerance: float, measure: str = "relative_error") -> Reached | None:
+        """What it cost until the median over the replicas stayed at most at the tolerance, from there to the end.
+
+        Not the first passage: a curve that falls below and rises again has not stayed. None if the last value is
+        above, or is no number. All measures but the relative error are known every `stride` rounds or activations.
+        """
+        if measure in _ACCURACIES:
+            raise ScenarioError("measure", measure, "more of it is better", "a measure of error")
+        curve = self.curve(measure)
+        above = np.flatnonzero(~(curve.median <= tolerance))
+        first = 0 if not above.size else int(above[-1]) + 1
+        return None if first >= len(curve.count) else self.reached(int(curve.count[first]))
+
+    def reached(self, count: int) -> Reached:
+        """The costs by the end of round or activation `count`, from 1."""
+        return Reached(count, **{name: values[count - 1].item() for name, values in vars(self.costs).items()})
+
+    def write(self, path: Path) -> None:
+        """One Parquet row per estimate: count, time, agent, its error's median, 5 % and 95 % over replicas, what had
+        been sent and queried by then, and the measures' quantiles in rows that complete a point, null in others."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        metrics, length = self._metrics, len(self._metrics.times)
+        low, median, high = _quantiles(metrics.relative_errors())
+        columns: dict[str, NDArray[Any]] = {
+            "count": np.arange(1, length + 1),
+            "time": np.array(metrics.times),
+            "agent": np.array(metrics.agents),
+            "error_low": low,
+            "error_median": median,
+            "error_high": high,
+        }
+        columns |= {name: np.array(counts, dtype=np.int64) for name, counts in self._course.ledger.items()}
+        at = [point.at for point in self._points]
+        for name in self.names:
+            if name == "relative_error":
+                continue
+            curve = self.curve(name)
+            for part in ("low", "median", "high"):
+                column = cast(Any, np.ma).masked_all(length, dtype=np.float64)
+                column[at] = getattr(curve, part)
+                columns[f"{name}_{part}"] = column
+        arrays = {name: pa.array(np.ma.getdata(c), mask=np.ma.getmaskarray(c)) for name, c in columns.items()}
+        pq.write_table(pa.table(arrays), path, compression="zstd")
+
+    @cached_property
+    def _points(self) -> list[_Point]:
+        return self._course.points()
+
+    @cached_property
+    def _closings(self) -> Counts:
+        return self._metrics.closings(self._problem.agents)
+
+    @cached_property
+    def _answers(self) -> Array:
+        """(points, replicas, dimension)."""
+        shape = (0, 0, self._problem.dimension)
+        return np.array([point.answer for point in self._points]) if self._points else np.empty(shape)
+
+    @cached_property
+    def _gradients(self) -> Array:
+        """∇F/n at the answers."""
+        return self._by_rows(self._problem.mean_gradient)
+
+    def _of_points(self, part: Callable[[_Point], Array]) -> Array:
+        return np.array([part(point) for point in self._points]) if self._points else np.empty((0, 0))
+
+    def _compute(self, name: str) -> Array:
+        problem, answers = self._problem, self._answers
+        match name:
+            case "relative_error" if self._course.walk:
+                return self._metrics.relative_errors()
+            case "relative_error":
+                errors = self._metrics.relative_errors()
+                return errors[self._closings].max(axis=0) if errors.size else np.empty((0, 0))
+            case "mean_error":
+                return self._of_points(lambda point: point.mean_error)
+            case "consensus_error":
+                return self._of_points(lambda point: point.consensus)
+            case "consensus_distance":
+                return np.sqrt(self.values("consensus_error"))
+            case "objective_gap":  # near the optimum it is rounding, of either sign; it is not clipped
+                return self._by_rows(lambda x: problem.value(x) - problem.optimum().value)
+            case "relative_gap":
+                return self.values("objective_gap") / problem.optimum().value
+            case "stationarity_gap":
+                # 0 exactly where the agents agree on a stationary point, of a nonconvex F too. Not the optimality gap
+                # (31) of the DPP² paper: that takes Σ∇f_i at the agents' own x_i, and is n times as large.
+                gap = 2 * half_square(self._gradients.reshape(-1, problem.dimension))
+                return (gap + self.values("consensus_error").reshape(-1)).reshape(answers.shape[:-1])
+            case "proximal_residual":  # at step 1: 0 at a stationary point and nowhere else
+                rows, gradients = (a.reshape(-1, problem.dimension) for a in (answers, self._gradients))
+                moved = rows - problem.regularizer.proximal(rows - gradients, 1.0)
+                return np.sqrt(2 * half_square(moved)).reshape(answers.shape[:-1])
+            case "training_accuracy":
+                return self._by_rows(lambda x: _accuracy(_classified(problem), x))
+            case _:
+                held, first = self._held_out, problem.objectives[0]
+                assert held is not None
+                modelled = isinstance(first, Modelled)
+                judged = first.holding(held.features, held.class_numbers) if modelled else held
+                return self._by_rows(lambda x: _accuracy([judged], x), held.records)
+
+    def _by_rows(self, function: Callable[[Array], Array], records: int | None = None) -> Array:
+        """`function` of every replica's answers, in batches that hold a number for each row and record."""
+        x, dimension = self._answers, self._problem.dimension
+        rows = x.reshape(-1, dimension)
+        width = records or max(int(getattr(f, "records", 1)) for f in self._problem.objectives)
+        size = max(1, BLOCK // max(width, dimension))
+        parts = [function(rows[i : i + size]) for i in range(0, len(rows), size)]
+        found = np.concatenate(parts) if parts else np.empty((0, *function(np.zeros((1, dimension))).shape[1:]))
+        return found.reshape(*x.shape[:-1], *found.shape[1:])
+
+
+def _quantiles(values: Array) -> Array:
+    """5 %, median and 95 % over the replicas, the last axis: (3, points)."""
+    return np.quantile(values, (0.05, 0.5, 0.95), axis=1) if values.size else np.empty((3, 0))
+
+
+def defined(problem: Problem, held_out: Dataset | None = None) -> tuple[str, ...]:
+    """The measures, of `_DEFINITIONS`, that a problem has."""
+    absent: set[str] = set()
+    if not problem.optimum().value > 0:
+        absent.add("relative_gap")
+    if not isinstance(problem.regularizer, Zero):
+        absent.add("stationarity_gap")
+    if not _classified(problem):
+        absent |= set(_ACCURACIES)
+    if held_out is None or not held_out.classes:
+        absent.add("held_out_accuracy")
+    return tuple(name for name in _DEFINITIONS if name not in absent)
+
+
+def _classified(problem: Problem) -> list[_Classified | Modelled]:
+    """The objectives, if all of them are about classes."""
+    found: list[_Classified | Modelled] = []
+    for f in problem.objectives:
+        if isinstance(f, Modelled):
+            found += [f] if f.model.outputs > 1 else []
+        elif isinstance(f, _Classified):
+            found.append(f)
+    return found if len(found) == problem.agents else []
+
+
+def _accuracy(parts: Sequence[_Classified | Modelled], x: Array) -> Array:
+    """The share of all records a, b = ±1 with sign(aᵀx) = b, or of the model's class, shape (replicas,). Where
+    aᵀx = 0, or is no number, the class is wrong."""
+    right = np.zeros(len(x))
+    for part in parts:
+        if isinstance(part, Modelled):
+            right += part.right(x)
+        else:
+            right += (times(x, np.ascontiguousarray(part.features)) * part.labels > 0).sum(axis=1)
+    return right / sum(len(part.labels) for part in parts)
