@@ -4,77 +4,60 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.markup import escape
 
-from netsim.errors import NetsimError, ScenarioError
-from scenarios.cli.options import complete_run, complete_scenario, complete_variant, dated_folder, refuse
+from netsim.errors import ScenarioError
+from scenarios.cli.options import OfTranscript, complete_run, complete_variant, dated_folder, given, refuse, taken
 from scenarios.render.terminal import DONE, INTERRUPTED, apart, fail, print_page, problems, write_result
 
 if TYPE_CHECKING:
     from scenarios.build.experiment import Experiment, Subject
     from scenarios.results.attacked import AttackReport
-    from scenarios.schema import Scenario
     from scenarios.schema.attacks import RebuildModel
 
-GRADIENTS = "gradients"
-OTHERS = ("traffic", "membership", "property")
+_GRADIENTS = "gradients"
+_OTHERS = ("traffic", "membership", "property")
 """Attacks that rebuild nothing, by the words of a scenario."""
-WHAT = typer.Argument(
-    metavar="WHAT",
-    help="A results folder; a transcript (FILE.parquet, with --scenario); a scenario's YAML file, or the name of a "
-    "shipped one, which is simulated first.",
-    show_default=False,
-    autocompletion=complete_run,
-)
-ATTACK = typer.Option(
-    "--attack",
-    metavar="NAME",
-    help="gradients, or an attack on records: dlg, idlg, inverting_gradients, grad_inversion, posterior, row_space, "
-    "one_record, informed, … (docs/reconstruction.md); traffic (times and sizes alone), membership, property. "
-    "Repeatable. Default: gradients, and the attacks that the scenario names.",
-    show_default=False,
-)
 
 
 def attack(
-    what: Annotated[str, WHAT],
-    attack: Annotated[list[str] | None, ATTACK] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Attack only this algorithm (name or slug).", show_default=False),
-    ] = None,
-    scenario: Annotated[
-        str | None,
-        typer.Option(
-            help="The scenario of a transcript: a YAML file, or a shipped name.",
-            show_default=False,
-            autocompletion=complete_scenario,
+    what: Annotated[
+        str,
+        taken(
+            metavar="WHAT",
+            autocompletion=complete_run,
+            help="A results folder; a transcript (FILE.parquet, with --scenario); a scenario's YAML file, or the "
+            "name of a shipped one, which is simulated first.",
+        ),
+    ],
+    attack: Annotated[
+        list[str] | None,
+        given(
+            metavar="NAME",
+            help="gradients, or an attack on records: dlg, idlg, inverting_gradients, grad_inversion, posterior, "
+            "row_space, one_record, informed, … (docs/reconstruction.md); traffic (times and sizes alone), "
+            "membership, property. Repeatable. Default: gradients, and the attacks that the scenario names.",
         ),
     ] = None,
+    algorithm: Annotated[str | None, given(metavar="NAME", help="Attack only this algorithm (name or slug).")] = None,
+    scenario: OfTranscript = None,
     score: Annotated[
         bool | None,
-        typer.Option(
+        given(
             "--score/--no-score",
             help="Simulate the truth again from the seed, and score by it. Default: for a folder, not a file.",
-            show_default=False,
         ),
     ] = None,
     option: Annotated[
-        list[str] | None,
-        typer.Option("-o", "--option", metavar="FIELD=VALUE", help="Set a field of a scenario.", show_default=False),
+        list[str] | None, given("-o", "--option", metavar="FIELD=VALUE", help="Set a field of a scenario.")
     ] = None,
     variant: Annotated[
-        str | None,
-        typer.Option(
-            help="Attack only this variant of a folder.", show_default=False, autocompletion=complete_variant
-        ),
+        str | None, given(help="Attack only this variant of a folder.", autocompletion=complete_variant)
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Where to write. Default: beside the transcript.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, given(help="Where to write. Default: beside the transcript.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
 ) -> None:
     """Attack what an eavesdropper recorded: infer the agents' gradients, and from these their data.
@@ -94,20 +77,17 @@ def attack(
 
     Exit status: 0 done, whatever was found, 2 wrong input, 70 failed, 130 interrupted.
     """
-    order = _Order(what, attack or [], algorithm, scenario, score, option or [], variant, out, as_json)
     try:
-        order.run()
+        _Order(what, attack or [], algorithm, scenario, score, option or [], variant, out, as_json).run()
     except KeyboardInterrupt:
         problems.print("[yellow]Interrupted: what was written until then is there.[/]")
         raise typer.Exit(INTERRUPTED) from None
     except ScenarioError as error:  # "folder" is WHAT where it is one, --out of a scenario
         of = {"folder": "--out"} if out is not None and not Path(what).is_dir() else None
         fail(error, options=of, as_json=as_json)
-    except NetsimError as error:
-        fail(error, out, as_json=as_json)
     except typer.Exit:
         raise
-    except Exception as error:  # a defect: with its traceback
+    except Exception as error:  # of a run; or a defect, with its traceback
         fail(error, out, as_json=as_json)
 
 
@@ -125,25 +105,47 @@ class _Order:
     out: Path | None
     as_json: bool
 
-    def run(self) -> None:
+    def run(self) -> NoReturn:
         place = Path(self.what)
-        specs = _chosen(self.attacks)
+        specs = self._on_records()
         if place.is_dir():
             self._refuse_scenario()
             refuse("-o", self.options, "a folder has its scenario", "only with a scenario")
             self._end(self._folder(place, specs))
-        elif place.suffix in (".parquet", ".spool"):
+        if place.suffix in (".parquet", ".spool"):
             refuse("--variant", self.variant, "a transcript has no variants", "only with a folder")
             self._end([self._file(place, specs or [])])
-        elif place.parent != Path() and place.suffix not in (".yaml", ".yml") and not place.exists():
+        if place.parent != Path() and place.suffix not in (".yaml", ".yml") and not place.exists():
             allowed = "a results folder, a transcript (.parquet, .spool), a YAML file or a shipped scenario"
             raise ScenarioError("WHAT", self.what, "no such folder or file", allowed)
-        else:
-            self._refuse_scenario()
-            self._simulate(specs)
+        self._refuse_scenario()
+        self._simulate(specs)
 
     def _refuse_scenario(self) -> None:
         refuse("--scenario", self.scenario, "names the scenario of a transcript", "only with FILE.parquet")
+
+    def _on_records(self) -> "list[RebuildModel] | None":
+        """The attacks on records that were named, with their default parameters; None where no attack is named, empty
+        where none of them is on records. You get a `ScenarioError` for an unknown name."""
+        import difflib
+
+        from pydantic import TypeAdapter, ValidationError
+
+        from scenarios.schema.attacks import RebuildModel, RebuildSpec, kinds
+
+        if not self.attacks:
+            return None
+        adapter: TypeAdapter[RebuildModel] = TypeAdapter(RebuildSpec)
+        found: list[RebuildModel] = []
+        for name in dict.fromkeys(one.replace("-", "_") for one in self.attacks):
+            try:
+                found += [] if name in (_GRADIENTS, *_OTHERS) else [adapter.validate_python({"kind": name})]
+            except ValidationError:
+                there = [_GRADIENTS, *_OTHERS, *kinds()]
+                near = difflib.get_close_matches(name, there, n=1)
+                why = "no such attack" + (f"; did you mean {near[0]!r}?" if near else "")
+                raise ScenarioError("--attack", name, why, ", ".join(there)) from None
+        return found
 
     def _folder(self, folder: Path, specs: "Sequence[RebuildModel] | None") -> "list[AttackReport]":
         """Attack the transcripts of a results folder."""
@@ -155,19 +157,18 @@ class _Order:
             kept = RunFolder.open(place)
             for remark in kept.remarks():
                 apart(self.as_json).print(remark, style="dim", highlight=False, markup=False, soft_wrap=True)
-            entries = kept.entries(self.algorithm)
-            experiment = kept.experiment()
+            entries, experiment = kept.entries(self.algorithm), kept.experiment()
             wanted = experiment.scenario.attacks.reconstruct if specs is None else specs
             for entry in entries:
-                name, slug = entry.name, entry.slug
-                if (file := place / f"transcript-{slug}.parquet").is_file():
-                    subject, second = experiment.subject(name), place / f"second-{slug}.parquet"
+                file, second = (place / f"{name}-{entry.slug}.parquet" for name in ("transcript", "second"))
+                if file.is_file():
+                    subject = experiment.subject(entry.name)
                     few = second if subject.attacked is not None and second.is_file() else None
-                    one = _Target(experiment, subject, slug, file, few, self.score is not False)
-                    reports.append(self._attack(one, wanted))
+                    reports.append(self._attack(experiment, subject, entry.slug, file, few, wanted))
                 else:
                     why = "its transcript is not in the folder"
-                    reports.append(AttackReport(folder=str(place), algorithm=name, slug=slug, refused=why))
+                    one = AttackReport(folder=str(place), algorithm=entry.name, slug=entry.slug, refused=why)
+                    reports.append(one)
         return reports
 
     def _file(self, file: Path, specs: "Sequence[RebuildModel]") -> "AttackReport":
@@ -190,9 +191,9 @@ class _Order:
             why = "several algorithms: choose one" if self.algorithm is None else "not in the scenario"
             raise ScenarioError("--algorithm", self.algorithm, why, ", ".join(names))
         name = wanted.pop()
-        return self._attack(_Target(experiment, names[name], slug(name, ()), file, None, bool(self.score)), specs)
+        return self._attack(experiment, names[name], slug(name, ()), file, None, specs)
 
-    def _simulate(self, specs: "Sequence[RebuildModel] | None") -> None:
+    def _simulate(self, specs: "Sequence[RebuildModel] | None") -> NoReturn:
         """Run a scenario without its audit, and attack what it kept."""
         from scenarios.cli.progress import Bars
         from scenarios.schema.load import load_scenario
@@ -213,25 +214,38 @@ class _Order:
             raise KeyboardInterrupt
         self._end(replace(self, out=None)._folder(folder, specs), folder)
 
-    def _attack(self, target: "_Target", specs: "Sequence[RebuildModel]") -> "AttackReport":
+    def _attack(
+        self,
+        experiment: "Experiment",
+        subject: "Subject",
+        slug: str,
+        file: Path,
+        second: Path | None,
+        specs: "Sequence[RebuildModel]",
+    ) -> "AttackReport":
+        """Attack a transcript, and that of the run with few records an agent where there is one. Only a folder's are
+        scored unless --score says so."""
         from scenarios.cli.progress import Bars
         from scenarios.results.files import write_text
         from scenarios.results.serialize import dumps
         from scenarios.stages.recorded_attack import Recording, attack_recording
 
-        names = _chosen_inference(self.attacks, target.experiment.scenario)
-        folder = self.out or target.file.parent
+        wanted = experiment.scenario.attacks
+        if "property" in self.attacks and wanted.property is None:
+            why = "the scenario names no hypotheses to choose between"
+            raise ScenarioError("--attack", "property", why, "a scenario with attacks: {property: {hypotheses: …}}")
+        names = [one for one in _OTHERS if (one in self.attacks if self.attacks else getattr(wanted, one))]
+        score = Path(self.what) != file if self.score is None else self.score
+        folder = self.out or file.parent
         folder.mkdir(parents=True, exist_ok=True)
         with Bars(apart(self.as_json)) as bars:
-            whole = Recording.of_all(target.experiment, target.subject, target.file, target.score, bars)
-            few = None
-            if target.second is not None:
-                few = Recording.of_few(target.experiment, target.subject, target.second, target.score, bars)
-            report = attack_recording(whole, few, specs, names, folder, target.slug)
-        write_text(folder / f"attack-{target.slug}.json", dumps(report))
+            whole = Recording.of_all(experiment, subject, file, score, bars)
+            few = None if second is None else Recording.of_few(experiment, subject, second, score, bars)
+            report = attack_recording(whole, few, specs, names, folder, slug)
+        write_text(folder / f"attack-{slug}.json", dumps(report))
         return report
 
-    def _end(self, reports: "list[AttackReport]", folder: Path | None = None) -> None:
+    def _end(self, reports: "list[AttackReport]", folder: Path | None = None) -> NoReturn:
         from scenarios.render.verdicts import print_recorded_attack
         from scenarios.results.attacked import AttackReports
 
@@ -242,53 +256,3 @@ class _Order:
             if folder is not None:
                 print_page(folder)
         raise typer.Exit(DONE)
-
-
-@dataclass(frozen=True)
-class _Target:
-    """A transcript of an algorithm; `second` is that of the run with few records an agent, where there is one."""
-
-    experiment: "Experiment"
-    subject: "Subject"
-    slug: str
-    file: Path
-    second: Path | None
-    score: bool
-
-
-def _chosen_inference(names: Sequence[str], scenario: "Scenario") -> list[str]:
-    """The attacks named that rebuild nothing, else those of the scenario. You get a `ScenarioError` for a property of
-    a scenario without hypotheses."""
-    wanted = scenario.attacks
-    if not names:
-        return [name for name in OTHERS if getattr(wanted, name)]
-    if "property" in names and wanted.property is None:
-        why = "the scenario names no hypotheses to choose between"
-        raise ScenarioError("--attack", "property", why, "a scenario with attacks: {property: {hypotheses: …}}")
-    return [name for name in OTHERS if name in names]
-
-
-def _chosen(names: Sequence[str]) -> "list[RebuildModel] | None":
-    """The attacks on records of these names, with their default parameters; None where none is named, empty where it
-    is gradients alone. You get a `ScenarioError` for an unknown name."""
-    import difflib
-
-    from pydantic import TypeAdapter, ValidationError
-
-    from scenarios.schema.attacks import RebuildModel, RebuildSpec, kinds
-
-    if not names:
-        return None
-    adapter: TypeAdapter[RebuildModel] = TypeAdapter(RebuildSpec)
-    found: list[RebuildModel] = []
-    for name in dict.fromkeys(one.replace("-", "_") for one in names):
-        if name in (GRADIENTS, *OTHERS):
-            continue
-        try:
-            found.append(adapter.validate_python({"kind": name}))
-        except ValidationError:
-            there = [GRADIENTS, *OTHERS, *kinds()]
-            near = difflib.get_close_matches(name, there, n=1)
-            why = "no such attack" + (f"; did you mean {near[0]!r}?" if near else "")
-            raise ScenarioError("--attack", name, why, ", ".join(there)) from None
-    return found

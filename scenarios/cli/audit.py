@@ -1,18 +1,22 @@
-"""Command `netsim audit`."""
+"""Command `netsim audit`: of a user's own algorithm, of a results folder, or of a scenario."""
 
+import difflib
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 from rich.markup import escape
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
-from netsim.errors import NetsimError, ScenarioError, together
-from scenarios.cli.options import complete_run, complete_variant, dated_folder, refuse, repeated
+from netsim.errors import ScenarioError, together
+from scenarios.cli.options import complete_run, complete_variant, dated_folder, given, refuse, repeated, taken
 from scenarios.render.terminal import (
     DONE,
     FAILED,
@@ -27,74 +31,67 @@ from scenarios.render.terminal import (
 )
 
 if TYPE_CHECKING:
-    from scenarios.results.audit import AuditResult
     from scenarios.results.folder import RunFolder
-    from scenarios.results.tree import AlgorithmResult, Results
+    from scenarios.results.tree import Results
     from scenarios.schema import Scenario
     from scenarios.schema.load import Located
+    from scenarios.schema.own_code import OwnCode
 
-Game = StrEnum("Game", ["anytime", "classifier", "links", "nodes", "coalitions", "views"])
-_Value = float | int | str | bool
-TARGET = typer.Argument(
-    metavar="WHAT",
-    help="FILE.py:CLASS (or PACKAGE.MODULE:CLASS), an algorithm of your own; a results folder; a scenario's YAML "
-    "file; or the name of a shipped scenario.",
-    show_default=False,
-    autocompletion=complete_run,
-)
-SETTING = typer.Option(
-    "-o",
-    "--option",
-    metavar="NAME=VALUE",
-    help="For an algorithm of your own: a parameter (-o rounds=20) or a field of the scenario (-o topology=complete "
-    "-o agents=8 -o data=digits -o links.loss=0.1). For a scenario: a field. Repeatable.",
-    show_default=False,
-)
-EPSILON = typer.Option(
-    min=0,
-    help="The ε that you claim of a whole run of your algorithm, between worlds that differ in one record of one "
-    "agent, or as given by -o audit.adjacency=agent (all its labels) or "
-    "-o 'audit.adjacency={change: 1, norm: l1}' (a change of its gradient).",
-    show_default=False,
-)
-GAMES = typer.Option(
-    "--games",
-    help="Also play: anytime, a game that ends the audit as soon as it has refuted the claim; classifier, a game "
-    "with a trained score; links, nodes, coalitions, or views (all three): the points of view from which the claim "
-    "is refuted.",
-    show_default=False,
-)
-OUT = typer.Option(
-    help="The results folder: new, empty, or an earlier one of the same name, which is replaced. Default: "
-    "results/NAME/DATE-TIME.",
-    show_default=False,
-)
+_Game = StrEnum("_Game", ["anytime", "classifier", "links", "nodes", "coalitions", "views"])
 
 
 def audit(
-    what: Annotated[str, TARGET],
-    option: Annotated[list[str] | None, SETTING] = None,
-    epsilon: Annotated[float | None, EPSILON] = None,
-    delta: Annotated[
-        float | None, typer.Option(min=0, max=0.999, help="The δ of that claim. Default: 0.", show_default=False)
+    what: Annotated[
+        str,
+        taken(
+            metavar="WHAT",
+            autocompletion=complete_run,
+            help="FILE.py:CLASS (or PACKAGE.MODULE:CLASS), an algorithm of your own; a results folder; a scenario's "
+            "YAML file; or the name of a shipped scenario.",
+        ),
+    ],
+    option: Annotated[
+        list[str] | None,
+        given(
+            "-o",
+            "--option",
+            metavar="NAME=VALUE",
+            help="For an algorithm of your own: a parameter (-o rounds=20) or a field of the scenario "
+            "(-o topology=complete -o agents=8 -o data=digits -o links.loss=0.1). For a scenario: a field. "
+            "Repeatable.",
+        ),
     ] = None,
-    trials: Annotated[
-        int | None, typer.Option(min=50, help="Transcripts of each world. Default: 2000.", show_default=False)
-    ] = None,
-    confidence: Annotated[
+    epsilon: Annotated[
         float | None,
-        typer.Option(min=0.5, max=0.999999, help="Joint confidence level. Default: 0.95.", show_default=False),
+        given(
+            min=0,
+            help="The ε that you claim of a whole run of your algorithm, between worlds that differ in one record of "
+            "one agent, or as given by -o audit.adjacency=agent (all its labels) or "
+            "-o 'audit.adjacency={change: 1, norm: l1}' (a change of its gradient).",
+        ),
     ] = None,
-    games: Annotated[list[Game] | None, GAMES] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Audit only this algorithm (name or slug).", show_default=False),
+    delta: Annotated[float | None, given(min=0, max=0.999, help="The δ of that claim. Default: 0.")] = None,
+    trials: Annotated[int | None, given(min=50, help="Transcripts of each world. Default: 2000.")] = None,
+    confidence: Annotated[
+        float | None, given(min=0.5, max=0.999999, help="Joint confidence level. Default: 0.95.")
     ] = None,
-    variant: Annotated[
-        str | None,
-        typer.Option(help="Audit only this variant.", show_default=False, autocompletion=complete_variant),
+    games: Annotated[
+        list[_Game] | None,
+        given(
+            help="Also play: anytime, a game that ends the audit as soon as it has refuted the claim; classifier, a "
+            "game with a trained score; links, nodes, coalitions, or views (all three): the points of view from "
+            "which the claim is refuted.",
+        ),
     ] = None,
-    out: Annotated[Path | None, OUT] = None,
+    algorithm: Annotated[str | None, given(metavar="NAME", help="Audit only this algorithm (name or slug).")] = None,
+    variant: Annotated[str | None, given(help="Audit only this variant.", autocompletion=complete_variant)] = None,
+    out: Annotated[
+        Path | None,
+        given(
+            help="The results folder: new, empty, or an earlier one of the same name, which is replaced. Default: "
+            "results/NAME/DATE-TIME.",
+        ),
+    ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Make another audit in a folder that already has one.")
     ] = False,
@@ -124,33 +121,26 @@ def audit(
     2 wrong input, 70 failed, or an audit could not judge, 130 interrupted (the same command, with the folder,
     continues).
     """
-    settings = _settings(trials, confidence, games or [])
+    settings: dict[str, float | str | bool] = {} if trials is None else {"trials": trials}
+    settings |= {} if confidence is None else {"confidence": confidence}
+    for game in games or []:
+        match str(game):
+            case "anytime":
+                settings["stop"] = "refuted"
+            case "classifier":
+                settings["classifier"] = True
+            case other:
+                settings["views"] = "all" if other == "views" else other
     claim = None if epsilon is None and delta is None else (epsilon, delta or 0.0)
     order = _Order(what, option or [], claim, settings, algorithm, variant, out, again, jobs, as_json)
     try:
         order.run()
     except ScenarioError as error:
         fail(order.in_command_words(error), as_json=as_json)
-    except NetsimError as error:
-        fail(error, order.out, as_json=as_json)
     except typer.Exit:
         raise
-    except Exception as error:  # a defect, or the algorithm's own: with its traceback, and no finding about a claim
-        fail(error, order.out, as_json=as_json)
-
-
-def _settings(trials: int | None, confidence: float | None, games: Sequence[Game]) -> dict[str, _Value]:
-    """The fields of `audit` that were given."""
-    found: dict[str, _Value | None] = {"trials": trials, "confidence": confidence}
-    for game in games:
-        match str(game):
-            case "anytime":
-                found["stop"] = "refuted"
-            case "classifier":
-                found["classifier"] = True
-            case other:
-                found["views"] = "all" if other == "views" else other
-    return {name: value for name, value in found.items() if value is not None}
+    except Exception as error:  # of a run; or a defect, or the algorithm's own: no finding about a claim
+        fail(error, out, as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -160,7 +150,7 @@ class _Order:
     what: str
     options: list[str]
     claim: tuple[float | None, float] | None
-    settings: Mapping[str, _Value]
+    settings: Mapping[str, float | str | bool]
     algorithm: str | None
     variant: str | None
     out: Path | None
@@ -168,64 +158,48 @@ class _Order:
     jobs: int
     as_json: bool
 
-    def run(self) -> None:
+    def run(self) -> NoReturn:
         from scenarios.files.library import library
         from scenarios.schema.own_code import is_own
 
         if self.jobs == 0 or self.jobs < -1:
             raise ScenarioError("--jobs", self.jobs, "not a number of processes", "-1 (one per core), or >= 1")
+        fields = [f"audit.{name}={json.dumps(value).strip(chr(34))}" for name, value in self.settings.items()]
+        none_yet = "there is no audit yet to make another of"
         if self.what not in library() and is_own(self.what):
-            self._own()
-        elif Path(self.what).is_dir():
+            elsewhere = "a scenario, or a folder"
+            refuse("--variant", self.variant, "an algorithm of your own has no variants", elsewhere)
+            refuse("--again", self.again, none_yet, "a results folder")
+            refuse("--algorithm", self.algorithm, "there is one algorithm", elsewhere)
+            scenario = _around(self.what, [*self.options, *fields], self.claim)
+            self._simulate(scenario, scenario)
+        refuse("--epsilon", self.claim, "only for an algorithm of your own", "FILE.py:CLASS")
+        if Path(self.what).is_dir():
             self._folder(Path(self.what))
-        else:
-            self._scenario()
+        refuse("--again", self.again, none_yet, "a results folder")
+        self._scenario(fields)
 
-    def _own(self) -> None:
-        """Audit an algorithm of the user's own."""
-        from scenarios.cli.own_scenario import scenario_of
-
-        there_is_one = "there is one algorithm"
-        refuse("--variant", self.variant, "an algorithm of your own has no variants", "a scenario, or a folder")
-        refuse("--again", self.again, "there is no audit yet to make another of", "a results folder")
-        refuse("--algorithm", self.algorithm, there_is_one, "a scenario, or a folder")
-        scenario = scenario_of(self.what, [*self.options, *self._fields()], self.claim)
-        self._simulate(scenario, scenario)
-
-    def _fields(self) -> list[str]:
-        return [f"audit.{name}={json.dumps(value).strip(chr(34))}" for name, value in self.settings.items()]
-
-    def _scenario(self) -> None:
+    def _scenario(self, fields: list[str]) -> NoReturn:
+        """Audit a scenario, and do nothing else that it asks for."""
         from scenarios.build.variants import alone
+        from scenarios.results.header import slug
         from scenarios.schema.load import load_scenario
 
-        self._refuse_claim()
-        refuse("--again", self.again, "there is no audit yet to make another of", "a results folder")
-        located = load_scenario(self.what, self.options)
-        located = load_scenario(self.what, [*self.options, *self._only_audit(located.scenario)])
-        located = located if self.variant is None else alone(located, self.variant)
-        self._simulate(located, located.scenario)
-
-    def _refuse_claim(self) -> None:
-        refuse("--epsilon", self.claim, "only for an algorithm of your own", "FILE.py:CLASS")
-
-    def _only_audit(self, scenario: "Scenario") -> list[str]:
-        """Settings that leave only the audit of a scenario."""
-        from scenarios.results.header import slug
-
-        found = ["attacks={gradients: false}", "replicas=1", "reproduces=null", "figures=[]"]
-        if scenario.audit is None:
-            found.append("audit={}")
+        scenario = load_scenario(self.what, self.options).scenario
+        settings = [*self.options, "attacks={gradients: false}", "replicas=1", "reproduces=null", "figures=[]"]
+        settings += ["audit={}"] if scenario.audit is None else []
         if self.algorithm is not None:
             slugs = {slug(spec.name, ()): spec for spec in scenario.algorithms}
             chosen = [spec for name, spec in slugs.items() if self.algorithm in (spec.name, name)]
             if not chosen:
                 raise ScenarioError("--algorithm", self.algorithm, "not in the scenario", ", ".join(slugs))
             kept = [spec.model_dump(mode="json", exclude_unset=True) | {"kind": spec.kind} for spec in chosen]
-            found.append(f"algorithms={json.dumps(kept)}")
-        return found + self._fields()
+            settings.append(f"algorithms={json.dumps(kept)}")
+        located = load_scenario(self.what, settings + fields)
+        located = located if self.variant is None else alone(located, self.variant)
+        self._simulate(located, located.scenario)
 
-    def _simulate(self, source: "Scenario | Located", scenario: "Scenario") -> None:
+    def _simulate(self, source: "Scenario | Located", scenario: "Scenario") -> NoReturn:
         from scenarios.cli.progress import Bars
         from scenarios.stages.reaudit import remark
         from scenarios.stages.study import run_study
@@ -238,17 +212,14 @@ class _Order:
             results = run_study(source, folder, command=self.command, progress=bars, jobs=self.jobs)
         self._end(results, folder)
 
-    def _folder(self, folder: Path) -> None:
+    def _folder(self, folder: Path) -> NoReturn:
         """Continue the audits of a results folder, or make new ones."""
         from scenarios.results.folder import RunFolder, is_results, parts_of, read_results
         from scenarios.stages.reaudit import refresh
 
-        self._refuse_claim()
         refuse("--out", self.out, "an audit of a folder stays in it", "no --out")
-        refuse(
-            "-o", self.options, "a folder has its scenario: another one is another run",
-            "--trials, --confidence, --games",
-        )  # fmt: skip
+        why = "a folder has its scenario: another one is another run"
+        refuse("-o", self.options, why, "--trials, --confidence, --games")
         if not is_results(folder):
             raise ScenarioError("folder", str(folder), "no results folder: it has no manifest.json", "one of a run")
         places = parts_of(folder, self.variant)
@@ -296,7 +267,7 @@ class _Order:
     def _remark(self, sentence: str) -> None:
         apart(self.as_json).print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)
 
-    def _end(self, results: "Results", folder: Path) -> None:
+    def _end(self, results: "Results", folder: Path) -> NoReturn:
         """Print what was found; the exit status is 70 where an audit could not judge and nothing else decides."""
         from scenarios.cli.json_output import document
 
@@ -315,38 +286,119 @@ class _Order:
 
     def in_command_words(self, error: ScenarioError) -> ScenarioError:
         """The error with the names of options for fields."""
-        from scenarios.cli.own_scenario import in_command_words
         from scenarios.schema.own_code import is_own
 
         options = {"folder": "--out" if self.out is not None else "folder", "jobs": "--jobs"}
         options |= {f"{sign}audit.{name}": f"--{name}" for name in self.settings for sign in ("", "-o ")}
         error = together([replace(one, field=options.get(one.field, one.field)) for one in error.each()])
-        return in_command_words(error) if is_own(self.what) else error
+        return _in_command_words(error) if is_own(self.what) else error
 
 
 def _print(results: "Results", folder: Path) -> None:
+    """The results, and the terms of each claim: adjacent worlds, change of a gradient, δ, and the pair."""
     from scenarios.render.verdicts import print_results
     from scenarios.results.audit import AuditResult
+    from scenarios.results.numbers import show
+    from scenarios.schema.own import BY_HAND
 
     print_results(results, folder)
     for entry in results.algorithms:
-        if isinstance(entry.audit, AuditResult):
-            line(_terms(entry, entry.audit))
-            if entry.kind == "python" and entry.audit.verdict == "undefined":
+        if isinstance(audit := entry.audit, AuditResult):
+            claim, own = audit.claim, entry.kind == "python"
+            stated = "" if claim.norm == BY_HAND else f"; the claim is stated in {claim.norm}"
+            other = " Other worlds: -o audit.adjacency=agent; another agent: -o audit.agent=2."
+            line(
+                f"{entry.name} is tested at its ε between worlds that differ so: {claim.adjacency} (the gradient by "
+                f"{show(claim.gradient_change)} at most, in ℓ2{stated}), at δ = {show(claim.delta)}. Pair examined: "
+                f"{audit.pair}.{other if own else ''}"
+            )
+            if own and audit.verdict == "undefined":
                 console.print("To test a number: [bold]--epsilon E[/], or write its claim().", highlight=False)
     print_page(folder)
 
 
-def _terms(entry: "AlgorithmResult", audit: "AuditResult") -> str:
-    """The terms of a claim: adjacent worlds, change of a gradient, δ, and the pair."""
-    from scenarios.results.numbers import show
-    from scenarios.schema.own import BY_HAND
+# ── a scenario around an algorithm of one's own ─────────────────────────────────────────────────────────
+_WORLD: dict[str, Any] = {
+    "problem": {
+        "kind": "logistic",
+        "data": {"name": "synthetic", "records": 40, "dimension": 6, "seed": 3, "norm_bound": 1.0},
+        "ridge": 0.5,
+    },
+    "topology": {"kind": "ring", "agents": 5},
+    "attacks": {"gradients": False},
+    "audit": {},
+}
+_SHORT = {"topology": "topology.kind", "agents": "topology.agents", "problem": "problem.kind", "data": "problem.data"}
+"""Names that stand for a field, where the value is no mapping."""
 
-    claim = audit.claim
-    stated = "" if claim.norm == BY_HAND else f"; the claim is stated in {claim.norm}"
-    other = " Other worlds: -o audit.adjacency=agent; another agent: -o audit.agent=2."
-    return (
-        f"{entry.name} is tested at its ε between worlds that differ so: {claim.adjacency} (the gradient by "
-        f"{show(claim.gradient_change)} at most, in ℓ2{stated}), at δ = {show(claim.delta)}. Pair examined: "
-        f"{audit.pair}.{other if entry.kind == 'python' else ''}"
-    )
+
+def _around(place: str, settings: list[str], claim: tuple[float | None, float] | None) -> "Scenario":
+    """The scenario that audits the algorithm of FILE.py:CLASS: five agents on a ring with synthetic data.
+
+    A setting NAME=VALUE is a parameter of the class where it has one of that name, a field of the scenario where not;
+    `topology`, `agents`, `problem` and `data` are short for a kind or a name.
+
+    You get a `ScenarioError` for a class that cannot be loaded, and for a name that is neither.
+    """
+    from scenarios.results.header import slug
+    from scenarios.schema import own_code
+    from scenarios.schema.load import validated
+
+    try:
+        found = own_code.load(place)
+    except ScenarioError as error:
+        raise _in_command_words(error) from None
+    name = found.algorithm.__name__
+    algorithm: dict[str, Any] = {"kind": "python", "path": place, "name": name, "parameters": {}}
+    if claim is not None:
+        algorithm["claim"] = {"epsilon": claim[0], "delta": claim[1], "source": "the command line"}
+    tree = {"name": slug(name, ()), "title": f"{name}, audited", "algorithms": [algorithm], **deepcopy(_WORLD)}
+    for setting in settings:
+        field, equals, text = setting.partition("=")
+        if not equals or not field.strip():
+            raise ScenarioError("-o", setting, "no setting", "NAME=VALUE, such as rounds=20")
+        try:
+            value = cast(Any, YAML(typ="safe", pure=True)).load(text)
+        except YAMLError:
+            raise ScenarioError("-o", setting, "the value is not valid YAML", "NAME=VALUE") from None
+        _put(tree, field.strip(), value, found)
+    return validated(tree, "").scenario
+
+
+def _put(tree: dict[str, Any], name: str, value: Any, found: "OwnCode") -> None:
+    """Put a setting into the tree."""
+    from scenarios.files.document import keys_of, put
+    from scenarios.schema import Scenario
+    from scenarios.schema import own as parameters
+
+    known, fields = parameters.names(found.algorithm), Scenario.model_fields
+    first = str(keys_of(name)[0]) if keys_of(name) else name
+    if first in known:
+        put(tree["algorithms"][0]["parameters"], name, value)
+    elif first not in fields and first not in _SHORT:
+        near = difflib.get_close_matches(first, [*known, *fields, *_SHORT], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        why = f"neither a parameter of {found.algorithm.__name__} nor a field of a scenario{hint}"
+        others = "or topology, agents, problem, data, links, adversary, audit, seed, …"
+        raise ScenarioError(f"-o {name}", value, why, f"{parameters.signature(found.algorithm)}; {others}")
+    elif name == "data" and isinstance(value, str):
+        tree["problem"]["data"] = {"name": value}
+    elif name == "topology" and isinstance(value, str):
+        tree["topology"]["kind"] = value
+    elif name in _SHORT and not isinstance(value, dict):
+        put(tree, _SHORT[name], value)
+    else:
+        put(tree, name.replace("data.", "problem.data.", 1) if name.startswith("data.") else name, value)
+
+
+def _in_command_words(error: ScenarioError) -> ScenarioError:
+    """An error of such a scenario in the words of the command line."""
+    found: list[ScenarioError] = []
+    for one in error.each():
+        field = one.field
+        for inner in ("algorithms[0].parameters.", "algorithm.parameters."):
+            field = f"-o {field.removeprefix(inner)}" if field.startswith(inner) else field
+        field = "algorithm" if field in ("algorithm.path", "algorithms[0].path") else field
+        file, at = (None, None) if one.file == "" else (one.file, one.line)
+        found.append(ScenarioError(field, one.value, one.problem, one.allowed, file, at))
+    return together(found)

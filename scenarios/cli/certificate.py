@@ -27,7 +27,11 @@ def certificate(
     from scenarios.cli.progress import Bars
 
     try:
-        _check(out, json)
+        for name, file in (("out", out), ("json", json)):  # before minutes are spent
+            if file is not None and (why := _unwritable(file)) is not None:
+                raise ScenarioError(name, str(file), why, "a file that can be written, in a folder that is there")
+        if out is not None and json is not None and out.resolve() == json.resolve():
+            raise ScenarioError("json", str(json), "the page is written there", "another file than --out")
         with Bars(problems) as bars:
             bars.begin("auditing the auditor", sum(times(case.part, repetitions) for case in cases()))
             found = certify(repetitions, seed=seed, jobs=jobs, progress=bars.advance)
@@ -43,18 +47,6 @@ def certificate(
     for line in wrong:
         remark(line)
     raise typer.Exit(REFUTED if wrong else DONE)
-
-
-def _check(*files: Path | None) -> None:
-    """Raise a `ScenarioError`, before minutes are spent, for files that cannot be written, or are the same."""
-    from netsim.errors import ScenarioError
-
-    for name, file in zip(("out", "json"), files, strict=True):
-        if file is not None and (why := _unwritable(file)) is not None:
-            raise ScenarioError(name, str(file), why, "a file that can be written, in a folder that is there")
-    page, rows = files
-    if page is not None and rows is not None and page.resolve() == rows.resolve():
-        raise ScenarioError("json", str(rows), "the page is written there", "another file than --out")
 
 
 def _unwritable(file: Path) -> str | None:

@@ -42,17 +42,24 @@ def leaves(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ..
 
 
 def _section(words: tuple[str, ...], command: Any) -> str:
-    takes = [one for one in command.params if one.param_type_name == "argument"]
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
     options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
-    usage = " ".join(["netsim", *words, *(["[OPTIONS]"] if options else []), *map(_place, takes)])
+    usage = " ".join(["netsim", *words, *(["[OPTIONS]"] if options else []), *map(_place, arguments)])
     examples = [line for line in (command.epilog or "").splitlines() if line.startswith("netsim ")]
     block = "\n".join([usage, *([""] if examples else []), *examples])
-    lines = [f"## `{' '.join(words)}`", "", _prose(command.help or ""), "", _code(block), ""]
-    rows = [(f"`{_place(one)}`", one.help or "", "") for one in takes]
-    rows += [(_names(one), one.help or "", _default(one)) for one in options]
+    plain = re.sub(r"[\b\f]\n?", "", inspect.cleandoc(command.help or "")).strip()  # marks for the terminal
+    prose = [_code(one) if one.startswith("netsim ") else one for one in plain.split("\n\n")]
+    lines = [f"## `{' '.join(words)}`", "", "\n\n".join(prose), "", _code(block), ""]
+    rows = [(f"`{_place(one)}`", one.help or "", "") for one in arguments]
+    for one in options:
+        names = ", ".join(f"`{name}`" for name in [*one.opts, *one.secondary_opts])
+        names += "" if one.is_flag else f" {one.metavar or one.name.upper()}"
+        value = one.default
+        none = one.is_flag or value is None or callable(value) or type(value).__name__ == "Sentinel"
+        rows.append((names, one.help or "", "required" if one.required else "" if none else f"`{value}`"))
     if rows:
         lines += ["| | | default |", "|---|---|---|"]
-        lines += [f"| {' | '.join(_plain(cell) for cell in row)} |" for row in rows]
+        lines += [f"| {' | '.join(map(_cell, row))} |" for row in rows]
     return "\n".join([*lines, ""])
 
 
@@ -62,35 +69,13 @@ def _place(argument: Any) -> str:
     return name if argument.required else f"[{name}]"
 
 
-def _names(option: Any) -> str:
-    long = ", ".join(f"`{name}`" for name in [*option.opts, *option.secondary_opts])
-    if option.is_flag:
-        return long
-    return f"{long} {option.metavar or option.name.upper()}"
-
-
-def _default(option: Any) -> str:
-    value = option.default
-    if option.required:
-        return "required"
-    if option.is_flag or value is None or callable(value) or type(value).__name__ == "Sentinel":
-        return ""
-    return f"`{value}`"
-
-
-def _prose(text: str) -> str:
-    """Paragraphs of a docstring, a command in one of its own as code; `\\b` and `\\f` are marks for the terminal."""
-    plain = re.sub(r"[\b\f]\n?", "", inspect.cleandoc(text)).strip()
-    return "\n\n".join(_code(one) if one.startswith("netsim ") else one for one in plain.split("\n\n"))
-
-
 def _code(text: str) -> str:
     return f"```text\n{text}\n```"
 
 
-def _plain(cell: str) -> str:
+def _cell(text: str) -> str:
     """A cell of a table: one line, no bars, no markup of rich."""
-    return re.sub(r"\[/?(?:bold|dim|italic)?\]", "", " ".join(cell.split())).replace("|", "\\|")
+    return re.sub(r"\[/?(?:bold|dim|italic)?\]", "", " ".join(text.split())).replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -10,27 +10,25 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.cli.options import complete_results
+from scenarios.cli.options import complete_results, given, taken
 from scenarios.render.terminal import console, fail, line, problems, write_result
 
 if TYPE_CHECKING:
     from scenarios.render.comparison import Comparison
 
-PLACES = typer.Argument(
-    help="Results folders, folders of scenarios with variants, or FOLDER:SLUG for one algorithm.",
-    show_default=False,
-    metavar="FOLDER…",
-    autocompletion=complete_results,
-)
 PAGE = Path("comparison.html")
 
 
 def compare(
-    places: Annotated[list[str], PLACES],
-    out: Annotated[
-        Path | None,
-        typer.Option(help=f"The page to write. Default: {PAGE}, or none with --json.", show_default=False),
-    ] = None,
+    places: Annotated[
+        list[str],
+        taken(
+            metavar="FOLDER…",
+            autocompletion=complete_results,
+            help="Results folders, folders of scenarios with variants, or FOLDER:SLUG for one algorithm.",
+        ),
+    ],
+    out: Annotated[Path | None, given(help=f"The page to write. Default: {PAGE}, or none with --json.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document, in place of tables.")] = False,
 ) -> None:
     """Compare runs on one page: the fields in which they differ, all their epsilons, curves, leakage and costs.
@@ -54,7 +52,11 @@ def compare(
             bars.advance(1)
             page = out if out is not None or as_json else PAGE
             if page is not None:
-                _check(page)
+                if page.is_dir() or page.suffix not in (".html", ".htm"):
+                    raise ScenarioError("--out", str(page), "not the name of a page", "a file that ends in .html")
+                if not page.parent.is_dir():
+                    why = f"there is no folder {page.parent}"
+                    raise ScenarioError("--out", str(page), why, "a folder that is there")
                 render_comparison(comparison, page)
     except ScenarioError as error:
         fail(error, as_json=as_json)
@@ -65,34 +67,47 @@ def compare(
     console.print(f"\nPage: [bold]{page}[/]", soft_wrap=True, highlight=False)
 
 
-def _check(page: Path) -> None:
-    if page.is_dir() or page.suffix not in (".html", ".htm"):
-        raise ScenarioError("--out", str(page), "not the name of a page", "a file that ends in .html")
-    if not page.parent.is_dir():
-        raise ScenarioError("--out", str(page), f"there is no folder {page.parent}", "a folder that is there")
-
-
 def _print(comparison: "Comparison") -> None:
-    from scenarios.render.page.comparison import run_cells, verdict_row
+    from scenarios.render.compared_runs import ABSENT
+    from scenarios.render.comparison import CONFIDENCE, QUANTITIES
+    from scenarios.render.page.comparison import exact_words, run_cells, times, verdict_row
     from scenarios.render.verdicts import coloured
+    from scenarios.results.numbers import MISSING, setting
 
     for caution in comparison.cautions:
         line(caution, style="yellow")
-    subjects = comparison.subjects
     verdicts = _table("algorithm", right=("ε claimed", "ε exact [interval]", "ε audited", "δ"), last="verdict")
-    for one in subjects:
+    for one in comparison.subjects:
         row = verdict_row(one)
         verdicts.add_row(escape(one.label), row.claimed, row.exact, row.audited, row.delta, coloured(one.entry))
     console.print(verdicts)
     ends = _table("algorithm", right=("final error", "inferred", "their error", "Θ", "messages", "bytes"))
-    for one in subjects:
+    for one in comparison.subjects:
         cells = run_cells(one)
         ends.add_row(escape(one.label), cells[0].partition(" [")[0], *cells[2:7])
     console.print(ends)
     if len(comparison.runs) > 1:
-        _print_differences(comparison)
+        if comparison.unrecorded:
+            names = ", ".join(comparison.unrecorded)
+            line(f"Not recorded of {names}: the parameters of the class, and the code.", style="yellow")
+        if not comparison.differences:
+            line("The scenarios are the same in every field.")
+        else:
+            differences = _table("field", *(escape(run.label) for run in comparison.runs))
+            for one in comparison.differences:
+                cells = [MISSING if value is ABSENT else escape(setting(value)) for value in one.values]
+                differences.add_row(escape(one.field), *cells)
+            console.print(differences)
+    for one in comparison.against:
+        console.print(f"[bold]{escape(one.other.label)}[/] against {escape(one.base.label)}:", highlight=False)
+        for name, words in QUANTITIES.items():
+            found = one.ratios[name]
+            how = "" if found is None else f", replicas {'' if found.paired else 'not '}paired"
+            line(f"  {words}: {times(found, one.why.get(name, ''))}{how}")
+        if one.exact is not None or "epsilon_exact" in one.why:
+            line(f"  exact ε: {exact_words(one)}")
     if comparison.against:
-        _print_against(comparison)
+        line(f"The intervals of ratios hold together at {CONFIDENCE:.0%}; × is times as large.")
 
 
 def _table(first: str, *left: str, right: Iterable[str] = (), last: str | None = None) -> Table:
@@ -104,35 +119,3 @@ def _table(first: str, *left: str, right: Iterable[str] = (), last: str | None =
     if last is not None:
         table.add_column(last, overflow="fold")
     return table
-
-
-def _print_differences(comparison: "Comparison") -> None:
-    from scenarios.render.compared_runs import ABSENT
-    from scenarios.results.numbers import MISSING, setting
-
-    if comparison.unrecorded:
-        who = ", ".join(comparison.unrecorded)
-        line(f"Not recorded of {who}: the parameters of the class, and the code.", style="yellow")
-    if not comparison.differences:
-        line("The scenarios are the same in every field.")
-        return
-    table = _table("field", *(escape(run.label) for run in comparison.runs))
-    for one in comparison.differences:
-        cells = [MISSING if value is ABSENT else escape(setting(value)) for value in one.values]
-        table.add_row(escape(one.field), *cells)
-    console.print(table)
-
-
-def _print_against(comparison: "Comparison") -> None:
-    from scenarios.render.comparison import CONFIDENCE, QUANTITIES
-    from scenarios.render.page.comparison import exact_words, times
-
-    for one in comparison.against:
-        console.print(f"[bold]{escape(one.other.label)}[/] against {escape(one.base.label)}:", highlight=False)
-        for name, words in QUANTITIES.items():
-            found = one.ratios[name]
-            how = "" if found is None else f", replicas {'' if found.paired else 'not '}paired"
-            line(f"  {words}: {times(found, one.why.get(name, ''))}{how}")
-        if one.exact is not None or "epsilon_exact" in one.why:
-            line(f"  exact ε: {exact_words(one)}")
-    line(f"The intervals of ratios hold together at {CONFIDENCE:.0%}; × is times as large.")

@@ -1,21 +1,19 @@
 """Document that `--json` prints of a run or an audit, and the exit status with its reason."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, REFUTED
 from scenarios.results import findings
 from scenarios.results.attacks import Membership, Property
 from scenarios.results.audit import AuditRefused, AuditResult, EpsilonInterval, OtherAudit
-from scenarios.results.base import Setting, Status, Verdict, result
+from scenarios.results.base import Setting, Status, Verdict, result, taken
 from scenarios.results.files import PAGE, RESULTS
 from scenarios.results.findings import Entry
 from scenarios.results.paper import Reproduction
 from scenarios.results.tree import (
     AlgorithmResult,
-    AlgorithmSummary,
     AuditStatus,
     MembershipSummary,
     Results,
@@ -25,8 +23,7 @@ from scenarios.results.tree import (
 )
 
 
-@dataclass(frozen=True)
-class Ending:
+class _Ending(NamedTuple):
     """The exit status of a command that ran a scenario, and why, in a sentence."""
 
     status: int
@@ -34,7 +31,7 @@ class Ending:
 
 
 @result
-class AuditedEpsilon:
+class _AuditedEpsilon:
     """ε proven by a game: above its lower end nothing is known."""
 
     lower: float
@@ -43,7 +40,7 @@ class AuditedEpsilon:
 
 
 @result
-class AlgorithmRow:
+class _Algorithm:
     """One algorithm: its verdict and the three epsilons.
 
     ε exact and audited are null without an audit; the claim is then that of the budget, of which adjacency and norm
@@ -61,19 +58,19 @@ class AlgorithmRow:
     reason: str
     epsilon_claimed: float | None
     epsilon_exact: EpsilonInterval | None
-    epsilon_audited: AuditedEpsilon | None
+    epsilon_audited: _AuditedEpsilon | None
     delta: float | None
     theorem: str | None
-    adjacency: str | None
-    norm: str | None
-    gradient_change: float | None
+    adjacency: str | None = None
+    norm: str | None = None
+    gradient_change: float | None = None
     failed_conditions: tuple[str, ...]
-    joint_confidence: float | None
+    joint_confidence: float | None = None
     """Of this audit and all before it together; null where there is one alone."""
-    earlier: tuple[OtherAudit, ...]
-    later: tuple[OtherAudit, ...]
-    pair: str | None
-    first_violation: int | None
+    earlier: tuple[OtherAudit, ...] = ()
+    later: tuple[OtherAudit, ...] = ()
+    pair: str | None = None
+    first_violation: int | None = None
     outside_model: str | None
     membership: Membership | MembershipSummary | None
     property: Property | None
@@ -83,7 +80,7 @@ class AlgorithmRow:
 
 
 @result
-class VariantRow:
+class _Variant:
     """One variant of a study."""
 
     name: str
@@ -95,7 +92,7 @@ class VariantRow:
 
 
 @result
-class Document:
+class _Document:
     """A run or an audit: how it ended, and a row for each algorithm."""
 
     command: str
@@ -111,92 +108,57 @@ class Document:
     seed: int
     versions: dict[str, str]
     reproduction: Reproduction | None
-    variants: tuple[VariantRow, ...]
-    algorithms: tuple[AlgorithmRow, ...]
+    variants: tuple[_Variant, ...]
+    algorithms: tuple[_Algorithm, ...]
 
 
-def ending(results: Results) -> Ending:
+def ending(results: Results) -> _Ending:
     """How `netsim run` and `netsim audit` end: the first that holds of interrupted (130), failed (70), an algorithm
     that is refuted or unprotected and no baseline, or a paper's finding that differs (1), done (0)."""
+    variants = results.variants or ()
     if results.status == "interrupted":
-        return Ending(INTERRUPTED, "interrupted: the folder has what was done until then")
+        return _Ending(INTERRUPTED, "interrupted: the folder has what was done until then")
     if results.status == "failed":
-        return Ending(FAILED, _failed(results))
-    failing = [(where, one) for where, one in _entries(results) if findings.decides_failure(one)]
-    broken, bare = (
-        [f"{where}{_how(one)}" for where, one in failing if _claims(one) is claimed] for claimed in (True, False)
-    )
+        names = ", ".join(one.name for one in variants if one.status == "failed")
+        error = results.error
+        return _Ending(FAILED, f"failed: {f'{error.type}: {error.message}' if error else names}")
+    entries: list[tuple[str, Entry]] = [("", one) for one in results.algorithms]
+    entries += [(f"{variant.name}: ", one) for variant in variants for one in variant.algorithms]
+    broken: list[str] = []
+    bare: list[str] = []
+    for where, one in entries:
+        if findings.decides_failure(one):
+            how = f"membership is inferred better than the claim of {one.name} allows"
+            if (verdict := findings.verdict(one)) in findings.BROKEN:
+                how = f"{one.name} is {verdict}"
+            claims = findings.has_claim(one) or findings.membership_breaks_claim(one)
+            (broken if claims else bare).append(where + how)
     reasons = [f"a claim does not hold: {', '.join(broken)}"] if broken else []
     reasons += [f"nothing is claimed, and nothing is protected: {', '.join(bare)}"] if bare else []
     if (paper := results.reproduction) is not None and paper.outcome == "differs":
         reasons.append(f"{paper.item} of {paper.paper} differs")
     if reasons:
-        return Ending(REFUTED, "; ".join(reasons))
-    return Ending(DONE, "done: nothing but baselines is refuted or unprotected")
+        return _Ending(REFUTED, "; ".join(reasons))
+    return _Ending(DONE, "done: nothing but baselines is refuted or unprotected")
 
 
-def _entries(results: Results) -> Iterator[tuple[str, Entry]]:
-    """Every algorithm that was begun, after its variant's name."""
-    yield from (("", one) for one in results.algorithms)
-    for variant in results.variants or ():
-        yield from ((f"{variant.name}: ", one) for one in variant.algorithms)
-
-
-def _claims(entry: Entry) -> bool:
-    return findings.has_claim(entry) or findings.membership_breaks_claim(entry)
-
-
-def _how(entry: Entry) -> str:
-    if (verdict := findings.verdict(entry)) in findings.BROKEN:
-        return f"{entry.name} is {verdict}"
-    return f"membership is inferred better than the claim of {entry.name} allows"
-
-
-def _failed(results: Results) -> str:
-    if error := results.error:
-        return f"failed: {error.type}: {error.message}"
-    return f"failed: {', '.join(one.name for one in results.variants or () if one.status == 'failed')}"
-
-
-def document(results: Results, folder: Path) -> Document:
+def document(results: Results, folder: Path) -> _Document:
     """The document of a run with these results, in this folder, from which those of variants are read."""
     end = ending(results)
-    rows = [_row(entry, folder) for entry in results.algorithms]
-    for variant in results.variants or ():
-        place = folder / variant.name
-        rows += [_row(entry, place, variant.name) for entry in _full(variant, place)]
-    return Document(
-        command=results.command,
-        name=results.name,
-        title=results.title,
-        status=results.status,
-        exit_status=end.status,
-        exit_reason=end.reason,
-        error=results.error,
-        folder=str(folder),
-        report=str(folder / PAGE),
-        results=str(folder / RESULTS),
-        seed=results.seed,
-        versions=results.versions,
-        reproduction=results.reproduction,
-        variants=tuple(_variant(one, folder / one.name) for one in results.variants or ()),
-        algorithms=tuple(rows),
-    )
+    rows = [_algorithm(entry, folder) for entry in results.algorithms]
+    variants: list[_Variant] = []
+    for one in results.variants or ():
+        place, there = folder / one.name, one.report is not None
+        rows += [_algorithm(entry, place, one.name) for entry in _in_full(one, place)]
+        links = {"folder": str(place) if there else None, "report": str(place / PAGE) if there else None}
+        variants.append(taken(_Variant, one, **links))
+    return taken(
+        _Document, results, exit_status=end.status, exit_reason=end.reason, folder=str(folder),
+        report=str(folder / PAGE), results=str(folder / RESULTS), variants=tuple(variants), algorithms=tuple(rows),
+    )  # fmt: skip
 
 
-def _variant(variant: VariantResult, place: Path) -> VariantRow:
-    there = variant.report is not None
-    return VariantRow(
-        name=variant.name,
-        fields=variant.fields,
-        status=variant.status,
-        error=variant.error,
-        folder=str(place) if there else None,
-        report=str(place / PAGE) if there else None,
-    )
-
-
-def _full(variant: VariantResult, place: Path) -> tuple[Entry, ...]:
+def _in_full(variant: VariantResult, place: Path) -> tuple[Entry, ...]:
     """A variant's algorithms as in its own folder, or else as summed up."""
     from netsim.errors import ScenarioError
     from scenarios.results.folder import read_results
@@ -209,45 +171,39 @@ def _full(variant: VariantResult, place: Path) -> tuple[Entry, ...]:
         return variant.algorithms
 
 
-def _row(entry: AlgorithmResult | AlgorithmSummary, folder: Path, variant: str | None = None) -> AlgorithmRow:
+def _algorithm(entry: Entry, folder: Path, variant: str | None = None) -> _Algorithm:
     whole = entry if isinstance(entry, AlgorithmResult) else None
-    audit = entry.audit
-    full = audit if isinstance(audit, AuditResult) else None
-    repeated = audit if isinstance(audit, AuditResult | AuditRefused) else None
+    full = entry.audit if isinstance(entry.audit, AuditResult) else None
     judged, budget = findings.judged(entry), whole and whole.budget
-    claim, exact = full and full.claim, judged and judged.epsilon_exact
-    proven = None
+    exact, proven = judged and judged.epsilon_exact, None
     if judged is not None and judged.epsilon_audited is not None and judged.confidence is not None:
-        proven = AuditedEpsilon(lower=judged.epsilon_audited, confidence=judged.confidence)
+        proven = _AuditedEpsilon(lower=judged.epsilon_audited, confidence=judged.confidence)
+    claim = full and full.claim
     source = claim or budget
-    claimed = budget.epsilon[-1] if budget is not None and budget.epsilon else None
-    return AlgorithmRow(
+    budgeted = budget.epsilon[-1] if budget is not None and budget.epsilon else None
+    found: dict[str, object] = {}
+    if isinstance(entry.audit, AuditResult | AuditRefused):
+        found |= {name: getattr(entry.audit, name) for name in ("joint_confidence", "earlier", "later")}
+    if full is not None:
+        found |= {"pair": full.pair, "first_violation": full.first_violation}
+        found |= {name: getattr(full.claim, name) for name in ("adjacency", "norm", "gradient_change")}
+    return taken(
+        _Algorithm,
+        entry,
         variant=variant,
-        name=entry.name,
         kind=whole and whole.kind,
-        baseline=entry.baseline,
-        audit_status=entry.audit_status,
         verdict=findings.verdict(entry),
         claim_broken=findings.claim_is_broken(entry),
         reason=findings.sentence(whole) if whole else (judged and judged.reason) or "",
-        epsilon_claimed=judged.epsilon_claimed if judged is not None else claimed,
+        epsilon_claimed=judged.epsilon_claimed if judged is not None else budgeted,
         epsilon_exact=exact and EpsilonInterval(lower=exact.lower, estimate=exact.estimate, upper=exact.upper),
         epsilon_audited=proven,
         delta=source and source.delta,
         theorem=source and source.source,
-        adjacency=claim and claim.adjacency,
-        norm=claim and claim.norm,
-        gradient_change=claim and claim.gradient_change,
         failed_conditions=source.failed_conditions if source else (),
-        joint_confidence=repeated and repeated.joint_confidence,
-        earlier=repeated.earlier if repeated else (),
-        later=repeated.later if repeated else (),
-        pair=full and full.pair,
-        first_violation=full and full.first_violation,
-        outside_model=entry.outside_model,
-        membership=entry.membership,
         property=whole and whole.property,
         witness=str(folder / full.witness) if full and full.witness else None,
         folder=str(folder),
         report=str(folder / PAGE),
+        **found,
     )

@@ -4,6 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
+from rich.table import Table
+
+from netsim.errors import ScenarioError, install
+from scenarios.cli.options import given, taken
+from scenarios.render.terminal import console, fail, line
 
 if TYPE_CHECKING:
     from scenarios.lab.server import Lesson
@@ -15,16 +21,9 @@ NEEDED = ("marimo", "uvicorn", "zmq")
 
 def lab(
     lesson: Annotated[
-        str | None,
-        typer.Argument(
-            help="A lesson's number or name, a notebook (.py), or a folder of them. Default: all.",
-            show_default=False,
-        ),
+        str | None, taken(help="A lesson's number or name, a notebook (.py), or a folder of them. Default: all.")
     ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(min=1, max=65535, help="Port. Default: 2719 or the next free one.", show_default=False),
-    ] = None,
+    port: Annotated[int | None, given(min=1, max=65535, help="Port. Default: 2719 or the next free one.")] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     headless: Annotated[bool, typer.Option("--headless", help="The same as --no-browser.")] = False,
     edit: Annotated[
@@ -33,11 +32,7 @@ def lab(
     listed: Annotated[bool, typer.Option("--list", help="Only print the lessons.")] = False,
     copy: Annotated[
         Path | None,
-        typer.Option(
-            help="Copy the lesson, or all, into this folder; existing files are kept.",
-            metavar="FOLDER",
-            show_default=False,
-        ),
+        given(help="Copy the lesson, or all, into this folder; existing files are kept.", metavar="FOLDER"),
     ] = None,
 ) -> None:
     """The teaching lab: lessons that run live in the browser, with sliders and questions.
@@ -45,51 +40,45 @@ def lab(
     Everything runs on this machine, and the page is served to this machine only. Ctrl-C ends it. Exit status: 0 done,
     2 wrong input, or marimo is missing.
     """
-    from netsim.errors import ScenarioError
-    from scenarios.render.terminal import fail
+    from scenarios.lab.server import address, chosen, free_port, lessons, serve, shipped
 
     try:
-        lessons, one = _found(lesson)
+        found, one = list(shipped()), None
+        if lesson and (place := Path(lesson)).is_dir():
+            if not (found := list(lessons(place))):
+                allowed = "a folder with marimo notebooks (.py)"
+                raise ScenarioError("lesson", lesson, "a folder without a lesson", allowed)
+        elif lesson is not None and lesson.endswith(".py"):
+            one = _notebook(Path(lesson))
+            found = [one]
+        elif lesson is not None:
+            one = chosen(lesson, found)
         if listed:
-            _list(lessons)
+            _list(found)
         elif edit:
             _edit(one, copy, port, browser and not headless)
         elif copy is not None:
-            _copy(lessons if one is None else [one], copy)
+            _copy(found if one is None else [one], copy)
         else:
-            _open(lessons, one, port, browser and not headless)
+            _need_marimo(one)
+            number = free_port(port)
+            page = address(number, one)
+            console.print(f"The lab: [bold]{page}[/]. Ctrl-C ends it.", highlight=False)
+            serve(found, number, browser=page if browser and not headless else None)
     except ScenarioError as error:
         fail(error)
 
 
-def _found(name: str | None) -> "tuple[list[Lesson], Lesson | None]":
-    """The lessons that are served, and the requested one."""
-    from netsim.errors import ScenarioError
-    from scenarios.lab import server as catalogue
+def _notebook(file: Path) -> "Lesson":
+    from scenarios.lab.server import lesson
 
-    if name is None:
-        return list(catalogue.shipped()), None
-    place = Path(name)
-    if name and place.is_dir():
-        if not (own := catalogue.lessons(place)):
-            raise ScenarioError("lesson", name, "a folder without a lesson", "a folder with marimo notebooks (.py)")
-        return list(own), None
-    if place.suffix == ".py":
-        one = catalogue.lesson(place) if place.is_file() else None
-        if one is None:
-            why = "no marimo notebook" if place.is_file() else "no such file"
-            raise ScenarioError("lesson", name, why, "a marimo notebook (.py)")
-        return [one], one
-    shipped = catalogue.shipped()
-    return list(shipped), catalogue.chosen(name, shipped)
+    if not file.is_file() or (one := lesson(file)) is None:
+        why = "no marimo notebook" if file.is_file() else "no such file"
+        raise ScenarioError("lesson", str(file), why, "a marimo notebook (.py)")
+    return one
 
 
 def _list(lessons: "list[Lesson]") -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from scenarios.render.terminal import console
-
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("", "lesson", "subject"):
         table.add_column(column, no_wrap=column == "lesson")
@@ -101,9 +90,6 @@ def _list(lessons: "list[Lesson]") -> None:
 
 def _copy(lessons: "list[Lesson]", folder: Path) -> "list[Path]":
     """Copy notebooks; a file that is there already is kept as it is."""
-    from netsim.errors import ScenarioError
-    from scenarios.render.terminal import console
-
     try:
         folder.mkdir(parents=True, exist_ok=True)
         copies = [folder / one.path.name for one in lessons]
@@ -111,8 +97,7 @@ def _copy(lessons: "list[Lesson]", folder: Path) -> "list[Path]":
             kept = target.exists()
             if not kept:
                 target.write_text(one.path.read_text(encoding="utf-8"), encoding="utf-8")
-            said = f"{target} is there already, and was kept" if kept else str(target)
-            console.print(said, highlight=False, markup=False, soft_wrap=True)
+            line(f"{target} is there already, and was kept" if kept else str(target))
     except OSError as error:
         why = f"cannot be written ({error.strerror or error})"
         raise ScenarioError("--copy", str(folder), why, "a folder to write to") from None
@@ -123,9 +108,7 @@ def _edit(one: "Lesson | None", folder: Path | None, port: int | None, browser: 
     import subprocess
     import sys
 
-    from netsim.errors import ScenarioError
     from scenarios.lab.server import HOST, SHIPPED, free_port
-    from scenarios.render.terminal import console
 
     if one is None:
         raise ScenarioError("lesson", None, "--edit opens one lesson", "the number, name or file of one")
@@ -139,22 +122,9 @@ def _edit(one: "Lesson | None", folder: Path | None, port: int | None, browser: 
         return
 
 
-def _open(lessons: "list[Lesson]", one: "Lesson | None", port: int | None, browser: bool) -> None:
-    _need_marimo(one)
-    from scenarios.lab.server import address, free_port, serve
-    from scenarios.render.terminal import console
-
-    chosen = free_port(port)
-    page = address(chosen, one)
-    console.print(f"The lab: [bold]{page}[/]. Ctrl-C ends it.", highlight=False)
-    serve(lessons, chosen, browser=page if browser else None)
-
-
 def _need_marimo(one: "Lesson | None") -> None:
     """You get a `ScenarioError` that names the extra where marimo is not installed."""
     from importlib.util import find_spec
-
-    from netsim.errors import ScenarioError, install
 
     if any(find_spec(name) is None for name in NEEDED):
         opened = "all" if one is None else one.name

@@ -12,24 +12,31 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, apart, fail, print_error, remark, write_document
+from scenarios.cli.options import Jobs, given, taken
+from scenarios.render.terminal import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    apart,
+    console,
+    fail,
+    print_error,
+    remark,
+    write_document,
+)
 
 if TYPE_CHECKING:
     from scenarios.ledger import Entry, Row
 
 DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 COLOURS = {"refuted": "bold red", "unprotected": "bold red", "consistent": "green", "no claim": "dim"}
-NAMES = typer.Argument(help="Entries. Default: all.", show_default=False)
 
 
 def ledger(
-    names: Annotated[list[str] | None, NAMES] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The page, in Markdown. Default: FOLDER/ledger.md.", show_default=False),
-    ] = None,
+    names: Annotated[list[str] | None, taken(help="Entries. Default: all.")] = None,
+    out: Annotated[Path | None, given(help="The page, in Markdown. Default: FOLDER/ledger.md.")] = None,
     folder: Annotated[Path, typer.Option(help="Folder of the entries' results.")] = Path("results/ledger"),
-    jobs: Annotated[int, typer.Option(help="Processes that share an audit's simulations; -1: one per core.")] = -1,
+    jobs: Jobs = -1,
     again: Annotated[bool, typer.Option("--again", help="Also run entries that have results.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON, in place of the table.")] = False,
 ) -> None:
@@ -57,7 +64,7 @@ def ledger(
     if as_json:
         write_document([asdict(row) for row in shown])
     else:
-        _print(shown, said)
+        _print(shown)
     missing = [entry.name for entry in ENTRIES if entry.name not in found]
     if not missing:
         page = out or folder / "ledger.md"
@@ -98,44 +105,27 @@ def _run(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said:
     return status
 
 
-def _table(found: Sequence["Row"]) -> Table:
+def _print(found: Sequence["Row"]) -> None:
+    """The table, and the reasons why claims do not hold."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("algorithm")
-    for column in ("claimed", "δ", "exact", "audited"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("from", justify="right", no_wrap=True)
-    table.add_column("s", justify="right", no_wrap=True)
+    for column in ("claimed", "δ", "exact", "audited", "verdict", "from", "s"):
+        table.add_column(column, justify="left" if column == "verdict" else "right", no_wrap=True)
     for row in found:
-        colour = COLOURS.get(row.verdict, "yellow")
+        delta = row.numbers.delta
+        claimed, exact = (  # powers of ten in few letters: 5.29e23
+            text.replace(" × 10", "e").translate(DIGITS) for text in (row.claimed.partition(" at ")[0], row.exact)
+        )
         table.add_row(
-            escape(row.name), _plain(row.claimed.partition(" at ")[0]), _delta(row), _plain(row.exact),
-            row.audited, f"[{colour}]{row.verdict}[/]",
+            escape(row.name), claimed, f"{delta:g}" if delta else "", exact, row.audited,
+            f"[{COLOURS.get(row.verdict, 'yellow')}]{row.verdict}[/]",
             "" if row.violation is None else str(row.violation), f"{row.seconds:.1f}",
         )  # fmt: skip
-    return table
-
-
-def _plain(text: str) -> str:
-    """Powers of ten in few letters: 5.29e23."""
-    return text.replace(" × 10", "e").translate(DIGITS)
-
-
-def _delta(row: "Row") -> str:
-    delta = row.numbers.delta
-    return f"{delta:g}" if delta else ""
-
-
-def _print(found: Sequence["Row"], said: Console) -> None:
-    """The table, and the reasons why claims do not hold."""
-    said.print(_table(found))
-    said.print(
-        "ε claimed, exact and audited; from: the agent's activation by which the claim is exceeded\n",
-        style="dim",
-        highlight=False,
-    )
+    console.print(table)
+    heads = "ε claimed, exact and audited; from: the agent's activation by which the claim is exceeded\n"
+    console.print(heads, style="dim", highlight=False)
     for row in found:
         if row.broken:
             colour = COLOURS[row.verdict]
-            said.print(f"[bold]{escape(row.name)}[/]: [{colour}]{row.verdict}[/]", highlight=False)
-            said.print(Padding(escape(row.reason), (0, 0, 0, 2)), highlight=False)
+            console.print(f"[bold]{escape(row.name)}[/]: [{colour}]{row.verdict}[/]", highlight=False)
+            console.print(Padding(escape(row.reason), (0, 0, 0, 2)), highlight=False)

@@ -5,39 +5,27 @@ import importlib.util
 import keyword
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
-from scenarios.cli import options
+from scenarios.cli.options import Algorithm, Base, taken
 from scenarios.render.terminal import console, fail
 
-NAME = typer.Argument(help="Its name: small letters, digits, hyphens.", show_default=False)
-FROM = typer.Option(
-    "--from",
-    help="A shipped scenario, or a file, to extend: the new file has only the differences.",
-    show_default=False,
-    metavar="SCENARIO",
-    autocompletion=options.complete_scenario,
-)
-DEFAULT = "private_gradient_descent"
-KIND = typer.Option(
-    help=f"The kind of the algorithm. Default: {DEFAULT}.", show_default=False, metavar="KIND",
-    autocompletion=options.complete_algorithm,
-)  # fmt: skip
-VALID = re.compile(r"[a-z0-9][a-z0-9-]*")
-GRAPHS = ("ring", "star", "complete")
+_DEFAULT = "private_gradient_descent"
+_CLAIMED = {"epsilon": 2.0}
+"""The claim of a starter whose scale can be given by it; an audit of some hundred transcripts can test it."""
 
 
 def new(
-    name: Annotated[str, NAME],
-    base: Annotated[str | None, FROM] = None,
-    algorithm: Annotated[str | None, KIND] = None,
+    name: Annotated[str, taken(help="Its name: small letters, digits, hyphens.")],
+    base: Base = None,
+    algorithm: Algorithm = None,
     python: Annotated[
         bool,
         typer.Option(
@@ -50,13 +38,19 @@ def new(
     Nothing is ever overwritten. Exit status: 0 done, 2 wrong input, or a file that exists.
     """
     try:
-        if not VALID.fullmatch(name):
+        if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
             raise ScenarioError("NAME", name, "not a name", "small letters, digits and hyphens, such as my-network")
-        _check(base, algorithm, python)
+        without = "one of the two"
+        if python and base is not None:
+            raise ScenarioError("--from", base, "with --python there is no scenario to extend", without)
+        if python and algorithm is not None:
+            raise ScenarioError("--algorithm", algorithm, "with --python the algorithm is your own", without)
+        if base is not None and algorithm is not None:
+            raise ScenarioError("--algorithm", algorithm, "with --from the algorithms are the base's", without)
         if python:
             files = _code(name)
         else:
-            files = {f"{name}.yaml": _extending(name, base) if base else _own(name, algorithm or DEFAULT)}
+            files = {f"{name}.yaml": _extending(name, base) if base else _own(name, algorithm or _DEFAULT)}
         for file in files:
             if Path(file).exists():
                 raise ScenarioError("NAME", name, f"{file} is there already", "another name: nothing is overwritten")
@@ -66,36 +60,18 @@ def new(
         fail(error)
     except OSError as error:
         fail(ScenarioError("NAME", name, f"cannot be written ({error})", "a folder that can be written"))
-    _print(list(files), python)
-
-
-def _check(base: str | None, algorithm: str | None, python: bool) -> None:
-    """A `ScenarioError` for options of which one would mean nothing beside the other."""
-    if python and base is not None:
-        raise ScenarioError("--from", base, "with --python there is no scenario to extend", "one of the two")
-    if python and algorithm is not None:
-        raise ScenarioError("--algorithm", algorithm, "with --python the algorithm is your own", "one of the two")
-    if base is not None and algorithm is not None:
-        raise ScenarioError("--algorithm", algorithm, "with --from the algorithms are the base's", "one of the two")
-
-
-def _print(files: list[str], python: bool) -> None:
-    """What was written, and what to do next."""
     for file in files:
         console.print(f"Wrote [bold]{escape(file)}[/]", highlight=False)
-    steps = (
-        [(f"edit {files[0]}", "put your algorithm there"), (f"python {files[1]}", "audit its claim")]
-        if python
-        else [(f"netsim check {files[0]}", "what can be known before it runs"), (f"netsim run {files[0]}", "run it")]
-    )
+    first, *others = files
+    steps = {f"netsim check {first}": "what can be known before it runs", f"netsim run {first}": "run it"}
+    if python:
+        steps = {f"edit {first}": "put your algorithm there", f"python {others[0]}": "audit its claim"}
     console.print("Next:")
-    for command, what in steps:
+    for command, what in steps.items():
         console.print(f"  [bold]{escape(command)}[/]  [dim]{what}[/]", highlight=False)
 
 
 # ── a scenario ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _extending(name: str, base: str) -> str:
     """A file that extends another, with the fields that one might want to say."""
     from scenarios.files.library import library
@@ -104,13 +80,14 @@ def _extending(name: str, base: str) -> str:
 
     scenario = load_scenario(base).scenario
     there = base if base in library() else str(Path(base))
+    title = f"{scenario.title or scenario.name}, changed"
     agents = f"{{agents: {getattr(scenario.topology, 'agents', 8)}}}"
     audit = "" if scenario.audit is None else f"# audit: {{trials: {scenario.audit.trials}}}\n"
     return f"""\
 {schema_line()}# What this file does not say is as in {there}; `netsim show {name}.yaml` prints all that it comes to.
 extends: {there}
 name: {name}
-title: {_quoted(f"{scenario.title or scenario.name}, changed")}
+title: '{title.replace("'", "''")}'
 seed: {scenario.seed + 1}
 
 # Say here what is different. Mappings are merged field by field; lists are replaced as a whole.
@@ -131,7 +108,7 @@ def _own(name: str, kind: str) -> str:
         raise ScenarioError("--algorithm", kind, "no algorithm", ", ".join(known))
     refusals: list[ScenarioError] = []
     for fields in _attempts(kind):
-        for graph in GRAPHS:
+        for graph in ("ring", "star", "complete"):
             text = _scenario(name, kind, graph, fields)
             try:
                 checked(parse(text, f"{name}.yaml"))
@@ -145,15 +122,16 @@ def _own(name: str, kind: str) -> str:
 def _attempts(kind: str) -> Iterator[Mapping[str, object]]:
     """With noise for a claimed ε; the starter; with fewer rounds; and with noise given outright where none can be
     found for a claimed ε."""
-    from scenarios.cli.catalogue import CLAIMED, NOISE, models, starter, takes_a_claim
+    from scenarios.cli.catalogue import NOISE, models, starter
+    from scenarios.schema.algorithms import PureTarget
 
-    fields = starter(kind)
-    if takes_a_claim(kind):
-        yield {**fields, "scale": CLAIMED}
+    fields, known = starter(kind), models()[kind].model_fields
+    if "scale" in known and "clip" in fields and PureTarget in get_args(known["scale"].annotation):
+        yield {**fields, "scale": _CLAIMED}
     yield fields
     yield {**fields, **({"rounds": 3} if "rounds" in fields else {})}
     if "target" in fields:
-        outright = {name: 1.0 for name in NOISE if name in models()[kind].model_fields}
+        outright = {name: 1.0 for name in NOISE if name in known}
         yield {**{name: value for name, value in fields.items() if name != "target"}, **outright}
 
 
@@ -212,48 +190,32 @@ def _line(key: str, value: object) -> str:
     return f"{line}   # how much noise: the claimed ε falls as it grows" if key in NOISE else line
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 # ── an algorithm ────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _code(name: str) -> dict[str, str]:
     """A module with an algorithm and its claim, and a script that audits it."""
     module = name.replace("-", "_")
     module = module if module.isidentifier() else f"my_{module}"
     words = {"MODULE": module, "CLASS": "".join(part.capitalize() for part in module.split("_"))}
-    files = {f"{module}.py": "algorithm.py.txt", f"audit_{module}.py": "audit.py.txt"}
-    if why := _not_free(module, words["CLASS"], [_filled(one, {}) for one in files.values()]):
+    folder = resources.files("scenarios") / "cli" / "templates"
+    named = {f"{module}.py": "algorithm.py.txt", f"audit_{module}.py": "audit.py.txt"}
+    files = {file: (folder / template).read_text(encoding="utf-8") for file, template in named.items()}
+    if why := _not_free(module, words["CLASS"], files.values()):
         raise ScenarioError("NAME", name, why, f"another name, such as my-{name}")
-    return {file: _filled(template, words) for file, template in files.items()}
+    for word, value in words.items():
+        files = {file: text.replace(f"__{word}__", value) for file, text in files.items()}
+    return files
 
 
-def _not_free(module: str, named: str, templates: list[str]) -> str:
+def _not_free(module: str, named: str, templates: Iterable[str]) -> str:
     """Why a module and a class cannot have these names; empty where they can."""
     if keyword.iskeyword(module) or keyword.iskeyword(named):
         return "a word of Python itself"
-    imports = [one for text in templates for one in ast.walk(ast.parse(text))]
-    names = {alias.name for one in imports if isinstance(one, ast.ImportFrom) for alias in one.names}
-    if named in names:
+    imports = [one for text in templates for one in ast.walk(ast.parse(text)) if isinstance(one, ast.ImportFrom)]
+    if named in {alias.name for one in imports for alias in one.names}:
         return f"the class would be {named}, a name that its file imports"
-    if module in sys.stdlib_module_names or _installed(module):
+    spec = importlib.util.find_spec(module)
+    places = [] if spec is None else [spec.origin] if spec.origin else list(spec.submodule_search_locations or [])
+    elsewhere = spec is not None and not all(Path(one).absolute().parent == Path.cwd() for one in places)
+    if module in sys.stdlib_module_names or elsewhere:
         return f"{module}.py would be imported in place of the module {module}"
     return ""
-
-
-def _installed(module: str) -> bool:
-    """Whether such a module can be imported, from elsewhere than the working directory."""
-    found = importlib.util.find_spec(module)
-    if found is None:
-        return False
-    places = [found.origin] if found.origin else list(found.submodule_search_locations or [])
-    return not all(Path(one).absolute().parent == Path.cwd() for one in places)
-
-
-def _filled(template: str, words: Mapping[str, str]) -> str:
-    text = (resources.files("scenarios") / "cli" / "templates" / template).read_text(encoding="utf-8")
-    for word, value in words.items():
-        text = text.replace(f"__{word}__", value)
-    return text

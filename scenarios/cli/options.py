@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from glob import escape, glob
 from pathlib import Path
 from typing import Annotated, TypeAlias, cast
@@ -28,7 +28,7 @@ _MOST = 40
 
 
 # ── completions ─────────────────────────────────────────────────────────────────────────────────────────
-def complete_scenario(incomplete: str) -> list[_Offer]:
+def _scenarios(incomplete: str) -> list[_Offer]:
     """Shipped scenarios with their titles, YAML files, and folders on the way to others."""
     title = re.compile(r"^title: *(.*)$", re.MULTILINE)
     found = {name: title.search(text) for name, text in library().items()}
@@ -38,7 +38,7 @@ def complete_scenario(incomplete: str) -> list[_Offer]:
     return [one for one in titles.items() if one[0].startswith(incomplete)] + [(one, "") for one in files]
 
 
-def complete_algorithm(incomplete: str) -> list[_Offer]:
+def _algorithms(incomplete: str) -> list[_Offer]:
     """Kinds of algorithms with the first sentences of their descriptions."""
     union = _forms(_inside(_schema(), "properties", "algorithms", "items"))
     found = {str(kind): str(form.get("description", "")) for form in union for kind in _words(form, "kind")}
@@ -46,12 +46,7 @@ def complete_algorithm(incomplete: str) -> list[_Offer]:
     return [one for one in told if one[0].startswith(incomplete)]
 
 
-def complete_subject(incomplete: str) -> list[_Offer]:
-    """Everything that `netsim show` prints."""
-    return complete_scenario(incomplete) + complete_algorithm(incomplete)
-
-
-def complete_data_set(incomplete: str) -> list[str]:
+def _data_sets(incomplete: str) -> list[str]:
     """Data sets that can be fetched."""
     forms = _forms(_inside(_schema(), "$defs", "ProblemSpec", "properties", "data"))
     fetched = [form for form in forms if "download" in _inside(form, "properties")]
@@ -65,9 +60,14 @@ def complete_results(incomplete: str) -> list[str]:
     return [str(one.parent) for one in latest if str(one).startswith(incomplete)]
 
 
+def _subjects(incomplete: str) -> list[_Offer]:
+    """Everything that `netsim show` prints."""
+    return _scenarios(incomplete) + _algorithms(incomplete)
+
+
 def complete_run(incomplete: str) -> list[_Offer]:
     """Scenarios and results folders."""
-    return complete_scenario(incomplete) + [(one, "") for one in complete_results(incomplete)]
+    return _scenarios(incomplete) + [(one, "") for one in complete_results(incomplete)]
 
 
 def complete_variant(context: typer.Context, incomplete: str) -> list[str]:
@@ -75,7 +75,7 @@ def complete_variant(context: typer.Context, incomplete: str) -> list[str]:
     return [name for name in variant_names(_tree(context)) if name.startswith(incomplete)]
 
 
-def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
+def _settings(context: typer.Context, incomplete: str) -> list[str]:
     """FIELD=VALUE: one level of fields at a time, and the values of a field that has a list of them."""
     tree = _tree(context)
     path, equals, value = incomplete.partition("=")
@@ -176,30 +176,57 @@ def _values(tree: _Node, path: str) -> list[str]:
 
 
 # ── arguments and options ───────────────────────────────────────────────────────────────────────────────
+given = partial(typer.Option, show_default=False)
+"""An option whose help says itself what holds without it."""
+taken = partial(typer.Argument, show_default=False)
 Scenario = Annotated[
-    str, typer.Argument(help="A YAML file, or the name of a shipped scenario.", autocompletion=complete_scenario)
+    str, typer.Argument(help="A YAML file, or the name of a shipped scenario.", autocompletion=_scenarios)
+]
+Base = Annotated[
+    str | None,
+    given(
+        "--from",
+        metavar="SCENARIO",
+        autocompletion=_scenarios,
+        help="A shipped scenario, or a file, to extend: the new file has only the differences.",
+    ),
+]
+OfTranscript = Annotated[
+    str | None,
+    given(help="The scenario of a transcript: a YAML file, or a shipped name.", autocompletion=_scenarios),
+]
+Subject = Annotated[
+    str,
+    taken(
+        help="A shipped scenario, a YAML file, or the kind of an algorithm.",
+        autocompletion=_subjects,
+    ),
+]
+DataSet = Annotated[str, taken(help="A data set of `netsim data list`.", autocompletion=_data_sets)]
+Algorithm = Annotated[
+    str | None,
+    given(
+        metavar="KIND",
+        autocompletion=_algorithms,
+        help="The kind of the algorithm. Default: private_gradient_descent.",
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
+    given(
         "-o",
         "--option",
         metavar="FIELD=VALUE",
         help="Set a field of the scenario: -o links.loss=0.2 -o algorithms[0].rounds=50; repeatable.",
-        show_default=False,
-        autocompletion=complete_setting,
+        autocompletion=_settings,
     ),
 ]
-Variant = Annotated[
-    str | None,
-    typer.Option(help="Run only this variant of the scenario.", show_default=False, autocompletion=complete_variant),
-]
+Variant = Annotated[str | None, given(help="Run only this variant of the scenario.", autocompletion=complete_variant)]
 Out = Annotated[
     Path | None,
-    typer.Option(
+    given(
         help="The results folder: new, empty, or of an earlier run of a scenario of this name, which is continued "
         "or replaced. Default: results/NAME/DATE-TIME.",
-        show_default=False,
         autocompletion=complete_results,
     ),
 ]

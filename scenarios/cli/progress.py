@@ -4,7 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console, RenderableType
 from rich.filesize import decimal
@@ -34,28 +34,12 @@ SENTENCES = 3
 """Waiting agents that are named."""
 
 
-@dataclass(frozen=True)
-class Moment:
-    """A run at one moment: real and virtual seconds, counts so far."""
+class _Moment(NamedTuple):
+    """Real and virtual seconds, and packets that had arrived."""
 
     real: float
     now: float
-    activations: tuple[int, ...]
-    traffic: dict[str, int]
-    waiting: tuple[str, ...]
-    spooled: dict[str, int]
-
-    @classmethod
-    def of(cls, running: "Running", real: float) -> "Moment":
-        return cls(
-            real, running.now, running.activations, running.traffic(), running.waiting(), dict(running.spooled())
-        )
-
-    def rates(self, earlier: "Moment") -> tuple[float, float]:
-        """Packets that arrived per real and per virtual second since then; 0 where no time has passed."""
-        packets = self.traffic["packets_delivered"] - earlier.traffic["packets_delivered"]
-        real, virtual = self.real - earlier.real, self.now - earlier.now
-        return packets / real if real > 0 else 0.0, packets / virtual if virtual > 0 else 0.0
+    delivered: int
 
 
 @dataclass
@@ -65,77 +49,72 @@ class Watcher:
     console: Console
     clock: Callable[[], float] = time.monotonic
     panel: RenderableType | None = None
-    _moments: deque[Moment] = field(default_factory=deque[Moment])
+    _moments: deque[_Moment] = field(default_factory=deque[_Moment])
     _running: "Running | None" = None
     _printed: float = 0.0
 
     def look(self, running: "Running") -> None:
         """Take in a run as it is now. A run not seen before is one that has just begun."""
-        now = Moment.of(running, self.clock())
+        now = _Moment(self.clock(), running.now, running.traffic()["packets_delivered"])
         if running is not self._running:
             self._running, self._printed = running, now.real
             self._moments.clear()
         self._moments.append(now)
         while len(self._moments) > 2 and self._moments[1].real <= now.real - WINDOW:
             self._moments.popleft()
-        rates = now.rates(self._moments[0])
         if self.console.is_terminal:
-            self.panel = panel(now, rates)
+            self.panel = self._table(running)
         elif now.real - self._printed >= EVERY:
             self._printed = now.real
-            self.console.print(line(now, rates), highlight=False, markup=False, soft_wrap=True)
+            self.console.print(self._line(running), highlight=False, markup=False, soft_wrap=True)
 
-    def clear(self) -> None:
-        """Nothing is running."""
-        self.panel = None
+    def _rates(self) -> tuple[str, str]:
+        """Packets that arrived per real and per virtual second of late; 0 where no time has passed."""
+        first, last = self._moments[0], self._moments[-1]
+        packets, real, virtual = last.delivered - first.delivered, last.real - first.real, last.now - first.now
+        return f"{packets / real if real > 0 else 0.0:,.0f}", f"{packets / virtual if virtual > 0 else 0.0:,.4g}"
+
+    def _table(self, running: "Running") -> Table:
+        """A line for each quantity."""
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="dim", no_wrap=True, min_width=len("virtual time"))
+        table.add_column(overflow="ellipsis", no_wrap=True)
+        carried, waiting, spooled, rates = running.traffic(), running.waiting(), running.spooled(), self._rates()
+        table.add_row("virtual time", f"{running.now:,.6g} s")
+        table.add_row("closed", _closed(running))
+        table.add_row(
+            "packets",
+            f"{carried['packets_sent']:,} sent, {carried['packets_in_flight']:,} in flight; arriving: {rates[0]} "
+            f"per real second, {rates[1]} per virtual second",
+        )
+        table.add_row("bytes", _bytes(running))
+        named = "; ".join(waiting[:SENTENCES]) + ("; …" if len(waiting) > SENTENCES else "")
+        agents = f"{len(waiting):,} of {len(running.activations):,} agents"
+        table.add_row("waiting", Text(f"{agents}: {named}" if named else agents))
+        rows = f"{spooled['rows']:,} rows on disk ({decimal(spooled['bytes'])}), {spooled['in_memory']:,} in memory"
+        table.add_row("captured", rows)
+        return table
+
+    def _line(self, running: "Running") -> str:
+        """The same in one line."""
+        spooled, rates = running.spooled(), self._rates()
+        return (
+            f"  t={running.now:.6g} s; closed: {_closed(running)}; {rates[0]} packets per real second, {rates[1]} "
+            f"per virtual second; {_bytes(running)}; {len(running.waiting())} agents wait; "
+            f"{spooled['rows'] + spooled['in_memory']:,} rows captured"
+        )
 
 
-def panel(now: Moment, rates: tuple[float, float]) -> Table:
-    """A line for each quantity."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True, min_width=len("virtual time"))
-    table.add_column(overflow="ellipsis", no_wrap=True)
-    carried = now.traffic
-    table.add_row("virtual time", f"{now.now:,.6g} s")
-    table.add_row("closed", _closed(now))
-    table.add_row(
-        "packets",
-        f"{carried['packets_sent']:,} sent, {carried['packets_in_flight']:,} in flight; arriving: {rates[0]:,.0f} "
-        f"per real second, {rates[1]:,.4g} per virtual second",
+def _closed(running: "Running") -> str:
+    counts = running.activations
+    return f"{sum(counts):,} rounds or activations, {min(counts):,} … {max(counts):,} by one agent"
+
+
+def _bytes(running: "Running") -> str:
+    carried = running.traffic()
+    return ", ".join(
+        f"{decimal(carried[f'bytes_{word}'])} {word}" for word in ("sent", "delivered", "lost", "dropped")
     )
-    table.add_row("bytes", _bytes(now))
-    table.add_row("waiting", Text(_waiting(now)))
-    spooled = now.spooled
-    table.add_row(
-        "captured",
-        f"{spooled['rows']:,} rows on disk ({decimal(spooled['bytes'])}), {spooled['in_memory']:,} in memory",
-    )
-    return table
-
-
-def line(now: Moment, rates: tuple[float, float]) -> str:
-    """The same in one line."""
-    captured = now.spooled["rows"] + now.spooled["in_memory"]
-    return (
-        f"  t={now.now:.6g} s; closed: {_closed(now)}; {rates[0]:,.0f} packets per real second, {rates[1]:,.4g} per "
-        f"virtual second; {_bytes(now)}; {len(now.waiting)} agents wait; {captured:,} rows captured"
-    )
-
-
-def _closed(now: Moment) -> str:
-    least, most = min(now.activations), max(now.activations)
-    return f"{sum(now.activations):,} rounds or activations, {least:,} … {most:,} by one agent"
-
-
-def _bytes(now: Moment) -> str:
-    words = ("sent", "delivered", "lost", "dropped")
-    return ", ".join(f"{decimal(now.traffic[f'bytes_{word}'])} {word}" for word in words)
-
-
-def _waiting(now: Moment) -> str:
-    rest = len(now.waiting) - SENTENCES
-    named = "; ".join(now.waiting[:SENTENCES]) + ("; …" if rest > 0 else "")
-    return f"{len(now.waiting):,} of {len(now.activations):,} agents" + (f": {named}" if named else "")
 
 
 class _Stacked(Progress):
@@ -160,7 +139,7 @@ class Bars:
     def __init__(
         self, console: Console, watcher: Watcher | None = None, *, lines: bool = True, in_bytes: bool = False
     ) -> None:
-        self._console, self._watcher, self._lines = console, watcher, lines
+        self._console, self._lines = console, lines
         self._progress = _Stacked(
             SpinnerColumn(finished_text="[green]✓[/]"), TextColumn("{task.description}"), BarColumn(bar_width=16),
             *([DownloadColumn()] if in_bytes else []), TimeElapsedColumn(), TimeRemainingColumn(),
@@ -192,8 +171,8 @@ class Bars:
         self._progress.console.print(Padding(escape(sentence), (0, 0, 0, 4)), style="dim", highlight=False)
 
     def _finish(self) -> None:
-        if self._watcher is not None:
-            self._watcher.clear()
+        if self._progress.watcher is not None:
+            self._progress.watcher.panel = None
         if self._task is not None:
             task = next(t for t in self._progress.tasks if t.id == self._task)
             self._progress.update(self._task, completed=task.total or 1, total=task.total or 1)

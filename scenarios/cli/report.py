@@ -8,30 +8,23 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
-from scenarios.cli.options import complete_results
-from scenarios.render.terminal import console, fail, problems
+from scenarios.cli.options import complete_results, given, taken
+from scenarios.render.terminal import console, fail, line, problems
 from scenarios.results.files import PAGE, RESULTS
 
 if TYPE_CHECKING:
     from scenarios.build.progress import Progress
 
-FOLDER = typer.Argument(
-    help="A results folder, or the results.json in it.", show_default=False, autocompletion=complete_results
-)
-
 
 def report(
-    folder: Annotated[Path, FOLDER],
-    out: Annotated[
-        Path | None, typer.Option(help="The page. Default: report.html in the folder.", show_default=False)
-    ] = None,
+    folder: Annotated[
+        Path, taken(help="A results folder, or the results.json in it.", autocompletion=complete_results)
+    ],
+    out: Annotated[Path | None, given(help="The page. Default: report.html in the folder.")] = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
     figures: Annotated[bool, typer.Option("--figures", help="Also write the page's figures as files.")] = False,
     tables: Annotated[bool, typer.Option("--tables", help="Also write the three epsilons as LaTeX and CSV.")] = False,
-    into: Annotated[
-        Path | None,
-        typer.Option(help="Folder of figures and tables. Default: FOLDER/figures.", show_default=False),
-    ] = None,
+    into: Annotated[Path | None, given(help="Folder of figures and tables. Default: FOLDER/figures.")] = None,
     kinds: Annotated[
         str, typer.Option("--format", help="Formats of figures: svg, png, pdf, or several, with commas.")
     ] = "svg,png",
@@ -46,57 +39,39 @@ def report(
     Exit status: 0 done, 2 wrong input.
     """
     from scenarios.cli.progress import Bars
+    from scenarios.render.page.epsilons import export_tables
+    from scenarios.render.page.export import export_figures
+    from scenarios.results.folder import read_results
 
     place = folder.parent if folder.name == RESULTS else folder
+    lines: list[str] = []
     try:
         with Bars(problems, lines=False) as bars:
-            pages = make(place, out, bars)
-        written = exported(place, into, figures, tables, kinds.split(","), dpi, width)
+            pages = _pages(place, out, bars)
+        results, target = read_results(place), into or place / "figures"
+        if figures:
+            with Bars(console) as bars:
+                found = export_figures(
+                    results, target, formats=kinds.split(","), dpi=dpi, width=width, source=str(place / RESULTS),
+                    progress=bars,
+                )  # fmt: skip
+            lines.append(f"Figures: {len(found)}, in {target}, with their captions")
+        if tables:
+            names = [one.name for one in results.variants or () if (place / one.name / RESULTS).is_file()]
+            runs = {name: read_results(place / name) for name in names} or {results.name: results}
+            lines.append(f"Tables: {', '.join(export_tables(runs, target, str(place / RESULTS)))} in {target}")
     except ScenarioError as error:
         fail(error)
     console.print(f"Report: [bold]{escape(str(pages[0]))}[/]", highlight=False, soft_wrap=True)
     if len(pages) > 1:
         console.print(f"and {len(pages) - 1} of its variants", highlight=False)
-    for line in written:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for one in lines:
+        line(one)
     if show and not webbrowser.open(pages[0].absolute().as_uri()):
         fail(ScenarioError("--open", str(pages[0]), "no browser was found", "open the file by hand"))
 
 
-def exported(
-    folder: Path, into: Path | None, figures: bool, tables: bool, kinds: list[str], dpi: int, width: str
-) -> list[str]:
-    """Write figures and tables for papers, as far as they are asked for; a sentence of each."""
-    from scenarios.render.page.epsilons import export_tables
-    from scenarios.render.page.export import export_figures
-    from scenarios.results.folder import read_results
-
-    if not (figures or tables):
-        return []
-    results, place, told = read_results(folder), into or folder / "figures", list[str]()
-    if figures:
-        from scenarios.cli.progress import Bars
-
-        with Bars(console) as bars:
-            found = export_figures(
-                results,
-                place,
-                formats=kinds,
-                dpi=dpi,
-                width=width,
-                source=str(folder / RESULTS),
-                progress=bars,
-            )
-        told.append(f"Figures: {len(found)}, in {place}, with their captions")
-    if tables:
-        names = [one.name for one in results.variants or ()]
-        there = [name for name in names if (folder / name / RESULTS).is_file()]
-        runs = {name: read_results(folder / name) for name in there} or {results.name: results}
-        told.append(f"Tables: {', '.join(export_tables(runs, place, str(folder / 'results.json')))} in {place}")
-    return told
-
-
-def make(folder: Path, out: Path | None = None, progress: "Progress | None" = None) -> list[Path]:
+def _pages(folder: Path, out: Path | None, progress: "Progress") -> list[Path]:
     """Write the page of a results folder, and of its variants where it is to lie in the folder; the paths, the page
     over all first.
 
@@ -109,17 +84,15 @@ def make(folder: Path, out: Path | None = None, progress: "Progress | None" = No
         why = "no results folder: it has no results.json" if folder.is_dir() else "no such folder"
         raise ScenarioError("folder", str(folder), why, "a folder that `netsim run` or `netsim audit` left")
     results = read_results(folder)
-    page = folder / PAGE if out is None else out / PAGE if out.is_dir() else out
-    inner = [folder / one.name for one in results.variants or () if out is None and one.report]
-    if progress is not None:
-        progress.begin("writing the page", 1 + len(inner))
-    try:
-        render(results, page)
-    except OSError as error:
-        raise ScenarioError("--out", str(page), f"cannot be written ({error.strerror or error})", "a file") from None
-    pages = [page]
-    for place in inner:
-        if progress is not None:
-            progress.advance(1)
-        pages += make(place) if (place / RESULTS).is_file() else []
+    variants = [folder / one.name for one in results.variants or () if out is None and one.report]
+    progress.begin("writing the page", 1 + len(variants))
+    pages = [folder / PAGE if out is None else out / PAGE if out.is_dir() else out]
+    pages += [place / PAGE for place in variants if (place / RESULTS).is_file()]
+    for page in pages:
+        try:
+            render(results if page is pages[0] else read_results(page.parent), page)
+        except OSError as error:
+            why = f"cannot be written ({error.strerror or error})"
+            raise ScenarioError("--out", str(page), why, "a file") from None
+        progress.advance(1)
     return pages

@@ -1,4 +1,4 @@
-"""Command `netsim run`."""
+"""Commands `netsim run` and `netsim check`."""
 
 import shlex
 from typing import Annotated
@@ -8,7 +8,20 @@ from rich.markup import escape
 
 from netsim.errors import ScenarioError
 from scenarios.cli.options import AsJson, Jobs, Out, Scenario, Settings, Variant, dated_folder, repeated
-from scenarios.render.terminal import INTERRUPTED, apart, fail, interrupted, print_page, write_result
+from scenarios.render.terminal import (
+    DONE,
+    INTERRUPTED,
+    WRONG_INPUT,
+    apart,
+    fail,
+    interrupted,
+    line,
+    print_page,
+    problems,
+    remark,
+    write_document,
+    write_result,
+)
 
 
 def run(
@@ -59,3 +72,42 @@ def run(
         interrupted("the folder holds what was done until then", f"{again} --out {shlex.quote(str(folder))}")
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(ending(results).status)
+
+
+def check(scenario: Scenario, option: Settings = None, as_json: AsJson = False) -> None:
+    """Check a scenario without running it: everything that can be known before time 0.
+
+    Exit status: 0 it can be run, 2 wrong input, or data that are not on this machine.
+    """
+    from scenarios.cli.progress import Bars
+    from scenarios.schema.load import load_scenario
+    from scenarios.stages.study import planned
+
+    try:
+        with Bars(problems, lines=False) as bars:
+            located = load_scenario(scenario, option or [])
+            plan = planned(located, bars)
+    except ScenarioError as error:
+        fail(error, as_json=as_json)
+    first, spec, names = plan.first, located.scenario, [variant.name for variant in plan.variants]
+    status = DONE if first is not None else WRONG_INPUT
+    for name, why in plan.absent.items():
+        remark(f"{name}: {why}".removeprefix(": "))
+    if as_json:
+        found: dict[str, object] = {"exit_status": status, "name": spec.name, "title": spec.title}
+        found |= {"file": located.file, "can_be_run": first is not None, "variants": names}
+        found["absent"] = dict(plan.absent)
+        if first is not None:  # what follows is of the first that can be run
+            found |= {"topology": first.topology.name, "agents": first.topology.agents}
+            found |= {"data": first.dataset.name, "records": first.dataset.records}
+            found["dimension"] = first.problem.dimension
+            found["algorithms"] = [{"name": s.spec.name, "kind": s.spec.kind} for s in first.subjects]
+        write_document(found)
+    elif first is not None:
+        several = f"{len(names)} variants ({', '.join(names)}); the first: " if names else ""
+        algorithms = f"{len(first.subjects)} algorithm{'s' * (len(first.subjects) > 1)}"
+        line(
+            f"{spec.name}: can be run: {several}{algorithms} on a {first.topology.name}, "
+            f"{first.dataset.records} records"
+        )
+    raise typer.Exit(status)

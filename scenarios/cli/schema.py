@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from netsim.errors import ScenarioError
+from scenarios.cli.options import given
 from scenarios.render.terminal import fail, write
 
 if TYPE_CHECKING:
@@ -20,10 +21,7 @@ def schema(
     ] = "scenario",
     sweep: Annotated[bool, typer.Option("--sweep", help="The same as WHAT sweep.")] = False,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write it to this file, and print the line that a scenario names it by.", show_default=False
-        ),
+        Path | None, given(help="Write it to this file, and print the line that a scenario names it by.")
     ] = None,
     where: Annotated[
         bool, typer.Option("--where", help="Print the path of the installed schema file, for an editor's settings.")
@@ -38,52 +36,35 @@ def schema(
     """
     from scenarios.schema.export import MARK, schema_file
 
-    if what == "results":
-        _print_results_schema(out)
+    name: Kind | None = None if what == "results" else "sweep" if sweep else what
+    if where and name is not None:
+        write(str(schema_file(name)))
         return
-    kind: Kind = "sweep" if sweep or what == "sweep" else "scenario"
-    if where:
-        write(str(schema_file(kind)))
-        return
-    text = _text(kind)
+    text = _text(name)
     if out is None:
         write(text.removesuffix("\n"))
         return
-    _save(out, text)
-    write(f"First line of a file beside it: {MARK}{out.name}")
-
-
-def _save(out: Path, text: str) -> None:
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         why = f"cannot be written ({error.strerror})"
         fail(ScenarioError("--out", str(out), why, "a file in a folder that is there"))
+    if name is not None:
+        write(f"First line of a file beside it: {MARK}{out.name}")
 
 
-def _print_results_schema(out: Path | None) -> None:
+def _text(kind: "Kind | None") -> str:
+    """The schema of such a file; None: that of results.json."""
     from scenarios.results.serialize import schema as results_schema
-
-    text = json.dumps(results_schema(), indent=1, ensure_ascii=False)
-    if out is None:
-        write(text)
-    else:
-        _save(out, text + "\n")
-
-
-def _text(kind: "Kind") -> str:
     from scenarios.schema import json_schema
     from scenarios.sweep.points import json_schema as sweep_schema
 
-    return json.dumps(sweep_schema() if kind == "sweep" else json_schema(), indent=1, ensure_ascii=False) + "\n"
-
-
-def _install() -> None:
-    from scenarios.schema.export import schema_file
-
-    for kind in ("scenario", "sweep"):
-        schema_file(kind).write_text(_text(kind), encoding="utf-8")
+    found = results_schema() if kind is None else sweep_schema() if kind == "sweep" else json_schema()
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
-    _install()
+    from scenarios.schema.export import schema_file
+
+    schema_file("scenario").write_text(_text("scenario"), encoding="utf-8")
+    schema_file("sweep").write_text(_text("sweep"), encoding="utf-8")

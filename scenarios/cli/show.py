@@ -7,20 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from netsim.errors import ScenarioError
-from scenarios.cli import options
-from scenarios.cli.options import Settings
+from scenarios.cli.options import YAML, Settings, Subject
 from scenarios.files.document import Fields, place_of
 from scenarios.render.terminal import fail, write
 
-WHAT = typer.Argument(
-    help="A shipped scenario, a YAML file, or the kind of an algorithm.",
-    show_default=False,
-    autocompletion=options.complete_subject,
-)
-
 
 def show(
-    name: Annotated[str, WHAT],
+    name: Subject,
     resolved: Annotated[
         bool,
         typer.Option("--resolved", help="Print a scenario with every default, and without `extends`."),
@@ -35,36 +28,31 @@ def show(
     Exit status: 0 done, 2 wrong input.
     """
     try:
-        text = _scenario(name, resolved, option or []) or _algorithm(name)
+        text = _text(name, resolved, option or [])
     except ScenarioError as error:
         fail(error)
     write(text.rstrip("\n"))
 
 
-def _scenario(name: str, resolved: bool, settings: list[str]) -> str | None:
-    """None where the name is that of an algorithm."""
-    from scenarios.files.library import library, variant_names
+def _text(name: str, resolved: bool, settings: list[str]) -> str:
+    from scenarios.files.dump import dump
+    from scenarios.files.library import library, plain_tree, variant_names
+    from scenarios.schema.export import MARK, schema_line, with_schema_line
 
-    there = name in library() or Path(name).is_file()
-    if not there and "/" not in name and not name.endswith(options.YAML):
-        return None
+    if not (name in library() or Path(name).is_file() or "/" in name or name.endswith(YAML)):
+        from scenarios.cli.catalogue import algorithm_page
+
+        return algorithm_page(name)
     if resolved or settings:
-        return _resolved(name, settings)
+        from scenarios.schema.load import load_scenario
+
+        note = f"# {name}{''.join(f' -o {one}' for one in settings)}, with every default.\n"
+        return schema_line() + note + dump(load_scenario(name, settings).scenario, full=True)
     if name not in library():
         return _own(name)
-    from scenarios.files.library import plain_tree
-
-    text = library()[name]
-    names = variant_names(plain_tree(name))
-    counted = f"# {len(names)} variants: {', '.join(names)}\n" if names else ""
-    return _with_schema(text) + counted
-
-
-def _with_schema(text: str) -> str:
-    """The text with a schema line that holds wherever it is written to on this machine."""
-    from scenarios.schema.export import MARK, with_schema_line
-
-    return with_schema_line(text) if text.startswith(MARK) else text
+    text, names = library()[name], variant_names(plain_tree(name))
+    text = with_schema_line(text) if text.startswith(MARK) else text  # it holds wherever the text is written to
+    return text + (f"# {len(names)} variants: {', '.join(names)}\n" if names else "")
 
 
 def _own(name: str) -> str:
@@ -95,20 +83,3 @@ def _fields_of_file(tree: Any, file: str, before: str = "") -> Iterator[str]:
             yield from _fields_of_file(value, file, f"{before}{key}.")
         elif key != EXTENDS and (place := place_of(tree, key)) is not None and place.file == file:
             yield f"{before}{key}"
-
-
-def _resolved(name: str, settings: list[str]) -> str:
-    from scenarios.files.dump import dump
-    from scenarios.schema.export import schema_line
-    from scenarios.schema.load import load_scenario
-
-    located = load_scenario(name, settings)
-    note = f"# {name}{''.join(f' -o {one}' for one in settings)}, with every default.\n"
-    return schema_line() + note + dump(located.scenario, full=True)
-
-
-def _algorithm(kind: str) -> str:
-    """What it is in words, its parameters, and its claim."""
-    from scenarios.cli.catalogue import algorithm_page
-
-    return algorithm_page(kind)

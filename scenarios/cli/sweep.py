@@ -13,7 +13,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError, install
-from scenarios.cli.options import dated_folder
+from scenarios.cli.options import dated_folder, given
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, console, fail, interrupted, problems
 
 if TYPE_CHECKING:
@@ -30,25 +30,15 @@ MOST = 24
 
 def sweep(
     file: Annotated[str, typer.Argument(help="A YAML file of the fields to vary; see docs/sweeps.md.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The results folder. Default: results/NAME/sweep-DATE-TIME.", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, given(help="The results folder. Default: results/NAME/sweep-DATE-TIME.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
     cluster: Annotated[
         str | None,
-        typer.Option(
-            help="Address or scheduler file (.json) of a Dask scheduler whose workers run the points.",
-            show_default=False,
-        ),
+        given(help="Address or scheduler file (.json) of a Dask scheduler whose workers run the points."),
     ] = None,
     shard: Annotated[
         str | None,
-        typer.Option(
-            help="Run only share I of N, as 3/8: for N jobs that share the folder --out.",
-            metavar="I/N",
-            show_default=False,
-        ),
+        given(metavar="I/N", help="Run only share I of N, as 3/8: for N jobs that share the folder --out."),
     ] = None,
 ) -> None:
     """Run a scenario at many points, into one Parquet table.
@@ -57,7 +47,7 @@ def sweep(
     70 some points failed (the table has their errors), 130 interrupted.
     """
     from scenarios.cli.progress import Bars
-    from scenarios.files.library import read_text
+    from scenarios.files.library import library, read_text
     from scenarios.schema.load import load_scenario
     from scenarios.sweep.folder import TABLE
     from scenarios.sweep.points import load_sweep, shard_of
@@ -68,12 +58,13 @@ def sweep(
         if share is not None and out is None:
             raise ScenarioError("--shard", shard, "needs the folder that all shares have in common", "--out FOLDER")
         spec = load_sweep(read_text(Path(file)), file)
-        base = load_scenario(_beside(file, spec.scenario))
+        shipped = spec.scenario in library()  # a path starts at the sweep's file
+        base = load_scenario(spec.scenario if shipped else str(Path(file).parent / spec.scenario))
         folder = out or dated_folder(base.scenario.name, "sweep-")
         given = {"--jobs": None if jobs == -1 else str(jobs), "--cluster": cluster, "--shard": shard}
         again = f"netsim sweep {shlex.quote(file)} --out {shlex.quote(str(folder))}"
         client = None if cluster is None else _client(cluster)
-        with Bars(console) as bars, client or nullcontext(), ended_as_by_hand():
+        with Bars(console) as bars, client or nullcontext(), _ended_as_by_hand():
             found = run_sweep(spec, base, folder, jobs=jobs, client=client, shard=share, command=again, progress=bars)
     except ScenarioError as error:
         fail(error, options={"shard": "--shard", "jobs": "--jobs", "folder": "--out"})
@@ -83,7 +74,10 @@ def sweep(
     if found.there:
         console.print(f"\nTable: [bold]{escape(str(folder / TABLE))}[/]", soft_wrap=True)
     if share is not None:
-        _print_there(found, again)
+        console.print(f"It has {found.there} of the sweep's {found.all} points", highlight=False)
+        if found.there < found.all:
+            words = "The others come with the other shares; whatever is missing then, with:"
+            console.print(f"{words} [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
     if found.status == "interrupted":
         on = "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value is not None)
         interrupted("the folder has the points that were done", again + on)
@@ -92,7 +86,7 @@ def sweep(
 
 
 @contextmanager
-def ended_as_by_hand() -> Generator[None]:
+def _ended_as_by_hand() -> Generator[None]:
     """SIGTERM, which a batch system sends before it kills, ends the sweep as Ctrl-C does: its table is written."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -104,21 +98,6 @@ def ended_as_by_hand() -> Generator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _print_there(found: "SweepReport", again: str) -> None:
-    """Print how much of the whole is there, for a share."""
-    console.print(f"It has {found.there} of the sweep's {found.all} points", highlight=False)
-    if found.there < found.all:
-        words = f"The others come with the other shares; whatever is missing then, with: [bold]{escape(again)}[/]"
-        console.print(words, highlight=False, soft_wrap=True)
-
-
-def _beside(file: str, scenario: str) -> str:
-    """A shipped scenario's name as it is, a path from the sweep's file."""
-    from scenarios.files.library import library
-
-    return scenario if scenario in library() else str(Path(file).parent / scenario)
-
-
 def _client(address: str) -> Any:
     """You get a `ScenarioError` without the extra, and where nobody answers."""
     try:
@@ -127,33 +106,31 @@ def _client(address: str) -> Any:
         why = "needs Dask, which is not installed"
         raise ScenarioError("--cluster", address, why, install("cluster")) from None
     make: Any = Client
-    if address.endswith(".json"):
-        _wait_for(Path(address))
-    where = {"scheduler_file" if address.endswith(".json") else "address": address}
-    try:
-        return make(**where, timeout="10s")
-    except (OSError, ValueError, TimeoutError) as error:
-        raise ScenarioError("--cluster", address, f"no Dask scheduler answers ({error})", "tcp://HOST:8786") from None
-
-
-def _wait_for(file: Path) -> None:
-    """A scheduler that was just started writes its file soon. You get a `ScenarioError` where it does not."""
+    file = Path(address) if address.endswith(".json") else None
     end = time.monotonic() + _WAIT
-    while not file.exists():
+    while file is not None and not file.exists():  # a scheduler that was just started writes it soon
         if time.monotonic() > end:
             why = f"no such file, also after {_WAIT:g} s"
             raise ScenarioError("--cluster", str(file), why, "what `dask scheduler --scheduler-file` wrote")
         time.sleep(0.2)
+    try:
+        return make(**{"address" if file is None else "scheduler_file": address}, timeout="10s")
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ScenarioError("--cluster", address, f"no Dask scheduler answers ({error})", "tcp://HOST:8786") from None
 
 
 def _print(found: "SweepReport", varied: list[str]) -> None:
     from scenarios.render.terminal import Column, fitted, leaves
+    from scenarios.results.numbers import MISSING, show
 
     ordered = sorted(found.results, key=lambda one: one.point)
     rows: list[dict[str, object]] = [{**one.fields, **row} for one in ordered for row in one.rows]
 
+    def cell(value: object) -> str:
+        return show(value) if isinstance(value, float) else MISSING if value is None else escape(str(value))
+
     def column(name: str, head: str, **how: Any) -> Column:
-        return Column(head, [_cell(row.get(name)) for row in rows[:MOST]], **how)
+        return Column(head, [cell(row.get(name)) for row in rows[:MOST]], **how)
 
     several = len({row.get("algorithm") for row in rows}) > 1
     shown = [(name, rank) for name, rank in SHOWN.items() if any(row.get(name) is not None for row in rows)]
@@ -168,9 +145,3 @@ def _print(found: "SweepReport", varied: list[str]) -> None:
     if len(rows) > MOST:
         console.print(f"{len(rows) - MOST} more rows are in the table.")
     console.print(f"{found.complete} of {found.points} points done", highlight=False)
-
-
-def _cell(value: Any) -> str:
-    from scenarios.results.numbers import MISSING, show
-
-    return show(value) if isinstance(value, float) else MISSING if value is None else escape(str(value))

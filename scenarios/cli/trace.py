@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from scenarios.cli.options import complete_results
-from scenarios.render.terminal import WRONG_INPUT, console, fail, remark, write
+from scenarios.cli.options import complete_results, given, taken
+from scenarios.render.terminal import WRONG_INPUT, console, fail, line, remark, write
 
 if TYPE_CHECKING:
     from netsim.transcript.stored import StreamedTranscript
 
 KindName = StrEnum("KindName", ["exchange", "direct", "ack", "sealed"])
 """`netsim.transcript.message.Kind`, which takes its time to load."""
-PLACE = typer.Argument(
-    help="A results folder, a transcript (.parquet), or a spool (.spool).",
-    show_default=False,
-    autocompletion=complete_results,
-)
 ROWS = 20
 USES = {
     "--pcapng": ("--replica",),
@@ -33,31 +28,22 @@ AGENT = "number of an agent; may be given several times"
 
 
 def trace(
-    place: Annotated[Path, PLACE],
+    place: Annotated[
+        Path,
+        taken(
+            help="A results folder, a transcript (.parquet), or a spool (.spool).", autocompletion=complete_results
+        ),
+    ],
     algorithm: Annotated[
-        str | None,
-        typer.Option(help="The algorithm whose transcript of a folder is shown.", metavar="SLUG", show_default=False),
+        str | None, given(help="The algorithm whose transcript of a folder is shown.", metavar="SLUG")
     ] = None,
-    sender: Annotated[
-        list[int] | None, typer.Option("--from", help=f"Sent by: {AGENT}.", metavar="AGENT", show_default=False)
-    ] = None,
-    receiver: Annotated[
-        list[int] | None, typer.Option("--to", help=f"For: {AGENT}; -1: all.", metavar="AGENT", show_default=False)
-    ] = None,
+    sender: Annotated[list[int] | None, given("--from", help=f"Sent by: {AGENT}.", metavar="AGENT")] = None,
+    receiver: Annotated[list[int] | None, given("--to", help=f"For: {AGENT}; -1: all.", metavar="AGENT")] = None,
     since: Annotated[float, typer.Option(help="First virtual second.")] = -math.inf,
     until: Annotated[float, typer.Option(help="Virtual second before which rows are shown.")] = math.inf,
-    at: Annotated[
-        Literal["link", "node"] | None,
-        typer.Option("--place", help="Only taps on links, or at agents.", show_default=False),
-    ] = None,
-    kind: Annotated[
-        list[KindName] | None,
-        typer.Option(help="Kinds of packets; may be given several times.", show_default=False),
-    ] = None,
-    number: Annotated[
-        list[int] | None,
-        typer.Option(help="Number of a message: the sender's count of its kind.", show_default=False),
-    ] = None,
+    at: Annotated[Literal["link", "node"] | None, given("--place", help="Only taps on links, or at agents.")] = None,
+    kind: Annotated[list[KindName] | None, given(help="Kinds of packets; may be given several times.")] = None,
+    number: Annotated[list[int] | None, given(help="Number of a message: the sender's count of its kind.")] = None,
     limit: Annotated[int | None, typer.Option(min=0, help="Rows to show; 0: all.", show_default=str(ROWS))] = None,
     replica: Annotated[
         int | None, typer.Option(min=0, help="Replica whose values are shown.", show_default="0")
@@ -69,8 +55,7 @@ def trace(
     ] = False,
     as_lines: Annotated[bool, typer.Option("--jsonl", help="Print JSON Lines: one object a row, for jq.")] = False,
     pcapng: Annotated[
-        Path | None,
-        typer.Option(help="Write all selected rows for Wireshark, in place of showing any.", show_default=False),
+        Path | None, given(help="Write all selected rows for Wireshark, in place of showing any.")
     ] = None,
 ) -> None:
     """Show messages of a recorded transcript: sender, receiver, time, kind, size and values.
@@ -79,8 +64,9 @@ def trace(
     """
     from netsim.errors import NetsimError
     from netsim.transcript.record import Selection
-    from scenarios.render.trace import Traced, refused, selection
+    from scenarios.render.trace import Totals, Traced, refused, selection, table
 
+    most, shown_replica = ROWS if limit is None else limit, replica or 0
     try:
         ways = {"--pcapng": pcapng, "--summary": summary, "--json": as_json, "--jsonl": as_lines}
         _check_options({**ways, "--values": values, "--limit": limit, "--replica": replica})
@@ -88,46 +74,46 @@ def trace(
             Selection.of(since, until, sender=sender, receiver=receiver, place=at, kind=kind, number=number)
         )
         traced = Traced.open(place, algorithm)
-        traced.has_replica(replica or 0)
+        traced.has_replica(shown_replica)
         rows = traced.rows.narrowed(by)
         nothing = traced.check(rows, by)
         if pcapng is not None:
-            count = traced.export(rows, pcapng, replica or 0, at)
-            console.print(f"{count:,} packets in {pcapng}", highlight=False, markup=False, soft_wrap=True)
+            line(f"{traced.export(rows, pcapng, shown_replica, at):,} packets in {pcapng}")
         elif summary:
-            _summarize(rows, as_json)
+            totals = Totals.of(rows)
+            if as_json:
+                write(totals.as_json())
+            else:
+                for one in totals.tables():
+                    if one.row_count:
+                        console.print(one)
+                console.print(totals.sentence(), highlight=False, soft_wrap=True)
         elif as_json or as_lines:
-            _objects(rows, ROWS if limit is None else limit, values, as_lines)
+            _objects(rows, most, values, as_lines)
         else:
-            _show(rows, ROWS if limit is None else limit, replica or 0, values)
+            shown, totals, more = table(rows, most, shown_replica, values, console.width)
+            if totals.rows:
+                console.print(shown)
+            rest = "; more match: --limit 0 shows them, --summary counts them" if more else ""
+            console.print(totals.sentence() + rest, highlight=False, soft_wrap=True)
         remark(nothing)
         remark(f"The spool was {rows.note}." if rows.note else "")
     except NetsimError as error:
         fail(error, status=WRONG_INPUT, said=refused(error, place), as_json=as_json)
 
 
-def _check_options(given: "Mapping[str, object]") -> None:
+def _check_options(options: "Mapping[str, object]") -> None:
     """Raise a `TranscriptError` for an option without use in the chosen output, and for a second output. None and
-    False in `given` are options that were not given.
+    False are options that were not given.
     """
     from netsim.errors import TranscriptError
 
-    told = [name for name, value in given.items() if value is not None and value is not False]
-    way = next((way for way in USES if way in told), None)
-    for name in told:
+    names = [name for name, value in options.items() if value is not None and value is not False]
+    way = next((way for way in USES if way in names), None)
+    for name in names:
         if way is not None and name != way and name not in USES[way]:
             uses = " and ".join(USES[way])
             raise TranscriptError(f"{name} is of no use with {way}, which takes {uses} and what chooses rows")
-
-
-def _show(rows: "StreamedTranscript", limit: int, replica: int, values: bool) -> None:
-    from scenarios.render.trace import table
-
-    shown, totals, more = table(rows, limit, replica, values, console.width)
-    if totals.rows:
-        console.print(shown)
-    rest = "; more match: --limit 0 shows them, --summary counts them" if more else ""
-    console.print(totals.sentence() + rest, highlight=False, soft_wrap=True)
 
 
 def _objects(rows: "StreamedTranscript", limit: int, values: bool, as_lines: bool) -> None:
@@ -136,29 +122,15 @@ def _objects(rows: "StreamedTranscript", limit: int, values: bool, as_lines: boo
 
     from scenarios.render.trace import as_json
 
-    held: str | None = None if as_lines else "["  # a row waits for the next, which decides on its comma
-    comma = ""
+    waiting = "["  # in a list a row waits for the next, which decides on its comma
     for row in islice(rows, limit or None):
         if console.quiet:  # the reader has seen enough
             return
         text = as_json(row, values)
-        if held is None:
+        if as_lines:
             write(text)
             continue
-        write(f"{held}{comma}")
-        held, comma = text, ","
-    if held is not None:
-        write("[]" if not comma else f"{held}\n]")
-
-
-def _summarize(rows: "StreamedTranscript", as_json: bool) -> None:
-    from scenarios.render.trace import Totals
-
-    totals = Totals.of(rows)
-    if as_json:
-        write(totals.as_json())
-        return
-    for table in totals.tables():
-        if table.row_count:
-            console.print(table)
-    console.print(totals.sentence(), highlight=False, soft_wrap=True)
+        write(waiting if waiting == "[" else f"{waiting},")
+        waiting = text
+    if not as_lines:
+        write("[]" if waiting == "[" else f"{waiting}\n]")

@@ -10,16 +10,15 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from scenarios.cli.options import taken
 from scenarios.render.terminal import DONE, REFUTED, WRONG_INPUT, console, fail, problems, write_document
 
 if TYPE_CHECKING:
-    from attacks.audit.witness import Account, Item
+    from attacks.audit.witness import Account
     from scenarios.stages.witness import Confirmation
 
-FILE = typer.Argument(help="A witness-….json of a results folder.", show_default=False)
 ROWS, AROUND = 24, 4
 """So many releases are all shown; of more, so many at either end and on either side of what matters."""
-BARE = "< uncovered"
 TINY = 1e-9
 """Smaller numbers are shown as ~0."""
 NARROW = 66
@@ -29,7 +28,7 @@ NAMED = 4
 
 
 def witness(
-    file: Annotated[Path, FILE],
+    file: Annotated[Path, taken(help="A witness-….json of a results folder.")],
     every: Annotated[bool, typer.Option("--all", help="Show every release of a long transcript.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all releases.")] = False,
 ) -> None:
@@ -71,12 +70,15 @@ def _print(found: "Confirmation", every: bool) -> None:
     if (account := found.account) is not None:
         console.print("", _table(found, account, every), "", highlight=False, sep="\n")
         if found.first_above is not None and claim is not None:
-            told = f"Above: the sum is above ε = {claim.epsilon:.6g}, which is claimed of the whole run"
-            say(f"{told}; where the report says “of a run that ends there”, the claim may be a smaller one.")
+            above = f"Above: the sum is above ε = {claim.epsilon:.6g}, which is claimed of the whole run"
+            say(f"{above}; where the report says “of a run that ends there”, the claim may be a smaller one.")
         hidden = len(account.items) - len(list(_shown(account, found.first_above, every)))
         if hidden:
             say(f"… stands for {hidden:,} of {len(account.items):,} releases: --all shows them, --json has them too.")
-        say(_of_links(account))
+        sums = sorted(account.by_link().items(), key=lambda pair: -pair[1])
+        named = ", ".join(f"{i} to {j}: {_number(loss)}" for (i, j), loss in sums[:NAMED])
+        more = f", and {len(sums) - NAMED} more" if len(sums) > NAMED else ""
+        say(f"Loss of what went over each link: {named}{more}." if named else "Nothing that counts is on a link.")
         if account.identical:
             say("The agent's code sends every message of the transcript, to the last bit.")
     for remark in found.remarks[not file.intact :]:
@@ -87,43 +89,43 @@ def _print(found: "Confirmation", every: bool) -> None:
 
 def _table(found: "Confirmation", account: "Account", every: bool) -> Table:
     """A row for each release, by activation (act.): in which field of a message and to whom it went, what it adds,
-    and the sum, which is held against what is claimed of the whole run."""
+    and the sum, which is held against what is claimed of the whole run.
+
+    ‖Δ‖ is in the norm that the noise protects: in the head of the column where it is the same in all rows.
+    """
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    norm = _norm({_norm_of(item) for item in account.items})
+    norms = ["₂" if "Gaussian" in item.law else "₁" for item in account.items]
+    norm = norms[0] if len(set(norms)) == 1 else ""
     narrow = console.width < NARROW
     table.add_column("act.", justify="right", no_wrap=not narrow)
     table.add_column("sent", overflow="fold")
     table.add_column("law", justify="right", overflow="fold")
     for column in (f"‖Δ‖{norm}", "loss", "sum", ""):
         table.add_column(column, justify="right" if column else "left", no_wrap=not narrow, overflow="fold")
-    running, above = account.running(), found.first_above
-    bare = account.uncovered
-    at = account.before_uncovered
+    rows: list[tuple[str, ...]] = []
+    running, above, bare, at = account.running(), found.first_above, account.uncovered, account.before_uncovered
     last = -1
-    for t in _shown(account, above, every):
+    for t in [*_shown(account, above, every), len(account.items)]:
         if bare is not None and at is not None and last < at <= t:
-            table.add_row(*_bare(account, found.file.intact))
-            at = None
+            mark = "< uncovered" if found.file.intact else ""
+            rows.append(
+                (str(bare.activation), _sent(bare.name, account.uncovered_to), "no noise", "", "∞", "∞", mark)
+            )
+        if t == len(account.items):
+            break
         if t > last + 1:
-            table.add_row("…")
+            rows.append(("…",))
         item, last = account.items[t], t
-        mark = "" if item.counts else "granted"
-        mark = "< above" if t == above else mark
-        table.add_row(
-            str(item.activation), _sent(item.name, item.receivers), _law(item.law, item.scale),
-            _distance(item, bool(norm)), _number(item.loss), _number(running[t]), mark,
-        )  # fmt: skip
-    if at is not None:
-        table.add_row(*_bare(account, found.file.intact))
+        distance = _number(item.l2 if norms[t] == "₂" else item.l1)
+        scale = _number(item.scale) if isinstance(item.scale, float) else "…"
+        mark = "< above" if t == above else "" if item.counts else "granted"
+        rows.append((
+            str(item.activation), _sent(item.name, item.receivers), f"{item.law}({scale})",
+            distance if norm else f"ℓ{norms[t]} {distance}", _number(item.loss), _number(running[t]), mark,
+        ))  # fmt: skip
+    for row in rows:
+        table.add_row(*row)
     return table
-
-
-def _bare(account: "Account", intact: bool) -> tuple[str, ...]:
-    """The uncovered message; marked in a file that was not altered."""
-    bare = account.uncovered
-    assert bare is not None
-    sent = _sent(bare.name, account.uncovered_to)
-    return (str(bare.activation), sent, "no noise", "", "∞", "∞", BARE if intact else "")
 
 
 def _shown(account: "Account", above: int | None, every: bool) -> Iterator[int]:
@@ -133,47 +135,10 @@ def _shown(account: "Account", above: int | None, every: bool) -> Iterator[int]:
     return (t for t in range(count) if every or count <= ROWS or any(abs(t - mark) <= AROUND for mark in near))
 
 
-def _of_links(account: "Account") -> str:
-    """The sums over links, the largest first; ∞ where the uncovered message went."""
-    sums = sorted(account.by_link().items(), key=lambda pair: -pair[1])
-    named = [f"{i} to {j}: {_number(loss)}" for (i, j), loss in sums[:NAMED]]
-    more = f", and {len(sums) - NAMED} more" if len(sums) > NAMED else ""
-    return (
-        f"Loss of what went over each link: {', '.join(named)}{more}."
-        if named
-        else "Nothing that counts is on a link."
-    )
-
-
 def _sent(field: str, receivers: tuple[int, ...]) -> str:
     """In which field, and to whom."""
-    return f"{escape(field)} → {_to(receivers)}" if field else _to(receivers)
-
-
-def _to(receivers: tuple[int, ...]) -> str:
-    if len(receivers) > NAMED:
-        return f"{len(receivers)} neighbors"
-    return ", ".join(map(str, receivers)) or "–"
-
-
-def _law(law: str, scale: "float | tuple[float, ...]") -> str:
-    return f"{law}({_number(scale) if isinstance(scale, float) else '…'})"
-
-
-def _norm_of(item: "Item") -> str:
-    """That which the noise protects."""
-    return "₂" if "Gaussian" in item.law else "₁"
-
-
-def _norm(norms: set[str]) -> str:
-    """For the head of the column, where it is the same in all rows."""
-    return norms.pop() if len(norms) == 1 else ""
-
-
-def _distance(item: "Item", known: bool) -> str:
-    """In the norm that the noise protects, which it says where the head of the column does not."""
-    norm = _norm_of(item)
-    return f"{'' if known else 'ℓ' + norm + ' '}{_number(item.l2 if norm == '₂' else item.l1)}"
+    several = f"{len(receivers)} neighbors" if len(receivers) > NAMED else ", ".join(map(str, receivers)) or "–"
+    return f"{escape(field)} → {several}" if field else several
 
 
 def _number(value: float) -> str:

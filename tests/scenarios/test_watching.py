@@ -1,13 +1,14 @@
 """What is shown of a run while it happens: on a terminal above the bars, elsewhere a line now and then."""
 
 import io
+import re
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
-from scenarios.cli.progress import EVERY, Bars, Moment, Watcher, panel
+from scenarios.cli.progress import EVERY, Bars, Watcher
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.small import SMALL
@@ -61,9 +62,11 @@ def test_a_terminal_shows_everything_above_the_bars():
 
 
 def test_a_narrow_terminal_keeps_the_names_of_the_lines():
-    console = Console(file=io.StringIO(), width=60)
-    console.print(panel(Moment.of(Still(), 0.0), (1.0, 2.0)))
-    lines = console.file.getvalue().splitlines()
+    console = Console(file=io.StringIO(), force_terminal=True, no_color=True, width=60)
+    watcher = Watcher(console)
+    watcher.look(Still())
+    console.print(watcher.panel)
+    lines = re.sub(r"\x1b\[\d*m", "", console.file.getvalue()).splitlines()
     assert len(lines) == 6
     names = ("virtual time", "closed", "packets", "bytes", "waiting", "captured")
     assert all(line.startswith(name) for line, name in zip(lines, names, strict=True))
@@ -82,10 +85,14 @@ def test_elsewhere_a_line_every_few_seconds():
 
 
 def test_rates_are_those_of_the_last_second():
-    first = Moment(0.0, 1.0, (0,), Still(100).traffic(), (), {})
-    later = Moment(2.0, 1.5, (0,), Still(400).traffic(), (), {})
-    assert later.rates(first) == (150.0, 600.0)
-    assert first.rates(first) == (0.0, 0.0)
+    watcher, _, out, clock = shown(False)
+    run = Still(100)
+    for clock[0], run.now, run.packets in ((0.0, 1.0, 100), (8.0, 2.0, 300), (10.0, 2.5, 600)):
+        watcher.look(run)
+    assert "; 25 packets per real second, 200 per virtual second; " in out.getvalue()
+    clock[0] = 15.5
+    watcher.look(run)
+    assert "; 0 packets per real second, 0 per virtual second; " in out.getvalue().splitlines()[-1]
 
 
 def test_a_runner_shows_every_simulation_but_those_of_audits(tmp_path):

@@ -74,7 +74,7 @@ def test_scenarios_are_read_in_groups_with_a_title_each():
 def test_a_kind_is_a_table(kind):
     done = runner.invoke(app, ["list", kind])
     assert done.exit_code == 0
-    assert catalogue.document(kind)[0]["name"] in done.output
+    assert next(catalogue.LISTS[kind][0]()).plain["name"] in done.output
     assert runner.invoke(app, ["list", "nothing"]).exit_code == 2
 
 
