@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from netsim.errors import ScenarioError, together
 from netsim.metrics import defined
 from netsim.network.laws import DelayLaw
 from netsim.network.links import AccessLaw, LinkLaw
+from netsim.network.radio import Radio
 from netsim.problems import Dataset, Objective, Problem, Sampled
 from netsim.readers.live import Downtime
 from netsim.settings import NetworkSettings, Recording, Timing
@@ -30,7 +32,7 @@ from scenarios.build.problem import (
     reserved,
 )
 from scenarios.build.progress import Progress, Silent
-from scenarios.schema import AlgorithmSpec, Ground, Scenario, medium
+from scenarios.schema import AlgorithmSpec, Ground, Scenario
 from scenarios.schema.base import built
 from scenarios.schema.scenario import GradientChange
 
@@ -236,7 +238,7 @@ class _Builder:
             tuple(built(f"active_adversaries[{k}]", one) for k, one in enumerate(scenario.active_adversaries)),
             built("messages.codec", scenario.messages.codec),
             scenario.messages.header,
-            medium(scenario.medium),
+            _medium(scenario),
         )
 
     def _overrides(self) -> dict[tuple[int, int], LinkLaw]:
@@ -292,6 +294,14 @@ class _Builder:
                 allowed = f"0 … {self.topology.agents - 1}"
                 raise ScenarioError(f"{place}.agents[{index}]", agent, "no such agent", allowed)
         return agents
+
+
+def _medium(scenario: Scenario) -> Literal["links"] | Radio:
+    """The word radio alone is a radio with its defaults."""
+    spec = scenario.medium
+    if isinstance(spec, str):
+        return "links" if spec == "links" else Radio()
+    return spec.build()
 
 
 def _readdressed(error: ScenarioError, index: int) -> ScenarioError:

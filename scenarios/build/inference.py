@@ -247,9 +247,10 @@ def _check_uninformed(spec: MembershipSpec, dataset: Dataset, holding: Ownership
     if pool <= holding.records:
         why = f"{holding.records + 1} records are drawn for each transcript, of {pool} that nobody holds or knows"
         raise ScenarioError(f"{where}.informed", False, why, "true, or a smaller attacks.holding")
-    if spec.draws < spec.draws_needed:
+    needed = math.ceil(1 / min(spec.levels)) - 1
+    if spec.draws < needed:
         why = f"so few simulated transcripts cannot tell a level of {min(spec.levels):g}"
-        raise ScenarioError(f"{where}.draws", spec.draws, why, f">= {spec.draws_needed}")
+        raise ScenarioError(f"{where}.draws", spec.draws, why, f">= {needed}")
 
 
 def _check_property(spec: PropertySpec, dataset: Dataset, holding: Ownership) -> None:

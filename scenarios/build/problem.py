@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from attacks.reconstruction import Prior
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
-from netsim.problems import Dataset, LogisticLoss, NonconvexLogistic, Problem, scale_for
+from netsim.problems import Dataset, LogisticLoss, NonconvexLogistic, Problem, build, load, scale_for
 from netsim.randomness import Streams
 from scenarios.schema import Scenario
 
@@ -22,7 +22,8 @@ MOST_PAIRS = 2**26
 def loaded(scenario: Scenario) -> Dataset:
     """The data set, as it is loaded."""
     try:
-        return scenario.problem.data.load()
+        options = scenario.problem.data.model_dump()
+        return load(options.pop("name"), **options)
     except ScenarioError as error:
         raise error.under("problem.data") from None
 
@@ -56,7 +57,8 @@ def dealt(scenario: Scenario, dataset: Dataset, agents: int) -> tuple[float, Pro
 def parts_of_agents(scenario: Scenario, dataset: Dataset, agents: int) -> tuple[Dataset, ...]:
     """Each agent's records."""
     try:
-        return scenario.problem.split.deal(dataset, agents, scenario.seed)
+        options = scenario.problem.split.model_dump()
+        return dataset.split(agents, scenario.seed, by=options.pop("kind"), **options)
     except ScenarioError as error:
         if error.field == "by":
             raise ScenarioError("problem.split.kind", error.value, error.problem, error.allowed) from None
@@ -66,7 +68,8 @@ def parts_of_agents(scenario: Scenario, dataset: Dataset, agents: int) -> tuple[
 def problem_of(scenario: Scenario, parts: "tuple[Dataset, ...] | list[Dataset]") -> Problem:
     """The problem of these parts."""
     try:
-        return scenario.problem.build(parts)
+        options = scenario.problem.model_dump(exclude={"data", "split", "held_out", "smoothness"})
+        return build(parts=parts, **options)
     except ScenarioError as error:
         raise error.under("problem") from None
 

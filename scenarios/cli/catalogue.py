@@ -173,7 +173,7 @@ def _members(annotation: Any) -> Iterator[_Row]:
 
 
 def _topologies() -> Iterator[_Row]:
-    from scenarios.schema.topologies import TopologySpec
+    from scenarios.schema.network import TopologySpec
 
     return _members(TopologySpec)
 

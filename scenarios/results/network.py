@@ -82,7 +82,9 @@ def network(experiment: Experiment) -> NetworkResult:
 
 def _sealed(scenario: Scenario, topology: Topology) -> tuple[Edge, ...]:
     """Links that are encrypted both ways."""
-    laws = {edge: o.law.encrypted for o in scenario.link_overrides for edge in o.edges()}
+    laws = {
+        edge: o.law.encrypted for o in scenario.link_overrides for i, j in o.between for edge in o.directions(i, j)
+    }
     usual = scenario.links.encrypted
     return tuple((i, j) for i, j in topology.edges if laws.get((i, j), usual) and laws.get((j, i), usual))
 

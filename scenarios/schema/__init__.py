@@ -79,36 +79,65 @@ from scenarios.schema.checks import MeasureSpec as Measures
 from scenarios.schema.checks import ReproducesSpec as Reproduces
 from scenarios.schema.checks import VariantSpec as Variant
 from scenarios.schema.network import AccessSpec as Access
+from scenarios.schema.network import ActiveAdversarySpec as ActiveAdversary
+from scenarios.schema.network import AdversarySpec as Adversary
+from scenarios.schema.network import AlterSpec as Alter
+from scenarios.schema.network import AroundSpec as Around
 from scenarios.schema.network import (
+    BalancedTree,
+    BarabasiAlbert,
     BurstLoss,
+    Complete,
     ConstantDelay,
+    ConstantValue,
+    Edges,
+    ErdosRenyi,
     ExponentialDelay,
     FixedPoint,
+    FlippedSign,
     Float16,
     Float32,
     Float64,
+    GaussianNoise,
+    GraphFile,
+    Grid,
+    Hypercube,
     LinkOverride,
     LinkSpec,
     LognormalDelay,
+    Path,
     Quantizer,
+    RandomGeometric,
     RandomK,
     RandomOutages,
+    RandomRegular,
+    RandomTree,
+    Ring,
+    ScaleBy,
     ScaledSign,
     ScheduledOutages,
+    Star,
     TopK,
+    Torus,
     TraceDelay,
     TraceLoss,
     TraceOutages,
     UniformDelay,
-    medium,
+    WattsStrogatz,
 )
+from scenarios.schema.network import CutSpec as Cut
+from scenarios.schema.network import DelaySpec as Delay
 from scenarios.schema.network import DowntimeSpec as Downtime
+from scenarios.schema.network import DropSpec as Drop
 from scenarios.schema.network import ExchangeSpec as Exchange
 from scenarios.schema.network import LinkSpec as Links
 from scenarios.schema.network import MessageSpec as Messages
 from scenarios.schema.network import PoissonClockSpec as PoissonClock
 from scenarios.schema.network import RadioSpec as Radio
+from scenarios.schema.network import RandomShareSpec as RandomShare
+from scenarios.schema.network import ReplaySpec as Replay
 from scenarios.schema.network import StragglerSpec as Straggler
+from scenarios.schema.network import WithinSpec as Within
 from scenarios.schema.own import AlgorithmSpec, OwnClaim
 from scenarios.schema.own import PythonSpec as Python
 from scenarios.schema.problem import (
@@ -141,32 +170,3 @@ from scenarios.schema.scenario import (
 from scenarios.schema.scenario import OutputsSpec as Outputs
 from scenarios.schema.scenario import SearchSpec as Search
 from scenarios.schema.scenario import TranscriptSpec as Transcript
-from scenarios.schema.threats import ActiveAdversarySpec as ActiveAdversary
-from scenarios.schema.threats import AdversarySpec as Adversary
-from scenarios.schema.threats import AlterSpec as Alter
-from scenarios.schema.threats import AroundSpec as Around
-from scenarios.schema.threats import ConstantValue, FlippedSign, GaussianNoise, ScaleBy
-from scenarios.schema.threats import CutSpec as Cut
-from scenarios.schema.threats import DelaySpec as Delay
-from scenarios.schema.threats import DropSpec as Drop
-from scenarios.schema.threats import RandomShareSpec as RandomShare
-from scenarios.schema.threats import ReplaySpec as Replay
-from scenarios.schema.threats import WithinSpec as Within
-from scenarios.schema.topologies import (
-    BalancedTree,
-    BarabasiAlbert,
-    Complete,
-    Edges,
-    ErdosRenyi,
-    GraphFile,
-    Grid,
-    Hypercube,
-    Path,
-    RandomGeometric,
-    RandomRegular,
-    RandomTree,
-    Ring,
-    Star,
-    Torus,
-    WattsStrogatz,
-)

@@ -4,10 +4,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import numpy as np
-from pydantic import Field
 
 from netsim import algorithms, schedules
 from netsim.algorithms import Algorithm, Setting, planted_faults
@@ -22,7 +21,7 @@ from netsim.simulation import setting_of
 from netsim.topology import Topology
 from scenarios.schema.base import Count, Model, NonNegative, Positive, Probability, built
 from scenarios.schema.network import CodecSpec
-from scenarios.schema.spec import OF_TYPE, OF_VALUE, Spec, automatic, core, parameters
+from scenarios.schema.spec import OF_TYPE, OF_VALUE, Spec, automatic, core, derived, parameters, union
 
 REMEDY = "noise given outright, or conditions that hold (of a constant change: audit: {adjacency: {change: …}})"
 
@@ -43,16 +42,18 @@ class Ground:
 # ── schedules, domains, clipping ────────────────────────────────────────────────────────────────────────
 
 
-class GeometricSpec(Spec, of=schedules.Geometric, kind="geometric"): ...
+GeometricSpec = derived("GeometricSpec", Spec, schedules.Geometric, "geometric")
+PolynomialSpec = derived("PolynomialSpec", Spec, schedules.Polynomial, "polynomial")
+UniformDrawsSpec = derived("UniformDrawsSpec", Spec, schedules.UniformDraws, "uniform_draws")
 
 
-class PolynomialSpec(Spec, of=schedules.Polynomial, kind="polynomial"): ...
+BallSpec = derived("BallSpec", Spec, Ball, "ball")
+BoxSpec = derived("BoxSpec", Spec, Box, "box")
 
-
-class UniformDrawsSpec(Spec, of=schedules.UniformDraws, kind="uniform_draws"): ...
-
-
-ScheduleSpec = NonNegative | Annotated[GeometricSpec | PolynomialSpec | UniformDrawsSpec, Field(discriminator="kind")]
+if TYPE_CHECKING:
+    ScheduleSpec = NonNegative | Spec
+else:
+    ScheduleSpec = NonNegative | union([GeometricSpec, PolynomialSpec, UniformDrawsSpec])
 
 
 def schedule(spec: ScheduleSpec, field: str = "algorithm") -> Schedule:
@@ -63,14 +64,7 @@ def schedule(spec: ScheduleSpec, field: str = "algorithm") -> Schedule:
 class ClipSpec(Spec, of=Clip): ...
 
 
-class BallSpec(Spec, of=Ball, kind="ball"): ...
-
-
-class BoxSpec(Spec, of=Box, kind="box"): ...
-
-
-DomainSpec = Annotated[BallSpec | BoxSpec, Field(discriminator="kind")]
-OF_TYPE.update({Schedule: ScheduleSpec, Clip: ClipSpec, Ball | Box: DomainSpec, Codec: CodecSpec})
+OF_TYPE.update({Schedule: ScheduleSpec, Clip: ClipSpec, Ball | Box: union([BallSpec, BoxSpec]), Codec: CodecSpec})
 OF_VALUE[Constant] = attrgetter("value")
 
 # ── algorithms ──────────────────────────────────────────────────────────────────────────────────────────
@@ -133,11 +127,12 @@ class Derived(AlgorithmModel):
             return algorithm
         releases: int | None = self.per_agent if "per_agent" in type(self).model_fields else self.rounds
         if releases is None:
-            raise ScenarioError(
-                f"algorithm.{field}", target.model_dump(), "how often an agent releases something is not bounded",
-                "per_agent, or a scale",
-            )  # fmt: skip
-        return _to_target(algorithm, ground, releases, target, field)
+            why = "how often an agent releases something is not bounded"
+            raise ScenarioError(f"algorithm.{field}", target.model_dump(), why, "per_agent, or a scale")
+        try:
+            return algorithm.calibrated(target.epsilon, self.delta or 0.0, ground.adjacency, ground.setting(releases))
+        except PrivacyError as error:
+            raise ScenarioError(f"algorithm.{field}", target.model_dump(), str(error), REMEDY) from None
 
     @property
     def delta(self) -> float | None:
@@ -162,7 +157,9 @@ class Derived(AlgorithmModel):
         for name in at.keys() - set(automatics):
             flat = isinstance(at[name], Target | PureTarget) or (shaped and at[name] == 0 and name.startswith(NOISE))
             at[name] = core(f"algorithm.{name}", Constant(1.0) if flat else at[name])
-            if isinstance(at[name], float | int) and _takes_schedule(declared[name][0]):
+            kind = declared[name][0]
+            base = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+            if isinstance(at[name], float | int) and Schedule in (base, *get_args(base)):
                 at[name] = Constant(at[name])
         facts = SimpleNamespace(smoothness=ground.problem.smoothness, topology=ground.topology, **at)
         for name in automatics:
@@ -175,27 +172,10 @@ NOISE = ("scale", "stddev")
 """First words of the fields whose size a target gives."""
 
 
-def _takes_schedule(annotation: Any) -> bool:
-    """Whether a parameter of the core is a schedule, or may be one."""
-    base = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-    return base is Schedule or Schedule in get_args(base)
-
-
-def _to_target(
-    algorithm: Algorithm, ground: Ground, releases: int, target: Target | PureTarget, field: str = "target"
-) -> Algorithm:
-    """The algorithm with its noise at the target; a `ScenarioError` of this field where that cannot be."""
-    delta = target.delta if isinstance(target, Target) else 0.0
-    try:
-        return algorithm.calibrated(target.epsilon, delta, ground.adjacency, ground.setting(releases))
-    except PrivacyError as error:
-        raise ScenarioError(f"algorithm.{field}", target.model_dump(), str(error), REMEDY) from None
-
-
 # ── one by one ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class RecalSpec(Derived, of=algorithms.Recal, kind="recal", name="RECAL"): ...
+RecalSpec = derived("RecalSpec", Derived, algorithms.Recal, "recal", name="RECAL")
 
 
 class DPRecalSpec(
@@ -210,11 +190,9 @@ class DPRecalSpec(
         if isinstance(self.noise, Stddev):
             return replace(algorithm, stddev=self.noise.stddev)
         if not np.isfinite(ground.adjacency.gradient_change):
-            raise ScenarioError(
-                "algorithm.noise", self.noise.model_dump(),
-                "noise cannot be calibrated: no bound on one record's gradient",
-                "problem.kind: logistic or softmax with problem.data.norm_bound, or noise: {stddev: …}",
-            )  # fmt: skip
+            why = "noise cannot be calibrated: no bound on one record's gradient"
+            remedy = "problem.kind: logistic or softmax with problem.data.norm_bound, or noise: {stddev: …}"
+            raise ScenarioError("algorithm.noise", self.noise.model_dump(), why, remedy)
         setting = ground.setting(self.per_agent)
         return algorithm.calibrated(self.noise.epsilon, self.noise.delta, ground.adjacency, setting)
 
@@ -230,25 +208,17 @@ class PrivateGradientDescentSpec(
 
     def build(self, ground: Ground) -> Algorithm:
         if isinstance(self.scale, PureTarget) and self.clip is None and self.state == "exact":
-            raise ScenarioError(
-                "algorithm.scale", self.scale.model_dump(), "noise cannot be calibrated without clipping",
-                "clip: {bound: …}, or a scale",
-            )  # fmt: skip
+            why = "noise cannot be calibrated without clipping"
+            raise ScenarioError("algorithm.scale", self.scale.model_dump(), why, "clip: {bound: …}, or a scale")
         return super().build(ground)
 
 
-class ExtraSpec(Derived, of=algorithms.Extra, kind="extra", name="EXTRA"): ...
-
-
-class PgExtraSpec(Derived, of=algorithms.PgExtra, kind="pg_extra", name="PG-EXTRA"): ...
-
-
-class NidsSpec(Derived, of=algorithms.Nids, kind="nids", name="NIDS"): ...
-
-
-class GradientTrackingSpec(
-    Derived, of=algorithms.GradientTracking, kind="gradient_tracking", name="gradient tracking"
-): ...
+ExtraSpec = derived("ExtraSpec", Derived, algorithms.Extra, "extra", name="EXTRA")
+PgExtraSpec = derived("PgExtraSpec", Derived, algorithms.PgExtra, "pg_extra", name="PG-EXTRA")
+NidsSpec = derived("NidsSpec", Derived, algorithms.Nids, "nids", name="NIDS")
+GradientTrackingSpec = derived(
+    "GradientTrackingSpec", Derived, algorithms.GradientTracking, "gradient_tracking", name="gradient tracking"
+)
 
 
 class _DecayingNoise(Derived):
@@ -260,13 +230,9 @@ class _DecayingNoise(Derived):
     """The claimed budget that the noise is scaled to; none: noise as given."""
 
 
-class DiaDSPSpec(_DecayingNoise, of=algorithms.DiaDSP, kind="diadsp", name="DiaDSP"): ...
-
-
-class CpgtSpec(_DecayingNoise, of=algorithms.Cpgt, kind="cpgt", name="CPGT"): ...
-
-
-class PpdcSpec(Derived, of=algorithms.Ppdc, kind="ppdc", name="PPDC"): ...
+DiaDSPSpec = derived("DiaDSPSpec", _DecayingNoise, algorithms.DiaDSP, "diadsp", name="DiaDSP")
+CpgtSpec = derived("CpgtSpec", _DecayingNoise, algorithms.Cpgt, "cpgt", name="CPGT")
+PpdcSpec = derived("PpdcSpec", Derived, algorithms.Ppdc, "ppdc", name="PPDC")
 
 
 class _Targeted(Derived):
@@ -276,10 +242,8 @@ class _Targeted(Derived):
     """The claimed budget that the noise is scaled to; none: noise as given."""
 
 
-class Dpp2Spec(_Targeted, of=algorithms.Dpp2, kind="dpp2", name="DPP²"): ...
-
-
-class DmspSpec(_Targeted, of=algorithms.Dmsp, kind="dmsp", name="DMSP"): ...
+Dpp2Spec = derived("Dpp2Spec", _Targeted, algorithms.Dpp2, "dpp2", name="DPP²")
+DmspSpec = derived("DmspSpec", _Targeted, algorithms.Dmsp, "dmsp", name="DMSP")
 
 
 class RandomPenaltyAdmmSpec(
@@ -293,10 +257,12 @@ class RandomPenaltyAdmmSpec(
         return parameters(type(self).of)["scale"][1] if name == "scale" and given is None else given
 
 
-class GroupedDescentSpec(_Targeted, of=algorithms.GroupedDescent, kind="grouped_descent", name="grouped descent"): ...
-
-
-class NeighborRangeSpec(_Targeted, of=algorithms.NeighborRange, kind="neighbor_range", name="neighbor range"): ...
+GroupedDescentSpec = derived(
+    "GroupedDescentSpec", _Targeted, algorithms.GroupedDescent, "grouped_descent", name="grouped descent"
+)
+NeighborRangeSpec = derived(
+    "NeighborRangeSpec", _Targeted, algorithms.NeighborRange, "neighbor_range", name="neighbor range"
+)
 
 
 class SecretSharingSpec(Derived, of=algorithms.SecretSharing, kind="secret_sharing", name="secret sharing"):
@@ -311,16 +277,10 @@ class _NoisyModel(Derived):
     """Laplace's b or Gaussian's σ per coordinate: a number, a schedule, or a target."""
 
 
-class IcAdmmSpec(_NoisyModel, of=algorithms.IcAdmm, kind="ic_admm", name="IC-ADMM"): ...
-
-
-class DAdmmSpec(_NoisyModel, of=algorithms.DAdmm, kind="d_admm", name="D-ADMM"): ...
-
-
-class DpAdmmSpec(_NoisyModel, of=algorithms.DpAdmm, kind="dp_admm", name="DP-ADMM"): ...
-
-
-class RAdmmSpec(_NoisyModel, of=algorithms.RAdmm, kind="r_admm", name="R-ADMM"): ...
+IcAdmmSpec = derived("IcAdmmSpec", _NoisyModel, algorithms.IcAdmm, "ic_admm", name="IC-ADMM")
+DAdmmSpec = derived("DAdmmSpec", _NoisyModel, algorithms.DAdmm, "d_admm", name="D-ADMM")
+DpAdmmSpec = derived("DpAdmmSpec", _NoisyModel, algorithms.DpAdmm, "dp_admm", name="DP-ADMM")
+RAdmmSpec = derived("RAdmmSpec", _NoisyModel, algorithms.RAdmm, "r_admm", name="R-ADMM")
 
 
 class MrAdmmSpec(_NoisyModel, of=algorithms.MrAdmm, kind="mr_admm", name="MR-ADMM"):
@@ -333,28 +293,15 @@ class MrAdmmSpec(_NoisyModel, of=algorithms.MrAdmm, kind="mr_admm", name="MR-ADM
         return super()._given(name, ground)
 
 
-class RwAdmmSpec(_NoisyModel, of=algorithms.RwAdmm, kind="rw_admm", name="RW-ADMM"): ...
-
-
-class WalkmanSpec(_NoisyModel, of=algorithms.Walkman, kind="walkman", name="Walkman"): ...
+RwAdmmSpec = derived("RwAdmmSpec", _NoisyModel, algorithms.RwAdmm, "rw_admm", name="RW-ADMM")
+WalkmanSpec = derived("WalkmanSpec", _NoisyModel, algorithms.Walkman, "walkman", name="Walkman")
 
 
 FaultName = Literal[
     "l1_l2_mix_up", "one_scalar", "sent_before", "composition_forgotten", "reused_seed", "averaged", "fading_noise",
     "second_message", "wrong_clip", "half_noise",
 ]  # fmt: skip
-FAULTS: dict[str, type[planted_faults.Fault]] = {
-    "l1_l2_mix_up": planted_faults.L1L2MixUp,
-    "one_scalar": planted_faults.OneScalar,
-    "sent_before": planted_faults.SentBefore,
-    "composition_forgotten": planted_faults.CompositionForgotten,
-    "reused_seed": planted_faults.ReusedSeed,
-    "averaged": planted_faults.Averaged,
-    "fading_noise": planted_faults.FadingNoise,
-    "second_message": planted_faults.SecondMessage,
-    "wrong_clip": planted_faults.WrongClip,
-    "half_noise": planted_faults.HalfNoise,
-}
+_FAULTS = dict(zip(get_args(FaultName), planted_faults.FAULTS, strict=True))
 
 
 class PlantedFaultSpec(AlgorithmModel, of=planted_faults.Fault, kind="planted_fault", name="planted fault"):
@@ -369,4 +316,4 @@ class PlantedFaultSpec(AlgorithmModel, of=planted_faults.Fault, kind="planted_fa
 
     def build(self, ground: Ground) -> Algorithm:
         del ground
-        return FAULTS[self.fault](**{name: getattr(self, name) for name in parameters(type(self).of)})
+        return _FAULTS[self.fault](**{name: getattr(self, name) for name in parameters(type(self).of)})

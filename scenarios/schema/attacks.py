@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import ceil
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator
@@ -200,11 +199,6 @@ class MembershipSpec(DecidingModel):
     def adjacent(self) -> membership.Adjacency:
         """The adjacency in the attack's words."""
         return ADJACENT[self.adjacency]
-
-    @property
-    def draws_needed(self) -> int:
-        """So many simulated transcripts tell the smallest level."""
-        return ceil(1 / min(self.levels)) - 1
 
 
 class HypothesisSpec(Model):

@@ -1,70 +1,117 @@
-"""Network of a scenario: links, their laws and outages, the medium, messages, and when agents act."""
+"""Network of a scenario: its graph, links with their laws, the medium, messages, when agents act, and adversaries."""
 
-from typing import Annotated, Literal
+import math
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 from pydantic import Field
 
-from netsim import codecs
-from netsim.network import laws, links
-from netsim.network.links import ExchangePolicy
+from netsim import adversary, codecs, topology
+from netsim.errors import ScenarioError
+from netsim.network import active_adversaries, laws, links
 from netsim.network.radio import Radio
 from netsim.readers import live
-from scenarios.schema.base import Edge, Index, Model, Positive
-from scenarios.schema.spec import OF_TYPE, Spec
+from scenarios.schema.base import Edge, Index, Model, NonNegative, Place, Positive
+from scenarios.schema.spec import OF_TYPE, Spec, derived, kinds_of, union
 
-# ── laws ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class ConstantDelay(Spec, of=laws.ConstantDelay, kind="constant"): ...
+# ── graph ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class UniformDelay(Spec, of=laws.UniformDelay, kind="uniform"): ...
+class Graph(Spec):
+    """Mixing weights and places, which all topologies share."""
+
+    weights: topology.Rule | list[list[Annotated[float, Field(ge=0, le=1)]]] = "metropolis"
+    """A rule for the mixing weights, or the matrix itself, row by row."""
+    positions: list[Place] | None = None
+    """A place [x, y] for each agent, in units of your own; none: those of the kind."""
+
+    def build(self) -> topology.Topology:
+        """The graph. You get a `ScenarioError` for weights in rows of different lengths."""
+        if isinstance(self.weights, str):
+            return self.made(weights=self.weights)
+        n = len(self.weights)
+        for index, row in enumerate(self.weights):
+            if len(row) != n:
+                raise ScenarioError(f"weights[{index}]", len(row), f"{n} rows need as many columns", f"{n} weights")
+        return self.made(weights=np.array(self.weights, dtype=np.float64).reshape(n, n))
 
 
-class LognormalDelay(Spec, of=laws.LognormalDelay, kind="lognormal"): ...
+Ring = derived("Ring", Graph, topology.ring, "ring")
+Complete = derived("Complete", Graph, topology.complete, "complete")
+Path = derived("Path", Graph, topology.path, "path")
+Star = derived("Star", Graph, topology.star, "star")
+Grid = derived("Grid", Graph, topology.grid, "grid")
+Torus = derived("Torus", Graph, topology.torus, "torus")
+Hypercube = derived("Hypercube", Graph, topology.hypercube, "hypercube")
+BalancedTree = derived("BalancedTree", Graph, topology.balanced_tree, "balanced_tree")
+RandomTree = derived("RandomTree", Graph, topology.random_tree, "random_tree")
+RandomRegular = derived("RandomRegular", Graph, topology.random_regular, "random_regular")
+ErdosRenyi = derived("ErdosRenyi", Graph, topology.erdos_renyi, "erdos_renyi")
+WattsStrogatz = derived("WattsStrogatz", Graph, topology.watts_strogatz, "watts_strogatz")
+BarabasiAlbert = derived("BarabasiAlbert", Graph, topology.barabasi_albert, "barabasi_albert")
+RandomGeometric = derived("RandomGeometric", Graph, topology.random_geometric, "random_geometric")
 
 
-class ExponentialDelay(Spec, of=laws.ExponentialDelay, kind="exponential"): ...
+class Edges(Graph, of=topology.from_edges, kind="edges"):
+    edges: list[Edge]
+    """The undirected edges, as pairs of agents."""
 
 
-class TraceDelay(Spec, of=laws.TraceDelay, kind="trace"): ...
+class GraphFile(Graph, of=topology.from_file, kind="file"):
+    path: Annotated[str, Field(min_length=1)]
+    """The file; a relative path starts at the working directory."""
+    format: Literal["auto", "graphml", "edges"] = "auto"
+    """How the file is written."""
 
 
-Delay = Annotated[
-    ConstantDelay | UniformDelay | LognormalDelay | ExponentialDelay | TraceDelay, Field(discriminator="kind")
-]
-
-
-class BurstLoss(Spec, of=laws.GilbertElliott, kind="gilbert_elliott"): ...
-
-
-class TraceLoss(Spec, of=laws.TraceLoss, kind="trace"): ...
-
-
-LossSpec = Annotated[BurstLoss | TraceLoss, Field(discriminator="kind")]
+# ── laws and codecs ─────────────────────────────────────────────────────────────────────────────────────
 
 
 class ScheduledOutages(Spec, of=laws.Scheduled, kind="scheduled"):
     intervals: list[Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2, max_length=2)]]
 
 
-class RandomOutages(Spec, of=laws.RandomOutages, kind="random"): ...
+class FixedPoint(Spec, of=codecs.FixedPoint, kind="fixed_point"):
+    limit: Positive
 
 
-class TraceOutages(Spec, of=laws.TraceOutages, kind="trace"): ...
+ConstantDelay = derived("ConstantDelay", Spec, laws.ConstantDelay, "constant")
+UniformDelay = derived("UniformDelay", Spec, laws.UniformDelay, "uniform")
+LognormalDelay = derived("LognormalDelay", Spec, laws.LognormalDelay, "lognormal")
+ExponentialDelay = derived("ExponentialDelay", Spec, laws.ExponentialDelay, "exponential")
+TraceDelay = derived("TraceDelay", Spec, laws.TraceDelay, "trace")
+BurstLoss = derived("BurstLoss", Spec, laws.GilbertElliott, "gilbert_elliott")
+TraceLoss = derived("TraceLoss", Spec, laws.TraceLoss, "trace")
+RandomOutages = derived("RandomOutages", Spec, laws.RandomOutages, "random")
+TraceOutages = derived("TraceOutages", Spec, laws.TraceOutages, "trace")
+RadioSpec = derived("RadioSpec", Spec, Radio, "radio")
+Float64 = derived("Float64", Spec, codecs.Float64, "float64")
+Float32 = derived("Float32", Spec, codecs.Float32, "float32")
+Float16 = derived("Float16", Spec, codecs.Float16, "float16")
+TopK = derived("TopK", Spec, codecs.TopK, "top_k")
+RandomK = derived("RandomK", Spec, codecs.RandomK, "random_k")
+Quantizer = derived("Quantizer", Spec, codecs.Quantizer, "quantizer")
+ScaledSign = derived("ScaledSign", Spec, codecs.ScaledSign, "scaled_sign")
 
+if TYPE_CHECKING:
+    TopologySpec = Graph
+    Delay = Spec
+    CodecSpec = Spec
+    MediumSpec = Literal["links", "radio"] | Spec
+else:
+    TopologySpec = kinds_of(Graph)
+    Delay = union([ConstantDelay, UniformDelay, LognormalDelay, ExponentialDelay, TraceDelay])
+    CodecSpec = union([Float64, Float32, Float16, FixedPoint, TopK, RandomK, Quantizer, ScaledSign])
+    MediumSpec = Literal["links", "radio"] | RadioSpec
+OF_TYPE[laws.DelayLaw] = Delay
+OF_TYPE[laws.LossLaw] = union([BurstLoss, TraceLoss])
+OF_TYPE[laws.Outages] = union([ScheduledOutages, RandomOutages, TraceOutages])
 
-OutageSpec = Annotated[ScheduledOutages | RandomOutages | TraceOutages, Field(discriminator="kind")]
-OF_TYPE.update({laws.DelayLaw: Delay, laws.LossLaw: LossSpec, laws.Outages: OutageSpec})
-
-# ── links ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── links and messages ──────────────────────────────────────────────────────────────────────────────────
 
 
 class LinkSpec(Spec, of=links.LinkLaw):
     reliable: bool = True
-
-    def build(self) -> links.LinkLaw:
-        return self.made()
 
 
 class LinkOverride(Model):
@@ -77,62 +124,14 @@ class LinkOverride(Model):
     law: LinkSpec
     """The law of these links, in place of that of all links."""
 
-    def edges(self) -> list[tuple[int, int]]:
-        """The directed links it speaks of."""
-        return [edge for i, j in self.between for edge in self.directions(i, j)]
-
     def directions(self, i: int, j: int) -> list[tuple[int, int]]:
-        """Those between two agents."""
+        """The directed links between two agents that follow this law."""
         return [(i, j)] if self.directed else [(i, j), (j, i)]
 
 
 class AccessSpec(Spec, of=links.AccessLaw):
     agents: list[Index] | None = None
     """The agents that have such a line; none: all."""
-
-
-class RadioSpec(Spec, of=Radio, kind="radio"): ...
-
-
-MediumSpec = Literal["links", "radio"] | RadioSpec
-
-
-def medium(spec: MediumSpec) -> Literal["links"] | Radio:
-    """The word radio alone is a radio with its defaults."""
-    return "links" if spec == "links" else Radio() if spec == "radio" else spec.build()
-
-
-# ── messages ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Float64(Spec, of=codecs.Float64, kind="float64"): ...
-
-
-class Float32(Spec, of=codecs.Float32, kind="float32"): ...
-
-
-class Float16(Spec, of=codecs.Float16, kind="float16"): ...
-
-
-class FixedPoint(Spec, of=codecs.FixedPoint, kind="fixed_point"):
-    limit: Positive
-
-
-class TopK(Spec, of=codecs.TopK, kind="top_k"): ...
-
-
-class RandomK(Spec, of=codecs.RandomK, kind="random_k"): ...
-
-
-class Quantizer(Spec, of=codecs.Quantizer, kind="quantizer"): ...
-
-
-class ScaledSign(Spec, of=codecs.ScaledSign, kind="scaled_sign"): ...
-
-
-CodecSpec = Annotated[
-    Float64 | Float32 | Float16 | FixedPoint | TopK | RandomK | Quantizer | ScaledSign, Field(discriminator="kind")
-]
 
 
 class MessageSpec(Model):
@@ -149,10 +148,10 @@ class MessageSpec(Model):
 Agents = Annotated[list[Index], Field(min_length=1)]
 
 
-class ExchangeSpec(Spec, of=ExchangePolicy): ...
-
-
 class PoissonClockSpec(Spec, of=live.PoissonClock, kind="poisson"): ...
+
+
+class ExchangeSpec(Spec, of=links.ExchangePolicy): ...
 
 
 class StragglerSpec(Model):
@@ -167,3 +166,35 @@ class StragglerSpec(Model):
 class DowntimeSpec(Spec, of=live.Downtime):
     agents: Agents
     """The agents this is about."""
+
+
+# ── adversaries ─────────────────────────────────────────────────────────────────────────────────────────
+
+AroundSpec = derived("AroundSpec", Spec, adversary.Around, "around")
+WithinSpec = derived("WithinSpec", Spec, adversary.Within, "within")
+CutSpec = derived("CutSpec", Spec, adversary.Cut, "cut")
+RandomShareSpec = derived("RandomShareSpec", Spec, adversary.RandomShare, "random")
+GaussianNoise = derived("GaussianNoise", Spec, active_adversaries.AddGaussian, "gaussian")
+ScaleBy = derived("ScaleBy", Spec, active_adversaries.ScaleBy, "scale")
+ConstantValue = derived("ConstantValue", Spec, active_adversaries.SetTo, "constant")
+FlippedSign = derived("FlippedSign", Spec, active_adversaries.FlipSign, "flip_sign")
+OF_TYPE[adversary.Wiretaps] = union([AroundSpec, WithinSpec, CutSpec, RandomShareSpec])
+OF_TYPE[active_adversaries.Alteration] = union([GaussianNoise, ScaleBy, ConstantValue, FlippedSign])
+DropSpec = derived("DropSpec", Spec, active_adversaries.Drop, "drop")
+DelaySpec = derived("DelaySpec", Spec, active_adversaries.Delay, "delay")
+ReplaySpec = derived("ReplaySpec", Spec, active_adversaries.Replay, "replay")
+AlterSpec = derived("AlterSpec", Spec, active_adversaries.Alter, "alter")
+OF_TYPE[active_adversaries.Action] = union([DropSpec, DelaySpec, ReplaySpec, AlterSpec])
+
+
+class AdversarySpec(Spec, of=adversary.Adversary, without=("name",)):
+    def build(self) -> adversary.Adversary:
+        return self.made(name="eavesdropper")
+
+
+class ActiveAdversarySpec(Spec, of=active_adversaries.ActiveAdversary):
+    name: str = "meddler"
+    end: NonNegative | None = None
+
+    def build(self) -> active_adversaries.ActiveAdversary:
+        return self.made(end=math.inf if self.end is None else self.end)

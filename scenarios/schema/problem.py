@@ -1,14 +1,13 @@
 """Problem of a scenario: the data set, its split among the agents, and the loss."""
 
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
-from netsim.problems import Dataset, Problem, build, load
 from netsim.problems.data import files, named
 from scenarios.files.document import Tree
 from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Share
-from scenarios.schema.spec import Spec
+from scenarios.schema.spec import Spec, derived, union
 
 
 class DataSpec(Spec):
@@ -17,92 +16,43 @@ class DataSpec(Spec):
     norm_bound: Positive | None = None
     """Records are scaled down to this ℓ2 norm at most; none: as they are."""
 
-    def load(self) -> Dataset:
-        """The records; a `ScenarioError` names the option that does not fit."""
-        options = self.model_dump()
-        return load(options.pop("name"), **options)
-
-
-class Digits(DataSpec, of=named.digits):
-    name: Literal["digits"] = "digits"
-
-
-class BreastCancer(DataSpec, of=named.breast_cancer):
-    name: Literal["breast_cancer"] = "breast_cancer"
-
 
 class Synthetic(DataSpec, of=named.synthetic):
     name: Literal["synthetic"] = "synthetic"
     records: Count = 400
 
 
-class Sensors(DataSpec, of=named.sensors):
-    name: Literal["sensors"] = "sensors"
-
-
-class Kept(DataSpec):
+class _Kept(DataSpec):
     """A set of the data folder."""
 
     download: bool = False
     """Whether the set is fetched where it is not there."""
 
 
-class Mnist(Kept, of=named.mnist, without=("cache",)):
-    name: Literal["mnist"] = "mnist"
+_CACHE = ("cache",)
+Digits = derived("Digits", DataSpec, named.digits, "digits", "name")
+BreastCancer = derived("BreastCancer", DataSpec, named.breast_cancer, "breast_cancer", "name")
+Sensors = derived("Sensors", DataSpec, named.sensors, "sensors", "name")
+Mnist = derived("Mnist", _Kept, named.mnist, "mnist", "name", without=_CACHE)
+FashionMnist = derived("FashionMnist", _Kept, named.fashion_mnist, "fashion_mnist", "name", without=_CACHE)
+CifarCatDog = derived("CifarCatDog", _Kept, named.cifar10_cat_dog, "cifar10_cat_dog", "name", without=_CACHE)
+Ijcnn1 = derived("Ijcnn1", _Kept, named.ijcnn1, "ijcnn1", "name", without=_CACHE)
+Covtype = derived("Covtype", _Kept, named.covtype, "covtype", "name", without=_CACHE)
+Adult = derived("Adult", _Kept, named.adult, "adult", "name", without=_CACHE)
+LibsvmFile = derived("LibsvmFile", DataSpec, files.libsvm, "libsvm", "name")
+CsvFile = derived("CsvFile", DataSpec, files.csv_file, "csv", "name")
 
-
-class FashionMnist(Kept, of=named.fashion_mnist, without=("cache",)):
-    name: Literal["fashion_mnist"] = "fashion_mnist"
-
-
-class CifarCatDog(Kept, of=named.cifar10_cat_dog, without=("cache",)):
-    name: Literal["cifar10_cat_dog"] = "cifar10_cat_dog"
-
-
-class Ijcnn1(Kept, of=named.ijcnn1, without=("cache",)):
-    name: Literal["ijcnn1"] = "ijcnn1"
-
-
-class Covtype(Kept, of=named.covtype, without=("cache",)):
-    name: Literal["covtype"] = "covtype"
-
-
-class Adult(Kept, of=named.adult, without=("cache",)):
-    name: Literal["adult"] = "adult"
-
-
-class LibsvmFile(DataSpec, of=files.libsvm):
-    name: Literal["libsvm"] = "libsvm"
-
-
-class CsvFile(DataSpec, of=files.csv_file):
-    name: Literal["csv"] = "csv"
-
-
-Data = Annotated[
-    Digits
-    | BreastCancer
-    | Synthetic
-    | Sensors
-    | Mnist
-    | FashionMnist
-    | CifarCatDog
-    | Ijcnn1
-    | Covtype
-    | Adult
-    | LibsvmFile
-    | CsvFile,
-    Field(discriminator="name"),
-]
+if TYPE_CHECKING:
+    Data = DataSpec
+else:
+    _ONLINE = [Mnist, FashionMnist, CifarCatDog, Ijcnn1, Covtype, Adult]
+    Data = union([Digits, BreastCancer, Synthetic, Sensors, *_ONLINE, LibsvmFile, CsvFile], "name")
 
 
 class EqualSplit(Model):
     """Every agent has as many records, and as many of each class, as any other, give or take one."""
 
     kind: Literal["equal"] = "equal"
-
-    def deal(self, dataset: Dataset, agents: int, seed: int) -> tuple[Dataset, ...]:
-        return dataset.split(agents, seed)
 
 
 class DirichletSplit(Model):
@@ -112,17 +62,11 @@ class DirichletSplit(Model):
     concentration: Positive
     """The smaller, the more agents differ: each class is cut at shares drawn from Dir(concentration, …)."""
 
-    def deal(self, dataset: Dataset, agents: int, seed: int) -> tuple[Dataset, ...]:
-        return dataset.split(agents, seed, by="dirichlet", concentration=self.concentration)
-
 
 class LabelSplit(Model):
     """Every agent has records of one class only."""
 
     kind: Literal["label"] = "label"
-
-    def deal(self, dataset: Dataset, agents: int, seed: int) -> tuple[Dataset, ...]:
-        return dataset.split(agents, seed, by="label")
 
 
 Split = Annotated[EqualSplit | DirichletSplit | LabelSplit, Field(discriminator="kind")]
@@ -179,18 +123,3 @@ class ProblemSpec(Model):
         if fields.get("kind") == "sensors":
             fields = {"data": {"name": "sensors"}, **fields}
         return fields
-
-    def build(self, parts: "tuple[Dataset, ...] | list[Dataset]") -> Problem:
-        """The problem of these parts, one an agent."""
-        return build(
-            self.kind,
-            parts,
-            self.ridge,
-            self.l1,
-            nonconvex_weight=self.nonconvex_weight,
-            nonconvex_shape=self.nonconvex_shape,
-            divisor=self.divisor,
-            hidden=self.hidden,
-            activation=self.activation,
-            start=self.start,
-        )

@@ -14,6 +14,8 @@ from scenarios.schema.checks import FigureSpec, MeasureSpec, ReproducesSpec, Var
 from scenarios.schema.export import Schema, exported, extending
 from scenarios.schema.network import (
     AccessSpec,
+    ActiveAdversarySpec,
+    AdversarySpec,
     Delay,
     DowntimeSpec,
     ExchangeSpec,
@@ -23,11 +25,10 @@ from scenarios.schema.network import (
     MessageSpec,
     PoissonClockSpec,
     StragglerSpec,
+    TopologySpec,
 )
 from scenarios.schema.own import AlgorithmSpec
 from scenarios.schema.problem import ProblemSpec
-from scenarios.schema.threats import ActiveAdversarySpec, AdversarySpec
-from scenarios.schema.topologies import TopologySpec
 
 Victims = Literal["one_by_one", "jointly"]
 """Whose gradients are inferred from one system of equations: one agent's at a time, or all agents'."""

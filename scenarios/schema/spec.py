@@ -1,9 +1,10 @@
 """Specs: models whose fields are those of a core dataclass or function, with its bounds, defaults and documentation.
 
-    class LognormalDelay(Spec, of=laws.LognormalDelay, kind="lognormal"): ...
+    class FixedPoint(Spec, of=codecs.FixedPoint, kind="fixed_point"):
+        limit: Positive
 
-A spec declares only the fields that differ from the core's, and calls `of` in `build`. A law, a schedule
-or a codec of the core is in a scenario the union that `OF_TYPE` has for it.
+A spec declares only the fields that differ from the core's, and calls `of` in `build`; one that declares none is
+made by `derived`. A law, a schedule or a codec of the core is in a scenario the union that `OF_TYPE` has for it.
 """
 
 import ast
@@ -14,7 +15,19 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, Field
@@ -115,9 +128,28 @@ else:
             return type(self).of(**{name: core(name, getattr(self, name)) for name in own} | given)
 
 
+_S = TypeVar("_S", bound=Spec)
+
+
+def derived(title: str, base: type[_S], of: Any, kind: str, tag: str = "kind", **options: Any) -> type[_S]:
+    """`class title(base, of=of, kind=kind, **options): ...` of the module that calls it; `tag`: a field in place of
+    `kind`, which comes last."""
+    fields: dict[str, Any] = {"__module__": cast(Any, sys)._getframe(1).f_globals["__name__"], "__qualname__": title}
+    if tag == "kind":
+        options["kind"] = kind
+    else:
+        fields |= {"__annotations__": {tag: Literal[kind]}, tag: kind}
+    return cast(Any, type(base))(title, (base,), fields, of=of, **options)
+
+
+def union(specs: Sequence[Any], tag: str = "kind") -> Any:
+    """The annotation of a field that may be any of these specs."""
+    return Annotated[Union[tuple(specs)], Field(discriminator=tag)]  # noqa: UP007
+
+
 def kinds_of(base: Any) -> Any:
     """The annotation of a field that may be any spec of a base."""
-    return Annotated[Union[tuple(one for one in KINDS if issubclass(one, base))], Field(discriminator="kind")]  # noqa: UP007
+    return union([one for one in KINDS if issubclass(one, base)])
 
 
 def core(field: str, value: Any) -> Any:
@@ -135,19 +167,16 @@ def parameters(of: Any) -> dict[str, tuple[Any, Any]]:
     """The annotation and the default of every parameter of a dataclass, or of a function up to its `*`."""
     if isinstance(of, type):
         hints = get_type_hints(of, include_extras=True)
-        return {one.name: (hints[one.name], _default_of(one)) for one in dataclasses.fields(of) if one.init}
+        given = {
+            one.name: FieldInfo.from_annotated_attribute(object, one) for one in dataclasses.fields(of) if one.init
+        }
+        return {name: (hints[name], one.get_default(call_default_factory=True)) for name, one in given.items()}
     taken = inspect.signature(of).parameters.values()
     return {
         one.name: (one.annotation, PydanticUndefined if one.default is one.empty else one.default)
         for one in taken
         if one.kind is not one.KEYWORD_ONLY
     }
-
-
-def _default_of(field: "dataclasses.Field[Any]") -> Any:
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return PydanticUndefined if field.default is dataclasses.MISSING else field.default
 
 
 def _auto(annotation: Any) -> Auto | None:
@@ -175,21 +204,13 @@ def adapted(annotation: Any, bounds: tuple[Any, ...] = ()) -> Any:
         kept = [one for one in arguments if one not in NEITHER and get_origin(one) not in NEITHER]
         return adapted(kept[0], bounds) if len(kept) == 1 else Union[tuple(adapted(one) for one in kept)]  # noqa: UP007
     if origin is Sequence or (origin is tuple and arguments[-1] is Ellipsis):
-        return _bounded(list[adapted(arguments[0])], bounds)
+        entries = list[adapted(arguments[0])]
+        return Annotated[entries, *bounds] if bounds else entries
     if origin is tuple:
         return Annotated[list[adapted(arguments[0])], Field(min_length=len(arguments), max_length=len(arguments))]
-    if annotation is float and not _between(bounds):
-        return Annotated[float, *bounds, Field(allow_inf_nan=False)]
-    return _bounded(annotation, bounds)
-
-
-def _bounded(annotation: Any, bounds: tuple[Any, ...]) -> Any:
+    if annotation is float and not all(any(isinstance(one, end) for one in bounds) for end in (Ge | Gt, Le | Lt)):
+        return Annotated[float, *bounds, Field(allow_inf_nan=False)]  # nothing infinite is between two bounds
     return Annotated[annotation, *bounds] if bounds else annotation
-
-
-def _between(bounds: tuple[Any, ...]) -> bool:
-    """Whether there is a bound at both ends, which nothing that is not finite meets."""
-    return any(isinstance(one, Ge | Gt) for one in bounds) and any(isinstance(one, Le | Lt) for one in bounds)
 
 
 def _default(value: Any) -> Any:

@@ -16,25 +16,28 @@ from scenarios.schema import (
     Adversary,
     AlgorithmSpec,
     Attacks,
+    Complete,
     Extra,
     GradientTracking,
     LinkOverride,
     Links,
     Nids,
     Own,
+    Path,
     PrivateGradientDescent,
     Recal,
+    Ring,
     RowSpace,
     Scenario,
+    Star,
     UniformDelay,
-    topologies,
 )  # fmt: skip
 
 ROUNDS = 40
 TARGET = 4
 """The agent that the last question is about."""
 Link = tuple[int, int]
-_GRAPHS = {"ring": topologies.Ring, "star": topologies.Star, "complete": topologies.Complete, "path": topologies.Path}
+_GRAPHS = {"ring": Ring, "star": Star, "complete": Complete, "path": Path}
 
 
 def links(topology: str) -> list[str]:

@@ -90,7 +90,7 @@ def test_an_audit_of_a_nonconvex_loss_replaces_a_record_of_it(tmp_path: Path) ->
     assert 0 < own.gradient_difference_bound(other) <= built.adjacency.gradient_change
     text = head + "".join(f"  {line}\n" for line in lines.splitlines())
     results = run_scenario(parse(text, "small.yaml"), tmp_path, command="netsim run small.yaml")
-    assert results["algorithms"][0]["audit_status"] == "done"
+    assert results.algorithms[0].audit_status == "done"
 
 
 @pytest.mark.parametrize(
