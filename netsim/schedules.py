@@ -25,6 +25,10 @@ class Constant:
         return self.value
 
 
+SILENT = Constant(0.0)
+"""The scale of no noise."""
+
+
 @dataclass(frozen=True)
 class Geometric:
     """k ↦ first · ratio^k."""

@@ -220,10 +220,10 @@ def _runs(rounds: dict[int, _Round]) -> Iterator[tuple[int, list[_Round]]]:
 def _trackers(algorithm: DecayingNoise, rounds: list[_Round], first: int = 0) -> tuple[Array, Array]:
     """ŷ^k, (rounds, replicas, dimension), and the variances of their errors."""
     sent = np.array([r.y.low for r in rounds])
-    e = np.array([2 * float(algorithm.noise_y(first + k).scale) ** 2 for k in range(len(rounds))])
+    e = np.array([2 * algorithm.noise_y(first + k) ** 2 for k in range(len(rounds))])
     moved = np.array([r.x.low + _gamma(algorithm) * r.apart_x for r in rounds])
     moved = (moved[:-1] - np.array([r.x.low for r in rounds])[1:]) / algorithm.step
-    w = [2 * float(algorithm.noise_x(first + k + 1).scale) ** 2 / algorithm.step**2 for k in range(len(rounds) - 1)]
+    w = [2 * algorithm.noise_x(first + k + 1) ** 2 / algorithm.step**2 for k in range(len(rounds) - 1)]
     share = weigh(e, np.array([*w, math.inf]))
     trackers = sent * share[:, None, None]
     trackers[:-1] += (1 - share[:-1, None, None]) * moved
@@ -256,7 +256,7 @@ def _bounded(algorithm: DecayingNoise, agent: int, rounds: list[_Round]) -> Iter
         if not algorithm.noisy and k + 1 < len(rounds):
             y = _met(y, _moved(r, rounds[k + 1], gamma, algorithm.step))
         size = np.maximum(size, np.maximum(np.abs(mixed), np.abs(np.where(np.isfinite(y.low), y.low, 0.0))))
-        variance += 2 * float(algorithm.noise_y(k).scale) ** 2
+        variance += 2 * algorithm.noise_y(k) ** 2
         slack = 1e-11 * np.maximum(1.0, size)
         yield GradientBounds(
             agent, k, _start(r.x) if k == 0 and not algorithm.noisy else (r.x.low - slack, r.x.high + slack),

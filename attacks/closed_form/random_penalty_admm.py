@@ -28,7 +28,7 @@ from attacks.closed_form.bounds import GradientBounds
 from attacks.closed_form.exchanges import Exchanges
 from attacks.estimates import Evidence, GradientEstimate, check_lossless
 from netsim.adversary import AdversaryView
-from netsim.algorithms.random_penalty_admm import RandomPenaltyAdmm
+from netsim.algorithms import RandomPenaltyAdmm
 from netsim.errors import AttackError
 
 SLACK = 1e-12

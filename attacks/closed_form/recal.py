@@ -51,8 +51,7 @@ from attacks.closed_form.token_system import TokenSystem, Wire, exactly
 from attacks.closed_form.token_walk import Visit, unbroken_visits
 from attacks.estimates import Evidence, GradientEstimate, Inversion, check_lossless
 from netsim.adversary import AdversaryView
-from netsim.algorithms import Algorithm, Recal
-from netsim.algorithms.dp_recal import DPRecal
+from netsim.algorithms import Algorithm, DPRecal, Recal
 from netsim.algorithms.recal import Walk, coupling
 from netsim.arrays import Array
 from netsim.errors import AttackError

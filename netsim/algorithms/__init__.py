@@ -6,7 +6,6 @@ from netsim.algorithms.d_admm import DAdmm
 from netsim.algorithms.diadsp import DiaDSP
 from netsim.algorithms.dmsp import Dmsp
 from netsim.algorithms.dp_admm import DpAdmm
-from netsim.algorithms.dp_recal import DPRecal
 from netsim.algorithms.dpp2 import Dpp2
 from netsim.algorithms.extra import Extra, PgExtra
 from netsim.algorithms.gradient_tracking import GradientTracking, adapted_step
@@ -16,9 +15,8 @@ from netsim.algorithms.nids import Nids
 from netsim.algorithms.ppdc import Ppdc, ppdc_step
 from netsim.algorithms.private_gradient_descent import PrivateGradientDescent, stable_step
 from netsim.algorithms.r_admm import MrAdmm, RAdmm
-from netsim.algorithms.random_aggregates import GroupedDescent, NeighborRange
-from netsim.algorithms.random_penalty_admm import RandomPenaltyAdmm
-from netsim.algorithms.recal import Recal
+from netsim.algorithms.random_mixing import GroupedDescent, NeighborRange, RandomPenaltyAdmm
+from netsim.algorithms.recal import DPRecal, Recal
 from netsim.algorithms.rw_admm import RwAdmm
 from netsim.algorithms.secret_sharing import SecretSharing
 from netsim.algorithms.walkman import Walkman

@@ -2,9 +2,8 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -13,49 +12,17 @@ from netsim.arrays import whole
 from netsim.bounds import Count
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import Codec
-from netsim.errors import PrivacyError
+from netsim.errors import PrivacyError, ScenarioError
 from netsim.node import Node
+from netsim.schedules import Constant, Schedule, scaled
 
 if TYPE_CHECKING:
     from netsim.topology import Topology
 
 _FARTHEST = 80
 """No noise is made more than 2^80 times as large, or as small."""
-TOLERANCE = 1e-13
-ROUNDING = float(np.finfo(np.float64).eps)
-
-
-def noise_factor(claimed: Callable[[float], Claim | None], epsilon: float, delta: float) -> float:
-    """The factor on the noise at which `claimed` says ε, for a formula that falls as the noise grows.
-
-    You get a `PrivacyError` where nothing is claimed, a condition fails, or no factor up to 2^80 gives this ε.
-    """
-    if not (0 < epsilon < math.inf and 0 <= delta < 1):
-        raise PrivacyError(f"cannot calibrate to ε = {epsilon:g}, δ = {delta:g}: need ε > 0 and 0 <= δ < 1")
-
-    def excess(log_factor: float) -> float:
-        claim = claimed(2.0**log_factor)
-        if claim is None:
-            raise PrivacyError("cannot calibrate: nothing is claimed")
-        if claim.epsilon is None:
-            raise PrivacyError(f"cannot calibrate: the claim is undefined ({'; '.join(claim.failed_conditions)})")
-        return math.log(claim.epsilon / epsilon) if claim.epsilon > 0 else -math.inf
-
-    first = claimed(1.0)
-    if first is not None and first.epsilon:
-        inverse = first.epsilon / epsilon  # exact where ε falls as 1/noise
-        if abs(excess(math.log2(inverse))) <= 4 * ROUNDING:
-            return inverse
-    low = high = 0.0
-    while excess(low) < 0 and low > -_FARTHEST:
-        low -= 1
-    while excess(high) > 0 and high < _FARTHEST:
-        high += 1
-    if excess(low) < 0 or excess(high) > 0:
-        raise PrivacyError(f"cannot calibrate: no noise up to 2^±{_FARTHEST} times this gives ε = {epsilon:g}")
-    if low == high:
-        return 2.0**low
-    return 2.0 ** float(brentq(lambda t: max(excess(t), -1e3), low, high, xtol=TOLERANCE, rtol=TOLERANCE))
+_TOLERANCE = 1e-13
+_ROUNDING = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -84,6 +51,18 @@ class Setting:
         """The same where every L_i may be larger by `bending`."""
         return self if bending == 0 else replace(self, smoothness=tuple(L + bending for L in self.smoothness))
 
+    def degree(self, agent: int) -> float:
+        """d_i; infinite without a topology."""
+        return math.inf if self.topology is None else len(self.topology.neighbors(agent))
+
+    def weakness(self, agent: int) -> float:
+        """ρ_i, 0 if nothing is known."""
+        return self.weak_convexity[agent] if self.weak_convexity else 0.0
+
+    def convexity(self, agent: int) -> float:
+        """μ_i − ρ_i, the least eigenvalue that ∇²f_i may have; 0, convex, if nothing is known."""
+        return (self.strong_convexity[agent] if self.strong_convexity else 0.0) - self.weakness(agent)
+
 
 @dataclass(frozen=True)
 class Stopping:
@@ -97,10 +76,44 @@ class Stopping:
         """Whether the algorithm is a walk, counted in activations, and not in rounds."""
         return bool(self.activations or self.per_agent)
 
+    def check(self, first: int, agents: int) -> None:
+        """Raise a `ScenarioError` unless the walk has an end, and a `first` holder that exists."""
+        if not 0 <= first < agents:
+            raise ScenarioError("first", first, "no such agent", f"0 … {agents - 1}")
+        if self.activations is None and self.per_agent is None:
+            raise ScenarioError("activations", None, "a walk needs an end", "activations or per_agent, >= 1")
+        for name, value in (("activations", self.activations), ("per_agent", self.per_agent)):
+            if value is not None and value < 1:
+                raise ScenarioError(name, value, "a number of activations", ">= 1")
+
+
+def unmet(*conditions: tuple[bool, str]) -> tuple[str, ...]:
+    """The sentences of the conditions that do not hold."""
+    return tuple(sentence for holds, sentence in conditions if not holds)
+
+
+def silent_release(scale: Schedule, rounds: range) -> int:
+    """The first of these rounds whose noise has scale 0; −1 where none has."""
+    return next((k for k in rounds if scale(k) == 0), -1)
+
+
+def check_scale(field: str, scale: Schedule, releases: int) -> None:
+    """A schedule, finite and not negative at every release."""
+    if not callable(scale):
+        raise ScenarioError(field, scale, "not a schedule", "netsim.schedules.Constant, or any function of the round")
+    for k in range(releases):
+        if not 0 <= scale(k) < math.inf:
+            raise ScenarioError(field, scale(k), f"no scale, in round {k}", ">= 0 and finite")
+
 
 @dataclass(frozen=True)
 class Algorithm(ABC):
-    """Frozen parameters and one coroutine. Everything in it is public: the adversary knows the protocol."""
+    """Frozen parameters and one coroutine. Everything in it is public: the adversary knows the protocol.
+
+    `noise_fields` names the parameters that hold the size of its noise: numbers, or schedules by an agent's release.
+    """
+
+    noise_fields: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     async def run(self, node: Node) -> None:
@@ -136,7 +149,9 @@ class Algorithm(ABC):
     @property
     def noisy(self) -> bool:
         """Whether its agents add any randomness to what they release."""
-        return False
+        sizes: list[float | Schedule] = [getattr(self, name) for name in self.noise_fields]
+        schedules = (Constant(size) if isinstance(size, float | int) else size for size in sizes)
+        return any(schedule(k) > 0 for schedule in schedules for k in range(self.horizon or 1))
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim | None:  # noqa: ARG002
         """What its paper claims; None for an algorithm that claims nothing."""
@@ -144,19 +159,49 @@ class Algorithm(ABC):
 
     def scaled(self, factor: float) -> Self:
         """The same algorithm with all its noise `factor` times as large; a `PrivacyError` if it has none."""
-        raise PrivacyError(f"{type(self).__name__} has no noise to scale by {factor:g}")
+        if not self.noise_fields:
+            raise PrivacyError(f"{type(self).__name__} has no noise to scale by {factor:g}")
+        sizes: dict[str, float | Schedule] = {name: getattr(self, name) for name in self.noise_fields}
+        larger = {n: factor * s if isinstance(s, float | int) else scaled(s, factor) for n, s in sizes.items()}
+        return replace(self, **larger)
 
     def calibrated(self, epsilon: float, delta: float, adjacency: Adjacency, setting: Setting) -> Self:
         """The same algorithm with the noise at which its paper claims (ε, δ) for `setting.releases` releases.
 
         Its noise keeps its shape over time: one factor multiplies all of it. You get a `PrivacyError` where the
-        claim is undefined, where there is no noise to scale, or where no amount of it gives this ε.
+        claim is undefined, where there is no noise to scale, or where no factor up to 2^80 gives this ε.
         """
 
         def claimed(factor: float) -> Claim | None:
             return self.scaled(factor).claim(adjacency, setting, delta)
 
-        return self.scaled(noise_factor(claimed, epsilon, delta))
+        if not (0 < epsilon < math.inf and 0 <= delta < 1):
+            raise PrivacyError(f"cannot calibrate to ε = {epsilon:g}, δ = {delta:g}: need ε > 0 and 0 <= δ < 1")
+
+        def excess(log_factor: float) -> float:
+            claim = claimed(2.0**log_factor)
+            if claim is None:
+                raise PrivacyError("cannot calibrate: nothing is claimed")
+            if claim.epsilon is None:
+                raise PrivacyError(f"cannot calibrate: the claim is undefined ({'; '.join(claim.failed_conditions)})")
+            return math.log(claim.epsilon / epsilon) if claim.epsilon > 0 else -math.inf
+
+        first = claimed(1.0)
+        if first is not None and first.epsilon:
+            inverse = first.epsilon / epsilon  # exact where ε falls as 1/noise
+            if abs(excess(math.log2(inverse))) <= 4 * _ROUNDING:
+                return self.scaled(inverse)
+        low = high = 0.0
+        while excess(low) < 0 and low > -_FARTHEST:
+            low -= 1
+        while excess(high) > 0 and high < _FARTHEST:
+            high += 1
+        if excess(low) < 0 or excess(high) > 0:
+            raise PrivacyError(f"cannot calibrate: no noise up to 2^±{_FARTHEST} times this gives ε = {epsilon:g}")
+        if low == high:
+            return self.scaled(2.0**low)
+        root = brentq(lambda t: max(excess(t), -1e3), low, high, xtol=_TOLERANCE, rtol=_TOLERANCE)
+        return self.scaled(2.0 ** float(root))
 
 
 @dataclass(frozen=True)
@@ -171,5 +216,8 @@ class InRounds(Algorithm):
         return self.rounds
 
     def check(self, setting: Setting) -> None:  # noqa: ARG002
-        """At least one round."""
+        """At least one round; scales of noise that are schedules, finite and not negative."""
         whole(self.rounds, "rounds", 1)
+        for one in fields(self):
+            if one.type is Schedule and one.name in self.noise_fields:
+                check_scale(one.name, getattr(self, one.name), self.rounds)

@@ -26,9 +26,12 @@ A contraction does not bear every γ. Let s = 1 − λ_min(W) be the largest eig
   it converges. Beyond it some starts with all coordinates alike diverge, from 1.1 times it on, and random ones on
   complete graphs from 1.5 times it on, on rings and paths from 2 times it on.
 - `RandomK`: the residual v − C(v) has mean mv and variance V‖v‖², (m, V) = (1 − k/d, (1 − k/d)k/d), or (0, d/k − 1)
-  with the factor. A unit of noise in it comes in a mode of I − W to Σ‖x − x^c‖² = `noise_gain(γs, m)` in all, so that
-  second moments die out if V times that is below 1 at the largest s, where it is largest. Single runs bear up to
-  some 2.5 times that γ.
+  with the factor. In a mode of I − W, g = γs, a unit of noise n in the residual r = m(x − x^c) + n comes to
+
+      Σ‖x − x^c‖² = ((1 + m)g + 2(1 − m)(1 + g)) / ((1 − m)²(2(1 + m) − g(1 − m)))    (variance of an ARMA(2, 1))
+
+  in all, for x⁺ = (1 − g)x + gr and (x − x^c)⁺ = (1 + g)r − gx, so that second moments die out if V times that is
+  below 1 at the largest s, where it is largest. Single runs bear up to some 2.5 times that γ.
 - `Quantizer`, `ScaledSign`: no bound on γ is known that does not refuse what converges. Of those tried, at d = 10 and
   40, these diverge: 1 bit at d = 40, from γ = 0.4 on; the unbiased, where d/(4s²) = 0.625, from γ = 0.6 on.
 
@@ -48,6 +51,7 @@ from netsim.algorithms.mixing import tracking_step
 from netsim.bounds import Auto, Positive
 from netsim.codecs import FLOAT64, Codec, Quantizer, RandomK, TopK
 from netsim.errors import ScenarioError
+from netsim.mechanisms import Laplace
 from netsim.node import Node
 
 ROUNDING = 1e-9
@@ -81,8 +85,8 @@ class Cpgt(DecayingNoise):
         gradient = y = await node.gradient(x)
         copy_x = copy_y = apart_x = apart_y = node.zeros()
         for k in range(self.rounds):
-            ahead_x = node.privatize(x - copy_x, self.noise_x(k))  # 1, 2: x^a − x^c
-            ahead_y = node.privatize(y - copy_y, self.noise_y(k))
+            ahead_x = node.privatize(x - copy_x, Laplace(self.noise_x(k)))  # 1, 2: x^a − x^c
+            ahead_y = node.privatize(y - copy_y, Laplace(self.noise_y(k)))
             noisy_x, noisy_y = copy_x + ahead_x, copy_y + ahead_y
             received = await node.exchange(x=ahead_x, y=ahead_y)
             copy_x = copy_x + received.sent("x")  # 3
@@ -97,30 +101,23 @@ class Cpgt(DecayingNoise):
     def check(self, setting: Setting) -> None:
         """DiaDSP's conditions, γ in (0, 1], and a compressor that contracts and bears γ, as far as that is known."""
         super().check(setting)
-        self._check_contraction(setting)
-        if not 0 < self.gamma <= 1:
-            raise ScenarioError("gamma", self.gamma, "no share of the way to the neighbors", "0 < γ <= 1")
+        compressor, d = self.compressor, setting.dimension
+        if isinstance(compressor, RandomK) and compressor.unbiased and 2 * (kept := compressor.kept(d)) <= d:
+            problem = f"does not contract: E‖C(v) − v‖² = (d/k − 1)‖v‖², d = {d}, k = {kept}"
+            raise ScenarioError("compressor", str(compressor), problem, "unbiased: false, or 2k > d")
+        if isinstance(compressor, Quantizer) and compressor.unbiased:
+            levels = 2 ** (compressor.bits - 1)
+            variance = min(d / 4, levels * math.sqrt(d)) / levels**2
+            if variance >= 1:
+                problem = f"need not contract: E‖C(v) − v‖² up to {variance:.6g}‖v‖², d = {d}"
+                raise ScenarioError("compressor", str(compressor), problem, "unbiased: false, or more bits")
         if setting.topology is None:
             return
         spread = 1 - setting.topology.least_eigenvalue
-        most = largest_share(self.compressor, setting.dimension, spread)
+        most = largest_share(compressor, d, spread)
         if self.gamma > most * (1 + ROUNDING):
-            why = f"unstable with {self.compressor} in dimension {setting.dimension}: 1 − λ_min(W) = {spread:.6g}"
+            why = f"unstable with {compressor} in dimension {d}: 1 − λ_min(W) = {spread:.6g}"
             raise ScenarioError("gamma", self.gamma, why, f"γ <= {most:.6g}")
-
-    def _check_contraction(self, setting: Setting) -> None:
-        compressor = self.compressor
-        if isinstance(compressor, RandomK) and compressor.unbiased:
-            kept = compressor.kept(setting.dimension)
-            if 2 * kept <= setting.dimension:
-                problem = f"does not contract: E‖C(v) − v‖² = (d/k − 1)‖v‖², d = {setting.dimension}, k = {kept}"
-                raise ScenarioError("compressor", str(compressor), problem, "unbiased: false, or 2k > d")
-        if isinstance(compressor, Quantizer) and compressor.unbiased:
-            levels = 2 ** (compressor.bits - 1)
-            variance = min(setting.dimension / 4, levels * math.sqrt(setting.dimension)) / levels**2
-            if variance >= 1:
-                problem = f"need not contract: E‖C(v) − v‖² up to {variance:.6g}‖v‖², d = {setting.dimension}"
-                raise ScenarioError("compressor", str(compressor), problem, "unbiased: false, or more bits")
 
 
 def largest_share(compressor: Codec, dimension: int, spread: float) -> float:
@@ -130,23 +127,9 @@ def largest_share(compressor: Codec, dimension: int, spread: float) -> float:
         most = 2 / min(wait, math.floor(wait + 0.5))
     elif isinstance(compressor, RandomK) and compressor.kept(dimension) < dimension:
         kept = compressor.kept(dimension) / dimension
-        mean, variance = (0.0, 1 / kept - 1) if compressor.unbiased else (1 - kept, kept * (1 - kept))
-        most = _largest_stable(mean, variance)
+        m, variance = (0.0, 1 / kept - 1) if compressor.unbiased else (1 - kept, kept * (1 - kept))
+        c = (1 - m) ** 2  # the g at which variance · gain = 1: it is a ratio of two linear functions of g
+        most = (2 * c * (1 + m) - 2 * variance * (1 - m)) / (variance * (3 - m) + c * (1 - m))
     else:
         return 1.0
     return min(1.0, most / spread) if spread > 0 else 1.0
-
-
-def noise_gain(g: float, mean: float) -> float:
-    """Σ_t e_t² of e = x − x^c for one unit of noise n in the residual r = me + n, in a mode where γs = g.
-
-    x⁺ = (1 − g)x + gr and e⁺ = (1 + g)r − gx; the variance of an ARMA(2, 1).
-    """
-    numerator = (1 + mean) * g + 2 * (1 - mean) * (1 + g)
-    return numerator / ((1 - mean) ** 2 * (2 * (1 + mean) - g * (1 - mean)))
-
-
-def _largest_stable(mean: float, variance: float) -> float:
-    """The g at which variance · noise_gain(g, mean) = 1: it is a ratio of two linear functions of g."""
-    m, c = mean, (1 - mean) ** 2
-    return (2 * c * (1 + m) - 2 * variance * (1 - m)) / (variance * (3 - m) + c * (1 - m))

@@ -28,24 +28,11 @@ Where f_i is not convex both ask for 2ηd_i > ρ_i: below it the inner problem h
 without ρ_i are exceeded.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.composition import (
-    BALANCED,
-    Noisy,
-    check_inner,
-    claimed,
-    composed,
-    convexity,
-    degree,
-    perturbed_objective,
-    weakness,
-)
-from netsim.algorithms.ic_admm import check_penalty
-from netsim.arrays import Array
+from netsim.algorithms.composition import BALANCED, Noisy
 from netsim.bounds import Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -53,11 +40,29 @@ from netsim.node import Node
 
 
 @dataclass(frozen=True)
-class DAdmm(Noisy, InRounds):
-    """D-ADMM with exact inner problems; noise on the primal that is sent (PVP), or on the dual (DVP, no ℓ1)."""
+class ExactInner(Noisy):
+    """An algorithm whose agents solve inner problems of curvature 1/s = 2ηd_i and release the minimizers."""
 
     penalty: Annotated[Positive, BALANCED]
     """η, the penalty of the augmented Lagrangian."""
+
+    def inner(self, setting: Setting, agent: int) -> float:
+        return 2 * self.penalty * setting.degree(agent)
+
+    def claim_of_primal(self, adjacency: Adjacency, setting: Setting, delta: float, releases: int) -> Claim:
+        """Composition of releases of exact minimizers, each of which moves by G/(2ηd_i + μ_i − ρ_i)."""
+
+        def moves(i: int) -> list[float]:
+            return [adjacency.gradient_change / (self.inner(setting, i) + setting.convexity(i))] * releases
+
+        source = f"composition of the {self.noise.capitalize()} mechanism over the releases of exact minimizers"
+        return self.claim_of_moves(adjacency, setting, delta, source, releases, moves)
+
+
+@dataclass(frozen=True)
+class DAdmm(ExactInner, InRounds):
+    """D-ADMM with exact inner problems; noise on the primal that is sent (PVP), or on the dual (DVP, no ℓ1)."""
+
     perturbation: Literal["primal", "dual"] = "primal"
     """Whether the primal or the dual carries the noise."""
 
@@ -65,20 +70,16 @@ class DAdmm(Noisy, InRounds):
         eta, d = self.penalty, len(node.neighbors)
         dual = sums = node.zeros()
         for k in range(self.rounds):
-            v = sums / (2 * d) - dual / (eta * d)
-            x, sent = await self._solved(node, v, 1 / (2 * eta * d), k)  # 1
+            v, step = sums / (2 * d) - dual / (eta * d), 1 / (2 * eta * d)
+            if self.perturbation == "dual":
+                x = sent = await node.perturbed_proximal(v, step, self.mechanism(k, 2.0))  # 1
+            else:
+                x = await node.proximal(v, step, regularized=True)  # 1
+                sent = node.privatize(x, self.mechanism(k))
             received = await node.exchange(x=sent)  # 2
             dual = dual + eta / 2 * received.apart("x")  # 3
             sums = d * received.sent("x") + received.sum("x")
             node.estimate(x)
-
-    async def _solved(self, node: Node, v: Array, step: float, k: int) -> tuple[Array, Array]:
-        """x_i and x̃_i."""
-        if self.perturbation == "dual":
-            x = await node.perturbed_proximal(v, step, self.mechanism(k, 2.0))
-            return x, x
-        x = await node.proximal(v, step, regularized=True)
-        return x, node.privatize(x, self.mechanism(k))
 
     @property
     def summary(self) -> str:
@@ -86,62 +87,20 @@ class DAdmm(Noisy, InRounds):
         return f"D-ADMM, exact inner problems; {self.noise_in_words} on {where}."
 
     def check(self, setting: Setting) -> None:
-        """η > 0; no r where the objective is perturbed."""
+        """What every form needs; no r where the objective is perturbed."""
         super().check(setting)
-        self.check_noise(self.rounds)
-        check_penalty(self.penalty)
-        check_inner(setting, self._inner, "penalty")
         if self.perturbation not in ("primal", "dual"):
             raise ScenarioError("perturbation", self.perturbation, "no such perturbation", "primal, dual")
         if self.perturbation == "dual":
             refuse_regularizer(setting, "perturbation", self.perturbation)
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
-        if self.perturbation == "dual":
-            return self._claim_of_dual(adjacency, setting, delta)
-        return claim_of_primal(self, self.penalty, adjacency, setting, delta, self.rounds)
-
-    def _claim_of_dual(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
-        def epsilon(s: Setting, i: int, scales: list[float]) -> float:
-            curvatures = [self._inner(s, i) - weakness(s, i)] * len(scales)
-            doubled = [2 * b for b in scales]
-            return perturbed_objective(self.noise, adjacency, curvatures, doubled, s.dimension, delta)
-
-        return claimed(
-            self, adjacency, setting, delta,
-            releases=self.rounds,
-            source="composition of objective perturbation; in the manner of Zhang and Zhu 2017, Theorem 1",
-            epsilon=epsilon,
-            curved=True,
-            inner=self._inner,
-        )  # fmt: skip
-
-    def _inner(self, setting: Setting, agent: int) -> float:
-        return inner_curvature(self.penalty, setting, agent)
-
-
-def inner_curvature(penalty: float, setting: Setting, agent: int) -> float:
-    """1/s = 2ηd_i; infinite without a topology, where no degree is known."""
-    return math.inf if setting.topology is None else 2 * penalty * degree(setting, agent)
-
-
-def claim_of_primal(
-    algorithm: Noisy, penalty: float, adjacency: Adjacency, setting: Setting, delta: float, releases: int
-) -> Claim:
-    """Composition of releases of exact minimizers, each of which moves by G/(2ηd_i + μ_i − ρ_i)."""
-
-    def epsilon(s: Setting, i: int, scales: list[float]) -> float:
-        move = adjacency.gradient_change / (2 * penalty * degree(s, i) + convexity(s, i))
-        return composed(algorithm.noise, [move] * len(scales), scales, s.dimension, delta)
-
-    source = f"composition of the {algorithm.noise.capitalize()} mechanism over the releases of exact minimizers"
-    return claimed(
-        algorithm, adjacency, setting, delta,
-        releases=releases,
-        source=source,
-        epsilon=epsilon,
-        inner=lambda s, i: inner_curvature(penalty, s, i),
-    )  # fmt: skip
+        if self.perturbation == "primal":
+            return self.claim_of_primal(adjacency, setting, delta, self.rounds)
+        source = "composition of objective perturbation; in the manner of Zhang and Zhu 2017, Theorem 1"
+        return self.claim_of_minimizers(
+            adjacency, setting, delta, source, self.rounds, lambda i: [self.inner(setting, i)] * self.rounds, 2.0
+        )
 
 
 def refuse_regularizer(setting: Setting, field: str, value: object) -> None:

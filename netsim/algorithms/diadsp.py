@@ -20,25 +20,22 @@ and x^k change by together; dividing by the scales and summing gives a geometric
 """
 
 import math
-from dataclasses import dataclass, replace
-from typing import Annotated, Self
+from dataclasses import dataclass
+from typing import Annotated
 
 from annotated_types import Gt, Lt
 
-from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.algorithm import Setting, unmet
 from netsim.algorithms.gradient_tracking import diging
-from netsim.algorithms.mixing import check_below, check_smooth, tracking_step, with_noise
-from netsim.bounds import Auto, NonNegative, Positive
+from netsim.algorithms.mixing import LaplaceInRounds, check_smooth, tracking_step
+from netsim.bounds import Auto, NonNegative, Positive, check
 from netsim.claims import Adjacency, Claim
-from netsim.errors import ScenarioError
-from netsim.mechanisms import Laplace
 from netsim.node import Node
-
-SOURCE = "CPGT, eq. 23 (gradients that differ by a constant vector)"
+from netsim.schedules import Geometric
 
 
 @dataclass(frozen=True)
-class DecayingNoise(InRounds):
+class DecayingNoise(LaplaceInRounds):
     """Gradient tracking with Laplace noise of scales d_x q^k and d_y q^k per coordinate in round k = 0, 1, …"""
 
     step: Positive
@@ -50,24 +47,17 @@ class DecayingNoise(InRounds):
     ratio: Annotated[float, Gt(0), Lt(1)]
     """q, by what the noise is multiplied from one round to the next."""
 
-    def noise_x(self, k: int) -> Laplace:
-        """On x in round k."""
-        return Laplace(self.scale_x * self.ratio**k)
-
-    def noise_y(self, k: int) -> Laplace:
-        """On y in round k."""
-        return Laplace(self.scale_y * self.ratio**k)
+    noise_fields = ("scale_x", "scale_y")
 
     @property
-    def noisy(self) -> bool:
-        return self.scale_x > 0 or self.scale_y > 0
+    def noise_x(self) -> Geometric:
+        """The Laplace scale on x by round."""
+        return Geometric(self.scale_x, self.ratio)
 
     @property
-    def summary(self) -> str:
-        return with_noise(super().summary, self.noisy)
-
-    def scaled(self, factor: float) -> Self:
-        return replace(self, scale_x=factor * self.scale_x, scale_y=factor * self.scale_y)
+    def noise_y(self) -> Geometric:
+        """The Laplace scale on y by round."""
+        return Geometric(self.scale_y, self.ratio)
 
     def check(self, setting: Setting) -> None:
         """r = 0, a step that is positive, noise that decays.
@@ -76,36 +66,26 @@ class DecayingNoise(InRounds):
         """
         super().check(setting)
         check_smooth(setting, type(self).__name__)
-        check_below("step", self.step, math.inf, "> 0 and finite")
-        for name, scale in (("scale_x", self.scale_x), ("scale_y", self.scale_y)):
-            if not 0 <= scale < math.inf:
-                raise ScenarioError(name, scale, "no scale", ">= 0 and finite")
-        if not 0 < self.ratio < 1:
-            raise ScenarioError("ratio", self.ratio, "the noise has to decay", "0 < q < 1")
+        check(self)
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         del delta  # pure ε: holds with δ = 0, so with any δ
-        failed = self._failed(adjacency, setting)
+        slope, q = self.step * max(setting.smoothness), self.ratio
+        least = (slope + math.sqrt(slope**2 + 4 * slope)) / 2
+        failed = unmet(
+            (self.scale_x != 0, "d_x = 0: no noise"),
+            (self.scale_y != 0, "d_y = 0: no noise"),
+            (slope < 0.5, f"αL = {slope:.6g} is not below 1/2"),
+            (q > least, f"q = {q:.6g} is not above (αL + √(α²L² + 4αL))/2 = {least:.6g}"),
+            (math.isfinite(adjacency.gradient_change), "the change of a gradient has no finite bound δ"),
+            (adjacency.constant, "Assumption 4: adjacent gradients differ by more than a constant vector"),
+        )
         epsilon = None
         if not failed:
-            slope, q = self.step * max(setting.smoothness), self.ratio
             tau = self.step / self.scale_x + 1 / self.scale_y
             epsilon = tau * q**2 * adjacency.gradient_change / (q**2 - slope - q * slope)
-        return Claim(epsilon, 0.0, SOURCE, adjacency, "ℓ2", tuple(failed))
-
-    def _failed(self, adjacency: Adjacency, setting: Setting) -> list[str]:
-        slope = self.step * max(setting.smoothness)
-        least = (slope + math.sqrt(slope**2 + 4 * slope)) / 2
-        failed = [f"{name} = 0: no noise" for name, d in (("d_x", self.scale_x), ("d_y", self.scale_y)) if d == 0]
-        if not slope < 0.5:
-            failed.append(f"αL = {slope:.6g} is not below 1/2")
-        if not self.ratio > least:
-            failed.append(f"q = {self.ratio:.6g} is not above (αL + √(α²L² + 4αL))/2 = {least:.6g}")
-        if not math.isfinite(adjacency.gradient_change):
-            failed.append("the change of a gradient has no finite bound δ")
-        if not adjacency.constant:
-            failed.append("Assumption 4: adjacent gradients differ by more than a constant vector")
-        return failed
+        source = "CPGT, eq. 23 (gradients that differ by a constant vector)"
+        return Claim(epsilon, 0.0, source, adjacency, "ℓ2", failed)
 
 
 @dataclass(frozen=True)

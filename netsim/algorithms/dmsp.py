@@ -27,17 +27,17 @@ infinite.
 """
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Self
+from dataclasses import dataclass
+from typing import Annotated
 
-from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.mixing import check_scale, check_smooth, check_steps
+from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
+from netsim.algorithms.mixing import check_smooth, check_steps
 from netsim.bounds import Auto
 from netsim.claims import Adjacency, Claim
 from netsim.mechanisms import Laplace
 from netsim.models.model import Ball, Box
 from netsim.node import Node
-from netsim.schedules import Constant, Geometric, Schedule, scaled
+from netsim.schedules import SILENT, Geometric, Schedule
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,10 @@ class Dmsp(InRounds):
     """c q^k, the step size by round."""
     domain: Ball | Box
     """X, the set that x stays in."""
-    scale: Schedule = field(default_factory=lambda: Constant(0.0))
+    scale: Schedule = SILENT
     """b p^k, the Laplace scale per coordinate, by round."""
+
+    noise_fields = ("scale",)
 
     async def run(self, node: Node) -> None:
         x = self.domain.project(node.zeros())
@@ -62,35 +64,27 @@ class Dmsp(InRounds):
             node.estimate(x)
 
     @property
-    def noisy(self) -> bool:
-        return any(self.scale(k) > 0 for k in range(self.rounds))
-
-    @property
     def summary(self) -> str:
         noise = "Laplace" if self.noisy else "no"
         return f"DMSP: projected gradient steps at the mixed point, {noise} noise on what is sent."
 
-    def scaled(self, factor: float) -> Self:
-        return replace(self, scale=scaled(self.scale, factor))
-
     def check(self, setting: Setting) -> None:
-        """Steps in (0, 2/L), scales that are not negative."""
+        """Steps in (0, 2/L), r = 0."""
         super().check(setting)
-        check_steps(self.step, self.rounds, setting)
-        check_scale("scale", self.scale, self.rounds)
+        check_steps(self.step, self.rounds, 2 / max(setting.smoothness), "0 < step < 2/L")
         check_smooth(setting, "DMSP")
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         del delta  # pure ε
         change = math.sqrt(setting.dimension) * adjacency.gradient_change
-        failed = [f"round {k} has no noise" for k in range(1, self.rounds) if self.scale(k) == 0][:1]
-        if not math.isfinite(change):
-            failed.append("the change of a gradient has no finite bound 2C₂")
-        epsilon = None
-        if not failed:
-            epsilon = math.fsum(change * self.step(k) / self.scale(k + 1) for k in range(self.rounds - 1))
+        silent = silent_release(self.scale, range(1, self.rounds))
+        failed = unmet(
+            (silent < 0, f"round {silent} has no noise"),
+            (math.isfinite(change), "the change of a gradient has no finite bound 2C₂"),
+        )
+        terms = (change * self.step(k) / self.scale(k + 1) for k in range(self.rounds - 1))
         source = "composition of the Laplace mechanism with the sensitivity of Huang, Mitra, Vaidya 2015"
-        return Claim(epsilon, 0.0, source, adjacency, "ℓ1", tuple(failed))
+        return Claim(None if failed else math.fsum(terms), 0.0, source, adjacency, "ℓ1", failed)
 
     def limit(self, adjacency: Adjacency, setting: Setting) -> float:
         """What the claim tends to as rounds go on: 2C₂√n c/(b(p − q)); infinite unless q < p, or for other shapes."""

@@ -26,9 +26,8 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.composition import SMOOTH, Noise, Noisy, claimed, composed
-from netsim.algorithms.ic_admm import check_penalty
-from netsim.arrays import Array
+from netsim.algorithms.composition import SMOOTH, Noise, Noisy
+from netsim.algorithms.mixing import check_steps
 from netsim.bounds import Auto, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -57,7 +56,17 @@ class DpAdmm(Noisy, InRounds):
             v = (sent / eta + rho * center + gamma - await node.gradient(sent)) / c
             w = node.regularizer.proximal(v, 1 / c)  # 1
             sent = node.privatize(w, self.mechanism(k))  # 2
-            center = await (_gathered if node.id == _HUB else _answered)(node, sent)  # 3
+            if node.id == _HUB:
+                received = [await node.receive() for _ in node.neighbors]
+                leaves = {message.sender: message.values["w"] for message in received}
+                center = sent
+                for j in node.neighbors:  # in their order, whoever came first
+                    center = center + leaves[j]
+                center = center / node.agents  # 3
+                node.broadcast(center=center)
+            else:
+                node.send(_HUB, w=sent)
+                center = (await node.receive()).values["center"]
             gamma = gamma - rho * (sent - center)  # 4
             node.estimate(center)
 
@@ -68,13 +77,9 @@ class DpAdmm(Noisy, InRounds):
     def check(self, setting: Setting) -> None:
         """A star around agent 0, ρ > 0, 0 < η_k < 2/max L_i."""
         super().check(setting)
-        self.check_noise(self.rounds)
-        check_penalty(self.penalty)
         bound = 2 / max(setting.smoothness)
-        for k in range(self.rounds):
-            if not 0 < self.step(k) < bound:
-                why = f"η_{k} is outside the convergence condition"
-                raise ScenarioError("step", self.step(k), why, f"0 < η_k < 2/L = {bound:.6g}")
+        problem = "η_{k} is outside the convergence condition"
+        check_steps(self.step, self.rounds, bound, "0 < η_k < 2/L", problem)
         if setting.topology is not None:
             star = {_HUB: tuple(range(1, setting.agents))}
             for i in range(setting.agents):
@@ -83,28 +88,5 @@ class DpAdmm(Noisy, InRounds):
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         moves = [adjacency.gradient_change / (self.penalty + 1 / self.step(k)) for k in range(self.rounds)]
-        return claimed(
-            self, adjacency, setting, delta,
-            releases=self.rounds,
-            source=f"composition of the {self.noise.capitalize()} mechanism; the sensitivity is Huang et al. 2020's",
-            epsilon=lambda s, i, b: composed(self.noise, moves, b, s.dimension, delta),  # noqa: ARG005
-        )  # fmt: skip
-
-
-async def _gathered(node: Node, sent: Array) -> Array:
-    """The hub's part of line 3; the sum runs over agents in their order, whoever comes first."""
-    leaves: dict[int, Array] = {}
-    while len(leaves) < len(node.neighbors):
-        message = await node.receive()
-        leaves[message.sender] = message.values["w"]
-    center = sent
-    for j in node.neighbors:
-        center = center + leaves[j]
-    center = center / node.agents
-    node.broadcast(center=center)
-    return center
-
-
-async def _answered(node: Node, sent: Array) -> Array:
-    node.send(_HUB, w=sent)
-    return (await node.receive()).values["center"]
+        source = f"composition of the {self.noise.capitalize()} mechanism; the sensitivity is Huang et al. 2020's"
+        return self.claim_of_moves(adjacency, setting, delta, source, self.rounds, lambda _: moves)

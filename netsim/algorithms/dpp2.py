@@ -30,25 +30,26 @@ What is true of it:
 """
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal, Self
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 
-from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.mixing import check_scale, check_smooth
+from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
+from netsim.algorithms.mixing import check_smooth
 from netsim.arrays import Array
 from netsim.bounds import Auto, NonNegative, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Exchange, Node
-from netsim.schedules import Constant, Schedule, scaled
+from netsim.schedules import SILENT, Constant, Schedule
 from netsim.topology import Topology
 from netsim.topology.weights import largest_laplacian_eigenvalue
 
 Matrix = Literal["mixing", "laplacian"]
 """P: I − W, or the graph's Laplacian."""
+_ONE = Constant(1.0)
 
 
 def largest_eigenvalue(matrix: Matrix, topology: Topology) -> float:
@@ -72,14 +73,16 @@ class Dpp2(InRounds):
         Positive, Auto("2L/λ_max(P)", lambda at: 2 * at.smoothness / largest_eigenvalue(at.matrix, at.topology))
     ]
     """ρ of the method."""
-    eta: Schedule = field(default_factory=lambda: Constant(1.0))
+    eta: Schedule = _ONE
     """η_k of the method, public."""
-    scale_w: Schedule = field(default_factory=lambda: Constant(0.0))
+    scale_w: Schedule = SILENT
     """The Laplace scale of the noise on y, per coordinate, by round; the paper's is geometric."""
-    scale_e: Schedule = field(default_factory=lambda: Constant(0.0))
+    scale_e: Schedule = SILENT
     """The Laplace scale of the noise on z, per coordinate, by round; the paper's is geometric."""
     matrix: Matrix = "mixing"
     """Which matrix P is."""
+
+    noise_fields = ("scale_w", "scale_e")
 
     async def run(self, node: Node) -> None:
         x = d = q = node.zeros()
@@ -100,16 +103,9 @@ class Dpp2(InRounds):
         return received.apart(name) if self.matrix == "laplacian" else received.sent(name) - received.mix(name)
 
     @property
-    def noisy(self) -> bool:
-        return any(self.scale_w(k) > 0 or self.scale_e(k) > 0 for k in range(self.rounds))
-
-    @property
     def summary(self) -> str:
         noise = "Laplace noise on both" if self.noisy else "no noise"
         return f"DPP²: two exchanges a round, dual variables hidden in what is sent, {noise}."
-
-    def scaled(self, factor: float) -> Self:
-        return replace(self, scale_w=scaled(self.scale_w, factor), scale_e=scaled(self.scale_e, factor))
 
     def check(self, setting: Setting) -> None:
         """λ_max(P) < α/β, and steps at which noiseless rounds are stable on quadratics of any curvature up to L.
@@ -121,53 +117,38 @@ class Dpp2(InRounds):
             if not 0 <= value < math.inf:
                 raise ScenarioError(name, value, "not a coefficient", ">= 0 and finite")
         check_smooth(setting, "DPP²")
-        check_scale("scale_w", self.scale_w, self.rounds)
-        check_scale("scale_e", self.scale_e, self.rounds)
         for k in range(self.rounds):
             if not math.isfinite(self.eta(k)):
                 raise ScenarioError("eta", self.eta(k), f"η_{k} is not finite", "finite numbers")
         smoothness = max(setting.smoothness)
         if not 0 < self.step < 2 / smoothness:
             raise ScenarioError("step", self.step, "unstable", f"0 < α < 2/L = {2 / smoothness:.6g}")
-        if setting.topology is not None:
-            self._check_coupling(largest_eigenvalue(self.matrix, setting.topology), smoothness)
-
-    def _check_coupling(self, largest: float, smoothness: float) -> None:
+        if setting.topology is None:
+            return
+        largest = largest_eigenvalue(self.matrix, setting.topology)
         if self.beta * largest >= self.step:
-            raise ScenarioError(
-                "beta", self.beta, f"αI − βP is not positive: λ_max(P) = {largest:.6g} for P = {self._matrix_name}",
-                f"0 <= β < α/λ_max(P) = {self.step / largest:.6g}",
-            )  # fmt: skip
-        bound = _largest_rho(self.step, self.beta, smoothness, largest)
+            name = "the graph's Laplacian" if self.matrix == "laplacian" else "I − W"
+            why = f"αI − βP is not positive: λ_max(P) = {largest:.6g} for P = {name}"
+            raise ScenarioError("beta", self.beta, why, f"0 <= β < α/λ_max(P) = {self.step / largest:.6g}")
+        p = np.linspace(0, largest, 2001)[1:]
+        bound = float(np.min((4 / (self.step - self.beta * p) - 2 * smoothness) / p))
         if not 0 < self.rho < bound:
-            raise ScenarioError(
-                "rho", self.rho, "unstable: (α − βp)(2L + ρp) reaches 4 at some p up to λ_max(P)",
-                f"0 < ρ < {bound:.6g}",
-            )  # fmt: skip
-
-    @property
-    def _matrix_name(self) -> str:
-        return "the graph's Laplacian" if self.matrix == "laplacian" else "I − W"
+            why = "unstable: (α − βp)(2L + ρp) reaches 4 at some p up to λ_max(P)"
+            raise ScenarioError("rho", self.rho, why, f"0 < ρ < {bound:.6g}")
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         del delta  # pure ε
         change, contraction = adjacency.gradient_change, 1 - self.step * max(setting.smoothness)
-        failed: list[str] = []
-        if contraction <= 0:
-            failed.append(f"αM̄ = {1 - contraction:.6g}: the theorem needs αM̄ < 1")
-        for name, scale in (("w", self.scale_w), ("e", self.scale_e)):
-            failed += [f"{name}_{k} has scale 0" for k in range(1, self.rounds) if scale(k) == 0][:1]
-        if not math.isfinite(change):
-            failed.append("the change of a gradient has no finite bound δ")
+        rounds = range(1, self.rounds)
+        w, e = (silent_release(scale, rounds) for scale in (self.scale_w, self.scale_e))
+        failed = unmet(
+            (contraction > 0, f"αM̄ = {1 - contraction:.6g}: the theorem needs αM̄ < 1"),
+            (w < 0, f"w_{w} has scale 0"),
+            (e < 0, f"e_{e} has scale 0"),
+            (math.isfinite(change), "the change of a gradient has no finite bound δ"),
+        )
         epsilon = None
         if not failed:
             weight = math.sqrt(setting.dimension) * self.step * change / contraction
-            terms = (1 / (self.step * self.scale_e(k)) + 1 / self.scale_w(k) for k in range(1, self.rounds))
-            epsilon = weight * math.fsum(terms)
-        return Claim(epsilon, 0.0, "DPP², Theorem 3", adjacency, "ℓ2", tuple(failed))
-
-
-def _largest_rho(alpha: float, beta: float, smoothness: float, largest: float) -> float:
-    """The ρ below which (α − βp)(2L + ρp) < 4 for all p in (0, largest]."""
-    p = np.linspace(0, largest, 2001)[1:]
-    return float(np.min((4 / (alpha - beta * p) - 2 * smoothness) / p))
+            epsilon = weight * math.fsum(1 / (self.step * self.scale_e(k)) + 1 / self.scale_w(k) for k in rounds)
+        return Claim(epsilon, 0.0, "DPP², Theorem 3", adjacency, "ℓ2", failed)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from netsim.algorithms.algorithm import Setting
-from netsim.algorithms.mixing import OneRelease, check_below, check_smooth, half_apart
+from netsim.algorithms.mixing import OneRelease, check_below, check_smooth
 from netsim.algorithms.private_gradient_descent import stable_step
 from netsim.bounds import Auto, Positive
 from netsim.node import Node
@@ -50,7 +50,7 @@ class PgExtra(OneRelease):
             received = await node.exchange(x=node.privatize(x, self.noise(k)))  # 1
             mixed = received.mix("x")
             z = mixed - self.step * await node.gradient(x) - dual  # 2
-            dual = dual + half_apart(received.sent("x"), mixed)  # 3
+            dual = dual + 0.5 * (received.sent("x") - mixed)  # 3
             x = node.regularizer.proximal(z, self.step)  # 4
             node.estimate(x)
 

@@ -20,53 +20,38 @@ No claim: y holds all differences of gradients so far; see `DiaDSP` for what is 
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Literal, Self, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
-from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.mixing import check_below, check_scale, check_smooth, silent, tracking_step, with_noise
+from netsim.algorithms.algorithm import Setting
+from netsim.algorithms.mixing import LaplaceInRounds, check_below, check_smooth, tracking_step
 from netsim.arrays import unknown
 from netsim.bounds import Auto, Positive
 from netsim.mechanisms import Laplace
 from netsim.node import Node
-from netsim.schedules import Schedule, scaled
+from netsim.schedules import SILENT, Schedule
 
 if TYPE_CHECKING:
     from netsim.topology import Topology
 
 Variant = Literal["diging", "atc"]
-Noise = Callable[[int], Laplace]
-"""The mechanism of round k."""
 
 
-async def diging(node: Node, rounds: int, step: float, noise_x: Noise, noise_y: Noise) -> None:
-    """One agent of DIGing."""
+async def diging(node: Node, rounds: int, step: float, scale_x: Schedule, scale_y: Schedule) -> None:
+    """One agent of DIGing, under Laplace noise of these scales by round."""
     x = node.zeros()
     gradient = y = await node.gradient(x)
     for k in range(rounds):
-        received = await node.exchange(x=node.privatize(x, noise_x(k)), y=node.privatize(y, noise_y(k)))  # 1
+        noisy_x, noisy_y = node.privatize(x, Laplace(scale_x(k))), node.privatize(y, Laplace(scale_y(k)))
+        received = await node.exchange(x=noisy_x, y=noisy_y)  # 1
         x = received.mix("x") - step * y  # 2
         before, gradient = gradient, await node.gradient(x)
         y = received.mix("y") + gradient - before  # 3
         node.estimate(x)
 
 
-async def adapt_then_combine(node: Node, rounds: int, step: float, noise_x: Noise, noise_y: Noise) -> None:
-    """One agent of the ATC variant."""
-    x = node.zeros()
-    gradient = y = await node.gradient(x)
-    for k in range(rounds):
-        received = await node.exchange(x=node.privatize(x - step * y, noise_x(k)))  # 1
-        x = received.mix("x")  # 2
-        before, gradient = gradient, await node.gradient(x)
-        received = await node.exchange(y=node.privatize(y + gradient - before, noise_y(k)))
-        y = received.mix("y")  # 3
-        node.estimate(x)
-
-
 @dataclass(frozen=True)
-class GradientTracking(InRounds):
+class GradientTracking(LaplaceInRounds):
     """Gradient tracking in rounds, with Laplace noise on x and on the tracked gradient y. Minimizes Σ f_i."""
 
     step: Annotated[
@@ -77,36 +62,33 @@ class GradientTracking(InRounds):
         ),
     ]
     """α, the step size."""
-    scale_x: Schedule = field(default_factory=silent)
+    scale_x: Schedule = SILENT
     """The Laplace scale of the noise on x, per coordinate and round."""
-    scale_y: Schedule = field(default_factory=silent)
+    scale_y: Schedule = SILENT
     """The Laplace scale of the noise on the tracked gradient y, per coordinate and round."""
     variant: Variant = "diging"
     """ "diging" sends both in one message, "atc" (adapt, then combine) makes two exchanges a round."""
 
+    noise_fields = ("scale_x", "scale_y")
+
     async def run(self, node: Node) -> None:
-        one = diging if self.variant == "diging" else adapt_then_combine
-        await one(node, self.rounds, self.step, self.noise_x, self.noise_y)
-
-    def noise_x(self, k: int) -> Laplace:
-        """On x in round k."""
-        return Laplace(self.scale_x(k))
-
-    def noise_y(self, k: int) -> Laplace:
-        """On y in round k."""
-        return Laplace(self.scale_y(k))
-
-    @property
-    def noisy(self) -> bool:
-        return any(self.scale_x(k) > 0 or self.scale_y(k) > 0 for k in range(self.rounds))
+        if self.variant == "diging":
+            await diging(node, self.rounds, self.step, self.scale_x, self.scale_y)
+            return
+        x = node.zeros()
+        gradient = y = await node.gradient(x)
+        for k in range(self.rounds):
+            received = await node.exchange(x=node.privatize(x - self.step * y, Laplace(self.scale_x(k))))  # 1
+            x = received.mix("x")  # 2
+            before, gradient = gradient, await node.gradient(x)
+            received = await node.exchange(y=node.privatize(y + gradient - before, Laplace(self.scale_y(k))))
+            y = received.mix("y")  # 3
+            node.estimate(x)
 
     @property
     def summary(self) -> str:
         name = "DIGing" if self.variant == "diging" else "adapt, then combine"
-        return with_noise(f"Gradient tracking in rounds ({name})", self.noisy)
-
-    def scaled(self, factor: float) -> Self:
-        return replace(self, scale_x=scaled(self.scale_x, factor), scale_y=scaled(self.scale_y, factor))
+        return f"Gradient tracking in rounds ({name}), {'Laplace' if self.noisy else 'no'} noise on what is sent."
 
     def check(self, setting: Setting) -> None:
         """r = 0, steps at which agents of equal curvature L are stable, scales that are not negative."""
@@ -121,8 +103,6 @@ class GradientTracking(InRounds):
         else:
             bound = adapted_step(smoothness, setting.topology)
             check_below("step", self.step, bound, "0 < α < min(2, (1 + 1/λ_min(W))²/2)/L")
-        check_scale("scale_x", self.scale_x, self.rounds)
-        check_scale("scale_y", self.scale_y, self.rounds)
 
 
 def adapted_step(smoothness: float, topology: "Topology | None") -> float:

@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.composition import BALANCED, SMOOTH, Noisy, claimed, composed, convexity, degree
-from netsim.arrays import nonnegative
+from netsim.algorithms.composition import BALANCED, SMOOTH, Noisy
 from netsim.bounds import Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -61,17 +60,15 @@ class IcAdmm(Noisy, InRounds):
     def check(self, setting: Setting) -> None:
         """c > 0 and b > max L_i / 2."""
         super().check(setting)
-        self.check_noise(self.rounds)
-        check_penalty(self.penalty)
         bound = max(setting.smoothness) / 2
-        if not nonnegative(self.proximal, "proximal") > bound:
+        if not self.proximal > bound:
             why = "outside the convergence condition"
             raise ScenarioError("proximal", self.proximal, why, f"b > max L_i / 2 = {bound:.6g}")
 
     def moves(self, change: float, setting: Setting, agent: int) -> list[float]:
         """Δ of each release of one agent."""
-        b, mu, smoothness = self.proximal, convexity(setting, agent), setting.smoothness[agent]
-        q, gamma = max(b - mu, smoothness - b), b + 2 * self.penalty * degree(setting, agent)
+        b, mu, smoothness = self.proximal, setting.convexity(agent), setting.smoothness[agent]
+        q, gamma = max(b - mu, smoothness - b), b + 2 * self.penalty * setting.degree(agent)
         found = [0.0]
         for _ in range(self.rounds):
             found.append((q * found[-1] + change) / gamma)
@@ -79,15 +76,7 @@ class IcAdmm(Noisy, InRounds):
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         change = adjacency.gradient_change
-        return claimed(
-            self, adjacency, setting, delta,
-            releases=self.rounds,
-            source=f"composition of the {self.noise.capitalize()} mechanism of the rounds; IC-ADMM's paper has none",
-            epsilon=lambda s, i, b: composed(self.noise, self.moves(change, s, i), b, s.dimension, delta),
-        )  # fmt: skip
-
-
-def check_penalty(value: float, field: str = "penalty") -> None:
-    """A penalty of ADMM is positive."""
-    if not nonnegative(value, field) > 0:
-        raise ScenarioError(field, value, "a penalty", "> 0")
+        source = f"composition of the {self.noise.capitalize()} mechanism of the rounds; IC-ADMM's paper has none"
+        return self.claim_of_moves(
+            adjacency, setting, delta, source, self.rounds, lambda i: self.moves(change, setting, i)
+        )

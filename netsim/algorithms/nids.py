@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from netsim.algorithms.algorithm import Setting
-from netsim.algorithms.mixing import OneRelease, check_below, half_apart
+from netsim.algorithms.mixing import OneRelease, check_below
 from netsim.bounds import Auto, Positive
 from netsim.node import Node
 
@@ -45,7 +45,7 @@ class Nids(OneRelease):
             gradient_new = await node.gradient(x_new)
             s = 2 * x_new - x - self.step * (gradient_new - gradient)
             received = await node.exchange(s=node.privatize(s, self.noise(k)))  # 3
-            dual = dual + half_apart(received.sent("s"), received.mix("s"))  # 4
+            dual = dual + 0.5 * (received.sent("s") - received.mix("s"))  # 4
             x, gradient = x_new, gradient_new
             node.estimate(x)
 

@@ -5,15 +5,14 @@ the same for their fault and for its twin. They are an auditor's exam. `Fault.le
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import zcdp_epsilon
 from netsim.algorithms.private_gradient_descent import stable_step
 from netsim.arrays import Array
-from netsim.bounds import Positive
+from netsim.bounds import Positive, check
 from netsim.claims import Adjacency, Claim, Clip, Norm
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Gaussian, Laplace
@@ -39,6 +38,7 @@ class Fault(InRounds):
     sound: bool = False
     """Whether the fault is mended: the twin that claims the same."""
 
+    noise_fields = ("scale",)
     lesson: ClassVar[str]
     """One sentence to take home."""
     shows: ClassVar[Literal["even", "coordinate"]] = "coordinate"
@@ -51,28 +51,22 @@ class Fault(InRounds):
         most = stable_step(max(setting.smoothness), setting.topology)
         if not 0 < self.step < most:
             raise ScenarioError("step", self.step, "unstable", f"0 < η < (1 + λ_min(W))/L = {most:.6g}")
-        for name, value in (("scale", self.scale), ("bound", self.bound)):
-            if not 0 < value < math.inf:
-                raise ScenarioError(name, value, "not positive and finite", "> 0")
-
-    @property
-    def noisy(self) -> bool:
-        return True
+        check(self)
 
     @property
     def summary(self) -> str:
         return f"{type(self).__doc__}".strip().splitlines()[0] + (" Here the sound twin." if self.sound else "")
 
-    def scaled(self, factor: float) -> Self:
-        return replace(self, scale=factor * self.scale)
-
-    async def descend(self, node: Node, scale: Callable[[int], float]) -> None:
-        """The whole run, with Laplace noise of `scale(k)` on what is sent in round k."""
+    async def run(self, node: Node) -> None:
         x = node.zeros()
         for k in range(self.rounds):
-            received = await node.exchange(x=node.privatize(x, Laplace(scale(k))))
+            received = await node.exchange(x=self.sent(node, x, k))
             x = await self.moved(node, received.mix("x"), x)
             node.estimate(x)
+
+    def sent(self, node: Node, x: Array, k: int) -> Array:  # noqa: ARG002
+        """x as it is sent in round k."""
+        return node.privatize(x, Laplace(self.scale))
 
     async def moved(self, node: Node, mixed: Array, x: Array) -> Array:
         """One step from the mixed point: mixed − η clip(∇f(x))."""
@@ -98,16 +92,9 @@ class OneScalar(Fault):
 
     lesson = "Noise hides only the directions it is drawn in: one scalar leaves d − 1 of d dimensions in the clear."
 
-    async def run(self, node: Node) -> None:
-        x = node.zeros()
-        for _ in range(self.rounds):
-            if self.sound:
-                sent = node.privatize(x, Laplace(self.scale))
-            else:
-                sent = x + node.privatize(node.zeros(), Laplace(self.scale))[:, :1]
-            received = await node.exchange(x=sent)
-            x = await self.moved(node, received.mix("x"), x)
-            node.estimate(x)
+    def sent(self, node: Node, x: Array, k: int) -> Array:  # noqa: ARG002
+        noise = Laplace(self.scale)
+        return node.privatize(x, noise) if self.sound else x + node.privatize(node.zeros(), noise)[:, :1]
 
 
 @dataclass(frozen=True)
@@ -138,8 +125,8 @@ class FadingNoise(Fault):
 
     lesson = "Noise that dies out buys convergence with privacy: each round costs more than the last."
 
-    async def run(self, node: Node) -> None:
-        await self.descend(node, lambda k: self.scale if self.sound else self.scale * 2.0**-k)
+    def sent(self, node: Node, x: Array, k: int) -> Array:
+        return node.privatize(x, Laplace(self.scale if self.sound else self.scale * 2.0**-k))
 
 
 @dataclass(frozen=True)
@@ -151,8 +138,8 @@ class HalfNoise(Fault):
 
     lesson = "The code's noise is what protects, not the paper's: measure it."
 
-    async def run(self, node: Node) -> None:
-        await self.descend(node, lambda _: self.scale if self.sound else self.scale / 2)
+    def sent(self, node: Node, x: Array, k: int) -> Array:  # noqa: ARG002
+        return node.privatize(x, Laplace(self.scale if self.sound else self.scale / 2))
 
 
 _COPIES = 3
@@ -237,9 +224,8 @@ class L1L2MixUp(Fault):
     shows = "even"
     clips = "l2"
 
-    async def run(self, node: Node) -> None:
-        scale = self.scale * math.sqrt(node.dimension) if self.sound else self.scale
-        await self.descend(node, lambda _: scale)
+    def sent(self, node: Node, x: Array, k: int) -> Array:  # noqa: ARG002
+        return node.privatize(x, Laplace(self.scale * math.sqrt(node.dimension) if self.sound else self.scale))
 
 
 @dataclass(frozen=True)
@@ -252,9 +238,8 @@ class CompositionForgotten(Fault):
 
     lesson = "Every release costs: over K rounds the budgets add up."
 
-    async def run(self, node: Node) -> None:
-        scale = self.scale if self.sound else self.scale / max(self.rounds - 1, 1)
-        await self.descend(node, lambda _: scale)
+    def sent(self, node: Node, x: Array, k: int) -> Array:  # noqa: ARG002
+        return node.privatize(x, Laplace(self.scale if self.sound else self.scale / max(self.rounds - 1, 1)))
 
 
 @dataclass(frozen=True)
@@ -269,13 +254,12 @@ class WrongClip(Fault):
     lesson = "A bound on each coordinate is no bound on the vector: clip the norm that the noise protects."
     shows = "even"
 
-    async def run(self, node: Node) -> None:
+    def sent(self, node: Node, x: Array, k: int) -> Array:  # noqa: ARG002
+        return node.privatize(x, Gaussian(self.scale))
+
+    async def moved(self, node: Node, mixed: Array, x: Array) -> Array:
         clip = Clip(self.bound, "l2" if self.sound else "linf")
-        x = node.zeros()
-        for _ in range(self.rounds):
-            received = await node.exchange(x=node.privatize(x, Gaussian(self.scale)))
-            x = received.mix("x") - self.step * clip(await node.gradient(x))
-            node.estimate(x)
+        return mixed - self.step * clip(await node.gradient(x))
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         del setting

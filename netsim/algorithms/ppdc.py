@@ -19,16 +19,16 @@ far; what the paper claims is not at hand, and nothing is derived here.
 """
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
-from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.mixing import check_below, check_scale, check_smooth, silent, with_noise
-from netsim.bounds import Auto, Positive
+from netsim.algorithms.algorithm import Setting
+from netsim.algorithms.mixing import LaplaceInRounds, check_smooth
+from netsim.bounds import Auto, Positive, check
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Node
-from netsim.schedules import Schedule, scaled
+from netsim.schedules import SILENT, Schedule
 from netsim.topology.weights import largest_laplacian_eigenvalue
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ppdc(InRounds):
+class Ppdc(LaplaceInRounds):
     """PPDC without its compression: a primal-dual method in rounds, with Laplace noise on w and on the dual.
     Minimizes Σ f_i.
     """
@@ -53,66 +53,46 @@ class Ppdc(InRounds):
     """γ, the weight of the neighbors' differences."""
     omega: Positive = 1.0
     """ω, the weight of the dual."""
-    scale_x: Schedule = field(default_factory=silent)
+    scale_x: Schedule = SILENT
     """The Laplace scale of the noise on w, which is sent, per coordinate and round."""
-    scale_v: Schedule = field(default_factory=silent)
+    scale_v: Schedule = SILENT
     """The Laplace scale of the noise on e, the dual's, which is not sent, per coordinate and round."""
+
+    noise_fields = ("scale_x", "scale_v")
 
     async def run(self, node: Node) -> None:
         x = v = node.zeros()
         for k in range(self.rounds):
-            received = await node.exchange(x=node.privatize(x, self.noise_x(k)))  # 1
-            noisy_v = node.privatize(v, self.noise_v(k))  # 2
+            received = await node.exchange(x=node.privatize(x, Laplace(self.scale_x(k))))  # 1
+            noisy_v = node.privatize(v, Laplace(self.scale_v(k)))  # 2
             apart = received.apart("x")
             descent = self.gamma * apart + self.omega * noisy_v + await node.gradient(x)
             x = received.sent("x") - self.step * descent  # 3
             v = noisy_v + self.step * self.omega * apart  # 4
             node.estimate(x)
 
-    def noise_x(self, k: int) -> Laplace:
-        """w of round k."""
-        return Laplace(self.scale_x(k))
-
-    def noise_v(self, k: int) -> Laplace:
-        """e of round k."""
-        return Laplace(self.scale_v(k))
-
-    @property
-    def noisy(self) -> bool:
-        return any(self.scale_x(k) > 0 or self.scale_v(k) > 0 for k in range(self.rounds))
-
-    @property
-    def summary(self) -> str:
-        return with_noise(super().summary, self.noisy)
-
-    def scaled(self, factor: float) -> Self:
-        return replace(self, scale_x=scaled(self.scale_x, factor), scale_v=scaled(self.scale_v, factor))
-
     def check(self, setting: Setting) -> None:
-        """r = 0, EXTRA's conditions on the pair W, W̃, scales that are not negative."""
+        """r = 0, EXTRA's conditions on the pair W, W̃."""
         super().check(setting)
         check_smooth(setting, "PPDC")
-        for name, value in (("step", self.step), ("gamma", self.gamma), ("omega", self.omega)):
-            check_below(name, value, math.inf, "> 0 and finite")
+        check(self)
         if self.step * self.omega**2 > self.gamma / 2 * (1 + 1e-12):
             bound = math.sqrt(self.gamma / (2 * self.step))
             condition = f"ω² <= γ/(2η), ω <= {bound:.6g}"
             raise ScenarioError("omega", self.omega, "outside the convergence condition", condition)
         smoothness, topology = max(setting.smoothness), setting.topology
-        least = 1 - (self.step * self.gamma - (self.step * self.omega) ** 2) * largest_eigenvalue(topology)
+        least = 1 - (self.step * self.gamma - (self.step * self.omega) ** 2) * _largest_eigenvalue(topology)
         if not self.step * smoothness < 2 * least:
             safe = ppdc_step(smoothness, topology, self.gamma, self.omega)
             condition = f"ηL_f < 2λ_min(W̃) = {2 * least:.6g}: η = {safe:.6g} is safe"
             raise ScenarioError("step", self.step, "outside the convergence condition", condition)
-        check_scale("scale_x", self.scale_x, self.rounds)
-        check_scale("scale_v", self.scale_v, self.rounds)
 
 
-def largest_eigenvalue(topology: "Topology | None") -> float:
+def _largest_eigenvalue(topology: "Topology | None") -> float:
     """λ_max of the graph Laplacian; 0 for one agent alone."""
     return 0.0 if topology is None else largest_laplacian_eigenvalue(topology.adjacency)
 
 
 def ppdc_step(smoothness: float, topology: "Topology | None", gamma: float = 1.0, omega: float = 1.0) -> float:
     """min(1/(L_f + 2γλ_max(L)), γ/(2ω²)): a step η that meets both conditions."""
-    return min(1 / (smoothness + 2 * gamma * largest_eigenvalue(topology)), gamma / (2 * omega**2))
+    return min(1 / (smoothness + 2 * gamma * _largest_eigenvalue(topology)), gamma / (2 * omega**2))

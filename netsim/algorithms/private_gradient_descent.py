@@ -23,17 +23,17 @@ at the same public point, so it changes by at most B in ℓ1 (`Adjacency.in_norm
 """
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
+from netsim.algorithms.mixing import check_steps
 from netsim.arrays import whole
 from netsim.bounds import Auto, Count
 from netsim.claims import Adjacency, Claim, Clip
-from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Node
-from netsim.schedules import Constant, Schedule, scaled
+from netsim.schedules import SILENT, Constant, Schedule
 
 if TYPE_CHECKING:
     from netsim.topology import Topology
@@ -59,7 +59,7 @@ class PrivateGradientDescent(InRounds):
         ),
     ]
     """η_k, the step size by the round k = 0, 1, …"""
-    scale: Schedule = field(default_factory=lambda: Constant(0.0))
+    scale: Schedule = SILENT
     """b_k, the Laplace scale per coordinate, by the round k = 0, 1, …"""
     clip: Clip | None = None
     """Gradients are clipped; none: they are not."""
@@ -68,81 +68,48 @@ class PrivateGradientDescent(InRounds):
     state: Literal["exact", "released"] = "exact"
     """Whether an agent goes on with its exact x, or with the x̃ that it sent."""
 
+    noise_fields = ("scale",)
+
     async def run(self, node: Node) -> None:
-        x = node.zeros()
+        x, drawn = node.zeros(), None
         for k in range(self.rounds):
-            sent = node.privatize(x, Laplace(self.scale(k)))
-            received = await node.exchange(x=sent)
-            point = received.sent("x") if self.state == "released" else x
-            gradient = await node.gradient(point, self._drawn(node))
+            received = await node.exchange(x=node.privatize(x, Laplace(self.scale(k))))
+            if self.batch is not None:
+                drawn = sorted(int(r) for r in node.coins.choice(node.records, self.batch, replace=False))
+            gradient = await node.gradient(received.sent("x") if self.state == "released" else x, drawn)
             eta = self.step(k)
             x = received.mix("x") - eta * (self.clip(gradient) if self.clip else gradient)
             x = node.regularizer.proximal(x, eta)
             node.estimate(x)
 
-    def _drawn(self, node: Node) -> list[int] | None:
-        """The records of this round's batch."""
-        if self.batch is None:
-            return None
-        return sorted(int(k) for k in node.coins.choice(node.records, self.batch, replace=False))
-
-    @property
-    def noisy(self) -> bool:
-        return any(self.scale(k) > 0 for k in range(self.rounds))
-
     @property
     def summary(self) -> str:
-        name = (
-            "Gradient descent"
-            if self.batch is None
-            else f"Stochastic gradient descent ({self.batch} records a batch)"
-        )
+        batch = f"Stochastic gradient descent ({self.batch} records a batch)"
+        name = "Gradient descent" if self.batch is None else batch
         where = "on what is sent" if self.state == "exact" else "in the state"
         return f"{name} in rounds, {'Laplace' if self.noisy else 'no'} noise {where}."
 
-    def scaled(self, factor: float) -> Self:
-        return replace(self, scale=scaled(self.scale, factor))
-
     def check(self, setting: Setting) -> None:
-        """Steps within `stable_step`, scales that are not negative, batches no larger than what agents hold."""
+        """Steps within `stable_step`, batches no larger than what agents hold."""
         super().check(setting)
         if self.batch is not None:
             whole(self.batch, "batch", 1, min(setting.records, default=None))
         bound = stable_step(max(setting.smoothness), setting.topology)
-        for k in range(self.rounds):
-            if not 0 < self.step(k) < bound:
-                raise ScenarioError(
-                    "step",
-                    self.step(k),
-                    f"η_{k} is outside the stability condition",
-                    f"0 < η_k < (1 + λ_min(W))/L = {bound:.6g}",
-                )
-            if not 0 <= self.scale(k) < math.inf:
-                raise ScenarioError("scale", self.scale(k), f"b_{k} is not a scale", ">= 0")
+        problem = "η_{k} is outside the stability condition"
+        check_steps(self.step, self.rounds, bound, "0 < η_k < (1 + λ_min(W))/L", problem)
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         del delta  # pure ε: holds with δ = 0, so with any δ
-        failed: list[str] = []
-        change = self._change(adjacency, setting)
-        if not math.isfinite(change):
-            failed.append("no clipping: the gradient has no bound that holds for every objective")
-        failed += [f"b_{k} = 0: round {k} has no noise" for k in range(1, self.rounds) if self.scale(k) == 0][:1]
-        epsilon = None
-        if not failed:
-            epsilon = math.fsum(change * self.step(k) / self.scale(k + 1) for k in range(self.rounds - 1))
-        return Claim(
-            epsilon,
-            0.0,
-            "Laplace composition over the rounds; Xiao 2019, eq. 1.5",
-            adjacency,
-            "ℓ1",
-            tuple(failed),
-        )
-
-    def _change(self, adjacency: Adjacency, setting: Setting) -> float:
-        """How far a gradient that is used may differ in ℓ1 between adjacent objectives, given what was sent."""
+        change = math.inf  # in ℓ1, of the gradient that is used, given what was sent
         if self.clip is not None:
-            return 2 * self.clip.l1_bound(setting.dimension)
-        if self.state == "released" and self.batch is None:
-            return adjacency.in_norm("l1", setting.dimension)
-        return math.inf
+            change = 2 * self.clip.l1_bound(setting.dimension)
+        elif self.state == "released" and self.batch is None:
+            change = adjacency.in_norm("l1", setting.dimension)
+        silent = silent_release(self.scale, range(1, self.rounds))
+        failed = unmet(
+            (math.isfinite(change), "no clipping: the gradient has no bound that holds for every objective"),
+            (silent < 0, f"b_{silent} = 0: round {silent} has no noise"),
+        )
+        terms = (change * self.step(k) / self.scale(k + 1) for k in range(self.rounds - 1))
+        source = "Laplace composition over the rounds; Xiao 2019, eq. 1.5"
+        return Claim(None if failed else math.fsum(terms), 0.0, source, adjacency, "ℓ1", failed)

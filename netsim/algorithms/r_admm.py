@@ -25,22 +25,11 @@ so K rounds cost ⌈K/2⌉ releases.
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from netsim.algorithms.algorithm import InRounds, Setting
-from netsim.algorithms.composition import (
-    BALANCED,
-    SMOOTH,
-    Noisy,
-    balanced,
-    check_inner,
-    claimed,
-    perturbed_objective,
-    weakness,
-)
-from netsim.algorithms.d_admm import inner_curvature, refuse_regularizer
-from netsim.algorithms.ic_admm import check_penalty
-from netsim.arrays import nonnegative
+from netsim.algorithms.composition import BALANCED, SMOOTH, Noisy, balanced
+from netsim.algorithms.d_admm import refuse_regularizer
 from netsim.bounds import Auto, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -91,30 +80,24 @@ class _Recycled(Noisy, InRounds):
     def check(self, setting: Setting) -> None:
         """r = 0, γ > max L_i / 2."""
         super().check(setting)
-        self.check_noise(self.pairs)
         bound = max(setting.smoothness) / 2
-        if not nonnegative(self.linearization, "linearization") > bound:
+        if not self.linearization > bound:
             why = "outside the convergence condition"
             raise ScenarioError("linearization", self.linearization, why, f"γ > max L_i / 2 = {bound:.6g}")
         refuse_regularizer(setting, "kind", type(self).__name__)
 
-    def _inner(self, setting: Setting, agent: int) -> float:
-        """The least 2η_i(t)d_i."""
-        return min(inner_curvature(self.eta(agent, t), setting, agent) for t in range(self.pairs))
+    def inner(self, setting: Setting, agent: int) -> float:
+        return min(self._curvatures(setting, agent))
+
+    def _curvatures(self, setting: Setting, agent: int) -> list[float]:
+        """2η_i(t)d_i of each pair t."""
+        return [2 * self.eta(agent, t) * setting.degree(agent) for t in range(self.pairs)]
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
-        def epsilon(s: Setting, i: int, scales: list[float]) -> float:
-            curvatures = [inner_curvature(self.eta(i, t), s, i) - weakness(s, i) for t in range(self.pairs)]
-            return perturbed_objective(self.noise, adjacency, curvatures, scales, s.dimension, delta)
-
-        return claimed(
-            self, adjacency, setting, delta,
-            releases=self.pairs,
-            source="composition of objective perturbation over every other round",
-            epsilon=epsilon,
-            curved=True,
-            inner=self._inner,
-        )  # fmt: skip
+        source = "composition of objective perturbation over every other round"
+        return self.claim_of_minimizers(
+            adjacency, setting, delta, source, self.pairs, lambda i: self._curvatures(setting, i)
+        )
 
 
 @dataclass(frozen=True)
@@ -135,18 +118,6 @@ class RAdmm(_Recycled):
     def summary(self) -> str:
         return f"R-ADMM, every other round recycled; {self.noise_in_words} in the objective."
 
-    def check(self, setting: Setting) -> None:
-        """η > 0, and what every form needs."""
-        super().check(setting)
-        check_penalty(self.penalty)
-        check_inner(setting, self._inner, "penalty")
-
-
-def _least_penalty(at: Any) -> float:
-    """The least η_i(0)."""
-    least = at.penalty(0) * min(at.factors, default=1.0)
-    return least if at.most is None else min(least, at.most)
-
 
 @dataclass(frozen=True)
 class MrAdmm(_Recycled):
@@ -158,7 +129,10 @@ class MrAdmm(_Recycled):
         Schedule, Auto("L/(2·mean degree), growing by 1 % a pair of rounds", lambda at: Geometric(balanced(at), 1.01))
     ]
     """The penalty of the augmented Lagrangian, by pairs of rounds."""
-    dual_step: Annotated[Positive, Auto("the least η_i(0)", lambda at: _least_penalty(at))]
+    dual_step: Annotated[
+        Positive,
+        Auto("the least η_i(0)", lambda at: min(at.penalty(0) * min(at.factors, default=1.0), at.most or math.inf)),
+    ]
     """θ, the step of the dual."""
     factors: tuple[Positive, ...] = ()
     """A factor of the penalty for each agent; none: 1."""
@@ -179,8 +153,6 @@ class MrAdmm(_Recycled):
 
     def check(self, setting: Setting) -> None:
         """0 < θ ≤ η_i(t) ≤ η_i(t + 1), and what every form needs."""
-        super().check(setting)
-        check_penalty(self.dual_step, "dual_step")
         if self.factors and len(self.factors) != setting.agents:
             why = "not one factor for each agent"
             raise ScenarioError("factors", len(self.factors), why, f"none, or {setting.agents} factors")
@@ -191,4 +163,4 @@ class MrAdmm(_Recycled):
                     why = f"η_{i}({t}) is below θ or the penalty before it"
                     raise ScenarioError("penalty", self.eta(i, t), why, f"finite and >= {least:.6g}")
                 least = self.eta(i, t)
-        check_inner(setting, self._inner, "penalty")
+        super().check(setting)

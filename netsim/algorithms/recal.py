@@ -1,4 +1,4 @@
-"""RECAL: a baton (u, x) walks the graph; only its holder computes.
+"""RECAL: a baton (u, x) walks the graph and only its holder computes; DP-RECAL: the baton carries Gaussian noise.
 
 The holder i of the baton (u, x), with dual λ_i, copy y_i, coupling β = 1/(2(n+1)) and step α ∈ (0, 2/(L_i+1)):
 
@@ -11,18 +11,56 @@ The holder i of the baton (u, x), with dual λ_i, copy y_i, coupling β = 1/(2(n
 and (u⁺, x⁺) goes to a neighbor drawn uniformly. It starts from x = u = λ = y = 0 and minimizes Σ f_i + n r.
 Not private: (u, x) on the wire determine every gradient (`attacks.closed_form.recal`).
 
-Source: the DP-RECAL paper, its non-private algorithm. The step is the same for all agents, so the condition is
-checked against the largest L_i, ridge included.
+Source: the DP-RECAL paper; RECAL is its non-private algorithm. The step is the same for all agents, so the condition
+is checked against the largest L_i, ridge included.
+
+DP-RECAL. At its τ-th activation (τ = 1, 2, …) an agent does RECAL's lines 1–5 with ũ in place of u and then sends
+
+    ũ⁺ = u⁺ + N(0, σ_τ² I),  σ_τ² = σ₁² R^{−(τ−1)},   and   x⁺.
+
+The paper's text can be read in two ways, and there are two attempts at a repair (`reading`):
+
+    as_analysed    as the convergence proof reads: the exact u travels beside ũ, u⁺ = u + λ⁺ − λ_i on line 5, and
+                   noise enters one x-update
+    as_deployable  only ũ and x⁺ are sent, u⁺ = ũ + λ⁺ − λ_i, and noise accumulates; the paper's accounting needs this
+    fresh_noise    as deployable, with noise of the same σ_τ on line 2's argument; the agent goes on with this x⁺
+    sent_state     as deployable, then λ_i ← λ_i + (ũ⁺ − ũ) and y_i ← x⁺ − (ũ⁺ − ũ)/β: x⁺ is a function of what was
+                   already released
+
+Claim (Theorem 4): with ρ₁ = 8α²β²c²/σ₁² and ρ = ρ₁ (R^Θ − 1)/(R − 1), (ρ + 2√(ρ ln 1/δ), δ)-DP, where c bounds
+‖∇f_i‖₂ (adjacent gradients differ by at most 2c) and Θ is the largest number of activations of one agent.
+
+What is true of it:
+
+- Section III-D: "It is obvious that Gaussian noise ε^k is coupled into the update of x^{k+1} when u^{k+1} is
+  perturbed, so no additional protection is required for the passing of x^{k+1}." Yet for r = 0,
+  x⁺ = x − ũ − β(x − y_i) reveals y_i, then λ_i, then every gradient but the last, exactly, at any ε: the first
+  two readings are unprotected (`attacks.closed_form.recal`). ``as_analysed`` puts the exact u on the wire
+  besides, which the paper's Algorithm 1 does not send.
+- Lemma 5's sensitivity is ‖Δu⁺‖ = αβ‖Δ∇f‖ ≤ 2αβc if the state (y_i, λ_i) is the same in both worlds; the
+  formula uses 4αβc. The state is *not* the same after the first activation: it has integrated the difference.
+- ``fresh_noise`` hides x⁺, yet each release depends on all gradients so far through (y_i, λ_i); Theorem 4's
+  sum does not count that. It is refuted for a gradient that changes by a constant vector, on least squares
+  (scenarios/ledger/dp-recal-fresh-noise.yaml): no repair.
+- ``sent_state`` makes the state a function of the transcript, so each release has sensitivity 2αβc and
+  nothing else needs protection: it is ρ/4-zCDP with Theorem 4's ρ, and the theorem holds for it.
+  The price is noise of σ_τ/β on y_i.
 """
 
+import itertools
 import math
-from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, NamedTuple, Self
 
-from netsim.algorithms.algorithm import Algorithm, Setting, Stopping
-from netsim.arrays import Array
-from netsim.bounds import Auto, Count, Index, Positive
-from netsim.errors import ScenarioError
+from annotated_types import Ge
+
+from netsim.algorithms.algorithm import Algorithm, Setting, Stopping, unmet
+from netsim.algorithms.composition import zcdp_epsilon
+from netsim.arrays import Array, unknown
+from netsim.bounds import Auto, Count, Index, NonNegative, Positive
+from netsim.claims import Adjacency, Claim
+from netsim.errors import PrivacyError, ScenarioError
+from netsim.mechanisms import Gaussian
 from netsim.node import Node, choose
 
 
@@ -31,7 +69,7 @@ def coupling(agents: int) -> float:
     return 1 / (2 * (agents + 1))
 
 
-class Own(NamedTuple):
+class _Own(NamedTuple):
     """What an agent keeps between its activations, PRIVATE: its copy y_i and its dual λ_i."""
 
     y: Array
@@ -58,32 +96,16 @@ class Walk(Algorithm):
             raise ScenarioError(
                 "step", self.step, "outside the convergence condition", f"0 < step < 2/(L+1) = {bound:.6g}"
             )
-        check_walk(self.first, self.activations, self.per_agent, setting.agents)
+        self.stopping().check(self.first, setting.agents)
 
     def stopping(self) -> Stopping:
         return Stopping(self.activations, self.per_agent)
 
-    def begin(self, node: Node) -> Own:
-        """λ = y = 0."""
-        return Own(node.zeros(), node.zeros())
-
-
-def check_walk(first: int, activations: int | None, per_agent: int | None, agents: int) -> None:
-    """A first holder that exists, and an end."""
-    if not 0 <= first < agents:
-        raise ScenarioError("first", first, "no such agent", f"0 … {agents - 1}")
-    if activations is None and per_agent is None:
-        raise ScenarioError("activations", None, "a walk needs an end", "activations or per_agent, >= 1")
-    for name, value in (("activations", activations), ("per_agent", per_agent)):
-        if value is not None and value < 1:
-            raise ScenarioError(name, value, "a number of activations", ">= 1")
-
-
-async def update(node: Node, step: float, own: Own, x: Array, half: Array, x_new: Array) -> Own:
-    """Lines 3 and 4."""
-    y_new = own.y - step * (await node.gradient(own.y) - half)
-    dual = half + coupling(node.agents) * ((x_new - x) - (y_new - own.y))
-    return Own(y_new, dual)
+    async def moved(self, node: Node, own: _Own, x: Array, half: Array, x_new: Array) -> _Own:
+        """Lines 3 and 4."""
+        y_new = own.y - self.step * (await node.gradient(own.y) - half)
+        dual = half + coupling(node.agents) * ((x_new - x) - (y_new - own.y))
+        return _Own(y_new, dual)
 
 
 @dataclass(frozen=True)
@@ -94,7 +116,7 @@ class Recal(Walk):
     """
 
     async def run(self, node: Node) -> None:
-        own = self.begin(node)
+        own = _Own(node.zeros(), node.zeros())
         beta = coupling(node.agents)
         holding = node.id == self.first
         u = x = node.zeros()
@@ -104,13 +126,101 @@ class Recal(Walk):
                 u, x = baton.values["u"], baton.values["x"]
             half = own.dual + beta * (x - own.y)  # 1
             x_new = node.regularizer.proximal(x - (u + half - own.dual), node.agents)  # 2
-            new = await update(node, self.step, own, x, half, x_new)  # 3, 4
+            new = await self.moved(node, own, x, half, x_new)  # 3, 4
             u_new = u + new.dual - own.dual  # 5
             node.send(choose(node.coins, node.neighbors), u=u_new, x=x_new)
             node.estimate(x_new)
             own, holding = new, False
 
 
-def geometric_sum(ratio: float, terms: int) -> float:
-    """1 + R + … + R^(terms−1)."""
-    return terms if ratio == 1 else math.expm1(terms * math.log(ratio)) / (ratio - 1)
+Reading = Literal["as_analysed", "as_deployable", "fresh_noise", "sent_state"]
+_READINGS: dict[str, str] = {
+    "as_analysed": "DP-RECAL as its convergence proof reads: the exact u travels beside its noisy copy",
+    "as_deployable": "DP-RECAL as it could be deployed: only the noisy ũ and x⁺ are sent",
+    "fresh_noise": "An attempt that fails: fresh noise also inside the proximal step that makes x⁺",
+    "sent_state": "Repair: after sending, the agent keeps what it sent and forgets its exact state",
+}
+
+
+@dataclass(frozen=True)
+class DPRecal(Walk):
+    """DP-RECAL in one of its readings; the walk ends when one agent has been active `per_agent` times (Θ)."""
+
+    stddev: NonNegative = 0.0
+    """σ₁, the standard deviation at the first activation."""
+    ratio: Annotated[float, Ge(1)] = 1.0
+    """R, by what the variance of the noise falls from one activation to the next; 1: constant noise."""
+    reading: Reading = "as_deployable"
+    """How the paper's algorithm is read where it leaves something open."""
+
+    noise_fields = ("stddev",)
+
+    async def run(self, node: Node) -> None:
+        beta, reading = coupling(node.agents), self.reading
+        own, holding = _Own(node.zeros(), node.zeros()), node.id == self.first
+        u = noisy = x = node.zeros()
+        for activation in itertools.count(1):
+            if not holding:
+                baton = (await node.receive()).values
+                noisy, x = baton["u_noisy"], baton["x"]
+                u = baton["u"] if reading == "as_analysed" else noisy
+            noise = self.noise(activation)
+            half = own.dual + beta * (x - own.y)  # 1
+            argument = x - (noisy + half - own.dual)
+            if reading == "fresh_noise":
+                argument = node.privatize(argument, noise)
+            x_new = node.regularizer.proximal(argument, node.agents)  # 2
+            new = await self.moved(node, own, x, half, x_new)  # 3, 4
+            u_new = u + new.dual - own.dual  # 5
+            sent = node.privatize(u_new, noise)
+            exact = {"u": u_new} if reading == "as_analysed" else {}
+            node.send(choose(node.coins, node.neighbors), u_noisy=sent, x=x_new, **exact)
+            node.estimate(x_new)
+            change = sent - u
+            repaired = _Own(x_new - change / beta, own.dual + change)
+            own, holding = repaired if reading == "sent_state" else new, False
+
+    def noise(self, activation: int) -> Gaussian:
+        """The noise of an agent's τ-th activation, τ = 1, 2, …"""
+        return Gaussian(self.stddev * self.ratio ** (-(activation - 1) / 2))
+
+    @property
+    def summary(self) -> str:
+        return _READINGS[self.reading] + ("." if self.noisy else "; here σ = 0, there is no noise.")
+
+    def check(self, setting: Setting) -> None:
+        """RECAL's conditions, and R ≥ 1."""
+        super().check(setting)
+        if self.reading not in _READINGS:
+            raise unknown("reading", self.reading, _READINGS)
+        if not 1 <= self.ratio < math.inf:
+            raise ScenarioError("ratio", self.ratio, "the factor by which the variance falls", ">= 1")
+        if not 0 <= self.stddev < math.inf:
+            raise ScenarioError("stddev", self.stddev, "a standard deviation", ">= 0")
+
+    def rho(self, adjacency: Adjacency, setting: Setting) -> float:
+        """Theorem 4's ρ; infinite without noise."""
+        if self.stddev == 0:
+            return math.inf
+        c = adjacency.gradient_change / 2
+        first = 8 * (self.step * coupling(setting.agents) * c / self.stddev) ** 2
+        R, terms = self.ratio, setting.releases
+        return first * (terms if R == 1 else math.expm1(terms * math.log(R)) / (R - 1))  # 1 + R + … + R^(Θ−1)
+
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
+        failed = unmet(
+            (self.stddev != 0, "σ₁ = 0: the theorem needs noise"),
+            (0 < delta < 1, f"δ = {delta:g} is not in (0, 1)"),
+            (math.isfinite(adjacency.gradient_change), "the change of a gradient has no finite bound c"),
+        )
+        epsilon = None if failed else zcdp_epsilon(self.rho(adjacency, setting), delta)
+        return Claim(epsilon, delta, "DP-RECAL, Theorem 4", adjacency, "ℓ2", failed)
+
+    def calibrated(self, epsilon: float, delta: float, adjacency: Adjacency, setting: Setting) -> Self:
+        """The same algorithm with the σ₁ at which Theorem 4 claims (ε, δ) for `setting.releases` activations."""
+        if not (epsilon > 0 and 0 < delta < 1):
+            raise PrivacyError(f"cannot calibrate to ε = {epsilon:g}, δ = {delta:g}: need ε > 0 and 0 < δ < 1")
+        log = math.log(1 / delta)
+        rho = (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
+        unit = replace(self, stddev=1.0).rho(adjacency, setting)
+        return replace(self, stddev=math.sqrt(unit / rho))

@@ -20,15 +20,12 @@ depends on no data.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 from netsim.algorithms.algorithm import Setting, Stopping
-from netsim.algorithms.composition import BALANCED, Noisy, check_inner
-from netsim.algorithms.d_admm import claim_of_primal, inner_curvature
-from netsim.algorithms.ic_admm import check_penalty
-from netsim.algorithms.recal import check_walk
+from netsim.algorithms.d_admm import ExactInner
 from netsim.arrays import Array, whole
-from netsim.bounds import Count, Index, Positive
+from netsim.bounds import Count, Index
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.node import Node, choose
@@ -54,13 +51,11 @@ class _State:
 
 
 @dataclass(frozen=True)
-class RwAdmm(Noisy):
+class RwAdmm(ExactInner):
     """RW-ADMM: D-ADMM in which a walker, or everybody, is active; noise on what is sent. Where everybody is active
     there are `per_agent` rounds.
     """
 
-    penalty: Annotated[Positive, BALANCED]
-    """η, the penalty of the augmented Lagrangian."""
     activation: Literal["walk", "everybody"] = "walk"
     """Whether one walker acts, or everybody."""
     activations: Count | None = None
@@ -72,12 +67,9 @@ class RwAdmm(Noisy):
 
     async def run(self, node: Node) -> None:
         own = _State(node, self.penalty)
-        if self.activation == "everybody":
-            await self._in_rounds(node, own)
-        else:
-            await self._walking(node, own)
-
-    async def _in_rounds(self, node: Node, own: _State) -> None:
+        if self.activation == "walk":
+            await self._walk(node, own)
+            return
         for k in range(self.per_agent or 0):
             x = await own.solved()  # 1
             received = await node.exchange(x=node.privatize(x, self.mechanism(k)))  # 2
@@ -86,7 +78,7 @@ class RwAdmm(Noisy):
                 own.moved(j)  # 3
             node.estimate(x)
 
-    async def _walking(self, node: Node, own: _State) -> None:
+    async def _walk(self, node: Node, own: _State) -> None:
         active, k = node.id == self.first, 0
         while True:
             if active:
@@ -123,15 +115,13 @@ class RwAdmm(Noisy):
 
     def check(self, setting: Setting) -> None:
         """η > 0, a walk that ends, or rounds."""
-        self.check_noise(1)
-        check_penalty(self.penalty)
-        check_inner(setting, lambda s, i: inner_curvature(self.penalty, s, i), "penalty")
+        super().check(setting)
         if self.activation not in ("walk", "everybody"):
             raise ScenarioError("activation", self.activation, "no such activation", "walk, everybody")
         if self.activation == "walk":
-            check_walk(self.first, self.activations, self.per_agent, setting.agents)
+            self.stopping().check(self.first, setting.agents)
         else:
             whole(0 if self.per_agent is None else self.per_agent, "per_agent", 1)
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
-        return claim_of_primal(self, self.penalty, adjacency, setting, delta, setting.releases)
+        return self.claim_of_primal(adjacency, setting, delta, setting.releases)

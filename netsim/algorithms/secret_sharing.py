@@ -38,24 +38,23 @@ others collude; - a tap at an agent's own door sees its shares: `attacks.replay`
 """
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Self
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Le
 
-from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
 from netsim.algorithms.composition import zcdp_epsilon
-from netsim.algorithms.mixing import check_scale, check_smooth
-from netsim.algorithms.random_aggregates import check_complete
+from netsim.algorithms.mixing import check_smooth, check_steps
+from netsim.algorithms.random_mixing import check_complete
 from netsim.arrays import Array, whole
-from netsim.bounds import Auto, Positive
+from netsim.bounds import Auto, Positive, check
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import FLOAT64, Codec
-from netsim.errors import ScenarioError
 from netsim.mechanisms import Gaussian, UniformModulo
 from netsim.node import Node
-from netsim.schedules import Constant, Schedule, scaled
+from netsim.schedules import SILENT, Constant, Schedule
 
 PRIME = 2**53 - 111
 """The largest prime below 2^53."""
@@ -71,19 +70,23 @@ class SecretSharing(InRounds):
 
     step: Annotated[Schedule, Auto("1/(2L)", lambda at: Constant(0.5 / at.smoothness))]
     """α_k, the step size by round."""
-    stddev: Schedule = field(default_factory=lambda: Constant(0.0))
+    stddev: Schedule = SILENT
     """σ_k, the standard deviation of each agent's Gaussian noise, per coordinate, by round."""
     resolution: Positive = 2.0**-20
     """1/s, the step of the fixed-point grid, in the units of the iterates."""
     modulus: Annotated[int, Ge(3), Le(2**53)] = PRIME
     """The prime p that shares are counted by."""
 
+    noise_fields = ("stddev",)
+
     async def run(self, node: Node) -> None:
         x = node.zeros()
         early: dict[int, dict[int, Array]] = {}
         for k in range(self.rounds):
             sent = node.privatize(x, Gaussian(self.stddev(k)))  # 1
-            held = await self._dealt(node, k, self._encoded(sent, node.agents), early)  # 2
+            most = self.largest(node.agents)
+            steps = np.remainder(np.clip(np.rint(sent / self.resolution), -most, most), float(self.modulus))
+            held = await self._dealt(node, k, steps, early)  # 2
             received = await node.exchange(sum=held)  # 3
             total = received.sent("sum")
             for other in received.values("sum"):
@@ -112,11 +115,6 @@ class SecretSharing(InRounds):
             own = plus(own, share, self.modulus)
         return own
 
-    def _encoded(self, value: Array, agents: int) -> Array:
-        """Fixed-point steps, cut off where n of them could wrap, mod p."""
-        most = self.largest(agents)
-        return np.remainder(np.clip(np.rint(value / self.resolution), -most, most), float(self.modulus))
-
     def largest(self, agents: int) -> int:
         """The most fixed-point steps that a state may have, so that no sum of n wraps."""
         return (self.modulus - 1) // (2 * agents)
@@ -131,28 +129,16 @@ class SecretSharing(InRounds):
         return FLOAT64
 
     @property
-    def noisy(self) -> bool:
-        return any(self.stddev(k) > 0 for k in range(self.rounds))
-
-    @property
     def summary(self) -> str:
         noise = "Gaussian" if self.noisy else "no"
         return f"Gradient descent over additive secret shares, {noise} noise in what is shared."
-
-    def scaled(self, factor: float) -> Self:
-        return replace(self, stddev=scaled(self.stddev, factor))
 
     def check(self, setting: Setting) -> None:
         """Steps below 1/L, a complete graph, room for n states below p/2."""
         super().check(setting)
         whole(self.modulus, "modulus", 2 * setting.agents + 1, 2**53)
-        if not 0 < self.resolution < math.inf:
-            raise ScenarioError("resolution", self.resolution, "no length", "> 0 and finite")
-        bound = 1 / max(setting.smoothness)
-        for k in range(self.rounds):
-            if not 0 < self.step(k) < bound:
-                raise ScenarioError("step", self.step(k), f"unstable at round {k}", f"0 < step < 1/L = {bound:.6g}")
-        check_scale("stddev", self.stddev, self.rounds)
+        check(self)
+        check_steps(self.step, self.rounds, 1 / max(setting.smoothness), "0 < step < 1/L")
         check_smooth(setting, "secret sharing")
         check_complete(setting, "every agent deals a share to every other")
 
@@ -164,24 +150,23 @@ class SecretSharing(InRounds):
         return apart
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
-        failed = [f"σ_{k} = 0: round {k} has no noise" for k in range(1, self.rounds) if self.stddev(k) == 0][:1]
-        failed += [
-            f"σ_{k} = {self.stddev(k):.6g}: below {ROUNDED:g} steps of {self.resolution:.6g}, rounding hides noise"
-            for k in range(1, self.rounds)
-            if 0 < self.stddev(k) < ROUNDED * self.resolution
-        ][:1]
-        if not 0 < delta < 1:
-            failed.append(f"δ = {delta:g} is not in (0, 1)")
-        if not math.isfinite(adjacency.gradient_change):
-            failed.append("the change of a gradient has no finite bound B")
+        rounds, grain = range(1, self.rounds), self.resolution
+        silent = silent_release(self.stddev, rounds)
+        rough = next((k for k in rounds if 0 < self.stddev(k) < ROUNDED * grain), -1)
+        small = f"σ_{rough} = {self.stddev(max(rough, 0)):.6g}: below {ROUNDED:g} steps of {grain:.6g}"
+        failed = unmet(
+            (silent < 0, f"σ_{silent} = 0: round {silent} has no noise"),
+            (rough < 0, f"{small}, rounding hides noise"),
+            (0 < delta < 1, f"δ = {delta:g} is not in (0, 1)"),
+            (math.isfinite(adjacency.gradient_change), "the change of a gradient has no finite bound B"),
+        )
         epsilon = None
         if not failed:
             apart = self.sensitivities(adjacency.gradient_change, max(setting.smoothness))
-            terms = ((apart[k] / self.stddev(k)) ** 2 for k in range(1, self.rounds))
-            rho = math.fsum(terms) / (2 * setting.agents)
+            rho = math.fsum((apart[k] / self.stddev(k)) ** 2 for k in rounds) / (2 * setting.agents)
             epsilon = zcdp_epsilon(rho, delta)
         source = "zCDP composition of the Gaussian mechanism on the sum, to an outsider"
-        return Claim(epsilon, delta, source, adjacency, "ℓ2", tuple(failed))
+        return Claim(epsilon, delta, source, adjacency, "ℓ2", failed)
 
 
 def plus(a: Array, b: Array, modulus: int) -> Array:

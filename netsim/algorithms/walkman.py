@@ -35,9 +35,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from netsim.algorithms.algorithm import Setting, Stopping
-from netsim.algorithms.composition import Noisy, check_inner, claimed, composed, convexity, weakness
-from netsim.algorithms.ic_admm import check_penalty
-from netsim.algorithms.recal import check_walk
+from netsim.algorithms.composition import Noisy
 from netsim.bounds import Auto, Count, Index, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -93,50 +91,40 @@ class Walkman(Noisy):
 
     def check(self, setting: Setting) -> None:
         """β > 2 max L_i (gradient) or 0 (prox), a walk that ends."""
-        self.check_noise(1)
-        check_penalty(self.penalty)
+        super().check(setting)
         if self.version not in ("gradient", "prox"):
             raise ScenarioError("version", self.version, "no such version", "gradient, prox")
         bound = 2 * max(setting.smoothness)
         if self.version == "gradient" and not self.penalty > bound:
             why = "outside the convergence condition"
             raise ScenarioError("penalty", self.penalty, why, f"β > 2 max L_i = {bound:.6g}")
-        if self.version == "prox":
-            check_inner(setting, lambda s, i: self.penalty, "penalty")  # noqa: ARG005
-        check_walk(self.first, self.activations, self.per_agent, setting.agents)
+        self.stopping().check(self.first, setting.agents)
+
+    def inner(self, setting: Setting, agent: int) -> float | None:  # noqa: ARG002
+        return self.penalty if self.version == "prox" else None
 
     def moves(self, change: float, setting: Setting, agent: int) -> list[float]:
         """How far each release of one agent moves at most."""
-        moves = self._gradient_moves if self.version == "gradient" else self._proximal_moves
-        return moves(change, setting, agent)
-
-    def _gradient_moves(self, change: float, setting: Setting, agent: int) -> list[float]:
-        ratio = setting.smoothness[agent] / self.penalty
-        past, last, found = 0.0, 0.0, list[float]()
-        for _ in range(setting.releases):
-            now = change + ratio * (last + past)
-            found.append((2 * now + 3 * last + past) / (setting.agents * self.penalty))
-            past, last = last, now
-        return found
-
-    def _proximal_moves(self, change: float, setting: Setting, agent: int) -> list[float]:
-        beta, curvature, rho = self.penalty, convexity(setting, agent), weakness(setting, agent)
-        smoothness = setting.smoothness[agent]
+        beta, n, smoothness, found = self.penalty, setting.agents, setting.smoothness[agent], list[float]()
+        if self.version == "gradient":
+            past = last = 0.0
+            for _ in range(setting.releases):
+                now = change + smoothness / beta * (last + past)
+                found.append((2 * now + 3 * last + past) / (n * beta))
+                past, last = last, now
+            return found
+        curvature, rho = setting.convexity(agent), setting.weakness(agent)
         kept = max(smoothness / (smoothness + beta), rho / (beta - rho))
-        expansion = (beta + rho) / (beta - rho)
-        z, before, found = 0.0, 0.0, list[float]()
+        z = before = 0.0
         for _ in range(setting.releases):
-            reflected = expansion * z / beta + 2 * change / (beta + curvature)
-            found.append((reflected + before) / setting.agents)
+            reflected = (beta + rho) / (beta - rho) * z / beta + 2 * change / (beta + curvature)
+            found.append((reflected + before) / n)
             z, before = kept * z + change * beta / (beta + curvature), reflected
         return found
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         change = adjacency.gradient_change
-        return claimed(
-            self, adjacency, setting, delta,
-            releases=setting.releases,
-            source=f"composition of the {self.noise.capitalize()} mechanism over an agent's activations",
-            inner=(lambda s, i: self.penalty) if self.version == "prox" else None,  # noqa: ARG005
-            epsilon=lambda s, i, b: composed(self.noise, self.moves(change, s, i), b, s.dimension, delta),
-        )  # fmt: skip
+        source = f"composition of the {self.noise.capitalize()} mechanism over an agent's activations"
+        return self.claim_of_moves(
+            adjacency, setting, delta, source, setting.releases, lambda i: self.moves(change, setting, i)
+        )

@@ -62,20 +62,17 @@ def simulate(problem, graph, algorithm, *, doors=(1,), **options):
 def noises(run):
     """What was added in each round's `privatize` calls, (calls, rounds, n, replicas, d), redrawn from the streams."""
     algorithm, n = run.simulation.algorithm, run.simulation.topology.agents
-    scales = [algorithm.noise] if hasattr(algorithm, "noise") else _pair(algorithm)
+    names = ("noise_x", "noise_y") if hasattr(algorithm, "noise_x") else algorithm.noise_fields
+    scales = [getattr(algorithm, name) for name in names]
     shape = (run.simulation.replicas, run.simulation.problem.dimension)
     added = np.zeros((len(scales), algorithm.rounds, n, *shape))
     streams = [noise_of(Streams(run.simulation.seed), 0, i) for i in range(n)]
     for k in range(algorithm.rounds):
         for i in range(n):
             for call, scale in enumerate(scales):
-                if scale(k).scale > 0:
-                    added[call, k, i] = scale(k).scale * streams[i].laplace(size=shape)
+                if scale(k) > 0:
+                    added[call, k, i] = scale(k) * streams[i].laplace(size=shape)
     return added
-
-
-def _pair(algorithm):
-    return [algorithm.noise_x, algorithm.noise_v if isinstance(algorithm, Ppdc) else algorithm.noise_y]
 
 
 def dithers(run):

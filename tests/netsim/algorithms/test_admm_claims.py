@@ -9,7 +9,7 @@ from scipy import integrate
 
 from attacks.replay import replay
 from netsim.algorithms import DAdmm, DpAdmm, IcAdmm, MrAdmm, RAdmm, RwAdmm, Walkman
-from netsim.algorithms.composition import determinant_loss, perturbed_objective
+from netsim.algorithms.composition import perturbed_objective
 from netsim.claims import Adjacency
 from netsim.errors import PrivacyError
 from netsim.problems import LeastSquares, LogisticLoss
@@ -163,6 +163,12 @@ def test_only_objective_perturbation_asks_for_the_hessian(algorithm):
 
 
 # ── bounds against numbers ──────────────────────────────────────────────────────────────────────────────
+
+
+def determinant_loss(change, kappa, d):
+    """What noise without end leaves."""
+    adjacency = Adjacency(1.0, "a shift", change)
+    return perturbed_objective("laplace", adjacency, [kappa], [math.inf], d, 0.0)
 
 
 def test_no_determinant_moves_more_than_its_bound():

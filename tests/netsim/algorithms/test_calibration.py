@@ -1,11 +1,12 @@
 """Noise from a target ε: the formula, put back, gives the target."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 
-from netsim.algorithms import PrivateGradientDescent
-from netsim.algorithms.algorithm import noise_factor
+from netsim.algorithms import Algorithm, PrivateGradientDescent
 from netsim.claims import Adjacency, Claim, Clip
 from netsim.errors import PrivacyError
 from netsim.schedules import Constant, Geometric, Scaled
@@ -19,10 +20,28 @@ def claim(epsilon, *failed):
     return Claim(None if failed else epsilon, 0.0, "a test", ADJACENCY, "ℓ1", failed)
 
 
+@dataclass(frozen=True)
+class Formula(Algorithm):
+    """Claims what a formula makes of its scale."""
+
+    formula: Callable
+    scale: float = 1.0
+    noise_fields = ("scale",)
+
+    async def run(self, node):
+        raise NotImplementedError
+
+    def claim(self, adjacency, setting, delta):
+        return self.formula(self.scale)
+
+
+def factor(formula, target, delta=0.0):
+    return Formula(formula).calibrated(target, delta, ADJACENCY, None).scale
+
+
 @pytest.mark.parametrize("target", [1e-6, 0.3, 1.0, 7.5, 1e4])
 def test_a_formula_that_falls_as_one_over_the_noise_is_met_to_the_last_digit(target):
-    factor = noise_factor(lambda f: claim(3.7 / f), target, 0.0)
-    assert 3.7 / factor == pytest.approx(target, rel=1e-15)
+    assert 3.7 / factor(lambda f: claim(3.7 / f), target) == pytest.approx(target, rel=1e-15)
 
 
 @pytest.mark.parametrize("target", [1e-3, 1.0, 40.0])
@@ -31,18 +50,21 @@ def test_other_formulas_are_solved(target):
         rho = 2 / f**2
         return claim(rho + 2 * math.sqrt(rho * math.log(1e5)))
 
-    assert zcdp(noise_factor(zcdp, target, 1e-5)).epsilon == pytest.approx(target, rel=1e-11)
+    assert zcdp(factor(zcdp, target, 1e-5)).epsilon == pytest.approx(target, rel=1e-11)
 
 
-def test_what_cannot_be_calibrated_is_refused_with_its_reason():
-    with pytest.raises(PrivacyError, match="q is too small"):
-        noise_factor(lambda _: claim(1.0, "q is too small"), 1.0, 0.0)
-    with pytest.raises(PrivacyError, match="nothing is claimed"):
-        noise_factor(lambda _: None, 1.0, 0.0)
-    with pytest.raises(PrivacyError, match="no noise up to"):
-        noise_factor(lambda _: claim(2.0), 1.0, 0.0)
-    with pytest.raises(PrivacyError, match="need ε > 0"):
-        noise_factor(lambda f: claim(1 / f), 0.0, 0.0)
+@pytest.mark.parametrize(
+    ("formula", "target", "reason"),
+    [
+        (lambda _: claim(1.0, "q is too small"), 1.0, "q is too small"),
+        (lambda _: None, 1.0, "nothing is claimed"),
+        (lambda _: claim(2.0), 1.0, "no noise up to"),
+        (lambda f: claim(1 / f), 0.0, "need ε > 0"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_refused_with_its_reason(formula, target, reason):
+    with pytest.raises(PrivacyError, match=reason):
+        factor(formula, target)
 
 
 @pytest.mark.parametrize("scale", [Constant(0.2), Geometric(3.0, 0.9), Scaled(Constant(1.0), 2.0)])

@@ -103,16 +103,17 @@ def test_arithmetic_modulo_p_is_exact_in_float64(data):
 @given(st.lists(st.floats(-1e30, 1e30), min_size=5, max_size=5), st.integers(0, 2**32))
 def test_the_sum_of_shares_is_the_sum_of_what_was_encoded(values, seed):
     """Also where states are cut off: then at ±(p − 1)/(2n), and the sum still does not wrap."""
-    algorithm = SecretSharing(1, Constant(0.5))
+    most = SecretSharing(1, Constant(0.5)).largest(5)
     draw = np.random.default_rng(seed).integers(PRIME, size=(5, 5)).astype(float)
     wanted = total = 0
     for i, value in enumerate(values):
-        secret = algorithm._encoded(np.array([[value]]), 5)
+        encoded = max(-most, min(most, round(value * 2**20)))
+        secret = np.array([[float(encoded % PRIME)]])
         for j in range(4):
             secret = minus(secret, draw[i, j : j + 1][None], PRIME)
             total = plus(np.array([[float(total)]]), draw[i, j : j + 1][None], PRIME)[0, 0]
         total = plus(np.array([[float(total)]]), secret, PRIME)[0, 0]
-        wanted += max(-algorithm.largest(5), min(algorithm.largest(5), round(value * 2**20)))
+        wanted += encoded
     assert int(signed(np.array([[total]]), PRIME)[0, 0]) == wanted
 
 

@@ -1,0 +1,279 @@
+"""Private methods around uniform random points: ADMM with random penalties, and descent by groups or by extremes.
+
+`RandomPenaltyAdmm`: each coordinate moves to a uniform point between the agent and its neighbors.
+
+All agents start from the public x⁰ = 0 with λ = 0. In round k = 0, 1, …, per coordinate θ ~ U(0, 1), every agent i
+
+    x⁺ = θ x_i + (1 − θ) mean_{j∈N_i} x_j − (∇f_i(x_i) − λ_i)/D + Lap(1/β_k)       1    goes to the neighbors
+    λ⁺ = λ_i + ζ Σ_{j∈N_i} (x_j⁺ − x_i⁺)                                           2
+
+with β_k = 1.02^k, D = 10, ζ = ½ in the source; the random penalty is Γ = θD. The state is the release: an agent goes
+on with the x⁺ it sent, so ∇f_i is taken at a point that everybody on the wire knows, and λ_i is a sum of what was
+sent.
+
+Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 1. The sign of line 2
+is the one that converges; the printed one diverges. Law: Σ_i λ_i = 0, under noise too. Without Laplace noise it is
+exact: θ multiplies a difference that vanishes at consensus.
+
+Stability: let all f_i be quadratics of one curvature h, and let Q = I − Deg⁻¹A and the Laplacian have the eigenvalues
+q and ℓ in a mode that is not consensus. On a regular graph they share their modes. There, without the randomness of
+θ, x_{t+1} − x_t = m(x_t − x_{t−1}) − gx_t, m = 1 − q/2 − h/D, g = ζℓ/D; and θ − ½, of variance 1/12, adds noise of
+variance E‖Qx‖²/12. A unit of noise comes to Σ x_t² = 2/((1 − m)(2(1 + m) − g)) in all (the variance of an
+ARMA(2, 1)), so that second moments die out if q²/6 < (1 − m)(2(1 + m) − g) in every mode. With w = q + 2h/D that is
+
+    ζℓ/D < 4 − w − q²/(3w),
+
+and with the largest q, ℓ and h = L it is what is asked for on every graph. It is sharp on complete graphs, for
+q = n/(n − 1) is their only one. Where degrees differ the mean dynamics are stable by it, q and ℓ being Rayleigh
+quotients there; second moments, and unequal curvatures, are tested only: none of those that were tried grows.
+
+Claim (Theorem 2.2.1, worst case): a release loses at most dβ_kB/D, where B bounds the change of the gradient in ℓ∞,
+and K rounds lose ε = Σ_{k<K} dβ_kB/D. A bound in ℓ2 is one in ℓ∞ (`Adjacency.in_norm`);
+the ℓ1 norm is at most √d times as large, so for changes known in ℓ2 the formula is loose by up to √d. θ is drawn
+without regard to the data, so the mixture of uniform and Laplace loses no more than Laplace noise alone. On average
+over what is released it loses a share of the worst case (`netsim.mechanisms.average_ratio`), below that of Laplace
+noise where agent and neighbors differ; at consensus, where their difference dies out, it returns to that.
+
+`GroupedDescent` is Algorithm 2, `NeighborRange` Algorithm 2* of H. Xiao, Local Differential Privacy in Decentralized
+Optimization, MIT 2019. Of the first, that 2K groups of agents act once each, which takes N ≥ 2K agents, is read
+there; of the second, that each coordinate is uniform between the least and the greatest neighbor value. All the rest
+is inferred: the gradient is taken at a public point, so a release is exactly a uniform point of a known box, shifted
+by the gradient, plus Laplace noise (`netsim.mechanisms.UniformLaplace`).
+
+Claim of both (Theorem 2.2.1, worst case): a release loses at most dB·α_k/b_k, where B bounds the change of the
+gradient in ℓ∞, as a bound in ℓ2 does. In `GroupedDescent` an agent releases once: ε is the largest of these losses,
+not their sum. In `NeighborRange` it releases in every round: ε is the sum.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
+from netsim.algorithms.mixing import check_smooth, check_steps
+from netsim.arrays import Array, whole
+from netsim.bounds import Auto, Index, NonNegative, Positive, check
+from netsim.claims import Adjacency, Claim
+from netsim.errors import ScenarioError
+from netsim.mechanisms import UniformLaplace
+from netsim.node import Node
+from netsim.randomness import Streams
+from netsim.schedules import SILENT, Constant, Geometric, Schedule
+from netsim.topology.weights import largest_laplacian_eigenvalue, largest_walk_eigenvalue
+
+_FADING = Geometric(1.0, 1 / 1.02)
+_SUMMED = "Xiao 2019, Theorem 2.2.1 (worst case), summed over releases"
+
+
+def _worst_case(
+    steps: list[float],
+    scale: Schedule,
+    adjacency: Adjacency,
+    dimension: int,
+    source: str = _SUMMED,
+    total: Callable[[list[float]], float] = math.fsum,
+) -> Claim:
+    """d·B·step/scale of each release, in all."""
+    silent = silent_release(scale, range(len(steps)))
+    failed = unmet(
+        (silent < 0, f"release {silent} has no Laplace noise"),
+        (math.isfinite(adjacency.gradient_change), "the change of a gradient has no finite bound B"),
+    )
+    change = dimension * adjacency.in_norm("linf", dimension)
+    epsilon = None if failed else total([change * step / scale(k) for k, step in enumerate(steps)])
+    return Claim(epsilon, 0.0, source, adjacency, "ℓ∞", failed)
+
+
+@dataclass(frozen=True)
+class RandomPenaltyAdmm(InRounds):
+    """ADMM whose penalties are drawn anew for every coordinate and round, with Laplace noise in the state."""
+
+    penalty: Positive = 10.0
+    """D, the greatest penalty."""
+    dual_step: NonNegative = 0.5
+    """ζ, the step of the dual."""
+    scale: Schedule = _FADING
+    """1/β_k, the Laplace scale per coordinate, by round; 0: only the penalties are random."""
+
+    noise_fields = ("scale",)
+
+    async def run(self, node: Node) -> None:
+        degree = len(node.neighbors)
+        x = dual = mean = node.zeros()
+        for k in range(self.rounds):
+            center = mean - (await node.gradient(x) - dual) / self.penalty
+            law = UniformLaplace(x - mean, self.scale(k))
+            received = await node.exchange(x=node.privatize(center, law))  # 1
+            x, mean = received.sent("x"), received.sum("x") / degree
+            dual = dual - self.dual_step * received.apart("x")  # 2
+            node.estimate(x)
+
+    @property
+    def noisy(self) -> bool:
+        return True  # the penalties are random even where the scale is 0
+
+    @property
+    def summary(self) -> str:
+        noise = "Laplace noise" if any(self.scale(k) > 0 for k in range(self.rounds)) else "no other noise"
+        return f"ADMM whose penalties are random, with {noise} in the state."
+
+    def check(self, setting: Setting) -> None:
+        """D and ζ at which differences between agents die out (module docstring)."""
+        super().check(setting)
+        smoothness = max(setting.smoothness)
+        if not smoothness / 2 < self.penalty < math.inf:
+            raise ScenarioError("penalty", self.penalty, "unstable", f"D > L/2 = {smoothness / 2:.6g}")
+        check(self)
+        if setting.topology is not None and setting.agents > 1:  # for one agent D > L/2 is what is asked for
+            q = largest_walk_eigenvalue(setting.topology.adjacency)
+            largest = largest_laplacian_eigenvalue(setting.topology.adjacency)
+            w = q + 2 * (smoothness / self.penalty)
+            room = 4 - w - q**2 / (3 * w)
+            if room <= 0:
+                why = "unstable: q + 2L/D + q²/(3(q + 2L/D)) reaches 4"
+                raise ScenarioError("penalty", self.penalty, why, f"a larger D; here q = {q:.6g}")
+            if not self.dual_step * largest < room * self.penalty:
+                why = f"unstable: λ_max(Laplacian) = {largest:.6g}"
+                raise ScenarioError("dual_step", self.dual_step, why, f"ζ < {room * self.penalty / largest:.6g}")
+        check_smooth(setting, "random-penalty ADMM")
+
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
+        del delta  # pure ε
+        return _worst_case([1 / self.penalty] * self.rounds, self.scale, adjacency, setting.dimension)
+
+
+@dataclass(frozen=True)
+class _RandomAggregates(InRounds):
+    """What both share: steps α_k, Laplace scales b_k per coordinate (0: only the aggregate is random), by round."""
+
+    step: Schedule
+    """α_k, the step size by round."""
+    scale: Schedule = SILENT
+    """b_k, the Laplace scale per coordinate, by round; 0: only the aggregate is random."""
+
+    noise_fields = ("scale",)
+
+    @property
+    def noisy(self) -> bool:
+        return True  # the aggregates are random even where the scale is 0
+
+    def check(self, setting: Setting) -> None:
+        """Steps in (0, 2/L), r = 0."""
+        super().check(setting)
+        check_steps(self.step, self.rounds, 2 / max(setting.smoothness), "0 < step < 2/L")
+        check_smooth(setting, type(self).__name__)
+
+
+@dataclass(frozen=True)
+class GroupedDescent(_RandomAggregates):
+    """Descent in which each agent acts once, in one of two groups a round, and everybody hears everybody.
+
+    A public permutation, drawn from `shuffle`, deals the agents round-robin into 2K groups. The public references a,
+    b start with `low` and `high` in all coordinates. In round k = 0 … K − 1 each agent i of the groups 2k and 2k + 1
+    broadcasts
+
+        x_i = θ∘a + (1 − θ)∘b − α_k ∇f_i(m) + Lap(b_k),   m = (a + b)/2,  θ ~ U(0, 1) per coordinate,
+
+    then a is the mean of group 2k, b that of group 2k + 1, and m is everybody's estimate. One pass over the agents: a
+    round's gradient is that of two groups, so the result is no exact minimizer of the whole.
+    """
+
+    step: Annotated[Schedule, Auto("1/L", lambda at: Constant(1.0 / at.smoothness))]
+
+    low: float = 0.0
+    """The coordinates of the first public reference at the start."""
+    high: float = 0.0
+    """The coordinates of the second public reference at the start."""
+    shuffle: Index = 0
+    """The seed of the public deal into groups."""
+
+    def groups(self, agents: int) -> list[list[int]]:
+        """The agents of each of the 2K groups; public."""
+        order = Streams(self.shuffle).generator("groups").permutation(agents)
+        return [[int(i) for i in order[g :: 2 * self.rounds]] for g in range(2 * self.rounds)]
+
+    async def run(self, node: Node) -> None:
+        groups = self.groups(node.agents)
+        received: dict[int, Array] = {}
+        references = node.zeros() + self.low, node.zeros() + self.high
+        for k in range(self.rounds):
+            active = groups[2 * k], groups[2 * k + 1]
+            speakers = {*active[0], *active[1]}
+            a, b = references
+            if node.id in speakers:
+                center = b - self.step(k) * await node.gradient((a + b) / 2)
+                received[node.id] = node.privatize(center, UniformLaplace(a - b, self.scale(k)))
+                node.broadcast(x=received[node.id])
+            while not speakers <= received.keys():
+                message = await node.receive()  # each agent sends once in its life, so its number says in which round
+                received[message.sender] = message.values["x"]
+            a, b = (sum((received[i] for i in group), node.zeros()) / len(group) for group in active)
+            references = a, b
+            node.estimate((a + b) / 2)
+
+    @property
+    def summary(self) -> str:
+        return "Descent by groups of agents that act once each, around random points between two group means."
+
+    def check(self, setting: Setting) -> None:
+        """N ≥ 2K, a complete graph, finite references."""
+        super().check(setting)
+        if setting.agents < 2 * self.rounds:
+            most = setting.agents // 2
+            raise ScenarioError(
+                "rounds", self.rounds, f"2K groups need N >= 2K agents, N = {setting.agents}", f"<= {most}"
+            )
+        check_complete(setting, "everybody hears everybody")
+        for name, value in (("low", self.low), ("high", self.high)):
+            if not math.isfinite(value):
+                raise ScenarioError(name, value, "no coordinate", "finite numbers")
+        whole(self.shuffle, "shuffle", 0)
+
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
+        del delta  # pure ε
+        steps = [self.step(k) for k in range(self.rounds)]
+        source = "Xiao 2019, Theorem 2.2.1 (worst case); one release of each agent"
+        return _worst_case(steps, self.scale, adjacency, setting.dimension, source, max)
+
+
+@dataclass(frozen=True)
+class NeighborRange(_RandomAggregates):
+    """Descent from a uniform point, per coordinate, between the least and the greatest value nearby.
+
+    From the public x⁰ = 0, in round k every agent sends and goes on with
+
+        x_i⁺ = lo + θ∘(hi − lo) − α_k ∇f_i(x_i) + Lap(b_k),   θ ~ U(0, 1) per coordinate,
+
+    lo and hi the least and greatest x_j over the neighbors and itself. The weights of such a mean are not doubly
+    stochastic, so it is exact only where all objectives are alike.
+    """
+
+    step: Annotated[Schedule, Auto("1/(2L)", lambda at: Constant(0.5 / at.smoothness))]
+
+    async def run(self, node: Node) -> None:
+        x = low = high = node.zeros()
+        for k in range(self.rounds):
+            center = low - self.step(k) * await node.gradient(x)
+            received = await node.exchange(x=node.privatize(center, UniformLaplace(high - low, self.scale(k))))
+            x = received.sent("x")
+            near = [x, *received.values("x")]
+            low, high = np.minimum.reduce(near), np.maximum.reduce(near)
+            node.estimate(x)
+
+    @property
+    def summary(self) -> str:
+        return "Descent from a random point between the least and the greatest value nearby."
+
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
+        del delta  # pure ε
+        steps = [self.step(k) for k in range(self.rounds)]
+        return _worst_case(steps, self.scale, adjacency, setting.dimension)
+
+
+def check_complete(setting: Setting, why: str) -> None:
+    """A `ScenarioError` unless every agent has a link to every other."""
+    if setting.topology is not None and min(setting.topology.degrees) < setting.agents - 1:
+        raise ScenarioError("", setting.topology.name, f"the graph is not complete: {why}", "a complete graph")
