@@ -35,9 +35,9 @@ from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
 from netsim.topology import Topology
 from netsim.transcript.message import Capture, Message
-from netsim.transcript.record import Transcript
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.stream import TranscriptStream
+from netsim.transcript.transcript import Transcript
 
 AGENTS, DIMENSION = 50, 10
 
@@ -56,7 +56,7 @@ def told(messages: int, degree: int, hear: Callable[[Capture], object]) -> None:
 
 def spooled(messages: int, degree: int, path: Path) -> None:
     spool = TranscriptStream(path, 1)
-    told(messages, degree, spool.hear)
+    told(messages, degree, spool.capture)
     spool.close()
 
 
@@ -72,8 +72,8 @@ def written(messages: int, degree: int, path: Path) -> None:
 
 def converted(messages: int, degree: int, path: Path) -> None:
     spool = TranscriptStream(path.with_suffix(".spool"), 1)
-    told(messages, degree, spool.hear)
-    spool.to_parquet(path)
+    told(messages, degree, spool.capture)
+    spool.close().to_parquet(path)
 
 
 def seconds(work: Callable[[], object]) -> float:

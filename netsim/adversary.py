@@ -6,9 +6,9 @@ of its members only.
 
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol, TypeVar
 
 from annotated_types import MinLen
 
@@ -21,7 +21,8 @@ from netsim.models.model import Regularizer
 from netsim.network.links import PLAIN, WAIT_FOR_ALL, ExchangePolicy, Transport
 from netsim.topology import Topology
 from netsim.transcript.message import Capture, Fan, Message
-from netsim.transcript.record import EVERYBODY, Door, Record, Transcript
+from netsim.transcript.record import EVERYBODY, Door, Record
+from netsim.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from netsim.algorithms.algorithm import Algorithm
@@ -54,6 +55,7 @@ class InsiderState:
 
 
 Edge = tuple[int, int]
+T = TypeVar("T")
 
 
 class Wiretaps(Protocol):
@@ -67,7 +69,7 @@ class Wiretaps(Protocol):
         ...
 
     def transmitters(self, topology: Topology) -> frozenset[int]:
-        """The agents whose transmissions it hears, where agents have radios."""
+        """The agents whose transmissions it captures, where agents have radios."""
         ...
 
 
@@ -158,7 +160,7 @@ class RandomShare:
         return frozenset(random.Random(self.seed).sample(range(topology.agents), count))
 
 
-def _known(agents: Iterable[int], field: str, topology: Topology) -> frozenset[int]:
+def _known(agents: Sequence[int], field: str, topology: Topology) -> frozenset[int]:
     for index, agent in enumerate(agents):
         if not 0 <= agent < topology.agents:
             raise ScenarioError(f"{field}[{index}]", agent, "no such agent", f"0 … {topology.agents - 1}")
@@ -208,29 +210,29 @@ class Adversary:
         """The agents whose messages it sees as they leave and as they are delivered."""
         return tuple(sorted({*self.nodes, *self.insiders}))
 
-    def tapped(self, topology: "Topology") -> frozenset[tuple[int, int]]:
-        """The directed links it hears. You get a `ScenarioError` for a link or an agent that is not there."""
-        edges = set(topology.edges)
+    def tapped(self, topology: Topology) -> frozenset[Edge]:
+        """The directed links it captures. You get a `ScenarioError` for a link or an agent that is not there."""
+        edges = frozenset(topology.edges)
         self._check_agents(topology)
         if self.links is None:
-            chosen = set[tuple[int, int]]() if self.insiders else edges
+            chosen = frozenset[Edge]() if self.insiders else edges
         elif self.links == "all":
             chosen = edges
-        elif not isinstance(self.links, str | tuple):
-            chosen = self._picked(self.links, topology)
         elif isinstance(self.links, str):
             raise ScenarioError("links", self.links, "neither 'all' nor pairs of agents", "all, or pairs")
-        else:
+        elif isinstance(self.links, tuple):
             for index, (i, j) in enumerate(self.links):
                 if (min(i, j), max(i, j)) not in edges:
                     shown = ", ".join(f"[{a}, {b}]" for a, b in topology.edges[:12])
                     more = ", …" if len(edges) > 12 else ""
                     raise ScenarioError(f"links[{index}]", [i, j], "a tap on a link that is not there", shown + more)
-            chosen = set(self.links)
-        return frozenset(chosen) | frozenset((j, i) for i, j in chosen)
+            chosen = frozenset(self.links)
+        else:
+            chosen = _picked(self.links.pick, topology)
+        return chosen | frozenset((j, i) for i, j in chosen)
 
-    def transmitters(self, topology: "Topology") -> frozenset[int]:
-        """The agents it hears on radio. You get a `ScenarioError` for an agent that is not there, and for links."""
+    def transmitters(self, topology: Topology) -> frozenset[int]:
+        """The agents it taps on radio. You get a `ScenarioError` for an agent that is not there, and for links."""
         self._check_agents(topology)
         if self.links == "all" or (self.links is None and not self.insiders):
             return frozenset(range(topology.agents))
@@ -240,22 +242,18 @@ class Adversary:
             shown = self.links if isinstance(self.links, str) else list(map(list, self.links))
             allowed = "all, or one of the rules around, within and random"
             raise ScenarioError("links", shown, "radio has no links: a tap hears transmitters", allowed)
-        try:
-            return self.links.transmitters(topology)
-        except ScenarioError as error:
-            raise error.under("links") from None
+        return _picked(self.links.transmitters, topology)
 
-    def _check_agents(self, topology: "Topology") -> None:
-        for name, agents in (("nodes", self.nodes), ("insiders", self.insiders)):
-            for index, agent in enumerate(agents):
-                if not 0 <= agent < topology.agents:
-                    raise ScenarioError(f"{name}[{index}]", agent, "no such agent", f"0 … {topology.agents - 1}")
+    def _check_agents(self, topology: Topology) -> None:
+        _known(self.nodes, "nodes", topology)
+        _known(self.insiders, "insiders", topology)
 
-    def _picked(self, rule: Wiretaps, topology: "Topology") -> set[tuple[int, int]]:
-        try:
-            return set(rule.pick(topology))
-        except ScenarioError as error:
-            raise error.under("links") from None
+
+def _picked(rule: Callable[[Topology], T], topology: Topology) -> T:
+    try:
+        return rule(topology)
+    except ScenarioError as error:
+        raise error.under("links") from None
 
 
 @dataclass(frozen=True)
@@ -313,9 +311,8 @@ class AdversaryView:
         return self.transcript.at_node(agent)
 
     def messages(self) -> tuple[Record, ...]:
-        """Each message in the clear once, in order: heard on a link, or at the door of an insider."""
-        insiders = self.inside.keys()
-        return self.transcript.messages(insiders)
+        """Each message in the clear once, in order: captured on a link, or at the door of an insider."""
+        return self.transcript.messages(self.inside.keys())
 
     @property
     def replicas(self) -> int:
@@ -331,69 +328,59 @@ class Tap:
         self._rng, self._spool = rng, spool
         self._captured: list[Capture] = []
         self._doors: list[Door] = []
+        self._keep: Callable[[Capture], object] = self._captured.append if spool is None else spool.capture
+        self._keep_door: Callable[[Door], object] = self._doors.append if spool is None else spool.door
 
-    def ear(self) -> Callable[[Capture], object]:
+    def receiver(self) -> Callable[[Capture], object]:
         """A tap on one link, to be called when a packet goes on the air. Its clock's error is drawn here."""
-        loss = self.adversary.capture_loss
+        loss, start, keep, draw = self.adversary.capture_loss, self.adversary.start, self._keep, self._rng.random
         late = self._rng.gauss(0.0, self.adversary.clock_error) if self.adversary.clock_error else 0.0
-        keep: Callable[[Capture], object] = self._captured.append if self._spool is None else self._spool.hear
-        draw = self._rng.random
-        start = self.adversary.start
         if not loss and not late and not start:
             return keep
 
-        def hear(captured: Capture) -> None:
+        def capture(captured: Capture) -> None:
             if captured[0] >= start and (not loss or draw() >= loss):
                 when, sender, receiver, packet = captured
                 keep((when + late, sender, receiver, packet))
 
-        return hear
+        return capture
 
-    def fan_of(self, ear: Callable[[Capture], object]) -> dict[Callable[[Capture], object], Callable[[Fan], object]]:
-        """What hears a whole broadcast in place of an ear that misses nothing and writes to a spool."""
-        return {ear: self._spool.fan} if self._spool is not None and ear is self._spool.hear else {}
+    def fan_of(self, tap: Callable[[Capture], object]) -> dict[Callable[[Capture], object], Callable[[Fan], object]]:
+        """What records a whole broadcast in place of a tap that misses nothing and writes to a spool."""
+        return {tap: self._spool.fan} if self._spool is not None and tap is self._spool.capture else {}
 
     def sent(self, time: float, message: Message, receiver: int = EVERYBODY) -> None:
         """A message leaves a tapped agent."""
-        if self._spool is None:
-            self._doors.append((time, "sent", receiver, message))
-        else:
-            self._spool.sent(time, message, receiver)
+        self._keep_door((time, "sent", receiver, message))
 
     def received(self, time: float, message: Message, receiver: int) -> None:
         """A message is delivered to a tapped agent."""
-        if self._spool is None:
-            self._doors.append((time, "received", receiver, message))
-        else:
-            self._spool.received(time, message, receiver)
+        self._keep_door((time, "received", receiver, message))
 
     def closed(self, time: float, sent: Message) -> None:
-        """The exchange in which a tapped agent told that is over, and not all messages need be here."""
+        """The exchange in which a tapped agent sent that is over, and not all messages need be here."""
         empty = Message(sent.sender, sent.kind, sent.number, {}, size=0)
-        if self._spool is None:
-            self._doors.append((time, "closed", sent.sender, empty))
-        else:
-            self._spool.closed(time, empty)
+        self._keep_door((time, "closed", sent.sender, empty))
 
     def kept(self) -> dict[str, int]:
-        """How much was heard: `rows` on disk with how many `bytes`, and rows `in_memory`."""
+        """How much was recorded: `rows` on disk with how many `bytes`, and rows `in_memory`."""
         if self._spool is None:
             return {"in_memory": len(self._captured) + len(self._doors)}
         return {"rows": self._spool.rows, "bytes": self._spool.bytes, "in_memory": self._spool.held}
 
     def flush(self) -> None:
-        """Write what was heard so far, where it is written while the run goes on."""
+        """Write what was recorded so far, where it is written while the run goes on."""
         if self._spool is not None:
             self._spool.flush()
 
     def close(self) -> None:
-        """Write what was heard so far, where it is written."""
+        """Write the rest and finish the file, where there is one."""
         if self._spool is not None:
             self._spool.close()
 
     def transcript(self, replicas: int) -> Transcript:
-        """Everything heard; holds messages, and no object of the network. The tap forgets it: whatever of the network
-        lives on does not keep it alive."""
+        """Everything recorded; holds messages, and no object of the network. The tap forgets it: whatever of the
+        network lives on does not keep it alive."""
         if self._spool is not None:
             return Transcript.stored(self._spool.close())
         transcript = Transcript.captured(self._captured.copy(), self._doors.copy(), replicas)

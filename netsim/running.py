@@ -11,13 +11,7 @@ from netsim.network.network import Network
 if TYPE_CHECKING:
     from netsim.adversary import Tap
 
-COUNTS = {
-    "sent": "sent",
-    "duplicated": "duplicated",
-    "delivered": "received",
-    "lost": "lost",
-    "dropped": "dropped",
-}
+COUNTS = {"sent": "sent", "duplicated": "duplicated", "delivered": "received", "lost": "lost", "dropped": "dropped"}
 """What becomes of a packet, in words, and how a wire calls it."""
 LEISURE = 20
 """Watching takes at most about one part of so many of the time."""
@@ -27,11 +21,7 @@ class Running:
     """What can be seen of a run from outside. For who owns the simulation, not for an adversary."""
 
     def __init__(
-        self,
-        environment: VirtualEnvironment,
-        network: Network,
-        taps: "Sequence[Tap]",
-        activations: Sequence[int],
+        self, environment: VirtualEnvironment, network: Network, taps: "Sequence[Tap]", activations: Sequence[int]
     ) -> None:
         self._environment, self._network, self._taps = environment, network, taps
         self._activations = activations
@@ -52,15 +42,25 @@ class Running:
         return tuple(self._activations)
 
     def traffic(self) -> dict[str, int]:
-        """Packets and bytes so far, as in `Run.traffic`."""
-        return traffic(self._network)
+        """Packets and bytes over all wires: sent + duplicated = delivered + lost + dropped + in flight.
+
+        On radio these are what the neighbors get of each transmitter; what was on the air is counted besides.
+        """
+        wires = self._network.wires.values()
+        totals: dict[str, int] = {}
+        for unit, suffix in (("packets", ""), ("bytes", "_bytes")):
+            counted = {word: sum(map(attrgetter(name + suffix), wires)) for word, name in COUNTS.items()}
+            gone = counted["delivered"] + counted["lost"] + counted["dropped"]
+            counted["in_flight"] = counted["sent"] + counted["duplicated"] - gone
+            totals |= {f"{unit}_{word}": count for word, count in counted.items()}
+        return totals | self._network.on_air()
 
     def waiting(self) -> tuple[str, ...]:
         """A sentence for every agent that waits for a message."""
         return tuple(s for inbox in self._network.inboxes if (s := inbox.waits_for()) is not None)
 
     def spooled(self) -> Mapping[str, int]:
-        """What taps have heard: `rows` written to disk with how many `bytes`, and rows that are still `in_memory`."""
+        """Captured rows: `rows` written to disk with how many `bytes`, and rows that are still `in_memory`."""
         total = {"rows": 0, "bytes": 0, "in_memory": 0}
         for tap in self._taps:
             for name, count in tap.kept().items():
@@ -94,18 +94,3 @@ class WatchedLoop(VirtualLoop):
             self._look()
             ended = time.perf_counter()
             self._due = ended + max(self._every, LEISURE * (ended - began))
-
-
-def traffic(network: Network) -> dict[str, int]:
-    """Packets and bytes over all wires: sent + duplicated = delivered + lost + dropped + in flight.
-
-    On radio these are what the neighbors get of each transmitter; what was on the air is counted besides.
-    """
-    wires = network.wires.values()
-    totals: dict[str, int] = {}
-    for unit, suffix in (("packets", ""), ("bytes", "_bytes")):
-        counted = {word: sum(map(attrgetter(name + suffix), wires)) for word, name in COUNTS.items()}
-        gone = counted["delivered"] + counted["lost"] + counted["dropped"]
-        counted["in_flight"] = counted["sent"] + counted["duplicated"] - gone
-        totals |= {f"{unit}_{word}": count for word, count in counted.items()}
-    return totals | network.on_air()

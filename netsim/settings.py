@@ -57,6 +57,24 @@ class NetworkSettings:
         """What every value is encoded by: the algorithm's own compressor, or the network's codec."""
         return algorithm.codec or self.codec
 
+    def transport(self, timing: "Timing", topology: Topology) -> Transport:
+        """What a protocol's documents say of this network."""
+        both = [edge for i, j in topology.edges for edge in ((i, j), (j, i))] if self.link_laws else []
+        laws = [self.link_law(edge) for edge in both] or [self.links]
+        reliable = {law.reliable for law in laws}
+        access = any(line != AccessLaw() for line in (self.access, *self.access_laws.values()))
+        return Transport(
+            header_bytes=self.header_bytes,
+            radio=self.medium != "links",
+            reliable=reliable.pop() if len(reliable) == 1 else None,
+            steady=not timing.downtimes and all(law.outages is None and law.buffer is None for law in laws),
+            queues=access or any(law.bandwidth is not None for law in laws),
+            in_order=not any(law.reordering for law in laws),
+            alike=all(law == laws[0] for law in laws),
+            clock_rate=None if timing.activation is None else timing.activation.rate,
+            copies=any(law.duplication > 0 and not law.tagged for law in laws),
+        )
+
     def check(self, topology: Topology, algorithm: Algorithm) -> None:
         """Laws of links and agents that exist, and parts that go together."""
         whole(self.header_bytes, "header_bytes", 0)
@@ -137,20 +155,6 @@ class Recording:
         for index, name in enumerate(adversaries if self.spool is not None else ()):
             if not name or Path(name).name != name:
                 raise ScenarioError(f"adversaries[{index}].name", name, "names a file of the spool", "a file name")
-
-
-def transport(network: NetworkSettings, timing: Timing, topology: Topology) -> Transport:
-    """What a protocol's documents say of this network."""
-    both = [edge for i, j in topology.edges for edge in ((i, j), (j, i))] if network.link_laws else []
-    lines = [network.access, *network.access_laws.values()]
-    return Transport.of(
-        [network.link_law(edge) for edge in both] or [network.links],
-        header_bytes=network.header_bytes,
-        radio=network.medium != "links",
-        access=any(line != AccessLaw() for line in lines),
-        downtimes=bool(timing.downtimes),
-        clock_rate=None if timing.activation is None else timing.activation.rate,
-    )
 
 
 def _check_agents(name: str, laws: Mapping[int, object], topology: Topology) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -24,9 +24,9 @@ from netsim.network.radio import Radio, RadioNetwork
 from netsim.problems import Problem
 from netsim.problems.objective import weak_convexity
 from netsim.randomness import NoiseThrough, Streams, coins_of, dither_of, noise_of
-from netsim.readers.live import Activity, AgentContext, Connection, LiveNode, Pace, PrivateSide
-from netsim.running import Running, Watch, WatchedLoop, traffic
-from netsim.settings import NetworkSettings, Recording, Timing, transport
+from netsim.readers.live import Activity, LiveNode
+from netsim.running import Running, Watch, WatchedLoop
+from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.topology import Topology
 from netsim.transcript.message import Message
 from netsim.transcript.packet_log import PacketLog
@@ -79,69 +79,66 @@ class _Execution:
         self,
         simulation: "Simulation",
         watch: Watch | None,
-        every: float | None = None,
-        packet_log: PacketLog | None = None,
-        rescue: Callable[[Run], None] | None = None,
+        every: float | None,
+        packet_log: PacketLog | None,
+        rescue: Callable[[Run], None] | None,
     ) -> None:
         self.packet_log, self.rescue = packet_log, rescue
         self.simulation, self.watch = simulation, watch if every is None else None
-        topology, problem = simulation.topology, simulation.problem
-        streams = Streams(simulation.seed)
+        topology, problem, recording = simulation.topology, simulation.problem, simulation.recording
+        streams, n = Streams(simulation.seed), topology.agents
         self.environment = VirtualEnvironment()
         self.loop = VirtualLoop(self.environment)
         if watch is not None and every is not None:
             self.loop = WatchedLoop(self.environment, every, lambda: watch(self.running))
-        self.taps = [self._tap(a, streams) for a in simulation.adversaries]
+        self.taps = [self._tap(adversary, streams) for adversary in simulation.adversaries]
         self.network = self._network(streams)
         self.loop.on_idle = self._waiting
         for tap in self.taps:
             self.network.listen(tap)
-        self.activations = [0] * topology.agents
+        self.activations = [0] * n
         if packet_log is not None:
             packet_log.attend(self.network.wires, self.activations)
-        self.shape = (simulation.replicas, problem.dimension)
-        recording = simulation.recording
         self.metrics = Metrics(problem.optimum().point) if recording.measure else None
-        n = topology.agents
         self.truth = None
-        if recording.private != "nothing":
-            self.truth = Truth(problem, [[] for _ in range(n)], [[] for _ in range(n)])
         insiders = {i for adversary in simulation.adversaries for i in adversary.insiders}
         self.queries: dict[int, list[Query]] = {i: [] for i in insiders}
         self.releases: dict[int, list[Array]] = {i: [] for i in insiders}
-        if self.truth is not None:
+        if recording.private != "nothing":
+            self.truth = Truth(problem, [[] for _ in range(n)], [[] for _ in range(n)])
             self.releases = dict(enumerate(self.truth.releases))
-        if self.truth is not None and recording.private == "everything":
-            self.queries = dict(enumerate(self.truth.queries))
-        self.noise = partial(noise_of, streams, simulation.chunk)
-        self.coins = partial(coins_of, streams)
-        self.activities = {i: self._activity(i, streams) for i in self._unsteady()}
+            if recording.private == "everything":
+                self.queries = dict(enumerate(self.truth.queries))
+        timing = simulation.timing
+        unsteady = timing.downtimes if timing.activation is None else range(n)
+        self.activities = {i: self._activity(i, streams) for i in unsteady}
         self.nodes = [self._node(i, streams) for i in range(n)]
         self.running = Running(self.environment, self.network, self.taps, self.activations)
-        self.course = self._course() if recording.measure else None
-        self.total = 0
         self.stopping = simulation.algorithm.stopping()
+        self.course = None
+        if recording.measure:
+            self.course = Course(
+                problem,
+                simulation.replicas,
+                walk=self.stopping.walks,
+                air=self.network.air,
+                nodes=self.nodes,
+                every=recording.measure_every,
+                last=getattr(simulation.algorithm, "rounds", None),
+            )
+        self.total = 0
         self.ended = 0.0
         self.tasks: list[asyncio.Task[None]] = []
         self.stopped = False
         self.going, self.anew = set(range(n) if self.activities else ()), set[int]()
         self.fruitless = self.total_then = 0
 
-    def _course(self) -> Course:
-        simulation = self.simulation
-        return Course(
-            simulation.problem,
-            simulation.replicas,
-            walk=simulation.algorithm.stopping().walks,
-            air=self.network.air,
-            nodes=self.nodes,
-            every=simulation.recording.measure_every,
-            last=getattr(simulation.algorithm, "rounds", None),
-        )
-
     def _network(self, streams: Streams) -> Network:
         simulation, network = self.simulation, self.simulation.network
-        observers = self._observers()
+        observers: dict[int, list[Callable[[Message], None]]] = {}
+        for tap in self.taps:
+            for agent in tap.adversary.doors:
+                observers.setdefault(agent, []).append(partial(self._received, tap, agent))
         known = (self.environment, simulation.topology, network.links, streams, network.link_laws, observers)
         policy = network.exchange_policy
         downtimes = {i: down.outages for i, down in simulation.timing.downtimes.items()}
@@ -166,58 +163,32 @@ class _Execution:
         folder.mkdir(parents=True, exist_ok=True)
         return Tap(adversary, rng, TranscriptStream(folder / f"{adversary.name}.spool", self.simulation.replicas))
 
-    def _observers(self) -> dict[int, list[Callable[[Message], None]]]:
-        observers: dict[int, list[Callable[[Message], None]]] = {}
-        for tap in self.taps:
-            for agent in tap.adversary.doors:
-                observers.setdefault(agent, []).append(partial(self._received, tap, agent))
-        return observers
-
     def _received(self, tap: Tap, agent: int, message: Message) -> None:
         tap.received(self.environment.now, message, agent)
 
     def _node(self, i: int, streams: Streams) -> LiveNode:
-        simulation, topology = self.simulation, self.simulation.topology
-        problem, codec = simulation.problem, simulation.wire_codec
-        place = AgentContext(
+        simulation = self.simulation
+        chunk, network, codec = simulation.chunk, simulation.network, simulation.wire_codec
+        through, compute = simulation.noise_through.get(i), simulation.timing.compute_law(i)
+        return LiveNode(
             i,
-            topology.agents,
-            topology.neighbors(i),
-            topology.row(i),
-            self.shape,
-            problem.regularizer,
-            problem.records[i],
-        )
-        draws = partial(dither_of, streams, simulation.chunk, i)
-        connection = Connection(
-            self.network.inboxes[i],
-            self.network.channels,
-            self.network.broadcaster(i),
-            taps=tuple(tap for tap in self.taps if i in tap.adversary.doors),
-            may_close_early=not simulation.network.exchange_policy.endless,
-            codec=codec,
-            dither=Dither(draws, simulation.replicas) if codec.random else None,
-            header_bytes=simulation.network.header_bytes,
-        )
-        private = PrivateSide(
-            problem.objectives[i],
-            noise=self._noise_of,
-            coins=self.coins,
+            simulation.topology,
+            simulation.problem,
+            simulation.replicas,
+            noise=lambda: through(noise_of(streams, chunk, i)) if through else noise_of(streams, chunk, i),
+            coins=partial(coins_of, streams, i),
             queries=self.queries.get(i),
             releases=self.releases.get(i),
+            network=self.network,
+            taps=tuple(tap for tap in self.taps if i in tap.adversary.doors),
+            may_close_early=not network.exchange_policy.endless,
+            codec=codec,
+            dither=Dither(partial(dither_of, streams, chunk, i), simulation.replicas) if codec.random else None,
+            header_bytes=network.header_bytes,
+            compute=None if compute is None else partial(compute.draw, streams.plain("agent", i, "compute")),
+            activity=self.activities.get(i),
+            closed=self._closed,
         )
-        compute = simulation.timing.compute_law(i)
-        draw = None if compute is None else partial(compute.draw, streams.plain("agent", i, "compute"))
-        return LiveNode(place, private, connection, Pace(draw, self.activities.get(i)), self._closed)
-
-    def _noise_of(self, agent: int) -> np.random.Generator:
-        through = self.simulation.noise_through.get(agent)
-        return self.noise(agent) if through is None else through(self.noise(agent))
-
-    def _unsteady(self) -> Iterable[int]:
-        """The agents that do not act whenever their messages let them."""
-        timing = self.simulation.timing
-        return timing.downtimes if timing.activation is None else range(len(self.network.inboxes))
 
     def _activity(self, i: int, streams: Streams) -> Activity:
         ticks, down = self.simulation.timing.activation, self.simulation.timing.downtimes.get(i)
@@ -301,7 +272,10 @@ class _Execution:
         except Exception as first:
             for other in self.loop.unheard():
                 first.add_note(f"besides: {other!r}")
-            self._rescued(first)
+            if self.rescue is not None and not isinstance(first, OSError | TranscriptError):
+                self.rescue(self._finished(interrupted=True))
+            for tap in self.taps:
+                tap.close()
             raise
         for error in self.loop.unheard():
             raise error
@@ -319,65 +293,44 @@ class _Execution:
                 raise error
         await asyncio.gather(*pending, return_exceptions=self.stopped)
 
-    def _inside(self, adversary: Adversary) -> dict[int, InsiderState]:
-        objectives = self.simulation.problem.objectives
-        return {
-            i: InsiderState(objectives[i], tuple(self.queries[i]), tuple(self.releases[i]))
-            for i in adversary.insiders
-        }
-
-    def _measures(self) -> Measures | None:
-        if self.metrics is None or self.course is None:
-            return None
-        self.course.finish()
-        return Measures(self.simulation.problem, self.metrics, self.course)
-
     def _finished(self, interrupted: bool) -> Run:
+        """The run as data. The parts of a simulation refer to each other in a ring, and live until the collector
+        comes: they must not keep the arrays of the run alive, of which audits make many."""
         self.network.drain()
         if self.packet_log is not None:
             self.packet_log.close(self.environment.now)
-        run = self._ran(interrupted)
-        self._let_go()
-        return run
-
-    def _rescued(self, error: Exception) -> None:
-        """What there is of a run that failed, unless it is that what was heard cannot be written."""
-        if self.rescue is not None and not isinstance(error, OSError | TranscriptError):
-            self.rescue(self._finished(interrupted=True))
+        simulation, objectives = self.simulation, self.simulation.problem.objectives
+        public = simulation.public() if self.taps else None
+        views: list[AdversaryView] = []
         for tap in self.taps:
-            tap.close()
-
-    def _let_go(self) -> None:
-        """What simulated refers to itself in a ring, and lives until the collector comes: it must not keep the arrays
-        of the run alive, of which audits make many."""
-        self.truth = self.metrics = self.course = None
-        self.queries, self.releases = {}, {}
-        self.nodes, self.tasks = [], []
-
-    def _ran(self, interrupted: bool) -> Run:
-        views: tuple[AdversaryView, ...] = ()
-        if self.taps:
-            public = self.simulation.public()
-            views = tuple(
-                AdversaryView(
-                    tap.adversary, tap.transcript(self.simulation.replicas), public, self._inside(tap.adversary)
-                )
-                for tap in self.taps
-            )
-        return Run(
-            self.simulation,
-            views,
+            assert public is not None
+            inside = {
+                i: InsiderState(objectives[i], tuple(self.queries[i]), tuple(self.releases[i]))
+                for i in tap.adversary.insiders
+            }
+            views.append(AdversaryView(tap.adversary, tap.transcript(simulation.replicas), public, inside))
+        measures = None
+        if self.metrics is not None and self.course is not None:
+            self.course.finish()
+            measures = Measures(simulation.problem, self.metrics, self.course)
+        run = Run(
+            simulation,
+            tuple(views),
             self.metrics,
             self.truth,
             tuple(self.activations),
             self.ended,
-            traffic(self.network),
+            self.running.traffic(),
             interrupted,
             self.network.interception.reports(),
             sum(wire.rejected for wire in self.network.wires.values()),
             tuple(node.queries for node in self.nodes),
-            self._measures(),
+            measures,
         )
+        self.truth = self.metrics = self.course = None
+        self.queries, self.releases = {}, {}
+        self.nodes, self.tasks = [], []
+        return run
 
 
 @dataclass(frozen=True)
@@ -415,12 +368,8 @@ class Simulation:
 
     def __post_init__(self) -> None:
         if self.problem.agents != self.topology.agents:
-            raise ScenarioError(
-                "problem",
-                self.problem.agents,
-                "as many objectives as agents",
-                f"{self.topology.agents} objectives",
-            )
+            wanted = f"{self.topology.agents} objectives"
+            raise ScenarioError("problem", self.problem.agents, "as many objectives as agents", wanted)
         for name, least in (("replicas", 1), ("seed", 0), ("chunk", 0)):
             value = getattr(self, name)
             if type(value) is not int or value < least:
@@ -453,39 +402,44 @@ class Simulation:
         """What the algorithm's paper claims here; its formula speaks of one life of every agent."""
         setting = self.setting(releases).loosened(adjacency.bending)
         claim = self.algorithm.claim(adjacency, setting, delta)
-        if claim is not None and math.inf in setting.weak_convexity:
+        if claim is None:
+            return None
+        failed: list[str] = []
+        if math.inf in setting.weak_convexity:
             other = self.algorithm.claim(adjacency, setting.loosened(1.0), delta)
             if other is None or other.epsilon != claim.epsilon:
-                why = (
+                failed.append(
                     "the formula needs an L: that of a network is measured near its start, and none holds everywhere"
                 )
-                claim = replace(claim, epsilon=None, failed_conditions=(*claim.failed_conditions, why))
-        forgetful = self.timing.forgetful
-        if claim is None or not forgetful:
+        if forgetful := self.timing.forgetful:
+            failed.append(
+                f"agents {sorted(forgetful)} may begin anew without their state: the formula counts one life"
+            )
+        if not failed:
             return claim
-        why = f"agents {sorted(forgetful)} may begin anew without their state: the formula counts one life"
-        return replace(claim, epsilon=None, failed_conditions=(*claim.failed_conditions, why))
+        return replace(claim, epsilon=None, failed_conditions=(*claim.failed_conditions, *failed))
 
     def public(self) -> PublicKnowledge:
         """What everybody knows; holds no objective."""
+        agents = range(self.topology.agents)
         return PublicKnowledge(
             algorithm=self.algorithm,
             agents=self.topology.agents,
             dimension=self.problem.dimension,
-            neighbors=tuple(self.topology.neighbors(i) for i in range(self.topology.agents)),
-            weights=tuple(self.topology.row(i) for i in range(self.topology.agents)),
+            neighbors=tuple(map(self.topology.neighbors, agents)),
+            weights=tuple(map(self.topology.row, agents)),
             regularizer=self.problem.regularizer,
             loss=self.problem.name,
             ridge=self.problem.ridge,
             value_range=self.value_range,
-            query_times=tuple(self.timing.query_time(i) for i in range(self.topology.agents)),
+            query_times=tuple(map(self.timing.query_time, agents)),
             exchange_policy=self.network.exchange_policy,
             forgetful=self.timing.forgetful,
             codec=self.wire_codec,
             records=self.problem.records,
             model=self.problem.model,
             penalty=self.problem.penalty,
-            transport=transport(self.network, self.timing, self.topology),
+            transport=self.network.transport(self.timing, self.topology),
         )
 
     @property

@@ -33,7 +33,8 @@ from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.codecs import Dither
 from netsim.errors import TranscriptError
-from netsim.transcript.record import EVERYBODY, Record, Transcript
+from netsim.transcript.record import EVERYBODY, Record
+from netsim.transcript.transcript import Transcript
 
 
 @dataclass(frozen=True)

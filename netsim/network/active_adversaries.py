@@ -25,7 +25,7 @@ from netsim.network.links import LinkLaw
 from netsim.network.wires import LossyWire
 from netsim.randomness import Streams
 from netsim.topology import Topology
-from netsim.transcript.message import Message, Packet, Segment, Tagged, Values, as_sent
+from netsim.transcript.message import Packet, Segment, Tagged, Values, as_sent
 
 Edge = tuple[int, int]
 
@@ -264,28 +264,22 @@ def check_active_adversaries(
     names = [adversary.name for adversary in active_adversaries]
     for index, adversary in enumerate(active_adversaries):
         if adversary.name in names[:index]:
-            raise ScenarioError(
-                f"active_adversaries[{index}].name", adversary.name, "used twice", "a name of its own"
-            )
+            field = f"active_adversaries[{index}].name"
+            raise ScenarioError(field, adversary.name, "used twice", "a name of its own")
         try:
             edges = adversary.tampered(topology)
         except ScenarioError as error:
             raise error.under(f"active_adversaries[{index}]") from None
         sealed = [edge for edge in sorted(edges) if law(edge).encrypted]
-        for place, action in enumerate(adversary.actions):
-            if sealed and isinstance(action, Alter):
-                i, j = sealed[0]
-                raise ScenarioError(
-                    f"active_adversaries[{index}].actions[{place}]", "alter",
-                    f"link {i} → {j} is encrypted: it takes the key "
-                    "to alter values there", "drop, delay or replay; or links that are not encrypted",
-                )  # fmt: skip
-            if codec.random and isinstance(action, Alter):
-                raise ScenarioError(
-                    f"active_adversaries[{index}].actions[{place}]", "alter",
-                    f"altered values go on as {codec} makes them, "
-                    "and an adversary has no draws for that", "drop, delay or replay; or a codec that draws nothing",
-                )  # fmt: skip
+        altering = [place for place, action in enumerate(adversary.actions) if isinstance(action, Alter)]
+        if altering and (sealed or codec.random):
+            if sealed:
+                problem = f"link {sealed[0][0]} → {sealed[0][1]} is encrypted: it takes the key to alter values there"
+            else:
+                problem = f"altered values go on as {codec} makes them, and an adversary has no draws for that"
+            other = "links that are not encrypted" if sealed else "a codec that draws nothing"
+            field = f"active_adversaries[{index}].actions[{altering[0]}]"
+            raise ScenarioError(field, "alter", problem, f"drop, delay or replay; or {other}")
 
 
 # ── what it did ─────────────────────────────────────────────────────────────────────────────────────────
@@ -311,11 +305,9 @@ class InterceptionReport:
 
     def __str__(self) -> str:
         did = ", ".join(f"{word} {getattr(self, word):,}" for word in ("dropped", "delayed", "replayed", "altered"))
-        return f"{self.name}{self._when()}: {did}; receivers rejected {self.rejected:,}"
-
-    def _when(self) -> str:
-        since = f" from {self.start:g} s" if self.start > 0 else ""
-        return since + (f" to {self.end:g} s" if math.isfinite(self.end) else " on" if since else "")
+        when = f" from {self.start:g} s" if self.start > 0 else ""
+        when += f" to {self.end:g} s" if math.isfinite(self.end) else " on" if when else ""
+        return f"{self.name}{when}: {did}; receivers rejected {self.rejected:,}"
 
 
 def outside_model(reports: Sequence[InterceptionReport]) -> str | None:
@@ -324,26 +316,22 @@ def outside_model(reports: Sequence[InterceptionReport]) -> str | None:
         return None
     ways = {edge for one in reports for edge in one.links}
     links = sorted({(min(edge), max(edge)) for edge in ways})
-    shown = ", ".join(_link(edge, ways) for edge in links[:6]) + (f" and {len(links) - 6} more" if links[6:] else "")
+    names = [
+        f"{i}–{j}" if {(i, j), (j, i)} <= ways else f"{i} → {j} only" if (i, j) in ways else f"{j} → {i} only"
+        for i, j in links[:6]
+    ]
+    shown = ", ".join(names) + (f" and {len(links) - 6} more" if links[6:] else "")
     where = f"link{'s' * (len(links) != 1)} {shown}" if links else "no link"
     return (
         f"outside the paper's threat model: an active adversary meddled with {where} ({'. '.join(map(str, reports))})"
     )
 
 
-def _link(edge: Edge, ways: set[Edge]) -> str:
-    """A link as i–j, or with its direction where nobody sits on the other one; `edge` is (i, j) with i < j."""
-    i, j = edge
-    if {(i, j), (j, i)} <= ways:
-        return f"{i}–{j}"
-    return f"{i} → {j} only" if (i, j) in ways else f"{j} → {i} only"
-
-
 _Passing = Packet | Tagged
 _Onward = Callable[[_Passing], None]
 
 
-class InterceptionCounts:
+class _Tally:
     """Counts of what one active adversary did so far, on all its links."""
 
     __slots__ = ("adversary", "altered", "delayed", "dropped", "edges", "rejected", "replayed")
@@ -352,18 +340,11 @@ class InterceptionCounts:
         self.adversary, self.edges = adversary, adversary.tampered(topology)
         self.dropped = self.delayed = self.replayed = self.altered = self.rejected = 0
 
-    def reports(self) -> InterceptionReport:
-        """As data."""
-        counts = (self.dropped, self.delayed, self.replayed, self.altered, self.rejected)
-        return InterceptionReport(
-            self.adversary.name, tuple(sorted(self.edges)), *counts, self.adversary.start, self.adversary.end
-        )
-
 
 class Interception:
     """All active adversaries of one run. Random numbers: a stream for each of them on each directed link; the noise
     of an `AddGaussian` has another, which differs between chunks of replicas as the agents' does. Altered values
-    go on as `codec` makes them: there is nothing on the wire that it could not have said."""
+    go on as `codec` makes them: there is nothing on the wire that it could not have made."""
 
     def __init__(
         self,
@@ -373,9 +354,9 @@ class Interception:
         chunk: int,
         codec: Codec = FLOAT64,
     ) -> None:
-        self._tallies = [InterceptionCounts(adversary, topology) for adversary in active_adversaries]
+        self._tallies = [_Tally(adversary, topology) for adversary in active_adversaries]
         self._streams, self._chunk, self._codec = streams, chunk, codec
-        self._on: dict[Edge, list[InterceptionCounts]] = {}
+        self._on: dict[Edge, list[_Tally]] = {}
         for tally in self._tallies:
             for edge in tally.edges:
                 self._on.setdefault(edge, []).append(tally)
@@ -396,11 +377,14 @@ class Interception:
 
         `tagged`: whether the receiver checks tags. What comes back are acknowledgements: nobody alters those.
         """
-        if not self._on:
-            return ""
-        there = [tally for tally in self._on.get(edge, []) if tally.adversary.may_cut(tagged=tagged)]
-        back = [tally for tally in self._on.get((edge[1], edge[0]), []) if tally.adversary.may_cut(tagged=False)]
-        return ", ".join(dict.fromkeys(repr(tally.adversary.name) for tally in there + back))
+        ways = ((edge, tagged), ((edge[1], edge[0]), False))
+        there = [
+            tally.adversary
+            for way, checked in ways
+            for tally in self._on.get(way, [])
+            if tally.adversary.may_cut(tagged=checked)
+        ]
+        return ", ".join(dict.fromkeys(repr(adversary.name) for adversary in there))
 
     @property
     def dropped(self) -> int:
@@ -408,8 +392,18 @@ class Interception:
         return sum(tally.dropped for tally in self._tallies)
 
     def reports(self) -> tuple[InterceptionReport, ...]:
-        """What each of them did, in their order."""
-        return tuple(tally.reports() for tally in self._tallies)
+        """Reports on each of them, in their order."""
+        counted = ("dropped", "delayed", "replayed", "altered", "rejected")
+        return tuple(
+            InterceptionReport(
+                tally.adversary.name,
+                tuple(sorted(tally.edges)),
+                **{word: getattr(tally, word) for word in counted},
+                start=tally.adversary.start,
+                end=tally.adversary.end,
+            )
+            for tally in self._tallies
+        )
 
 
 class _Middle:
@@ -421,7 +415,7 @@ class _Middle:
         self,
         environment: VirtualEnvironment,
         wire: LossyWire,
-        tally: InterceptionCounts,
+        tally: _Tally,
         rng: random.Random,
         noise: np.random.Generator,
         codec: Codec,
@@ -432,7 +426,7 @@ class _Middle:
 
     def meet(self, packet: _Passing) -> None:
         """A packet comes by."""
-        adversary, tally, now = self._tally.adversary, self._tally, self._environment.now
+        adversary, tally, wire, now = self._tally.adversary, self._tally, self._wire, self._environment.now
         wait = 0.0
         for action in adversary.actions if adversary.start <= now < adversary.end else ():
             if self._rng.random() >= action.probability:
@@ -440,14 +434,20 @@ class _Middle:
             match action:
                 case Drop():
                     tally.dropped += 1
-                    self._wire.lost += 1
-                    self._wire.lost_bytes += packet.size
+                    wire.lost += 1
+                    wire.lost_bytes += packet.size
                     return
                 case Delay():
                     tally.delayed += 1
                     wait += action.law.draw(self._rng)
                 case Replay():
-                    packet = self._copied(packet, action, now)
+                    if isinstance(packet, Tagged):  # marked, so that what is rejected can be laid at a door
+                        packet = Tagged(packet.packet, packet.number, genuine=packet.genuine, by=tally)
+                    tally.replayed += action.copies
+                    wire.duplicated += action.copies
+                    wire.duplicated_bytes += action.copies * packet.size
+                    for number in range(1, action.copies + 1):
+                        self._environment.call_at(now + number * action.after, self._onward, packet)
                 case Alter():
                     packet = self._altered(packet, action)
         if wait:
@@ -455,51 +455,23 @@ class _Middle:
         else:
             self._onward(packet)
 
-    def _copied(self, packet: _Passing, action: Replay, now: float) -> _Passing:
-        """Sends copies after a packet; returns the packet, marked so that what is rejected can be told."""
-        packet = self._marked(packet)
-        self._tally.replayed += action.copies
-        self._wire.duplicated += action.copies
-        self._wire.duplicated_bytes += action.copies * packet.size
-        for number in range(1, action.copies + 1):
-            self._environment.call_at(now + number * action.after, self._onward, packet)
-        return packet
-
     def _altered(self, packet: _Passing, action: Alter) -> _Passing:
         inner = packet.packet if isinstance(packet, Tagged) else packet
         message = inner.message if isinstance(inner, Segment) else inner
         if message is None:
             return packet
-        values = action.rewritten(message.values, self._noise)
+        before = message.values
+        values = action.rewritten(before, self._noise)
         if not self._codec.lossless:
-            values = {name: self._encoded(value, message.values[name]) for name, value in values.items()}
-        if _same_bits(values, message.values):
+            for name, value in values.items():
+                if value is not before[name]:
+                    values[name] = self._codec.encode(value)
+                    values[name].setflags(write=False)
+        if all(values[name] is value or values[name].tobytes() == value.tobytes() for name, value in before.items()):
             return packet
         self._tally.altered += 1
-        other: Packet = _with_values(message, values)
+        other: Packet = copy(message)  # of the same size
+        other.values = values
         if isinstance(inner, Segment):
             other = Segment(inner.sequence, inner.attempt, other)
         return Tagged(other, packet.number, genuine=False, by=self._tally) if isinstance(packet, Tagged) else other
-
-    def _encoded(self, value: Array, before: Array) -> Array:
-        if value is before:
-            return before
-        encoded = self._codec.encode(value)
-        encoded.setflags(write=False)
-        return encoded
-
-    def _marked(self, packet: _Passing) -> _Passing:
-        if not isinstance(packet, Tagged):
-            return packet
-        return Tagged(packet.packet, packet.number, genuine=packet.genuine, by=self._tally)
-
-
-def _with_values(message: Message, values: Values) -> Message:
-    """The same message, its size too, with other values."""
-    other = copy(message)
-    other.values = values
-    return other
-
-
-def _same_bits(some: Values, others: Values) -> bool:
-    return all(some[name] is value or some[name].tobytes() == value.tobytes() for name, value in others.items())

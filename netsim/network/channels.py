@@ -19,8 +19,6 @@ from netsim.transcript.message import Message, Packet, Segment, Tagged
 MAX_BACKOFF = 6
 _MOST_ATTEMPTS = 10_000
 """How often a message is sent before the run ends with an error, where an active adversary may have cut the link."""
-
-
 UNACKNOWLEDGED = 100
 """How often a message is sent where no acknowledgement can come back any more."""
 
@@ -104,15 +102,28 @@ WINDOW = 1024
 repeat; what it carried is sent again on a reliable link."""
 
 
-class ReplayWindow:
-    """Which of a wire's numbers have come: the newest, and a bit for each of the `WINDOW` up to it."""
+class Guard:
+    """The receiver's end of an authenticated wire; counts what it rejects in the wire's `rejected`.
 
-    __slots__ = ("_newest", "_seen")
+    Of the wire's numbers it keeps the newest that came, and a bit for each of the `WINDOW` up to it.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_deliver", "_newest", "_seen", "_wire")
+
+    def __init__(self, wire: Wire, deliver: Callable[[Packet], None]) -> None:
+        self._wire, self._deliver = wire, deliver
         self._newest, self._seen = -1, 0
 
-    def admit(self, number: int) -> bool:
+    def check(self, tagged: Tagged) -> None:
+        """Hand on a packet that arrived, or reject it. A forged one leaves the window as it is."""
+        if tagged.genuine and self._admit(tagged.number):
+            self._deliver(tagged.packet)
+            return
+        self._wire.rejected += 1
+        if tagged.by is not None:
+            tagged.by.rejected += 1
+
+    def _admit(self, number: int) -> bool:
         """Whether this number is new, and not older than the window; from now on it is not."""
         behind = self._newest - number
         if behind < 0:
@@ -123,22 +134,3 @@ class ReplayWindow:
             return False
         self._seen |= 1 << behind
         return True
-
-
-class Guard:
-    """The receiver's end of an authenticated wire; counts what it rejects in the wire's `rejected`."""
-
-    __slots__ = ("_deliver", "_window", "_wire")
-
-    def __init__(self, wire: Wire, deliver: Callable[[Packet], None]) -> None:
-        self._wire, self._deliver = wire, deliver
-        self._window = ReplayWindow()
-
-    def check(self, tagged: Tagged) -> None:
-        """Hand on a packet that arrived, or reject it. A forged one leaves the window as it is."""
-        if tagged.genuine and self._window.admit(tagged.number):
-            self._deliver(tagged.packet)
-            return
-        self._wire.rejected += 1
-        if tagged.by is not None:
-            tagged.by.rejected += 1

@@ -118,13 +118,13 @@ class TraceDelay:
     delays: tuple[float, ...] = field(init=False, repr=False, hash=False)
 
     def __post_init__(self) -> None:
-        rows = read_trace(self.file, ("delay",), "finite seconds >= 0", lambda delay: 0 <= delay < math.inf)
+        rows = _read_trace(self.file, ("delay",), "finite seconds >= 0", lambda delay: 0 <= delay < math.inf)
         object.__setattr__(self, "delays", tuple(delay for _, (delay,) in rows))
 
     def draw(self, rng: random.Random) -> float:
         replays = _replays.setdefault(rng, {})
         if self not in replays:
-            replays[self] = replay(self.delays, rng)
+            replays[self] = _repeated(self.delays, rng)
         return next(replays[self])
 
     def mean(self) -> float:
@@ -232,13 +232,13 @@ class TraceLoss:
     fates: tuple[bool, ...] = field(init=False, repr=False, hash=False)
 
     def __post_init__(self) -> None:
-        rows = read_trace(self.file, ("lost",), "0 or 1", lambda lost: lost in (0, 1))
+        rows = _read_trace(self.file, ("lost",), "0 or 1", lambda lost: lost in (0, 1))
         object.__setattr__(self, "fates", tuple(lost == 1 for _, (lost,) in rows))
         if all(self.fates):
             raise ScenarioError("file", str(self.file), "every packet is lost", "at least one 0")
 
     def process(self, rng: random.Random) -> LossProcess:
-        fates = replay(self.fates, rng)
+        fates = _repeated(self.fates, rng)
         return lambda _: next(fates)
 
     def rate(self) -> float:
@@ -247,14 +247,11 @@ class TraceLoss:
 
 # ── traces ──────────────────────────────────────────────────────────────────────────────────────────────
 
-Row = tuple[int, tuple[float, ...]]
-"""A line number, counted from 1, and the numbers that stand there."""
 
-
-def read_trace(
+def _read_trace(
     file: str | Path, columns: Sequence[str], allowed: str, fits: Callable[[float], bool] = lambda _: True
-) -> list[Row]:
-    """The rows of a text file of numbers, one for each of `columns`, separated by commas.
+) -> list[tuple[int, tuple[float, ...]]]:
+    """The rows of a text file of numbers, one for each of `columns`, separated by commas, with their line numbers.
 
     A first line that repeats `columns` and blank lines are skipped. You get a `ScenarioError` for a file that
     cannot be read or has no rows, and one with file and line for a row that is no `columns` or a number that does
@@ -274,7 +271,7 @@ def read_trace(
             raise ScenarioError(column, value, "out of range", allowed, str(file), line)
         return value
 
-    rows: list[Row] = []
+    rows: list[tuple[int, tuple[float, ...]]] = []
     for line, written in enumerate(text.split("\n"), start=1):
         cells = [cell.strip() for cell in written.split(",")]
         if not written.strip() or (line == 1 and cells == list(columns)):
@@ -288,7 +285,7 @@ def read_trace(
     return rows
 
 
-def replay(values: Sequence[T], rng: random.Random) -> Iterator[T]:
+def _repeated(values: Sequence[T], rng: random.Random) -> Iterator[T]:
     """`values` in order, over and over, from a place that `rng` draws now."""
     length = len(values)
     return (values[place % length] for place in count(rng.randrange(length)))
@@ -360,7 +357,7 @@ class TraceOutages:
     intervals: tuple[Interval, ...] = field(init=False, repr=False, hash=False)
 
     def __post_init__(self) -> None:
-        rows = read_trace(self.file, ("down", "up"), "seconds: 0 <= down < up")
+        rows = _read_trace(self.file, ("down", "up"), "seconds: 0 <= down < up")
         object.__setattr__(self, "intervals", tuple(interval for _, interval in rows))
         if (found := _misplaced(self.intervals)) is not None:
             index, problem, allowed = found

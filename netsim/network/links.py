@@ -5,7 +5,6 @@ messages of their exchanges on a `Shelf`, which decides what is missing and what
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -228,32 +227,6 @@ class Transport:
     alike: bool = True
     clock_rate: float | None = None
     copies: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        laws: Iterable[LinkLaw],
-        *,
-        header_bytes: int,
-        radio: bool,
-        access: bool,
-        downtimes: bool,
-        clock_rate: float | None,
-    ) -> "Transport":
-        """Of a network whose links follow these laws; `access`: some agents have access lines of a limited rate."""
-        all_laws = list(laws)
-        reliable = {law.reliable for law in all_laws}
-        return cls(
-            header_bytes=header_bytes,
-            radio=radio,
-            reliable=reliable.pop() if len(reliable) == 1 else None,
-            steady=not downtimes and all(law.outages is None and law.buffer is None for law in all_laws),
-            queues=access or any(law.bandwidth is not None for law in all_laws),
-            in_order=not any(law.reordering for law in all_laws),
-            alike=all(law == all_laws[0] for law in all_laws),
-            clock_rate=clock_rate,
-            copies=any(law.duplication > 0 and not law.tagged for law in all_laws),
-        )
 
 
 PLAIN = Transport()

@@ -54,7 +54,11 @@ class Network:
         self._downlinks = {i: Pipe(law.downlink) for i, law in rates if law.downlink is not None}
         self._observers = observers or {}
         self._downtimes = downtimes or {}
-        self.inboxes = [_inbox(i, topology.neighbors(i), policy) for i in range(topology.agents)]
+        around = [(i, topology.neighbors(i)) for i in range(topology.agents)]
+        if policy is None or policy.endless:
+            self.inboxes = [Inbox(i, neighbors) for i, neighbors in around]
+        else:
+            self.inboxes = [PolicyInbox(i, neighbors, policy) for i, neighbors in around]
         self.interception = Interception(active_adversaries, topology, streams, chunk, codec)
         self.fans: dict[Listener, Callable[[Fan], object]] = {}
         """Listeners that take a broadcast once, not on each of its links (`netsim.network.wires.FanListeners`)."""
@@ -64,20 +68,23 @@ class Network:
         self.wires = {edge: self._wire(edge, streams) for edge in sorted(both)}
         self.channels: Mapping[Edge, Channel] = self.wires
         if default.reliable or any(law.reliable for law in self._laws.values()):
-            self.channels = {edge: self._channel(edge) for edge in self.wires}
+            self.channels = {
+                edge: self._reliable(edge, self._door(edge[1], Tally())) if self._law(edge).reliable else wire
+                for edge, wire in self.wires.items()
+            }
         for edge, wire in self.wires.items():
             self._connect(edge, wire)
 
     def listen(self, tap: Tap) -> None:
-        """Let an adversary hear its links: one ear for both directions of each."""
+        """Let an adversary tap its links: one tap for both directions of each."""
         for i, j in sorted(edge for edge in tap.adversary.tapped(self._topology) if edge[0] < edge[1]):
-            ear = tap.ear()
-            self.fans |= tap.fan_of(ear)
-            self.wires[i, j].tap(ear)
-            self.wires[j, i].tap(ear)
+            receiver = tap.receiver()
+            self.fans |= tap.fan_of(receiver)
+            self.wires[i, j].tap(receiver)
+            self.wires[j, i].tap(receiver)
 
     def drain(self) -> None:
-        """At the end of a run: taps hear what is still to go on the air. On wires they have."""
+        """At the end of a run: taps capture what is still to go on the air. On wires they have."""
 
     def on_air(self) -> dict[str, int]:
         """What was on the air once for several receivers; nothing on wires."""
@@ -90,17 +97,13 @@ class Network:
     def waiting(self) -> str:
         """Who waits for what, for a deadlock's message."""
         sentences = [s for inbox in self.inboxes if (s := inbox.waits_for()) is not None]
-        lost = sum(wire.lost for wire in self.wires.values())
-        whose = f" ({self.interception.dropped} to active adversaries)" if self.interception.dropped else ""
-        rejected = sum(wire.rejected for wire in self.wires.values())
-        whose += f", {rejected} were rejected" if rejected else ""
-        hint = (
-            f" ({lost} packets were lost{whose}; links that are `reliable` send them again)"
-            if lost + rejected
-            else ""
-        )
         shown = "; ".join(sentences[:8]) + (f"; and {len(sentences) - 8} more" if len(sentences) > 8 else "")
-        return (shown or "no agent waits for a message") + hint
+        lost = sum(wire.lost for wire in self.wires.values())
+        rejected = sum(wire.rejected for wire in self.wires.values())
+        whose = f" ({self.interception.dropped} to active adversaries)" if self.interception.dropped else ""
+        whose += f", {rejected} were rejected" if rejected else ""
+        hint = f" ({lost} packets were lost{whose}; links that are `reliable` send them again)"
+        return (shown or "no agent waits for a message") + (hint if lost + rejected else "")
 
     def _law(self, edge: Edge) -> LinkLaw:
         return self._laws.get(edge, self._default)
@@ -123,15 +126,9 @@ class Network:
     def _switch(self, edge: Edge, streams: Streams) -> Switch | None:
         """A direction is down when the link is, or one of its ends."""
         outages = self._law(edge).outages
-        flips = [] if outages is None else [outages.changes(streams.plain("outage", *_link(edge)))]
+        flips = [] if outages is None else [outages.changes(streams.plain("outage", *sorted(edge)))]
         flips += [downs(i, self._downtimes[i], streams) for i in edge if i in self._downtimes]
         return Switch(reduce(either, flips)) if flips else None
-
-    def _channel(self, edge: Edge) -> Channel:
-        wire, law = self.wires[edge], self._law(edge)
-        if not law.reliable:
-            return wire
-        return self._reliable(edge, self._door(wire.target, Tally()))
 
     def _reliable(self, edge: Edge, deliver: Callable[[Message], None]) -> ReliableChannel:
         forward, backward, law = self.wires[edge], self.wires[edge[1], edge[0]], self._law(edge)
@@ -195,14 +192,3 @@ def _once(deliver: Callable[[Message], None], tally: Tally) -> Callable[[Message
         deliver(message)
 
     return first
-
-
-def _inbox(agent: int, neighbors: tuple[int, ...], policy: ExchangePolicy | None) -> Inbox:
-    if policy is None or policy.endless:
-        return Inbox(agent, neighbors)
-    return PolicyInbox(agent, neighbors, policy)
-
-
-def _link(edge: Edge) -> Edge:
-    """The link of a direction: both directions are down together."""
-    return min(edge), max(edge)

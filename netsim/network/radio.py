@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from math import inf
-from typing import Annotated, NamedTuple, cast
+from typing import Annotated, NamedTuple
 
 from annotated_types import Ge, Le
 
@@ -22,15 +22,15 @@ from netsim.network.channels import MAX_BACKOFF, UNACKNOWLEDGED, ReliableChannel
 from netsim.network.laws import Outages, Switch
 from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw
 from netsim.network.network import UNUSED, Edge, Network, Observer, downs
-from netsim.network.wires import Air, LossyWire, Wire
+from netsim.network.wires import Air, Listener, LossyWire, Wire
 from netsim.randomness import Streams
 from netsim.topology import Topology
-from netsim.transcript.message import Capture, Ciphertext, Message, Packet, Segment, Tagged
+from netsim.transcript.message import Ciphertext, Message, Packet, Segment, Tagged
 from netsim.transcript.record import EVERYBODY
 
 
 class _Reception(LossyWire):
-    """How one neighbor hears a transmitter: its own losses, delays, copies and outages.
+    """Reception of a transmitter by one neighbor: its own losses, delays, copies and outages.
 
     It keeps the counts and the conservation law of a wire; a frame counts as sent to each agent that it is for.
     `send` transmits a frame for this neighbor alone.
@@ -62,12 +62,7 @@ class _Reception(LossyWire):
         self._sent += 1
         self._sent_bytes += size
 
-    def miss(self, size: int) -> None:
-        """It was dropped there."""
-        self.dropped += 1
-        self.dropped_bytes += size
-
-    def hear(self, packet: Packet | Tagged, start: float, done: float) -> None:
+    def receive(self, packet: Packet | Tagged, start: float, done: float) -> None:
         """It is on the air from `start` to `done`, in seconds."""
         self._carry(packet, start, done, inf if self._switch is None else self._down_at(self._switch, start))
 
@@ -87,12 +82,12 @@ class _Frame(NamedTuple):
 
 
 class _Transmitter:
-    """One agent's transmitter: serializes frames at its bandwidth, and takes turns with those it must `yield_to`.
+    """One agent's transmitter: serializes frames at its bandwidth, and takes turns with those that are `near`.
 
     A frame that finds no room in the buffer is dropped before it is on the air; one whose turn comes while the agent
-    is down (`off`) is lost, and not heard. `transmissions` and
-    `transmitted_bytes` count what was on the air, once each, whoever heard it; every ear hears it then, whatever
-    the neighbors lose.
+    is down (`off`) is lost, and not captured. `transmissions` and
+    `transmitted_bytes` count what was on the air, once each, whoever received it; every tap captures it then,
+    whatever the neighbors lose.
     """
 
     def __init__(self, environment: VirtualEnvironment, agent: int, law: LinkLaw, off: Switch | None = None) -> None:
@@ -105,8 +100,9 @@ class _Transmitter:
         self._rate, self._buffer, self._encrypted = law.bandwidth, law.buffer, law.encrypted
         self._tags = count() if law.tagged else None
         self._off = off
-        self._ears: list[Callable[[Capture], object]] = []
-        self._near: tuple[_Transmitter, ...] = ()
+        self._taps: list[Listener] = []
+        self.near: list[_Transmitter] = []
+        """Those that are never on the air at the same time, and yield to this one in turn."""
         self._urgent = deque[_Frame]()
         self._waiting = deque[_Frame]()
         self._waiting_bytes = 0
@@ -114,13 +110,9 @@ class _Transmitter:
         self._done = 0.0
         self._busy_nearby = 0  # transmitters nearby that are on the air
 
-    def tap(self, ear: Callable[[Capture], object]) -> None:
-        """Call `ear` with every frame that goes on the air."""
-        self._ears.append(ear)
-
-    def yield_to(self, near: Sequence["_Transmitter"]) -> None:
-        """Never be on the air at the same time as these, who yield to this one in turn."""
-        self._near = tuple(near)
+    def tap(self, receiver: Listener) -> None:
+        """Call `receiver` with every frame that goes on the air."""
+        self._taps.append(receiver)
 
     def transmit(
         self, packet: Packet, to: _Reception | None = None, left: Callable[[float], None] | None = None
@@ -134,33 +126,30 @@ class _Transmitter:
             reception.expect(sealed.size)
         if self._rate is None:
             self._begin(frame, frame.since)
-        elif self._is_full(sealed.size):
-            self._drop(frame)
+        elif self._is_full(self._rate, sealed.size):
+            for reception in receptions:
+                reception.dropped += 1
+                reception.dropped_bytes += sealed.size
+            if left is not None:
+                left(frame.since)
         else:
             (self._urgent if urgent else self._waiting).append(frame)
             self._waiting_bytes += sealed.size
             if self._may_begin():
                 self._next()
 
-    def speak_to_nobody(self, environment: VirtualEnvironment) -> None:
-        """Put what waits on the air of an environment in which no agent lives: only ears hear it."""
+    def drain(self, environment: VirtualEnvironment) -> None:
+        """Put what waits on the air of an environment in which no agent lives: only taps capture it."""
         self._environment = environment
         self._urgent = deque(frame._replace(receptions=(), left=None) for frame in self._urgent)
         self._waiting = deque(frame._replace(receptions=(), left=None) for frame in self._waiting)
         if self._on_air:  # who waits and may begin has begun: all that waits comes after somebody's end
             environment.call_at(self._done, self._end, None)
 
-    def _is_full(self, size: int) -> bool:
-        assert self._rate is not None
-        rest = max(0.0, self._done - self._environment.now) * self._rate if self._on_air else 0.0
+    def _is_full(self, rate: float, size: int) -> bool:
+        rest = max(0.0, self._done - self._environment.now) * rate if self._on_air else 0.0
         waiting = self._waiting_bytes + rest
         return self._buffer is not None and waiting > 0 and waiting + size > self._buffer
-
-    def _drop(self, frame: _Frame) -> None:
-        for reception in frame.receptions:
-            reception.miss(frame.packet.size)
-        if frame.left is not None:
-            frame.left(self._environment.now)
 
     # ── turns ───────────────────────────────────────────────────────────────────────────────────────
     def _may_begin(self) -> bool:
@@ -181,7 +170,7 @@ class _Transmitter:
             frame = self._taken()
         assert self._rate is not None
         self._on_air, self._done = True, self._environment.now + frame.packet.size / self._rate
-        for other in self._near:
+        for other in self.near:
             other._busy_nearby += 1
         self._begin(frame, self._done)
         self._environment.call_at(self._done, self._end, None)
@@ -193,9 +182,9 @@ class _Transmitter:
 
     def _end(self, _: None) -> None:
         self._on_air = False
-        for other in self._near:
+        for other in self.near:
             other._busy_nearby -= 1
-        ready = [transmitter for transmitter in (self, *self._near) if transmitter._may_begin()]
+        ready = [transmitter for transmitter in (self, *self.near) if transmitter._may_begin()]
         for transmitter in sorted(ready, key=_Transmitter._turn):
             if transmitter._may_begin():  # nobody before it took the air
                 transmitter._next()
@@ -211,10 +200,10 @@ class _Transmitter:
             self.air.packets += 1
             self.air.bytes += packet.size
             captured = Ciphertext(packet.size) if self._encrypted else packet
-            for ear in self._ears:
-                ear((start, self.agent, frame.receiver, captured))
+            for tap in self._taps:
+                tap((start, self.agent, frame.receiver, captured))
         for reception in frame.receptions:
-            reception.hear(packet, start, done)
+            reception.receive(packet, start, done)
         if frame.left is not None:
             frame.left(done)
 
@@ -278,24 +267,6 @@ class _Acknowledged(ReliableChannel):
             self._deliver(message)
 
 
-def broadcaster(channels: Sequence[_Acknowledged]) -> Callable[[Message], None]:
-    """How a message goes to all neighbors of one transmitter, whose channels these are."""
-    transmitter = channels[0].transmitter
-
-    def broadcast(message: Message) -> None:
-        sequence = next(transmitter.numbers)
-        for channel in channels:
-            channel.expect(sequence, message)
-
-        def left(done: float) -> None:
-            for channel in channels:
-                channel.wait((sequence, 0), done)
-
-        transmitter.transmit(Segment(sequence, 0, message), None, left)
-
-    return broadcast
-
-
 _TRANSMITTERS = ("bandwidth", "buffer", "encrypted", "authenticated", "reliable")
 """What in a law is the transmitter's, the same whoever listens."""
 
@@ -350,7 +321,7 @@ class Radio:
 
 
 class RadioNetwork(Network):
-    """The network of agents with radios. `wires` are what each neighbor hears of each transmitter."""
+    """The network of agents with radios. `wires` are what each neighbor gets of each transmitter."""
 
     def __init__(
         self,
@@ -366,39 +337,55 @@ class RadioNetwork(Network):
     ) -> None:
         off = {i: Switch(downs(i, outages, streams)) for i, outages in (downtimes or {}).items()}
         self.transmitters = [_Transmitter(environment, i, default, off.get(i)) for i in range(topology.agents)]
-        if radio.carrier_sense:
-            for i, transmitter in enumerate(self.transmitters):
-                transmitter.yield_to([self.transmitters[j] for j in _near(topology, i, radio.carrier_sense)])
+        for i, transmitter in enumerate(self.transmitters):
+            within = {i}
+            for _ in range(radio.carrier_sense):
+                within |= {j for near in within for j in topology.neighbors(near)}
+            transmitter.near = [self.transmitters[j] for j in sorted(within - {i})]
         super().__init__(environment, topology, default, streams, laws, observers, policy=policy, downtimes=downtimes)
         for transmitter in self.transmitters:
             transmitter.air = self.air
 
     def listen(self, tap: Tap) -> None:
-        """Let an adversary hear its transmitters: with a receiver at each, or one for all where it has a place."""
+        """Let an adversary tap its transmitters: with a receiver at each, or one for all where it has a place."""
         tapped = sorted(tap.adversary.transmitters(self._topology))
-        shared = tap.ear() if isinstance(tap.adversary.links, Within) else None
+        shared = tap.receiver() if isinstance(tap.adversary.links, Within) else None
         for agent in tapped:
-            self.transmitters[agent].tap(tap.ear() if shared is None else shared)
+            self.transmitters[agent].tap(shared or tap.receiver())
 
     def broadcaster(self, agent: int) -> Callable[[Message], None]:
         """Sends a message to all neighbors of an agent in one frame."""
-        channels = [self.channels[agent, j] for j in self.inboxes[agent].neighbors]
-        if isinstance(channels[0], _Acknowledged):
-            return broadcaster(cast("list[_Acknowledged]", channels))
-        return self.transmitters[agent].transmit
+        transmitter = self.transmitters[agent]
+        found = [self.channels[agent, j] for j in self.inboxes[agent].neighbors]
+        channels = [channel for channel in found if isinstance(channel, _Acknowledged)]
+        if not channels:
+            return transmitter.transmit
+
+        def broadcast(message: Message) -> None:
+            sequence = next(transmitter.numbers)
+            for channel in channels:
+                channel.expect(sequence, message)
+
+            def left(done: float) -> None:
+                for channel in channels:
+                    channel.wait((sequence, 0), done)
+
+            transmitter.transmit(Segment(sequence, 0, message), None, left)
+
+        return broadcast
 
     def drain(self) -> None:
-        """At the end of a run: let what waits for its turn go on the air, where taps hear it.
+        """At the end of a run: let what waits for its turn go on the air, where taps capture it.
 
         So it is with what waits for a wire. It reaches no agent any more: it stays in flight.
         """
         after = VirtualEnvironment(self._environment.now)
         for transmitter in self.transmitters:
-            transmitter.speak_to_nobody(after)
+            transmitter.drain(after)
         after.run()
 
     def on_air(self) -> dict[str, int]:
-        """Frames and bytes that were on the air, counted once each, whoever heard them."""
+        """Frames and bytes that were on the air, counted once each, whoever received them."""
         return {
             "transmissions": sum(transmitter.transmissions for transmitter in self.transmitters),
             "transmitted_bytes": sum(transmitter.transmitted_bytes for transmitter in self.transmitters),
@@ -415,11 +402,3 @@ class RadioNetwork(Network):
         forward, backward = self.wires[edge], self.wires[edge[1], edge[0]]
         assert isinstance(forward, _Reception)
         return _Acknowledged(self._environment, forward, backward, self._law(edge), deliver)
-
-
-def _near(topology: Topology, agent: int, hops: int) -> list[int]:
-    """The other agents at most so many hops away, ascending."""
-    near = {agent}
-    for _ in range(hops):
-        near |= {j for i in near for j in topology.neighbors(i)}
-    return sorted(near - {agent})

@@ -15,7 +15,7 @@ from netsim.transcript.message import Capture, Ciphertext, Fan, Message, Packet,
 
 Listener = Callable[[Capture], object]
 FanListeners = Mapping[Listener, Callable[[Fan], object]]
-"""For an ear on single links, what to call once with a broadcast that it would hear on several."""
+"""For a tap on single links, what to call once with a broadcast that it would capture on several."""
 
 
 class Channel(Protocol):
@@ -123,9 +123,9 @@ class Wire(Tally, ABC):
         """Whether the last packet found the link down for good."""
         return False
 
-    def tap(self, ear: Callable[[Capture], object]) -> None:
-        """Call `ear` with every packet that goes on the air."""
-        self.taps = (*self.taps, ear)
+    def tap(self, receiver: Listener) -> None:
+        """Call `receiver` with every packet that goes on the air."""
+        self.taps = (*self.taps, receiver)
 
     def _arrive(self, packet: Packet | Tagged) -> None:
         self.received += 1
@@ -185,10 +185,10 @@ class PlainWire(Wire):
 class LossyWire(Wire):
     """A wire of any law.
 
-    A packet that finds no room in the buffer is dropped before it goes on the air; one on the air is heard by the
-    taps, also if it is lost on its way, unless the link is down. What is left of it at the far end goes to `middle`,
-    where active adversaries sit, if there is one; they hand it, or what they make of it, `onward` to the receiver. A
-    `packet_log` records what becomes of each.
+    A packet that finds no room in the buffer is dropped before it goes on the air; taps capture one
+    on the air, also if it is lost on its way, unless the link is down. What is left of it at the far end goes to
+    `middle`, where active adversaries sit, if there is one; they hand it, or what they make of it, `onward` to the
+    receiver. A `packet_log` records what becomes of each.
     """
 
     __slots__ = (
@@ -276,17 +276,13 @@ class LossyWire(Wire):
 
     def _carry(self, packet: Packet | Tagged, start: float, done: float, down_at: float) -> None:
         """What becomes of a packet that goes on the air at `start` and is off it at `done`."""
-        size = packet.size
         if self._lost is not None and self._lost(start):
-            self.lost += 1
-            self.lost_bytes += size
-            if self.packet_log is not None:
-                self.packet_log.passed((self.source, self.target), packet, start, None)
+            self._lose(packet, start)
             return
         self._travel(packet, start, done, down_at)
         if self._duplication and self._rng.random() < self._duplication:
             self.duplicated += 1
-            self.duplicated_bytes += size
+            self.duplicated_bytes += packet.size
             self._travel(packet, start, done, down_at, copy=True)
 
     def _travel(
@@ -296,24 +292,22 @@ class LossyWire(Wire):
         if self._fifo:
             arrival = self._last_arrival = max(arrival, self._last_arrival)
         if arrival >= down_at:
-            self.lost += 1
-            self.lost_bytes += packet.size
-            if self.packet_log is not None:
-                self.packet_log.passed((self.source, self.target), packet, start, None, copy=copy)
+            self._lose(packet, start, copy=copy)
             return
-        if self.packet_log is not None:
-            self._report(self.packet_log, packet, start, arrival, copy)
         end = self.middle or (self.arrive if self._downlink is None else self._come_down)
+        if self.packet_log is None:
+            pass
+        elif self.middle is None and self._downlink is None:
+            self.packet_log.passed((self.source, self.target), packet, start, arrival, copy=copy)
+        else:  # something at the far end may hold it back
+            self.packet_log.held(self, packet, start, copy=copy)
         self._environment.call_at(arrival, end, packet)
 
-    def _report(
-        self, packet_log: "_PacketObserver", packet: Packet | Tagged, start: float, arrival: float, copy: bool
-    ) -> None:
-        """When a packet arrives is known when it is sent, unless something at the far end may hold it back."""
-        if self.middle is None and self._downlink is None:
-            packet_log.passed((self.source, self.target), packet, start, arrival, copy=copy)
-        else:
-            packet_log.held(self, packet, start, copy=copy)
+    def _lose(self, packet: Packet | Tagged, start: float, *, copy: bool = False) -> None:
+        self.lost += 1
+        self.lost_bytes += packet.size
+        if self.packet_log is not None:
+            self.packet_log.passed((self.source, self.target), packet, start, None, copy=copy)
 
     def idle_at(self) -> float:
         idle = self._environment.now
@@ -375,7 +369,16 @@ class _Broadcast:
         self._queue, self._numbers = environment.heap()
         self._delays = tuple([wire.seconds for wire in wires])
         self._arrivals = tuple([wire.arrive for wire in wires])
-        self._taps = _listeners(wires, fans)
+        self._taps: list[tuple[Callable[[Any], object], int, Any]] = []
+        """Receiver, source, and one target, or all targets at once of a receiver that takes a broadcast as one."""
+        together: dict[Listener, list[int]] = {}
+        for wire in wires:
+            for tap in wire.taps:
+                if tap in fans:
+                    together.setdefault(tap, []).append(wire.target)
+                else:
+                    self._taps.append((tap, wire.source, wire.target))
+        self._taps += [(fans[tap], wires[0].source, tuple(targets)) for tap, targets in together.items()]
         self._air = wires[0].air if wires else Air()
         self.sent = self.sent_bytes = 0
         alone = (self,)
@@ -399,22 +402,6 @@ class _Broadcast:
         else:
             for delay, arrive, number in ways:
                 heappush(queue, (now + delay, DELIVERY, number, arrive, message))
-
-
-def _listeners(
-    wires: Sequence[PlainWire], fans: FanListeners
-) -> tuple[tuple[Callable[[Any], object], int, Any], ...]:
-    """Whom to tell of a broadcast: ear, source, and one target, or all targets at once of an ear that has a fan."""
-    receivers: list[tuple[Callable[[Any], object], int, Any]] = []
-    together: dict[Listener, list[int]] = {}
-    for wire in wires:
-        for ear in wire.taps:
-            if ear in fans:
-                together.setdefault(ear, []).append(wire.target)
-            else:
-                receivers.append((ear, wire.source, wire.target))
-    receivers += [(fans[ear], wires[0].source, tuple(targets)) for ear, targets in together.items()]
-    return tuple(receivers)
 
 
 def fan_out(

@@ -6,7 +6,7 @@ An agent acts at ticks of its own clock, where it has one, and while it is not d
 import asyncio
 import math
 import random
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,17 +15,17 @@ import numpy as np
 from netsim.adversary import Query, Tap
 from netsim.arrays import Array
 from netsim.bounds import Positive, check
-from netsim.codecs import FLOAT64 as PLAIN
 from netsim.codecs import Codec, Dither, Encoder
 from netsim.errors import ProtocolError
 from netsim.mechanisms import Mechanism
-from netsim.models.model import Regularizer, Zero
+from netsim.models.model import Zero
 from netsim.network.laws import Outages, Switch
-from netsim.network.network import Edge, Inbox
-from netsim.network.wires import Channel
+from netsim.network.network import Network
 from netsim.node import Exchange
-from netsim.problems import Objective
-from netsim.transcript.message import HEADER_BYTES, Message, Values, as_sent
+from netsim.problems import Problem
+from netsim.topology import Topology
+from netsim.transcript.message import Kind, Message, Values, as_sent
+from netsim.transcript.record import EVERYBODY
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ class Activity:
             return
         loop = asyncio.get_running_loop()
         while self._down.is_down(loop.time()):
-            future: asyncio.Future[None] = loop.create_future()
-            loop.call_at(self._down.next_change(loop.time()), _settle, future)
-            await future
+            back = asyncio.Event()
+            loop.call_at(self._down.next_change(loop.time()), back.set)
+            await back.wait()
 
     async def lives(self, live: Callable[[], Coroutine[Any, Any, None]], begin_anew: Callable[[], None]) -> None:
         """Run `live()` to its end; whenever the agent goes down it is stopped, and begun anew when it is back."""
@@ -127,74 +127,7 @@ class _Life:
         self.stopped = self.task.cancel()
 
 
-def _settle(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
 FLOAT64 = np.dtype(np.float64)
-_Stream = Callable[[int], np.random.Generator]
-"""The generator of an agent, by its number."""
-_Closed = Callable[[int, Array], None]
-"""Called at every `estimate` with the agent and its x."""
-
-
-@dataclass(frozen=True, slots=True)
-class AgentContext:
-    """Where an agent sits: its number, the graph around it, and the shapes. Public."""
-
-    id: int
-    agents: int
-    neighbors: tuple[int, ...]
-    weights: Array
-    shape: tuple[int, int]
-    """(replicas, dimension)."""
-    regularizer: Regularizer
-    records: int = 1
-    """How many records its objective is the mean over, public."""
-
-
-@dataclass(frozen=True, slots=True)
-class PrivateSide:
-    """What an agent alone has: its objective, and the streams of its noise and its coins.
-
-    What it computes and what it releases is kept in `queries` and `releases` (None: it is not).
-    """
-
-    objective: Objective
-    noise: _Stream
-    coins: _Stream
-    queries: list[Query] | None = None
-    releases: list[Array] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """An agent's end of the network. `channels` are those of the whole network."""
-
-    inbox: Inbox
-    channels: Mapping[Edge, Channel]
-    broadcast: Callable[[Message], None]
-    taps: Sequence[Tap] = ()
-    """Taps at the agent's door."""
-    may_close_early: bool = False
-    """Whether its exchanges may end without some messages; taps at its door record when they do."""
-    codec: Codec = PLAIN
-    """Encodes every value, once."""
-    dither: Dither | None = None
-    """The draws of a codec that is random."""
-    header_bytes: int = HEADER_BYTES
-    """Bytes that a message weighs besides its values."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """When an agent acts."""
-
-    compute: Callable[[], float] | None = None
-    """Draws how many seconds a private query takes."""
-    activity: Activity | None = None
-    """When it may act; None: whenever it wants."""
 
 
 class LiveNode:
@@ -212,24 +145,47 @@ class LiveNode:
     )  # fmt: skip
 
     def __init__(
-        self, place: AgentContext, private: PrivateSide, connection: Connection, pace: Pace, closed: _Closed
+        self,
+        agent: int,
+        topology: Topology,
+        problem: Problem,
+        replicas: int,
+        *,
+        noise: Callable[[], np.random.Generator],
+        coins: Callable[[], np.random.Generator],
+        queries: list[Query] | None,
+        releases: list[Array] | None,
+        network: Network,
+        taps: Sequence[Tap],
+        may_close_early: bool,
+        codec: Codec,
+        dither: Dither | None,
+        header_bytes: int,
+        compute: Callable[[], float] | None,
+        activity: Activity | None,
+        closed: Callable[[int, Array], None],
     ) -> None:
-        self.id, self.agents, self.neighbors = place.id, place.agents, place.neighbors
-        self.weights, self.regularizer = place.weights, place.regularizer
-        self.records = place.records
-        self.replicas, self.dimension = place.shape
-        self._shape = place.shape
-        self._objective = private.objective
-        self._noise_stream, self._coin_stream = private.noise, private.coins
+        """One agent of a run; of the problem it keeps its own objective alone.
+
+        `noise` and `coins` make its streams. What it computes and releases is kept in `queries` and `releases` (None:
+        it is not). `taps` sit at its door; where exchanges `may_close_early`, without some messages, they note when.
+        `dither` has the draws of a codec that is random. `compute` draws how many seconds a private query takes.
+        `activity` says when it may act (None: whenever it wants). `closed` is called at `estimate`, with its x.
+        """
+        self.id, self.agents, self.neighbors = agent, topology.agents, topology.neighbors(agent)
+        self.weights, self.regularizer = topology.row(agent), problem.regularizer
+        self.records, self._objective = problem.records[agent], problem.objectives[agent]
+        self.replicas, self.dimension = self._shape = replicas, problem.dimension
+        self._noise_stream, self._coin_stream = noise, coins
         self._noise: np.random.Generator | None = None
         self._coins: np.random.Generator | None = None
-        self._kept_queries, self._kept_releases = private.queries, private.releases
-        self._inbox, self._channels, self._broadcast = connection.inbox, connection.channels, connection.broadcast
-        self._taps, self._may_close_early = connection.taps, connection.may_close_early
-        codec = connection.codec
-        self._encoder = None if codec.lossless else Encoder(codec, self.dimension, connection.dither)
-        self._header_bytes, self._value_bytes = connection.header_bytes, codec.size(self.dimension)
-        self._compute, self._activity, self._closed = pace.compute, pace.activity, closed
+        self._kept_queries, self._kept_releases = queries, releases
+        self._inbox, self._channels = network.inboxes[agent], network.channels
+        self._broadcast = network.broadcaster(agent)
+        self._taps, self._may_close_early = taps, may_close_early
+        self._encoder = None if codec.lossless else Encoder(codec, self.dimension, dither)
+        self._header_bytes, self._value_bytes = header_bytes, codec.size(self.dimension)
+        self._compute, self._activity, self._closed = compute, activity, closed
         self._exchanges = self._directs = 0
         self.queries = self.messages = self.message_bytes = 0
 
@@ -237,7 +193,7 @@ class LiveNode:
     def coins(self) -> np.random.Generator:
         """My private coins; made when they are first tossed."""
         if self._coins is None:
-            self._coins = self._coin_stream(self.id)
+            self._coins = self._coin_stream()
         return self._coins
 
     # ── private data ────────────────────────────────────────────────────────────────────────────────
@@ -278,7 +234,7 @@ class LiveNode:
 
     def _drawn(self) -> np.random.Generator:
         if self._noise is None:
-            self._noise = self._noise_stream(self.id)
+            self._noise = self._noise_stream()
         return self._noise
 
     def _released(self, value: Array) -> Array:
@@ -307,11 +263,7 @@ class LiveNode:
             await self._activity.turn()
         number = self._exchanges
         self._exchanges = number + 1
-        size = self._header_bytes + self._value_bytes * len(values)
-        message = Message(self.id, "exchange", number, self._sealed(values), size)
-        for tap in self._taps:
-            tap.sent(self._now(), message)
-        self._count(message, len(self.neighbors))
+        message = self._outgoing("exchange", number, values, len(self.neighbors))
         self._broadcast(message)
         inbox = self._inbox
         if not inbox.has(number):
@@ -329,18 +281,12 @@ class LiveNode:
             raise ProtocolError(
                 f"agent {self.id} sends to agent {to}, which is not its neighbor; neighbors: {self.neighbors}"
             )
-        message = self._direct(values)
-        for tap in self._taps:
-            tap.sent(self._now(), message, to)
-        self._count(message, 1)
-        channel.send(message)
+        number, self._directs = self._directs, self._directs + 1
+        channel.send(self._outgoing("direct", number, values, 1, to))
 
     def broadcast(self, **values: Array) -> None:
-        message = self._direct(values)
-        for tap in self._taps:
-            tap.sent(self._now(), message)
-        self._count(message, len(self.neighbors))
-        self._broadcast(message)
+        number, self._directs = self._directs, self._directs + 1
+        self._broadcast(self._outgoing("direct", number, values, len(self.neighbors)))
 
     async def receive(self) -> Message:
         if self._activity is None:
@@ -359,19 +305,16 @@ class LiveNode:
         """The agent was stopped and begins anew; numbers of messages go on."""
         self._inbox.forget()
 
-    def _count(self, message: Message, receivers: int) -> None:
-        self.messages += receivers
-        self.message_bytes += receivers * message.size
-
-    def _direct(self, values: Values) -> Message:
-        number, self._directs = self._directs, self._directs + 1
-        size = self._header_bytes + self._value_bytes * len(values)
-        return Message(self.id, "direct", number, self._sealed(values), size)
-
-    def _sealed(self, values: Values) -> Values:
-        """As it goes on the wire, a copy that nobody can write to: a message does not change on its way."""
+    def _outgoing(self, kind: Kind, number: int, values: Values, receivers: int, to: int = EVERYBODY) -> Message:
+        """A message as it goes on the wire: a copy that nobody can write to, recorded at the door, and counted."""
         sent = {name: self._checked(value, "sends", name) for name, value in values.items()}
-        return sent if self._encoder is None else self._encoder(sent)
+        size = self._header_bytes + self._value_bytes * len(values)
+        message = Message(self.id, kind, number, sent if self._encoder is None else self._encoder(sent), size)
+        for tap in self._taps:
+            tap.sent(self._now(), message, to)
+        self.messages += receivers
+        self.message_bytes += receivers * size
+        return message
 
     def _checked(self, value: Array, does: str, name: str) -> Array:
         if type(value) is not np.ndarray or value.dtype is not FLOAT64 or value.shape != self._shape:

@@ -58,7 +58,7 @@ class Segment:
 
 
 class Ciphertext:
-    """What a tap makes of a packet on an encrypted link: its size in bytes, and that it passed."""
+    """A packet on an encrypted link as a tap sees it: its size in bytes, and that it passed."""
 
     __slots__ = ("size",)
 
@@ -95,7 +95,22 @@ class Tagged:
         self.size = packet.size + TAG_BYTES
 
 
+def contents(packet: Packet | Tagged | Ciphertext) -> tuple[Kind, int, int, int, int, Message | None]:
+    """Kind, number, sequence, attempt, size and message of a packet, as far as it is in the clear."""
+    if isinstance(packet, Message):
+        return packet.kind, packet.number, -1, 0, packet.size, packet
+    if isinstance(packet, Ciphertext):
+        return "sealed", -1, -1, 0, packet.size, None
+    if isinstance(packet, Tagged):
+        kind, number, sequence, attempt, _, message = contents(packet.packet)
+        return kind, number, sequence, attempt, packet.size, message
+    message, sequence, attempt, size = packet.message, packet.sequence, packet.attempt, packet.size
+    if message is None:
+        return "ack", -1, sequence, attempt, size, None
+    return message.kind, message.number, sequence, attempt, size, message
+
+
 Capture = tuple[float, int, int, Packet | Tagged | Ciphertext]
-"""What a tap hears: when the packet went on the air (seconds), from whom, for whom, and the packet."""
+"""A packet at a tap: when the packet went on the air (seconds), from whom, for whom, and the packet."""
 Fan = tuple[float, int, tuple[int, ...], Message]
-"""A broadcast that a tap hears on several links at once: when, from whom, for whom in this order, and the message."""
+"""A broadcast at a tap on several links at once: when, from whom, for whom in this order, and the message."""

@@ -2,9 +2,10 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from netsim.network.wires import LossyWire, PlainWire, Wire
-from netsim.transcript.message import Capture, Kind, Message, Packet, Segment, Tagged
+from netsim.transcript.message import Capture, Kind, Message, Packet, Segment, Tagged, contents
 
 Edge = tuple[int, int]
 FIRST, LAST = 60_000, 4_000
@@ -31,14 +32,9 @@ class PacketFate:
     )  # fmt: skip
 
     def __init__(self, start: float, end: float | None, wire: tuple[int, int], packet: Packet | Tagged) -> None:
-        inner = packet.packet if isinstance(packet, Tagged) else packet
-        message = inner.message if isinstance(inner, Segment) else inner
         self.start, self.end = start, end
         self.sender, self.receiver = wire
-        self.kind: Kind = "ack" if message is None else message.kind
-        self.number = -1 if message is None else message.number
-        self.sequence, self.attempt = (-1, 0) if isinstance(inner, Message) else (inner.sequence, inner.attempt)
-        self.size = packet.size
+        self.kind, self.number, self.sequence, self.attempt, self.size, _ = contents(packet)
         self.activation = 0
         self.dropped = self.copy = False
 
@@ -76,30 +72,19 @@ class PacketLog:
         """How many packets there were before the middle."""
         self._sought, self._around, self._after = sought, around, 0
         self._before: deque[PacketFate] = deque(maxlen=around)
-        self._middle = list[PacketFate]()
+        self.middle: list[PacketFate] = []
+        """Those around the message that was sought, some of which may be in the head or the tail, too."""
         self.ended = 0.0
         self.links: dict[Edge, LinkCount] = {}
         self.begun: dict[tuple[int, int], PacketFate] = {}
-        self._first, self._head = first, list[PacketFate]()
-        self._tail: deque[PacketFate] = deque(maxlen=last)
+        self._first = first
+        self.head: list[PacketFate] = []
+        """The first packets, in the order in which they began."""
+        self.tail: deque[PacketFate] = deque(maxlen=last)
+        """The last ones, which are not in the head."""
         self._held: dict[tuple[int, int], PacketFate] = {}
         self._activations: Sequence[int] = ()
         self._wires: Mapping[Edge, Wire] = {}
-
-    @property
-    def head(self) -> Sequence[PacketFate]:
-        """The first packets, in the order in which they began."""
-        return self._head
-
-    @property
-    def tail(self) -> Sequence[PacketFate]:
-        """The last ones, which are not in the head."""
-        return tuple(self._tail)
-
-    @property
-    def middle(self) -> Sequence[PacketFate]:
-        """Those around the message that was sought, some of which may be in the head or the tail, too."""
-        return self._middle
 
     def attend(self, wires: Mapping[Edge, Wire], activations: Sequence[int]) -> None:
         """Follow all wires, from before the run. `activations` counts what each agent has closed, and goes on."""
@@ -107,7 +92,7 @@ class PacketLog:
         for edge, wire in wires.items():
             self.links[edge] = LinkCount()
             if isinstance(wire, PlainWire):
-                wire.tap(_LoggingReceiver(self, wire.seconds))
+                wire.tap(partial(self._on_air, wire.seconds))
             elif isinstance(wire, LossyWire):
                 wire.packet_log = self
 
@@ -121,6 +106,12 @@ class PacketLog:
             count.lost, count.dropped, count.duplicated = wire.lost, wire.dropped, wire.duplicated
         self._wires, self._activations = {}, ()
 
+    def _on_air(self, seconds: float, captured: Capture) -> None:
+        """A packet on a wire on which every one arrives after so many seconds."""
+        start, sender, receiver, packet = captured
+        assert isinstance(packet, Message | Segment)
+        self.passed((sender, receiver), packet, start, start + seconds)
+
     # ── from the wires ──────────────────────────────────────────────────────────────────────────────
     def passed(
         self, edge: Edge, packet: Packet | Tagged, start: float, end: float | None, *, copy: bool = False
@@ -129,7 +120,10 @@ class PacketLog:
         fate = PacketFate(start, end, edge, packet)
         fate.copy = copy
         fate.activation = self._activations[edge[0]] + 1
-        self._keep(fate)
+        self.total += 1
+        (self.head if len(self.head) < self._first else self.tail).append(fate)
+        if self._sought is not None:
+            self._look(fate, self._sought)
         count = self.links[edge]
         if fate.kind == "ack":
             count.acknowledgements += not copy
@@ -165,34 +159,14 @@ class PacketLog:
         count.arrived += 1
         count.seconds += at - fate.start
 
-    def _keep(self, fate: PacketFate) -> None:
-        self.total += 1
-        (self._head if len(self._head) < self._first else self._tail).append(fate)
-        if self._sought is not None:
-            self._look(fate, self._sought)
-
     def _look(self, fate: PacketFate, sought: PacketKey) -> None:
         """Keep it, if it is near the message that is sought."""
-        if self._middle:
+        if self.middle:
             if self._after > 0:
                 self._after -= 1
-                self._middle.append(fate)
+                self.middle.append(fate)
             return
         self._before.append(fate)
         if (fate.sender, fate.kind, fate.number) == sought and fate.attempt == 0:
-            self._middle = list(self._before)
-            self.begins, self._after = self.total - len(self._middle), self._around
-
-
-class _LoggingReceiver:
-    """A tap on a wire on which every packet arrives after so many seconds."""
-
-    __slots__ = ("_packet_log", "_seconds")
-
-    def __init__(self, packet_log: PacketLog, seconds: float) -> None:
-        self._packet_log, self._seconds = packet_log, seconds
-
-    def __call__(self, captured: Capture) -> None:
-        start, sender, receiver, packet = captured
-        assert isinstance(packet, Message | Segment)
-        self._packet_log.passed((sender, receiver), packet, start, start + self._seconds)
+            self.middle = list(self._before)
+            self.begins, self._after = self.total - len(self.middle), self._around

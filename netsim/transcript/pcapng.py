@@ -4,14 +4,15 @@ import struct
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import TranscriptError
 from netsim.transcript.message import ACK_BYTES, HEADER_BYTES, TAG_BYTES, Kind
 from netsim.transcript.record import EVERYBODY, Place, Record
 
-PORTS: dict[Kind, int] = {"exchange": 61001, "direct": 61002, "ack": 61003, "sealed": 61004}
-CODES: dict[Kind, int] = {"exchange": 0, "direct": 1, "ack": 2}
+CODES: dict[Kind, int] = {kind: code for code, kind in enumerate(get_args(Kind))}
+PORTS: dict[Kind, int] = {kind: 61001 + code for kind, code in CODES.items()}
 _BROADCAST = 0x0AFFFFFF
 MOST = 65_500
 """Bytes of payload: the header and the whole values that fit in 65,507."""

@@ -18,12 +18,12 @@ links and at doors, and the fields. A process killed at any moment leaves every 
 import json
 import math
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -31,16 +31,15 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from netsim.errors import TranscriptError
-from netsim.transcript.message import Values
-from netsim.transcript.record import COLUMNS, EVERY, Record, Selection, SelectionOptions, Transcript
+from netsim.transcript.message import Kind, Values
+from netsim.transcript.record import COLUMNS, EVERY, Event, Place, Record, Selection, SelectionOptions
 
 Column = NDArray[Any]
 Rows = dict[str, Column]
 """The columns of `COLUMNS`, and "values": one mapping of field to read-only (replicas, dimension) array a row."""
 
-KINDS = ("exchange", "direct", "ack", "sealed")
-WORDS = {"place": ("link", "node"), "event": ("air", "sent", "received", "closed"), "kind": KINDS}
-CODES = {word: code for code, word in enumerate(KINDS)}
+WORDS = {"place": get_args(Place), "event": get_args(Event), "kind": get_args(Kind)}
+CODES = {word: code for code, word in enumerate(WORDS["kind"])}
 FLOATS, TEXT = pa.list_(pa.float64()), pa.string()
 _NUMBERS = {name: pa.float64() if name == "time" else pa.int64() for name in COLUMNS if name not in WORDS}
 SCHEMA = pa.schema(
@@ -60,44 +59,16 @@ GROWTH = 16
 _PAGED = 256
 
 
-def _value_range(file: Any, group: int, column: str) -> tuple[Any, Any] | None:
-    """Least and greatest of one column of a row group, where the file says so."""
-    statistics = file.metadata.row_group(group).column(file.schema_arrow.names.index(column)).statistics
-    return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
-
-
-def _values_of(maps: Any, replicas: int) -> Column:
-    """One mapping of field to array per entry of a `values` column."""
-    names, bounds, ends = maps.keys.to_pylist(), maps.offsets.to_pylist(), maps.items.offsets.to_pylist()
-    flat = _read_only(maps.items.values)
-    arrays = [flat[a:b].reshape(replicas, -1) for a, b in pairwise(ends)]
-    return _objects([dict(zip(names[a:b], arrays[a:b], strict=True)) for a, b in pairwise(bounds)])
-
-
 def _read_only(numbers: Any) -> Column:
     flat: Column = numbers.to_numpy()
     flat.flags.writeable = False
     return flat
 
 
-def _objects(items: list[Values]) -> Column:
+def _objects(items: Sequence[Values]) -> Column:
     column = np.empty(len(items), object)
     column[:] = items
     return column
-
-
-def _one_replica(rows: Rows, index: int) -> Rows:
-    """The same rows; a message that several of them carry is cut once."""
-    values: list[Values] = rows["values"].tolist()
-    known: dict[int, Values] = {}
-    for value in values:
-        if id(value) not in known:
-            known[id(value)] = {name: array[index : index + 1] for name, array in value.items()}
-    return rows | {"values": _objects([known[id(value)] for value in values])}
-
-
-def _records_of(rows: Rows) -> tuple[Record, ...]:
-    return tuple(map(Record._make, zip(*(rows[name].tolist() for name in Record._fields), strict=True)))
 
 
 def _cut(rows: Rows, first: int, last: int | None) -> Rows:
@@ -143,6 +114,24 @@ def _pieces(parts: Iterator[Rows], replicas: int) -> Iterator[tuple[tuple[int, i
             if first < last:
                 yield (int(keys[0, first]), int(keys[1, first])), _cut(part, first, last)
         seen, weight = seen + rows, int(heavy[-1]) if rows else weight
+
+
+def _write(parts: Iterator[Rows], replicas: int, fields: tuple[str, ...], path: Path) -> None:
+    types = _NUMBERS | dict.fromkeys(WORDS, TEXT)
+    columns = {name: types[name] for name in COLUMNS} | {f"value.{name}": FLOATS for name in fields}
+    schema: Any = pa.schema(columns, metadata={"replicas": str(replicas)})
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for _, group in groupby(_pieces(parts, replicas), key=itemgetter(0)):
+            tables = [_table_of(part, fields, schema) for _, part in group]
+            writer.write_table(pa.concat_tables(tables).combine_chunks(), row_group_size=GROUP)
+
+
+def write_records(records: Sequence[Record], replicas: int, path: Path) -> None:
+    """Write rows in memory, in order of time, as one Parquet file."""
+    rows: Rows = {name: np.array([getattr(row, name) for row in records]) for name in COLUMNS}
+    rows["values"] = _objects([row.values for row in records])
+    fields = sorted({name for row in records for name in row.values})
+    _write(iter([rows]), replicas, tuple(fields), path)
 
 
 def _table_of(rows: Rows, fields: tuple[str, ...], schema: Any) -> Any:
@@ -224,37 +213,31 @@ class StreamedTranscript:
 
     def __iter__(self) -> Iterator[Record]:
         """Rows in order of time; at one time links before doors, each in order of arrival, as in a `Transcript`."""
-        return chain.from_iterable(self.batches())
-
-    def batches(self) -> Iterator[tuple[Record, ...]]:
-        """The same rows, some thousands at a time. Their arrays are read-only."""
         for rows in self._rows():
-            yield _records_of(rows)
+            yield from map(Record._make, zip(*(rows[name].tolist() for name in Record._fields), strict=True))
 
     def columns(self) -> Iterator[Rows]:
         """The same rows as columns (`COLUMNS`), some thousands at a time; their values are not read."""
         return self._source.read(self._selection, values=False)
-
-    def transcript(self) -> Transcript:
-        """All chosen rows in memory, for attacks."""
-        return Transcript(tuple(self), self.replicas)
 
     def to_parquet(self, path: Path) -> None:
         """Write the layout of `Transcript.write`, a batch at a time, with a column for every field of the file.
 
         The same rows give the same bytes, however they were spooled.
         """
-        types = _NUMBERS | dict.fromkeys(WORDS, TEXT)
-        columns = {name: types[name] for name in COLUMNS} | {f"value.{name}": FLOATS for name in self.fields}
-        schema: Any = pa.schema(columns, metadata={"replicas": str(self.replicas)})
-        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for _, group in groupby(_pieces(self._rows(), self.replicas), key=itemgetter(0)):
-                tables = [_table_of(part, self.fields, schema) for _, part in group]
-                writer.write_table(pa.concat_tables(tables).combine_chunks(), row_group_size=GROUP)
+        _write(self._rows(), self.replicas, self.fields, path)
 
     def _rows(self) -> Iterator[Rows]:
-        rows = self._source.read(self._selection)
-        return rows if self._replica is None else (_one_replica(part, self._replica) for part in rows)
+        rows, index = self._source.read(self._selection), self._replica
+        if index is None:
+            yield from rows
+            return
+        for part in rows:
+            values: list[Values] = part["values"].tolist()
+            # a message that several rows carry is cut once
+            known = {id(value): value for value in values}
+            cut = {key: {name: array[index : index + 1] for name, array in v.items()} for key, v in known.items()}
+            yield part | {"values": _objects([cut[id(value)] for value in values])}
 
 
 class _Batch(NamedTuple):
@@ -311,8 +294,9 @@ class _StreamFile:
         rest = len(pages) - stop
         closed = pages[stop : stop + len(_END)] == _END
         dropped = 0 if closed else rest
-        names = tuple(sorted(fields))
-        return cls(path, head, tuple(index), replicas, names, dropped, "" if closed else _unclosed(dropped))
+        torn = f"; {dropped:,} bytes of an unfinished batch were ignored" if dropped else ""
+        note = f"not closed: its run was killed or goes on, and what was captured last may be missing{torn}"
+        return cls(path, head, tuple(index), replicas, tuple(sorted(fields)), dropped, "" if closed else note)
 
     @property
     def rows(self) -> int:
@@ -358,13 +342,19 @@ class _StreamFile:
         rows = {name: column[chosen] for name, column in every.items()}
         if values:
             owners, owner = np.unique(table["values_at"].to_numpy()[first:last][chosen], return_inverse=True)
-            rows["values"] = _values_of(table["values"].take(pa.array(owners)), self.replicas)[owner]
+            maps = table["values"].take(pa.array(owners))
+            names, bounds, ends = maps.keys.to_pylist(), maps.offsets.to_pylist(), maps.items.offsets.to_pylist()
+            flat = _read_only(maps.items.values)
+            arrays = [flat[a:b].reshape(self.replicas, -1) for a, b in pairwise(ends)]
+            each = [dict(zip(names[a:b], arrays[a:b], strict=True)) for a, b in pairwise(bounds)]
+            rows["values"] = _objects(each)[owner]
         return rows
 
 
-def _unclosed(dropped: int) -> str:
-    torn = f"; {dropped:,} bytes of an unfinished batch were ignored" if dropped else ""
-    return f"not closed: its run was killed or goes on, and what was heard last may be missing{torn}"
+def _value_range(file: Any, group: int, column: str) -> tuple[Any, Any] | None:
+    """Least and greatest of one column of a row group, where the file says so."""
+    statistics = file.metadata.row_group(group).column(file.schema_arrow.names.index(column)).statistics
+    return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
 
 
 @dataclass(frozen=True)
@@ -391,8 +381,13 @@ class _ParquetFile:
 
     def read(self, selection: Selection, *, values: bool = True) -> Iterator[Rows]:
         with pq.ParquetFile(self.path) as file:
-            groups = [group for group in range(file.num_row_groups) if self._meets(file, group, selection)]
-            size = self._batch(file, groups) if values else GROUP
+            groups, heaviest = list[int](), 1
+            for group in range(file.num_row_groups):
+                times, sizes = (_value_range(file, group, column) for column in ("time", "size"))
+                if times is None or selection.meets(*times):
+                    groups.append(group)
+                    heaviest = max(heaviest, 1 if sizes is None else sizes[1])
+            size = max(1, min(GROUP, MEMORY // (self.replicas * heaviest))) if values else GROUP
             names = [*COLUMNS, *(f"value.{name}" for name in self.fields if values)]
             for batch in file.iter_batches(size, row_groups=groups, columns=names):
                 every: Rows = {name: batch[name].to_numpy(zero_copy_only=False) for name in COLUMNS}
@@ -400,15 +395,6 @@ class _ParquetFile:
                 if len(chosen):
                     rows = {name: column[chosen] for name, column in every.items()}
                     yield rows | ({"values": self._values(batch.take(pa.array(chosen)))} if values else {})
-
-    def _meets(self, file: Any, group: int, selection: Selection) -> bool:
-        times = _value_range(file, group, "time")
-        return times is None or selection.meets(*times)
-
-    def _batch(self, file: Any, groups: list[int]) -> int:
-        """How many rows weigh about `MEMORY` at most."""
-        sizes = [_value_range(file, group, "size") or (0, 1) for group in groups]
-        return max(1, min(GROUP, MEMORY // (self.replicas * max((most for _, most in sizes), default=1))))
 
     def _values(self, batch: Any) -> Column:
         values: list[Values] = [{} for _ in range(batch.num_rows)]

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from netsim.errors import TranscriptError
-from netsim.transcript.message import Capture, Ciphertext, Fan, Message, Packet, Tagged
-from netsim.transcript.record import EVERYBODY, Door
+from netsim.transcript.message import Capture, Ciphertext, Fan, Message, Packet, Tagged, contents
+from netsim.transcript.record import Door
 from netsim.transcript.stored import (
     BATCH,
     CODES,
@@ -29,12 +29,12 @@ from netsim.transcript.stored import (
 
 
 class TranscriptStream:
-    """Writes what taps hear to one file, `batch` rows at a time, or about `memory` bytes of values if that is less.
+    """Writes what taps capture to one file, `batch` rows at a time, or `memory` bytes of values if that is less.
 
-    `hear`, `sent` and `received` are a tap's. Batches start with one row and grow as the size of messages becomes
-    known. A file that is already there is overwritten. At any moment the file holds a prefix of what was heard, and
-    at most one batch is in memory. Who may see the file: whoever placed the taps. A context manager: leaving
-    closes it. You get a `TranscriptError` where the file cannot be written.
+    Batches start with one row and grow as the size of messages becomes known. A file that is already there is
+    overwritten. At any moment the file holds a prefix of what was captured, and at most one batch is in memory. Who
+    may see the file: whoever placed the taps. A context manager: leaving closes it. You get a `TranscriptError` where
+    the file cannot be written.
     """
 
     def __init__(
@@ -59,17 +59,10 @@ class TranscriptStream:
             self._stream.write_batch(_batch([], [], self._schema)[0])  # writes the schema and the dictionaries
         except OSError as error:
             raise TranscriptError(f"{path}: cannot be written ({error})") from error
-        self.hear: Callable[[Capture], None]
-        """Called when a packet goes on the air of a tapped link."""
-        self.fan: Callable[[Fan], None]
-        """Called when a message goes on the air of several tapped links at once: as many rows, in their order."""
-        self.hear, self.fan = self._ears()
-
-    def _ears(self) -> tuple[Callable[[Capture], None], Callable[[Fan], None]]:
-        """Closures, for they run once per packet and tap. `room` is at most what the next batch has left, in rows."""
+        # closures, for they run once per packet and tap; `room` is at most what the next batch has left, in rows
         keep, flush, room = self._captured.append, self.flush, self._limit
 
-        def hear(row: Capture) -> None:
+        def capture(row: Capture) -> None:
             nonlocal room
             keep(row)
             room -= 1
@@ -85,21 +78,13 @@ class TranscriptStream:
                 flush()
                 room = self._limit
 
-        return hear, fan
+        self.capture: Callable[[Capture], None] = capture
+        """Called when a packet goes on the air of a tapped link."""
+        self.fan: Callable[[Fan], None] = fan
+        """Called when a message goes on the air of several tapped links at once: as many rows, in their order."""
 
-    def sent(self, time: float, message: Message, receiver: int = EVERYBODY) -> None:
-        """A message leaves a tapped agent."""
-        self._door((time, "sent", receiver, message))
-
-    def received(self, time: float, message: Message, receiver: int) -> None:
-        """A message is delivered to a tapped agent."""
-        self._door((time, "received", receiver, message))
-
-    def closed(self, time: float, message: Message) -> None:
-        """An exchange of a tapped agent is over; the message is empty."""
-        self._door((time, "closed", message.sender, message))
-
-    def _door(self, door: Door) -> None:
+    def door(self, door: Door) -> None:
+        """A message passes the door of a tapped agent, or an exchange of its is over."""
         self._doors.append(door)
         if len(self._doors) >= self._limit:
             self.flush()
@@ -120,7 +105,7 @@ class TranscriptStream:
         if not captured and not doors:
             return
         if not self._open:
-            raise TranscriptError(f"{self.path}: closed after {self.rows:,} rows, and something was heard since")
+            raise TranscriptError(f"{self.path}: closed after {self.rows:,} rows, and something was captured since")
         batch, metadata = _batch(captured, doors, self._schema)
         try:
             self._stream.write_batch(batch, custom_metadata=metadata)
@@ -148,10 +133,6 @@ class TranscriptStream:
         self._open = False
         self._file.close()
         return TranscriptError(f"{self.path}: cannot be written after {self.rows:,} rows ({error})")
-
-    def to_parquet(self, path: Path) -> None:
-        """Close, and write the layout of `Transcript.write`, batch by batch."""
-        self.close().to_parquet(path)
 
     def __enter__(self) -> "TranscriptStream":
         return self
@@ -218,7 +199,8 @@ def _spread(captured: list[Capture | Fan]) -> tuple[Column, Column]:
 
 
 def _looked_into(places: dict[Packet | Tagged | Ciphertext, int]) -> tuple[Any, ...]:
-    """What `_carried` says of every packet, as columns; and the messages that they carry, each at its place."""
+    """Columns of the packets: `contents`, the place among the distinct messages (-1: none) and the sender; and those
+    messages."""
     plain = [packet for packet in places if isinstance(packet, Message)]
     if len(plain) == len(places):  # bare links: a message is its own packet
         count = len(plain)
@@ -228,25 +210,12 @@ def _looked_into(places: dict[Packet | Tagged | Ciphertext, int]) -> tuple[Any, 
         author = np.array([message.sender for message in plain], np.int64)
         return kind, number, np.full(count, -1), np.zeros(count, np.int64), size, np.arange(count), author, plain
     messages: dict[Message, int] = {}
-    carried = np.array([_carried(packet, messages) for packet in places], np.int64).reshape(-1, 7)
-    return (*carried.T, messages)
-
-
-def _carried(packet: Packet | Tagged | Ciphertext, messages: dict[Message, int]) -> tuple[int, ...]:
-    """Kind, number, sequence, attempt, size, place among the distinct messages (-1: it has none), sender."""
-    if isinstance(packet, Tagged):
-        kind, number, sequence, attempt, _, known, author = _carried(packet.packet, messages)
-        return kind, number, sequence, attempt, packet.size, known, author
-    if isinstance(packet, Message):
-        message, sequence, attempt = packet, -1, 0
-    elif isinstance(packet, Ciphertext):
-        return CODES["sealed"], -1, -1, 0, packet.size, -1, -1
-    else:
-        message, sequence, attempt = packet.message, packet.sequence, packet.attempt
-        if message is None:
-            return CODES["ack"], -1, sequence, attempt, packet.size, -1, -1
-    known = messages.setdefault(message, len(messages))
-    return CODES[message.kind], message.number, sequence, attempt, message.size, known, message.sender
+    rows: list[tuple[int, ...]] = []
+    for packet in places:
+        kind, number, sequence, attempt, size, message = contents(packet)
+        known, sender = (-1, -1) if message is None else (messages.setdefault(message, len(messages)), message.sender)
+        rows.append((CODES[kind], number, sequence, attempt, size, known, sender))
+    return (*np.array(rows, np.int64).reshape(-1, 7).T, messages)
 
 
 def _first_rows(message: Column, messages: int) -> tuple[Column, Column]:

@@ -14,7 +14,7 @@ from attacks.audit.archive import MARK
 from netsim.adversary import AdversaryView
 from netsim.errors import DeadlockError, TranscriptError
 from netsim.simulation import Simulation
-from netsim.transcript.record import Transcript
+from netsim.transcript.transcript import Transcript
 from scenarios.build.progress import Progress
 from scenarios.results.files import PAGE
 from scenarios.results.tree import Results

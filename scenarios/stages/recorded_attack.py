@@ -25,8 +25,9 @@ from netsim.errors import AttackError, ScenarioError, TranscriptError
 from netsim.randomness import Streams
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
-from netsim.transcript.record import Record, Transcript
+from netsim.transcript.record import Record
 from netsim.transcript.stored import StreamedTranscript
+from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.inference import Staging, check_shares_of

@@ -23,8 +23,8 @@ from netsim.problems import L1, Problem, least_squares, load, logistic
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Run, Simulation
 from netsim.topology import complete, erdos_renyi, from_edges, ring
-from netsim.transcript.record import Transcript
 from netsim.transcript.stored import StreamedTranscript
+from netsim.transcript.transcript import Transcript
 from tests.worlds import changed, simulated
 
 ROUNDS = 12
@@ -467,7 +467,7 @@ class TestSpool:
         simulation = self.simulation(spool=tmp_path)
         with pytest.raises(DeadlockError):
             changed(simulation, links=LinkLaw(loss=0.5), seed=2).run()
-        rows = StreamedTranscript.open(tmp_path / "keen.spool").transcript()
+        rows = Transcript.stored(StreamedTranscript.open(tmp_path / "keen.spool"))
         assert 0 < len(rows) < 100
         assert rows.at_node(2)
 

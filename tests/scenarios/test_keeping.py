@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from netsim.errors import DeadlockError, TranscriptError
-from netsim.transcript.record import Transcript
 from netsim.transcript.stored import StreamedTranscript
+from netsim.transcript.transcript import Transcript
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.small import SMALL

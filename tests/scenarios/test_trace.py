@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from netsim.transcript import stored as reading
 from netsim.transcript.message import Kind, Message, Segment
-from netsim.transcript.record import COLUMNS, Transcript
+from netsim.transcript.record import COLUMNS
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.stream import TranscriptStream
+from netsim.transcript.transcript import Transcript
 from scenarios.cli.app import app
 from scenarios.cli.trace import KindName
 from scenarios.render.terminal import console
@@ -129,11 +130,11 @@ def test_a_summary_counts_every_link_and_kind(folder, rows):
 def test_spools_are_traced_as_files_are(tmp_path):
     with TranscriptStream(tmp_path / "a.spool", 2) as spool:
         for k in range(30):
-            spool.hear(
+            spool.capture(
                 (k / 8, k % 3, 7, Message(k % 3, "direct", k, {"x": np.full((2, 2), np.nan if k == 3 else k)}))
             )
-            spool.hear((k / 8, 7, k % 3, Segment(k, 0, None)))
-        spool.sent(9.0, Message(2, "exchange", 0, {}))
+            spool.capture((k / 8, 7, k % 3, Segment(k, 0, None)))
+        spool.door((9.0, "sent", -1, Message(2, "exchange", 0, {})))
     StreamedTranscript.open(tmp_path / "a.spool").to_parquet(tmp_path / "a.parquet")
     for words in ([], ["--kind", "direct", "--values"], ["--summary"], ["--json"], ["--to", -1], ["--replica", 1]):
         assert trace(tmp_path / "a.spool", *words) == trace(tmp_path / "a.parquet", *words)
@@ -145,7 +146,7 @@ def test_spools_are_traced_as_files_are(tmp_path):
 def test_a_few_rows_of_very_many_are_not_all_read(tmp_path, monkeypatch):
     with TranscriptStream(tmp_path / "a.spool", 1, batch=100) as spool:
         for k in range(20_000):
-            spool.hear((float(k), 0, 1, Message(0, "direct", k, {"x": np.zeros((1, 1))})))
+            spool.capture((float(k), 0, 1, Message(0, "direct", k, {"x": np.zeros((1, 1))})))
     read, load = [], reading._StreamFile._load
     monkeypatch.setattr(reading._StreamFile, "_load", lambda self, *a: read.append(a[1].rows) or load(self, *a))
     assert "20 rows" in trace(tmp_path / "a.spool")
@@ -203,7 +204,7 @@ def test_a_folder_whose_run_was_killed_is_traced_from_its_spools(tmp_path):
     for name in ("walk/eavesdropper", "talk/ear", "talk/eye"):
         (tmp_path / f"transcript-{name}.spool").parent.mkdir(exist_ok=True)
         with TranscriptStream(tmp_path / f"transcript-{name}.spool", 1) as spool:
-            spool.hear((1.0, 0, 1, Message(0, "direct", len(name), {})))
+            spool.capture((1.0, 0, 1, Message(0, "direct", len(name), {})))
     assert set(transcripts(tmp_path)) == {"walk", "talk.ear", "talk.eye"}
     assert objects(tmp_path, "--algorithm", "talk.eye")[0]["number"] == len("talk/eye")
     assert objects(tmp_path / "transcript-walk") == objects(tmp_path, "--algorithm", "walk")

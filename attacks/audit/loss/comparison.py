@@ -29,7 +29,7 @@ from netsim.arrays import Array
 from netsim.codecs import Dither
 from netsim.errors import NetsimError, PrivacyError, TranscriptError
 from netsim.mechanisms import IntervalMechanism
-from netsim.transcript.record import Transcript
+from netsim.transcript.transcript import Transcript
 
 
 def rounded_replays(

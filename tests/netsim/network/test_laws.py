@@ -21,8 +21,8 @@ from netsim.network.laws import (
     LognormalDelay,
     TraceDelay,
     TraceLoss,
+    TraceOutages,
     UniformDelay,
-    read_trace,
 )
 
 FALSE_ALARM = 1e-8
@@ -428,11 +428,8 @@ def test_a_trace_that_loses_every_packet_is_refused(trace):
 
 
 def test_rows_of_several_columns_keep_their_line_numbers(trace):
-    path = trace("a,b\n1,2\n\n3, 4\n")
-    assert read_trace(path, ("a", "b"), "numbers") == [(2, (1.0, 2.0)), (4, (3.0, 4.0))]
-
-
-def test_a_row_of_too_few_columns_is_refused(trace):
-    path = trace("1,2\n3\n")
-    error = refusal(lambda: read_trace(path, ("a", "b"), "numbers"))
-    assert (error.field, error.value, error.line) == ("a,b", "3", 2)
+    assert TraceOutages(trace("down,up\n1,2\n\n3, 4\n")).intervals == ((1.0, 2.0), (3.0, 4.0))
+    error = refusal(lambda: TraceOutages(trace("1,2\n\n1, 4\n")))
+    assert (error.field, error.value, error.line) == ("down,up", (1.0, 4.0), 3)
+    error = refusal(lambda: TraceOutages(trace("1,2\n3\n")))
+    assert (error.field, error.value, error.line) == ("down,up", "3", 2)

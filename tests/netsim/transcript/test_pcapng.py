@@ -15,8 +15,9 @@ from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
 from netsim.transcript.message import Ciphertext, Message, Segment
 from netsim.transcript.pcapng import PORTS, address, export
-from netsim.transcript.record import EVERYBODY, Record, Transcript
+from netsim.transcript.record import EVERYBODY, Record
 from netsim.transcript.stored import StreamedTranscript
+from netsim.transcript.transcript import Transcript
 from tests.worlds import ROUGH, synthetic_problem, tapped_ring
 
 # ── a reader that knows nothing of the writer ───────────────────────────────────────────────────────────

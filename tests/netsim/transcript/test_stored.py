@@ -28,9 +28,10 @@ from netsim.topology import complete
 from netsim.transcript import stored as reading
 from netsim.transcript import stored as spooled_rows
 from netsim.transcript.message import Ciphertext, Message, Segment
-from netsim.transcript.record import COLUMNS, EVERYBODY, Transcript
+from netsim.transcript.record import COLUMNS, EVERYBODY
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.stream import TranscriptStream
+from netsim.transcript.transcript import Transcript
 from tests.worlds import ROUGH, changed, synthetic_problem, tapped_ring
 
 ROOT = Path(__file__).parents[3]
@@ -62,36 +63,36 @@ def spooled(path: Path, heard=(), doors=(), replicas=2, **options) -> StreamedTr
     """Rows given by hand; doors follow the links."""
     with TranscriptStream(path, replicas, **options) as spool:
         for row in heard:
-            spool.hear(row)
+            spool.capture(row)
         for time, event, receiver, told in doors:
-            (spool.sent if event == "sent" else spool.received)(time, told, receiver)
+            spool.door((time, event, receiver, told))
     return StreamedTranscript.open(path)
 
 
 @contextmanager
 def listening(monkeypatch, spool: TranscriptStream):
     """While it lasts, taps that miss nothing tell the spool too."""
-    ear, sent, received = Tap.ear, Tap.sent, Tap.received
+    receiver, sent, received = Tap.receiver, Tap.sent, Tap.received
 
     def hears(self):
-        keep = ear(self)
+        keep = receiver(self)
 
         def hear(heard):
             keep(heard)
-            spool.hear(heard)
+            spool.capture(heard)
 
         return hear
 
     def leaves(self, time, told, receiver=EVERYBODY):
         sent(self, time, told, receiver)
-        spool.sent(time, told, receiver)
+        spool.door((time, "sent", receiver, told))
 
     def arrives(self, time, told, receiver):
         received(self, time, told, receiver)
-        spool.received(time, told, receiver)
+        spool.door((time, "received", receiver, told))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Tap, "ear", hears)
+        patch.setattr(Tap, "receiver", hears)
         patch.setattr(Tap, "sent", leaves)
         patch.setattr(Tap, "received", arrives)
         yield
@@ -115,13 +116,12 @@ def test_a_spool_reads_as_the_transcript_in_memory(both):
     transcript, spool = both
     assert len(spool) == len(transcript) > 100
     assert flat(spool) == flat(transcript)
-    assert [r for batch in spool.batches() for r in flat(batch)] == flat(transcript)
     assert (spool.note, spool.dropped, spool.replicas) == ("", 0, transcript.replicas)
 
 
 def test_an_attack_gets_the_same_transcript(both):
     transcript, spool = both
-    back = spool.transcript()
+    back = Transcript.stored(spool)
     assert back.replicas == transcript.replicas
     assert flat(back.at_node(1)) == flat(transcript.at_node(1))
     assert flat(back.on_links()) == flat(transcript.on_links())
@@ -173,7 +173,7 @@ def test_what_is_selected(both, tmp_path, form):
         some = lazy.select(**chosen)
         assert flat(some) == expected, chosen
         assert len(some) == len(expected)
-        assert flat(some.transcript()) == expected
+        assert flat(Transcript.stored(some)) == expected
 
 
 # ── any rows ────────────────────────────────────────────────────────────────────────────────────────────
@@ -208,10 +208,10 @@ def test_any_rows_come_back_in_the_order_of_a_transcript(rows, batch, compressio
             packet = said if what == "plain" else Ciphertext(40 + again) if what == "sealed" else wrapped
             if what in ("sent", "received"):
                 doors.append((float(time), what, EVERYBODY if what == "sent" else 3, said))
-                getattr(spool, what)(float(time), said, doors[-1][2])
+                spool.door(doors[-1])
             else:
                 heard.append((float(time), sender, sender + 1, packet))
-                spool.hear(heard[-1])
+                spool.capture(heard[-1])
     back = StreamedTranscript.open(tmp_path / "any.spool")
     expected = flat(Transcript.captured(heard, doors, 2))
     assert flat(back) == expected
@@ -266,8 +266,8 @@ def test_no_more_than_a_batch_is_in_memory(tmp_path):
     spool = TranscriptStream(tmp_path / "a.spool", 2, batch=10)
     most = 0
     for k in range(1000):
-        spool.hear((float(k), 0, 1, message(0, k, x=k)))
-        spool.received(float(k), message(0, k, x=k), 1)
+        spool.capture((float(k), 0, 1, message(0, k, x=k)))
+        spool.door((float(k), "received", 1, message(0, k, x=k)))
         most = max(most, held(spool))
     assert most < 20
     assert len(StreamedTranscript.open(spool.path)) == 2000 - held(spool)
@@ -277,7 +277,7 @@ def test_heavy_messages_make_short_batches(tmp_path):
     spool = TranscriptStream(tmp_path / "a.spool", 100, memory=2**20)
     most = 0
     for k in range(100):
-        spool.hear((float(k), 0, 1, Message(0, "direct", k, {"x": np.zeros((100, 500))})))  # 400 kB each
+        spool.capture((float(k), 0, 1, Message(0, "direct", k, {"x": np.zeros((100, 500))})))  # 400 kB each
         most = max(most, held(spool))
     assert most <= 3
     assert len(spool.close()) == 100
@@ -292,7 +292,7 @@ def test_parquet_row_groups_are_bounded_by_what_they_weigh(tmp_path, monkeypatch
     with pq.ParquetFile(tmp_path / "a.parquet") as file:
         assert max(file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)) <= 13
     lazy = StreamedTranscript.open(tmp_path / "a.parquet")
-    assert max(len(batch) for batch in lazy.batches()) <= 13
+    assert max(len(part["time"]) for part in lazy._rows()) <= 13
     assert flat(lazy) == flat(back)
 
 
@@ -337,9 +337,9 @@ spool = TranscriptStream(Path(sys.argv[1]), 2, batch=50)
 k = 0
 while True:
     told = Message(k % 5, "exchange", k, {"x" if k < 500 else "y": np.full((2, 3), float(k))})
-    spool.sent(k / 8, told)
+    spool.door((k / 8, "sent", -1, told))
     for j in range(4):
-        spool.hear((k / 8, k % 5, 5 + j, told))
+        spool.capture((k / 8, k % 5, 5 + j, told))
     k += 1
     if k % 100 == 0:
         print(spool.rows, flush=True)
@@ -393,11 +393,11 @@ def test_cut_anywhere_it_gives_the_whole_batches_before_the_cut(tmp_path):
 
 def test_a_spool_that_still_grows_is_read_as_it_was(tmp_path):
     spool = TranscriptStream(tmp_path / "a.spool", 2, batch=1)
-    spool.hear((0.0, 0, 1, message(0, 0, x=0)))
+    spool.capture((0.0, 0, 1, message(0, 0, x=0)))
     early = StreamedTranscript.open(spool.path)
-    spool.hear((1.0, 0, 1, message(0, 1, x=1)))
+    spool.capture((1.0, 0, 1, message(0, 1, x=1)))
     assert [r.time for r in early] == [0.0]
-    assert early.note == "not closed: its run was killed or goes on, and what was heard last may be missing"
+    assert early.note == "not closed: its run was killed or goes on, and what was captured last may be missing"
     assert [r.time for r in spool.close()] == [0.0, 1.0]
 
 
@@ -428,9 +428,9 @@ def test_interrupted_while_it_writes_it_writes_nothing_twice(tmp_path):
 
     stream, spool._stream = spool._stream, Interrupted()
     with pytest.raises(KeyboardInterrupt):
-        spool.hear((0.0, 0, 1, message(0, 0, x=0)))
+        spool.capture((0.0, 0, 1, message(0, 0, x=0)))
     spool._stream = stream
-    spool.hear((1.0, 0, 1, message(0, 1, x=1)))
+    spool.capture((1.0, 0, 1, message(0, 1, x=1)))
     assert [r.time for r in spool.close()] == [0.0, 1.0]
 
 
@@ -442,7 +442,7 @@ def test_a_full_disk_is_an_error_with_the_file_and_the_rows():
 
 def test_a_write_that_fails_says_what_is_on_disk(tmp_path):
     spool = TranscriptStream(tmp_path / "a.spool", 2, batch=1)
-    spool.hear((0.0, 0, 1, message(0, 0, x=0)))
+    spool.capture((0.0, 0, 1, message(0, 0, x=0)))
 
     class Full:
         def write_batch(self, *_, **__):
@@ -450,9 +450,9 @@ def test_a_write_that_fails_says_what_is_on_disk(tmp_path):
 
     spool._stream = Full()
     with pytest.raises(TranscriptError, match=r"after 1 rows.*No space"):
-        spool.hear((1.0, 0, 1, message(0, 1, x=1)))
+        spool.capture((1.0, 0, 1, message(0, 1, x=1)))
     with pytest.raises(TranscriptError, match="after 1 rows"):
-        spool.hear((2.0, 0, 1, message(0, 1, x=1)))
+        spool.capture((2.0, 0, 1, message(0, 1, x=1)))
     assert [r.time for r in spool.close()] == [0.0]
 
 
@@ -460,7 +460,7 @@ def test_what_is_heard_after_the_end_is_an_error(tmp_path):
     spool = TranscriptStream(tmp_path / "a.spool", 2, batch=1)
     assert list(spool.close()) == list(spool.close()) == []
     with pytest.raises(TranscriptError, match="closed after 0 rows"):
-        spool.hear((0.0, 0, 1, message(0, 0, x=0)))
+        spool.capture((0.0, 0, 1, message(0, 0, x=0)))
 
 
 @pytest.mark.parametrize("numbers", [{"replicas": 0}, {"batch": 0}, {"memory": 0}])
@@ -592,7 +592,7 @@ def test_fans_count_as_the_rows_that_they_are(tmp_path):
     for k, one in enumerate(told):
         spool.fan((float(k), 0, tuple(range(1, 41)), one))
         most = max(most, sum(np.size(row[2]) for row in spool._captured))
-        spool.hear((float(k), 0, 99, one))
+        spool.capture((float(k), 0, 99, one))
     assert most < 140
     expected = [(float(k), 0, j, one) for k, one in enumerate(told) for j in [*range(1, 41), 99]]
     assert flat(spool.close()) == flat(Transcript.captured(expected, [], 2))
