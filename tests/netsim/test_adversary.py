@@ -177,7 +177,7 @@ class TestClocks:
     def test_the_errors_have_the_standard_deviation_that_was_asked_for(self):
         tap = Tap(Adversary(clock_error=0.5), random.Random(1))
         for _ in range(2000):
-            tap.ear()((0.0, 0, 1, None))
+            tap.receiver()((0.0, 0, 1, None))
         errors = [heard[0] for heard in tap._captured]
         assert stats.kstest(errors, stats.norm(scale=0.5).cdf).pvalue > FALSE_ALARM
         assert np.std(errors) == pytest.approx(0.5, rel=0.1)
