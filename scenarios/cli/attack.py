@@ -228,7 +228,7 @@ class _Order:
         from scenarios.cli.progress import Bars
         from scenarios.results.files import write_text
         from scenarios.results.serialize import dumps
-        from scenarios.stages.recorded_attack import Recording, attack_recording
+        from scenarios.stages.recorded_attack import attack_recording
 
         wanted = experiment.scenario.attacks
         if "property" in self.attacks and wanted.property is None:
@@ -239,9 +239,7 @@ class _Order:
         folder = self.out or file.parent
         folder.mkdir(parents=True, exist_ok=True)
         with Bars(apart(self.as_json)) as bars:
-            whole = Recording.of_all(experiment, subject, file, score, bars)
-            few = None if second is None else Recording.of_few(experiment, subject, second, score, bars)
-            report = attack_recording(whole, few, specs, names, folder, slug)
+            report = attack_recording(experiment, subject, file, second, specs, names, folder, slug, score, bars)
         write_text(folder / f"attack-{slug}.json", dumps(report))
         return report
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from scenarios.render import sentences
 from scenarios.render.sentences import word
 from scenarios.render.terminal import Column, console, fitted, line, problems
-from scenarios.results import findings, inference, measures, reconstructions
+from scenarios.results import attack_words, findings, measures
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords, TruthStatus
 from scenarios.results.audit import AuditResult, EpsilonExact
 from scenarios.results.findings import Entry
@@ -108,8 +108,7 @@ def _print_findings(results: Results, entry: AlgorithmResult) -> None:
         *sentences.traffic(entry.traffic_analysis),
         findings.deadline_note(results, entry),
         sentences.images(entry.images),
-        *reconstructions.lines(entry.reconstructions),
-        *inference.lines(entry),
+        *attack_words.lines(entry),
         *sentences.views(entry.views, findings.exact_loss_refutes(entry)),
     ]
     for text in filter(None, lines):

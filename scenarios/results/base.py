@@ -20,7 +20,7 @@ def result(cls: type[T]) -> type[T]:
     return dataclass(frozen=True, slots=True, kw_only=True)(cls)
 
 
-def taken(cls: type[T], source: object, **others: object) -> T:
+def taken(cls: type[T], source: object, /, **others: object) -> T:
     """An instance of a result type: each field is the attribute of that name of `source`, but for `others`.
 
     A field that neither has keeps its default; one without a default is a `TypeError`.

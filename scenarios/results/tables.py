@@ -15,6 +15,7 @@ from attacks.inference import GradientEstimate
 from attacks.reconstruction.verdict import seen
 from netsim.truth import Truth
 from scenarios.results import curves
+from scenarios.results.attack_words import Rebuilt, headline
 from scenarios.results.attacks import (
     GradientResult,
     Membership,
@@ -25,8 +26,6 @@ from scenarios.results.attacks import (
 )
 from scenarios.results.curves import NotMeasuredError
 from scenarios.results.findings import judged
-from scenarios.results.inference import headline
-from scenarios.results.reconstructions import Rebuilt
 from scenarios.results.tree import AlgorithmResult, Results
 
 Cell: TypeAlias = str | int | float | bool | list[float] | None

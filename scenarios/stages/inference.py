@@ -1,15 +1,13 @@
 """Inference stage of a run: the membership game and the property game."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
 from attacks.audit.accounting.intervals import Interval
-from attacks.closed_form.recal import published_evidence
-from attacks.inference import Evidence, evidence
 from attacks.reconstruction.attack import Case, Known
 from attacks.reconstruction.membership import Decision, Membership
 from attacks.reconstruction.property_inference import Choice, PropertyInference
@@ -24,77 +22,21 @@ from attacks.score.inference import (
     score_property,
 )
 from netsim.adversary import AdversaryView
-from netsim.claims import Claim
 from netsim.errors import AttackError, ScenarioError
 from netsim.problems import Dataset
 from netsim.randomness import Streams
 from netsim.simulation import Run
 from scenarios.build.experiment import Experiment, Subject, adjacency_of
-from scenarios.build.inference import FIRST, Both, Staging, staged
+from scenarios.build.inference import FIRST, Staging, staged
 from scenarios.build.progress import Progress
 from scenarios.results import attacks as results
-from scenarios.results import inference as sentences
+from scenarios.results.attack_words import ABSENT, VACUOUS, headline, interval, percent, rate
 from scenarios.results.attacks import Advantage, Allowed, AtLevel, Bounded, MembershipAllowed, RightRate, Roc
 from scenarios.results.base import Rate, taken
-from scenarios.schema.attacks import DecidingModel, Inversion, MembershipSpec, PropertySpec
+from scenarios.results.numbers import show
+from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec
 from scenarios.schema.scenario import GradientChange
-from scenarios.stages.reconstruction import chosen
-
-
-@dataclass(frozen=True)
-class Game:
-    """One game on one algorithm. `name` is the scenario's word for it, and names its noise."""
-
-    experiment: Experiment
-    subject: Subject
-    progress: Progress
-    name: str
-
-    @property
-    def staging(self) -> Staging:
-        assert self.experiment.holding is not None
-        return Staging(self.experiment.scenario, self.experiment.holding)
-
-    @property
-    def noisy(self) -> bool:
-        """Whether transcripts of the same records differ."""
-        return self.subject.simulation.algorithm.noisy
-
-    @property
-    def records(self) -> int:
-        """How many records the agent holds, the candidate among them."""
-        assert self.experiment.holding is not None
-        return self.experiment.holding.records
-
-    def run(self, agent: int, part: Dataset, number: int, replicas: int) -> Run:
-        """The attacked run with these records in the agent's hands; `number` names its noise."""
-        assert self.subject.attacked is not None
-        chunk = FIRST[self.name] + number
-        simulation = staged(self.subject.attacked, agent, self.staging.objective(agent, part), chunk, replicas)
-        run = simulation.run()
-        if run.interrupted:
-            raise KeyboardInterrupt
-        return run
-
-    def case(self, view: AdversaryView, spec: DecidingModel, known: Callable[[Known], Known]) -> Case:
-        """What is inferred of the agent, and what is known of it."""
-        own = evidence_of(view, spec)
-        public = Known.of(view.public, spec.agent, None, self.experiment.dataset.image_shape)
-        return Case(own, known(replace(public, records=self.records)))
-
-
-def evidence_of(view: AdversaryView, spec: DecidingModel) -> Evidence:
-    """What is inferred of the agent's gradients. You get an `AttackError` where nothing is."""
-    found = [one for one in inferred(view, spec.inversion, spec.agent) if one.agent == spec.agent]
-    if not found:
-        raise AttackError(f"nothing was inferred of the gradients of agent {spec.agent}")
-    return chosen(found[0], spec.rounds)
-
-
-def inferred(view: AdversaryView, inversion: Inversion, only: int | None = None) -> list[Evidence]:
-    """What is inferred of every agent's gradients, or at least of one's."""
-    return evidence(view, only) if inversion == "strongest" else published_evidence(view)
-
+from scenarios.stages.reconstruction import chosen, inferred
 
 T = TypeVar("T")
 
@@ -116,152 +58,147 @@ def rate_of(found: Interval, count: int, of: int) -> Rate:
     return Rate(count=count, of=of, rate=found.estimate, low=found.lower, high=found.upper)
 
 
-def _bounded(found: Interval) -> Bounded:
-    return Bounded(estimate=found.estimate, low=found.lower, high=found.upper)
-
-
-def parts_of(total: int, chunk: int) -> Sequence[int]:
-    """How many transcripts are simulated at once, one after the other."""
-    return [min(chunk, total - done) for done in range(0, total, chunk)]
-
-
-IN, OUT = 0, 1
-
-
 @dataclass(frozen=True)
-class MembershipGame(Game):
-    """The membership game on one algorithm."""
+class Games:
+    """Membership and property games on one algorithm."""
 
-    def play(self, spec: MembershipSpec) -> results.Membership:
+    experiment: Experiment
+    subject: Subject
+    progress: Progress
+
+    def play_membership(self, spec: MembershipSpec) -> results.Membership:
         """Rates of the attack over transcripts of both worlds; or why it was refused."""
-        setting = results.MembershipSetting(
-            agent=spec.agent,
-            holding=self.records,
-            inversion=spec.inversion,
-            rounds=spec.rounds,
+        setting = taken(
+            results.MembershipSetting,
+            spec,
+            holding=self._records,
             source=Membership().source,
-            confidence=spec.confidence,
             sentence="",
-            adjacency=spec.adjacency,
-            informed=spec.informed,
             record=spec.record if spec.informed else None,
         )
-        trials = spec.trials if self.noisy or not spec.informed else 1
+        # Without noise all transcripts of the same records are one.
+        trials = spec.trials if self._noisy or not spec.informed else 1
         self.progress.begin(f"{self.subject.spec.name}: membership", 2 * trials)
-        found = attempted("membership", lambda: self._played(setting, spec, trials))
+        found = attempted("membership", lambda: self._membership(setting, spec, trials))
         if isinstance(found, str):
             found = taken(results.MembershipRefused, setting, refused=found)
-        return replace(found, sentence=sentences.membership(found))
+        return replace(found, sentence=_sentence_of_membership(found))
 
-    def _played(
-        self, setting: results.MembershipSetting, spec: MembershipSpec, trials: int
-    ) -> results.MembershipResult:
-        worlds = [self._world(spec, world, trials) for world in (IN, OUT)]
-        inside, out = ([decision for decision, _, _ in world] for world in worlds)
-        activations = max(largest for world in worlds for _, largest, _ in world)
-        score = score_membership(inside, out, spec.levels, spec.confidence)
-        allowed = allowance(self.experiment, self.subject, activations)
-        power = None if allowed.epsilon is None else allowed_advantage(allowed.epsilon, allowed.delta or 0.0)
-        return taken(
-            results.MembershipResult,
-            setting,
-            trials=trials,
-            noise=self.noisy,
-            exact=all(exact for world in worlds for _, _, exact in world),
-            estimates=len(inside[0].queries),
-            levels=tuple(_levels(score, allowed)),
-            advantage=taken(Advantage, _bounded(score.advantage), allowed=power),
-            auc=_bounded(score.auc),
-            roc=Roc(alarms=tuple(score.roc[0].tolist()), found=tuple(score.roc[1].tolist())),
-            claim=membership_allowed(score, allowed, spec.confidence),
-        )
-
-    def _world(self, spec: MembershipSpec, world: int, trials: int) -> list[tuple[Decision, int, bool]]:
-        """Decisions about the transcripts of a world, with Θ of each run, and whether its estimates are exact."""
-        found: list[tuple[Decision, int, bool]] = []
-        fixed = self.staging.fixed(spec) if spec.informed else None
-        for index, replicas in enumerate(parts_of(trials, spec.chunk if spec.informed else 1)):
-            both = fixed or self.staging.drawn(spec, index)
-            found.append(self._transcripts(spec, both, world, index, replicas))
-            self.progress.advance(replicas)
-        return found
-
-    def _transcripts(
-        self, spec: MembershipSpec, both: Both, world: int, index: int, replicas: int
-    ) -> tuple[Decision, int, bool]:
-        run = self.run(spec.agent, both.inside if world == IN else both.out, 2 * index + world, replicas)
-        case = self.case(run.views[0], spec, lambda known: self._known(spec, both, known))
-        rng = Streams(self.experiment.scenario.seed).generator("membership", self.subject.spec.name, world, index)
-        decision = attack_of(spec, both).decide([case], [both.candidate], rng)[0]
-        return decision, run.largest_activations, case.evidence.exact
-
-    def _known(self, spec: MembershipSpec, both: Both, known: Known) -> Known:
-        """All other records, or the public ones."""
-        return replace(known, others=both.others) if spec.informed else replace(known, prior=self.staging.prior)
-
-
-def attack_of(spec: MembershipSpec, both: Both) -> Membership:
-    """The attack with its parameters."""
-    return Membership(spec.adjacent, both.instead if spec.informed else None, spec.draws)
-
-
-def membership_allowed(score: MembershipScore, allowed: Allowed, confidence: float) -> MembershipAllowed:
-    """The claim beside the rates, and whether they contradict it."""
-    broken = None if allowed.epsilon is None else breaks(score, allowed.epsilon, allowed.delta or 0.0, confidence)
-    return taken(MembershipAllowed, allowed, broken=broken)
-
-
-def _levels(score: MembershipScore, allowed: Allowed) -> Iterator[AtLevel]:
-    for one in score.levels:
-        most = None if allowed.epsilon is None else allowed_power(one.level, allowed.epsilon, allowed.delta or 0.0)
-        yield AtLevel(
-            level=one.level,
-            power=one.power,
-            found=rate_of(one.found, one.count[0], score.trials[0]),
-            alarms=rate_of(one.alarms, one.count[1], score.trials[1]),
-            allowed=most,
-        )
-
-
-@dataclass(frozen=True)
-class PropertyGame(Game):
-    """The property game on one algorithm."""
-
-    def play(self, spec: PropertySpec) -> results.Property:
+    def play_property(self, spec: PropertySpec) -> results.Property:
         """How often the attack names the true hypothesis; or why it was refused."""
-        setting = results.PropertySetting(
-            agent=spec.agent,
-            holding=self.records,
-            inversion=spec.inversion,
-            rounds=spec.rounds,
+        setting = taken(
+            results.PropertySetting,
+            spec,
+            holding=self._records,
             source=PropertyInference({}).source,
-            confidence=spec.confidence,
             sentence="",
             hypotheses=tuple(spec.hypotheses),
         )
         self.progress.begin(f"{self.subject.spec.name}: property", spec.trials)
-        found = attempted("property inference", lambda: self._played(setting, spec))
+        found = attempted("property inference", lambda: self._property(setting, spec))
         if isinstance(found, str):
             found = taken(results.PropertyRefused, setting, refused=found)
-        return replace(found, sentence=sentences.properties(found))
+        return replace(found, sentence=_sentence_of_property(found))
 
-    def _played(self, setting: results.PropertySetting, spec: PropertySpec) -> results.PropertyResult:
-        attack = PropertyInference(self.staging.hypotheses(spec), spec.draws)
-        prior, activations = self.staging.prior, 0
+    # ── parts of both ───────────────────────────────────────────────────────────────────────────────────
+    @property
+    def _staging(self) -> Staging:
+        assert self.experiment.holding is not None
+        return Staging(self.experiment.scenario, self.experiment.holding)
+
+    @property
+    def _records(self) -> int:
+        """Records of the agent, the candidate among them."""
+        return self._staging.holding.records
+
+    @property
+    def _noisy(self) -> bool:
+        return self.subject.simulation.algorithm.noisy
+
+    def _run(self, game: str, agent: int, part: Dataset, number: int, replicas: int) -> Run:
+        """The attacked run with these records in the agent's hands; `game` and `number` name its noise."""
+        assert self.subject.attacked is not None
+        objective = self._staging.objective(agent, part)
+        run = staged(self.subject.attacked, agent, objective, FIRST[game] + number, replicas).run()
+        if run.interrupted:
+            raise KeyboardInterrupt
+        return run
+
+    def _case(self, view: AdversaryView, spec: DecidingModel) -> Case:
+        """What is inferred of the agent, and what is public of it. You get an `AttackError` where nothing is."""
+        own = [one for one in inferred(view, spec.inversion, only=spec.agent) if one.agent == spec.agent]
+        if not own:
+            raise AttackError(f"nothing was inferred of the gradients of agent {spec.agent}")
+        public = Known.of(view.public, spec.agent, None, self.experiment.dataset.image_shape)
+        return Case(chosen(own[0], spec.rounds), replace(public, records=self._records))
+
+    # ── the games ───────────────────────────────────────────────────────────────────────────────────────
+    def _membership(
+        self, setting: results.MembershipSetting, spec: MembershipSpec, trials: int
+    ) -> results.MembershipResult:
+        inside, outside = (self._world(spec, world, trials) for world in (0, 1))
+        decisions = [decision for decision, _, _ in inside]
+        score = score_membership(decisions, [decision for decision, _, _ in outside], spec.levels, spec.confidence)
+        claim = self._allowance(max(activations for _, activations, _ in (*inside, *outside)))
+        epsilon, delta = claim.epsilon, claim.delta or 0.0
+        return taken(
+            results.MembershipResult,
+            setting,
+            trials=trials,
+            noise=self._noisy,
+            exact=all(exact for _, _, exact in (*inside, *outside)),
+            estimates=len(decisions[0].queries),
+            levels=tuple(_levels(score, claim)),
+            advantage=taken(
+                Advantage,
+                _bounded(score.advantage),
+                allowed=None if epsilon is None else allowed_advantage(epsilon, delta),
+            ),
+            auc=_bounded(score.auc),
+            roc=Roc(alarms=tuple(score.roc[0].tolist()), found=tuple(score.roc[1].tolist())),
+            claim=taken(
+                MembershipAllowed,
+                claim,
+                broken=None if epsilon is None else breaks(score, epsilon, delta, spec.confidence),
+            ),
+        )
+
+    def _world(self, spec: MembershipSpec, world: int, trials: int) -> list[tuple[Decision, int, bool]]:
+        """Decisions about the transcripts of a world (0: the record is in), with Θ of each run, and whether its
+        estimates are exact."""
+        found: list[tuple[Decision, int, bool]] = []
+        fixed = self._staging.fixed(spec) if spec.informed else None
+        chunk = spec.chunk if spec.informed else 1
+        for index, done in enumerate(range(0, trials, chunk)):
+            replicas = min(chunk, trials - done)
+            both = fixed or self._staging.drawn(spec, index)
+            part = (both.inside, both.out)[world]
+            run = self._run("membership", spec.agent, part, 2 * index + world, replicas)
+            evidence, known = self._case(run.views[0], spec)
+            more = {"others": both.others} if spec.informed else {"prior": self._staging.prior}
+            case = Case(evidence, replace(known, **more))
+            rng = Streams(self.experiment.scenario.seed).generator("membership", self.subject.spec.name, world, index)
+            attack = Membership(spec.adjacent, both.instead if spec.informed else None, spec.draws)
+            decision = attack.decide([case], [both.candidate], rng)[0]
+            found.append((decision, run.largest_activations, evidence.exact))
+            self.progress.advance(replicas)
+        return found
+
+    def _property(self, setting: results.PropertySetting, spec: PropertySpec) -> results.PropertyResult:
+        attack = PropertyInference(self._staging.hypotheses(spec), spec.draws)
+        prior, hypotheses, activations = self._staging.prior, len(spec.hypotheses), 0
         choices: list[Choice] = []
-        true: list[int] = []
-        for trial in range(spec.trials):
-            true.append(trial % len(spec.hypotheses))
-            run = self.run(spec.agent, self.staging.like(spec, true[-1], trial), trial, 1)
-            case = self.case(run.views[0], spec, lambda known: replace(known, prior=prior))
+        true = [trial % hypotheses for trial in range(spec.trials)]
+        for trial, hypothesis in enumerate(true):
+            run = self._run("property", spec.agent, self._staging.like(spec, hypothesis, trial), trial, 1)
+            evidence, known = self._case(run.views[0], spec)
             rng = Streams(self.experiment.scenario.seed).generator("property", self.subject.spec.name, trial)
-            choices += attack.decide([case], rng)
+            choices += attack.decide([Case(evidence, replace(known, prior=prior))], rng)
             activations = max(activations, run.largest_activations)
             self.progress.advance(1)
         score = score_property(choices, true, spec.confidence)
-        allowed = allowance(self.experiment, self.subject, activations, self.records)
-        hypotheses = len(score.confusion)
-        most = None if allowed.epsilon is None else allowed_right(hypotheses, allowed.epsilon, allowed.delta or 0.0)
+        claim = self._allowance(activations, self._records)
+        most = None if claim.epsilon is None else allowed_right(hypotheses, claim.epsilon, claim.delta or 0.0)
         return taken(
             results.PropertyResult,
             setting,
@@ -272,38 +209,84 @@ class PropertyGame(Game):
             mean_posterior=score.stated,
             bits=score.bits,
             confusion=tuple(tuple(int(count) for count in row) for row in score.confusion),
-            claim=allowed,
+            claim=claim,
         )
 
+    def _allowance(self, activations: int, records: int = 1) -> Allowed:
+        """(ε, δ) for worlds that differ in so many records of the agent, after `activations` (Θ) of the run."""
+        scenario, holding, attacked = self.experiment.scenario, self.experiment.holding, self.subject.attacked
+        none = Allowed(epsilon=None, delta=None, source=None, adjacency=None, steps=1, why_not=None)
+        if scenario.active_adversaries:
+            return replace(none, why_not="no claim is about a run with an active adversary")
+        if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
+            return replace(none, why_not="the claim is about a change of the gradient here, and not about a record")
+        if holding is None or attacked is None:
+            return replace(none, why_not="agents hold other records than in a run that is attacked")
+        adjacency = adjacency_of(scenario, self.experiment.dataset, holding.problem)
+        claim = attacked.claim(adjacency, activations, self.subject.delta)
+        if claim is None:
+            return replace(none, why_not="no privacy is claimed")
+        none = replace(none, source=claim.source, adjacency=claim.adjacency.relation)
+        if claim.epsilon is None:
+            why = f"the claim's own conditions fail: {'; '.join(claim.failed_conditions)}"
+            return replace(none, why_not=why)
+        if not math.isfinite(claim.epsilon):
+            return replace(none, why_not="the claimed ε is infinite")
+        steps = 1 if scenario.audit is not None and scenario.audit.adjacency == "agent" else records
+        epsilon, delta = of_group(steps, claim.epsilon, claim.delta)
+        return replace(none, epsilon=epsilon, delta=delta, steps=steps)
 
-def allowance(experiment: Experiment, subject: Subject, activations: int, records: int = 1) -> Allowed:
-    """(ε, δ) for worlds that differ in so many records of one agent, after `activations` (Θ) of the attacked run."""
-    scenario, holding = experiment.scenario, experiment.holding
-    if scenario.active_adversaries:
-        return _no_claim("no claim is about a run with an active adversary")
-    if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
-        return _no_claim("the claim is about a change of the gradient here, and not about a record")
-    if holding is None or subject.attacked is None:
-        return _no_claim("agents hold other records than in a run that is attacked")
-    adjacency = adjacency_of(scenario, experiment.dataset, holding.problem)
-    claim = subject.attacked.claim(adjacency, activations, subject.delta)
-    if claim is None:
-        return _no_claim("no privacy is claimed")
+
+def _bounded(found: Interval) -> Bounded:
+    return Bounded(estimate=found.estimate, low=found.lower, high=found.upper)
+
+
+def _levels(score: MembershipScore, claim: Allowed) -> Sequence[AtLevel]:
+    return [
+        AtLevel(
+            level=one.level,
+            power=one.power,
+            found=rate_of(one.found, one.count[0], score.trials[0]),
+            alarms=rate_of(one.alarms, one.count[1], score.trials[1]),
+            allowed=None if claim.epsilon is None else allowed_power(one.level, claim.epsilon, claim.delta or 0.0),
+        )
+        for one in score.levels
+    ]
+
+
+# ── in words ────────────────────────────────────────────────────────────────────────────────────────────
+def _sentence_of_membership(found: results.Membership) -> str:
+    """The outcome of the membership game, in a sentence or two."""
+    if isinstance(found, results.MembershipRefused):
+        return f"No membership attack: {found.refused.rstrip('.')}."
+    about = f"Membership of a record of agent {found.agent} (in the other world {ABSENT[found.adjacency]})"
+    if not found.noise and found.informed:
+        sure = "certain" if found.advantage.estimate == 1 else "not recognized"
+        return f"{about}: {sure}; without noise each world has one transcript, and no chance is in it."
+    claim, level = found.claim, headline(found.levels)
+    power = f"found {rate(level.found)} of the time at {percent(level.level)} false alarms"
+    if found.advantage.low <= 0:
+        power += "; not distinguishable from chance"
+    elif found.auc.estimate == 1:
+        power = f"recognized without an error in {found.trials} transcripts of each world"
+    else:
+        power += f", advantage {interval(found.advantage)}"
     if claim.epsilon is None:
-        return _no_claim(f"the claim's own conditions fail: {'; '.join(claim.failed_conditions)}", claim)
-    if not math.isfinite(claim.epsilon):
-        return _no_claim("the claimed ε is infinite", claim)
-    steps = 1 if scenario.audit is not None and scenario.audit.adjacency == "agent" else records
-    epsilon, delta = of_group(steps, claim.epsilon, claim.delta)
-    return replace(_no_claim(None, claim), epsilon=epsilon, delta=delta, steps=steps)
+        return f"{about}: {power}."
+    most = percent(level.allowed) if level.allowed is not None and level.allowed < VACUOUS else "everything"
+    allowed = f"at {percent(level.level)} the claimed ε = {show(claim.epsilon)} allows {most}"
+    return f"{about}: {power}; {allowed}.{' The claim does not hold.' if claim.broken else ''}"
 
 
-def _no_claim(why: str | None, claim: Claim | None = None) -> Allowed:
-    return Allowed(
-        epsilon=None,
-        delta=None,
-        source=None if claim is None else claim.source,
-        adjacency=None if claim is None else claim.adjacency.relation,
-        steps=1,
-        why_not=why,
+def _sentence_of_property(found: results.Property) -> str:
+    """The outcome of the property game, in a sentence."""
+    if isinstance(found, results.PropertyRefused):
+        return f"No property inference: {found.refused.rstrip('.')}."
+    names, right = " or ".join(one.name for one in found.hypotheses), found.right
+    chance = ", not distinguishable from chance" if right.low <= found.guess else ""
+    limited = right.allowed is not None and right.allowed < VACUOUS
+    allowed = f"; the claimed ε allows {percent(right.allowed)}" if right.allowed is not None and limited else ""
+    return (
+        f"Property of agent {found.agent}'s records ({names}): right {rate(right)} of the time (a guess: "
+        f"{percent(found.guess)}){chance}{allowed}."
     )

@@ -32,7 +32,7 @@ from scenarios.schema.load import Located
 from scenarios.schema.own_code import await_hint
 from scenarios.stages.audit import Judge
 from scenarios.stages.gradients import infer_gradients, rebuild_images
-from scenarios.stages.inference import MembershipGame, PropertyGame
+from scenarios.stages.inference import Games
 from scenarios.stages.measured import convergence, measure_results, run_summary
 from scenarios.stages.outputs import TranscriptFiles, clear, write_outputs
 from scenarios.stages.reconstruction import Rebuilding
@@ -315,12 +315,11 @@ class _Session:
                 experiment, self.progress, lambda found: self._put(replace(self._entry, reconstructions=found))
             )
             rebuilding.rebuild(subject, run)
+        games = Games(experiment, subject, self.progress)
         if attacks.membership is not None:
-            game = MembershipGame(experiment, subject, self.progress, "membership")
-            self._put(replace(self._entry, membership=game.play(attacks.membership)))
+            self._put(replace(self._entry, membership=games.play_membership(attacks.membership)))
         if attacks.property is not None:
-            game = PropertyGame(experiment, subject, self.progress, "property")
-            self._put(replace(self._entry, property=game.play(attacks.property)))
+            self._put(replace(self._entry, property=games.play_property(attacks.property)))
 
 
 def _hint(error: Exception, scenario: Scenario) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from scenarios.files.library import library
-from scenarios.results import reconstructions as defences
+from scenarios.results import attack_words as defences
 from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import planned, run_study

@@ -13,7 +13,7 @@ from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.render.page.attacks import rebuilt
 from scenarios.render.page.report import page
-from scenarios.results import reconstructions as defences
+from scenarios.results import attack_words as defences
 from scenarios.results.attacks import ReconstructionResult, RecordAttack
 from scenarios.results.folder import read_results
 from scenarios.schema.attacks import KINDS, RebuildModel, RebuildSpec
@@ -264,8 +264,8 @@ def test_agents_of_whom_nothing_was_inferred_are_counted_and_named(finished):
     assert (found.agents_reached, found.agents_in_all, defences.missing(found)) == (6, 6, "")
     less = replace(found, agents_reached=4)
     assert "2 of 6 agents: nothing inferred" in defences.sentence([less])
-    result = filled(ReconstructionResult, {"attacks": [less]})
-    assert "2 of 6 agents: nothing inferred." in defences.lines(result)[0]
+    entry = replace(finished[1].algorithms[0], reconstructions=filled(ReconstructionResult, {"attacks": [less]}))
+    assert "2 of 6 agents: nothing inferred." in defences.lines(entry)[0]
 
 
 def test_silent_agents_count_as_not_rebuilt(tmp_path):

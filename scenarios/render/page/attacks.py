@@ -10,7 +10,8 @@ from attacks.score.inference import allowed_power
 from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import INK, Chart, Drawing, Series, Style, canvas, series
 from scenarios.render.sentences import Finding
-from scenarios.results import reconstructions as defences
+from scenarios.results import attack_words as defences
+from scenarios.results.attack_words import ABSENT, VACUOUS, interval, percent, rate
 from scenarios.results.attacks import (
     AtLevel,
     MembershipRefused,
@@ -23,7 +24,6 @@ from scenarios.results.attacks import (
     RecordAttack,
     RecordsOfAgent,
 )
-from scenarios.results.inference import ABSENT, VACUOUS, interval, percent, rate
 from scenarios.results.numbers import MISSING, NARROW_SPACE, fixed, plural, show
 
 _MARKS = {

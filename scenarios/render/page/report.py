@@ -20,10 +20,10 @@ from scenarios.render.page.plots import MARKS, reproduction
 from scenarios.render.page.views import views
 from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, ranked, terms, traffic_rows
 from scenarios.results import numbers
+from scenarios.results.attack_words import headline as level_of
+from scenarios.results.attack_words import rate
 from scenarios.results.audit import AuditResult, ViewsResult
 from scenarios.results.findings import Entry, auditor, diverged, judged, listener
-from scenarios.results.inference import headline as level_of
-from scenarios.results.inference import rate
 from scenarios.results.measures import COLUMNS, NONE
 from scenarios.results.measures import rows as costs_of
 from scenarios.results.numbers import count, plural, show
