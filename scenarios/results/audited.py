@@ -8,9 +8,7 @@ from attacks.audit import audit as audits
 from attacks.audit import loss_breakdown as losses
 from attacks.audit import views
 from attacks.audit.accounting.intervals import Interval
-from attacks.audit.games.power import Plan
 from attacks.audit.loss.release_cost import Ratio
-from attacks.audit.pair_search import Searched
 from scenarios.results.audit import (
     ActivationLoss,
     AuditResult,
@@ -24,17 +22,13 @@ from scenarios.results.audit import (
     LinkLoss,
     LossBreakdown,
     LossPart,
-    PairFamily,
-    PairSearch,
     PartCounts,
-    PlanResult,
     ReleaseLoss,
     SelfChecks,
     SequentialTest,
     UnprotectedField,
     ViewResult,
     ViewsResult,
-    WorstPair,
 )
 from scenarios.results.base import Ends, taken
 
@@ -43,27 +37,9 @@ MOST_PARTS = 120
 Part = TypeVar("Part", bound=LossPart)
 
 
-def plan_result(plan: Plan) -> PlanResult:
-    """Reach of the game of fixed size."""
-    return taken(PlanResult, plan)
-
-
-def search_result(found: Searched, seed: int) -> PairSearch:
-    """Search for the worst pair; `seed` is the scenario's."""
-    winner = found.winner
-    return taken(
-        PairSearch,
-        found,
-        candidates=found.tried,
-        winner=taken(WorstPair, winner.candidate, epsilon=winner.epsilon),
-        families=tuple(taken(PairFamily, one, candidates=one.tried) for one in found.families),
-        seed=seed,
-    )
-
-
 def audit_result(found: audits.AuditResult) -> AuditResult:
     """Claim, three epsilons, evidence and verdict; `witness` is null until the transcript has a file."""
-    claim, exact, parts = found.claim, found.exact, found.loss_breakdown
+    claim, exact, parts, game, learned = found.claim, found.exact, found.loss_breakdown, found.anytime, found.trained
     return taken(
         AuditResult,
         found,
@@ -89,9 +65,13 @@ def audit_result(found: audits.AuditResult) -> AuditResult:
         white_box=taken(Game, found.white_box),
         black_box=None if found.black_box is None else taken(Game, found.black_box),
         black_box_refused=found.refused,
-        classifier=_classifier(found),
+        classifier=None
+        if found.classifier is None or learned is None
+        else taken(ClassifierGame, found.classifier, model=learned.kind, loss=learned.loss, training=learned.taught),
         classifier_refused=found.untrained,
-        sequential_test=_sequential_test(found),
+        sequential_test=taken(
+            SequentialTest, game, guesses=game.spoken, correct=game.right, counts=found.stop, stopped=found.stopped
+        ),
         growth=tuple(found.growth),
         not_judged_from=min((e.unreliable_from for e in exact if e.unreliable_from), default=None),
         leaks=tuple(Leak(share=e.leaks, message=str(e.uncovered)) for e in exact if e.uncovered is not None),
@@ -113,23 +93,7 @@ def audit_result(found: audits.AuditResult) -> AuditResult:
     )
 
 
-def _classifier(found: audits.AuditResult) -> ClassifierGame | None:
-    learned = found.trained
-    if found.classifier is None or learned is None:
-        return None
-    return taken(ClassifierGame, found.classifier, model=learned.kind, loss=learned.loss, training=learned.taught)
-
-
-def _sequential_test(found: audits.AuditResult) -> SequentialTest:
-    game = found.anytime
-    return taken(
-        SequentialTest, game, guesses=game.spoken, correct=game.right, counts=found.stop, stopped=found.stopped
-    )
-
-
 # ── parts of the loss ───────────────────────────────────────────────────────────────────────────────────
-
-
 def loss_breakdown(
     found: losses.Breakdown, confidence: float, averages: Iterable[Ratio | None] = ()
 ) -> LossBreakdown:
@@ -138,12 +102,26 @@ def loss_breakdown(
     Each γ holds at `confidence` by itself.
     """
     average = dict(enumerate(map(average_case, averages)))
+
+    def part(kind: type[Part], one: losses.Part, **where: object) -> Part:
+        spent, gamma = one.spent, one.spent.gamma(confidence)
+        return taken(
+            kind,
+            spent,
+            count=one.releases,
+            cost=(spent.least, spent.mean, spent.most),
+            cost_unknown=spent.infinite,
+            step=(spent.step_least, spent.step_mean, spent.step_most),
+            gamma=None if gamma is None else _ends(gamma),
+            **where,
+        )
+
     releases = [
-        _part(ReleaseLoss, part, confidence, release=t, where=where, average=average.get(t))
-        for t, (where, part) in enumerate(zip(found.where, found.releases, strict=True))
+        part(ReleaseLoss, one, release=t, where=where, average=average.get(t))
+        for t, (where, one) in enumerate(zip(found.where, found.releases, strict=True))
     ]
-    activations = [_part(ActivationLoss, part, confidence, activation=k) for k, part in found.activations.items()]
-    links = [_part(LinkLoss, part, confidence, link=link) for link, part in found.links.items()]
+    activations = [part(ActivationLoss, one, activation=k) for k, one in found.activations.items()]
+    links = [part(LinkLoss, one, link=link) for link, one in found.links.items()]
     return LossBreakdown(
         agent=found.agent,
         transcripts=found.transcripts,
@@ -151,22 +129,8 @@ def loss_breakdown(
         releases=_most_costly(releases),
         activations=_most_costly(activations),
         links=_most_costly(links),
-        hidden=None if found.hidden is None else _part(LossPart, found.hidden, confidence),
-        total=_part(LossPart, found.total, confidence),
-    )
-
-
-def _part(kind: type[Part], part: losses.Part, confidence: float, **where: object) -> Part:
-    one, gamma = part.spent, part.spent.gamma(confidence)
-    return taken(
-        kind,
-        one,
-        count=part.releases,
-        cost=(one.least, one.mean, one.most),
-        cost_unknown=one.infinite,
-        step=(one.step_least, one.step_mean, one.step_most),
-        gamma=None if gamma is None else _ends(gamma),
-        **where,
+        hidden=None if found.hidden is None else part(LossPart, found.hidden),
+        total=part(LossPart, found.total),
     )
 
 
@@ -197,8 +161,6 @@ def _ends(interval: Interval) -> Ends:
 
 
 # ── views ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def views_result(found: views.ViewsResult) -> ViewsResult:
     """Evidence of every view, the views that refute the claim together, and which view contains which."""
     return taken(
@@ -210,27 +172,25 @@ def views_result(found: views.ViewsResult) -> ViewsResult:
         delta=found.claim.delta,
         false_discovery_rate=1 - found.confidence,
         log_e_needed_alone=found.needed,
-        views=tuple(map(_view, found.views)),
+        views=tuple(
+            taken(
+                ViewResult,
+                one.view,
+                links=tuple(one.view.links),
+                agents=tuple(one.view.agents),
+                log_e=one.log_e,
+                refuted=one.refuted,
+                epsilon_audited=one.game.epsilon_audited,
+                ceiling=one.game.ceiling,
+                score=one.score,
+                right=one.tally.right,
+                wrong=one.tally.wrong,
+                coins=one.tally.coins,
+            )
+            for one in found.views
+        ),
         refuted=tuple(one.view.name for one in found.refuted),
         smallest=tuple(one.view.name for one in found.smallest),
         order=tuple(sorted((str(inner), str(outer)) for inner, outer in found.order.edges)),
         inconsistent=tuple(map(str, found.inconsistent)),
-    )
-
-
-def _view(one: views.ViewResult) -> ViewResult:
-    view, game, tally = one.view, one.game, one.tally
-    return taken(
-        ViewResult,
-        view,
-        links=tuple(view.links),
-        agents=tuple(view.agents),
-        log_e=one.log_e,
-        refuted=one.refuted,
-        epsilon_audited=game.epsilon_audited,
-        ceiling=game.ceiling,
-        score=one.score,
-        right=tally.right,
-        wrong=tally.wrong,
-        coins=tally.coins,
     )

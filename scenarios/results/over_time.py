@@ -1,6 +1,7 @@
 """The three epsilons over time: the claimed one before the run, and all of them after an audit."""
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -15,14 +16,10 @@ from scenarios.results.audit import AuditedCurve, Budget, ClaimedCurve, ClaimedL
 from scenarios.schema import Scenario
 from scenarios.schema.checks import ClaimedAfter, VacuousFrom
 
-_BUDGET_POINTS = 60
+_BUDGET_POINTS, _POINTS = 60, 200
+"""Of the claim's formula, and of each curve, at most; where a curve crosses a level is found between them too."""
 VACUOUS = 20.0
 """The ε above which an audit calls a claim vacuous: odds of e^20 to 1."""
-
-
-def horizon(simulation: Simulation) -> int | None:
-    """Length of a run: rounds, or the activations of one agent at which a walk ends."""
-    return simulation.algorithm.horizon
 
 
 def claim_after(simulation: Simulation, k: int, adjacency: Adjacency, delta: float) -> Claim | None:
@@ -38,65 +35,47 @@ def budget(simulation: Simulation, adjacency: Adjacency, delta: float, scenario:
 
     The points are spread over the run, with those that the scenario's checks need.
     """
-    last = horizon(simulation)
-    if last is None:
-        return None
-    final = claim_after(simulation, last, adjacency, delta)
-    if final is None:
+    last, block = simulation.algorithm.horizon, scenario.reproduces
+    final = None if last is None else claim_after(simulation, last, adjacency, delta)
+    if last is None or final is None:
         return None
 
+    @cache
     def epsilon(k: int) -> float | None:
         claim = claim_after(simulation, k, adjacency, delta)
         return None if claim is None else claim.epsilon
 
-    counts = sorted({*_spread(last), *_rounds_of_checks(scenario)})
+    checks = [] if block is None else block.checks
+    counts = {int(k) for k in np.linspace(1, last, min(last, _BUDGET_POINTS))}
+    counts |= {check.after for check in checks if isinstance(check, ClaimedAfter) and check.after is not None}
+    levels = {VACUOUS} | {check.epsilon for check in checks if isinstance(check, VacuousFrom)}
+    if block is not None and block.vacuous_above is not None:
+        levels.add(block.vacuous_above)
     return Budget(
         unit="plf" if simulation.algorithm.stopping().walks else "rounds",
         last=last,
-        count=tuple(counts),
-        epsilon=tuple(epsilon(k) for k in counts),
+        count=tuple(sorted(counts)),
+        epsilon=tuple(epsilon(k) for k in sorted(counts)),
         delta=final.delta,
         source=final.source,
         failed_conditions=tuple(final.failed_conditions),
         vacuous_from=tuple(
-            ClaimedLevel(epsilon=level, count=None if final.epsilon is None else first_above(level, last, epsilon))
-            for level in sorted(_budget_levels(scenario))
+            ClaimedLevel(epsilon=level, count=None if final.epsilon is None else _first_above(level, last, epsilon))
+            for level in sorted(levels)
         ),
     )
 
 
-def first_above(level: float, last: int, epsilon: Callable[[int], float | None]) -> int | None:
-    """The first k ≤ last with ε(k) > level, by bisection: a formula's sum over releases never falls."""
-    above = epsilon(last)
-    if above is None or above <= level:
+def _first_above(level: float, last: int, epsilon: Callable[[int], float | None]) -> int | None:
+    """The first k ≤ last with ε(k) > level: a formula's sum over releases never falls."""
+    return _first(last, lambda k: (found := epsilon(k)) is not None and found > level)
+
+
+def _first(last: int, holds: Callable[[int], bool]) -> int | None:
+    """The first k ≤ last from which on something holds, by bisection."""
+    if not last or not holds(last):
         return None
-    low, high = 0, last
-    while high - low > 1:
-        middle = (low + high) // 2
-        value = epsilon(middle)
-        low, high = (low, middle) if value is not None and value > level else (middle, high)
-    return high
-
-
-def _spread(last: int) -> Iterable[int]:
-    return (int(k) for k in np.unique(np.linspace(1, last, min(last, _BUDGET_POINTS)).astype(int)))
-
-
-def _rounds_of_checks(scenario: Scenario) -> set[int]:
-    checks = scenario.reproduces.checks if scenario.reproduces is not None else []
-    return {check.after for check in checks if isinstance(check, ClaimedAfter) and check.after is not None}
-
-
-def _budget_levels(scenario: Scenario) -> set[float]:
-    block = scenario.reproduces
-    if block is None:
-        return {VACUOUS}
-    stated = {block.vacuous_above} if block.vacuous_above is not None else set[float]()
-    return {VACUOUS} | stated | {check.epsilon for check in block.checks if isinstance(check, VacuousFrom)}
-
-
-POINTS = 200
-"""Of a curve, at most; where it crosses a level is found between them too."""
+    return bisect_left(range(1, last), True, key=holds) + 1
 
 
 def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found: AuditResult) -> OverTime:
@@ -106,8 +85,12 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
     activation is a round, and what is sent after the last belongs to one more, of which the claim is that of the
     whole run. In a walk a claim counts the activations of the agent that has most (PLF).
     """
-    levels = _levels(found)
-    walks, end = simulation.algorithm.stopping().walks, horizon(simulation)
+    # (Proven, estimated) ε by the end of each activation, of the worse direction; it does not fall.
+    levels: dict[int, tuple[float, float]] = {}
+    for level in found.growth:
+        lower, estimate = levels.get(level.activation, (0.0, 0.0))
+        levels[level.activation] = max(lower, level.lower), max(estimate, level.estimate)
+    walks, end = simulation.algorithm.stopping().walks, simulation.algorithm.horizon
     rounds = None if walks else end
     last = max([end or 0, *levels, found.activations])
 
@@ -120,7 +103,8 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
         return None if one is None else one.epsilon
 
     at = _thinned(sorted({*range(1, last + 1), *levels})) if last else []
-    undefined = _undefined_from(last, claimed)
+    # A condition that fails for some releases fails for more of them.
+    undefined = _first(last, lambda k: claimed(k) is None)
     defined = last if undefined is None else undefined - 1
     shown = _thinned(sorted(levels))
     failed = claim(undefined) if undefined is not None else None
@@ -143,23 +127,14 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
             epsilon=tuple(one.epsilon for one in audited),
             ceiling=tuple(one.ceiling for one in audited),
         ),
-        claimed_vacuous_from=first_above(VACUOUS, defined, claimed) if defined else None,
-        exact_vacuous_from=_first(levels, lambda level: level[1] > VACUOUS),
-        proven_vacuous_from=_first(levels, lambda level: level[0] > VACUOUS),
+        claimed_vacuous_from=_first_above(VACUOUS, defined, claimed),
+        exact_vacuous_from=next((k for k, level in levels.items() if level[1] > VACUOUS), None),
+        proven_vacuous_from=next((k for k, level in levels.items() if level[0] > VACUOUS), None),
         undefined_from=undefined,
         condition=None if failed is None else "; ".join(failed.failed_conditions),
         exceeds_from=first,
         exceeds=None if first is None or exceeded is None else Excess(exact=levels[first][0], claimed=exceeded),
     )
-
-
-def _levels(found: AuditResult) -> dict[int, tuple[float, float]]:
-    """(proven, estimated) ε by the end of each activation, of the worse direction; it does not fall."""
-    levels: dict[int, tuple[float, float]] = {}
-    for level in found.growth:
-        lower, estimate = levels.get(level.activation, (0.0, 0.0))
-        levels[level.activation] = max(lower, level.lower), max(estimate, level.estimate)
-    return levels
 
 
 def _exceeds(levels: dict[int, tuple[float, float]], claimed: Callable[[int], float | None]) -> int | None:
@@ -181,24 +156,8 @@ def _exceeds(levels: dict[int, tuple[float, float]], claimed: Callable[[int], fl
     return None
 
 
-def _first(levels: dict[int, tuple[float, float]], holds: Callable[[tuple[float, float]], bool]) -> int | None:
-    return next((k for k, level in levels.items() if holds(level)), None)
-
-
-def _undefined_from(last: int, claimed: Callable[[int], float | None]) -> int | None:
-    """First k without a number: a condition that fails for some releases fails for more of them."""
-    if not last or claimed(last) is not None:
-        return None
-    low, high = 0, last
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if claimed(middle) is None else (middle, high)
-    return high
-
-
-def _thinned(values: Iterable[int]) -> list[int]:
-    """At most `POINTS` of them, from the first to the last."""
-    known = list(values)
-    if len(known) <= POINTS:
-        return known
-    return [known[int(k)] for k in np.unique(np.linspace(0, len(known) - 1, POINTS).astype(int))]
+def _thinned(values: list[int]) -> list[int]:
+    """At most `_POINTS` of them, from the first to the last."""
+    if len(values) <= _POINTS:
+        return values
+    return [values[int(k)] for k in np.unique(np.linspace(0, len(values) - 1, _POINTS).astype(int))]

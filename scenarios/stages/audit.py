@@ -6,12 +6,9 @@ from pathlib import Path
 
 from attacks.audit.archive import MARK, Archive
 from attacks.audit.pair import Pair
-from attacks.audit.pair_search import FIRST_CHUNK, Searched, observed, search
+from attacks.audit.pair_search import FIRST_CHUNK, observed, search
 from attacks.inference import infer
-from netsim.arrays import Array
-from netsim.claims import Claim
 from netsim.errors import PrivacyError
-from netsim.problems import Problem
 from netsim.randomness import Streams
 from scenarios.build.adjacency import curvature_of
 from scenarios.build.experiment import Experiment, Subject
@@ -19,9 +16,9 @@ from scenarios.build.problem import AnyLogistic
 from scenarios.build.progress import Progress
 from scenarios.build.search_spaces import Data, Moved, Records, Spaces
 from scenarios.results import serialize
-from scenarios.results.audit import AuditRefused, PairSearch, Views
-from scenarios.results.audited import audit_result, plan_result, search_result, views_result
-from scenarios.results.base import Refused
+from scenarios.results.audit import AuditRefused, PairFamily, PairSearch, PlanResult, Views, WorstPair
+from scenarios.results.audited import audit_result, views_result
+from scenarios.results.base import Refused, taken
 from scenarios.results.files import write_text
 from scenarios.results.findings import DONE, NO_CLAIM, REFUSED
 from scenarios.results.over_time import over_time
@@ -34,7 +31,8 @@ from scenarios.stages.worlds import AuditOptions, audited, look, worlds
 def pair_for(
     experiment: Experiment, subject: Subject, delta: float, progress: Progress
 ) -> tuple[Pair, PairSearch | None]:
-    """The pair under audit, and the search that found it; without `audit.search` the experiment's own.
+    """The pair under audit, and the search that found it on some transcripts of the true world; without
+    `audit.search` the experiment's own.
 
     `delta` is the claim's. Errors as `attacks.audit.pair_search.search`'s.
     """
@@ -43,41 +41,31 @@ def pair_for(
     assert experiment.pair is not None
     if spec.search is None:
         return experiment.pair, None
-    progress.begin(f"{subject.spec.name}: searching the worst pair", spec.search.candidates)
-    found = searched(experiment, subject, delta, progress)
-    own = experiment.pair.hypotheses[0]
-    candidate = found.winner.candidate
-    description = f"{candidate.description} (the worst of {found.tried:,} searched)"
-    pair = Pair(spec.agent, (own, candidate.hypothesis), description)
-    return pair, search_result(found, experiment.scenario.seed)
-
-
-def searched(experiment: Experiment, subject: Subject, delta: float, progress: Progress) -> Searched:
-    """Simulate some transcripts of the true world, and rank candidates on them."""
-    spec = experiment.scenario.audit
-    assert spec is not None
-    assert spec.search is not None
+    name, most = subject.spec.name, spec.search.candidates
+    progress.begin(f"{name}: searching the worst pair", most)
     problem, agent = subject.simulation.problem, spec.agent
     own = problem.objectives[agent]
     sample = worlds(subject.simulation, agent, own, spec.search.transcripts)(0, FIRST_CHUNK)
-    space = _space_of(experiment, subject.spec.name, problem, observed(sample, agent, own))
-    budget = spec.search.candidates
-    return search(sample, agent, own, space, delta=delta, budget=budget, progress=progress.advance)
-
-
-def _space_of(experiment: Experiment, name: str, problem: Problem, points: Array) -> Spaces:
-    """All that the scenario's adjacency allows of the audited agent, as far as it is searched."""
-    spec = experiment.scenario.audit
-    assert spec is not None
-    assert spec.search is not None
-    own = problem.objectives[spec.agent]
+    points, moved = observed(sample, agent, own), spec.adjacency
     rng = Streams(experiment.scenario.seed).generator("search", name)
-    moved = spec.adjacency
+    space: Spaces
     if isinstance(moved, GradientChange):
-        return Moved(spec.agent, own, moved.change, moved.norm, curvature_of(moved, problem), points, rng)
-    assert isinstance(own, AnyLogistic)
-    kind = Records if moved == "record" else Data
-    return kind(spec.agent, own, problem, points, rng, spec.search.candidates)
+        space = Moved(agent, own, moved.change, moved.norm, curvature_of(moved, problem), points, rng)
+    else:
+        assert isinstance(own, AnyLogistic)
+        space = (Records if moved == "record" else Data)(agent, own, problem, points, rng, most)
+    found = search(sample, agent, own, space, delta=delta, budget=most, progress=progress.advance)
+    winner = found.winner
+    description = f"{winner.candidate.description} (the worst of {found.tried:,} searched)"
+    pair = Pair(agent, (experiment.pair.hypotheses[0], winner.candidate.hypothesis), description)
+    return pair, taken(
+        PairSearch,
+        found,
+        candidates=found.tried,
+        winner=taken(WorstPair, winner.candidate, epsilon=winner.epsilon),
+        families=tuple(taken(PairFamily, one, candidates=one.tried) for one in found.families),
+        seed=experiment.scenario.seed,
+    )
 
 
 def audit_file(folder: Path, slug: str) -> Path:
@@ -114,13 +102,14 @@ class Judge:
     ) -> tuple[AlgorithmResult, AuditOptions | None]:
         """Results with plan, audit and curves; the witness is in its file. With it the options of the views, None
         where there is no verdict."""
-        claim = self._claim(subject, activations)
+        claim = subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
         if claim is None:
             return replace(entry, audit_status=NO_CLAIM), None
         try:
-            options, search = self._options(subject, claim)
+            pair, search = pair_for(self.experiment, subject, claim.delta, self.progress)
+            options = AuditOptions(self.experiment.scenario, subject, pair, claim)
             plan = options.plan
-            entry = replace(entry, plan=None if plan is None else plan_result(plan))
+            entry = replace(entry, plan=None if plan is None else taken(PlanResult, plan))
             self.keep(entry)
             return self._audited(entry, subject, activations, options, search), options
         except PrivacyError as error:
@@ -128,16 +117,10 @@ class Judge:
 
     def options(self, subject: Subject, activations: int) -> AuditOptions:
         """The options of an audit that has a verdict."""
-        claim = self._claim(subject, activations)
+        claim = subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
         assert claim is not None
-        return self._options(subject, claim)[0]
-
-    def _claim(self, subject: Subject, activations: int) -> Claim | None:
-        return subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
-
-    def _options(self, subject: Subject, claim: Claim) -> tuple[AuditOptions, PairSearch | None]:
-        pair, search = pair_for(self.experiment, subject, claim.delta, self.progress)
-        return AuditOptions(self.experiment.scenario, subject, pair, claim), search
+        pair, _ = pair_for(self.experiment, subject, claim.delta, self.progress)
+        return AuditOptions(self.experiment.scenario, subject, pair, claim)
 
     def _audited(
         self,
@@ -147,11 +130,14 @@ class Judge:
         options: AuditOptions,
         search: PairSearch | None,
     ) -> AlgorithmResult:
-        self.progress.begin(f"{subject.spec.name}: auditing", 2 * options.spec.trials)
+        spec, folder = options.spec, self.folder / f"audit-{entry.slug}"
+        self.progress.begin(f"{subject.spec.name}: auditing", 2 * spec.trials)
         if entry.plan is not None:
             self.progress.say(entry.plan.summary)
-        folder = self.folder / f"audit-{entry.slug}"
-        self._announce_resumption(folder, options)
+        if (mark := folder / MARK).is_file() and mark.read_text(encoding="utf-8") == options.fingerprint:
+            kept, chunks = Archive(folder), -(-spec.trials // spec.chunk)
+            there = sum((world, chunk) in kept for world in (0, 1) for chunk in range(chunks))
+            self.progress.say(f"Going on with an interrupted audit: {there} of {2 * chunks} chunks are there.")
         found = audited(options, folder, self.progress.advance, self.jobs)
         curves = over_time(subject.simulation, self.experiment.adjacency, subject.delta, found)
         proof = witnesses.Audited(options.pair, options.claim, activations, found.witness)
@@ -159,15 +145,6 @@ class Judge:
         saved = witnesses.save(path, self.experiment, subject, proof)
         audit = replace(audit_result(found), search=search, witness=None if saved is None else saved.name)
         return replace(entry, over_time=curves, audit=audit, audit_status=DONE)
-
-    def _announce_resumption(self, folder: Path, options: AuditOptions) -> None:
-        """Say how many chunks an interrupted audit of the same left, if there was one."""
-        spec, mark = options.spec, folder / MARK
-        if not (mark.is_file() and mark.read_text(encoding="utf-8") == options.fingerprint):
-            return
-        kept, chunks = Archive(folder), -(-spec.trials // spec.chunk)
-        there = sum((world, chunk) in kept for world in (0, 1) for chunk in range(chunks))
-        self.progress.say(f"Going on with an interrupted audit: {there} of {2 * chunks} chunks are there.")
 
     def views(self, options: AuditOptions) -> Views | None:
         """Evidence of each point of view on the pair; None where none is requested."""

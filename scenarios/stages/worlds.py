@@ -18,7 +18,7 @@ from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.exact import TRANSCRIPTS, WORST_CASE, worst_case_sample
 from attacks.audit.pair import Infer, Pair, Simulate
 from attacks.audit.pair_search import FIRST_CHUNK
-from attacks.audit.views import SimulateViews, View, ViewsResult, audit_views
+from attacks.audit.views import Kind, SimulateViews, View, ViewsResult, audit_views
 from attacks.inference import infer
 from netsim.adversary import Adversary, AdversaryView, Around
 from netsim.claims import Claim
@@ -103,7 +103,7 @@ def audited(options: AuditOptions, folder: Path, progress: Callable[[int], None]
             trials=spec.trials,
             chunk=spec.together,
             confidence=spec.confidence,
-            rng=Streams(simulation.seed).generator("audit", options.subject.spec.name, *drawn(spec.draw)),
+            rng=Streams(simulation.seed).generator("audit", options.subject.spec.name, *_drawn(spec.draw)),
             infer=infer,
             progress=progress,
             jobs=jobs,
@@ -118,7 +118,7 @@ def audited(options: AuditOptions, folder: Path, progress: Callable[[int], None]
     return found
 
 
-def drawn(draw: int) -> tuple[int, ...]:
+def _drawn(draw: int) -> tuple[int, ...]:
     """End of the name of a random stream: nothing for the first draw."""
     return (draw,) if draw else ()
 
@@ -198,98 +198,56 @@ def views_of(simulation: Simulation, agent: int, wanted: Wanted) -> tuple[View, 
     agent as an insider. "coalitions": pairs of other agents, and an outsider on all links (or transmissions) at once.
     Of each kind the nearest, up to `MOST_LINKS`, `MOST_NODES` and `MOST_PAIRS`.
     """
-    builder = _Builder(simulation, agent)
-    parts: dict[str, Callable[[], list[View]]] = {
-        "links": builder.on_radio if simulation.network.medium != "links" else builder.links,
-        "nodes": builder.nodes,
-        "coalitions": builder.coalitions,
-    }
-    return tuple(view for name, part in parts.items() if wanted in (name, "all") for view in part())
+    topology, network = simulation.topology, simulation.network
+    radio = network.medium != "links"
+    # Whether nothing that is sent is lost on its way: else who sits at a door knows which messages got there.
+    complete = network.exchange_policy.endless and not simulation.timing.downtimes and not network.active_adversaries
+    distance: list[float] = hops(topology.adjacency, agent).tolist()
+    every = sorted(range(topology.agents), key=lambda i: (distance[i], i))
+    others = [i for i in every if i != agent]
+    views: list[View] = []
 
+    def link(i: int, j: int) -> str:
+        return f"link {min(i, j)}-{max(i, j)}"
 
-class _Builder:
-    def __init__(self, simulation: Simulation, agent: int) -> None:
-        self.topology, self.agent = simulation.topology, agent
-        self.radio = simulation.network.medium != "links"
-        self.told_all = (
-            not self.radio and simulation.network.exchange_policy.endless and not simulation.timing.downtimes
+    def around(i: int) -> frozenset[str]:
+        """Messages at an agent's door, as the links that they are on."""
+        return frozenset(link(i, j) for j in topology.neighbors(i)) if complete and not radio else frozenset()
+
+    def insiders(name: str, kind: Kind, words: str, *members: int) -> View:
+        knows = frozenset[str]().union(*(around(i) | {f"inside {i}"} for i in members))
+        return View(name, kind, Adversary(name, insiders=members), knows, words, agents=members)
+
+    if wanted in ("links", "all") and radio:
+        for i in every[:MOST_LINKS]:
+            name = f"transmitter {i}"
+            tap = Adversary(name, Around((i,)))
+            views.append(View(name, "transmitter", tap, frozenset([name]), f"what agent {i} transmits", agents=(i,)))
+    elif wanted in ("links", "all"):
+        near = sorted(topology.edges, key=lambda edge: (sorted(distance[i] for i in edge), edge))
+        for i, j in near[:MOST_LINKS]:
+            tap, words = Adversary(f"link {i}-{j}", ((i, j),)), f"the link of agents {i} and {j}, both ways"
+            views.append(View(tap.name, "link", tap, frozenset([link(i, j)]), words, links=((i, j),)))
+    if wanted in ("nodes", "all"):
+        name = f"door {agent}"
+        words = f"the audited agent's door: all that agent {agent} sends and receives"
+        tap, knows = Adversary(name, (), nodes=(agent,)), around(agent) or frozenset([name])
+        views.append(View(name, "door", tap, knows, words, agents=(agent,)))
+        for i in others[:MOST_NODES]:
+            views.append(insiders(f"node {i}", "node", f"agent {i}, honest but curious", i))
+    if wanted in ("coalitions", "all"):
+        pairs = combinations(others[: MOST_PAIRS + 1], 2)
+        for pair in sorted(pairs, key=lambda pair: (sum(distance[i] for i in pair), pair))[:MOST_PAIRS]:
+            i, j = sorted(pair)
+            words = f"agents {i} and {j}, honest but curious, together"
+            views.append(insiders(f"coalition {i}+{j}", "coalition", words, i, j))
+        everything = (
+            [f"transmitter {i}" for i in range(topology.agents)] if radio else [link(*e) for e in topology.edges]
         )
-        self.told_all = self.told_all and not simulation.network.active_adversaries
-        self.distance: list[float] = hops(self.topology.adjacency, agent).tolist()
-
-    def links(self) -> list[View]:
-        edges = sorted(self.topology.edges, key=lambda edge: (self._far(edge), edge))[:MOST_LINKS]
-        return [
-            View(
-                f"link {i}-{j}", "link", Adversary(f"link {i}-{j}", ((i, j),)), frozenset([_link(i, j)]),
-                f"the link of agents {i} and {j}, both ways", links=((i, j),),
-            )
-            for i, j in edges
-        ]  # fmt: skip
-
-    def on_radio(self) -> list[View]:
-        near = sorted(range(self.topology.agents), key=lambda i: (self.distance[i], i))[:MOST_LINKS]
-        return [
-            View(
-                f"transmitter {i}", "transmitter", Adversary(f"transmitter {i}", Around((i,))),
-                frozenset([f"transmitter {i}"]), f"what agent {i} transmits", agents=(i,),
-            )
-            for i in near
-        ]  # fmt: skip
-
-    def nodes(self) -> list[View]:
-        name = f"door {self.agent}"
-        at_door = View(
-            name, "door", Adversary(name, (), nodes=(self.agent,)), self._around(self.agent) or frozenset([name]),
-            f"the audited agent's door: all that agent {self.agent} sends and receives", agents=(self.agent,),
-        )  # fmt: skip
-        return [at_door, *map(self._insider, self._others()[:MOST_NODES])]
-
-    def coalitions(self) -> list[View]:
-        pairs = sorted(combinations(self._others()[: MOST_PAIRS + 1], 2), key=lambda pair: (self._sum(pair), pair))
-        everything = [f"transmitter {i}" for i in range(self.topology.agents)]
-        knows = everything if self.radio else [_link(i, j) for i, j in self.topology.edges]
-        words = "all that is transmitted" if self.radio else "all links at once"
-        links = () if self.radio else self.topology.edges
-        outsider = View("outsider", "outside", Adversary("outsider", "all"), frozenset(knows), words, links=links)
-        return [*(self._pair(i, j) for i, j in pairs[:MOST_PAIRS]), outsider]
-
-    def _insider(self, agent: int) -> View:
-        name, words = f"node {agent}", f"agent {agent}, honest but curious"
-        return View(name, "node", Adversary(name, insiders=(agent,)), self._inside(agent), words, agents=(agent,))
-
-    def _pair(self, *members: int) -> View:
-        i, j = sorted(members)
-        name, words = f"coalition {i}+{j}", f"agents {i} and {j}, honest but curious, together"
-        knows = self._inside(i) | self._inside(j)
-        return View(name, "coalition", Adversary(name, insiders=(i, j)), knows, words, agents=(i, j))
-
-    def _inside(self, agent: int) -> frozenset[str]:
-        return self._around(agent) | {f"inside {agent}"}
-
-    def _around(self, agent: int) -> frozenset[str]:
-        """Messages at an agent's door, as the links that they are on.
-
-        Empty where messages may be lost: who sits at the door knows which ones got there.
-        """
-        if not self.told_all:
-            return frozenset()
-        return frozenset(_link(agent, j) for j in self.topology.neighbors(agent))
-
-    def _others(self) -> list[int]:
-        others = (i for i in range(self.topology.agents) if i != self.agent)
-        return sorted(others, key=lambda i: (self.distance[i], i))
-
-    def _far(self, edge: tuple[int, int]) -> tuple[float, float]:
-        ends = sorted(self.distance[i] for i in edge)
-        return ends[0], ends[1]
-
-    def _sum(self, pair: tuple[int, ...]) -> float:
-        return sum(self.distance[i] for i in pair)
-
-
-def _link(i: int, j: int) -> str:
-    return f"link {min(i, j)}-{max(i, j)}"
+        words, links = ("all that is transmitted", ()) if radio else ("all links at once", topology.edges)
+        outsider = Adversary("outsider", "all")
+        views.append(View("outsider", "outside", outsider, frozenset(everything), words, links=links))
+    return tuple(views)
 
 
 def seen_by(
@@ -350,7 +308,7 @@ def look(
         trials=trials,
         chunk=size,
         confidence=confidence,
-        rng=Streams(simulation.seed).generator("views", name, *drawn(draw)),
+        rng=Streams(simulation.seed).generator("views", name, *_drawn(draw)),
         jobs=jobs,
         infer=infer,
         progress=progress,
