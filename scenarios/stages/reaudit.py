@@ -9,7 +9,6 @@ from attacks.audit.archive import MARK
 from netsim.errors import ScenarioError
 from netsim.settings import Recording
 from netsim.transcript.packet_log import PacketLog
-from scenarios.build.experiment import Subject
 from scenarios.build.progress import Progress, Silent, simulated, undisturbed
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
@@ -17,18 +16,17 @@ from scenarios.render.page.report import render
 from scenarios.render.sentences import missing
 from scenarios.results import serialize
 from scenarios.results.audit import Audit, AuditRefused, AuditResult, EpsilonInterval, OtherAudit
-from scenarios.results.base import Setting, Status, taken
+from scenarios.results.base import Setting, taken
 from scenarios.results.files import PAGE, RESULTS, write_text
 from scenarios.results.findings import BROKEN, DONE, NO_CLAIM, REFUSED
 from scenarios.results.folder import RunFolder, read_results
-from scenarios.results.run import Timeline
 from scenarios.results.tree import AlgorithmResult, Results, VariantResult
 from scenarios.schema import Scenario
 from scenarios.schema.scenario import AuditSpec
 from scenarios.stages.audit import Judge, audit_file
 from scenarios.stages.outputs import write_outputs
 from scenarios.stages.study import ran_of, summary
-from scenarios.stages.timeline import Chronicle
+from scenarios.stages.timeline import Chronicle, packets_around
 from scenarios.stages.witness import file_of
 from scenarios.stages.worlds import AuditOptions
 
@@ -74,25 +72,20 @@ def check(confidence: float, made: Sequence[Made]) -> None:
         )
 
 
-def decides(new: Audit, old: Audit) -> bool:
-    """Whether a new audit is the one that the folder shows: unless the one shown broke the claim, and the new one
-    does not."""
-    return _verdict(old) not in BROKEN or _verdict(new) in BROKEN
-
-
-def brief(audit: Audit, draft: str) -> OtherAudit:
+def _brief(audit: Audit, draft: str) -> OtherAudit:
     """An audit that another one is shown in place of; `draft` is in the names of its files."""
+    witness = audit.witness if isinstance(audit, AuditResult) else None
     return taken(
         OtherAudit,
         audit,
         draw=_draw_of(audit),
         confidence=_confidence_of(audit),
         epsilon_exact=taken(EpsilonInterval, audit.epsilon_exact) if isinstance(audit, AuditResult) else None,
-        witness=_witness(audit).replace(".json", f"{draft}.json") or None,
+        witness=witness.replace(".json", f"{draft}.json") if witness else None,
     )
 
 
-def besides(audit: Audit) -> str:
+def _besides(audit: Audit) -> str:
     """Sentences on the other audits, to be read together with the one shown."""
     parts: list[str] = []
     for made, when in ((audit.earlier, "before"), (audit.later, "since")):
@@ -106,12 +99,8 @@ def besides(audit: Audit) -> str:
     return " ".join([*parts, sure]) if parts else ""
 
 
-def _verdict(one: Made) -> str | None:
-    return None if isinstance(one, AuditRefused) else one.verdict
-
-
-def _witness(audit: Audit) -> str:
-    return (isinstance(audit, AuditResult) and audit.witness) or ""
+def _breaks(audit: Audit) -> bool:
+    return isinstance(audit, AuditResult) and audit.verdict in BROKEN
 
 
 def _draw_of(audit: Audit) -> int:
@@ -172,10 +161,19 @@ class Reaudit:
                 self.kept.check_code(entry.name)
                 self._audit(entry, entry.run.largest_activations, spec)
                 done = True
-            elif self._unfinished(entry):
+            elif entry.audit_status == DONE and entry.audit is not None and not entry.audit.later:
+                spec = _before(entry, self.kept.scenario)
+                if spec.views == "none" or entry.views is not None:
+                    continue
+                # The audit that is shown was stopped when its verdict was there, and its views were not.
                 self.say(f"{entry.name}: what was to be seen from single views follows.")
                 self.kept.check_code(entry.name)
-                self._rest(entry, entry.run.largest_activations)
+                own = spec.model_copy(update={"confidence": _confidence_of(entry.audit)})
+                scenario = self.kept.scenario.model_copy(update={"audit": own})
+                judge = self._judge(scenario)
+                subject = judge.experiment.subject(entry.name)
+                self._look(entry, judge, judge.options(subject, entry.run.largest_activations))
+                self._finish(scenario)
                 done = True
         return done
 
@@ -208,18 +206,12 @@ class Reaudit:
             self.say(f"What an audit that was stopped has seen is in {mark.parent.name}.")
         return wanted.model_copy(update={"draw": before.draw + 1})
 
-    def _unfinished(self, entry: AlgorithmResult) -> bool:
-        """Whether the audit that is shown was stopped when its verdict was there, and its views were not."""
-        wanted = _before(entry, self.kept.scenario).views != "none"
-        later = entry.audit is not None and entry.audit.later
-        return entry.audit_status == DONE and not later and wanted and entry.views is None
-
     # ── doing it ────────────────────────────────────────────────────────────────────────────────────────
     def _audit(self, entry: AlgorithmResult, activations: int, spec: AuditSpec) -> None:
         made = audits(entry.audit) if entry.audit_status in (DONE, REFUSED) else []
         own = spec.model_copy(update={"confidence": share(spec.confidence, len(made))})
         scenario = self.kept.scenario.model_copy(update={"audit": own})
-        judge = self._judge(scenario, _draft(own.draw) if made else "")
+        judge = self._judge(scenario, f".draw{own.draw}" if made else "")
         subject = judge.experiment.subject(entry.name)
         found, options = judge.decide(entry, subject, activations)
         if found.audit is None or found.audit_status == NO_CLAIM:
@@ -242,74 +234,53 @@ class Reaudit:
         """Write that the audit is done; the algorithm's results, and whether the new audit is the one shown."""
         old, new, folder, slug = before.audit, found.audit, self.kept.folder, found.slug
         assert new is not None
-        if not made or old is None:
-            found = _without_old_views(found)
-            self.kept.put(found)
-            self._save(scenario)
-            self._write(found)
-            return found, True
-        new = replace(new, joint_confidence=max(0.0, 1 - spent([*made, new])))
-        if old.joint_confidence is None:
-            old = replace(old, joint_confidence=_confidence_of(old))
-        shown = decides(new, old)
-        draft, former_draft = _draft(_draw_of(new)), _draft(_draw_of(old))
-        if shown:
-            earlier = tuple(one if isinstance(one, OtherAudit) else brief(one, former_draft) for one in made)
-            new = replace(new, earlier=earlier)
-            if isinstance(new, AuditResult) and new.witness:
-                new = replace(new, witness=file_of(folder, slug).name)
-            found = _without_old_views(replace(found, audit=replace(new, besides=besides(new))))
-        else:
-            old = replace(old, later=(*old.later, brief(new, "")))
-            found = replace(before, audit=replace(old, besides=besides(old)))
+        shown = not made or old is None or not _breaks(old) or _breaks(new)
+        draft = former_draft = ""
+        if made and old is not None:
+            draft, former_draft = f".draw{_draw_of(new)}", f".draw{_draw_of(old)}"
+            new = replace(new, joint_confidence=max(0.0, 1 - spent([*made, new])))
+            if old.joint_confidence is None:
+                old = replace(old, joint_confidence=_confidence_of(old))
+            if shown:
+                earlier = tuple(one if isinstance(one, OtherAudit) else _brief(one, former_draft) for one in made)
+                new = replace(new, earlier=earlier)
+                if isinstance(new, AuditResult) and new.witness:
+                    new = replace(new, witness=file_of(folder, slug).name)
+                found = replace(found, audit=replace(new, besides=_besides(new)))
+            else:
+                old = replace(old, later=(*old.later, _brief(new, "")))
+                found = replace(before, audit=replace(old, besides=_besides(old)))
+        if shown:  # without the views and the timeline's marks of another audit
+            timeline = found.timeline and replace(found.timeline, break_=None, budget=None)
+            found = replace(found, views=None, timeline=timeline)
         self.kept.put(found)
         self._save(scenario)
-        if shown:
+        if shown and former_draft:
             _move(audit_file(folder, slug), audit_file(folder, slug + former_draft))
             _move(file_of(folder, slug), file_of(folder, slug + former_draft))
             _move(file_of(folder, slug + draft), file_of(folder, slug))
-        else:
+        elif not shown:
             write_text(audit_file(folder, slug + draft), serialize.dumps(new))
-        self._write(found)
+        write_text(audit_file(folder, slug), serialize.dumps(found.audit))
         return found, shown
 
     def _look(self, entry: AlgorithmResult, judge: Judge, options: AuditOptions) -> None:
-        """Timeline and views of the audit that is shown."""
+        """Timeline and views of the audit that is shown: the run is simulated again, to the same packets."""
         if entry.timeline is not None:
-            entry = replace(entry, timeline=self._timeline(entry, options.subject, len(judge.experiment.subjects)))
+            stage, log = f"{options.subject.spec.name}: the run's packets again, for the timeline", PacketLog()
+            simulation = replace(options.subject.simulation, recording=Recording(measure=False))
+            run = simulated(simulation, stage, self.progress, log)
+            chronicle = Chronicle(run, log, len(judge.experiment.subjects))
+            if (sought := chronicle.sought(entry)) is not None:
+                chronicle.look(packets_around(sought, simulation, stage, self.progress))
+            entry = replace(entry, timeline=chronicle.timeline(entry))
             self.kept.put(entry)
             self.kept.save()
         self.kept.put(replace(entry, views=judge.views(options)))
 
-    def _timeline(self, entry: AlgorithmResult, subject: Subject, algorithms: int) -> Timeline:
-        """The run's packets around what this audit found: the run is simulated again, to the same packets."""
-        stage, log = f"{subject.spec.name}: the run's packets again, for the timeline", PacketLog()
-        simulation = replace(subject.simulation, recording=Recording(measure=False))
-        chronicle = Chronicle(simulated(simulation, stage, self.progress, log), log, algorithms)
-        if (sought := chronicle.sought(entry)) is not None:
-            again = PacketLog(0, 0, sought)
-            alone = replace(simulation, recording=Recording(measure=False, private="nothing"), adversaries=())
-            simulated(alone, stage, self.progress, again)
-            chronicle.look(again)
-        return chronicle.timeline(entry)
-
-    def _rest(self, entry: AlgorithmResult, activations: int) -> None:
-        """Make what an audit that is done was stopped before."""
-        assert entry.audit is not None
-        spec = _before(entry, self.kept.scenario)
-        own = spec.model_copy(update={"confidence": _confidence_of(entry.audit)})
-        scenario = self.kept.scenario.model_copy(update={"audit": own})
-        judge = self._judge(scenario)
-        self._look(entry, judge, judge.options(judge.experiment.subject(entry.name), activations))
-        self._finish(scenario)
-
     def _judge(self, scenario: Scenario, draft: str = "") -> Judge:
         experiment = self.kept.experiment(scenario)
         return Judge(experiment, self.kept.folder, self.progress, self.jobs, lambda _: None, draft)
-
-    def _write(self, entry: AlgorithmResult) -> None:
-        """The file of the audit that is shown."""
-        write_text(audit_file(self.kept.folder, entry.slug), serialize.dumps(entry.audit))
 
     def _save(self, scenario: Scenario) -> None:
         results = self.kept.results
@@ -341,7 +312,11 @@ def refresh(folder: Path) -> None:
                 report = f"{variant.name}/{PAGE}"
                 variant = replace(variant, status="complete", problem=own.problem, report=report)
         variants.append(variant)
-    results = replace(results, variants=tuple(variants), status=_status(results.status, variants))
+    each = {one.status for one in variants}
+    status = results.status  # of a study that was interrupted or killed: done where each of its variants is
+    if status in ("interrupted", "running") and not each & {"interrupted", "not reached", "running"}:
+        status = "failed" if "failed" in each else "complete"
+    results = replace(results, variants=tuple(variants), status=status)
     ran = [ran_of(one.name, one.status, runs.get(one.name), one.error) for one in variants]
     fields = {one.name: one.fields for one in variants}
     results = reproduced(results, ran, fields, results.status in ("complete", "failed"))
@@ -349,29 +324,10 @@ def refresh(folder: Path) -> None:
     write_outputs(results, runs, folder, render, Silent())
 
 
-def _status(before: Status, variants: Sequence[VariantResult]) -> Status:
-    """Status of a study that was interrupted or killed: done where each of its variants is."""
-    each = {one.status for one in variants}
-    if before not in ("interrupted", "running") or each & {"interrupted", "not reached", "running"}:
-        return before
-    return "failed" if "failed" in each else "complete"
-
-
 def _before(entry: AlgorithmResult, scenario: Scenario) -> AuditSpec:
     """Options of the last audit that is there; the scenario's where there is none, the default without one."""
     made = audits(entry.audit)
     return (made[-1].options if made else None) or scenario.audit or AuditSpec()
-
-
-def _without_old_views(entry: AlgorithmResult) -> AlgorithmResult:
-    """Results without the views and the timeline's marks of another audit."""
-    timeline = entry.timeline and replace(entry.timeline, break_=None, budget=None)
-    return replace(entry, views=None, timeline=timeline)
-
-
-def _draft(draw: int) -> str:
-    """Part of the names of the files of an audit that is not shown."""
-    return f".draw{draw}"
 
 
 def _move(file: Path, to: Path) -> None:

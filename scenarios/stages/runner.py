@@ -11,11 +11,10 @@ from typing import cast
 
 from netsim.errors import DeadlockError, ScenarioError, TranscriptError
 from netsim.running import Running
-from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
-from netsim.transcript.packet_log import PacketKey, PacketLog
+from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.build.progress import EVERY, Progress, Silent, estimates, simulated
+from scenarios.build.progress import EVERY, Progress, Silent, estimates
 from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.names import check_alone
 from scenarios.papers.outcome import Ran
@@ -36,7 +35,7 @@ from scenarios.stages.inference import Games
 from scenarios.stages.measured import convergence, measure_results, run_summary
 from scenarios.stages.outputs import TranscriptFiles, clear, write_outputs
 from scenarios.stages.reconstruction import Rebuilding
-from scenarios.stages.timeline import Chronicle
+from scenarios.stages.timeline import Chronicle, packets_around
 from scenarios.stages.traffic import analyse_traffic
 
 FLUSH = 1.0
@@ -221,7 +220,8 @@ class _Session:
             judge = Judge(self.experiment, self.folder, self.progress, self.jobs, self._put)
             self._put(judge.judge(self._entry, subject, run.largest_activations))
             if (sought := chronicle.sought(self._entry)) is not None:
-                chronicle.look(self._again(subject, sought))
+                stage = f"{subject.spec.name}: the packets around the break"
+                chronicle.look(packets_around(sought, subject.simulation, stage, self.progress))
             self._put(replace(self._entry, timeline=chronicle.timeline(self._entry)))
 
     def _run(self, subject: Subject, keeper: TranscriptFiles) -> tuple[Run, PacketLog]:
@@ -239,15 +239,6 @@ class _Session:
             for words in keeper.last_words(error) if isinstance(error, DeadlockError) else ():
                 error.add_note(words)
             raise
-
-    def _again(self, subject: Subject, sought: PacketKey) -> PacketLog:
-        """The same packets once more, for those around a message that the first log does not keep."""
-        simulation = replace(
-            subject.simulation, recording=Recording(measure=False, private="nothing"), adversaries=()
-        )
-        log = PacketLog(0, 0, sought)
-        simulated(simulation, f"{subject.spec.name}: the packets around the break", self.progress, log)
-        return log
 
     def _watched(
         self,
