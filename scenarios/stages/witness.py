@@ -16,19 +16,16 @@ from attacks.audit import witness_values as plain
 from attacks.audit.loss.exact import WORST_CASE
 from attacks.audit.pair import Pair
 from attacks.audit.witness import Account, Place, Shown, Witness, itemize
-from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import NetsimError, ScenarioError, TranscriptError
 from netsim.problems import Objective
-from netsim.simulation import Simulation
 from scenarios.build.adjacency import change_of, changed, check_adjacent
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Progress, Silent
 from scenarios.files.hints import RENAMED
 from scenarios.results.findings import capitalized
 from scenarios.results.header import versions
-from scenarios.schema import Scenario
 from scenarios.schema.base import Index, Model
 from scenarios.schema.load import validated
 from scenarios.stages.worlds import worlds
@@ -123,7 +120,11 @@ class WitnessFile(Model):
         """You get a `ScenarioError` for a file that cannot be read, or is no witness."""
         try:
             tree: object = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
-            _check_depth(tree)
+            level = [tree]
+            for _ in range(_DEEPEST):
+                level = [inner for one in level for inner in _within(one)]
+            if level:
+                raise ValueError(f"nested more than {_DEEPEST} deep")
             json.dumps(tree, ensure_ascii=False).encode()  # half of a pair of surrogates is no text
         except OSError as error:
             raise ScenarioError("witness", str(path), f"cannot be read ({error.strerror or error})") from None
@@ -145,8 +146,6 @@ class WitnessFile(Model):
 
 
 # ── fingerprints ────────────────────────────────────────────────────────────────────────────────────────
-
-
 def fingerprint(objectives: Sequence[object]) -> str:
     """SHA-256 of the arrays that objectives hold (features, labels, a tilt), with their shapes, in single precision:
     machines whose last bits differ agree, and another data set does not."""
@@ -168,8 +167,6 @@ def _arrays(value: object) -> Iterator[Array]:
 
 
 # ── layout ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _laid_out(value: object, indent: str) -> str:
     """JSON, indented; what is short, and every list of numbers, on one line."""
     line = json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -197,15 +194,6 @@ def _by_value(tree: object) -> object:
     if isinstance(tree, int) and not isinstance(tree, bool) and abs(tree) < 2**53:
         return float(tree)
     return tree
-
-
-def _check_depth(tree: object) -> None:
-    """A `ValueError` for what is nested deeper than any witness."""
-    level = [tree]
-    for _ in range(_DEEPEST):
-        level = [inner for one in level for inner in _within(one)]
-    if level:
-        raise ValueError(f"nested more than {_DEEPEST} deep")
 
 
 def _within(one: object) -> Iterable[object]:
@@ -271,9 +259,9 @@ def make(
     recorded, account = witness.find(simulate, pair, where)
     shown = witness.shown(account, claim)
     made = WitnessFile(
-        says=f"{subject.spec.name}, agent {pair.agent}. {reason(account, claim)}",
+        says=f"{subject.spec.name}, agent {pair.agent}. {_reason(account, claim)}",
         versions=versions(),
-        scenario=_of_one(experiment.scenario, subject),
+        scenario=experiment.scenario.model_dump(exclude=_TOGETHER) | {"algorithms": [subject.spec.model_dump()]},
         algorithm=subject.spec.name,
         agent=pair.agent,
         world=where.world,
@@ -289,24 +277,17 @@ def make(
     return made.sealed(), shown
 
 
-def _of_one(scenario: Scenario, subject: Subject) -> Tree:
-    """The scenario with every default, and this algorithm alone."""
-    return scenario.model_dump(exclude=_TOGETHER) | {"algorithms": [subject.spec.model_dump()]}
-
-
 def _plain(claim: Claim) -> Tree:
     """A claim with infinities as texts."""
-    conditions, adjacency = list(claim.failed_conditions), _numbers(asdict(claim.adjacency))
-    return _numbers({**asdict(claim), "failed_conditions": conditions, "adjacency": adjacency})
 
+    def numbers(tree: Tree) -> dict[str, object]:
+        return {key: plain.number(value) if isinstance(value, float) else value for key, value in tree.items()}
 
-def _numbers(tree: Tree) -> dict[str, object]:
-    return {key: plain.number(value) if isinstance(value, float) else value for key, value in tree.items()}
+    conditions, adjacency = list(claim.failed_conditions), numbers(asdict(claim.adjacency))
+    return numbers({**asdict(claim), "failed_conditions": conditions, "adjacency": adjacency})
 
 
 # ── replaying ───────────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class Confirmation:
     """Findings of the replay of a witness. `claim` and `account` are computed anew; None where they could not be.
@@ -354,27 +335,44 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
     progress.begin("building both worlds and replaying the agent's code in them", 2 * parts)
     experiment, pair = _rebuilt(file, progress)
     subject = experiment.subject(file.algorithm)
+    simulation, hypotheses = subject.simulation, [cast(Objective, one) for one in pair.hypotheses]
+    true, other = hypotheses[file.world], hypotheses[1 - file.world]
+    public = replace(simulation, problem=simulation.problem.replace(pair.agent, true)).public()
     try:
-        recorded = Witness.of_plain(file.agent, file.transcript)
-        sample = recorded.sample(_public(subject.simulation, pair, file.world))
+        sample = Witness.of_plain(file.agent, file.transcript).sample(public)
     except TranscriptError as error:
         raise ScenarioError("transcript", "…", str(error), "the rows of a run") from None
-    activations = _activations(file, subject.simulation)
-    claim = subject.simulation.claim(experiment.adjacency, activations, subject.delta)
-    true, other = pair.hypotheses[file.world], pair.hypotheses[1 - file.world]
+    # The claim is of the Θ of the scenario's algorithm, where that fixes it; else of the file's.
+    algorithm = simulation.algorithm
+    fixed: int | None = algorithm.stopping().per_agent or getattr(algorithm, "rounds", None)
+    activations = file.activations if fixed is None else fixed
+    claim = simulation.claim(experiment.adjacency, activations, subject.delta)
     try:
         with np.errstate(all="ignore"):
             account = itemize(sample, pair.agent, true, other, to_the_bit=False)
         progress.advance(parts)
     except NetsimError as error:
         why = f"The agent's code does not send this transcript: {error}"
-        return Confirmation(file, claim, None, None, why, tuple(_of_file(file)))
-    remarks = (*_of_file(file), *_of_claim(file, activations), *_of_account(file, claim, account))
-    against = _against(file, claim, account, activations)
-    if claim is None or against is not None:
-        why = "The algorithm claims no privacy here" if claim is None else against or ""
-        return Confirmation(file, claim, account, None, why, remarks)
-    return Confirmation(file, claim, account, witness.shown(account, claim), reason(account, claim), remarks)
+        return Confirmation(file, claim, None, None, why, tuple(_remarks(file)))
+    remarks = (*_remarks(file), *_differences(file, activations, claim, account))
+    if claim is None:
+        return Confirmation(file, claim, account, None, "The algorithm claims no privacy here", remarks)
+    shows = _reason(account, claim)
+    # Messages after the agent's k-th activation are dated k + 1.
+    dates = [item.activation for item in account.items]
+    dates += [] if account.uncovered is None else [account.uncovered.activation]
+    against, active = None, max(dates, default=1) - 1
+    if not file.intact:
+        against = f"{ALTERED}, so nothing is confirmed by it."
+    elif active > activations:
+        against = (
+            f"The agent was active {active} times in this transcript, and the claim would be that of {activations}: "
+            f"nothing is confirmed ({shows})"
+        )
+    elif file.scenario.get("active_adversaries"):
+        against = f"There was an active adversary, and no claim is about one ({shows})"
+    shown = witness.shown(account, claim) if against is None else None
+    return Confirmation(file, claim, account, shown, against or shows, remarks)
 
 
 def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
@@ -414,31 +412,8 @@ def _renamed(tree: T) -> T:
     return cast(T, RENAMED.get(tree, tree)) if isinstance(tree, str) else tree
 
 
-def _activations(file: WitnessFile, simulation: Simulation) -> int:
-    """Θ, at which the claim is evaluated: of the scenario's algorithm, where that fixes it; else of the file."""
-    algorithm = simulation.algorithm
-    fixed: int | None = algorithm.stopping().per_agent or getattr(algorithm, "rounds", None)
-    return file.activations if fixed is None else fixed
-
-
-def _active(account: Account) -> int:
-    """Least number of the agent's activations: messages after its k-th activation are dated k + 1."""
-    dates = [item.activation for item in account.items]
-    if account.uncovered is not None:
-        dates.append(account.uncovered.activation)
-    return max(dates, default=1) - 1
-
-
-def _public(simulation: Simulation, pair: Pair, world: int) -> PublicKnowledge:
-    """Public knowledge in this world."""
-    problem = simulation.problem.replace(pair.agent, cast(Objective, pair.hypotheses[world]))
-    return replace(simulation, problem=problem).public()
-
-
-# ── in words ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def reason(account: Account, claim: Claim) -> str:
+# ── in words ────────────────────────────────────────────────────────────────────────────────────────────
+def _reason(account: Account, claim: Claim) -> str:
     """One line: what the transcript shows of the claim."""
     of_claim = f"the claimed ε = {claim.epsilon:.4g}" if claim.epsilon is not None else "any claim"
     if account.uncovered is not None:
@@ -458,20 +433,7 @@ def reason(account: Account, claim: Claim) -> str:
     return f"{loss}, above {of_claim}{by}: ε is at least that."
 
 
-def _against(file: WitnessFile, claim: Claim | None, account: Account, activations: int) -> str | None:
-    """Why nothing is confirmed, whatever the losses."""
-    loss = "" if claim is None else f" ({reason(account, claim)})"
-    if not file.intact:
-        return f"{ALTERED}, so nothing is confirmed by it."
-    if (active := _active(account)) > activations:
-        of_claim = f"and the claim would be that of {activations}"
-        return f"The agent was active {active} times in this transcript, {of_claim}: nothing is confirmed{loss}"
-    if file.scenario.get("active_adversaries"):
-        return f"There was an active adversary, and no claim is about one{loss}"
-    return None
-
-
-def _of_file(file: WitnessFile) -> Iterator[str]:
+def _remarks(file: WitnessFile) -> Iterator[str]:
     if not file.intact:
         yield f"{ALTERED}."
     here = versions()
@@ -480,31 +442,24 @@ def _of_file(file: WitnessFile) -> Iterator[str]:
         yield f"It was recorded with {', '.join(others)}."
 
 
-def _of_claim(file: WitnessFile, activations: int) -> Iterator[str]:
+def _differences(file: WitnessFile, activations: int, claim: Claim | None, account: Account) -> Iterator[str]:
+    """What does not agree with the file."""
     if file.activations != activations:
         yield f"The file says Θ = {file.activations}; the scenario's algorithm has {activations}."
-
-
-def _of_account(file: WitnessFile, claim: Claim | None, account: Account) -> Iterator[str]:
     if not account.identical:
         yield "The messages are reproduced but for rounding, not to the last bit."
     if account.unreliable_from is not None:
         yield f"From activation {account.unreliable_from} on noise drowns in rounding: nothing there counts."
-    for what, stored, found in (
+    found, then = witness.as_plain(account), file.account.get("releases")
+    if not (plain.is_list(then) and any(plain.is_mapping(one) and "field" in one for one in then)):
+        # A file of a version in which releases had no fields' names.
+        releases = filter(plain.is_mapping, found["releases"] if plain.is_list(found["releases"]) else ())
+        found = {**found, "releases": [{k: v for k, v in one.items() if k != "field"} for one in releases]}
+    for what, stored, new in (
         ("Another claim", file.claim, None if claim is None else _plain(claim)),
-        ("Other losses", file.account, _as_old(witness.as_plain(account), file.account)),
+        ("Other losses", file.account, found),
     ):
-        differ = list(witness.differences(stored, found))
+        differ = list(witness.differences(stored, new))
         if differ:
             more = f" (and {len(differ) - MOST} more)" if len(differ) > MOST else ""
             yield f"{what} than the file's: {'; '.join(islice(differ, MOST))}{more}."
-
-
-def _as_old(found: Tree, stored: Tree) -> Tree:
-    """The same without the fields' names where the file is of a version that had none."""
-    then, now = stored.get("releases"), found["releases"]
-    named = plain.is_list(then) and any(plain.is_mapping(one) and "field" in one for one in then)
-    if named or not plain.is_list(now):
-        return found
-    mappings = filter(plain.is_mapping, now)
-    return {**found, "releases": [{k: v for k, v in one.items() if k != "field"} for one in mappings]}

@@ -150,6 +150,7 @@ class Short(PacketLog):
 def test_a_break_that_the_diary_let_go_is_looked_for_in_the_same_run_once_more(small, tmp_path, monkeypatch):
     """A long run in small: only twenty packets are kept from its beginning, and the claim breaks at the 45th."""
     monkeypatch.setattr("scenarios.stages.runner.PacketLog", Short)
+    monkeypatch.setattr("scenarios.stages.timeline.PacketLog", Short)
     monkeypatch.setattr("scenarios.stages.timeline.EVENTS", 40)
     monkeypatch.setattr("scenarios.stages.timeline.LEAST", 40)
     leaky = re.sub(r"  - \{kind: (recal|dp_recal, name: told).*\n", "", QUICK)
