@@ -52,7 +52,7 @@ class TranscriptFiles:
         for name in self.names:
             self.file(name).unlink(missing_ok=True)
         self.second.unlink(missing_ok=True)
-        self._remove()
+        _remove_spools(self.spools)
         if self.spec.spool == "none":
             return simulation
         return replace(simulation, recording=replace(simulation.recording, spool=self.spools))
@@ -60,7 +60,7 @@ class TranscriptFiles:
     def keep(self, views: tuple[AdversaryView, ...]) -> None:
         """Write every adversary's Parquet file, in bounded memory where there is a spool."""
         for view in views:
-            self._write(view.transcript, view.adversary.name)
+            self._save(view.transcript, self.file(view.adversary.name))
 
     @property
     def second(self) -> Path:
@@ -79,17 +79,14 @@ class TranscriptFiles:
             spool = self.spools / f"{name}.spool"
             if spool.exists():
                 try:
-                    self._write(Transcript.stored(StreamedTranscript.open(spool)), name)
+                    self._save(Transcript.stored(StreamedTranscript.open(spool)), self.file(name))
                 except (TranscriptError, OSError):
                     continue
 
     def end(self) -> None:
         """Remove the spools, unless they are to be kept or a file is missing."""
         if self.spec.spool == "temporary" and all(self.file(name).exists() for name in self.names):
-            self._remove()
-
-    def _write(self, transcript: Transcript, name: str) -> None:
-        self._save(transcript, self.file(name))
+            _remove_spools(self.spools)
 
     def _save(self, transcript: Transcript, path: Path) -> None:
         draft = path.with_name(path.name + ".part")
@@ -98,13 +95,6 @@ class TranscriptFiles:
             draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
-
-    def _remove(self) -> None:
-        if self.spools.is_dir():
-            for spool in self.spools.glob("*.spool"):
-                spool.unlink()
-            if not any(self.spools.iterdir()):
-                self.spools.rmdir()
 
     def last_words(self, error: DeadlockError) -> list[str]:
         """The last rows from or for the agents that an error says wait, if there is a file: a line a row."""
@@ -159,20 +149,6 @@ def write_outputs(
         )
 
 
-def clear_figures(folder: Path) -> None:
-    """Remove the figures that a former run wrote to `folder`/figures, and nothing else there."""
-    place = folder / FIGURES
-    try:
-        listed: Any = json.loads((place / FIGURE_LIST).read_text(encoding="utf-8"))
-        names = [name for one in listed for name in (f"{one['name']}.txt", *one["files"])]
-    except (OSError, ValueError, KeyError, TypeError):
-        return
-    for name in [*names, FIGURE_LIST]:
-        (place / Path(name).name).unlink(missing_ok=True)
-    if not any(place.iterdir()):
-        place.rmdir()
-
-
 FILES = (
     "witness-*.json", "audit-*.json", "attack-*.json", "metrics-*.parquet", "transcript-*.parquet",
     "second-*.parquet", "estimates-*.parquet", "records-*.parquet", "algorithms.parquet", "attacks.parquet",
@@ -187,16 +163,29 @@ def clear(folder: Path, slugs: Container[str] = ()) -> None:
         for file in folder.glob(pattern):
             if file.is_file():
                 file.unlink()
-    clear_figures(folder)
+    _clear_figures(folder / FIGURES)
     for spools in folder.glob("transcript-*/"):
-        _clear_spools(spools)
+        _remove_spools(spools)
     for evidence in folder.glob("audit-*/"):
         if evidence.name.removeprefix("audit-") not in slugs and (evidence / MARK).is_file():
             shutil.rmtree(evidence)
 
 
-def _clear_spools(folder: Path) -> None:
+def _clear_figures(place: Path) -> None:
+    """Remove the figures that a former run wrote, and nothing else there."""
+    try:
+        listed: Any = json.loads((place / FIGURE_LIST).read_text(encoding="utf-8"))
+        names = [name for one in listed for name in (f"{one['name']}.txt", *one["files"])]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    for name in [*names, FIGURE_LIST]:
+        (place / Path(name).name).unlink(missing_ok=True)
+    if not any(place.iterdir()):
+        place.rmdir()
+
+
+def _remove_spools(folder: Path) -> None:
     for spool in folder.glob("*.spool"):
         spool.unlink()
-    if not any(folder.iterdir()):
+    if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

@@ -26,7 +26,7 @@ from scenarios.results.header import begun, header, manifest, slugs
 from scenarios.results.over_time import budget
 from scenarios.results.run import MeasureResults
 from scenarios.results.tree import AlgorithmResult, Results, RunError
-from scenarios.schema import LinkSpec, Scenario
+from scenarios.schema import Scenario
 from scenarios.schema.load import Located
 from scenarios.schema.own_code import await_hint
 from scenarios.stages.audit import Judge
@@ -91,8 +91,12 @@ def prepare(folder: Path, name: str | None) -> None:
 
     A former results folder, one with a manifest, is written over: what its run left is removed.
     """
-    before = None if name is None else holder(folder)
-    if before is not None and before != name:
+    try:
+        manifest: object = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        before = cast("dict[str, dict[str, object]]", manifest)["scenario"]["name"]
+    except (OSError, ValueError, LookupError, TypeError):
+        before = None
+    if name is not None and isinstance(before, str) and before != name:
         raise ScenarioError(
             "folder", str(folder), f"holds the results of another scenario, {before!r}",
             "a new or empty folder, or remove that one first",
@@ -109,16 +113,6 @@ def prepare(folder: Path, name: str | None) -> None:
     except OSError as error:
         why = error.strerror or str(error)
         raise ScenarioError("folder", str(folder), f"cannot be written ({why})", "a folder to write to") from None
-
-
-def holder(folder: Path) -> str | None:
-    """The name of the scenario whose results a folder holds, of whatever version; None where it holds none."""
-    try:
-        manifest: object = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        name = cast("dict[str, dict[str, object]]", manifest)["scenario"]["name"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-    return name if isinstance(name, str) else None
 
 
 class _Session:
@@ -279,17 +273,14 @@ class _Session:
             )
         )
         keeper.keep(run.views)
-        self._put(replace(self._entry, measures=self._measures(run)))
+        measures: MeasureResults | None = None
+        if run.measures is not None:
+            scenario, found = self.experiment.scenario, run.measures.on(self.experiment.held_out)
+            if scenario.outputs.metrics:
+                found.write(self.folder / f"metrics-{self._entry.slug}.parquet")
+            measures = replace(measure_results(found, scenario.measures), exact=exact_numbers(found, scenario))
+        self._put(replace(self._entry, measures=measures))
         return chronicle
-
-    def _measures(self, run: Run) -> MeasureResults | None:
-        """Measures of a run, which are in a file too where the scenario wants it."""
-        if run.measures is None:
-            return None
-        scenario, found = self.experiment.scenario, run.measures.on(self.experiment.held_out)
-        if scenario.outputs.metrics:
-            found.write(self.folder / f"metrics-{self._entry.slug}.parquet")
-        return replace(measure_results(found, scenario.measures), exact=exact_numbers(found, scenario))
 
     def _second_run(self, subject: Subject, simulation: Simulation, keeper: TranscriptFiles) -> None:
         """The run in which agents hold few records, and the attacks on it."""
@@ -318,21 +309,17 @@ def _hint(error: Exception, scenario: Scenario) -> str:
     laws = {"links": scenario.links} | {
         f"link_overrides[{k}].law": o.law for k, o in enumerate(scenario.link_overrides)
     }
-    loose = [where for where, law in laws.items() if not law.reliable and _loses(law, scenario)]
+    # A packet that may never get there, and is not sent again.
+    loses = bool(scenario.downtimes or scenario.active_adversaries)
+    loose = [
+        where
+        for where, law in laws.items()
+        if not law.reliable and (loses or law.loss != 0 or law.outages is not None or law.buffer is not None)
+    ]
     if not isinstance(error, DeadlockError) or not loose:
         return ""
     where = loose[0]
     return (
         f"{where}.reliable is false: a packet that is lost or rejected is not sent again, and who waits for it waits "
         f"forever. Set {where}.reliable: true, or {where}.loss: 0. (Exchanges go on without it at exchange.deadline.)"
-    )
-
-
-def _loses(law: LinkSpec, scenario: Scenario) -> bool:
-    """Whether a packet on such a link may never get there."""
-    return (
-        law.loss != 0
-        or law.outages is not None
-        or law.buffer is not None
-        or bool(scenario.downtimes or scenario.active_adversaries)
     )

@@ -17,8 +17,8 @@ from scenarios.papers.outcome import Ran
 from scenarios.render.page.report import render
 from scenarios.results import serialize
 from scenarios.results.attacks import GradientResult, MembershipResult, ReconstructionResult
-from scenarios.results.audit import Audit, AuditRefused
-from scenarios.results.base import Setting, taken
+from scenarios.results.audit import AuditRefused, AuditResult
+from scenarios.results.base import taken
 from scenarios.results.files import MANIFEST, PAGE, RESULTS, write_text
 from scenarios.results.folder import read_results
 from scenarios.results.header import blank, manifest
@@ -123,13 +123,6 @@ class _Done:
     results: Results | None
     error: str | None = None
 
-    @property
-    def ran(self) -> Ran:
-        return ran_of(self.variant, self.status, self.results, self.error)
-
-    def result(self, fields: Mapping[str, Setting]) -> VariantResult:
-        return variant_result(self.variant, fields, self.status, self.results, self.error)
-
 
 @dataclass
 class _Study:
@@ -154,8 +147,12 @@ class _Study:
             for done in self.each():
                 self.ran[done.variant] = done
                 self.save(results)
-        except KeyboardInterrupt:
-            self.collect()
+        except KeyboardInterrupt:  # variants in other processes left results in their folders
+            for variant in self.plan.variants:
+                if variant.name not in self.ran and (self.folder / variant.name / RESULTS).exists():
+                    kept = read_results(self.folder / variant.name)
+                    status = "complete" if kept.status == "complete" else "interrupted"
+                    self.ran[variant.name] = _Done(variant.name, status, kept)
         ended = {done.status for done in self.ran.values()}
         if "interrupted" in ended or len(self.ran) < max(1, len(self.plan.variants)):
             results = replace(results, status="interrupted")
@@ -169,54 +166,46 @@ class _Study:
     def each(self) -> Iterator[_Done]:
         """Every variant as it is done, in order."""
         left = [v for v in self.plan.variants if v.name not in self.plan.absent]
+        commands = [f"{self.command} --variant {v.name}" if self.command else "" for v in left]
         if self.jobs == 1 or self.watch is not None or len(left) < 2:
-            for variant in left:
+            for variant, command in zip(left, commands, strict=True):
                 named = _Named(self.progress, variant.name)
-                done = _one(variant, self.folder / variant.name, self.inner(variant), named, self.watch, self.jobs)
+                done = _one(variant, self.folder / variant.name, command, named, self.watch, self.jobs)
                 yield done
                 if done.status == "interrupted":
                     raise KeyboardInterrupt
             return
         self.progress.begin(f"{len(left)} variants", len(left))
-        tasks = [(v, self.folder / v.name, self.inner(v), None, None, 1) for v in left]
+        tasks = [(v, self.folder / v.name, c, None, None, 1) for v, c in zip(left, commands, strict=True)]
         for done in spread(_one, tasks, self.jobs):
             self.progress.advance(1)
             yield done
-
-    def inner(self, variant: Variant) -> str:
-        return f"{self.command} --variant {variant.name}" if self.command else ""
-
-    def collect(self) -> None:
-        """Results that variants, interrupted in other processes, left in their folders."""
-        for variant in self.plan.variants:
-            if variant.name not in self.ran and (self.folder / variant.name / RESULTS).exists():
-                results = read_results(self.folder / variant.name)
-                status = "complete" if results.status == "complete" else "interrupted"
-                self.ran[variant.name] = _Done(variant.name, status, results)
 
     def save(self, results: Results) -> Results:
         """Write the results with all that ran so far."""
         fields = {v.name: v.fields for v in self.plan.variants} or {ALONE: {}}
         each = [self.ran.get(name) or _Done(name, "not reached", None) for name in fields]
-        results = replace(results, variants=tuple(one.result(fields[one.variant]) for one in each))
-        results = reproduced(results, [one.ran for one in each], fields, results.status in ("complete", "failed"))
+        variants = tuple(
+            VariantResult(
+                name=one.variant,
+                fields=dict(fields[one.variant]),
+                status=one.status,
+                error=one.error,
+                report=None if one.results is None else f"{one.variant}/{PAGE}",
+                problem=None if one.results is None else one.results.problem,
+                algorithms=() if one.results is None else tuple(map(summary, one.results.algorithms)),
+            )
+            for one in each
+        )
+        results = replace(results, variants=variants)
+        results = reproduced(
+            results,
+            [ran_of(one.variant, one.status, one.results, one.error) for one in each],
+            fields,
+            results.status in ("complete", "failed"),
+        )
         serialize.save(self.folder, results)
         return results
-
-
-def variant_result(
-    name: str, fields: Mapping[str, Setting], status: VariantStatus, results: Results | None, error: str | None
-) -> VariantResult:
-    """A variant on the page over all of them."""
-    return VariantResult(
-        name=name,
-        fields=dict(fields),
-        status=status,
-        error=error,
-        report=None if results is None else f"{name}/{PAGE}",
-        problem=None if results is None else results.problem,
-        algorithms=() if results is None else tuple(map(summary, results.algorithms)),
-    )
 
 
 def ran_of(name: str, status: VariantStatus, results: Results | None, error: str | None) -> Ran:
@@ -229,30 +218,10 @@ def ran_of(name: str, status: VariantStatus, results: Results | None, error: str
 
 def summary(entry: AlgorithmResult) -> AlgorithmSummary:
     """An algorithm in one variant, for the page over all of them."""
-    curve, claims, audit = entry.convergence, entry.budget, entry.audit
-    member = entry.membership
-    return taken(
-        AlgorithmSummary,
-        entry,
-        unit=None if curve is None else curve.unit,
-        last=curve.count[-1] if curve is not None and curve.count else None,
-        final=None if curve is None else curve.final,
-        gradient_error=entry.gradients.median if isinstance(entry.gradients, GradientResult) else None,
-        epsilon_claimed=claims.epsilon[-1] if claims is not None and claims.epsilon else None,
-        verdict=None if audit is None or isinstance(audit, AuditRefused) else audit.verdict,
-        witness=None if audit is None or isinstance(audit, AuditRefused) else audit.witness,
-        reconstructions=None if entry.reconstructions is None else _brief(entry.reconstructions),
-        audit=None if audit is None else _audit_summary(audit),
-        membership=None
-        if member is None
-        else MembershipSummary(claim=member.claim if isinstance(member, MembershipResult) else None),
-    )
-
-
-def _audit_summary(audit: Audit) -> AuditSummary:
-    """The three epsilons of an audit, for their picture and the words below it."""
+    curve, claims, audit, member = entry.convergence, entry.budget, entry.audit, entry.membership
+    three_epsilons: AuditSummary | None = None
     if isinstance(audit, AuditRefused):
-        return AuditSummary(
+        three_epsilons = AuditSummary(
             verdict=None,
             reason=None,
             refused=audit.refused,
@@ -262,9 +231,26 @@ def _audit_summary(audit: Audit) -> AuditSummary:
             confidence=audit.confidence,
             claim=ClaimSummary(delta=None, adjacency=None),
         )
-    games = {"white_box": audit.white_box, "black_box": audit.black_box, "classifier": audit.classifier}
-    ceilings = {name: game and Ceiling(ceiling=game.ceiling) for name, game in games.items()}
-    return taken(AuditSummary, audit, refused=None, claim=taken(ClaimSummary, audit.claim), **ceilings)
+    elif audit is not None:
+        games = {"white_box": audit.white_box, "black_box": audit.black_box, "classifier": audit.classifier}
+        ceilings = {name: game and Ceiling(ceiling=game.ceiling) for name, game in games.items()}
+        three_epsilons = taken(AuditSummary, audit, refused=None, claim=taken(ClaimSummary, audit.claim), **ceilings)
+    return taken(
+        AlgorithmSummary,
+        entry,
+        unit=None if curve is None else curve.unit,
+        last=curve.count[-1] if curve is not None and curve.count else None,
+        final=None if curve is None else curve.final,
+        gradient_error=entry.gradients.median if isinstance(entry.gradients, GradientResult) else None,
+        epsilon_claimed=claims.epsilon[-1] if claims is not None and claims.epsilon else None,
+        verdict=audit.verdict if isinstance(audit, AuditResult) else None,
+        witness=audit.witness if isinstance(audit, AuditResult) else None,
+        reconstructions=None if entry.reconstructions is None else _brief(entry.reconstructions),
+        audit=three_epsilons,
+        membership=None
+        if member is None
+        else MembershipSummary(claim=member.claim if isinstance(member, MembershipResult) else None),
+    )
 
 
 def _brief(found: ReconstructionResult) -> ReconstructionResult:

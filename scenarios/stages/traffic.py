@@ -1,6 +1,6 @@
 """Traffic stage of a run: conclusions from times and sizes of packets, scored where the truth is known."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from attacks.score import TrafficScore, computing_times, score_traffic
@@ -82,22 +82,18 @@ def _ends(one: Amount) -> Ends:
     return one.low, one.value, one.high
 
 
-def _total(amounts: Sequence[Amount]) -> Ends | None:
-    """Of all links together; None where there are none."""
-    if not amounts:
-        return None
-    known = [one.value for one in amounts if one.value is not None]
-    value = sum(known) if len(known) == len(amounts) else None
-    return sum(one.low for one in amounts), value, sum(one.high for one in amounts)
-
-
 def _links(found: Mapping[Edge, Amount], refused: str | None) -> LinkPackets:
-    edges = tuple(sorted(found))
+    edges, amounts = tuple(sorted(found)), list(found.values())
+    known = [one.value for one in amounts if one.value is not None]
+    total: Ends | None = None
+    if amounts:
+        value = sum(known) if len(known) == len(amounts) else None
+        total = sum(one.low for one in amounts), value, sum(one.high for one in amounts)
     return LinkPackets(
         refused=refused,
         links=edges,
         packets=tuple(_ends(found[edge]) for edge in edges),
-        total=_total([found[edge] for edge in edges]),
+        total=total,
         truth=None,
         total_truth=None,
         score=None,

@@ -6,7 +6,7 @@ import pytest
 from attacks.score import GradientScore
 from netsim.adversary import Adversary
 from netsim.errors import ScenarioError
-from netsim.topology import path, star
+from netsim.topology import path
 from scenarios.papers.figures import figures
 from scenarios.papers.names import check_alone
 from scenarios.papers.outcome import Ran
@@ -15,7 +15,7 @@ from scenarios.results.curves import NotMeasuredError
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema import Scenario
 from scenarios.schema.checks import FigureSpec
-from scenarios.stages.gradients import leakage, nearest
+from scenarios.stages.gradients import leakage
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.filled import filled
 
@@ -44,7 +44,7 @@ def score():
 
 
 def test_by_query_counts_those_who_asked_it():
-    found = leakage(score(), path(3), [0]).by_query
+    found = leakage(score(), path(3), Adversary(links=(), nodes=(0,))).by_query
     assert found.query == (1, 2, 3)
     assert found.identifiable == (2 / 3, 1 / 2, 0.0)
     assert found.median == (pytest.approx(0.65), pytest.approx(0.3), None)
@@ -52,24 +52,29 @@ def test_by_query_counts_those_who_asked_it():
 
 
 def test_by_agent_has_degree_and_hops():
-    rows = leakage(score(), path(3), [2]).by_agent
+    rows = leakage(score(), path(3), Adversary(links=(), nodes=(2,))).by_agent
     assert [row.hops for row in rows] == [2, 1, 0]
     assert [row.degree for row in rows] == [1, 2, 1]
     assert [row.identifiable for row in rows] == [2 / 3, 1 / 2, 0.0]
     assert rows[0].error == pytest.approx(0.25)
     assert rows[2].error is None
-    assert all(row.hops is None for row in leakage(score(), path(3), []).by_agent)
 
 
 def test_an_insider_is_no_victim():
     told = GradientScore(np.ones((1, 1)), np.zeros(1), (1,), 1, 1, (0,), (0, 0), 1.0)
-    assert [row.agent for row in leakage(told, path(2), [0]).by_agent] == [1]
+    assert [row.agent for row in leakage(told, path(2), Adversary(links=(), nodes=(0,))).by_agent] == [1]
 
 
-def test_where_the_adversary_sits():
-    assert nearest(Adversary(links=((0, 1),)), path(4), False) == [0, 1]
-    assert nearest(Adversary(insiders=(3,)), path(4), False) == [3]
-    assert nearest(Adversary(nodes=(2,), links=()), star(4), False) == [2]
+@pytest.mark.parametrize(
+    ("adversary", "hops"),
+    [
+        (Adversary(links=((0, 1),)), [0, 0, 1]),
+        (Adversary(insiders=(2,)), [2, 1, 0]),
+        (Adversary(links=()), [None] * 3),
+    ],
+)
+def test_hops_are_to_where_the_adversary_sits(adversary, hops):
+    assert [row.hops for row in leakage(score(), path(3), adversary).by_agent] == hops
 
 
 @pytest.fixture(scope="module")
