@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol, Type
 from annotated_types import MinLen
 
 from netsim.arrays import Array
-from netsim.bounds import Index, NonNegative, Probability, Share, check
+from netsim.bounds import Checked, Index, NonNegative, Probability, Share
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.models import NOTHING, Model, Penalty
@@ -140,16 +140,13 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class RandomShare:
+class RandomShare(Checked):
     """This share of the links, on radio of the agents (rounded to a whole number), drawn without replacement."""
 
     share: Probability
     """The share of the links, or on radio of the agents, that is tapped."""
     seed: Index = 0
     """The seed of the draw."""
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def pick(self, topology: Topology) -> frozenset[Edge]:
         count = round(self.share * len(topology.edges))

@@ -35,6 +35,13 @@ class Auto:
     value: Callable[[Any], Any]
 
 
+class Checked:
+    """A dataclass whose constructor checks all bounds, and nothing else."""
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
 def check(made: object) -> None:
     """Raise a `ScenarioError` for the first number that is out of its field's bounds, or not finite."""
     for name, bounds in _bounds(type(made)):

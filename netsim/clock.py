@@ -114,7 +114,14 @@ class VirtualEnvironment(Calendar):
         """Do what an entry that is no call asks for: fire a timer, or run an event's callbacks."""
         item = entry[3]
         if isinstance(item, asyncio.TimerHandle):
-            self._fire(entry[0], item)
+            owner = self.owner
+            assert owner is not None, "only a VirtualLoop puts timers on the heap"
+            item._scheduled = False
+            if item.cancelled():
+                owner.cancelled_timers -= 1
+            else:
+                self._now = entry[0]
+                owner._ready.append(item)
             return
         if isinstance(item, Timer):
             if not item.cancelled:
@@ -134,18 +141,8 @@ class VirtualEnvironment(Calendar):
             raise UnsupportedError("env.run() from inside an agent: time already runs; await until(event) instead")
         return super().run(until)
 
-    def _fire(self, when: float, handle: asyncio.TimerHandle) -> None:
-        owner = self.owner
-        assert owner is not None, "only a VirtualLoop puts timers on the heap"
-        handle._scheduled = False
-        if handle.cancelled():
-            owner.cancelled_timers -= 1
-            return
-        self._now = when
-        owner._ready.append(handle)
 
-
-class NumberedTask(asyncio.Task[T]):
+class _NumberedTask(asyncio.Task[T]):
     """A task whose hash is its creation number: sets of tasks iterate alike in every run."""
 
     __slots__ = ("_number",)
@@ -164,9 +161,8 @@ class NumberedTask(asyncio.Task[T]):
 
 def _refused(what: str) -> Callable[..., NoReturn]:
     def refuse(*_args: object, **_kwargs: object) -> NoReturn:
-        raise UnsupportedError(
-            f"{what}: agents run in virtual time, which has no threads, sockets, files or processes"
-        )
+        why = "agents run in virtual time, which has no threads, sockets, files or processes"
+        raise UnsupportedError(f"{what}: {why}")
 
     return refuse
 
@@ -187,7 +183,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.on_idle: Callable[[], str] = lambda: "no agent has registered what it waits for"
         self.cancelled_timers = 0
         self.task_numbers = itertools.count()
-        self.tasks: WeakSet[NumberedTask[Any]] = WeakSet()
+        self.tasks: WeakSet[_NumberedTask[Any]] = WeakSet()
         self.callbacks_per_instant = _CALLBACKS_PER_INSTANT
         self.steps_per_instant = _STEPS_PER_INSTANT
         self._callbacks = 0
@@ -196,8 +192,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.set_task_factory(self._numbered)
 
     @staticmethod
-    def _numbered(loop: asyncio.AbstractEventLoop, coro: Any, **kwargs: Any) -> "NumberedTask[Any]":
-        return NumberedTask(coro, loop=cast(Any, loop), **kwargs)
+    def _numbered(loop: asyncio.AbstractEventLoop, coro: Any, **kwargs: Any) -> "_NumberedTask[Any]":
+        return _NumberedTask(coro, loop=cast(Any, loop), **kwargs)
 
     # ── time ────────────────────────────────────────────────────────────────────────────────────────
     def time(self) -> float:
@@ -269,7 +265,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         steps = 0
         while not ready:
             if not queue and not environment.turn_page():
-                self._idle()
+                waiting = self.on_idle()
+                if not ready:
+                    raise DeadlockError(f"nothing is left to happen at t={self.time():g} s, and {waiting}")
                 return
             steps += 1
             if not steps % CHECK_EVERY:
@@ -295,11 +293,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Exceptions of finished tasks that nobody has asked for, in order of the tasks' creation."""
         failed = [task for task in self.tasks if task.done() and not task.cancelled() and task._log_traceback]
         return [cast(BaseException, task.exception()) for task in sorted(failed, key=hash)]
-
-    def _idle(self) -> None:
-        waiting = self.on_idle()
-        if not self._ready:
-            raise DeadlockError(f"nothing is left to happen at t={self.time():g} s, and {waiting}")
 
     # ── what virtual time does not have ─────────────────────────────────────────────────────────────
     def call_soon_threadsafe(

@@ -35,19 +35,15 @@ class Exchange:
 
     def values(self, name: str) -> list[Array]:
         """What the neighbors sent under this name, in the order of `node.neighbors`."""
-        messages = self._messages
+        messages, neighbors = self._messages, self._node.neighbors
         try:
-            return [messages[j].values[name] for j in self._node.neighbors]
+            return [messages[j].values[name] for j in neighbors]
         except KeyError:
-            raise self._without(name) from None
-
-    def _without(self, name: str) -> ProtocolError:
-        sent, messages = self._sent, self._messages
-        other = next(j for j in self._node.neighbors if name not in messages[j].values)
-        return ProtocolError(
-            f"agent {self._node.id} wants {name!r} of exchange {sent.number}, in which agent {other} sent "
-            f"{sorted(messages[other].values)}: agents that began anew or took another branch are at other ones"
-        )
+            other = next(j for j in neighbors if name not in messages[j].values)
+            raise ProtocolError(
+                f"agent {self._node.id} wants {name!r} of exchange {self._sent.number}, in which agent {other} sent "
+                f"{sorted(messages[other].values)}: agents that began anew or took another branch are at other ones"
+            ) from None
 
     def __getitem__(self, name: str) -> dict[int, Array]:
         return dict(zip(self._node.neighbors, self.values(name), strict=True))

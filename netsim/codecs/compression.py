@@ -168,10 +168,8 @@ class Quantizer(Codec):
 
     def shrinkage(self, dimension: int) -> float:
         """ξ."""
-        s = self._levels
-        if self.unbiased:
-            return 1.0
-        return 1 + (dimension / (4 * s**2) if self.norm == "linf" else min(dimension / s**2, dimension**0.5 / s))
+        s, d = self._levels, dimension
+        return 1.0 if self.unbiased else 1 + (d / (4 * s**2) if self.norm == "linf" else min(d / s**2, d**0.5 / s))
 
     def size(self, dimension: int) -> int:
         return FLOAT_BYTES + _packed_bytes(dimension, self.bits + 1)
@@ -180,7 +178,9 @@ class Quantizer(Codec):
         assert dither is not None
         shrinkage = self.shrinkage(value.shape[-1])
         with np.errstate(all="ignore"):
-            unit = _rounded_up(self._norm(value) / (shrinkage * self._levels), _MANTISSA - self.bits)
+            unit, bits = self._norm(value) / (shrinkage * self._levels), _MANTISSA - self.bits
+            mantissa, exponent = np.frexp(unit)
+            unit = np.ldexp(np.ceil(np.ldexp(mantissa, bits)), exponent - bits)  # rounded up to so many bits
             exact = np.where(unit > 0, np.abs(value) / shrinkage / unit, 0.0)
             level = _round_up_or_down(np.minimum(exact, self._levels), dither)
             return np.where(np.isfinite(unit), as_sent(np.copysign(level * unit, value)), np.nan)
@@ -254,12 +254,6 @@ def _mean_magnitude(value: Array) -> Array:
     magnitude = np.ascontiguousarray(np.abs(value))
     largest = np.max(magnitude, axis=-1, keepdims=True)
     return largest * np.mean(np.where(largest > 0, magnitude / largest, 0.0), axis=-1, keepdims=True)
-
-
-def _rounded_up(number: Array, bits: int) -> Array:
-    """The next number ≥ 0 of so many significant bits; near the least float64 of fewer."""
-    mantissa, exponent = np.frexp(number)
-    return np.ldexp(np.ceil(np.ldexp(mantissa, bits)), exponent - bits)
 
 
 def _common_measure(vector: Array) -> float:

@@ -16,7 +16,7 @@ from annotated_types import MinLen
 
 from netsim.adversary import Adversary, Wiretaps
 from netsim.arrays import Array, whole
-from netsim.bounds import Count, Index, NonNegative, Probability, check
+from netsim.bounds import Checked, Count, Index, NonNegative, Probability, check
 from netsim.clock import VirtualEnvironment
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError, SimulationError
@@ -41,14 +41,11 @@ class Alteration(ABC):
 
 
 @dataclass(frozen=True)
-class AddGaussian(Alteration):
+class AddGaussian(Alteration, Checked):
     """Adds independent noise N(0, stddev²) to every coordinate of every replica."""
 
     stddev: NonNegative
     """The standard deviation σ of the noise."""
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def apply(self, value: Array, rng: np.random.Generator) -> Array:
         return value + self.stddev * rng.standard_normal(value.shape)
@@ -97,14 +94,11 @@ _Rewrite = Callable[[Values], Mapping[str, Array]]
 
 
 @dataclass(frozen=True)
-class Drop:
+class Drop(Checked):
     """A packet that comes by is gone with `probability`."""
 
     probability: Probability = 1.0
     """The probability that a packet that comes by is dropped, each by itself."""
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ class Tally:
 
 
 class Inbox:
-    """What has arrived at one agent and was not asked for yet, and what the agent waits for."""
+    """Messages that have arrived at one agent and were not taken yet, and what the agent waits for."""
 
     __slots__ = (
         "_collected",
@@ -99,7 +99,7 @@ class Inbox:
         return slot is not None and len(slot) == self._degree
 
     def collect(self, sent: Message) -> dict[int, Message]:
-        """The messages of the exchange in which the agent `told` that; once they are all here."""
+        """The messages of the exchange in which the agent sent that; once they are all here."""
         number = sent.number
         self._collected = number + 1
         return self._exchanges.pop(number)

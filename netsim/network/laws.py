@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Protocol, TypeVar
@@ -11,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from annotated_types import Gt, Le
 
-from netsim.bounds import NonNegative, Positive, Probability, Share, check
+from netsim.bounds import Checked, NonNegative, Positive, Probability, Share, check
 from netsim.errors import ScenarioError, SimulationError
 
 T = TypeVar("T")
@@ -29,14 +30,11 @@ class DelayLaw(Protocol):
 
 
 @dataclass(frozen=True)
-class ConstantDelay:
+class ConstantDelay(Checked):
     """Always `seconds`."""
 
     seconds: NonNegative
     """The delay of every packet, in seconds."""
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def draw(self, rng: random.Random) -> float:  # noqa: ARG002
         return self.seconds
@@ -67,16 +65,13 @@ class UniformDelay:
 
 
 @dataclass(frozen=True)
-class LognormalDelay:
+class LognormalDelay(Checked):
     """A median of `median` seconds and a heavy right tail: exp(N(ln median, sigma²))."""
 
     median: Positive
     """The median delay, in seconds."""
     sigma: NonNegative
     """The standard deviation of the delay's logarithm."""
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def draw(self, rng: random.Random) -> float:
         return self.median * math.exp(self.sigma * rng.gauss(0.0, 1.0))
@@ -86,16 +81,13 @@ class LognormalDelay:
 
 
 @dataclass(frozen=True)
-class ExponentialDelay:
+class ExponentialDelay(Checked):
     """`least` seconds, and on top of them an exponential time of mean `mean_excess` seconds."""
 
     mean_excess: Positive
     """The mean of what comes on top of the least delay, in seconds."""
     least: NonNegative = 0.0
     """The least delay, in seconds."""
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def draw(self, rng: random.Random) -> float:
         return self.least + rng.expovariate(1 / self.mean_excess)
@@ -168,7 +160,7 @@ class Bernoulli:
 
 
 @dataclass(frozen=True)
-class GilbertElliott:
+class GilbertElliott(Checked):
     """Losses in bursts: a chain of two states, good and bad, that takes one step after every packet.
 
     From good to bad with probability `good_to_bad` in [0, 1], back with `bad_to_good` in (0, 1]; in them a packet
@@ -188,9 +180,6 @@ class GilbertElliott:
     """The probability of a loss while the link is good."""
     loss_bad: Probability = 1.0
     """The probability of a loss while the link is bad."""
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def process(self, rng: random.Random) -> LossProcess:
         draw, good_to_bad, stay_bad = rng.random, self.good_to_bad, 1 - self.bad_to_good
@@ -325,16 +314,13 @@ class Scheduled:
 
 
 @dataclass(frozen=True)
-class RandomOutages:
+class RandomOutages(Checked):
     """Up for an exponential time of mean `mean_up` seconds, down for one of mean `mean_down`, and so on."""
 
     mean_up: Positive
     """For how long it is up on average, in seconds."""
     mean_down: Positive
     """For how long it is down on average, in seconds."""
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def changes(self, rng: random.Random) -> Iterator[float]:
         now, mean, other = 0.0, self.mean_up, self.mean_down
@@ -367,7 +353,7 @@ class TraceOutages:
         return _flips(self.intervals)
 
 
-def either(first: Iterator[float], second: Iterator[float]) -> Iterator[float]:
+def _either(first: Iterator[float], second: Iterator[float]) -> Iterator[float]:
     """The flips of what is down whenever one of two things is."""
     flips, down, was = [next(first, math.inf), next(second, math.inf)], [False, False], False
     while (now := min(flips)) < math.inf:
@@ -403,15 +389,15 @@ def _flips(intervals: Sequence[Interval]) -> Iterator[float]:
 class Switch:
     """Up or down, asked at finite times that never go back; in all it takes one step a flip.
 
-    `flips` increase; between two questions only those that have passed are taken, and one more. At a flip the new
-    state holds. You get a `SimulationError` for a time before the last flip that was passed: that state is
-    forgotten.
+    Each of `flips` increases; where there are several, it is down whenever one of them is. Between two questions only
+    those that have passed are taken, and one more. At a flip the new state holds. You get a `SimulationError` for a
+    time before the last flip that was passed: that state is forgotten.
     """
 
     __slots__ = ("_down", "_flips", "_since", "_until")
 
-    def __init__(self, flips: Iterable[float]) -> None:
-        self._flips = iter(flips)
+    def __init__(self, *flips: Iterable[float]) -> None:
+        self._flips = reduce(_either, map(iter, flips))
         self._down = False
         self._since, self._until = -math.inf, next(self._flips, math.inf)
 

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
 
 from netsim.adversary import Tap
 from netsim.clock import VirtualEnvironment
@@ -10,7 +9,7 @@ from netsim.codecs import FLOAT64, Codec
 from netsim.network.active_adversaries import ActiveAdversary, Interception
 from netsim.network.channels import Guard, ReliableChannel
 from netsim.network.inbox import Inbox, PolicyInbox, Tally
-from netsim.network.laws import ConstantDelay, Outages, Switch, either
+from netsim.network.laws import ConstantDelay, Outages, Switch
 from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw
 from netsim.network.wires import Air, Channel, Listener, LossyWire, Pipe, PlainWire, Wire, fan_out
 from netsim.randomness import Streams
@@ -128,7 +127,7 @@ class Network:
         outages = self._law(edge).outages
         flips = [] if outages is None else [outages.changes(streams.plain("outage", *sorted(edge)))]
         flips += [downs(i, self._downtimes[i], streams) for i in edge if i in self._downtimes]
-        return Switch(reduce(either, flips)) if flips else None
+        return Switch(*flips) if flips else None
 
     def _reliable(self, edge: Edge, deliver: Callable[[Message], None]) -> ReliableChannel:
         forward, backward, law = self.wires[edge], self.wires[edge[1], edge[0]], self._law(edge)

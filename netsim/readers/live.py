@@ -14,7 +14,7 @@ import numpy as np
 
 from netsim.adversary import Query, Tap
 from netsim.arrays import Array
-from netsim.bounds import Positive, check
+from netsim.bounds import Checked, Positive
 from netsim.codecs import Codec, Dither, Encoder
 from netsim.errors import ProtocolError
 from netsim.mechanisms import Mechanism
@@ -29,7 +29,7 @@ from netsim.transcript.record import EVERYBODY
 
 
 @dataclass(frozen=True)
-class PoissonClock:
+class PoissonClock(Checked):
     """Each agent begins its rounds (or activations) at ticks of its own Poisson clock, `rate` ticks per second.
 
     A round that is still under way at a tick misses that tick. Clocks have no memory, so the wait from the end of a
@@ -38,9 +38,6 @@ class PoissonClock:
 
     rate: Positive
     """Ticks per second."""
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def wait(self, rng: random.Random) -> float:
         """Seconds to the next tick."""
