@@ -80,7 +80,7 @@ def audit(
         given(
             help="Also play: anytime, a game that ends the audit as soon as it has refuted the claim; classifier, a "
             "game with a trained score; links, nodes, coalitions, or views (all three): the points of view from "
-            "which the claim is refuted.",
+            "which the claim is refuted."
         ),
     ] = None,
     algorithm: Annotated[str | None, given(metavar="NAME", help="Audit only this algorithm (name or slug).")] = None,
@@ -89,7 +89,7 @@ def audit(
         Path | None,
         given(
             help="The results folder: new, empty, or an earlier one of the same name, which is replaced. Default: "
-            "results/NAME/DATE-TIME.",
+            "results/NAME/DATE-TIME."
         ),
     ] = None,
     again: Annotated[

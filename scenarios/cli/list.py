@@ -14,8 +14,7 @@ from scenarios.cli.options import AsJson, taken
 from scenarios.render.terminal import console, write_document
 
 Kind = StrEnum(
-    "Kind",
-    ["scenarios", "algorithms", "attacks", "problems", "data", "topologies", "codecs", "faults", "ledger"],
+    "Kind", ["scenarios", "algorithms", "attacks", "problems", "data", "topologies", "codecs", "faults", "ledger"]
 )
 """Lists by name; their rows are in `scenarios.cli.catalogue`, which takes its time to load."""
 

@@ -192,15 +192,10 @@ Base = Annotated[
     ),
 ]
 OfTranscript = Annotated[
-    str | None,
-    given(help="The scenario of a transcript: a YAML file, or a shipped name.", autocompletion=_scenarios),
+    str | None, given(help="The scenario of a transcript: a YAML file, or a shipped name.", autocompletion=_scenarios)
 ]
 Subject = Annotated[
-    str,
-    taken(
-        help="A shipped scenario, a YAML file, or the kind of an algorithm.",
-        autocompletion=_subjects,
-    ),
+    str, taken(help="A shipped scenario, a YAML file, or the kind of an algorithm.", autocompletion=_subjects)
 ]
 DataSet = Annotated[str, taken(help="A data set of `netsim data list`.", autocompletion=_data_sets)]
 Algorithm = Annotated[

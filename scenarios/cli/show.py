@@ -15,8 +15,7 @@ from scenarios.render.terminal import fail, write
 def show(
     name: Subject,
     resolved: Annotated[
-        bool,
-        typer.Option("--resolved", help="Print a scenario with every default, and without `extends`."),
+        bool, typer.Option("--resolved", help="Print a scenario with every default, and without `extends`.")
     ] = False,
     option: Settings = None,
 ) -> None:

@@ -33,8 +33,7 @@ def sweep(
     out: Annotated[Path | None, given(help="The results folder. Default: results/NAME/sweep-DATE-TIME.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
     cluster: Annotated[
-        str | None,
-        given(help="Address or scheduler file (.json) of a Dask scheduler whose workers run the points."),
+        str | None, given(help="Address or scheduler file (.json) of a Dask scheduler whose workers run the points.")
     ] = None,
     shard: Annotated[
         str | None,

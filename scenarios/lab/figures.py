@@ -15,7 +15,8 @@ from scenarios.results.network import network as surroundings
 from scenarios.results.numbers import show
 
 COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE)
-MARKERS = ("o", "s", "^", "D", "v")
+NAMES = ("blue", "vermillion", "green", "orange", "purple")
+MARKERS, MARKS = ("o", "s", "^", "D", "v"), "●■▲◆▼"
 _VARIABLES = {
     "panel": ("#fffefc", "#1a1d22"), "line": ("#e0dcd4", "#32363d"), "muted": ("#5b5f66", "#a4a7ae"),
     "blue": ("#0072b2", "#4fb0ea"), "orange": ("#d98f00", "#f0b13c"), "green": ("#009e73", "#2fc79b"),
@@ -51,8 +52,13 @@ class Curve:
 
 def network(experiment: Experiment) -> Html:
     """The agents, their links and who listens where, as in the report."""
-    drawing = plan.network(surroundings(experiment), _name())
-    return _framed(drawing, 470, _key_of_network(experiment))
+    scenario = experiment.scenario
+    key = ['<span><span style="color: var(--vermillion)">▼━</span> tapped</span>', "<span>╌╌ not tapped</span>"]
+    if scenario.links.encrypted or any(one.law.encrypted for one in scenario.link_overrides):
+        key.insert(1, '<span><span style="color: var(--vermillion)">▽━</span> tapped, encrypted</span>')
+    if scenario.adversary.insiders:
+        key.append('<span><span style="color: var(--vermillion)">■</span> honest but curious</span>')
+    return _framed(plan.network(surroundings(experiment), _name()), 470, key)
 
 
 def curves(
@@ -85,7 +91,12 @@ def curves(
         plot.grid(axis="y")
         ends = "; ".join(f"{line.label}: {show(line.y[-1])}" for line in lines if line.y)
         drawing = Drawing(_name(), f"{y} by {x}. At the end, {ends}.", figure)
-    return _framed(drawing, 620, _key([(line.label, index, line.dashed) for index, line in enumerate(lines)]))
+    key = [
+        f'<span style="white-space: nowrap"><span style="color: var(--{NAMES[index % len(NAMES)]})">'
+        f"{'╌╌' if line.dashed else MARKS[index % len(MARKS)]}</span> {escape(line.label)}</span>"
+        for index, line in enumerate(lines)
+    ]
+    return _framed(drawing, 620, key)
 
 
 def pictures(
@@ -96,9 +107,18 @@ def pictures(
     captions: Mapping[str, Sequence[str]] | None = None,
 ) -> Html:
     """Rows of images, by name; an image is its pixels (pixels,), None where there is none. A caption below each."""
-    said = captions or {}
     side = next((side for most, side in SIDES if all(len(row) <= most for row in rows.values())), SIDES[-1][1])
-    body = "".join(_row(name, images, shape, value_range, said.get(name, ()), side) for name, images in rows.items())
+    body = ""
+    for name, images in rows.items():
+        below = (captions or {}).get(name, ())
+        cells = "".join(
+            f'<td style="text-align: center; font-size: .8rem; color: var(--muted)">'
+            f"{_picture(image, f'{name} {index}', shape, value_range, side)}"
+            f"<br>{escape(below[index]) if index < len(below) else ''}</td>"
+            for index, image in enumerate(images)
+        )
+        head = '<th style="text-align: left; font-size: .9rem; padding-right: .8rem">'
+        body += f"<tr>{head}{escape(name)}</th>{cells}</tr>"
     return Html(
         f'<div style="{_LOOK}; overflow-x: auto"><table style="border-spacing: .5rem .3rem">{body}</table></div>'
     )
@@ -124,7 +144,8 @@ def _name() -> str:
     return f"lab{next(_names)}"
 
 
-def _framed(drawing: Drawing, width: int, below: str = "") -> Html:
+def _framed(drawing: Drawing, width: int, key: Sequence[str]) -> Html:
+    below = f'<figcaption style="font-size: .88rem">{"&emsp;".join(key)}</figcaption>'
     return Html(f'<figure style="{_LOOK}; max-width: {width}px; margin: .5rem 0">{drawing.svg}{below}</figure>')
 
 
@@ -150,53 +171,7 @@ def _decades(plot: Any, values: Sequence[float]) -> None:
     plot.set_xticks([], minor=True)
 
 
-def _key(entries: Sequence[tuple[str, int, bool]]) -> str:
-    marks = {"o": "●", "s": "■", "^": "▲", "D": "◆", "v": "▼"}
-    shown = [
-        f'<span style="white-space: nowrap"><span style="color: var(--{_css(index)})">'
-        f"{'╌╌' if dashed else marks[MARKERS[index % len(MARKERS)]]}</span> {escape(label)}</span>"
-        for label, index, dashed in entries
-    ]
-    return _below(shown)
-
-
-def _css(index: int) -> str:
-    names = {BLUE: "blue", VERMILLION: "vermillion", GREEN: "green", ORANGE: "orange", PURPLE: "purple"}
-    return names[COLOURS[index % len(COLOURS)]]
-
-
-def _key_of_network(experiment: Experiment) -> str:
-    adversary = experiment.scenario.adversary
-    shown = ['<span><span style="color: var(--vermillion)">▼━</span> tapped</span>', "<span>╌╌ not tapped</span>"]
-    if experiment.scenario.links.encrypted or any(one.law.encrypted for one in experiment.scenario.link_overrides):
-        shown.insert(1, '<span><span style="color: var(--vermillion)">▽━</span> tapped, encrypted</span>')
-    if adversary.insiders:
-        shown.append('<span><span style="color: var(--vermillion)">■</span> honest but curious</span>')
-    return _below(shown)
-
-
-def _below(shown: Sequence[str]) -> str:
-    return f'<figcaption style="font-size: .88rem">{"&emsp;".join(shown)}</figcaption>'
-
-
-def _row(
-    name: str,
-    images: Sequence[Any],
-    shape: Sequence[int],
-    value_range: Sequence[float],
-    captions: Sequence[str],
-    side: int,
-) -> str:
-    cells = "".join(
-        f'<td style="text-align: center; font-size: .8rem; color: var(--muted)">'
-        f"{_image(image, f'{name} {index}', shape, value_range, side)}"
-        f"<br>{escape(captions[index]) if index < len(captions) else ''}</td>"
-        for index, image in enumerate(images)
-    )
-    return f'<tr><th style="text-align: left; font-size: .9rem; padding-right: .8rem">{escape(name)}</th>{cells}</tr>'
-
-
-def _image(image: Any, label: str, shape: Sequence[int], value_range: Sequence[float], side: int) -> str:
+def _picture(image: Any, label: str, shape: Sequence[int], value_range: Sequence[float], side: int) -> str:
     if image is None or not len(image):
         return '<span style="font-size: 1.4rem">—</span>'
     look = f"width: {side}px; height: {side}px; max-width: none; image-rendering: pixelated; margin: 0"

@@ -8,6 +8,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from attacks.inference import infer
 from attacks.score import GradientScore, score_gradients
 from netsim.adversary import AdversaryView
@@ -100,6 +102,16 @@ class Played:
         """All records, agent after agent."""
         return [record for own in self.reconstructions.originals for record in own.records]
 
+    @property
+    def final_error(self) -> float:
+        """‖x − x*‖/‖x*‖ of the farthest agent at the end, median over replicas; 1 is where it began."""
+        return float(np.median(self.errors[-1]))
+
+    def rows(self, attacks: Mapping[str, str], guess: str) -> dict[str, list[Pixels | None]]:
+        """Originals, the images of each attack by its name here, and what `guess` is measured against."""
+        made = {name: self.pictured(attack) for name, attack in attacks.items()}
+        return {"original": [*self.originals], **made, "guess": self.pictured(guess, "guess")}
+
     def pictured(self, attack: str, what: Literal["rebuilt", "guess"] = "rebuilt") -> list[Pixels | None]:
         """An attack's records, or the blind guess, in the places of the originals; None where there is none."""
         known = {own.agent: getattr(own, what) for own in self.attack(attack).agents}
@@ -131,37 +143,37 @@ class Played:
 
 def planned(words: Words) -> Experiment:
     """The scenario with everything built. Raises `ScenarioError` for what does not fit."""
-    return _planned(_key(words))
+    return _planned(_yaml(words))
 
 
 def play(words: Words, algorithm: int = 0) -> Played:
     """Run one of the scenario's algorithms. The same words give the same run, to the last bit."""
-    return _played(_key(words), algorithm)
+    return _played(_yaml(words), algorithm)
 
 
 def results(words: Words) -> Results:
     """All that `netsim run` finds, audit and verdicts too; the folder it writes is temporary."""
-    return _results(_key(words))
+    return _results(_yaml(words))
 
 
-def _key(words: Words) -> str:
-    """The scenario as YAML, of which JSON is a part."""
+def _yaml(words: Words) -> str:
+    """By which a run is remembered; JSON is a part of YAML."""
     return dump(words) if isinstance(words, Scenario) else json.dumps(words, sort_keys=True)
 
 
 @lru_cache(REMEMBERED)
-def _planned(key: str) -> Experiment:
-    return Experiment.of(parse(key).scenario)
+def _planned(text: str) -> Experiment:
+    return Experiment.of(parse(text).scenario)
 
 
 @lru_cache(REMEMBERED)
-def _played(key: str, algorithm: int) -> Played:
-    experiment = _planned(key)
+def _played(text: str, algorithm: int) -> Played:
+    experiment = _planned(text)
     subject = experiment.subjects[algorithm]
     return Played(experiment, subject, subject.simulation.run())
 
 
 @lru_cache(REMEMBERED)
-def _results(key: str) -> Results:
+def _results(text: str) -> Results:
     with tempfile.TemporaryDirectory(prefix="netsim-lab-") as folder:
-        return run_scenario(parse(key).scenario, Path(folder) / "run", page=False)
+        return run_scenario(parse(text).scenario, Path(folder) / "run", page=False)

@@ -1,10 +1,13 @@
-"""Questions of a lesson, checked against what it has just computed, and the widgets that ask them."""
+"""Questions of a lesson, checked against what it has just computed, and the widgets that ask them.
+
+The `check` of a question gives the reply to an answer, None where there is none yet, and raises for no answer of its
+kind. `right_answers` and `wrong_answers` are so now; of the wrong ones the tempting come first.
+"""
 
 import math
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from scenarios.lab.figures import Html, table
@@ -18,29 +21,13 @@ class _Reply(NamedTuple):
     says: str
 
 
-class Question(ABC):
-    """Something to answer; `check` never raises for an answer of its kind."""
-
-    @abstractmethod
-    def check(self, answer: object) -> _Reply | None:
-        """The reply to this answer; None where there is none yet."""
-
-    @abstractmethod
-    def right_answers(self) -> Sequence[object]:
-        """Answers that are right now."""
-
-    @abstractmethod
-    def wrong_answers(self) -> Sequence[object]:
-        """Answers that are wrong now, the tempting ones first."""
-
-
 GROUPED = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[1-9]\d{0,2}(?P<between>[ ,])\d{3}((?P=between)\d{3})*)(?P<rest>\.\d*)?"
 )
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.IGNORECASE)
 
 
-def number_in(text: str) -> float | None:
+def _number_in(text: str) -> float | None:
     """The number that a text says, None where it is none: "1,360", "2.5e-3", "−4", "∞".
 
     Commas, or spaces, between groups of three digits are left out; any other single comma is before decimals ("0,5").
@@ -58,20 +45,8 @@ def number_in(text: str) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _unclear(text: str) -> str:
-    """How a comma is read, for who wrote one elsewhere."""
-    if "," not in text:
-        return ""
-    return ": a comma stands between groups of three digits, as in 1,360, or once before decimals, as in 0,5"
-
-
-def _no_hint(answer: float) -> str:
-    del answer
-    return ""
-
-
 @dataclass(frozen=True)
-class Number(Question):
+class Number:
     """A number: right within `tolerance`, a share of the truth, or within `absolute`.
 
     `why` is said to who is right. `traps` are tempting wrong numbers and what is wrong with each; `hint` is said of
@@ -83,7 +58,7 @@ class Number(Question):
     tolerance: float = 0.05
     absolute: float = 0.0
     traps: Sequence[tuple[float, str]] = ()
-    hint: Callable[[float], str] = field(default=_no_hint)
+    hint: Callable[[float], str] | None = None
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.truth):
@@ -98,8 +73,11 @@ class Number(Question):
         if isinstance(answer, str):
             if not answer.strip():
                 return None
-            if (read := number_in(answer)) is None:
-                return _Reply(False, f"“{answer.strip()}” is no number{_unclear(answer)}.")
+            if (read := _number_in(answer)) is None:
+                how = (
+                    ": a comma stands between groups of three digits, as in 1,360, or once before decimals, as in 0,5"
+                )
+                return _Reply(False, f"“{answer.strip()}” is no number{how if ',' in answer else ''}.")
             answer = read
         if not isinstance(answer, int | float):
             return None
@@ -110,7 +88,8 @@ class Number(Question):
             if abs(answer - trap) <= max(self.absolute, 0.02 * abs(trap)):
                 return _Reply(False, what)
         side = "too large" if answer > self.truth else "too small"
-        return _Reply(False, f"{show(float(answer))} is {side}. {self.hint(float(answer))}".strip())
+        hint = "" if self.hint is None else f" {self.hint(float(answer))}"
+        return _Reply(False, f"{show(float(answer))} is {side}.{hint}")
 
     def right_answers(self) -> Sequence[float]:
         return self.truth, self.truth + 0.5 * self.margin
@@ -129,7 +108,7 @@ class Option(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Choice(Question):
+class Choice:
     """One of several statements; those that hold are right. You get a `ValueError` where none holds, or all do."""
 
     options: Mapping[str, Option]
@@ -142,8 +121,7 @@ class Choice(Question):
     def check(self, answer: object) -> _Reply | None:
         if not isinstance(answer, str):
             return None
-        option = self.options[answer]
-        return _Reply(option.holds, option.why)
+        return _Reply(*self.options[answer])
 
     def right_answers(self) -> Sequence[str]:
         return [text for text, option in self.options.items() if option.holds]
@@ -153,7 +131,7 @@ class Choice(Question):
 
 
 @dataclass(frozen=True)
-class Until(Question):
+class Until:
     """Change the settings until something holds: whether it does now (`reached`), and what is so now.
 
     The settings themselves are the answer. `now` is said until then, `why` afterwards.
@@ -174,9 +152,6 @@ class Until(Question):
         return [] if self.reached else [None]
 
 
-GO_ON = "### Continue with"
-
-
 def number(ask: str) -> Any:
     """A field for a number: a text, which `Number.check` reads; empty until something is typed in and entered."""
     import marimo as mo
@@ -191,25 +166,24 @@ def choice(ask: str, *options: str) -> Any:
     return mo.ui.radio(options=list(options), label=ask)
 
 
-def reply(question: Question, answer: object = None) -> Any:
+def reply(question: Number | Choice | Until, answer: object = None) -> Any:
     """The reply as a widget: nothing before there is an answer."""
     import marimo as mo
 
     said = question.check(answer)
     if said is None:
         return mo.md("*No answer yet.*")
-    return mo.callout(mo.md(("**Right.** " if said.right else "**Not yet.** ") + said.says), kind=_kind(said.right))
-
-
-def _kind(right: bool) -> Any:
-    return "success" if right else "warn"
+    begin, kind = ("**Right.** ", "success") if said.right else ("**Not yet.** ", "warn")
+    return mo.callout(mo.md(begin + said.says), kind=kind)
 
 
 def go_on(*commands: tuple[str, str]) -> Any:
     """The end of a lesson: commands for a terminal, each with what it shows."""
     import marimo as mo
 
-    return mo.md("\n\n".join([GO_ON, *(f"{what}\n\n```console\n$ {command}\n```" for command, what in commands)]))
+    return mo.md(
+        "\n\n".join(["### Continue with", *(f"{what}\n\n```console\n$ {command}\n```" for command, what in commands)])
+    )
 
 
 def panel(*parts: object) -> Any:

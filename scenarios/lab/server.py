@@ -79,33 +79,35 @@ HOST = "127.0.0.1"
 PORT = 2719
 """Port of the lab if it is free; the next free one of `TRIED` otherwise."""
 TRIED = 20
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Any]]
-Send = Callable[[Any], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+_Scope = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[Any]]
+_Send = Callable[[Any], Awaitable[None]]
+_App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 
 
-def index_page(lessons: Sequence[Lesson]) -> str:
-    """The page that lists the lessons."""
+def application(lessons: Sequence[Lesson], port: int) -> _App:
+    """The whole lab as an ASGI app. It answers those who address this machine by its own name, from its own pages.
+
+    At the top of every lesson are links to the index, the lesson before and the one after.
+    """
+    import marimo
+
+    known = json.dumps([[one.name, one.title] for one in lessons]).replace("<", "\\u003c")
+    builder: Any = marimo.create_asgi_app(quiet=True, include_code=True, html_head=_WAYS.replace("LESSONS", known))
+    for lesson in lessons:
+        builder = builder.with_app(path=f"/{lesson.name}", root=str(lesson.path))
+    notebooks: _App = builder.build()
     environment = Environment(
         loader=PackageLoader("scenarios.lab", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    return environment.get_template("index.html.j2").render(lessons=lessons)
+    index = environment.get_template("index.html.j2").render(lessons=lessons).encode()
 
-
-def application(lessons: Sequence[Lesson], port: int) -> App:
-    """The whole lab as an ASGI app. It answers those who address this machine by its own name, from its own pages."""
-    import marimo
-
-    builder: Any = marimo.create_asgi_app(quiet=True, include_code=True, html_head=_head(lessons))
-    for lesson in lessons:
-        builder = builder.with_app(path=f"/{lesson.name}", root=str(lesson.path))
-    notebooks: App = builder.build()
-    index = index_page(lessons).encode()
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] in ("http", "websocket") and not _local(scope, port):
-            await _refuse(scope, send)
+    async def app(scope: _Scope, receive: _Receive, send: _Send) -> None:
+        if scope["type"] in ("http", "websocket") and not _is_local(scope, port):
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            else:
+                await _answer(send, 403, b"The lab answers its own pages on this machine only.\n", b"text/plain")
         elif scope["type"] == "http" and scope["path"] == "/":
             await _answer(send, 200, index, b"text/html; charset=utf-8")
         else:
@@ -118,12 +120,19 @@ def serve(lessons: Sequence[Lesson], port: int, *, browser: str | None = None) -
     """Serve until Ctrl-C. `browser` is an address to open once the server answers; None opens nothing."""
     import uvicorn
 
-    config = uvicorn.Config(
-        application(lessons, port), host=HOST, port=port, log_level="error", timeout_graceful_shutdown=1
-    )
+    app = application(lessons, port)
+    config = uvicorn.Config(app, host=HOST, port=port, log_level="error", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
+
+    def open_page() -> None:
+        waiting = threading.Event()
+        while not server.started and not server.should_exit:
+            waiting.wait(0.05)
+        if server.started and browser is not None:
+            webbrowser.open(browser)
+
     if browser is not None:
-        threading.Thread(target=_open, args=(server, browser), daemon=True).start()
+        threading.Thread(target=open_page, daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
         server.run()
 
@@ -152,16 +161,8 @@ def _is_free(port: int) -> bool:
         return True
 
 
-def _open(server: Any, page: str) -> None:
-    waiting = threading.Event()
-    while not server.started and not server.should_exit:
-        waiting.wait(0.05)
-    if server.started:
-        webbrowser.open(page)
-
-
 # ── who is answered ─────────────────────────────────────────────────────────────────────────────────────
-def _local(scope: Scope, port: int) -> bool:
+def _is_local(scope: _Scope, port: int) -> bool:
     """Whether a request names this server and comes from no other site's page (a rebound name, a foreign script)."""
     here = {f"{HOST}:{port}", f"localhost:{port}"}
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
@@ -169,24 +170,10 @@ def _local(scope: Scope, port: int) -> bool:
     return headers.get(b"host") in here and (origin is None or origin.partition("://")[2] in here)
 
 
-async def _refuse(scope: Scope, send: Send) -> None:
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008})
-    else:
-        await _answer(send, 403, b"The lab answers its own pages on this machine only.\n", b"text/plain")
-
-
-async def _answer(send: Send, status: int, body: bytes, kind: bytes) -> None:
+async def _answer(send: _Send, status: int, body: bytes, kind: bytes) -> None:
     headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-# ── the way between lessons ─────────────────────────────────────────────────────────────────────────────
-def _head(lessons: Sequence[Lesson]) -> str:
-    """Links to the index, the lesson before and the one after, at the top of every lesson that this server shows."""
-    known = json.dumps([[one.name, one.title] for one in lessons]).replace("<", "\\u003c")
-    return _WAYS.replace("LESSONS", known)
 
 
 _WAYS = """

@@ -9,8 +9,7 @@ import marimo
 app = marimo.App(app_title="Composition and vanishing noise", width="medium")
 
 
-@app.cell(hide_code=True)
-def _():
+with app.setup(hide_code=True):
     import marimo as mo
 
     from scenarios.lab import figures, page
@@ -18,11 +17,9 @@ def _():
     from scenarios.lab.scenes import budgets as scene
     from scenarios.results.numbers import show
 
-    return Choice, Number, Option, Until, figures, mo, page, scene, show
-
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md(r"""
     # Composition and vanishing noise
 
@@ -39,27 +36,12 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     ratio = mo.ui.slider(0.5, 1.0, step=0.05, value=0.8, label="Noise falls by q =", show_value=True)
-    return (ratio,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     scale = mo.ui.slider(0.2, 2.0, step=0.1, value=1.0, label="first noise b =", show_value=True)
-    return (scale,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     counted = mo.ui.dropdown(
         ["by release", "as if it stayed"], value="as if it stayed", label="The claim counts noise"
     )
-    return (counted,)
-
-
-@app.cell(hide_code=True)
-def _(counted, mo, page, ratio, scale):
     page.stack(
         mo.md(r"""
     ## Noise that dies out, differences that do not
@@ -71,23 +53,17 @@ def _(counted, mo, page, ratio, scale):
     """),
         page.panel(ratio, scale, counted),
     )
-    return
+    return counted, ratio, scale
 
 
 @app.cell(hide_code=True)
-def _(counted, ratio, scale, scene):
+def _(counted, ratio, scale):
     fading = scene.descent(ratio.value, scale.value, 12, counted=counted.value)
-    return (fading,)
-
-
-@app.cell(hide_code=True)
-def _(fading, figures, mo, page, show):
-    rounds = list(range(1, fading.rounds + 1))
     page.stack(
         figures.curves(
             [
-                figures.Curve("exact, from the audit of this run", rounds, list(fading.exact)),
-                figures.Curve("claimed", rounds, list(fading.claimed), dashed=True),
+                figures.Curve("exact, from the audit of this run", fading.rounds, list(fading.exact)),
+                figures.Curve("claimed", fading.rounds, list(fading.claimed), dashed=True),
             ],
             "round",
             "ε of all that was sent",
@@ -102,35 +78,15 @@ def _(fading, figures, mo, page, show):
             )
         ),
     )
-    return (rounds,)
+    return (fading,)
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     step = mo.ui.slider(0.02, 0.3, step=0.01, value=0.05, label="Step α =", show_value=True)
-    return (step,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     falls = mo.ui.slider(0.1, 0.95, step=0.01, value=0.9, label="noise falls by q =", show_value=True)
-    return (falls,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     noise_x = mo.ui.slider(0.1, 4.0, step=0.1, value=0.5, label="noise on x: d =", show_value=True)
-    return (noise_x,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     noise_y = mo.ui.slider(0.5, 20.0, step=0.5, value=4.0, label="noise on y: d =", show_value=True)
-    return (noise_y,)
-
-
-@app.cell(hide_code=True)
-def _(falls, mo, noise_x, noise_y, page, step):
     page.stack(
         mo.md(r"""
     ## Differences that die out too
@@ -152,28 +108,22 @@ def _(falls, mo, noise_x, noise_y, page, step):
     """),
         page.panel(step, falls, noise_x, noise_y),
     )
-    return
+    return falls, noise_x, noise_y, step
 
 
 @app.cell(hide_code=True)
-def _(falls, noise_x, noise_y, scene, step):
+def _(falls, noise_x, noise_y, step):
     tracked = scene.tracking(falls.value, step.value, noise_x.value, noise_y.value, 20)
     threshold = scene.decay(step.value)
-    return threshold, tracked
-
-
-@app.cell(hide_code=True)
-def _(falls, figures, mo, page, show, threshold, tracked):
-    turns = list(range(1, tracked.rounds + 1))
     claim = tracked.found.claim.epsilon
     spent_by_round = figures.curves(
-        [figures.Curve("exact, from the audit of this run", turns, list(tracked.exact))],
+        [figures.Curve("exact, from the audit of this run", tracked.rounds, list(tracked.exact))],
         "round",
         "ε of all that was sent",
         level=None if claim is None else (claim, f"claimed for all rounds: {show(claim)}"),
     )
     by_round = figures.curves(
-        [figures.Curve("what each round adds", turns, list(tracked.cost))], "round", "‖Δ‖₁/b", log_y=True
+        [figures.Curve("what each round adds", tracked.rounds, list(tracked.cost))], "round", "‖Δ‖₁/b", log_y=True
     )
     page.stack(
         spent_by_round,
@@ -188,41 +138,26 @@ def _(falls, figures, mo, page, show, threshold, tracked):
             )
             + (
                 ""
-                if tracked.judged == tracked.rounds
+                if tracked.judged == len(tracked.rounds)
                 else f" After round {tracked.judged} nothing is judged: the noise there is below the rounding of the "
                 "numbers that it is on."
             )
         ),
-    )
-    return (claim,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
-    mo.md(r"""
+        mo.md(r"""
     **Where the formula is wrong, and by how much.** The proof divides the difference of $x^{k+1}$ by the noise of
     round $k$, but $x^{k+1}$ is sent under that of round $k+1$, which is smaller by $q$. So the sum has
     $\alpha/(q\,d_x)$ in place of the $\alpha/d_x$ of $\tau$: the claim is broken by up to $1/q$ where $d_x$ is the
     smaller noise, and hardly at all where $d_x$ is large. (Lesson 6 has a larger reason.) Published sums that start
     one release too late, or that grow like $q^{-K}$, are in the ledger: `netsim ledger dpp2`.
-    """)
-    return
+    """),
+    )
+    return claim, threshold, tracked
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     budget = mo.ui.slider(0.5, 8.0, step=0.5, value=2.0, label="Exact ε =", show_value=True)
-    return (budget,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     long = mo.ui.slider(10, 60, step=10, value=40, label="Rounds", show_value=True)
-    return (long,)
-
-
-@app.cell(hide_code=True)
-def _(budget, long, mo, page):
     page.stack(
         mo.md(r"""
     ## What it buys
@@ -233,11 +168,11 @@ def _(budget, long, mo, page):
     """),
         page.panel(budget, long),
     )
-    return
+    return budget, long
 
 
 @app.cell(hide_code=True)
-def _(budget, figures, long, mo, page, scene, show):
+def _(budget, long):
     paths = scene.same_budget(budget.value, 0.9, long.value)
     times = list(range(1, long.value + 1))
 
@@ -263,21 +198,11 @@ def _(budget, figures, long, mo, page, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     each = mo.ui.slider(0.02, 0.5, step=0.02, value=0.1, label="ε₀ of one release", show_value=True)
-    return (each,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     tiny = mo.ui.dropdown(
         {f"10⁻{k}": 10.0**-n for k, n in zip("²⁴⁶⁸", (2, 4, 6, 8), strict=True)}, value="10⁻⁶", label="δ ="
     )
-    return (tiny,)
-
-
-@app.cell(hide_code=True)
-def _(each, mo, page, tiny):
     page.stack(
         mo.md(r"""
     ## Three ways to add up
@@ -293,11 +218,11 @@ def _(each, mo, page, tiny):
     """),
         page.panel(each, tiny),
     )
-    return
+    return each, tiny
 
 
 @app.cell(hide_code=True)
-def _(each, figures, mo, page, scene, tiny):
+def _(each, tiny):
     counts = (1, 2, 5, 10, 20, 50, 100, 200, 400)
     accounts = scene.accounts(each.value, tiny.value, counts)
     curves = [
@@ -316,40 +241,36 @@ def _(each, figures, mo, page, scene, tiny):
             else f"The two accountants agree to {max(abs(accounts.pld / accounts.exact - 1)):.1e}."
         ),
     )
-    return (accounts,)
+    return accounts, counts
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md("""
-    ## Questions
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(mo, page, ratio, scale, show):
+def _(ratio, scale):
     answer_1 = page.number(
         f"1. Descent with b = {show(scale.value)} and q = {show(ratio.value)}, as set at the top, where one release "
         "under the first noise costs 2Cη/b with 2Cη = 0.2. How many releases that hold a gradient may be sent (the "
         "first of them under noise b·q) before ε exceeds 3?"
     )
-    page.stack(mo.md(""), answer_1)
+    page.stack(
+        mo.md("""
+    ## Questions
+    """),
+        answer_1,
+    )
     return (answer_1,)
 
 
 @app.cell(hide_code=True)
-def _(Number, answer_1, page, ratio, scale, scene, show):
+def _(answer_1, ratio, scale):
     first = 0.2 / (scale.value * ratio.value)
-    above = scene.first_above(first, ratio.value, 3.0)
-    most = above - 1
+    costs = scene.spent(first, ratio.value, 3.0)
+    most = len(costs) - 1
     question_1 = Number(
         float(most),
-        f"{most} releases cost {show(scene.geometric_budget(first, ratio.value, most))}, one more "
-        f"{show(scene.geometric_budget(first, ratio.value, above))}.",
+        f"{most} releases cost {show(costs[most - 1])}, one more {show(costs[most])}.",
         tolerance=0.0,
         traps=(
-            (float(above), "With that many ε is above 3 already: it is the first number that is too many."),
+            (float(most + 1), "With that many ε is above 3 already: it is the first number that is too many."),
             (
                 float(int(3.0 / (0.2 / scale.value))),
                 "That counts every release as if the noise stayed: each costs 1/q times the one before.",
@@ -358,11 +279,11 @@ def _(Number, answer_1, page, ratio, scale, scene, show):
         hint=lambda _: "Add up 0.2/(b·q) · (1 + 1/q + 1/q² + …) until it passes 3.",
     )
     page.reply(question_1, answer_1.value)
-    return first, question_1
+    return costs, first, most, question_1
 
 
 @app.cell(hide_code=True)
-def _(page, show, step):
+def _(step):
     answer_2 = page.number(
         f"2. DiaDSP with step α = {show(step.value)} and L = 1, as set above. Above which q does its budget stay "
         "finite for ever?"
@@ -372,7 +293,7 @@ def _(page, show, step):
 
 
 @app.cell(hide_code=True)
-def _(Number, answer_2, page, scene, step, threshold):
+def _(answer_2, step, threshold):
     finite = scene.tracking(min(threshold + 0.05, 0.99), step.value, 1.0, 1.0, 12)
     endless = scene.tracking(max(threshold - 0.05, 0.02), step.value, 1.0, 1.0, 12)
     question_2 = Number(
@@ -392,7 +313,7 @@ def _(Number, answer_2, page, scene, step, threshold):
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     answer_3 = page.choice(
         "3. Noise that stays, T releases of ε₀ each, δ as set above. Which of these is smallest at T = 400?",
         "Tε₀",
@@ -404,11 +325,11 @@ def _(page):
 
 
 @app.cell(hide_code=True)
-def _(Choice, Option, accounts, answer_3, page, scene, show):
-    last = int(accounts.releases[-1])
+def _(accounts, answer_3, counts, each, tiny):
+    last = counts[-1]
     values = {
         "Tε₀": float(accounts.basic[-1]),
-        "advanced composition": scene.advanced(accounts.each, last, accounts.delta),
+        "advanced composition": scene.advanced(each.value, last, tiny.value),
         "the exact ε": float(accounts.exact[-1]),
     }
     told = ", ".join(f"{name} {show(value)}" for name, value in values.items())
@@ -420,16 +341,7 @@ def _(Choice, Option, accounts, answer_3, page, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md(r"""
-    4. **Move the sliders** of the second part ($\alpha$, $q$, $d_x$, $d_y$) until eq. 23 claims 1 at most, and the
-    exact $\varepsilon$ is at least a third above what it claims.
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(Until, claim, falls, page, show, tracked):
+def _(claim, falls, tracked):
     last_exact = tracked.final
     question_4 = Until(
         claim is not None and claim <= 1 and last_exact >= 4 / 3 * claim,
@@ -442,12 +354,18 @@ def _(Until, claim, falls, page, show, tracked):
         f"Claimed {'' if claim is None else show(claim)}, exact {show(last_exact)}: where the noise on x costs most, "
         f"the budget is up to 1/q = {show(1 / falls.value)} times the claimed one.",
     )
-    page.reply(question_4)
+    page.stack(
+        mo.md(r"""
+    4. **Move the sliders** of the second part ($\alpha$, $q$, $d_x$, $d_y$) until eq. 23 claims 1 at most, and the
+    exact $\varepsilon$ is at least a third above what it claims.
+    """),
+        page.reply(question_4),
+    )
     return (question_4,)
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     further = (
         ("netsim run cpgt-eq-23", "Eq. 23 with all its conditions met, on the paper's own problem, refuted."),
         ("netsim run dpp2-theorem-3", "A budget that is a sum growing like r^−K, and its first release left out."),

@@ -10,8 +10,7 @@ __generated_with = "0.25.2"
 app = marimo.App(app_title="What an eavesdropper sees", width="medium")
 
 
-@app.cell(hide_code=True)
-def _():
+with app.setup(hide_code=True):
     import marimo as mo
 
     from scenarios.lab import figures, page
@@ -19,11 +18,9 @@ def _():
     from scenarios.lab.scenes import listening as scene
     from scenarios.results.numbers import show
 
-    return Choice, Number, Option, Until, figures, mo, page, scene, show
-
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md(r"""
     # What an eavesdropper sees
 
@@ -40,37 +37,27 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     topology = mo.ui.dropdown(["ring", "path", "star", "complete"], value="ring", label="Graph")
-    return (topology,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     loss = mo.ui.slider(0.0, 0.4, step=0.1, value=0.2, label="Links lose", show_value=True)
-    return (loss,)
+    return loss, topology
 
 
 @app.cell(hide_code=True)
-def _(scene, topology):
+def _(topology):
     links = scene.links(topology.value)
     return (links,)
 
 
 @app.cell(hide_code=True)
-def _(links, mo):
+def _(links):
     taps = mo.ui.multiselect(links, value=links[:1] + [one for one in links if one in ("1–2", "2–3")], label="Tapped")
-    return (taps,)
-
-
-@app.cell(hide_code=True)
-def _(links, mo):
     encrypted = mo.ui.multiselect(links, value=[one for one in links if one == "2–3"], label="Encrypted")
-    return (encrypted,)
+    return encrypted, taps
 
 
 @app.cell(hide_code=True)
-def _(encrypted, loss, mo, page, taps, topology):
+def _(encrypted, loss, taps, topology):
     page.panel(
         mo.md("**The setting.** Change it whenever you like: everything below is computed again."),
         topology,
@@ -82,13 +69,8 @@ def _(encrypted, loss, mo, page, taps, topology):
 
 
 @app.cell(hide_code=True)
-def _(encrypted, loss, scene, taps, topology):
+def _(encrypted, loss, taps, topology):
     seen = scene.seen(topology.value, loss.value, taps.value, encrypted.value)
-    return (seen,)
-
-
-@app.cell(hide_code=True)
-def _(figures, page, seen):
     page.side_by_side(
         [
             figures.network(seen.played.experiment),
@@ -96,17 +78,17 @@ def _(figures, page, seen):
                 {
                     "packets heard": len(seen.rows),
                     "of them readable, with a model in them": len(seen.data),
-                    "acknowledgements": len(seen.acknowledgements),
-                    "encrypted": len(seen.sealed),
+                    "acknowledgements": seen.of_kind("ack"),
+                    "encrypted": seen.of_kind("sealed"),
                 }
             ),
         ]
     )
-    return
+    return (seen,)
 
 
 @app.cell(hide_code=True)
-def _(mo, scene, seen):
+def _(seen):
     mo.vstack(
         [
             mo.md(f"""
@@ -129,8 +111,10 @@ def _(mo, scene, seen):
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md(r"""
+def _():
+    miss = mo.ui.slider(0.0, 0.6, step=0.1, value=0.3, label="The tap misses", show_value=True)
+    page.stack(
+        mo.md(r"""
     ## Loss makes an eavesdropper's work no harder
 
     A link that loses packets has to repeat them. The sender waits for an acknowledgement, and an acknowledgement can
@@ -141,19 +125,14 @@ def _(mo):
 
     Every attempt is on the air, for the tap as well. So suppose that the tap is not perfect and misses some packets:
     how many of the messages does it get to hear at least once?
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(mo):
-    miss = mo.ui.slider(0.0, 0.6, step=0.1, value=0.3, label="The tap misses", show_value=True)
-    miss
+    """),
+        miss,
+    )
     return (miss,)
 
 
 @app.cell(hide_code=True)
-def _(figures, links, loss, miss, scene, topology):
+def _(links, loss, miss, topology):
     losses = [0.0, 0.1, 0.2, 0.3, 0.4]
     shares = scene.captured_by_loss(topology.value, links, miss.value, losses)
     figures.curves(
@@ -169,7 +148,7 @@ def _(figures, links, loss, miss, scene, topology):
 
 
 @app.cell(hide_code=True)
-def _(mo, scene, topology, links, loss):
+def _(topology, links, loss):
     closed = scene.seen(topology.value, loss.value, links, links)
     sizes = sorted({row.size for row in closed.rows})
     mo.md(f"""
@@ -185,7 +164,7 @@ def _(mo, scene, topology, links, loss):
 
 
 @app.cell(hide_code=True)
-def _(figures, mo, page, scene, seen, show):
+def _(seen):
     counts = seen.inferred
     page.stack(
         mo.md(rf"""
@@ -198,13 +177,10 @@ def _(figures, mo, page, scene, seen, show):
     So a private gradient is as good as sent. Of each agent's {scene.ROUNDS} gradients we can compute, from the
     recording made with the setting above:
     """),
-        figures.table(
-            ["agent", *range(scene.AGENTS)],
-            [["gradients computed", *counts]],
-        ),
+        figures.table(["agent", *range(scene.AGENTS)], [["gradients computed", *counts]]),
         mo.md(
-            f"The largest relative error of any of them is {show(seen.worst)}, which is rounding. The last gradient "
-            "of an agent never follows: the run ends before it enters a message."
+            f"The largest relative error of any of them is {show(seen.played.worst)}, which is rounding. The last "
+            "gradient of an agent never follows: the run ends before it enters a message."
             if any(counts)
             else "None: of every agent some message was not heard in the clear."
         ),
@@ -213,7 +189,7 @@ def _(figures, mo, page, scene, seen, show):
 
 
 @app.cell(hide_code=True)
-def _(mo, page):
+def _():
     answer_1 = page.number(
         "1. How many packets does one message take on average, at the share of loss that is set above? "
         "(First decide by the formula, then the answer is compared with what was counted.)"
@@ -223,7 +199,7 @@ def _(mo, page):
 
 
 @app.cell(hide_code=True)
-def _(Number, answer_1, links, loss, page, scene, show, topology):
+def _(answer_1, links, loss, topology):
     everywhere = scene.seen(topology.value, loss.value, links)
     p = loss.value
     question_1 = Number(
@@ -241,7 +217,7 @@ def _(Number, answer_1, links, loss, page, scene, show, topology):
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     answer_2 = page.choice(
         "2. Every link is tapped and every link is encrypted. What is *not* in the recording?",
         "who talks to whom",
@@ -254,7 +230,7 @@ def _(page):
 
 
 @app.cell(hide_code=True)
-def _(Choice, Option, answer_2, closed, page, sizes):
+def _(answer_2, closed, sizes):
     pairs = {(row.sender, row.receiver) for row in closed.rows}
     times = {row.time for row in closed.rows}
     readable = sum(bool(row.values) for row in closed.rows)
@@ -275,7 +251,7 @@ def _(Choice, Option, answer_2, closed, page, sizes):
 
 
 @app.cell(hide_code=True)
-def _(page, sizes):
+def _(sizes):
     answer_3 = page.number(
         f"3. The large encrypted packets have {max(sizes)} bytes. How many numbers has the model, then?"
     )
@@ -284,7 +260,7 @@ def _(page, sizes):
 
 
 @app.cell(hide_code=True)
-def _(Number, answer_3, closed, page, sizes):
+def _(answer_3, closed, sizes):
     question_3 = Number(
         (max(sizes) - 20 - 16) / 8,
         f"({max(sizes)} − 20 − 16)/8 numbers, and the model does have {closed.dimension}.",
@@ -301,17 +277,9 @@ def _(Number, answer_3, closed, page, sizes):
 
 
 @app.cell(hide_code=True)
-def _(mo, scene):
+def _(counts, seen, taps):
     target = scene.TARGET
-    mo.md(f"""
-    4. **Change the setting** until the gradients of agent {target} can be computed, with no more taps than it takes.
-    """)
-    return (target,)
-
-
-@app.cell(hide_code=True)
-def _(Until, counts, page, scene, seen, taps, target):
-    needed, deaf = scene.needed(seen), scene.unreadable(seen)
+    needed, deaf = seen.links_of_target()
     enough = counts[target] > 0
     question_4 = Until(
         enough and len(taps.value) <= needed,
@@ -322,12 +290,17 @@ def _(Until, counts, page, scene, seen, taps, target):
         f"{', '.join(deaf)}.",
         f"{counts[target]} of {scene.ROUNDS}: all that it tells and all that it hears passes its own {needed} links.",
     )
-    page.reply(question_4)
-    return (question_4,)
+    page.stack(
+        mo.md(f"""
+    4. **Change the setting** until the gradients of agent {target} can be computed, with no more taps than it takes.
+    """),
+        page.reply(question_4),
+    )
+    return question_4, target
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     further = (
         (
             "netsim run lossy-tap",

@@ -9,8 +9,7 @@ import marimo
 app = marimo.App(app_title="How sure is an audit", width="medium")
 
 
-@app.cell(hide_code=True)
-def _():
+with app.setup(hide_code=True):
     import marimo as mo
 
     from scenarios.lab import figures, page
@@ -18,11 +17,9 @@ def _():
     from scenarios.lab.scenes import audits as scene
     from scenarios.results.numbers import show
 
-    return Choice, Number, Option, Until, figures, mo, page, scene, show
-
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md(r"""
     # How sure is an audit
 
@@ -43,27 +40,12 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     epsilon = mo.ui.slider(0.5, 4.0, step=0.5, value=2.0, label="True ε =", show_value=True)
-    return (epsilon,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     threshold = mo.ui.slider(0.0, 3.0, step=0.1, value=0.0, label="silent within ½ ±", show_value=True)
-    return (threshold,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     trials = mo.ui.slider(
         steps=[20, 50, 100, 200, 500, 1000, 2000, 5000, 10000], value=200, label="coins", show_value=True
     )
-    return (trials,)
-
-
-@app.cell(hide_code=True)
-def _(epsilon, mo, page, threshold, trials):
     page.stack(
         mo.md(r"""
     ## Play it
@@ -73,25 +55,17 @@ def _(epsilon, mo, page, threshold, trials):
     """),
         page.panel(epsilon, threshold, trials),
     )
-    return
+    return epsilon, threshold, trials
 
 
 @app.cell(hide_code=True)
-def _(epsilon, scene, threshold, trials):
+def _(epsilon, threshold, trials):
     both = scene.seen(epsilon.value, 10_000)
     game = scene.tally(both, threshold.value, trials.value)
-    bins = scene.shares(both)
-    return bins, both, game
-
-
-@app.cell(hide_code=True)
-def _(bins, epsilon, figures, game, mo, page, scene, show, threshold):
+    _middles, _zero, _one = (list(found) for found in scene.shares(both))
     page.stack(
         figures.curves(
-            [
-                figures.Curve("world 0", list(bins.middles), list(bins.zero)),
-                figures.Curve("world 1", list(bins.middles), list(bins.one)),
-            ],
+            [figures.Curve("world 0", _middles, _zero), figures.Curve("world 1", _middles, _one)],
             "the number that is seen",
             "share of 10,000 trials",
             at=0.5 + threshold.value,
@@ -108,11 +82,11 @@ def _(bins, epsilon, figures, game, mo, page, scene, show, threshold):
             "sharp; too much of it wastes trials.**"
         ),
     )
-    return
+    return both, game
 
 
 @app.cell(hide_code=True)
-def _(epsilon, figures, mo, page, scene, show):
+def _(epsilon):
     grown = scene.by_trials(epsilon.value, (100, 300, 1000, 3000))
     coins = [int(one) for one in grown.trials]
     page.stack(
@@ -149,19 +123,9 @@ def _(epsilon, figures, mo, page, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     claim = mo.ui.slider(0.5, 4.0, step=0.5, value=1.0, label="Claimed ε =", show_value=True)
-    return (claim,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     factor = mo.ui.slider(1.1, 4.0, step=0.1, value=1.5, label="the truth is so many times more:", show_value=True)
-    return (factor,)
-
-
-@app.cell(hide_code=True)
-def _(claim, factor, mo, page):
     page.stack(
         mo.md(r"""
     ## Power
@@ -173,11 +137,11 @@ def _(claim, factor, mo, page):
     """),
         page.panel(claim, factor),
     )
-    return
+    return claim, factor
 
 
 @app.cell(hide_code=True)
-def _(claim, factor, figures, scene):
+def _(claim, factor):
     spread_of = [30, 100, 300, 1000, 3000, 10000, 30000, 100000]
     powers = {
         releases: scene.chances(claim.value, factor.value, tuple(spread_of), releases) for releases in (1, 2, 4, 8)
@@ -196,7 +160,7 @@ def _(claim, factor, figures, scene):
 
 
 @app.cell(hide_code=True)
-def _(figures, mo, page, scene):
+def _():
     told = scene.three_verdicts()
     page.stack(
         mo.md(r"""
@@ -208,13 +172,13 @@ def _(figures, mo, page, scene):
             ["audited", "ε claimed", "ε exact", "ε audited", "verdict"],
             [
                 [
-                    one.what,
-                    one.found.claim.epsilon,
-                    f"≥ {max(e.epsilon.lower for e in one.found.exact):.3g}",
-                    f"≥ {one.found.epsilon_audited:.3g}",
-                    str(one.found.judgement.verdict),
+                    what,
+                    one.claim.epsilon,
+                    f"≥ {max(e.epsilon.lower for e in one.exact):.3g}",
+                    f"≥ {one.epsilon_audited:.3g}",
+                    str(one.judgement.verdict),
                 ]
-                for one in told
+                for what, one in told.items()
             ],
         ),
         mo.md(
@@ -227,19 +191,9 @@ def _(figures, mo, page, scene):
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     looks = mo.ui.slider(steps=[1, 2, 5, 10, 20, 50], value=10, label="Looks", show_value=True)
-    return (looks,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     tries = mo.ui.slider(1, 40, value=10, label="audits of which the best is told", show_value=True)
-    return (tries,)
-
-
-@app.cell(hide_code=True)
-def _(looks, mo, page, tries):
     page.stack(
         mo.md(r"""
     ## Two ways to fool oneself
@@ -251,17 +205,12 @@ def _(looks, mo, page, tries):
     """),
         page.panel(looks, tries),
     )
-    return
+    return looks, tries
 
 
 @app.cell(hide_code=True)
-def _(epsilon, looks, scene):
+def _(epsilon, looks, tries):
     fooled = scene.alarms(epsilon.value, looks.value)
-    return (fooled,)
-
-
-@app.cell(hide_code=True)
-def _(figures, fooled, mo, page, scene, tries):
     many = list(range(1, 41))
     page.stack(
         figures.table(
@@ -276,7 +225,7 @@ def _(figures, fooled, mo, page, scene, tries):
         figures.curves(
             [
                 figures.Curve("measured", many, [100 * fooled.any_of(one) for one in many]),
-                figures.Curve("1 − 0.95^K", many, [100 * scene.any_alarm(one) for one in many], dashed=True),
+                figures.Curve("1 − 0.95^K", many, [100 * (1 - 0.95**one) for one in many], dashed=True),
             ],
             "audits K, each right with 95 %",
             "false alarms (%)",
@@ -291,17 +240,12 @@ def _(figures, fooled, mo, page, scene, tries):
     """
         ),
     )
-    return (many,)
+    return fooled, many
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     repetitions = mo.ui.slider(10, 60, step=10, value=10, label="Whole audits", show_value=True)
-    return (repetitions,)
-
-
-@app.cell(hide_code=True)
-def _(mo, page, repetitions):
     page.stack(
         mo.md(r"""
     ## The auditor audited
@@ -312,25 +256,24 @@ def _(mo, page, repetitions):
     """),
         page.panel(repetitions),
     )
-    return
+    return (repetitions,)
 
 
 @app.cell(hide_code=True)
-def _(mo, repetitions, scene, show):
-    row = scene.small_certificate(repetitions.value)
-    accused = row.counts.get("false alarm", 0)
+def _(repetitions):
+    row, accused, rate = scene.small_certificate(repetitions.value)
     mo.md(
         f"Of {row.repetitions} audits of a Laplace mechanism **{accused} accused it**. Even with none the true rate "
-        f"may be up to {show(100 * scene.rate_above(accused, row.repetitions))} % (Clopper–Pearson, 95 %): an "
+        f"may be up to {show(100 * rate)} % (Clopper–Pearson, 95 %): an "
         "absence of alarms is as sure as its number of trials. In the median the game proved "
         f"{show(100 * row.medians['proven by the game, of the truth'])} % of the true ε with 400 transcripts of each "
         "world."
     )
-    return accused, row
+    return accused, rate, row
 
 
 @app.cell(hide_code=True)
-def _(mo, page):
+def _():
     answer_1 = page.number(
         "1. You want to refute a claim of ε = 3 with 95 % confidence. How many coins do you need at least, even if "
         "you guess every one of them right?"
@@ -340,12 +283,11 @@ def _(mo, page):
 
 
 @app.cell(hide_code=True)
-def _(Number, answer_1, page, scene, show):
-    fewest = scene.fewest_coins(3.0)
+def _(answer_1):
+    fewest, proven, proven_by_less = scene.fewest_coins(3.0)
     question_1 = Number(
         float(fewest),
-        f"{fewest} right guesses of {fewest} prove ε ≥ {show(scene.ceiling_of(fewest))}, one less "
-        f"{show(scene.ceiling_of(fewest - 1))}.",
+        f"{fewest} right guesses of {fewest} prove ε ≥ {show(proven)}, one less {show(proven_by_less)}.",
         absolute=1.0,
         tolerance=0.0,
         traps=(
@@ -356,11 +298,11 @@ def _(Number, answer_1, page, scene, show):
         ),
     )
     page.reply(question_1, answer_1.value)
-    return fewest, question_1
+    return fewest, proven, proven_by_less, question_1
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     answer_2 = page.number(
         "2. A paper ran 20 independent audits of 20 true claims, each at 95 %, and reports the one that refuted. "
         "With which probability (in %) is there at least one?"
@@ -370,10 +312,10 @@ def _(page):
 
 
 @app.cell(hide_code=True)
-def _(Number, answer_2, fooled, page, scene, show):
+def _(answer_2, fooled):
     question_2 = Number(
-        100 * scene.any_alarm(20),
-        f"1 − 0.95²⁰ = {show(100 * scene.any_alarm(20))} %. Of groups of 20 of the audits above "
+        100 * (1 - 0.95**20),
+        f"1 − 0.95²⁰ = {show(100 * (1 - 0.95**20))} %. Of groups of 20 of the audits above "
         f"{show(100 * fooled.any_of(20))} % had one; a bound for counts errs a little less often than it may.",
         absolute=1.5,
         tolerance=0.0,
@@ -388,7 +330,7 @@ def _(Number, answer_2, fooled, page, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     answer_3 = page.choice(
         "3. An audit with a million transcripts ends with “consistent”. What is proven?",
         "The claim is true.",
@@ -400,8 +342,8 @@ def _(page):
 
 
 @app.cell(hide_code=True)
-def _(Choice, Option, answer_3, page, show, told):
-    fine, broken = told[0].found, told[1].found
+def _(answer_3, told):
+    fine, broken, _ = told.values()
     both_true = broken.epsilon_exact <= broken.claim.epsilon
     why = (
         f"The mechanism above was {fine.judgement.verdict} on one pair, and on another its exact ε is "
@@ -421,16 +363,7 @@ def _(Choice, Option, answer_3, page, show, told):
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md(r"""
-    4. **Change the rule and the number of coins** in the game at the top until it proves at least 90 % of the true
-    $\varepsilon$.
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(Until, epsilon, game, page, show):
+def _(epsilon, game):
     share = game.epsilon_audited / epsilon.value
     question_4 = Until(
         share >= 0.9,
@@ -439,12 +372,18 @@ def _(Until, epsilon, game, page, show):
         f"It proves ε ≥ {show(game.epsilon_audited)}, {show(100 * share)} % of {show(epsilon.value)}. The rest is "
         "the price of 95 %.",
     )
-    page.reply(question_4)
+    page.stack(
+        mo.md(r"""
+    4. **Change the rule and the number of coins** in the game at the top until it proves at least 90 % of the true
+    $\varepsilon$.
+    """),
+        page.reply(question_4),
+    )
     return question_4, share
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     further = (
         ("netsim certificate --repetitions 40", "The certificate, smaller: false alarms and planted faults."),
         (

@@ -10,8 +10,7 @@ __generated_with = "0.25.2"
 app = marimo.App(app_title="What noise buys", width="medium")
 
 
-@app.cell(hide_code=True)
-def _():
+with app.setup(hide_code=True):
     import math
 
     import marimo as mo
@@ -21,11 +20,9 @@ def _():
     from scenarios.lab.scenes import noise as scene
     from scenarios.results.numbers import show
 
-    return Choice, Number, Option, Until, figures, math, mo, page, scene, show
-
 
 @app.cell(hide_code=True)
-def _(mo, scene):
+def _():
     mo.md(rf"""
     # What noise buys
 
@@ -43,43 +40,28 @@ def _(mo, scene):
 
 
 @app.cell(hide_code=True)
-def _(mo, scene):
+def _():
     scale = mo.ui.slider(steps=list(scene.SCALES), value=0.01, label="Scale of the noise, b", show_value=True)
+    page.panel(scale)
     return (scale,)
 
 
 @app.cell(hide_code=True)
-def _(page, scale):
-    page.panel(scale)
-    return
-
-
-@app.cell(hide_code=True)
-def _(scale, scene):
+def _(scale):
     noisy = scene.noisy(scale.value)
-    return (noisy,)
-
-
-@app.cell(hide_code=True)
-def _(scene):
     all_scales = [scene.noisy(one) for one in scene.SCALES if one > 0]
-    return (all_scales,)
-
-
-@app.cell(hide_code=True)
-def _(all_scales, figures, mo, noisy, page, scale, show):
     page.stack(
         mo.md(rf"""
     ## The gradients
 
     The eavesdropper solves the same equation as before, and gets $\hat g = \nabla f_i - n/\eta$: the gradient, with
     the noise of one message divided by the step. The median relative error of such an estimate is now
-    **{show(noisy.gradient_error)}**.
+    **{show(noisy.score.median)}**.
 
     Is that much? Compare with somebody who infers nothing and just says the public part of the gradient, $\rho x$: an
-    error of **{show(noisy.baseline)}**. {
+    error of **{show(noisy.score.baseline)}**. {
             "The eavesdropper's estimate is better."
-            if noisy.gradient_error < noisy.baseline
+            if noisy.score.median < noisy.score.baseline
             else "Taken one by one, the eavesdropper's estimates are worse than that."
         }
     """),
@@ -88,12 +70,12 @@ def _(all_scales, figures, mo, noisy, page, scale, show):
                 figures.Curve(
                     "inferred from the recording",
                     [one.scale for one in all_scales],
-                    [one.gradient_error for one in all_scales],
+                    [one.score.median for one in all_scales],
                 ),
                 figures.Curve(
                     "ρx, nothing inferred",
                     [one.scale for one in all_scales],
-                    [one.baseline for one in all_scales],
+                    [one.score.baseline for one in all_scales],
                     dashed=True,
                 ),
             ],
@@ -104,11 +86,11 @@ def _(all_scales, figures, mo, noisy, page, scale, show):
             at=scale.value or None,
         ),
     )
-    return
+    return all_scales, noisy
 
 
 @app.cell(hide_code=True)
-def _(figures, mo, noisy, page, scale, show):
+def _(noisy, scale):
     page.stack(
         mo.md(rf"""
     ## The images
@@ -125,8 +107,8 @@ def _(figures, mo, noisy, page, scale, show):
     \sum_k \log p_{{\mathrm{{Lap}}(b/\eta)}}\big(\hat g^k - \nabla \ell(x^k; a)\big) \;+\; \log \pi(a).$$
 
     Each agent holds one image here. At b = {show(scale.value)} the skill (1 is the image itself, 0 a guess without
-    any recording) is **{show(noisy.skill("naive"))}** for the naive attack and **{show(noisy.skill("MAP"))}** for
-    the likeliest image.
+    any recording) is **{show(noisy.played.skill("naive"))}** for the naive attack and
+    **{show(noisy.played.skill("MAP"))}** for the likeliest image.
     """),
         figures.pictures(noisy.pictures(), noisy.played.shape, noisy.played.value_range),
     )
@@ -134,14 +116,14 @@ def _(figures, mo, noisy, page, scale, show):
 
 
 @app.cell(hide_code=True)
-def _(all_scales, figures, mo, page, scale):
+def _(all_scales, scale):
     page.stack(
         figures.curves(
             [
                 figures.Curve(
                     name,
                     [one.scale for one in all_scales],
-                    [max(-1.0, one.skill(attack)) for one in all_scales],
+                    [max(-1.0, one.played.skill(attack)) for one in all_scales],
                 )
                 for attack, name in (("MAP", "MAP"), ("naive", "naive (below −1: drawn at −1)"))
             ],
@@ -160,7 +142,7 @@ def _(all_scales, figures, mo, page, scale):
 
 
 @app.cell(hide_code=True)
-def _(mo, noisy, scale, scene, show):
+def _(noisy, scale):
     mo.md(rf"""
     ## The claim
 
@@ -171,7 +153,7 @@ def _(mo, noisy, scale, scene, show):
     $$\varepsilon \;=\; (K-1)\,\frac{{\eta B}}{{b}}, \qquad B = \sqrt{{d}}\,\frac{{2R}}{{m}},$$
 
     with images of norm at most $R = {scene.NORM:g}$, $d = {noisy.played.experiment.problem.dimension}$ pixels and
-    $m$ records per agent. With the {scene.records(noisy)} records of the agent that has fewest,
+    $m$ records per agent. With the {noisy.records} records of the agent that has fewest,
     $B = {show(noisy.change)}$, and at b = {show(scale.value)}: **ε = {show(noisy.epsilon)}**. With a single image, as
     in the pictures above, one record is all there is, and ε = {show(noisy.epsilon_alone)}.
 
@@ -182,7 +164,7 @@ def _(mo, noisy, scale, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(all_scales, figures, mo, noisy, page, scene, show):
+def _(all_scales, noisy):
     plain = scene.noisy(0.0)
     page.stack(
         mo.md(rf"""
@@ -190,8 +172,8 @@ def _(all_scales, figures, mo, noisy, page, scene, show):
 
     The noise that hides the gradient from the eavesdropper hides it from the neighbors too. After {scene.ROUNDS}
     rounds the farthest agent is at a relative distance $\|x - x^\star\|/\|x^\star\|$ of
-    **{show(noisy.final_error)}** from the optimum $x^\star$. Without noise it would be {show(plain.final_error)};
-    it began at 1, with x = 0.
+    **{show(noisy.played.final_error)}** from the optimum $x^\star$. Without noise it would be
+    {show(plain.played.final_error)}; it began at 1, with x = 0.
 
     Here is the whole trade, one marker for each scale of the slider: to the left is privacy, below is accuracy.
     """),
@@ -200,7 +182,7 @@ def _(all_scales, figures, mo, noisy, page, scene, show):
                 figures.Curve(
                     "one scale each",
                     [one.epsilon for one in all_scales],
-                    [one.final_error for one in all_scales],
+                    [one.played.final_error for one in all_scales],
                 )
             ],
             "ε claimed, for one record",
@@ -216,10 +198,10 @@ def _(all_scales, figures, mo, noisy, page, scene, show):
                 [
                     one.scale,
                     one.epsilon,
-                    one.final_error,
-                    one.gradient_error,
-                    one.skill("naive"),
-                    one.skill("MAP"),
+                    one.played.final_error,
+                    one.score.median,
+                    one.played.skill("naive"),
+                    one.played.skill("MAP"),
                 ]
                 for one in all_scales
             ],
@@ -230,7 +212,7 @@ def _(all_scales, figures, mo, noisy, page, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(mo, page, scene, show):
+def _():
     reference = scene.noisy(0.03)
     answer_1 = page.number(
         f"1. A Laplace draw of scale b has variance 2b². At b = {show(reference.scale)}, what is the root mean "
@@ -241,7 +223,7 @@ def _(mo, page, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(Number, answer_1, math, page, reference, scene, show):
+def _(answer_1, reference):
     pixels = reference.played.experiment.problem.dimension
     right = math.sqrt(2 * pixels) * reference.scale / scene.STEP
     question_1 = Number(
@@ -251,10 +233,7 @@ def _(Number, answer_1, math, page, reference, scene, show):
         tolerance=0.05,
         traps=(
             (math.sqrt(2) * reference.scale / scene.STEP, f"That is one coordinate; there are {pixels} of them."),
-            (
-                math.sqrt(pixels) * reference.scale / scene.STEP,
-                "That takes b for the deviation; it is √2·b.",
-            ),
+            (math.sqrt(pixels) * reference.scale / scene.STEP, "That takes b for the deviation; it is √2·b."),
             (math.sqrt(2 * pixels) * reference.scale, "That is the noise on the message; the gradient is it over η."),
             (2 * pixels * reference.scale / scene.STEP, "Squares add up over the coordinates, lengths do not."),
         ),
@@ -265,7 +244,7 @@ def _(Number, answer_1, math, page, reference, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(page, show):
+def _():
     yes, no, both = (
         "Yes: no attack does better than a guess",
         "No: the likeliest image is far better than a guess",
@@ -283,10 +262,10 @@ def _(page, show):
 
 
 @app.cell(hide_code=True)
-def _(Choice, Option, answer_2, both, no, page, reference, scene, show, yes):
-    naive, likeliest = reference.skill("naive"), reference.skill("MAP")
+def _(answer_2, both, no, reference, yes):
+    naive, likeliest = reference.played.skill("naive"), reference.played.skill("MAP")
     measured = (
-        f"Gradient error {show(reference.gradient_error)} against {show(reference.baseline)}; skill "
+        f"Gradient error {show(reference.score.median)} against {show(reference.score.baseline)}; skill "
         f"{show(likeliest)} of the likeliest image, {show(naive)} of the naive one."
     )
     question_2 = Choice(
@@ -307,32 +286,29 @@ def _(Choice, Option, answer_2, both, no, page, reference, scene, show, yes):
 
 
 @app.cell(hide_code=True)
-def _(mo, scene):
-    mo.md(f"""
-    3. **Move the slider** until neither attack has a skill above {scene.BEATEN}. What do ε and the error at the end
-    say there?
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(Until, noisy, page, scene, show):
-    skills = {name: noisy.skill(name) for name in ("naive", "MAP")}
+def _(noisy):
+    skills = {name: noisy.played.skill(name) for name in ("naive", "MAP")}
     question_3 = Until(
         max(skills.values()) <= scene.BEATEN,
         "Still better than a guess: "
         + ", ".join(f"{name} with a skill of {show(skill)}" for name, skill in skills.items() if skill > scene.BEATEN)
         + ".",
         f"The images are hidden, at a claimed ε of {show(noisy.epsilon_alone)} for an agent with a single one. And "
-        f"the agents end at an error of {show(noisy.final_error)}, where never to have begun has 1. Six agents with "
-        "so few images cannot have both.",
+        f"the agents end at an error of {show(noisy.played.final_error)}, where never to have begun has 1. Six "
+        "agents with so few images cannot have both.",
     )
-    page.reply(question_3)
+    page.stack(
+        mo.md(f"""
+    3. **Move the slider** until neither attack has a skill above {scene.BEATEN}. What do ε and the error at the end
+    say there?
+    """),
+        page.reply(question_3),
+    )
     return (question_3,)
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     further = (
         ("netsim run private-descent", "The same kind of descent with its claim audited."),
         ("netsim run private-descent-noise-floor", "How near it gets to the optimum, by the noise."),

@@ -9,8 +9,7 @@ import marimo
 app = marimo.App(app_title="ℓ1 or ℓ2", width="medium")
 
 
-@app.cell(hide_code=True)
-def _():
+with app.setup(hide_code=True):
     import marimo as mo
 
     from scenarios.lab import figures, page
@@ -18,11 +17,9 @@ def _():
     from scenarios.lab.scenes import budgets as scene
     from scenarios.results.numbers import show
 
-    return Choice, Number, Option, Until, figures, mo, page, scene, show
-
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md(r"""
     # ℓ1 or ℓ2
 
@@ -38,42 +35,17 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     dimension = mo.ui.slider(steps=[1, 2, 4, 9, 16, 25, 49, 100], value=9, label="Dimension d =", show_value=True)
-    return (dimension,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     epsilon = mo.ui.slider(0.5, 3.0, step=0.5, value=1.0, label="claimed ε =", show_value=True)
-    return (epsilon,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     way = mo.ui.dropdown(["even", "coordinate", "random"], value="coordinate", label="The change points")
-    return (way,)
+    page.panel(mo.md("**The setting**: a change of $\\ell_2$ norm 1, and noise for it."), dimension, epsilon, way)
+    return dimension, epsilon, way
 
 
 @app.cell(hide_code=True)
-def _(dimension, epsilon, mo, page, way):
-    page.panel(
-        mo.md("**The setting**: a change of $\\ell_2$ norm 1, and noise for it."),
-        dimension,
-        epsilon,
-        way,
-    )
-    return
-
-
-@app.cell(hide_code=True)
-def _(dimension, epsilon, scene, way):
+def _(dimension, epsilon, way):
     mixed = scene.laplace(dimension.value, epsilon.value, way.value, calibrated="l2")
-    return (mixed,)
-
-
-@app.cell(hide_code=True)
-def _(figures, mixed, mo, page):
     page.stack(
         mo.md("""
     ## What an audit says
@@ -103,11 +75,11 @@ def _(figures, mixed, mo, page):
             r"$\sqrt{2d/\pi}$."
         ),
     )
-    return
+    return (mixed,)
 
 
 @app.cell(hide_code=True)
-def _(epsilon, figures, mo, page, scene):
+def _(epsilon):
     dimensions = [1, 2, 4, 9, 16, 25, 49, 100]
     even = [scene.laplace(d, epsilon.value, "even", calibrated="l2") for d in dimensions]
     tail = [scene.epsilon_at(d, epsilon.value, 1e-6) for d in dimensions]
@@ -136,7 +108,7 @@ def _(epsilon, figures, mo, page, scene):
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     remedy = mo.ui.dropdown(
         ["Laplace noise for ℓ1: b = √d/ε", "Gaussian noise for ℓ2, at δ = 0.01"],
         value="Laplace noise for ℓ1: b = √d/ε",
@@ -146,7 +118,7 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(dimension, epsilon, figures, mo, page, remedy, scene):
+def _(dimension, epsilon, remedy):
     laplace_now = remedy.value.startswith("Laplace")
     ways = ["even", "coordinate", "random"]
     mended = [
@@ -181,7 +153,7 @@ def _(dimension, epsilon, figures, mo, page, remedy, scene):
 
 
 @app.cell(hide_code=True)
-def _(epsilon, figures, mo, page, scene):
+def _(epsilon):
     many = [1, 2, 3, 5, 8, 12, 20, 30, 50, 100]
     sizes = [scene.noise_sizes(d, epsilon.value, 1e-6) for d in many]
     page.stack(
@@ -204,7 +176,7 @@ def _(epsilon, figures, mo, page, scene):
 
 
 @app.cell(hide_code=True)
-def _(dimension, figures, mo, page, scene):
+def _(dimension):
     root = dimension.value**0.5
     published = {one: scene.published(dimension.value, one) for one in ("coordinate", "even")}
     page.stack(
@@ -239,7 +211,7 @@ def _(dimension, figures, mo, page, scene):
 
 
 @app.cell(hide_code=True)
-def _(epsilon, mo, page, show):
+def _(epsilon):
     answer_1 = page.number(
         f"1. Gradients are clipped to change by 1 at most in ℓ2, in d = 64 dimensions, and get Laplace noise for a "
         f"claim of ε = {show(epsilon.value)} by that bound. What is the true ε at δ = 0?"
@@ -249,7 +221,7 @@ def _(epsilon, mo, page, show):
 
 
 @app.cell(hide_code=True)
-def _(Number, answer_1, epsilon, page, scene, show):
+def _(answer_1, epsilon):
     at_64 = scene.laplace(64, epsilon.value, "even", calibrated="l2", trials=400)
     question_1 = Number(
         at_64.exact,
@@ -266,7 +238,7 @@ def _(Number, answer_1, epsilon, page, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(page, show, epsilon):
+def _(epsilon):
     answer_2 = page.number(
         f"2. From which dimension on is the Gaussian noise the shorter one, at ε = {show(epsilon.value)} and "
         "δ = 10⁻⁶? (Read it off the curves, or compute.)"
@@ -276,9 +248,9 @@ def _(page, show, epsilon):
 
 
 @app.cell(hide_code=True)
-def _(Number, answer_2, epsilon, page, scene, show):
+def _(answer_2, epsilon):
     crossing = scene.crossover(epsilon.value, 1e-6)
-    spread = scene.deviation(epsilon.value, 1e-6)
+    spread = scene.noise_sizes(1, epsilon.value, 1e-6)["Gaussian for ℓ2"]
     at_crossing = scene.noise_sizes(crossing, epsilon.value, 1e-6)
     question_2 = Number(
         float(crossing),
@@ -293,7 +265,7 @@ def _(Number, answer_2, epsilon, page, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     answer_3 = page.choice(
         "3. Somebody audits this mix-up by the game alone, d = 100, even change. What does it tell?",
         "about √d times the claim, like the exact ε",
@@ -305,7 +277,7 @@ def _(page):
 
 
 @app.cell(hide_code=True)
-def _(Choice, Option, answer_3, even, page, show):
+def _(answer_3, even):
     last = even[-1]
     proven = last.found.epsilon_audited
     said = (
@@ -326,27 +298,24 @@ def _(Choice, Option, answer_3, even, page, show):
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md(r"""
-    4. **Change the setting** at the top until the audit finds at least five times the claimed $\varepsilon$.
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(Until, mixed, page, show):
+def _(mixed):
     question_4 = Until(
         mixed.ratio >= 5 - 1e-9,
         f"Exact is {show(mixed.exact)}, {show(mixed.ratio)} times the claim: ‖Δ‖₁ = {show(mixed.l1)} at ‖Δ‖₂ = 1.",
         f"Exact is {show(mixed.exact)}, {show(mixed.ratio)} times the claim: as much as ‖Δ‖₁ = {show(mixed.l1)} is "
         "more than ‖Δ‖₂ = 1.",
     )
-    page.reply(question_4)
+    page.stack(
+        mo.md(r"""
+    4. **Change the setting** at the top until the audit finds at least five times the claimed $\varepsilon$.
+    """),
+        page.reply(question_4),
+    )
     return (question_4,)
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     further = (
         (
             "netsim run cpgt-eq-23 --out results/eq-23",

@@ -10,8 +10,7 @@ __generated_with = "0.25.2"
 app = marimo.App(app_title="From messages to gradients to pictures", width="medium")
 
 
-@app.cell(hide_code=True)
-def _():
+with app.setup(hide_code=True):
     import marimo as mo
 
     from scenarios.lab import figures, page
@@ -19,11 +18,9 @@ def _():
     from scenarios.lab.scenes import listening as scene
     from scenarios.results.numbers import show
 
-    return Choice, Number, Option, Until, figures, mo, page, scene, show
-
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md(r"""
     # From messages to gradients to pictures
 
@@ -35,37 +32,17 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(mo, scene):
+def _():
     algorithm = mo.ui.dropdown(list(scene.ALGORITHMS), value="gradient descent", label="Algorithm")
-    return (algorithm,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     images = mo.ui.slider(1, 3, step=1, value=1, label="Images per agent", show_value=True)
-    return (images,)
-
-
-@app.cell(hide_code=True)
-def _(mo):
     miss = mo.ui.slider(0.0, 0.4, step=0.1, value=0.0, label="The taps miss", show_value=True)
-    return (miss,)
-
-
-@app.cell(hide_code=True)
-def _(algorithm, images, miss, mo, page):
     page.panel(mo.md("**The setting.**"), algorithm, images, miss)
-    return
+    return algorithm, images, miss
 
 
 @app.cell(hide_code=True)
-def _(algorithm, images, miss, scene):
+def _(algorithm, images, miss):
     attacked = scene.attacked(algorithm.value, images.value, miss.value)
-    return (attacked,)
-
-
-@app.cell(hide_code=True)
-def _(attacked, mo, page):
     page.stack(
         mo.md(r"""
     ## From messages to gradients
@@ -90,12 +67,14 @@ def _(attacked, mo, page):
             }
         ),
     )
-    return
+    return (attacked,)
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md(r"""
+def _(attacked, images):
+    largest = max((float(abs(one).max()) for one in attacked.first_gradients if one is not None), default=1.0)
+    page.stack(
+        mo.md(r"""
     ## From a gradient to the image
 
     Let an agent hold a single image $a$ with label $b = \pm 1$. Its logistic loss with ridge term has the gradient
@@ -105,17 +84,7 @@ def _(mo):
     The last term is public: take it away, and what is left is the image times a number, $d = c\,a$. It already *is* a
     picture. The number follows too, since $c = -b\,\sigma(-b\,a^\top x)$ is an equation in $c$ alone once $a$ is
     written as $d/c$, and $x$ is known from the wire.
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(attacked, figures, images, mo, page, scene, show):
-    largest = max(
-        (float(abs(one).max()) for one in attacked.first_gradients if one is not None),
-        default=1.0,
-    )
-    page.stack(
+    """),
         mo.md("The first gradient of each agent that follows from the recording, without its public term:"),
         figures.pictures(
             {"gradient": attacked.first_gradients},
@@ -146,8 +115,9 @@ def _(attacked, figures, images, mo, page, scene, show):
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md(r"""
+def _(attacked):
+    page.stack(
+        mo.md(r"""
     The last row is an honest opponent. It never heard a packet: it is the mean of the images that *nobody* holds, of
     the right class. Whoever claims to have rebuilt an image has to beat it, and how well that is done is the *skill*,
 
@@ -162,13 +132,7 @@ def _(mo):
     Lay them below each other: a matrix whose rows all lie in the span of the images. Its singular values fall to
     rounding after the $m$-th. That says how many images there are, and leaves $m^2$ numbers to be found, however many
     pixels an image has.
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(attacked, figures, mo):
-    (
+    """),
         figures.curves(
             [
                 figures.Curve(
@@ -182,23 +146,18 @@ def _(attacked, figures, mo):
             log_y=True,
         )
         if attacked.singular_values
-        else mo.md("*No gradient of agent 0 follows from this recording.*")
+        else mo.md("*No gradient of agent 0 follows from this recording.*"),
     )
     return
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md("""
-    ## Questions
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(algorithm, figures, mo, page, scene):
+def _(algorithm):
     secret = scene.attacked(algorithm.value, scene.SECRET)
     page.stack(
+        mo.md("""
+    ## Questions
+    """),
         mo.md(
             "These are the singular values of agent 0's gradients in another run, in which all agents hold a number "
             "of images that is not told here."
@@ -220,14 +179,14 @@ def _(algorithm, figures, mo, page, scene):
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     answer_1 = page.number("1. How many images does agent 0 hold in that run?")
     answer_1
     return (answer_1,)
 
 
 @app.cell(hide_code=True)
-def _(Number, answer_1, page, secret, show):
+def _(answer_1, secret):
     count = len(secret.singular_values)
     question_1 = Number(
         secret.rank,
@@ -245,7 +204,7 @@ def _(Number, answer_1, page, secret, show):
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     answer_2 = page.choice(
         "2. Gradient descent starts at x = 0, and each agent holds one image a. What is its first gradient?",
         "the image, up to its sign",
@@ -258,41 +217,32 @@ def _(page):
 
 
 @app.cell(hide_code=True)
-def _(Choice, Option, answer_2, page, scene, show):
-    start = scene.attacked("gradient descent", 1)
+def _(answer_2):
+    half, beside = scene.attacked("gradient descent", 1).along_image()
     measured = (
-        f"In a run just made, |⟨∇f(0), a⟩|/⟨a, a⟩ is {show(start.half)}, and what is left of the gradient beside a "
-        f"is {show(start.beside)} of it."
+        f"In a run just made, |⟨∇f(0), a⟩|/⟨a, a⟩ is {show(half)}, and what is left of the gradient beside a "
+        f"is {show(beside)} of it."
     )
     question_2 = Choice(
         {
             "the image, up to its sign": Option(
-                abs(start.half - 1) < 1e-6 and start.beside < 1e-6, f"The number before a is σ(0). {measured}"
+                abs(half - 1) < 1e-6 and beside < 1e-6, f"The number before a is σ(0). {measured}"
             ),
             "half of the image, up to its sign": Option(
-                abs(start.half - 0.5) < 1e-6 and start.beside < 1e-6, f"σ(0) = ½. {measured}"
+                abs(half - 0.5) < 1e-6 and beside < 1e-6, f"σ(0) = ½. {measured}"
             ),
             "nothing that looks like it: the step to the image is random": Option(
-                start.beside > 0.1, f"Nothing is random in a gradient of all records. {measured}"
+                beside > 0.1, f"Nothing is random in a gradient of all records. {measured}"
             ),
-            "0, since the start is": Option(start.half < 1e-6, f"Only the ridge term ρx is 0 there. {measured}"),
+            "0, since the start is": Option(half < 1e-6, f"Only the ridge term ρx is 0 there. {measured}"),
         }
     )
     page.reply(question_2, answer_2.value)
-    return (question_2,)
+    return beside, half, measured, question_2
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md("""
-    3. **Change the setting** until fewer than half of the gradients follow from the recording, and every image is
-    rebuilt all the same.
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(Until, attacked, images, page, scene):
+def _(attacked, images):
     share = len(attacked.estimates) / attacked.played.queries
     question_3 = Until(
         share < 0.5 and attacked.rebuilt == scene.AGENTS,
@@ -302,12 +252,18 @@ def _(Until, attacked, images, page, scene):
         f"{share:.0%} of the gradients follow. With {images.value} image(s) for each agent, {images.value} gradients "
         "of an agent are as good as all of them: what was missed, was told before or will be told again.",
     )
-    page.reply(question_3)
+    page.stack(
+        mo.md("""
+    3. **Change the setting** until fewer than half of the gradients follow from the recording, and every image is
+    rebuilt all the same.
+    """),
+        page.reply(question_3),
+    )
     return (question_3,)
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     further = (
         (
             "netsim run images-from-dp-recal",

@@ -10,8 +10,7 @@ __generated_with = "0.25.2"
 app = marimo.App(app_title="Why the second message kills it", width="medium")
 
 
-@app.cell(hide_code=True)
-def _():
+with app.setup(hide_code=True):
     import marimo as mo
 
     from scenarios.lab import figures, page
@@ -19,11 +18,9 @@ def _():
     from scenarios.lab.scenes import noise as scene
     from scenarios.results.numbers import show
 
-    return Choice, Number, Option, Until, figures, mo, page, scene, show
-
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md(r"""
     # Why the second message kills it
 
@@ -46,31 +43,16 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(mo, scene):
+def _():
     reading = mo.ui.dropdown(list(scene.READINGS), value=next(iter(scene.READINGS)), label="What is sent")
-    return (reading,)
-
-
-@app.cell(hide_code=True)
-def _(mo, scene):
     claimed = mo.ui.slider(steps=list(scene.EPSILONS), value=1.0, label="ε claimed", show_value=True)
-    return (claimed,)
-
-
-@app.cell(hide_code=True)
-def _(claimed, page, reading):
     page.panel(reading, claimed)
-    return
+    return claimed, reading
 
 
 @app.cell(hide_code=True)
-def _(claimed, reading, scene):
+def _(claimed, reading):
     told = scene.leakage(reading.value, claimed.value)
-    return (told,)
-
-
-@app.cell(hide_code=True)
-def _(mo, scene, show, told):
     mo.md(rf"""
     {scene.AGENTS} agents on a ring, every link tapped, until one agent has been active
     {scene.PER_AGENT} times. For
@@ -83,12 +65,14 @@ def _(mo, scene, show, told):
     the noise divided by $\alpha\beta$. Its median relative error is **{show(told.error_by_noisy_message)}**: the
     noise does what it was made for.
     """)
-    return
+    return (told,)
 
 
 @app.cell(hide_code=True)
-def _(mo, show, told):
-    mo.md(rf"""
+def _(claimed, reading, told):
+    sweep = [scene.leakage(reading.value, one) for one in scene.EPSILONS]
+    page.stack(
+        mo.md(rf"""
     ## The second message
 
     Now look at $x^+$, the first two lines together. All but $y_i$ is on the wire: $x$ and $\tilde u$ came in, $x^+$
@@ -103,16 +87,9 @@ def _(mo, show, told):
     $$\nabla f_i(y_i) \;=\; \lambda_i + \beta(x - y_i) - \frac{{y_i^+ - y_i}}{{\alpha}} .$$
 
     That is so in the published reading; what other readings change in it comes below. With both messages, of
-    {told.asked} gradients {told.inferred} are estimated in the setting above, with a median
+    {told.played.queries} gradients {told.inferred} are estimated in the setting above, with a median
     relative error of **{show(told.best_error)}**.
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(claimed, figures, mo, page, reading, scene):
-    sweep = [scene.leakage(reading.value, one) for one in scene.EPSILONS]
-    page.stack(
+    """),
         mo.md("By the noise, which grows to the left:"),
         figures.curves(
             [
@@ -134,13 +111,13 @@ def _(claimed, figures, mo, page, reading, scene):
 
 
 @app.cell(hide_code=True)
-def _(figures, mo, page, scene, show, told):
+def _(told):
     page.stack(
         mo.md("With one image an agent, and the attack of the last lesson, each row from its own gradients:"),
         figures.pictures(told.pictures(), told.played.shape, told.played.value_range),
         mo.md(
-            f"Skill from ũ alone: **{show(told.skill('through ũ'))}**; from both: "
-            f"**{show(told.skill('strongest'))}** "
+            f"Skill from ũ alone: **{show(told.played.skill('through ũ'))}**; from both: "
+            f"**{show(told.played.skill('strongest'))}** "
             f"(above {scene.BEATEN} it is better than a guess)."
         ),
     )
@@ -148,7 +125,7 @@ def _(figures, mo, page, scene, show, told):
 
 
 @app.cell(hide_code=True)
-def _(figures, mo, page, scene, show, told):
+def _(told):
     page.stack(
         mo.md(rf"""
     ## The audit needs no attack
@@ -173,7 +150,7 @@ def _(figures, mo, page, scene, show, told):
 
 
 @app.cell(hide_code=True)
-def _(claimed, figures, mo, page, scene, told):
+def _(claimed, told):
     readings = {name: scene.leakage(name, claimed.value) for name in scene.READINGS}
     page.stack(
         mo.md(r"""
@@ -210,11 +187,11 @@ def _(claimed, figures, mo, page, scene, told):
                 [
                     name,
                     one.best_error,
-                    one.skill("strongest"),
+                    one.played.skill("strongest"),
                     one.epsilon,
                     one.exact,
                     one.audit.verdict,
-                    one.final_error,
+                    one.played.final_error,
                 ]
                 for name, one in readings.items()
             ],
@@ -229,34 +206,31 @@ def _(claimed, figures, mo, page, scene, told):
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md("""
-    ## Questions
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(claimed, mo, scene):
+def _(claimed):
     published = scene.leakage(next(iter(scene.READINGS)), claimed.value)
-    mo.md(f"""
-    1. In the published reading the agents asked for {published.asked} gradients. How many of them does nobody get,
-    who hears every link?
-    """)
+    page.stack(
+        mo.md("""
+    ## Questions
+    """),
+        mo.md(f"""
+    1. In the published reading the agents asked for {published.played.queries} gradients. How many of them does
+    nobody get, who hears every link?
+    """),
+    )
     return (published,)
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     answer_1 = page.number("")
     answer_1
     return (answer_1,)
 
 
 @app.cell(hide_code=True)
-def _(Number, answer_1, page, published, scene):
+def _(answer_1, published):
     question_1 = Number(
-        published.asked - published.inferred,
+        published.played.queries - published.inferred,
         f"The last one of each of the {scene.AGENTS} agents: no further visit tells where it went.",
         tolerance=0.0,
         traps=(
@@ -271,12 +245,8 @@ def _(Number, answer_1, page, published, scene):
 
 
 @app.cell(hide_code=True)
-def _(page):
-    grows, stays, refuses = (
-        "It grows with σ",
-        "It stays at rounding",
-        "None can be inferred any more",
-    )
+def _():
+    grows, stays, refuses = ("It grows with σ", "It stays at rounding", "None can be inferred any more")
     answer_2 = page.choice(
         "2. In the published reading, let the claim go down from ε = 100 to ε = 0.1, so that σ becomes much larger. "
         "What happens to the error of the gradients that both messages give?",
@@ -289,22 +259,24 @@ def _(page):
 
 
 @app.cell(hide_code=True)
-def _(Choice, Option, answer_2, grows, page, refuses, scene, show, stays):
+def _(answer_2, grows, refuses, stays):
     weak, strong = (scene.leakage(next(iter(scene.READINGS)), one) for one in (100.0, 0.1))
     measured = (
-        f"From σ = {show(weak.stddev)} to {show(strong.stddev)} the largest error went from {show(weak.worst_error)} "
-        f"to {show(strong.worst_error)}."
+        f"From σ = {show(weak.stddev)} to {show(strong.stddev)} the largest error went from "
+        f"{show(weak.played.worst)} to {show(strong.played.worst)}."
     )
     question_2 = Choice(
         {
             grows: Option(
-                strong.worst_error > 1e-6, f"That is so of what ũ alone tells: y has none of the noise. {measured}"
+                strong.played.worst > 1e-6, f"That is so of what ũ alone tells: y has none of the noise. {measured}"
             ),
             stays: Option(
-                strong.inferred > 0 and strong.worst_error <= 1e-6,
+                strong.inferred > 0 and strong.played.worst <= 1e-6,
                 f"The noise is on the wire too, and is subtracted as it was sent. {measured}",
             ),
-            refuses: Option(strong.inferred == 0, f"{strong.inferred} of {strong.asked} are inferred. {measured}"),
+            refuses: Option(
+                strong.inferred == 0, f"{strong.inferred} of {strong.played.queries} are inferred. {measured}"
+            ),
         }
     )
     page.reply(question_2, answer_2.value)
@@ -312,17 +284,8 @@ def _(Choice, Option, answer_2, grows, page, refuses, scene, show, stays):
 
 
 @app.cell(hide_code=True)
-def _(mo):
-    mo.md("""
-    3. **Change the setting** until no image is rebuilt better than a guess, and the audit finds nothing against a
-    claim that means something.
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(Until, page, scene, show, told):
-    skill, verdict = told.skill("strongest"), told.audit.verdict
+def _(told):
+    skill, verdict = told.played.skill("strongest"), told.audit.verdict
     question_3 = Until(
         skill <= scene.BEATEN and verdict == "consistent",
         f"The skill is {show(skill)}, and the verdict: {verdict}. "
@@ -334,12 +297,18 @@ def _(Until, page, scene, show, told):
         f"The skill is {show(skill)} and the verdict consistent: {show(told.exact)} of the claimed "
         f"{show(told.epsilon)} was found on this pair.",
     )
-    page.reply(question_3)
+    page.stack(
+        mo.md("""
+    3. **Change the setting** until no image is rebuilt better than a guess, and the audit finds nothing against a
+    claim that means something.
+    """),
+        page.reply(question_3),
+    )
     return (question_3,)
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     further = (
         (
             "netsim run eavesdropper-on-dp-recal",

@@ -9,8 +9,7 @@ import marimo
 app = marimo.App(app_title="Write your own algorithm", width="medium")
 
 
-@app.cell(hide_code=True)
-def _():
+with app.setup(hide_code=True):
     from html import escape
 
     import marimo as mo
@@ -21,11 +20,9 @@ def _():
     from scenarios.lab.scenes.own_code import PLANTED, SOUND
     from scenarios.results.numbers import show
 
-    return Choice, Option, PLANTED, SOUND, Until, escape, figures, mo, page, scene, show
-
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md(r"""
     # Write your own algorithm and have it audited
 
@@ -47,7 +44,7 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(PLANTED, mo):
+def _():
     start = mo.ui.dropdown(
         [*(f"algorithm {one.name}" for one in PLANTED), "a sound one, to make my own of"],
         value=f"algorithm {PLANTED[0].name}",
@@ -57,20 +54,15 @@ def _(PLANTED, mo):
 
 
 @app.cell(hide_code=True)
-def _(PLANTED, SOUND, start):
+def _(start):
     exercise = next((one for one in PLANTED if start.value == f"algorithm {one.name}"), None)
     text = SOUND if exercise is None else exercise.source
     return exercise, text
 
 
 @app.cell(hide_code=True)
-def _(mo, text):
+def _(exercise, start, text):
     code = mo.ui.code_editor(value=text, language="python", min_height=300, show_copy_button=True, debounce=600)
-    return (code,)
-
-
-@app.cell(hide_code=True)
-def _(exercise, mo):
     changes = mo.ui.dropdown(
         {"by a constant of ℓ2 norm 1": "moved", "in any way": "anything"},
         value="in any way"
@@ -78,11 +70,6 @@ def _(exercise, mo):
         else "by a constant of ℓ2 norm 1",
         label="In the other world agent 1's gradient differs",
     )
-    return (changes,)
-
-
-@app.cell(hide_code=True)
-def _(changes, code, exercise, mo, start):
     mo.vstack(
         [
             mo.hstack([start, changes], justify="start", wrap=True, gap=1.5),
@@ -90,18 +77,13 @@ def _(changes, code, exercise, mo, start):
             code,
         ]
     )
-    return
+    return changes, code
 
 
 @app.cell(hide_code=True)
-def _(changes, code, scene):
+def _(changes, code):
     found = scene.examine(code.value, changes.value)
     mistaken = isinstance(found, scene.Mistake)
-    return found, mistaken
-
-
-@app.cell(hide_code=True)
-def _(escape, found, mistaken, mo, scene):
     broken = not mistaken and found.verdict in scene.BROKEN
     if mistaken:
         line = "" if found.line is None else f"<p><b>Line {found.line}</b>: <code>{escape(found.excerpt)}</code></p>"
@@ -110,11 +92,11 @@ def _(escape, found, mistaken, mo, scene):
         kind = "danger" if broken else "success" if found.verdict == "consistent" else "warn"
         told = mo.callout(mo.md(f"**{found.verdict}**: {found.worst.judgement.reason}"), kind=kind)
     told
-    return broken, told
+    return broken, found, mistaken, told
 
 
 @app.cell(hide_code=True)
-def _(figures, found, mistaken, mo, page):
+def _(found, mistaken):
     None if mistaken else page.stack(
         mo.md("## What each reader found"),
         figures.table(["reader", "what it found"], found.readers()),
@@ -128,7 +110,7 @@ def _(figures, found, mistaken, mo, page):
 
 
 @app.cell(hide_code=True)
-def _(broken, figures, found, mo, page, show):
+def _(broken, found):
     page.stack(
         mo.md(r"""
     ## The witness
@@ -146,36 +128,36 @@ def _(broken, figures, found, mo, page, show):
 
 
 @app.cell(hide_code=True)
-def _(PLANTED, exercise, mo, page):
+def _(exercise):
     asked = PLANTED[0] if exercise is None else exercise
     listed = dict(asked.body)
     answer_1 = page.choice(
-        f"1. At which line would you change algorithm {asked.name}, as its author wrote it?",
-        *listed,
+        f"1. At which line would you change algorithm {asked.name}, as its author wrote it?", *listed
     )
     page.stack(mo.md("## Questions"), answer_1)
     return answer_1, asked, listed
 
 
 @app.cell(hide_code=True)
-def _(Choice, Option, answer_1, asked, listed, page, scene):
+def _(answer_1, asked, listed):
+    unsound = scene.examined(asked.source, asked.changes)
     question_1 = Choice(
         {
             line: Option(
                 number in asked.lines,
                 f"{asked.lesson} {scene.compared(asked)}"
                 if number in asked.lines
-                else f"This line is the same in the sound twin. {scene.pointed(asked)}",
+                else f"This line is the same in the sound twin. The audit says: {unsound.worst.judgement.reason}",
             )
             for line, number in listed.items()
         }
     )
     page.reply(question_1, answer_1.value)
-    return (question_1,)
+    return question_1, unsound
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     answer_2 = page.choice(
         "2. A replay reproduces every message of an algorithm to the last bit. Is the algorithm private, then?",
         "Yes: nothing came from elsewhere.",
@@ -186,8 +168,7 @@ def _(page):
 
 
 @app.cell(hide_code=True)
-def _(Choice, Option, answer_2, asked, page, scene):
-    unsound = scene.examined(asked.source, asked.changes)
+def _(answer_2, asked, unsound):
     leaky = unsound.identical and unsound.verdict in scene.BROKEN
     said = (
         f"Algorithm {asked.name} was reproduced to the last bit, and is {unsound.verdict}. Replay is what an audit "
@@ -200,20 +181,11 @@ def _(Choice, Option, answer_2, asked, page, scene):
         }
     )
     page.reply(question_2, answer_2.value)
-    return leaky, question_2, said, unsound
+    return leaky, question_2, said
 
 
 @app.cell(hide_code=True)
-def _(asked, mo):
-    mo.md(f"""
-    3. **Repair algorithm {asked.name}** in the field above: until nothing is found against its claim, the claim is at
-    most twice that of the sound twin, and the error too. (Fewer rounds, or more noise, is no repair.)
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def _(Until, asked, found, mistaken, page, show):
+def _(asked, found, mistaken):
     missing = f"The code does not run yet: {found.says}" if mistaken else found.missing(asked)
     question_3 = Until(
         not missing,
@@ -223,12 +195,18 @@ def _(Until, asked, found, mistaken, page, show):
         else f"Claimed {show(found.claim.epsilon)}, exact {show(found.worst.epsilon_exact)}, error "
         f"{show(found.error)}. {asked.lesson}",
     )
-    page.reply(question_3)
+    page.stack(
+        mo.md(f"""
+    3. **Repair algorithm {asked.name}** in the field above: until nothing is found against its claim, the claim is at
+    most twice that of the sound twin, and the error too. (Fewer rounds, or more noise, is no repair.)
+    """),
+        page.reply(question_3),
+    )
     return missing, question_3
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md("""
     ## The rules that make it work
 
@@ -244,7 +222,7 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(page):
+def _():
     further = (
         ("netsim certificate --repetitions 10", "All ten faults of netsim's gallery, planted and looked for."),
         ("netsim ledger", "The ledger: every shipped algorithm, audited at its paper's parameters."),

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from scenarios.stages.worlds import worlds
 
 REMEMBERED = 32
 """Results that are kept: a slider that is moved back costs nothing."""
-AGENTS, AGENT, CURVATURE = 3, 1, 1.0
+AGENTS, AGENT = 3, 1
 APART = 10.0
 """So far apart are the points that the agents pull towards, in every coordinate; no budget depends on it."""
 STEEP = 1e6
@@ -37,31 +37,19 @@ STEP, BOUND = 0.2, 0.5
 """η and C of the descent: a clipped gradient moves the next release by 2Cη = 0.2 in ℓ1 at most."""
 
 
-def pulling(target: float, dimension: int, curvature: float = CURVATURE) -> LeastSquares:
-    """x ↦ L/2·‖x − (target, …, target)‖²: every agent pulls towards its own point, with the same curvature L."""
-    root = math.sqrt(curvature)
-    return LeastSquares(root * np.eye(dimension), np.full(dimension, root * target), 0.0, 2.0)
+def pulling(target: float, dimension: int) -> LeastSquares:
+    """x ↦ ½‖x − (target, …, target)‖²: every agent pulls towards its own point, with curvature L = 1."""
+    return LeastSquares(np.eye(dimension), np.full(dimension, target), 0.0, 2.0)
 
 
-def _audited(
-    simulation: Simulation, other: Tilted, claim: Claim, words: str, *, trials: int = 400, seed: int = 0
-) -> AuditResult:
+def _audited(simulation: Simulation, other: Tilted, claim: Claim, words: str, trials: int = 400) -> AuditResult:
     """Agent 1's claim audited on `trials` transcripts of each world, in two chunks, at 95 % confidence."""
     pair = Pair(AGENT, (simulation.problem.objectives[AGENT], other), words)
-    return audit(
-        worlds(simulation, AGENT, other, trials // 2),
-        pair,
-        claim,
-        trials=trials,
-        chunk=trials // 2,
-        confidence=0.95,
-        rng=np.random.default_rng(seed),
-    )
+    simulate, rng = worlds(simulation, AGENT, other, trials // 2), np.random.default_rng(0)
+    return audit(simulate, pair, claim, trials=trials, chunk=trials // 2, confidence=0.95, rng=rng)
 
 
 # ── budgets by round ────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True)
 class _Course:
     """ε of all that agent 1 has sent by the end of each round k = 1, 2, …, arrays of shape (rounds,).
@@ -78,8 +66,9 @@ class _Course:
     found: AuditResult
 
     @property
-    def rounds(self) -> int:
-        return len(self.exact)
+    def rounds(self) -> list[int]:
+        """1, 2, …"""
+        return list(range(1, len(self.exact) + 1))
 
     @property
     def judged(self) -> int:
@@ -109,12 +98,10 @@ def descent(
     """
     part, slope = pulling(APART * AGENT, 1), np.array([STEEP])
     one, two = Tilted(part, slope), Tilted(part, -slope)
-    noise = Geometric(scale, ratio)
-    algorithm = PrivateGradientDescent(rounds, Constant(STEP), noise, Clip(BOUND, "l1"))
-    simulation = _simulation(algorithm, one)
+    algorithm = PrivateGradientDescent(rounds, Constant(STEP), Geometric(scale, ratio), Clip(BOUND, "l1"))
+    as_claimed = algorithm if counted == "by release" else replace(algorithm, scale=Constant(scale))
     anything = Adjacency(math.inf, "all data of one agent replaced")
-    own = _claims(replace(algorithm, scale=noise if counted == "by release" else Constant(scale)), one, anything)
-    return _course(simulation, two, own, "the clipped gradient of agent 1 turned round")
+    return _course(algorithm, as_claimed, (one, two), anything, "the clipped gradient of agent 1 turned round")
 
 
 @lru_cache(REMEMBERED)
@@ -125,125 +112,100 @@ def tracking(ratio: float, step: float, scale_x: float, scale_y: float, rounds: 
     exactly where the noise decays slower.
     """
     algorithm = DiaDSP(rounds, step, scale_x, scale_y, ratio)
-    other = Tilted(pulling(APART * AGENT, 1), np.array([1.0]))
     adjacency = Adjacency.within(1.0, "l2", 1, "the gradient of one agent moved by a constant of at most 1")
-    own = _claims(algorithm, other.objective, adjacency)
-    return _course(_simulation(algorithm, other.objective), other, own, "the gradient of agent 1 moved by 1")
+    mine = pulling(APART * AGENT, 1)
+    pair = (mine, Tilted(mine, np.array([1.0])))
+    return _course(algorithm, algorithm, pair, adjacency, "the gradient of agent 1 moved by 1")
 
 
-def decay(step: float, curvature: float = CURVATURE) -> float:
-    """(αL + √(α²L² + 4αL))/2, by which the difference of two worlds of DiaDSP shrinks (or grows) in each round.
+def decay(step: float) -> float:
+    """(α + √(α² + 4α))/2, by which the difference of two worlds of DiaDSP shrinks (or grows) in each round, L = 1.
 
-    It is the larger root of z² = αLz + αL: x^{k+1} differs by α times what y^k does, y^{k+1} by L times what x^{k+1}
-    and x^k do together.
+    It is the larger root of z² = αz + α: x^{k+1} differs by α times what y^k does, y^{k+1} by what x^{k+1} and x^k do
+    together.
     """
-    slope = step * curvature
-    return (slope + math.sqrt(slope**2 + 4 * slope)) / 2
+    return (step + math.sqrt(step**2 + 4 * step)) / 2
 
 
-def geometric_budget(first: float, ratio: float, releases: int) -> float:
-    """Σ_{k<T} first·ratio^−k: T releases, of which the first costs `first` and each later one 1/ratio times more."""
-    return math.fsum(first * ratio**-k for k in range(releases))
+def spent(first: float, ratio: float, budget: float) -> list[float]:
+    """Σ_{k<T} first·ratio^−k of T = 1, 2, … releases, the first of which costs `first` and each later one 1/ratio
+    times more (`ratio` ≤ 1): up to the first sum that exceeds the budget."""
+    sums = [first]
+    while sums[-1] <= budget * (1 + 1e-12):
+        sums.append(sums[-1] + first * ratio ** -len(sums))
+    return sums
 
 
-def first_above(first: float, ratio: float, budget: float, most: int = 10_000) -> int | None:
-    """The fewest releases that together cost more than `budget`; None if `most` do not."""
-    spent = 0.0
-    for k in range(most):
-        spent += first * ratio**-k
-        if spent > budget * (1 + 1e-12):
-            return k + 1
-    return None
-
-
-def _simulation(algorithm: Algorithm, mine: object, agents: int = AGENTS, dimension: int = 1) -> Simulation:
-    parts = [pulling(APART * i, dimension) for i in range(agents)]
+def _simulation(algorithm: Algorithm, mine: object) -> Simulation:
+    parts = [pulling(APART * i, 1) for i in range(AGENTS)]
     parts[AGENT] = mine  # pyright: ignore[reportArgumentType, reportCallIssue]  # any objective
-    return Simulation(Problem(tuple(parts)), topology.ring(agents), algorithm)
+    return Simulation(Problem(tuple(parts)), topology.ring(AGENTS), algorithm)
 
 
-def _claims(algorithm: InRounds, mine: object, adjacency: Adjacency) -> list[Claim]:
-    """Claims of the first 1, 2, … rounds."""
-    found: list[Claim] = []
+def _course(
+    algorithm: InRounds, as_claimed: InRounds, pair: tuple[object, Tilted], adjacency: Adjacency, words: str
+) -> _Course:
+    """The algorithm's run audited on a pair, under the claims that `as_claimed` makes of its first 1, 2, … rounds."""
+    claims: list[Claim] = []
     for k in range(1, algorithm.rounds + 1):
-        claim = _simulation(replace(algorithm, rounds=k), mine).claim(adjacency, k, 0.0)
+        claim = _simulation(replace(as_claimed, rounds=k), pair[0]).claim(adjacency, k, 0.0)
         assert claim is not None
-        found.append(claim)
-    return found
-
-
-def _course(simulation: Simulation, other: Tilted, own: list[Claim], words: str) -> _Course:
-    found = _audited(simulation, other, own[-1], words)
-    first, second = found.exact
+        claims.append(claim)
+    found = _audited(_simulation(algorithm, pair[0]), pair[1], claims[-1], words)
     by_round: dict[int, float] = {}
-    for level in (*first.growth, *second.growth):
+    for level in (level for world in found.exact for level in world.growth):
         by_round[level.activation] = max(by_round.get(level.activation, 0.0), level.estimate)
-    spent = found.loss_breakdown.breakdown.activations
-    cost = np.array([spent[k].spent.most for k in range(1, len(own) + 1)])
-    exact = np.maximum.accumulate([by_round[k] for k in range(1, len(own) + 1)])
+    activations = found.loss_breakdown.breakdown.activations
+    cost = np.array([activations[k].spent.most for k in range(1, len(claims) + 1)])
+    exact = np.maximum.accumulate([by_round[k] for k in range(1, len(claims) + 1)])
     drowned = min((e.unreliable_from for e in found.exact if e.unreliable_from is not None), default=None)
     if drowned is not None:
         cost[drowned - 1 :], exact[drowned - 1 :] = math.nan, math.nan
-    claimed = np.array([math.nan if claim.epsilon is None else claim.epsilon for claim in own])
+    claimed = np.array([math.nan if claim.epsilon is None else claim.epsilon for claim in claims])
     return _Course(claimed, np.asarray(exact, dtype=np.float64), cost, found)
 
 
 # ── the same budget, spent in two ways ──────────────────────────────────────────────────────────────────
+class _Paths(NamedTuple):
+    """Relative error by round, (rounds,): median over replicas of the worst agent, 10 % and 90 % quantiles."""
 
-
-@dataclass(frozen=True)
-class _Paths:
-    """Relative error by round, (rounds,): medians over replicas of the worst agent, with 10 % and 90 % quantiles.
-
-    Both runs cost `epsilon` exactly, for an agent whose gradient is moved by 1.
-    """
-
-    epsilon: float
     steady: tuple[Array, Array, Array]
     fading: tuple[Array, Array, Array]
 
 
 @lru_cache(REMEMBERED)
-def same_budget(epsilon: float, ratio: float, rounds: int, *, replicas: int = 100, seed: int = 0) -> _Paths:
-    """Gradient descent under noise that stays, and DiaDSP under noise that decays, at the same exact ε.
+def same_budget(epsilon: float, ratio: float, rounds: int, *, replicas: int = 100) -> _Paths:
+    """Gradient descent under noise that stays, and DiaDSP under noise that decays, at the same exact ε for an agent
+    whose gradient is moved by 1.
 
     The noise of each is scaled by what an audit says that it costs: ε is inverse to the scale.
     """
-    target = Tilted(pulling(APART * AGENT, 1), np.array([1.0]))
+    mine = pulling(APART * AGENT, 1)
+    words, other = "the gradient of agent 1 moved by 1", Tilted(mine, np.array([1.0]))
+    claim = Claim(1.0, 0.0, "to be measured", Adjacency.within(1.0, "l2", 1, "moved by 1"), "ℓ1")
+
+    def path(algorithm: PrivateGradientDescent | DiaDSP) -> tuple[Array, Array, Array]:
+        simulation = _simulation(algorithm, mine)
+        cost = _audited(simulation, other, claim, words, trials=100).epsilon_exact
+        priced = replace(simulation, algorithm=algorithm.scaled(cost / epsilon), replicas=replicas, seed=0)
+        metrics = replace(priced, recording=Recording(private="nothing")).run().metrics
+        assert metrics is not None
+        low, median, high = np.quantile(metrics.worst_by_round(AGENTS), (0.1, 0.5, 0.9), axis=1)
+        return median, low, high
+
     steady = PrivateGradientDescent(rounds, Constant(STEP), Constant(1.0), state="released")
-    fading = DiaDSP(rounds, 0.1, 1.0, 1.0, ratio)
-    return _Paths(epsilon, *(_path(one, target, epsilon, replicas, seed) for one in (steady, fading)))
-
-
-def _path(
-    algorithm: PrivateGradientDescent | DiaDSP, other: Tilted, epsilon: float, replicas: int, seed: int
-) -> tuple[Array, Array, Array]:
-    adjacency = Adjacency.within(1.0, "l2", 1, "moved by 1")
-    simulation = _simulation(algorithm, other.objective)
-    claim = Claim(1.0, 0.0, "to be measured", adjacency, "ℓ1")
-    cost = _audited(simulation, other, claim, "the gradient of agent 1 moved by 1", trials=100).epsilon_exact
-    priced = replace(simulation, algorithm=algorithm.scaled(cost / epsilon), replicas=replicas, seed=seed)
-    metrics = replace(priced, recording=Recording(private="nothing")).run().metrics
-    assert metrics is not None
-    errors = metrics.worst_by_round(AGENTS)
-    low, median, high = np.quantile(errors, (0.1, 0.5, 0.9), axis=1)
-    return median, low, high
+    return _Paths(path(steady), path(DiaDSP(rounds, 0.1, 1.0, 1.0, ratio)))
 
 
 # ── three ways to add up ────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class _Accounts:
-    """ε at δ of 1, 2, … releases of `each` (ε at δ = 0), Laplace noise over one number; arrays like `releases`.
+class _Accounts(NamedTuple):
+    """ε at δ of so many releases, arrays like these.
 
     `basic`: T·ε₀, at δ = 0 even. `advanced`: Dwork, Rothblum, Vadhan 2010, the smaller of it and `basic`. `exact`: by
-    netsim's quadrature of the loss's law. `pld`: by `dp_accounting`, None where that is not installed.
+    netsim's quadrature of the loss's law. `pld`: by `dp_accounting` (an upper bound within its discretization), None
+    where that is not installed.
     """
 
-    each: float
-    delta: float
-    releases: Array
     basic: Array
     advanced: Array
     exact: Array
@@ -252,19 +214,17 @@ class _Accounts:
 
 @lru_cache(REMEMBERED)
 def accounts(each: float, delta: float, releases: tuple[int, ...]) -> _Accounts:
-    """The same releases, added up in each of the ways."""
-    counts = np.array(releases)
-    basic = counts * each
-    pld = _pld_epsilons(each, delta, releases)
-    return _Accounts(
-        each,
-        delta,
-        counts,
-        basic,
-        np.minimum(basic, [advanced(each, count, delta) for count in releases]),
-        np.array([_exact_epsilon(each, count, delta) for count in releases]),
-        None if pld is None else np.array(pld),
-    )
+    """Releases of `each` (ε at δ = 0), Laplace noise over one number, added up in each of the ways."""
+    basic = np.array(releases) * each
+    smaller = np.minimum(basic, [advanced(each, count, delta) for count in releases])
+    exact = np.array([product_epsilon(Product(0.0, (each,) * count), delta) for count in releases])
+    try:
+        from dp_accounting.pld import privacy_loss_distribution as distributions
+    except ImportError:
+        return _Accounts(basic, smaller, exact, None)
+    one = distributions.from_laplace_mechanism(1 / each, value_discretization_interval=each / 200)
+    pld = [float(one.self_compose(count).get_epsilon_for_delta(delta)) for count in releases]
+    return _Accounts(basic, smaller, exact, np.array(pld))
 
 
 def advanced(each: float, releases: int, delta: float) -> float:
@@ -275,26 +235,7 @@ def advanced(each: float, releases: int, delta: float) -> float:
     return each * math.sqrt(2 * releases * math.log(1 / delta)) + releases * each * math.expm1(each)
 
 
-def _exact_epsilon(each: float, releases: int, delta: float) -> float:
-    """ε(δ) of T Laplace releases over one number with Δ/b = ε₀ each."""
-    return product_epsilon(Product(0.0, (each,) * releases), delta)
-
-
-def advanced_wins_from(each: float, delta: float, most: int = 100_000) -> int | None:
-    """The fewest releases at which advanced composition promises less than T·ε₀; None if not for `most`."""
-    return next((t for t in range(1, most) if advanced(each, t, delta) < t * each), None)
-
-
-def _pld_epsilons(each: float, delta: float, releases: tuple[int, ...]) -> list[float] | None:
-    """The same by Google's `dp_accounting` (an upper bound within its discretization); None without the package."""
-    try:
-        from dp_accounting.pld import privacy_loss_distribution as distributions
-    except ImportError:
-        return None
-    one = distributions.from_laplace_mechanism(1 / each, value_discretization_interval=each / 200)
-    return [float(one.self_compose(count).get_epsilon_for_delta(delta)) for count in releases]
-
-
+# ── noise for the wrong norm ────────────────────────────────────────────────────────────────────────────
 Way = Literal["even", "coordinate", "random"]
 """Where the change points: all coordinates alike, one alone, or anywhere."""
 DELTA = 1e-2
@@ -303,13 +244,16 @@ DELTA = 1e-2
 
 @dataclass(frozen=True)
 class _Found:
-    """One audit: the change's ℓ1 and ℓ2 norms, the noise's claim, and the audit of it."""
+    """One audit: the change's ℓ1 and ℓ2 norms, the claim of the noise, and the audit of it."""
 
-    dimension: int
     l1: float
     l2: float
     claimed: float
     found: AuditResult
+
+    @classmethod
+    def of(cls, change: Array, claimed: float, found: AuditResult) -> "_Found":
+        return cls(float(length(change, "l1")), float(length(change, "l2")), claimed, found)
 
     @property
     def exact(self) -> float:
@@ -323,85 +267,64 @@ class _Found:
 
 @lru_cache(REMEMBERED)
 def laplace(
-    dimension: int, epsilon: float, way: Way, *, calibrated: Literal["l1", "l2"], trials: int = 1000, seed: int = 0
+    dimension: int, epsilon: float, way: Way, *, calibrated: Literal["l1", "l2"], trials: int = 1000
 ) -> _Found:
     """Laplace noise for a claim of ε, its scale from the largest change in ℓ2 (1: wrong) or in ℓ1 (√d: right).
 
     The exact ε of the pair is ‖Δ‖₁/b, the claim is ε for every change of ℓ2 norm 1.
     """
     sensitivity = math.sqrt(dimension) if calibrated == "l1" else 1.0
-    return _released(Laplace(sensitivity / epsilon), dimension, epsilon, 0.0, way, trials, seed)
+    return _released(Laplace(sensitivity / epsilon), dimension, epsilon, 0.0, way, trials)
 
 
 @lru_cache(REMEMBERED)
-def gaussian(dimension: int, epsilon: float, way: Way, *, trials: int = 1000, seed: int = 0) -> _Found:
+def gaussian(dimension: int, epsilon: float, way: Way) -> _Found:
     """Gaussian noise for a claim of (ε, `DELTA`), its deviation from the change in ℓ2: right in every direction."""
-    return _released(Gaussian(deviation(epsilon, DELTA)), dimension, epsilon, DELTA, way, trials, seed)
+    return _released(Gaussian(1 / gaussian_mu(epsilon, DELTA)), dimension, epsilon, DELTA, way, 1000)
 
 
-def deviation(epsilon: float, delta: float) -> float:
-    """The least σ at which one Gaussian release of a change of ℓ2 norm 1 is (ε, δ)-private (Balle, Wang 2018)."""
-    return 1 / gaussian_mu(epsilon, delta)
-
-
-def _released(
-    mechanism: Mechanism, dimension: int, epsilon: float, delta: float, way: Way, trials: int, seed: int
-) -> _Found:
-    change = direction(way, dimension, seed)
+def _released(mechanism: Mechanism, dimension: int, epsilon: float, delta: float, way: Way, trials: int) -> _Found:
+    change = direction(way, dimension, 0)
     adjacency = Adjacency.within(1.0, "l2", dimension, "the gradient of one agent moved by at most 1 in ℓ2")
     claim = Claim(epsilon, delta, "one release", adjacency, "ℓ2")
     world: World = turned(OneRelease(mechanism), (0 * change, change), claim, math.nan)
-    found = world.audited(trials, Streams(seed))
-    return _Found(dimension, float(length(change, "l1")), float(length(change, "l2")), epsilon, found)
+    return _Found.of(change, epsilon, world.audited(trials, Streams(0)))
 
 
 @lru_cache(REMEMBERED)
-def published(dimension: int, way: Way, *, epsilon: float = 1.0, rounds: int = 10) -> _Found:
-    """DiaDSP with the noise for which CPGT's eq. 23 claims ε, for a change of a gradient of ℓ2 norm 1 at most."""
-    change = direction(way, dimension)
-    mine = pulling(10.0, dimension)
+def published(dimension: int, way: Way) -> _Found:
+    """DiaDSP with the noise for which CPGT's eq. 23 claims ε = 1, for a change of a gradient of ℓ2 norm 1 at most."""
+    change, mine, rounds = direction(way, dimension), pulling(10.0, dimension), 10
     problem = Problem(tuple(mine if i == AGENT else pulling(float(i), dimension) for i in range(AGENTS)))
     adjacency = Adjacency.within(1.0, "l2", dimension, "the gradient of one agent moved by at most 1 in ℓ2")
     plain = Simulation(problem, topology.ring(AGENTS), DiaDSP(rounds, 0.02, 1.0, 1.0, 0.9))
-    setting = plain.setting(rounds)
-    algorithm = plain.algorithm.calibrated(epsilon, 0.0, adjacency, setting)
+    algorithm = plain.algorithm.calibrated(1.0, 0.0, adjacency, plain.setting(rounds))
     simulation = Simulation(problem, topology.ring(AGENTS), algorithm)
     claim = simulation.claim(adjacency, rounds, 0.0)
     assert claim is not None
     assert claim.epsilon is not None
-    words = f"the gradient of agent {AGENT} moved ({way})"
-    found = _audited(simulation, Tilted(mine, change), claim, words)
-    return _Found(dimension, float(length(change, "l1")), float(length(change, "l2")), claim.epsilon, found)
-
-
-# ── formulas ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def true_epsilon(dimension: int, epsilon: float) -> float:
-    """√d·ε: what Laplace noise of scale 1/ε gives where the change has ℓ2 norm 1 and the largest ℓ1 norm, √d."""
-    return math.sqrt(dimension) * epsilon
+    found = _audited(simulation, Tilted(mine, change), claim, f"the gradient of agent {AGENT} moved ({way})")
+    return _Found.of(change, claim.epsilon, found)
 
 
 def epsilon_at(dimension: int, epsilon: float, delta: float) -> float:
-    """ε(δ) of that noise and change: d Laplace numbers, each shifted by ε/√d of its scale."""
+    """ε(δ) of that noise and an even change: d Laplace numbers, each shifted by ε/√d of its scale."""
     return product_epsilon(Product(0.0, (epsilon / math.sqrt(dimension),) * dimension), delta)
 
 
 def noise_sizes(dimension: int, epsilon: float, delta: float) -> dict[str, float]:
     """√E‖noise‖₂² that protects a change of ℓ2 norm 1: of Laplace noise for ℓ1 at ε, of Gaussian noise at (ε, δ).
 
-    Laplace noise of scale b has the variance 2b² per coordinate, and needs b = √d/ε.
+    Laplace noise of scale b has the variance 2b² per coordinate, and needs b = √d/ε; of Gaussian noise it is the
+    least σ (Balle, Wang 2018).
     """
     return {
         "Laplace for ℓ1": math.sqrt(2 * dimension) * math.sqrt(dimension) / epsilon,
-        "Gaussian for ℓ2": math.sqrt(dimension) * deviation(epsilon, delta),
+        "Gaussian for ℓ2": math.sqrt(dimension) / gaussian_mu(epsilon, delta),
     }
 
 
 def crossover(epsilon: float, delta: float, most: int = 10_000) -> int | None:
     """The least dimension from which on the Gaussian noise is smaller; None if not up to `most`."""
-    for dimension in range(1, most + 1):
-        sizes = noise_sizes(dimension, epsilon, delta)
-        if sizes["Gaussian for ℓ2"] < sizes["Laplace for ℓ1"]:
-            return dimension
-    return None
+    sizes = ((dimension, noise_sizes(dimension, epsilon, delta)) for dimension in range(1, most + 1))
+    return next((d for d, size in sizes if size["Gaussian for ℓ2"] < size["Laplace for ℓ1"]), None)

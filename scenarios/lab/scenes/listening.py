@@ -42,21 +42,11 @@ _GRAPHS = {"ring": Ring, "star": Star, "complete": Complete, "path": Path}
 
 def links(topology: str) -> list[str]:
     """The links of such a graph, as the widgets name them: "0–1"."""
-    return [f"{i}–{j}" for i, j in planned(eavesdropper_scenario(topology)).topology.edges]
+    return [f"{i}–{j}" for i, j in planned(_eavesdropper_scenario(topology)).topology.edges]
 
 
-def _link(name: str) -> Link:
-    """What `links` calls "0–1", as numbers."""
-    i, j = name.split("–")
-    return int(i), int(j)
-
-
-def eavesdropper_scenario(
-    topology: str = "ring",
-    loss: float = 0.2,
-    taps: Sequence[Link] = (),
-    encrypted: Sequence[Link] = (),
-    miss: float = 0.0,
+def _eavesdropper_scenario(
+    topology: str, loss: float = 0.2, taps: Sequence[Link] = (), encrypted: Sequence[Link] = (), miss: float = 0.0
 ) -> Scenario:
     """The scenario: `loss` is the links' share of lost packets, `miss` the tap's own."""
     law = Links(delay=UniformDelay(low=0.01, high=0.03), loss=loss)
@@ -76,8 +66,8 @@ class _Seen:
     """What the tap recorded of one run. A packet is a row of it; a message is what an agent wanted to say."""
 
     played: Played
-    taps: tuple[Link, ...]
-    encrypted: tuple[Link, ...]
+    open: frozenset[Link]
+    """Tapped links that are not encrypted."""
 
     @cached_property
     def rows(self) -> tuple[Record, ...]:
@@ -89,15 +79,9 @@ class _Seen:
         """Packets in the clear that carry values."""
         return [row for row in self.rows if row.values]
 
-    @property
-    def sealed(self) -> list[Record]:
-        """Packets of encrypted links."""
-        return [row for row in self.rows if row.kind == "sealed"]
-
-    @property
-    def acknowledgements(self) -> list[Record]:
-        """Packets in the clear that only say that another one arrived."""
-        return [row for row in self.rows if row.kind == "ack"]
+    def of_kind(self, kind: Literal["sealed", "ack"]) -> int:
+        """How many packets are of encrypted links ("sealed"), or in the clear and only say that another arrived."""
+        return sum(row.kind == kind for row in self.rows)
 
     @property
     def messages(self) -> int:
@@ -107,7 +91,7 @@ class _Seen:
     @property
     def sent(self) -> int:
         """Messages that agents sent on the tapped links in the clear, both ways."""
-        return 2 * ROUNDS * len(set(self.taps) - set(self.encrypted))
+        return 2 * ROUNDS * len(self.open)
 
     @property
     def attempts(self) -> float:
@@ -120,75 +104,56 @@ class _Seen:
         score = self.played.inferred
         if score is None:
             return [0] * AGENTS
-        return [asked - hidden for asked, hidden in zip(self.played.run.queries, score.hidden, strict=True)]
-
-    @property
-    def worst(self) -> float:
-        """The largest relative error of an inferred gradient; nan where none is."""
-        return self.played.worst
+        return [queries - hidden for queries, hidden in zip(self.played.run.queries, score.hidden, strict=True)]
 
     @property
     def dimension(self) -> int:
         """How many numbers a message carries."""
         return self.played.experiment.problem.dimension
 
+    def links_of_target(self) -> tuple[int, list[str]]:
+        """How many links the target has, over which pass all messages that it sends and receives; and those of them
+        on which nothing was captured in the clear."""
+        own = [link for link in self.played.experiment.topology.edges if TARGET in link]
+        return len(own), [f"{i}–{j}" for i, j in own if (i, j) not in self.open]
+
     def listed(self) -> list[dict[str, object]]:
         """The recording as a table."""
-        return [_listed(row) for row in self.rows]
+        kinds = {"exchange": "message", "ack": "acknowledgement", "sealed": "encrypted"}
+        found: list[dict[str, object]] = []
+        for row in self.rows:
+            x = row.values.get("x")
+            line: dict[str, object] = {"second": round(row.time, 4), "from": row.sender, "to": row.receiver}
+            line |= {"what": kinds.get(row.kind, row.kind), "message": "" if row.number < 0 else row.number}
+            line |= {"attempt": "" if row.sequence < 0 else row.attempt + 1, "bytes": row.size}
+            line["readable"] = "" if x is None else f"x = ({', '.join(f'{v:+.3f}' for v in x[0, 26:29])}, …)"
+            found.append(line)
+        return found
 
 
 def seen(
-    topology: str = "ring",
-    loss: float = 0.2,
-    taps: Sequence[str] = (),
-    encrypted: Sequence[str] = (),
-    miss: float = 0.0,
+    topology: str, loss: float = 0.2, taps: Sequence[str] = (), encrypted: Sequence[str] = (), miss: float = 0.0
 ) -> _Seen:
     """Run it and listen; links by their names."""
-    tapped, closed = tuple(map(_link, taps)), tuple(map(_link, encrypted))
-    return _Seen(play(eavesdropper_scenario(topology, loss, tapped, closed, miss)), tapped, closed)
+
+    def numbers(names: Sequence[str]) -> list[Link]:
+        return [(int(i), int(j)) for i, _, j in (name.partition("–") for name in names)]
+
+    tapped, closed = numbers(taps), numbers(encrypted)
+    played = play(_eavesdropper_scenario(topology, loss, tapped, closed, miss))
+    return _Seen(played, frozenset(tapped) - frozenset(closed))
 
 
 def captured_by_loss(topology: str, taps: Sequence[str], miss: float, losses: Sequence[float]) -> list[float]:
     """The share of messages that the tap captures at least once, for links that lose ever more; one run each."""
-    shares: list[float] = []
-    for loss in losses:
-        one = seen(topology, loss, taps, (), miss)
-        shares.append(one.messages / one.sent if one.sent else float("nan"))
-    return shares
+    found = [seen(topology, loss, taps, (), miss) for loss in losses]
+    return [one.messages / one.sent for one in found]
 
 
 def expected_share(loss: float, miss: float) -> float:
     """1 − m s/(1 − m(1 − s)): a tap that misses a share m, and a geometric number of attempts, s = (1 − p)²."""
     success = (1 - loss) ** 2
     return 1 - miss * success / (1 - miss * (1 - success))
-
-
-def needed(seen: _Seen) -> int:
-    """How many links the target has: over these pass all messages that it sends and receives."""
-    return len(seen.played.experiment.topology.neighbors(TARGET))
-
-
-def unreadable(seen: _Seen) -> list[str]:
-    """The target's links on which nothing was captured in the clear."""
-    open_taps = set(seen.taps) - set(seen.encrypted)
-    edges = seen.played.experiment.topology.edges
-    return [f"{i}–{j}" for i, j in edges if TARGET in (i, j) and (i, j) not in open_taps]
-
-
-def _listed(row: Record) -> dict[str, object]:
-    x = row.values.get("x")
-    said = "" if x is None else f"x = ({', '.join(f'{v:+.3f}' for v in x[0, 26:29])}, …)"
-    return {
-        "second": round(row.time, 4),
-        "from": row.sender,
-        "to": row.receiver,
-        "what": {"exchange": "message", "ack": "acknowledgement", "sealed": "encrypted"}.get(row.kind, row.kind),
-        "message": "" if row.number < 0 else row.number,
-        "attempt": "" if row.sequence < 0 else row.attempt + 1,
-        "bytes": row.size,
-        "readable": said,
-    }
 
 
 PICTURE_ROUNDS = 12
@@ -221,31 +186,34 @@ def _pictures_scenario(algorithm: str, images: int = 1, miss: float = 0.0) -> Sc
 
 @dataclass(frozen=True)
 class _Attacked:
-    """What came of one run: gradients from the messages, images from the gradients of its second run."""
+    """What came of one run: gradients from the messages, images from the gradients of its second run, in which agents
+    hold a few images each."""
 
     first: Played
 
     @property
     def played(self) -> Played:
-        """The run in which agents hold a few images each."""
+        """That second run."""
         return self.first.second
 
     @cached_property
+    def _inferred(self) -> tuple[str, list[GradientEstimate]]:
+        try:
+            inversion, _ = inferred(self.played.view)
+            by = "a probe of its public code" if inversion is through_probe else "the algebra of its own update"
+            return by, infer(self.played.view)
+        except AttackError:
+            return "every inversion refuses", []
+
+    @property
     def estimates(self) -> list[GradientEstimate]:
         """The gradients that follow from the recording; none where every inversion refuses."""
-        try:
-            return infer(self.played.view)
-        except AttackError:
-            return []
+        return self._inferred[1]
 
     @property
     def inversion(self) -> str:
         """How the gradients were inferred."""
-        try:
-            used, _ = inferred(self.played.view)
-        except AttackError:
-            return "every inversion refuses"
-        return "a probe of its public code" if used is through_probe else "the algebra of its own update"
+        return self._inferred[0]
 
     @property
     def rebuilt(self) -> int:
@@ -266,21 +234,20 @@ class _Attacked:
             for own, made in pairs
         ]
 
+    def _gradients(self, agent: int) -> list[Array]:
+        """An agent's gradients that follow, without the public term ρx: (pixels,) each."""
+        ridge = self.played.view.public.ridge
+        return [(one.gradient - ridge * one.point)[0] for one in self.estimates if one.agent == agent]
+
     @cached_property
     def first_gradients(self) -> list[Array | None]:
-        """Of each agent the first gradient that follows, without the public term ρx: (pixels,)."""
-        ridge = self.played.view.public.ridge
-        first: dict[int, Array] = {}
-        for one in self.estimates:
-            first.setdefault(one.agent, (one.gradient - ridge * one.point)[0])
-        return [first.get(agent) for agent in range(AGENTS)]
+        """Of each agent the first of these: (pixels,)."""
+        return [next(iter(self._gradients(agent)), None) for agent in range(AGENTS)]
 
     @cached_property
     def singular_values(self) -> list[float]:
         """Of agent 0's inferred gradients, below each other, without ρx: relative to the largest."""
-        ridge = self.played.view.public.ridge
-        own = [(one.gradient - ridge * one.point)[0] for one in self.estimates if one.agent == 0]
-        if not own:
+        if not (own := self._gradients(0)):
             return []
         values = np.linalg.svd(np.array(own), compute_uv=False)
         return [float(v) for v in values / values[0]]
@@ -290,22 +257,13 @@ class _Attacked:
         """How many of them are not rounding: the number of images that agent 0 holds, if enough gradients follow."""
         return sum(value > RANK for value in self.singular_values)
 
-    @property
-    def half(self) -> float:
-        """|⟨∇f, a⟩|/⟨a, a⟩ of agent 0's first gradient that follows, and its first image a."""
-        gradient, image = self._first()
-        return float(abs(np.dot(gradient, image)) / np.dot(image, image))
-
-    @property
-    def beside(self) -> float:
-        """The share of that gradient that is orthogonal to a, in ℓ2."""
-        gradient, image = self._first()
-        along = np.dot(gradient, image) / np.dot(image, image) * image
-        return float(np.linalg.norm(gradient - along) / np.linalg.norm(gradient))
-
-    def _first(self) -> tuple[Array, Array]:
-        first = next(one for one in self.estimates if one.agent == 0)
-        return first.gradient[0], np.array(self.first.originals[0])
+    def along_image(self) -> tuple[float, float]:
+        """|⟨∇f, a⟩|/⟨a, a⟩ of agent 0's first gradient that follows and its first image a; and the share of that
+        gradient that is orthogonal to a, in ℓ2."""
+        gradient = next(one for one in self.estimates if one.agent == 0).gradient[0]
+        image = np.array(self.first.originals[0])
+        part = np.dot(gradient, image) / np.dot(image, image)
+        return float(abs(part)), float(np.linalg.norm(gradient - part * image) / np.linalg.norm(gradient))
 
 
 def attacked(algorithm: str, images: int = 1, miss: float = 0.0) -> _Attacked:

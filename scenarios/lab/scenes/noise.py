@@ -8,7 +8,7 @@ import numpy as np
 
 from attacks.closed_form.recal import published_inversion_of
 from attacks.inference import infer
-from attacks.score import score_gradients
+from attacks.score import GradientScore, score_gradients
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from scenarios.build.experiment import adjacency_of
@@ -26,53 +26,32 @@ BEATEN = 0.1
 """A skill above this is better than a guess."""
 
 
-def _noise_scenario(scale: float) -> Scenario:
-    """Descent whose state carries Laplace noise of this scale, attacked with one image an agent."""
-    naive = Own(kind="logistic_record", name="naive", rounds="all")
-    likeliest = Own(kind="one_record", name="MAP", rounds="all")
-    descent = PrivateGradientDescent(rounds=ROUNDS, step=STEP, scale=scale, state="released")
-    return digits("what-noise-buys", descent, replicas=REPLICAS, attacks=Attacks(reconstruct=[naive, likeliest]))
-
-
 @dataclass(frozen=True)
 class _Noisy:
-    """The algorithm at one amount of noise. `played` has all records split among the agents; in its second run every
-    agent holds one image."""
+    """Descent whose state carries Laplace noise of one scale, attacked with one image an agent. `played` has all
+    records split among the agents; in its second run every agent holds one image."""
 
     scale: float
     played: Played
 
     @property
-    def gradient_error(self) -> float:
-        """Median relative error of an inferred gradient."""
+    def score(self) -> GradientScore:
+        """How well gradients are inferred: `median` relative error, and `baseline`, that of ρx, the public part."""
         assert self.played.inferred is not None
-        return self.played.inferred.median
-
-    @property
-    def baseline(self) -> float:
-        """The same of who infers nothing and says ρx, the public part."""
-        assert self.played.inferred is not None
-        return self.played.inferred.baseline
+        return self.played.inferred
 
     @cached_property
     def distances(self) -> Array:
         """‖ĝ − g‖₂ of every inferred gradient and replica."""
         assert self.played.run.truth is not None
-        asked = self.played.run.truth.queries
-        told = infer(self.played.view)
-        return np.array(
-            [np.linalg.norm(one.gradient - asked[one.agent][one.query].gradient, axis=-1) for one in told]
-        )
+        queries, found = self.played.run.truth.queries, infer(self.played.view)
+        errors = [one.gradient - queries[one.agent][one.query].gradient for one in found]
+        return np.array([np.linalg.norm(one, axis=-1) for one in errors])
 
     @property
     def distance(self) -> float:
         """Their root mean square."""
         return float(np.sqrt(np.mean(self.distances**2)))
-
-    @property
-    def final_error(self) -> float:
-        """‖x − x*‖/‖x*‖ of the farthest agent at the end, median over replicas; 1 is where it began."""
-        return float(np.median(self.played.errors[-1]))
 
     @property
     def epsilon(self) -> float:
@@ -96,29 +75,23 @@ class _Noisy:
         experiment = self.played.experiment
         return experiment.adjacency.in_norm("l1", experiment.problem.dimension)
 
-    def skill(self, attack: str) -> float:
-        """Median over agents and replicas: 1 the image itself, 0 a guess; nan where nothing was rebuilt."""
-        return self.played.skill(attack)
+    @property
+    def records(self) -> int:
+        """Of the agent that has fewest."""
+        return min(self.played.experiment.problem.records)
 
     def pictures(self) -> dict[str, list[Pixels | None]]:
         """Originals, what each attack makes of them, and the guess, agent by agent."""
-        return _rows(self.played, {name: name for name in ("naive", "MAP")}, "MAP")
-
-
-def _rows(played: Played, attacks: Mapping[str, str], guess: str) -> dict[str, list[Pixels | None]]:
-    """Originals, the images of each attack by its name here, and what `guess` is measured against."""
-    made = {name: played.pictured(attack) for attack, name in attacks.items()}
-    return {"original": [*played.originals], **made, "guess": played.pictured(guess, "guess")}
+        return self.played.rows({"naive": "naive", "MAP": "MAP"}, "MAP")
 
 
 def noisy(scale: float) -> _Noisy:
     """Run it at this Laplace scale."""
-    return _Noisy(scale, play(_noise_scenario(scale)))
-
-
-def records(noisy: _Noisy) -> int:
-    """Of the agent that has fewest."""
-    return min(noisy.played.experiment.problem.records)
+    naive = Own(kind="logistic_record", name="naive", rounds="all")
+    likeliest = Own(kind="one_record", name="MAP", rounds="all")
+    descent = PrivateGradientDescent(rounds=ROUNDS, step=STEP, scale=scale, state="released")
+    attacks = Attacks(reconstruct=[naive, likeliest])
+    return _Noisy(scale, play(digits("what-noise-buys", descent, replicas=REPLICAS, attacks=attacks)))
 
 
 AUDITED, PER_AGENT, DELTA = 2, 16, 1e-3
@@ -159,24 +132,14 @@ class _Leakage:
         return float(getattr(self.played.subject.simulation.algorithm, "stddev", 0.0))
 
     @property
-    def asked(self) -> int:
-        """Gradients that the agents computed."""
-        return self.played.queries
-
-    @property
     def inferred(self) -> int:
-        """Of them those that the best inversion estimates, exactly or not."""
+        """Gradients that the best inversion estimates, exactly or not."""
         return 0 if self.played.inferred is None else self.played.inferred.estimated
 
     @property
     def best_error(self) -> float:
         """Median relative error of a gradient, by the best inversion of both messages."""
         return float("nan") if self.played.inferred is None else self.played.inferred.median
-
-    @property
-    def worst_error(self) -> float:
-        """The largest one."""
-        return self.played.worst
 
     @cached_property
     def error_by_noisy_message(self) -> float:
@@ -188,18 +151,9 @@ class _Leakage:
         except AttackError:
             return float("nan")
 
-    def skill(self, attack: str) -> float:
-        """Median over agents and replicas: 1 the image itself, 0 a guess."""
-        return self.played.skill(attack)
-
     def pictures(self) -> dict[str, list[Pixels | None]]:
         """Originals, each attack's pictures and the guess, agent by agent."""
-        return _rows(self.played, NAMES, "strongest")
-
-    @property
-    def final_error(self) -> float:
-        """‖x − x*‖/‖x*‖ at the end; 1 is where it began."""
-        return float(np.median(self.played.errors[-1]))
+        return self.played.rows({"from ũ alone": "through ũ", "from both": "strongest"}, "strongest")
 
     @cached_property
     def audit(self) -> AuditResult:
@@ -217,10 +171,6 @@ class _Leakage:
     def by_activation(self) -> list[tuple[int, float]]:
         """ε of that pair up to each activation of the audited agent."""
         return [(level.activation, level.estimate) for level in self.audit.growth]
-
-
-NAMES = {"through ũ": "from ũ alone", "strongest": "from both"}
-"""Attacks of the scenario, and what their pictures are called."""
 
 
 def leakage(reading: str, epsilon: float) -> _Leakage:

@@ -25,7 +25,7 @@ from netsim.problems.objective import direction
 from netsim.randomness import Streams, coins_of
 from netsim.simulation import Run, Simulation
 from scenarios.lab.scenes.budgets import APART, pulling
-from scenarios.lab.scenes.own_code import Changes, Code, CodeError, Mistake, Planted, read
+from scenarios.lab.scenes.own_code import Changes, Mistake, Planted, doing, read
 from scenarios.results.numbers import show
 from scenarios.stages.worlds import worlds
 
@@ -84,7 +84,6 @@ class Examined:
     """
 
     changes: Changes
-    algorithm: Algorithm
     claim: Claim
     ran: _Ran
     probe: _Probe
@@ -115,15 +114,11 @@ class Examined:
         """Findings of each reader, a row each."""
         sent = ", ".join(f"{name!r} {count} times" for name, count in self.ran.fields.items())
         probe, same = self.probe, "under the true data every message came again, to the last bit"
-        told = (
-            f"refuses: {probe.refused}"
-            if probe.refused
-            else f"of agent 1's {probe.asked} gradients a tap of all links knows {probe.exact} exactly; the median "
-            f"relative error is {show(probe.error)}"
-        )
+        known = f"of agent 1's {probe.asked} gradients a tap of all links knows {probe.exact} exactly; the median "
+        known = f"refuses: {probe.refused}" if probe.refused else f"{known}relative error is {show(probe.error)}"
         rows = [
             ["run", f"after {self.rounds[-1]} rounds the error is {show(self.error)}; agent 1 sent {sent}"],
-            ["probe", told],
+            ["probe", known],
             ["replay", same if self.identical else "messages did not come again: not all came through the node"],
         ]
         for way, one in self.audits:
@@ -159,16 +154,16 @@ def examine(source: str, changes: Changes = "moved", wish: float = 1.0, trials: 
     direction of the change.
     """
     try:
-        return _examined(read(source), changes, wish, trials)
-    except CodeError as error:
-        return error.mistake
+        return _examined(source, changes, wish, trials)
+    except Mistake as mistake:
+        return mistake
 
 
 def examined(source: str, changes: Changes = "moved") -> Examined:
-    """The same of a text that has no mistake. You get a `CodeError` if it has."""
+    """The same of a text that has no mistake. You get the `Mistake` as an exception if it has."""
     found = examine(source, changes)
     if isinstance(found, Mistake):
-        raise CodeError(found)
+        raise found
     return found
 
 
@@ -182,24 +177,25 @@ def compared(exercise: Planted) -> str:
     )
 
 
-def pointed(exercise: Planted) -> str:
-    """Where the audit of the exercise points."""
-    return f"The audit says: {examined(exercise.source, exercise.changes).worst.judgement.reason}"
-
-
-def _examined(code: Code, changes: Changes, wish: float, trials: int) -> Examined:
-    simulation = code.doing("build", lambda: simulation_of(code.algorithm))
-    run = code.doing("run", replace(simulation, replicas=REPLICAS).run)
-    ran = code.doing("run", lambda: _ran(run))
-    claim = code.doing("claim", lambda: _claim(simulation, changes, len(ran.errors), wish))
-    probe = code.doing("probe", lambda: _probed(run))
-    identical = code.doing("replay", lambda: _replayed(run))
+def _examined(source: str, changes: Changes, wish: float, trials: int) -> Examined:
+    algorithm = read(source)
+    simulation = doing(source, "build", lambda: simulation_of(algorithm))
+    run = doing(source, "run", replace(simulation, replicas=REPLICAS).run)
+    ran = doing(source, "run", lambda: _ran(run))
+    relation = "the gradient of one agent moved by a constant vector of at most 1 in ℓ2"
+    adjacency = Adjacency.within(1.0, "l2", DIMENSION, relation)
+    if changes == "anything":
+        adjacency = Adjacency(math.inf, "all data of one agent replaced")
+    claim = doing(source, "claim", lambda: simulation.claim(adjacency, len(ran.errors), 0.0))
+    claim = Claim(wish, 0.0, "what you wished", adjacency, "ℓ1") if claim is None else claim
+    probe = doing(source, "probe", lambda: _probed(run))
+    identical = doing(source, "replay", lambda: _replayed(run))
     games = [_Game.of(simulation, way, changes, trials) for way in WAYS]
-    audits = [code.doing("audit", partial(game.audited, claim)) for game in games]
+    audits = [doing(source, "audit", partial(game.audited, claim)) for game in games]
     game, worst = min(zip(games, audits, strict=True), key=lambda both: _rank(both[1]))
-    witness = code.doing("audit", lambda: game.witness(worst))
-    told = tuple((game.way, found) for game, found in zip(games, audits, strict=True))
-    return Examined(changes, code.algorithm, claim, ran, probe, identical, told, witness)
+    witness = doing(source, "audit", lambda: game.witness(worst))
+    by_way = tuple((game.way, found) for game, found in zip(games, audits, strict=True))
+    return Examined(changes, claim, ran, probe, identical, by_way, witness)
 
 
 def _rank(found: AuditResult) -> tuple[int, float]:
@@ -209,8 +205,8 @@ def _rank(found: AuditResult) -> tuple[int, float]:
 def simulation_of(algorithm: Algorithm) -> Simulation:
     """The algorithm in the lesson's world, with a tap on all links and at agent 1's door."""
     parts = tuple(pulling(APART * i, DIMENSION) for i in range(AGENTS))
-    ears = Adversary("ears", "all", nodes=(AGENT,))
-    return Simulation(Problem(parts), topology.ring(AGENTS), algorithm, adversaries=(ears,), seed=SEED)
+    taps = Adversary("ears", "all", nodes=(AGENT,))
+    return Simulation(Problem(parts), topology.ring(AGENTS), algorithm, adversaries=(taps,), seed=SEED)
 
 
 def _ran(run: Run) -> _Ran:
@@ -220,30 +216,22 @@ def _ran(run: Run) -> _Ran:
     return _Ran(errors, dict(Counter(name for row in rows if row.event == "sent" for name in row.values)))
 
 
-def _claim(simulation: Simulation, changes: Changes, rounds: int, wish: float) -> Claim:
-    adjacency = _adjacency_of(changes)
-    own = simulation.claim(adjacency, rounds, 0.0)
-    return Claim(wish, 0.0, "what you wished", adjacency, "ℓ1") if own is None else own
-
-
 def _probed(run: Run) -> _Probe:
     assert run.truth is not None
-    asked = len(run.truth.queries[AGENT])
+    queries = len(run.truth.queries[AGENT])
     try:
-        told = [one for one in through_probe(run.views[0]) if one.agent == AGENT]
+        found = [one for one in through_probe(run.views[0]) if one.agent == AGENT]
     except AttackError as error:
-        return _Probe(math.inf, 0, asked, str(error))
-    errors = score_gradients(told, run.truth).errors if told else np.full((1, 1), math.inf)
-    exact = int((np.median(errors, axis=1) < EXACT).sum()) if told else 0
-    return _Probe(float(np.median(errors)), exact, asked)
+        return _Probe(math.inf, 0, queries, str(error))
+    errors = score_gradients(found, run.truth).errors if found else np.full((1, 1), math.inf)
+    return _Probe(float(np.median(errors)), int((np.median(errors, axis=1) < EXACT).sum()), queries)
 
 
 def _replayed(run: Run) -> bool:
     """Whether agent 1, rerun on what was observed under its true data, sends every message again to the last bit."""
     assert run.truth is not None
-    coins = coins_of(Streams(SEED), AGENT)
     true, granted = run.simulation.problem.objectives[AGENT], run.truth.releases[AGENT]
-    return replay(run.views[0], AGENT, true, coins, granted).identical
+    return replay(run.views[0], AGENT, true, coins_of(Streams(SEED), AGENT), granted).identical
 
 
 @dataclass(frozen=True)
@@ -265,10 +253,8 @@ class _Game:
         return cls(way, Pair(AGENT, (mine, other), words), worlds(world, AGENT, other, trials // 2), trials)
 
     def audited(self, claim: Claim) -> AuditResult:
-        rng = np.random.default_rng(SEED)
-        return audit(
-            self.simulate, self.pair, claim, trials=self.trials, chunk=self.trials // 2, confidence=0.95, rng=rng
-        )
+        rng, n = np.random.default_rng(SEED), self.trials
+        return audit(self.simulate, self.pair, claim, trials=n, chunk=n // 2, confidence=0.95, rng=rng)
 
     def witness(self, found: AuditResult) -> tuple[_Step, ...]:
         """The transcript that breaks the claim, up to the message that no noise covers if there is one."""
@@ -276,25 +262,15 @@ class _Game:
             return ()
         _, account = find(self.simulate, self.pair, found.witness)
         steps: list[_Step] = []
-        end = account.before_uncovered
-        for item, total in zip(account.items[:end], account.running(), strict=False):
-            if not item.counts:  # not on the wire as it was released
-                continue
-            what = f"a release under {item.law} noise, ‖Δ‖₁ = {item.l1:.3g}"
-            steps.append(_Step(item.activation, what, _names(item.receivers), item.loss, total))
+
+        def add(activation: int, what: str, agents: tuple[int, ...], loss: float, total: float) -> None:
+            steps.append(_Step(activation, what, ", ".join(map(str, agents)) or "nobody", loss, total))
+
+        for item, total in zip(account.items[: account.before_uncovered], account.running(), strict=False):
+            if item.counts:  # else not on the wire as it was released
+                what = f"a release under {item.law} noise, ‖Δ‖₁ = {item.l1:.3g}"
+                add(item.activation, what, item.receivers, item.loss, total)
         if (bare := account.uncovered) is not None:
             what = f"{bare.name!r}: the worlds differ, and no noise covers it" if bare.name else bare.sentence
-            steps.append(_Step(bare.activation, what, _names(account.uncovered_to), math.inf, math.inf))
+            add(bare.activation, what, account.uncovered_to, math.inf, math.inf)
         return tuple(steps)
-
-
-def _names(agents: tuple[int, ...]) -> str:
-    return ", ".join(map(str, agents)) or "nobody"
-
-
-def _adjacency_of(changes: Changes) -> Adjacency:
-    """Which worlds are adjacent."""
-    if changes == "anything":
-        return Adjacency(math.inf, "all data of one agent replaced")
-    relation = "the gradient of one agent moved by a constant vector of at most 1 in ℓ2"
-    return Adjacency.within(1.0, "l2", DIMENSION, relation)

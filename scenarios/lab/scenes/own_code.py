@@ -29,8 +29,8 @@ _DONE = {
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Mistake:
+@dataclass(eq=False)
+class Mistake(Exception):  # noqa: N818
     """What is wrong with the text: in which `line` (from 1; None where it is in none of them), and that line.
 
     `stage` is what was being done: "read", "build", "claim", "run", "probe", "replay", "audit".
@@ -55,93 +55,62 @@ class _Stopped(Exception):  # noqa: N818
     """A loop of the text went on for too long."""
 
 
-class CodeError(Exception):
-    """The text could not do what was asked of it; the mistake says where and why."""
-
-    def __init__(self, mistake: Mistake) -> None:
-        super().__init__(str(mistake))
-        self.mistake = mistake
-
-
-@dataclass(frozen=True)
-class Code:
-    """A text that was read: the algorithm it builds. What of it is called later goes through `doing`."""
-
-    source: str
-    algorithm: Algorithm
-
-    def doing(self, stage: str, task: Callable[[], T]) -> T:
-        """Do the task. An error of any kind in it is a `CodeError` with the line of the text that it came from."""
-        return _doing(self.source, stage, task)
-
-
-def read(source: str, seconds: float = SECONDS) -> Code:
-    """Run the text and build the last algorithm that it defines, or the one that it calls `algorithm`.
+def read(source: str, seconds: float = SECONDS) -> Algorithm:
+    """Run the text and build the last algorithm that it defines, or the one that it calls `algorithm`. What of it is
+    called later goes through `doing`.
 
     Every field of the class needs a default. `seconds` is what all loops of the text may take together. You get a
-    `CodeError` where the text is no Python, fails, or defines no algorithm.
+    `Mistake` where the text is no Python, fails, or defines no algorithm.
     """
     try:
         tree = ast.parse(source, FILENAME)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
-        raise CodeError(
-            Mistake("read", line, _line(source, line), f"no Python: {getattr(error, 'msg', error)}")
-        ) from None
+        raise Mistake("read", line, _line(source, line), f"no Python: {getattr(error, 'msg', error)}") from None
+    lines = {node.name: node.lineno for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     module = types.ModuleType(MODULE)
     setattr(module, _TICK, _clock(seconds))
-    ticking = ast.fix_missing_locations(_Ticking().visit(tree))
-    _doing(source, "read", lambda: exec(compile(ticking, FILENAME, "exec"), vars(module)))
-    return Code(source, _doing(source, "build", lambda: _algorithm(source, vars(module))))
+    for node in ast.walk(tree):  # every loop looks at the clock: one without an end does not hold up the page
+        if isinstance(node, ast.While | ast.For | ast.AsyncFor):
+            tick = ast.Expr(ast.Call(ast.Name(_TICK, ast.Load()), [], []))
+            node.body.insert(0, ast.copy_location(tick, node))
+    code = ast.fix_missing_locations(tree)
+    doing(source, "read", lambda: exec(compile(code, FILENAME, "exec"), vars(module)))
+    return doing(source, "build", lambda: _algorithm(source, vars(module), lines))
 
 
-def _algorithm(source: str, defined: dict[str, object]) -> Algorithm:
+def _algorithm(source: str, defined: dict[str, object], lines: dict[str, int]) -> Algorithm:
+    """`lines`: of the classes."""
     named = defined.get("algorithm")
     if isinstance(named, Algorithm):
         return named
-    classes = [
-        one
-        for one in defined.values()
-        if isinstance(one, type) and issubclass(one, Algorithm) and one.__module__ == MODULE
-    ]
-    if not classes:
+    kinds = [one for one in defined.values() if isinstance(one, type) and issubclass(one, Algorithm)]
+    own = [one for one in kinds if one.__module__ == MODULE]
+    if not own:
         says = "there is no algorithm in it: define a class that derives from netsim.algorithms.Algorithm"
-        raise CodeError(Mistake("build", None, "", says))
-    last = classes[-1]
-    if isabstract(last):
-        says = f"{last.__name__} has no `async def run(self, node)`"
-        raise CodeError(Mistake("build", _class_line(source, last.__name__), f"class {last.__name__}", says))
+        raise Mistake("build", None, "", says)
+    name, line = own[-1].__name__, lines.get(own[-1].__name__)
+    if isabstract(own[-1]):
+        raise Mistake("build", line, f"class {name}", f"{name} has no `async def run(self, node)`")
     try:
-        return last()
+        return own[-1]()
     except TypeError as error:
-        line = _class_line(source, last.__name__)
         says = f"{error}: give every field a default, or name an instance `algorithm`"
-        raise CodeError(Mistake("build", line, _line(source, line), says)) from None
+        raise Mistake("build", line, _line(source, line), says) from None
 
 
-def _class_line(source: str, name: str) -> int | None:
-    nodes = ast.walk(ast.parse(source))
-    return next((node.lineno for node in nodes if isinstance(node, ast.ClassDef) and node.name == name), None)
-
-
-def _doing(source: str, stage: str, task: Callable[[], T]) -> T:
+def doing(source: str, stage: str, task: Callable[[], T]) -> T:
+    """Do a task with a text. An error of any kind in it is a `Mistake` with the line of the text it came from."""
     try:
         return task()
-    except CodeError:
+    except Mistake:
         raise
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # not our text: what it raises is told, and ends nothing
-        raise CodeError(_mistake(source, stage, error)) from error
-
-
-def _mistake(source: str, stage: str, error: BaseException) -> Mistake:
-    line = next((found for one in _chain(error) if (found := _line_of(one)) is not None), None)
-    kind = "" if isinstance(error, _Stopped) else f"{type(error).__name__}: "
-    hint = " (`await` is missing)" if "'coroutine'" in str(error) else ""
-    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()) if not note.startswith("besides"))
-    return Mistake(stage, line, _line(source, line), f"{kind}{error}{hint}{notes}")
+    except (Exception, SystemExit) as error:  # not our text: what it raises is told, and ends nothing
+        line = next((found for one in _chain(error) if (found := _line_of(one)) is not None), None)
+        kind = "" if isinstance(error, _Stopped) else f"{type(error).__name__}: "
+        hint = " (`await` is missing)" if "'coroutine'" in str(error) else ""
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()) if not note.startswith("besides"))
+        raise Mistake(stage, line, _line(source, line), f"{kind}{error}{hint}{notes}") from error
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -174,25 +143,6 @@ def _clock(seconds: float) -> Callable[[], None]:
             raise _Stopped(f"this loop was still going on after {seconds:g} seconds: does it end?")
 
     return tick
-
-
-class _Ticking(ast.NodeTransformer):
-    """Every loop of the text looks at the clock, so that one without an end does not hold up the page."""
-
-    def visit_While(self, node: ast.While) -> ast.AST:
-        return self._ticking(node)
-
-    def visit_For(self, node: ast.For) -> ast.AST:
-        return self._ticking(node)
-
-    def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
-        return self._ticking(node)
-
-    def _ticking(self, node: ast.While | ast.For | ast.AsyncFor) -> ast.AST:
-        self.generic_visit(node)
-        tick = ast.Expr(ast.Call(ast.Name(_TICK, ast.Load()), [], []))
-        node.body.insert(0, ast.copy_location(tick, node))
-        return node
 
 
 Changes = Literal["moved", "anything"]

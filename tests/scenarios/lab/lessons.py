@@ -5,7 +5,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from scenarios.lab import server as catalogue
-from scenarios.lab.page import Question
+from scenarios.lab.page import Choice, Number, Until
+
+Question = Number | Choice | Until
 
 NAMES = [one.name for one in catalogue.shipped()]
 

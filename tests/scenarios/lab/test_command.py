@@ -29,6 +29,28 @@ def lab(*words: str) -> Any:
     return CliRunner().invoke(app, ["lab", *words], env={"COLUMNS": "200"})
 
 
+def sent(scope: dict[str, Any], lessons: Any) -> list[Any]:
+    """All that the lab's server sends for a request."""
+    pytest.importorskip("marimo")
+    found: list[Any] = []
+
+    async def send(message: Any) -> None:
+        found.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    asyncio.run(server.application(lessons, 2719)(scope, receive, send))
+    return found
+
+
+def answer(headers: dict[str, str], lessons: Any) -> tuple[int, bytes]:
+    """Status and body of the index as a browser with these headers gets it."""
+    pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
+    start, body, *_ = sent({"type": "http", "method": "GET", "path": "/", "headers": pairs}, lessons)
+    return start["status"], body["body"]
+
+
 def test_it_lists_the_lessons() -> None:
     told = lab("--list")
     assert told.exit_code == 0
@@ -115,10 +137,10 @@ def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_passed_over() -> N
 
 
 def test_the_index_links_every_lesson() -> None:
-    page = server.index_page(catalogue.shipped())
+    _, page = answer({"host": "localhost:2719"}, catalogue.shipped())
     for one in catalogue.shipped():
-        assert f'href="/{one.name}/"' in page
-    assert "http" not in page.replace("http-equiv", "")
+        assert f'href="/{one.name}/"' in page.decode()
+    assert b"http" not in page.replace(b"http-equiv", b"")
 
 
 @pytest.mark.parametrize(
@@ -135,36 +157,11 @@ def test_the_index_links_every_lesson() -> None:
     ],
 )
 def test_only_its_own_pages_on_this_machine_are_answered(headers: dict[str, str], status: int) -> None:
-    pytest.importorskip("marimo")
-    asked = {
-        "type": "http",
-        "method": "GET",
-        "path": "/",
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-    }
-    sent: list[Any] = []
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    async def receive() -> Any:
-        return {"type": "http.request"}
-
-    asyncio.run(server.application(catalogue.shipped()[:1], 2719)(asked, receive, send))
-    assert sent[0]["status"] == status
-    assert (b"netsim lab" in sent[1]["body"]) == (status == 200)
+    found, page = answer(headers, catalogue.shipped()[:1])
+    assert found == status
+    assert (b"netsim lab" in page) == (status == 200)
 
 
 def test_a_socket_from_elsewhere_is_closed() -> None:
-    pytest.importorskip("marimo")
-    asked = {"type": "websocket", "path": "/eavesdropper/ws", "headers": [(b"host", b"example.org")]}
-    sent: list[Any] = []
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    async def receive() -> Any:
-        return {"type": "websocket.connect"}
-
-    asyncio.run(server.application(catalogue.shipped()[:1], 2719)(asked, receive, send))
-    assert sent == [{"type": "websocket.close", "code": 1008}]
+    scope = {"type": "websocket", "path": "/eavesdropper/ws", "headers": [(b"host", b"example.org")]}
+    assert sent(scope, catalogue.shipped()[:1]) == [{"type": "websocket.close", "code": 1008}]
