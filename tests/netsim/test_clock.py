@@ -71,66 +71,6 @@ def test_tasks_interleave_in_order_of_time_and_then_of_creation():
     ]  # fmt: skip
 
 
-def test_gather_keeps_the_order_of_its_arguments():
-    async def after(seconds):
-        return await asyncio.sleep(seconds, seconds)
-
-    async def main():
-        return await asyncio.gather(after(3), after(1), after(2)), now()
-
-    assert clock.run(main()) == ([3, 1, 2], 3.0)
-
-
-def test_a_bounded_queue_makes_a_fast_producer_wait():
-    async def main():
-        queue: asyncio.Queue[int] = asyncio.Queue(maxsize=1)
-        put, got = [], []
-
-        async def produce():
-            for i in range(4):
-                await queue.put(i)
-                put.append((i, now()))
-
-        async def consume():
-            for _ in range(4):
-                await asyncio.sleep(5)
-                got.append((await queue.get(), now()))
-
-        await asyncio.gather(produce(), consume())
-        return put, got
-
-    put, got = clock.run(main())
-    assert put == [(0, 0.0), (1, 5.0), (2, 10.0), (3, 15.0)]
-    assert got == [(0, 5.0), (1, 10.0), (2, 15.0), (3, 20.0)]
-
-
-def test_an_event_wakes_everybody_in_the_order_they_came():
-    async def main():
-        event, woken = asyncio.Event(), []
-
-        async def wait(name):
-            await event.wait()
-            woken.append((name, now()))
-
-        async with asyncio.TaskGroup() as group:
-            for name in "abc":
-                group.create_task(wait(name))
-            await asyncio.sleep(7)
-            event.set()
-        return woken
-
-    assert clock.run(main()) == [("a", 7.0), ("b", 7.0), ("c", 7.0)]
-
-
-def test_a_task_group_ends_with_its_slowest_task():
-    async def main():
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(asyncio.sleep(s, s)) for s in (2, 9, 4)]
-        return [t.result() for t in tasks], now()
-
-    assert clock.run(main()) == ([2, 9, 4], 9.0)
-
-
 def test_a_failing_task_cancels_its_group_at_that_instant():
     cancelled = []
 
@@ -333,27 +273,6 @@ def test_a_resource_is_shared_by_a_process_and_a_coroutine():
         return log
 
     assert clock.run(main()) == [("process has it", 0.0), ("coroutine has it", 4.0)]
-
-
-def test_a_store_carries_values_both_ways():
-    async def main():
-        env = environment()
-        there, back = simpy.Store(env), simpy.Store(env)
-
-        def echo():
-            while True:
-                item = yield there.get()
-                yield env.timeout(0.5)
-                yield back.put(item * 2)
-
-        env.process(echo())
-        answers = []
-        for i in range(3):
-            there.put(i)
-            answers.append((await until(back.get()), now()))
-        return answers
-
-    assert clock.run(main()) == [(0, 0.5), (2, 1.0), (4, 1.5)]
 
 
 def test_until_returns_the_value_of_a_process_even_after_it_ended():

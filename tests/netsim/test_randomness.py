@@ -60,20 +60,3 @@ def test_streams_of_different_names_are_uncorrelated():
     correlations = np.corrcoef(drawn)
     for i, j in itertools.combinations(range(len(NAMES)), 2):
         assert abs(correlations[i, j]) * np.sqrt(count) < 6.5, (NAMES[i], NAMES[j])
-
-
-def test_plain_streams_are_uniform_and_uncorrelated():
-    """Means and correlations of uniforms, each beyond 6.5 standard errors with probability < 8.1e-11."""
-    count = 20_000
-    streams = Streams(11)
-    rngs = [streams.plain(*name) for name in NAMES[:6]]
-    drawn = np.array([[rng.random() for _ in range(count)] for rng in rngs])
-    assert (abs(drawn.mean(axis=1) - 0.5) * np.sqrt(12 * count) < 6.5).all()
-    assert (abs(np.corrcoef(drawn)[np.triu_indices(6, 1)]) * np.sqrt(count) < 6.5).all()
-
-
-def test_consecutive_seeds_are_uncorrelated():
-    """As above: one of 45 pairs beyond 6.5 with probability < 4e-9."""
-    count = 20_000
-    drawn = np.array([Streams(seed).generator("agent", 0).standard_normal(count) for seed in range(10)])
-    assert (abs(np.corrcoef(drawn)[np.triu_indices(10, 1)]) * np.sqrt(count) < 6.5).all()

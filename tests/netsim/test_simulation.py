@@ -1,6 +1,5 @@
 """Whole runs: what determines them, what changes nothing, and what is refused before time 0."""
 
-import asyncio
 import gc
 import hashlib
 import os
@@ -328,17 +327,6 @@ def test_a_walk_stops_exactly_where_it_should(options, total, largest):
     assert run.time == sum(run.activations) - 1.0
 
 
-def test_recal_comes_to_the_optimum():
-    run = simulation(Recal(0.9, activations=6_000), kind="ridge", topology=complete(6), private="nothing").run()
-    assert run.metrics.errors[-1][0] < 1e-6 < run.metrics.errors[0][0]
-
-
-def test_watch_is_told_of_every_estimate():
-    seen = []
-    simulation(descent()).run(watch=lambda running: seen.append(running.estimates))
-    assert seen == list(range(1, 6 * ROUNDS + 1))
-
-
 def test_a_diverging_run_is_a_result():
     @dataclass(frozen=True)
     class Exploding(Algorithm):
@@ -384,19 +372,6 @@ def test_ctrl_c_ends_a_simulation_early_with_what_it_has():
         finally:
             process.kill()
     assert rest == "True True True\n"
-
-
-def test_a_run_that_comes_to_its_end_was_not_interrupted():
-    assert simulation(descent()).run().interrupted is False
-
-
-def test_a_simulation_runs_inside_another_loop():
-    async def outer():
-        run = simulation(descent()).run()
-        await asyncio.sleep(0)
-        return run
-
-    assert everything(asyncio.run(outer())) == everything(simulation(descent()).run())
 
 
 # ── bad input ───────────────────────────────────────────────────────────────────────────────────────────

@@ -22,7 +22,7 @@ from netsim.node import Node
 from netsim.problems import least_squares, load
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
-from netsim.topology import Topology, path, ring, star
+from netsim.topology import Topology, path, ring
 from netsim.transcript.message import Message
 from tests.worlds import simulated
 
@@ -202,25 +202,6 @@ def test_an_exchange_is_over_when_the_slowest_link_has_delivered():
     assert times == {0: 1.0, 1: 7.0, 2: 3.0, 3: 1.0}
 
 
-def test_mix_and_sum_are_those_of_the_weights_with_the_own_value_told():
-    results = {}
-
-    async def agent(node: Node) -> None:
-        x = np.arange(6.0).reshape(2, 3) + 10 * node.id**2
-        heard = await node.exchange(x=x)
-        results[node.id] = x, heard.mix("x"), heard.sum("x"), heard["x"]
-
-    topology = star(4)
-    simulation(agent, topology, replicas=2).run()
-    told = np.array([results[i][0] for i in range(4)])
-    for i in range(4):
-        _, mix, total, by_neighbor = results[i]
-        assert np.allclose(mix, np.tensordot(topology.weights[i], told, axes=1))
-        assert np.allclose(total, sum(told[j] for j in topology.neighbors(i)))
-        assert tuple(by_neighbor) == topology.neighbors(i)
-        assert all((by_neighbor[j] == told[j]).all() for j in by_neighbor)
-
-
 # ── deadlocks ───────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -292,23 +273,6 @@ def test_an_algorithm_that_raises_ends_the_run_with_its_own_traceback_and_its_ag
     assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "the_line_that_fails"
     assert caught.value.__notes__ == ["in agent 2, at t=2.5 s of virtual time"]
     assert sorted(cleaned) == [0, 1, 2, 3]
-
-
-def test_a_second_error_at_shutdown_is_a_note_on_the_first():
-    async def agent(node: Node) -> None:
-        try:
-            if node.id == 1:
-                raise ValueError("first")
-            await node.receive()
-        finally:
-            if node.id == 0:
-                raise KeyError("second")
-
-    with pytest.raises(ValueError, match="first") as caught:
-        simulation(agent, ring(3)).run()
-    assert len(caught.value.__notes__) == 2
-    assert "in agent 1" in caught.value.__notes__[0]
-    assert "KeyError('second')" in caught.value.__notes__[1]
 
 
 def test_sending_to_somebody_who_is_no_neighbor_is_a_protocol_error():
@@ -422,21 +386,6 @@ def test_a_walk_stops_where_it_should_even_with_a_backlog():
 
     run = replace(simulation(None, path(2)), algorithm=Backlog()).run()
     assert sum(run.activations) == 5
-
-
-def test_a_view_is_copied_when_it_is_sent():
-    """The agent goes on with its own array; what travels stays as it was."""
-    arrived = {}
-
-    async def agent(node: Node) -> None:
-        both = np.zeros((1, 6))
-        both[:] = node.id
-        node.broadcast(x=both[:, :3])
-        both += 100
-        arrived[node.id] = (await node.receive()).values["x"].tolist()
-
-    simulation(agent, path(2), LinkLaw(ConstantDelay(1.0))).run()
-    assert arrived == {0: [[1.0] * 3], 1: [[0.0] * 3]}
 
 
 def test_numbers_count_each_kind_apart_and_per_sender():

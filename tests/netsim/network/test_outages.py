@@ -107,12 +107,6 @@ def test_random_outages_are_down_for_their_share_of_the_time():
     assert abs(lengths[1::2].sum() / lengths.sum() - share) <= BEYOND * stderr
 
 
-def test_the_same_seed_has_the_same_outages():
-    outages = RandomOutages(3.0, 0.5)
-    assert flips(outages, 50, seed=4) == flips(outages, 50, seed=4)
-    assert flips(outages, 50, seed=4) != flips(outages, 50, seed=5)
-
-
 def test_flips_increase_even_where_an_outage_is_shorter_than_a_float_can_tell():
     times = flips(RandomOutages(1e9, 1e-9), 1_000, seed=6)
     assert all(earlier < later for earlier, later in itertools.pairwise(times))
@@ -231,14 +225,6 @@ def test_a_switch_refuses_times_that_it_cannot_answer_for(now, ask):
     switch.is_down(1.5)
     with pytest.raises(SimulationError, match="forward"):
         ask(switch, now)
-
-
-@pytest.mark.parametrize("outages", [Scheduled(INTERVALS), RandomOutages(2.0, 1.0)], ids=["scheduled", "random"])
-def test_a_switch_reads_outages(outages):
-    changes = flips(outages, 100, seed=7)
-    switch = Switch(outages.changes(random.Random(7)))
-    for now in np.linspace(0.0, 12.0, 200):
-        assert switch.is_down(now) == (sum(flip <= now for flip in changes) % 2 == 1)
 
 
 def test_a_switch_is_gone_once_it_is_down_for_good():

@@ -17,7 +17,6 @@ from netsim.network.laws import (
     Bernoulli,
     ConstantDelay,
     ExponentialDelay,
-    GilbertElliott,
     RandomOutages,
     Scheduled,
     Switch,
@@ -113,22 +112,6 @@ class TestBuffer:
 
 
 class TestLoss:
-    def test_a_burst_law_loses_in_bursts_at_its_rate(self):
-        """Runs of lost packets are geometric with mean 1/p; their share of all packets is the law's."""
-        law = GilbertElliott(0.02, 0.25)
-        line = Line(LinkLaw(loss=law)).send_at(np.arange(80_000)).run()
-        arrived = np.zeros(80_000, dtype=bool)
-        arrived[[number for _, number in line.arrived]] = True
-        batches = 1 - arrived.reshape(200, -1).mean(axis=1)
-        assert stats.ttest_1samp(batches, law.rate()).pvalue > FALSE_ALARM
-        edges = np.flatnonzero(np.diff(np.concatenate([[True], arrived, [True]]).astype(int)))
-        bursts = edges[1::2] - edges[::2]
-        assert bursts.sum() == line.wire.lost
-        assert np.mean(bursts) == pytest.approx(law.mean_burst(), rel=0.1)
-        observed = np.bincount(np.minimum(bursts, 10), minlength=11)[1:]
-        expected = len(bursts) * np.append(stats.geom(0.25).pmf(np.arange(1, 10)), stats.geom(0.25).sf(9))
-        assert stats.chisquare(observed, expected).pvalue > FALSE_ALARM
-
     def test_a_probability_and_its_law_lose_the_same_packets(self):
         lines = [
             Line(LinkLaw(UniformDelay(0, 1), loss=loss)).send_at(range(500)).run() for loss in (0.3, Bernoulli(0.3))
@@ -274,15 +257,6 @@ class TestReliability:
         environment.run()
         assert delivered == list(range(400))
         assert min(forward.lost, forward.duplicated, backward.lost) > 100
-
-    def test_synchronous_iterates_are_those_of_a_perfect_network(self):
-        law = LinkLaw(
-            ExponentialDelay(0.05), loss=GilbertElliott(0.1, 0.2), bandwidth=2e4, buffer=400, duplication=0.2,
-            outages=RandomOutages(3.0, 0.3), reordering=True, reliable=True,
-        )  # fmt: skip
-        perfect, rough = descent(), descent(links=law, access=AccessLaw(uplink=5e4, downlink=5e4))
-        assert min(rough.traffic[f"packets_{what}"] for what in ("lost", "duplicated")) > 0
-        np.testing.assert_array_equal(last_estimates(perfect), last_estimates(rough))
 
 
 @pytest.mark.parametrize(

@@ -148,16 +148,6 @@ def test_one_replica_of_a_transcript(lossy):
 # ── on disk ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_transcript_survives_the_disk_bit_for_bit(lossy, walk, tmp_path):
-    for run in (lossy, walk):
-        transcript = run.views[0].transcript
-        transcript.write(tmp_path / "transcript.parquet")
-        back = Transcript.read(tmp_path / "transcript.parquet")
-        assert len(back) >= 20
-        assert back.replicas == transcript.replicas
-        assert flat(back) == flat(transcript)
-
-
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(

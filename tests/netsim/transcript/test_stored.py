@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -481,17 +480,6 @@ def test_a_file_that_is_neither(tmp_path, content):
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(TranscriptError, match="neither a spool nor a transcript"):
         StreamedTranscript.open(tmp_path / "a")
-
-
-def test_a_parquet_file_that_is_no_transcript(tmp_path):
-    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
-    with pytest.raises(TranscriptError, match="neither"):
-        StreamedTranscript.open(tmp_path / "a.parquet")
-
-
-def test_time_never_falls_while_reading(both):
-    _, spool = both
-    assert all(a.time <= b.time for a, b in pairwise(spool))
 
 
 # ── asked afterwards ────────────────────────────────────────────────────────────────────────────────────
