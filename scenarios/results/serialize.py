@@ -17,8 +17,6 @@ from scenarios.results.base import TEXTS, numbers_of
 from scenarios.results.files import MANIFEST, RESULTS, as_json, write_text
 from scenarios.results.tree import SCHEMA_VERSION, Manifest, Results
 
-_RESULTS: TypeAdapter[Results] = TypeAdapter(Results)
-_MANIFEST: TypeAdapter[Manifest] = TypeAdapter(Manifest)
 T = TypeVar("T")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 REMEDY = f"schema_version {SCHEMA_VERSION}: the {RESULTS} of this version of netsim, or netsim run again"
@@ -30,7 +28,7 @@ def dumps(results: object) -> str:
     return as_json(_adapter(type(results)).dump_python(results, by_alias=True))
 
 
-@cache
+@cache  # of the whole tree an adapter takes half a second to make
 def _adapter(kind: type[object]) -> TypeAdapter[object]:
     return TypeAdapter(kind)
 
@@ -42,8 +40,7 @@ def save(folder: Path, results: Results) -> None:
 
 def plain(found: object) -> dict[str, object]:
     """Any result as the mapping that JSON has of it, infinities and NaN as numbers."""
-    adapter: TypeAdapter[object] = TypeAdapter(type(found))
-    return adapter.dump_python(found, by_alias=True)
+    return cast("dict[str, object]", _adapter(type(found)).dump_python(found, by_alias=True))
 
 
 def loads(text: str, file: str = RESULTS) -> Results:
@@ -58,12 +55,12 @@ def loads(text: str, file: str = RESULTS) -> Results:
         newer = isinstance(version, int) and version > SCHEMA_VERSION
         why = "written by a newer netsim" if newer else "written by an older netsim"
         raise ScenarioError("schema_version", version, why, REMEDY, file)
-    return _validated(_RESULTS, tree, file)
+    return _validated(Results, tree, file)
 
 
 def loads_manifest(text: str, file: str = MANIFEST) -> Manifest:
     """The manifest that `dumps` wrote. Errors as those of `loads`."""
-    return _validated(_MANIFEST, _mapping(text, file), file)
+    return _validated(Manifest, _mapping(text, file), file)
 
 
 def _mapping(text: str, file: str) -> dict[str, object]:
@@ -76,11 +73,11 @@ def _mapping(text: str, file: str) -> dict[str, object]:
     return cast("dict[str, object]", raw)
 
 
-def _validated(adapter: TypeAdapter[T], tree: dict[str, object], file: str) -> T:
+def _validated(kind: type[T], tree: dict[str, object], file: str) -> T:
     # The scenario is validated strictly, and takes no text for a number.
     tree["scenario"] = numbers_of(tree.get("scenario"))
     try:
-        return adapter.validate_python(tree)
+        return cast(T, _adapter(kind).validate_python(tree))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -89,7 +86,7 @@ def _validated(adapter: TypeAdapter[T], tree: dict[str, object], file: str) -> T
 
 def schema() -> JsonSchemaValue:
     """The JSON Schema of results.json."""
-    found = _RESULTS.json_schema(mode="validation", by_alias=True, schema_generator=_Schema)
+    found = _adapter(Results).json_schema(mode="validation", by_alias=True, schema_generator=_Schema)
     return {"$schema": DIALECT, "title": RESULTS, **found}
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -124,10 +124,11 @@ def write_outputs(
     results: Results,
     runs: Mapping[str | None, Results],
     folder: Path,
-    render: Callable[[Results, Path], None],
     progress: Progress,
 ) -> None:
-    """The tables of `runs` (by variant), the page that `render` makes of `results`, and its figures."""
+    """The tables of `runs` (by variant), the page of `results`, and its figures."""
+    from scenarios.render.page.report import render  # needs matplotlib, which takes its time to load
+
     outputs = results.scenario.outputs
     if outputs.tables:
         from scenarios.results.tables import write_tables  # needs pyarrow, which takes its time to load

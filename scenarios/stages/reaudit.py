@@ -12,7 +12,6 @@ from netsim.transcript.packet_log import PacketLog
 from scenarios.build.progress import Progress, Silent, simulated, undisturbed
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
-from scenarios.render.page.report import render
 from scenarios.render.sentences import missing
 from scenarios.results import serialize
 from scenarios.results.audit import Audit, AuditRefused, AuditResult, EpsilonInterval, OtherAudit
@@ -297,7 +296,7 @@ class Reaudit:
     def _finish(self, scenario: Scenario) -> None:
         self._save(scenario)
         results = self.kept.results
-        write_outputs(results, {None: results}, self.kept.folder, render, self.progress)
+        write_outputs(results, {None: results}, self.kept.folder, self.progress)
 
 
 def refresh(folder: Path) -> None:
@@ -321,7 +320,7 @@ def refresh(folder: Path) -> None:
     fields = {one.name: one.fields for one in variants}
     results = reproduced(results, ran, fields, results.status in ("complete", "failed"))
     serialize.save(folder, results)
-    write_outputs(results, runs, folder, render, Silent())
+    write_outputs(results, runs, folder, Silent())
 
 
 def _before(entry: AlgorithmResult, scenario: Scenario) -> AuditSpec:

@@ -18,7 +18,6 @@ from scenarios.build.progress import EVERY, Progress, Silent, estimates
 from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.names import check_alone
 from scenarios.papers.outcome import Ran
-from scenarios.render.page.report import render
 from scenarios.results import serialize
 from scenarios.results.base import Status
 from scenarios.results.files import MANIFEST, write_text
@@ -163,7 +162,7 @@ class _Session:
             self.results = reproduced(results, [ran], {"": {}}, status != "interrupted")
         self._save()
         if self.page:
-            write_outputs(self.results, {None: self.results}, self.folder, render, self.progress)
+            write_outputs(self.results, {None: self.results}, self.folder, self.progress)
 
     def _save(self) -> None:
         serialize.save(self.folder, self.results)

@@ -14,7 +14,6 @@ from scenarios.build.variants import Variant, expanded
 from scenarios.papers.figures import reproduced
 from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
-from scenarios.render.page.report import render
 from scenarios.results import serialize
 from scenarios.results.attacks import GradientResult, MembershipResult, ReconstructionResult
 from scenarios.results.audit import AuditRefused, AuditResult
@@ -160,7 +159,7 @@ class _Study:
             results = replace(results, status="failed" if "failed" in ended else "complete")
         results = self.save(results)
         runs: dict[str | None, Results] = {name: ran.results for name, ran in self.ran.items() if ran.results}
-        write_outputs(results, runs, self.folder, render, Silent())
+        write_outputs(results, runs, self.folder, Silent())
         return results
 
     def each(self) -> Iterator[_Done]:
