@@ -47,7 +47,7 @@ class _Oracles(Protocol):
 
 @dataclass(frozen=True)
 class InsiderState:
-    """One insider's private state: its objective, all it asked of it, and what its `privatize` calls returned."""
+    """One insider's private state: its objective, all queries of it, and what its `privatize` calls returned."""
 
     objective: _Oracles
     queries: Sequence[Query]
@@ -99,7 +99,7 @@ class Within:
     at: tuple[float, float]
     """The place [x, y] of the eavesdropper, in the units of the agents' places."""
     range: NonNegative
-    """How far it hears, in the units of the agents' places."""
+    """How far it receives, in the units of the agents' places."""
 
     def __post_init__(self) -> None:
         if len(self.at) != 2 or not all(map(math.isfinite, self.at)):
@@ -168,16 +168,12 @@ def _known(agents: Sequence[int], field: str, topology: Topology) -> frozenset[i
 class Adversary:
     """An eavesdropper outside the network, or agents that are honest but curious, or both.
 
-    `links`: "all", undirected pairs (i, j), or a rule that picks some (`netsim.adversary`); both directions of a
-    link are heard as packets go on the air. None is all links for an outsider, and none for insiders. On radio
-    (`netsim.network.radio`) it hears transmitters: all, or those that the rule picks; a broadcast is one row, for
-    `EVERYBODY`. `nodes`: agents at whose door every message is seen, in order, as it leaves and as it is delivered.
-    `insiders`: agents that follow the protocol and tell the adversary all they know: what passes their doors, and
-    their own private state (`AdversaryView.inside`). Several are a coalition: what they know is united.
-    `capture_loss`: the share of packets that a link tap misses, independently (a node tap misses nothing).
-    `clock_error`: standard deviation, in seconds, of the constant error of each link tap's clock (on radio: of each
-    receiver's); the transcript is in order of what the clocks said. `start`: from when on, in seconds, link taps (on
-    radio: receivers) hear; what was on the air before is missed.
+    Both directions of a tapped link are captured, as packets go on the air. On radio (`netsim.network.radio`) it
+    captures transmitters: all, or those that the rule picks; a broadcast is one row, for `EVERYBODY`. `insiders`
+    follow the protocol and give the adversary what passes their doors, and their own private state
+    (`AdversaryView.inside`); several are a coalition: what they know is united. Link taps miss packets independently,
+    node taps miss none. The transcript is in order of what the taps' clocks said; what was on the air before `start`
+    is missed.
     """
 
     name: str = "eavesdropper"
@@ -192,7 +188,7 @@ class Adversary:
     clock_error: NonNegative = 0.0
     """The standard deviation of the constant errors of the taps' clocks, in seconds."""
     start: NonNegative = 0.0
-    """From when on the taps on links hear, in seconds."""
+    """From when on the taps on links capture, in seconds."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.clock_error < math.inf:

@@ -17,7 +17,7 @@ class ScenarioError(NetsimError):
     """Bad input. You do *not* get this once time has started: that is a `SimulationError`.
 
     `field` is a dotted path such as ``algorithm.step``; `file` and `line` (1-based) are filled in by
-    whoever read the value from a file. `others`: further mistakes of the same input, told with it.
+    whoever read the value from a file. `others`: further mistakes of the same input, stated with it.
     """
 
     field: str
@@ -51,7 +51,7 @@ class ScenarioError(NetsimError):
 
 
 def together(errors: "Sequence[ScenarioError]") -> ScenarioError:
-    """One error that tells all of these, at least one, in their order; it has the first one's field and place."""
+    """One error that states all of these, at least one, in their order; it has the first one's field and place."""
     first, *others = [one for error in errors for one in error.each()]
     return replace(first, others=tuple(others))
 

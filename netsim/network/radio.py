@@ -276,8 +276,8 @@ class Radio:
     """The broadcast medium: `NetworkSettings(medium=Radio())`.
 
     `carrier_sense`: agents at most this many hops apart take turns on the air, in the order in which their frames
-    came, acknowledgements first. 0: each has a channel of its own. 1: an agent waits while it hears a neighbor. 2: no
-    agent ever hears two at once, so that nothing could collide.
+    came, acknowledgements first. 0: each has a channel of its own. 1: an agent waits while it receives a neighbor. 2:
+    no agent ever receives two at once, so that nothing could collide.
     """
 
     carrier_sense: Annotated[int, Ge(0), Le(2)] = 0

@@ -16,7 +16,7 @@ Values = dict[str, Array]
 
 
 def as_sent(value: Array) -> Array:
-    """A copy as the wire carries it: zeros have no sign, for it could tell what the value does not."""
+    """A copy as the wire carries it: zeros have no sign, for it could say what the value does not."""
     return value + 0.0
 
 

@@ -35,7 +35,7 @@ def export(
     codec: Codec = FLOAT64,
     header_bytes: int = HEADER_BYTES,
 ) -> int:
-    """Write the rows heard at this place, one at a time; returns how many. The file is overwritten.
+    """Write the rows captured at this place, one at a time; returns how many. The file is overwritten.
 
     `rows` is a `Transcript` or, without loading it, a `SpooledTranscript`. `epoch` is what virtual time 0 is called,
     in seconds since 1970. `codec` and `header_bytes` are those of the run. Who may see the file: whoever placed the
@@ -45,8 +45,10 @@ def export(
     count = 0
     payload = partial(_payload, replica=replica, codec=codec, header=header_bytes)
     with path.open("wb") as file:
-        file.write(_section())
-        file.write(_interface(place))
+        body = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)  # byte order, version 1.0, length of the section not said
+        file.write(_block(SECTION, body + _option(APPLICATION, b"netsim") + _option(0, b"")))
+        named = _option(NAME, place.encode()) + _option(RESOLUTION, b"\x09") + _option(0, b"")
+        file.write(_block(INTERFACE, struct.pack("<HHI", _RAW, 0, 0) + named))
         for row in rows:
             if row.place == place:
                 file.write(_packet(row, payload(row), epoch, comments))
@@ -54,7 +56,7 @@ def export(
     return count
 
 
-def address(agent: int) -> int:
+def _address(agent: int) -> int:
     """An agent's IPv4 address. You get a `TranscriptError` for a number of more than three bytes."""
     if agent == EVERYBODY:
         return _BROADCAST
@@ -64,17 +66,6 @@ def address(agent: int) -> int:
 
 
 # ── blocks ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _section() -> bytes:
-    body = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)  # byte order, version 1.0, length of the section not said
-    return _block(SECTION, body + _option(APPLICATION, b"netsim") + _option(0, b""))
-
-
-def _interface(place: Place) -> bytes:
-    body = struct.pack("<HHI", _RAW, 0, 0)
-    options = _option(NAME, place.encode()) + _option(RESOLUTION, b"\x09") + _option(0, b"")
-    return _block(INTERFACE, body + options)
 
 
 def _packet(row: Record, payload: bytes, epoch: int, comments: bool) -> bytes:
@@ -148,7 +139,7 @@ def _numbers(row: Record, name: str, replica: int, codec: Codec) -> bytes:
 
 
 def _datagram(row: Record, payload: bytes) -> bytes:
-    source, target, length = address(row.sender), address(row.receiver), UDP_BYTES + len(payload)
+    source, target, length = _address(row.sender), _address(row.receiver), UDP_BYTES + len(payload)
     # version 4 and five words; length; identification; don't fragment; time to live
     first = struct.pack(">BBHHHBB", 0x45, 0, IP_BYTES + length, 0, 0x4000, 64, UDP)
     ends, port = struct.pack(">II", source, target), PORTS[row.kind]

@@ -158,7 +158,12 @@ def _batch(captured: list[Capture | Fan], doors: list[Door], schema: Any) -> tup
     event[links:] = [WORDS["event"].index(row[1]) for row in doors]
     sender[:links] = np.array([row[1] for row in captured], np.int64)[entry[:links]]
     time = np.array([row[0] for row in captured] + [row[0] for row in doors], np.float64)[entry]
-    at, owns = _first_rows(message[which], len(messages))
+    # for each row, the first row with its message (its own if it has none); and whether that is itself
+    mine, places_of_rows = message[which], np.arange(rows, dtype=np.int32)
+    first = np.empty(len(messages) + 1, np.int32)
+    first[mine[::-1]] = places_of_rows[::-1]  # of several assignments the last one stays
+    at = np.where(mine < 0, places_of_rows, first[mine])
+    owns = (at == places_of_rows) & (mine >= 0)
     columns = {
         "time": time,
         "place": place,
@@ -216,15 +221,6 @@ def _looked_into(places: dict[Packet | Tagged | Ciphertext, int]) -> tuple[Any, 
         known, sender = (-1, -1) if message is None else (messages.setdefault(message, len(messages)), message.sender)
         rows.append((CODES[kind], number, sequence, attempt, size, known, sender))
     return (*np.array(rows, np.int64).reshape(-1, 7).T, messages)
-
-
-def _first_rows(message: Column, messages: int) -> tuple[Column, Column]:
-    """For each row, the first row with its message (its own if it has none); and whether that is itself."""
-    rows = np.arange(len(message), dtype=np.int32)
-    first = np.empty(messages + 1, np.int32)
-    first[message[::-1]] = rows[::-1]  # of several assignments the last one stays
-    at = np.where(message < 0, rows, first[message])
-    return at, (at == rows) & (message >= 0)
 
 
 def _maps(messages: Collection[Message], owns: Column) -> tuple[Any, list[str]]:

@@ -25,7 +25,7 @@ from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import complete, grid, random_geometric, ring, star
 from netsim.transcript.message import ACK_BYTES, TAG_BYTES, Message
-from netsim.transcript.pcapng import address, export
+from netsim.transcript.pcapng import export
 from netsim.transcript.record import EVERYBODY
 from netsim.transcript.stored import StreamedTranscript
 from tests.worlds import simulated
@@ -530,8 +530,8 @@ def test_broadcasts_can_be_spooled_and_exported(tmp_path):
     assert [r[:10] for r in spooled] == [r[:10] for r in rows]
     assert len(spooled.select(receiver=EVERYBODY)) == 12 * ROUNDS
     assert export(spooled, tmp_path / "air.pcapng") == len(rows)
-    everybody = address(EVERYBODY).to_bytes(4, "big")
-    assert (tmp_path / "air.pcapng").read_bytes().count(address(3).to_bytes(4, "big") + everybody) == ROUNDS
+    everybody = bytes([10, 255, 255, 255])
+    assert (tmp_path / "air.pcapng").read_bytes().count(bytes([10, 0, 0, 3]) + everybody) == ROUNDS
 
 
 # ── errors ──────────────────────────────────────────────────────────────────────────────────────────────

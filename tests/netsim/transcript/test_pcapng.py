@@ -14,7 +14,7 @@ from netsim.network.laws import UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
 from netsim.transcript.message import Ciphertext, Message, Segment
-from netsim.transcript.pcapng import PORTS, address, export
+from netsim.transcript.pcapng import PORTS, export
 from netsim.transcript.record import EVERYBODY, Record
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.transcript import Transcript
@@ -216,10 +216,11 @@ def test_addresses_are_the_bytes_of_the_agents_number(tmp_path):
     frames = exported(tmp_path, [(0.0, 0x010203, 70_000, told(x=[1]))])
     assert frames[0].ip["source"] == "10.1.2.3"
     assert frames[0].ip["target"] == dotted(70_000)
-    assert ipaddress.IPv4Address(address(EVERYBODY)) == ipaddress.IPv4Address("10.255.255.255")
+    frames = exported(tmp_path, [(0.0, 0, EVERYBODY, told(x=[1]))])
+    assert frames[0].ip["target"] == "10.255.255.255"
     for agent in (-2, 0xFFFFFF):
         with pytest.raises(TranscriptError, match="no address"):
-            address(agent)
+            exported(tmp_path, [(0.0, 0, agent, told(x=[1]))])
 
 
 def test_a_door_can_be_exported_instead(tmp_path):
