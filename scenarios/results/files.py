@@ -1,10 +1,11 @@
 """Files of a results folder: their names, and JSON with infinities."""
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
+
+from pydantic_core import to_json
 
 MANIFEST = "manifest.json"
 """What was run: the whole scenario, versions, the machine, the command."""
@@ -16,7 +17,7 @@ PAGE = "report.html"
 
 def as_json(value: object) -> str:
     """A document as text, without a line end."""
-    return json.dumps(_finite(value), indent=1, ensure_ascii=False, allow_nan=False)
+    return to_json(_finite(value), indent=1).decode()  # with an indent json.dumps is in Python, and ten times as slow
 
 
 def write_json(path: Path, value: Mapping[str, object]) -> None:
