@@ -17,18 +17,7 @@ from ruamel.yaml.error import YAMLError
 
 from netsim.errors import ScenarioError, together
 from scenarios.cli.options import complete_run, complete_variant, dated_folder, given, refuse, repeated, taken
-from scenarios.render.terminal import (
-    DONE,
-    FAILED,
-    INTERRUPTED,
-    apart,
-    console,
-    fail,
-    interrupted,
-    line,
-    print_page,
-    write_result,
-)
+from scenarios.render import terminal
 
 if TYPE_CHECKING:
     from scenarios.results.folder import RunFolder
@@ -136,11 +125,11 @@ def audit(
     try:
         order.run()
     except ScenarioError as error:
-        fail(order.in_command_words(error), as_json=as_json)
+        terminal.fail(order.in_command_words(error), as_json=as_json)
     except typer.Exit:
         raise
     except Exception as error:  # of a run; or a defect, or the algorithm's own: no finding about a claim
-        fail(error, out, as_json=as_json)
+        terminal.fail(error, out, as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -205,10 +194,10 @@ class _Order:
         from scenarios.stages.study import run_study
 
         folder = self.out or dated_folder(scenario.name)
-        apart(self.as_json).print(f"[bold]{escape(scenario.title or scenario.name)}[/]")
+        terminal.apart(self.as_json).print(f"[bold]{escape(scenario.title or scenario.name)}[/]")
         if found := remark(folder, scenario):
             self._remark(found)
-        with Bars(apart(self.as_json)) as bars:
+        with Bars(terminal.apart(self.as_json)) as bars:
             results = run_study(source, folder, command=self.command, progress=bars, jobs=self.jobs)
         self._end(results, folder)
 
@@ -226,7 +215,7 @@ class _Order:
         try:
             for place in places:
                 if len(places) > 1:
-                    apart(self.as_json).print(f"[bold]{escape(place.name)}[/]")
+                    terminal.apart(self.as_json).print(f"[bold]{escape(place.name)}[/]")
                 self._reaudit(RunFolder.open(place))
         finally:  # what was done before an interruption is reported over all variants, too
             if places != [folder]:
@@ -241,12 +230,12 @@ class _Order:
         for remark in kept.remarks():
             self._remark(remark)
         try:
-            with Bars(apart(self.as_json)) as bars:
+            with Bars(terminal.apart(self.as_json)) as bars:
                 audits = Reaudit(kept, self.settings, bars, self._remark, self.again, self.jobs)
                 audits.run(self.algorithm)
         except KeyboardInterrupt:
-            interrupted("what the audit has seen is kept", self.command)
-            raise typer.Exit(INTERRUPTED) from None
+            terminal.interrupted("what the audit has seen is kept", self.command)
+            raise typer.Exit(terminal.INTERRUPTED) from None
 
     @property
     def command(self) -> str:
@@ -265,7 +254,7 @@ class _Order:
         return " ".join([repeated("netsim audit", self.what, self.options), *words, *["--again"] * self.again])
 
     def _remark(self, sentence: str) -> None:
-        apart(self.as_json).print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)
+        terminal.apart(self.as_json).print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)
 
     def _end(self, results: "Results", folder: Path) -> NoReturn:
         """Print what was found; the exit status is 70 where an audit could not judge and nothing else decides."""
@@ -273,15 +262,15 @@ class _Order:
 
         found = document(results, folder)
         refused = [row.name for row in found.algorithms if row.audit_status == "refused"]
-        if found.exit_status == DONE and refused:
-            found = replace(found, exit_status=FAILED, exit_reason=f"not judged: {', '.join(refused)}")
+        if found.exit_status == terminal.DONE and refused:
+            found = replace(found, exit_status=terminal.FAILED, exit_reason=f"not judged: {', '.join(refused)}")
         if self.as_json:
-            write_result(found)
+            terminal.write_result(found)
         else:
             _print(results, folder)
-        if found.exit_status == INTERRUPTED:
+        if found.exit_status == terminal.INTERRUPTED:
             same = self.command if Path(self.what).is_dir() else f"{self.command} --out {shlex.quote(str(folder))}"
-            interrupted("the folder holds what was done until then", same)
+            terminal.interrupted("the folder holds what was done until then", same)
         raise typer.Exit(found.exit_status)
 
     def in_command_words(self, error: ScenarioError) -> ScenarioError:
@@ -307,14 +296,16 @@ def _print(results: "Results", folder: Path) -> None:
             claim, own = audit.claim, entry.kind == "python"
             stated = "" if claim.norm == BY_HAND else f"; the claim is stated in {claim.norm}"
             other = " Other worlds: -o audit.adjacency=agent; another agent: -o audit.agent=2."
-            line(
+            terminal.line(
                 f"{entry.name} is tested at its ε between worlds that differ so: {claim.adjacency} (the gradient by "
                 f"{show(claim.gradient_change)} at most, in ℓ2{stated}), at δ = {show(claim.delta)}. Pair examined: "
                 f"{audit.pair}.{other if own else ''}"
             )
             if own and audit.verdict == "undefined":
-                console.print("To test a number: [bold]--epsilon E[/], or write its claim().", highlight=False)
-    print_page(folder)
+                terminal.console.print(
+                    "To test a number: [bold]--epsilon E[/], or write its claim().", highlight=False
+                )
+    terminal.print_page(folder)
 
 
 # ── a scenario around an algorithm of one's own ─────────────────────────────────────────────────────────

@@ -41,12 +41,12 @@ def _where(as_json: AsJson = False) -> None:
     """
     from netsim.problems.data.cache import VARIABLE, folder
 
-    place, given = folder(), bool(os.environ.get(VARIABLE))
+    place, chosen = folder(), bool(os.environ.get(VARIABLE))
     if as_json:
-        write_document({"folder": str(place), "exists": place.is_dir(), "variable": VARIABLE, "given": given})
+        write_document({"folder": str(place), "exists": place.is_dir(), "variable": VARIABLE, "given": chosen})
         return
     write(str(place))
-    why = f"as {VARIABLE} says" if given else f"set {VARIABLE} for another"
+    why = f"as {VARIABLE} says" if chosen else f"set {VARIABLE} for another"
     there = "" if place.is_dir() else "; it is not there yet, a download makes it"
     problems.print(f"({why}{there})", highlight=False, soft_wrap=True)
 

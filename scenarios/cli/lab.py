@@ -40,10 +40,10 @@ def lab(
     Everything runs on this machine, and the page is served to this machine only. Ctrl-C ends it. Exit status: 0 done,
     2 wrong input, or marimo is missing.
     """
-    from scenarios.lab.server import address, chosen, free_port, lessons, serve, shipped
+    from scenarios.lab.server import HOST, chosen, free_port, lessons, serve
 
     try:
-        found, one = list(shipped()), None
+        found, one = list(lessons()), None
         if lesson and (place := Path(lesson)).is_dir():
             if not (found := list(lessons(place))):
                 allowed = "a folder with marimo notebooks (.py)"
@@ -62,7 +62,7 @@ def lab(
         else:
             _need_marimo(one)
             number = free_port(port)
-            page = address(number, one)
+            page = f"http://{HOST}:{number}/{'' if one is None else f'{one.name}/'}"
             console.print(f"The lab: [bold]{page}[/]. Ctrl-C ends it.", highlight=False)
             serve(found, number, browser=page if browser and not headless else None)
     except ScenarioError as error:

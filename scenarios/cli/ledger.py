@@ -13,17 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from scenarios.cli.options import Jobs, given, taken
-from scenarios.render.terminal import (
-    DONE,
-    FAILED,
-    INTERRUPTED,
-    apart,
-    console,
-    fail,
-    print_error,
-    remark,
-    write_document,
-)
+from scenarios.render import terminal
 
 if TYPE_CHECKING:
     from scenarios.ledger import Entry, Row
@@ -51,18 +41,18 @@ def ledger(
     from netsim.errors import ScenarioError
     from scenarios.ledger import ENTRIES, chosen, rows, stored_entry, write_page
 
-    said = apart(as_json)
+    said = terminal.apart(as_json)
     try:
         entries = chosen(names or ())
         status = _run(entries, folder, jobs, again, said)
     except ScenarioError as error:
-        fail(error, options={"folder": "--folder", "jobs": "--jobs"}, as_json=as_json)
+        terminal.fail(error, options={"folder": "--folder", "jobs": "--jobs"}, as_json=as_json)
     found = {
         entry.name: rows(entry, one, folder) for entry in ENTRIES if (one := stored_entry(entry, folder)) is not None
     }
     shown = [row for entry in entries for row in found.get(entry.name, [])]
     if as_json:
-        write_document([asdict(row) for row in shown])
+        terminal.write_document([asdict(row) for row in shown])
     else:
         _print(shown)
     missing = [entry.name for entry in ENTRIES if entry.name not in found]
@@ -72,13 +62,13 @@ def ledger(
             written = write_page(page, [row for one in found.values() for row in one])
         except OSError as error:
             why = f"cannot be written ({error.strerror or error})"
-            fail(ScenarioError("--out", str(page), why, "a file that can be written"))
+            terminal.fail(ScenarioError("--out", str(page), why, "a file that can be written"))
         witnesses = f", and {len(written) - 1} witnesses beside it" if len(written) > 1 else ""
         said.print(f"Page: [bold]{escape(str(page))}[/]{witnesses}", soft_wrap=True)
     elif out is not None or not names:
-        remark(f"No page: without results yet: {', '.join(missing)}")
-    if status == INTERRUPTED:
-        remark("Interrupted: finished entries are kept; the same command continues.")
+        terminal.remark(f"No page: without results yet: {', '.join(missing)}")
+    if status == terminal.INTERRUPTED:
+        terminal.remark("Interrupted: finished entries are kept; the same command continues.")
     raise typer.Exit(status)
 
 
@@ -88,7 +78,7 @@ def _run(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said:
     from scenarios.cli.progress import Bars
     from scenarios.ledger import run_entry, stored_entry
 
-    status = DONE
+    status = terminal.DONE
     left = [entry for entry in entries if again or stored_entry(entry, folder) is None]
     with Bars(said) as bars:
         for place, entry in enumerate(left, start=1):
@@ -96,12 +86,12 @@ def _run(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said:
             try:
                 run_entry(entry, folder, progress=bars, jobs=jobs)
             except KeyboardInterrupt:
-                return INTERRUPTED
+                return terminal.INTERRUPTED
             except ScenarioError:
                 raise
             except Exception as error:  # whatever it is: the others go on
-                print_error(error, f"{entry.name}: ")
-                status = FAILED
+                terminal.print_error(error, f"{entry.name}: ")
+                status = terminal.FAILED
     return status
 
 
@@ -121,11 +111,11 @@ def _print(found: Sequence["Row"]) -> None:
             f"[{COLOURS.get(row.verdict, 'yellow')}]{row.verdict}[/]",
             "" if row.violation is None else str(row.violation), f"{row.seconds:.1f}",
         )  # fmt: skip
-    console.print(table)
+    terminal.console.print(table)
     heads = "ε claimed, exact and audited; from: the agent's activation by which the claim is exceeded\n"
-    console.print(heads, style="dim", highlight=False)
+    terminal.console.print(heads, style="dim", highlight=False)
     for row in found:
         if row.broken:
             colour = COLOURS[row.verdict]
-            console.print(f"[bold]{escape(row.name)}[/]: [{colour}]{row.verdict}[/]", highlight=False)
-            console.print(Padding(escape(row.reason), (0, 0, 0, 2)), highlight=False)
+            terminal.console.print(f"[bold]{escape(row.name)}[/]: [{colour}]{row.verdict}[/]", highlight=False)
+            terminal.console.print(Padding(escape(row.reason), (0, 0, 0, 2)), highlight=False)

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
+from itertools import product
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -107,15 +108,14 @@ def _own(name: str, kind: str) -> str:
     if kind not in known:
         raise ScenarioError("--algorithm", kind, "no algorithm", ", ".join(known))
     refusals: list[ScenarioError] = []
-    for fields in _attempts(kind):
-        for graph in ("ring", "star", "complete"):
-            text = _scenario(name, kind, graph, fields)
-            try:
-                checked(parse(text, f"{name}.yaml"))
-            except ScenarioError as error:
-                refusals.append(error)
-            else:
-                return text
+    for fields, graph in product(_attempts(kind), ("ring", "star", "complete")):
+        text = _scenario(name, kind, graph, fields)
+        try:
+            checked(parse(text, f"{name}.yaml"))
+        except ScenarioError as error:
+            refusals.append(error)
+        else:
+            return text
     raise refusals[0]
 
 

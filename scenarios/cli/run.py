@@ -8,20 +8,7 @@ from rich.markup import escape
 
 from netsim.errors import ScenarioError
 from scenarios.cli.options import AsJson, Jobs, Out, Scenario, Settings, Variant, dated_folder, repeated
-from scenarios.render.terminal import (
-    DONE,
-    INTERRUPTED,
-    WRONG_INPUT,
-    apart,
-    fail,
-    interrupted,
-    line,
-    print_page,
-    problems,
-    remark,
-    write_document,
-    write_result,
-)
+from scenarios.render import terminal
 
 
 def run(
@@ -48,7 +35,7 @@ def run(
     from scenarios.schema.load import load_scenario
     from scenarios.stages.study import run_study
 
-    apart_from_json, settings, folder = apart(as_json), option or [], out
+    apart_from_json, settings, folder = terminal.apart(as_json), option or [], out
     again = repeated("netsim run", scenario, settings, variant)
     watcher = Watcher(apart_from_json) if watch else None
     try:
@@ -60,17 +47,17 @@ def run(
         with Bars(apart_from_json, watcher) as bars:
             results = run_study(located, folder, command=again, progress=bars, watch=look, jobs=jobs)
     except ScenarioError as error:
-        fail(error, options={"folder": "--out", "jobs": "--jobs"}, as_json=as_json)
+        terminal.fail(error, options={"folder": "--out", "jobs": "--jobs"}, as_json=as_json)
     except Exception as error:  # of a run; or a defect, or an algorithm's own: no finding about a claim
-        fail(error, folder, as_json=as_json)
+        terminal.fail(error, folder, as_json=as_json)
     if as_json:
-        write_result(document(results, folder))
+        terminal.write_result(document(results, folder))
     else:
         print_results(results, folder)
-        print_page(folder)
+        terminal.print_page(folder)
     if results.status == "interrupted":
-        interrupted("the folder holds what was done until then", f"{again} --out {shlex.quote(str(folder))}")
-        raise typer.Exit(INTERRUPTED)
+        terminal.interrupted("the folder holds what was done until then", f"{again} --out {shlex.quote(str(folder))}")
+        raise typer.Exit(terminal.INTERRUPTED)
     raise typer.Exit(ending(results).status)
 
 
@@ -84,15 +71,15 @@ def check(scenario: Scenario, option: Settings = None, as_json: AsJson = False) 
     from scenarios.stages.study import planned
 
     try:
-        with Bars(problems, lines=False) as bars:
+        with Bars(terminal.problems, lines=False) as bars:
             located = load_scenario(scenario, option or [])
             plan = planned(located, bars)
     except ScenarioError as error:
-        fail(error, as_json=as_json)
+        terminal.fail(error, as_json=as_json)
     first, spec, names = plan.first, located.scenario, [variant.name for variant in plan.variants]
-    status = DONE if first is not None else WRONG_INPUT
+    status = terminal.DONE if first is not None else terminal.WRONG_INPUT
     for name, why in plan.absent.items():
-        remark(f"{name}: {why}".removeprefix(": "))
+        terminal.remark(f"{name}: {why}".removeprefix(": "))
     if as_json:
         found: dict[str, object] = {"exit_status": status, "name": spec.name, "title": spec.title}
         found |= {"file": located.file, "can_be_run": first is not None, "variants": names}
@@ -102,11 +89,11 @@ def check(scenario: Scenario, option: Settings = None, as_json: AsJson = False) 
             found |= {"data": first.dataset.name, "records": first.dataset.records}
             found["dimension"] = first.problem.dimension
             found["algorithms"] = [{"name": s.spec.name, "kind": s.spec.kind} for s in first.subjects]
-        write_document(found)
+        terminal.write_document(found)
     elif first is not None:
         several = f"{len(names)} variants ({', '.join(names)}); the first: " if names else ""
         algorithms = f"{len(first.subjects)} algorithm{'s' * (len(first.subjects) > 1)}"
-        line(
+        terminal.line(
             f"{spec.name}: can be run: {several}{algorithms} on a {first.topology.name}, "
             f"{first.dataset.records} records"
         )

@@ -60,7 +60,7 @@ def sweep(
         shipped = spec.scenario in library()  # a path starts at the sweep's file
         base = load_scenario(spec.scenario if shipped else str(Path(file).parent / spec.scenario))
         folder = out or dated_folder(base.scenario.name, "sweep-")
-        given = {"--jobs": None if jobs == -1 else str(jobs), "--cluster": cluster, "--shard": shard}
+        chosen = {"--jobs": None if jobs == -1 else str(jobs), "--cluster": cluster, "--shard": shard}
         again = f"netsim sweep {shlex.quote(file)} --out {shlex.quote(str(folder))}"
         client = None if cluster is None else _client(cluster)
         with Bars(console) as bars, client or nullcontext(), _ended_as_by_hand():
@@ -78,7 +78,7 @@ def sweep(
             words = "The others come with the other shares; whatever is missing then, with:"
             console.print(f"{words} [bold]{escape(again)}[/]", highlight=False, soft_wrap=True)
     if found.status == "interrupted":
-        on = "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value is not None)
+        on = "".join(f" {name} {shlex.quote(value)}" for name, value in chosen.items() if value is not None)
         interrupted("the folder has the points that were done", again + on)
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(FAILED if found.failed else DONE)

@@ -19,6 +19,7 @@ from netsim.simulation import Run
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Silent
 from scenarios.files.dump import dump
+from scenarios.lab.figures import Html, pictures
 from scenarios.results.attacks import ReconstructionResult, RecordAttack
 from scenarios.results.tree import Results
 from scenarios.schema import Adversary, AlgorithmSpec, Digits, Problem, Ring, Scenario
@@ -107,26 +108,17 @@ class Played:
         """‖x − x*‖/‖x*‖ of the farthest agent at the end, median over replicas; 1 is where it began."""
         return float(np.median(self.errors[-1]))
 
-    def rows(self, attacks: Mapping[str, str], guess: str) -> dict[str, list[Pixels | None]]:
-        """Originals, the images of each attack by its name here, and what `guess` is measured against."""
+    def pictures(self, attacks: Mapping[str, str], guess: str) -> Html:
+        """Originals, the images of each attack by its name here, and what `guess` is measured against, by agent."""
         made = {name: self.pictured(attack) for name, attack in attacks.items()}
-        return {"original": [*self.originals], **made, "guess": self.pictured(guess, "guess")}
+        rows = {"original": self.originals, **made, "guess": self.pictured(guess, "guess")}
+        return pictures(rows, self.reconstructions.shape, self.reconstructions.range)
 
     def pictured(self, attack: str, what: Literal["rebuilt", "guess"] = "rebuilt") -> list[Pixels | None]:
         """An attack's records, or the blind guess, in the places of the originals; None where there is none."""
         known = {own.agent: getattr(own, what) for own in self.attack(attack).agents}
         agents, each = self.experiment.problem.agents, range(self.reconstructions.holding)
         return [rows[k] if (rows := known.get(agent)) else None for agent in range(agents) for k in each]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of a rebuilt image, in pixels."""
-        return self.reconstructions.shape
-
-    @property
-    def value_range(self) -> tuple[float, float]:
-        """Of its pixels."""
-        return self.reconstructions.range
 
     @cached_property
     def errors(self) -> Array:

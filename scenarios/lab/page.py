@@ -152,45 +152,43 @@ class Until:
         return [] if self.reached else [None]
 
 
+def _mo() -> Any:
+    """marimo, without which questions can be checked all the same."""
+    import marimo
+
+    return marimo
+
+
 def number(ask: str) -> Any:
     """A field for a number: a text, which `Number.check` reads; empty until something is typed in and entered."""
-    import marimo as mo
-
-    return mo.ui.text(label=ask, placeholder="a number, then Enter", full_width=True)
+    return _mo().ui.text(label=ask, placeholder="a number, then Enter", full_width=True)
 
 
 def choice(ask: str, *options: str) -> Any:
     """Options of which one can be chosen; the value is None until then."""
-    import marimo as mo
-
-    return mo.ui.radio(options=list(options), label=ask)
+    return _mo().ui.radio(options=list(options), label=ask)
 
 
 def reply(question: Number | Choice | Until, answer: object = None) -> Any:
     """The reply as a widget: nothing before there is an answer."""
-    import marimo as mo
-
     said = question.check(answer)
     if said is None:
-        return mo.md("*No answer yet.*")
+        return _mo().md("*No answer yet.*")
     begin, kind = ("**Right.** ", "success") if said.right else ("**Not yet.** ", "warn")
-    return mo.callout(mo.md(begin + said.says), kind=kind)
+    return _mo().callout(_mo().md(begin + said.says), kind=kind)
 
 
 def go_on(*commands: tuple[str, str]) -> Any:
     """The end of a lesson: commands for a terminal, each with what it shows."""
-    import marimo as mo
-
-    return mo.md(
-        "\n\n".join(["### Continue with", *(f"{what}\n\n```console\n$ {command}\n```" for command, what in commands)])
-    )
+    lines = [f"{what}\n\n```console\n$ {command}\n```" for command, what in commands]
+    return _mo().md("\n\n".join(["### Continue with", *lines]))
 
 
 def panel(*parts: object) -> Any:
     """The settings of a lesson, set off from the text."""
-    import marimo as mo
-
-    return mo.callout(mo.hstack(list(parts), justify="start", align="center", wrap=True, gap=1.5), kind="neutral")
+    return _mo().callout(
+        _mo().hstack(list(parts), justify="start", align="center", wrap=True, gap=1.5), kind="neutral"
+    )
 
 
 def facts(numbers: Mapping[str, object]) -> Html:
@@ -200,13 +198,9 @@ def facts(numbers: Mapping[str, object]) -> Html:
 
 def stack(*parts: object) -> Any:
     """Below each other, as one output."""
-    import marimo as mo
-
-    return mo.vstack(list(parts), gap=0.75)
+    return _mo().vstack(list(parts), gap=0.75)
 
 
 def side_by_side(parts: Sequence[object]) -> Any:
     """Next to each other, below each other where the page is narrow."""
-    import marimo as mo
-
-    return mo.hstack(list(parts), justify="start", align="start", wrap=True, gap=1.5)
+    return _mo().hstack(list(parts), justify="start", align="start", wrap=True, gap=1.5)

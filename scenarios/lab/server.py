@@ -33,13 +33,8 @@ class Lesson:
     sentence: str
 
 
-def shipped() -> tuple[Lesson, ...]:
-    """The lessons that come with netsim."""
-    return lessons(SHIPPED)
-
-
-def lessons(folder: Path) -> tuple[Lesson, ...]:
-    """The lessons of a folder: those of the course in its order, then the others by name."""
+def lessons(folder: Path = SHIPPED) -> tuple[Lesson, ...]:
+    """The lessons of a folder, or those that come with netsim: the course in its order, then the others by name."""
     found = [one for path in sorted(folder.glob("*.py")) if (one := lesson(path)) is not None]
     return tuple(
         sorted(found, key=lambda one: (ORDER.index(one.name) if one.name in ORDER else len(ORDER), one.name))
@@ -135,11 +130,6 @@ def serve(lessons: Sequence[Lesson], port: int, *, browser: str | None = None) -
         threading.Thread(target=open_page, daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
         server.run()
-
-
-def address(port: int, lesson: Lesson | None = None) -> str:
-    """Address of the index, or of a lesson."""
-    return f"http://{HOST}:{port}/" + ("" if lesson is None else f"{lesson.name}/")
 
 
 def free_port(wanted: int | None = None) -> int:

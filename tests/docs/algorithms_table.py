@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from attacks.inference import closed_form_of, probed
-from netsim.adversary import Query
 from netsim.algorithms import Algorithm
 from netsim.errors import AttackError, ScenarioError
 from netsim.problems import L1
-from netsim.simulation import Run, Simulation
+from netsim.simulation import Run
 from netsim.transcript.record import EVERYBODY
 from tests.netsim.algorithms.every import ADJACENCY, DOOR, EXAMPLES, Example, problem
 
@@ -44,14 +43,12 @@ def sends(run: Run) -> str:
     rows = [row for row in run.views[0].at_node(DOOR) if row.event == "sent"]
     full = Counter((row.receiver == EVERYBODY, tuple(sorted(row.values))) for row in rows if row.values)
     times = run.activations[DOOR]
-    parts = [_messages(count / times, everybody, values) for (everybody, values), count in sorted(full.items())]
+    parts: list[str] = []
+    for (everybody, values), count in sorted(full.items()):
+        number = f"{round(count / times)}" if count / times > 0.99 else "once 1"
+        vectors = "" if len(values) == 1 else f" of {len(values)} vectors"
+        parts.append(f"{number}{vectors} {'to all' if everybody else 'to one'}")
     return " + ".join(parts) + (", and empty ones" if any(not row.values for row in rows) else "")
-
-
-def _messages(each: float, everybody: bool, values: tuple[str, ...]) -> str:
-    number = f"{round(each)}" if each > 0.99 else "once 1"
-    vectors = "" if len(values) == 1 else f" of {len(values)} vectors"
-    return f"{number}{vectors} {'to all' if everybody else 'to one'}"
 
 
 def claims(example: Example) -> str:
@@ -70,16 +67,10 @@ def regularized(example: Example) -> str:
         if "r = 0" not in str(error):
             raise
         return "0"
-    ours, theirs = (np.array([q.point for q in asked(s)]) for s in (with_r, example.simulation(noisy=False)))
+    truths = [simulation.run().truth for simulation in (with_r, example.simulation(noisy=False))]
+    ours, theirs = (np.array([query.point for query in truth.queries[DOOR]]) for truth in truths if truth is not None)
     assert not np.array_equal(ours, theirs), f"{example.fields} leaves r out without a word"
     return "any"
-
-
-def asked(simulation: Simulation) -> list[Query]:
-    """The private queries of the agent at the door."""
-    truth = simulation.run().truth
-    assert truth is not None
-    return truth.queries[DOOR]
 
 
 def attack(run: Run) -> str:
@@ -91,17 +82,13 @@ def attack(run: Run) -> str:
         found = probed(run.views[0], DOOR).identifiable
     except AttackError as error:
         return f"{first} refuses: {'its compressor' if 'changes what is sent' in str(error) else '`UniformModulo`'}"
-    return f"{first}: all{_but(np.flatnonzero(~found).tolist(), len(found))}"
-
-
-def _but(hidden: list[int], queries: int) -> str:
+    hidden = np.flatnonzero(~found).tolist()
     if not hidden:
-        return ""
+        return f"{first}: all"
+    at_start = hidden == list(range(len(hidden)))
+    assert at_start or hidden == list(range(len(found) - len(hidden), len(found)))
     number = f" {len(hidden)}" if len(hidden) > 1 else ""
-    if hidden == list(range(len(hidden))):
-        return f" but the first{number}"
-    assert hidden == list(range(queries - len(hidden), queries))
-    return f" but the last{number}"
+    return f"{first}: all but the {'first' if at_start else 'last'}{number}"
 
 
 if __name__ == "__main__":

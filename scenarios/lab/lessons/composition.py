@@ -59,15 +59,12 @@ def _():
 @app.cell(hide_code=True)
 def _(counted, ratio, scale):
     fading = scene.descent(ratio.value, scale.value, 12, counted=counted.value)
+    _curves = [
+        figures.Curve("exact, from the audit of this run", fading.rounds, list(fading.exact)),
+        figures.Curve("claimed", fading.rounds, list(fading.claimed), dashed=True),
+    ]
     page.stack(
-        figures.curves(
-            [
-                figures.Curve("exact, from the audit of this run", fading.rounds, list(fading.exact)),
-                figures.Curve("claimed", fading.rounds, list(fading.claimed), dashed=True),
-            ],
-            "round",
-            "ε of all that was sent",
-        ),
+        figures.curves(_curves, "round", "ε of all that was sent"),
         mo.md(
             f"The audit of this run says **{fading.found.judgement.verdict}**. "
             + (
@@ -180,13 +177,9 @@ def _(budget, long):
         median, low, high = (list(one) for one in three)
         return figures.Curve(name, times, median, low, high)
 
+    _curves = [path("noise that stays", paths.steady), path("noise that decays, DiaDSP", paths.fading)]
     page.stack(
-        figures.curves(
-            [path("noise that stays", paths.steady), path("noise that decays, DiaDSP", paths.fading)],
-            "round",
-            "relative error of the worst agent",
-            log_y=True,
-        ),
+        figures.curves(_curves, "round", "relative error of the worst agent", log_y=True),
         mo.md(
             f"After {long.value} rounds the median error is {show(paths.steady[0][-1])} with noise that stays and "
             f"{show(paths.fading[0][-1])} with noise that decays; the bands hold 80 % of the draws. The decaying "
@@ -251,12 +244,7 @@ def _(ratio, scale):
         "under the first noise costs 2Cη/b with 2Cη = 0.2. How many releases that hold a gradient may be sent (the "
         "first of them under noise b·q) before ε exceeds 3?"
     )
-    page.stack(
-        mo.md("""
-    ## Questions
-    """),
-        answer_1,
-    )
+    page.stack(mo.md("## Questions"), answer_1)
     return (answer_1,)
 
 

@@ -89,6 +89,7 @@ def _(encrypted, loss, taps, topology):
 
 @app.cell(hide_code=True)
 def _(seen):
+    _look = {"selection": None, "show_column_summaries": False, "show_data_types": False, "show_download": False}
     mo.vstack(
         [
             mo.md(f"""
@@ -97,14 +98,7 @@ def _(seen):
     The agents ran for {scene.ROUNDS} rounds, which took {seen.played.run.time:.1f} seconds of the network's time.
     This is the recording, packet by packet; of a model three of its {seen.dimension} numbers are shown.
     """),
-            mo.ui.table(
-                seen.listed(),
-                page_size=10,
-                selection=None,
-                show_column_summaries=False,
-                show_data_types=False,
-                show_download=False,
-            ),
+            mo.ui.table(seen.listed(), page_size=10, **_look),
         ]
     )
     return
@@ -135,15 +129,11 @@ def _():
 def _(links, loss, miss, topology):
     losses = [0.0, 0.1, 0.2, 0.3, 0.4]
     shares = scene.captured_by_loss(topology.value, links, miss.value, losses)
-    figures.curves(
-        [
-            figures.Curve("measured, a tap on every link", losses, shares),
-            figures.Curve("expected", losses, [scene.expected_share(one, miss.value) for one in losses], dashed=True),
-        ],
-        "share of packets that links lose",
-        "share of messages heard",
-        at=loss.value,
-    )
+    _curves = [
+        figures.Curve("measured, a tap on every link", losses, shares),
+        figures.Curve("expected", losses, [scene.expected_share(one, miss.value) for one in losses], dashed=True),
+    ]
+    figures.curves(_curves, "share of packets that links lose", "share of messages heard", at=loss.value)
     return (shares,)
 
 

@@ -63,17 +63,11 @@ def _(epsilon, threshold, trials):
     both = scene.seen(epsilon.value, 10_000)
     game = scene.tally(both, threshold.value, trials.value)
     _middles, _zero, _one = (list(found) for found in scene.shares(both))
+    _curves = [figures.Curve("world 0", _middles, _zero), figures.Curve("world 1", _middles, _one)]
+    _rows = [[game.trials, game.guesses, game.right, game.accuracy, game.lower, game.epsilon_audited, epsilon.value]]
     page.stack(
-        figures.curves(
-            [figures.Curve("world 0", _middles, _zero), figures.Curve("world 1", _middles, _one)],
-            "the number that is seen",
-            "share of 10,000 trials",
-            at=0.5 + threshold.value,
-        ),
-        figures.table(
-            ["coins", "guesses", "right", "share right", "of which p ≥", "ε audited", "ε true"],
-            [[game.trials, game.guesses, game.right, game.accuracy, game.lower, game.epsilon_audited, epsilon.value]],
-        ),
+        figures.curves(_curves, "the number that is seen", "share of 10,000 trials", at=0.5 + threshold.value),
+        figures.table(["coins", "guesses", "right", "share right", "of which p ≥", "ε audited", "ε true"], _rows),
         mo.md(
             f"This rule is right in {show(100 * game.truth)} % of its guesses in the long run. Laplace noise "
             "shows all of its ε where the number lies beyond both 0 and 1, from $t = 1/2$ on: there the odds are "
@@ -89,6 +83,12 @@ def _(epsilon, threshold, trials):
 def _(epsilon):
     grown = scene.by_trials(epsilon.value, (100, 300, 1000, 3000))
     coins = [int(one) for one in grown.trials]
+    _curves = [
+        figures.Curve(
+            "ε audited: median, and 80 % of the games", coins, list(grown.median), list(grown.low), list(grown.high)
+        ),
+        figures.Curve("ceiling", coins, list(grown.ceiling), dashed=True),
+    ]
     page.stack(
         mo.md(r"""
     ## More trials
@@ -98,22 +98,7 @@ def _(epsilon):
     prove no more than the *ceiling* $\ln\frac{\alpha^{1/N}}{1-\alpha^{1/N}}$: a claim above it cannot be refuted,
     whatever the truth.
     """),
-        figures.curves(
-            [
-                figures.Curve(
-                    "ε audited: median, and 80 % of the games",
-                    coins,
-                    list(grown.median),
-                    list(grown.low),
-                    list(grown.high),
-                ),
-                figures.Curve("ceiling", coins, list(grown.ceiling), dashed=True),
-            ],
-            "coins",
-            "ε",
-            log_x=True,
-            level=(epsilon.value, "true ε"),
-        ),
+        figures.curves(_curves, "coins", "ε", log_x=True, level=(epsilon.value, "true ε")),
         mo.md(
             f"Of all these games {show(100 * grown.above)} % claim more than the truth; 5 % may. That is what "
             "“with 95 % confidence” means: a statement on the procedure, not on the one game that you play."
@@ -146,41 +131,34 @@ def _(claim, factor):
     powers = {
         releases: scene.chances(claim.value, factor.value, tuple(spread_of), releases) for releases in (1, 2, 4, 8)
     }
-    figures.curves(
-        [
-            figures.Curve(f"in {releases} release{'s' if releases > 1 else ''}", spread_of, chance)
-            for releases, chance in powers.items()
-        ],
-        "coins",
-        "probability that the claim is refuted",
-        log_x=True,
-        level=(0.8, "80 %"),
-    )
+    _curves = [
+        figures.Curve(f"in {releases} release{'s' if releases > 1 else ''}", spread_of, chance)
+        for releases, chance in powers.items()
+    ]
+    figures.curves(_curves, "coins", "probability that the claim is refuted", log_x=True, level=(0.8, "80 %"))
     return powers, spread_of
 
 
 @app.cell(hide_code=True)
 def _():
     told = scene.three_verdicts()
+    _rows = [
+        [
+            what,
+            one.claim.epsilon,
+            f"≥ {max(e.epsilon.lower for e in one.exact):.3g}",
+            f"≥ {one.epsilon_audited:.3g}",
+            str(one.judgement.verdict),
+        ]
+        for what, one in told.items()
+    ]
     page.stack(
         mo.md(r"""
     ## What “consistent” can and cannot prove
 
     A claim is about *all* adjacent pairs. An audit looks at one. So it can prove a claim false, and never true.
     """),
-        figures.table(
-            ["audited", "ε claimed", "ε exact", "ε audited", "verdict"],
-            [
-                [
-                    what,
-                    one.claim.epsilon,
-                    f"≥ {max(e.epsilon.lower for e in one.exact):.3g}",
-                    f"≥ {one.epsilon_audited:.3g}",
-                    str(one.judgement.verdict),
-                ]
-                for what, one in told.items()
-            ],
-        ),
+        figures.table(["audited", "ε claimed", "ε exact", "ε audited", "verdict"], _rows),
         mo.md(
             "The first two are *the same mechanism*, with one claim, which is false. On the first pair nothing is "
             "wrong with it. In the third row the claim is true, and **underpowered** is the honest word: nothing "
@@ -212,25 +190,19 @@ def _():
 def _(epsilon, looks, tries):
     fooled = scene.alarms(epsilon.value, looks.value)
     many = list(range(1, 41))
+    _rows = [
+        ["by one look at the end", 100 * float(fooled.fixed[-1])],
+        [f"by one of {len(fooled.coins)} looks", 100 * float(fooled.peeking[-1])],
+        [f"by at least one of {tries.value} audits", 100 * fooled.any_of(tries.value)],
+        [f"by the game that may be stopped at any coin ({fooled.anytime_runs} audits)", 100 * fooled.anytime],
+    ]
+    _curves = [
+        figures.Curve("measured", many, [100 * fooled.any_of(one) for one in many]),
+        figures.Curve("1 − 0.95^K", many, [100 * (1 - 0.95**one) for one in many], dashed=True),
+    ]
     page.stack(
-        figures.table(
-            ["of audits of a true claim, refuted", "%"],
-            [
-                ["by one look at the end", 100 * float(fooled.fixed[-1])],
-                [f"by one of {len(fooled.coins)} looks", 100 * float(fooled.peeking[-1])],
-                [f"by at least one of {tries.value} audits", 100 * fooled.any_of(tries.value)],
-                [f"by the game that may be stopped at any coin ({fooled.anytime_runs} audits)", 100 * fooled.anytime],
-            ],
-        ),
-        figures.curves(
-            [
-                figures.Curve("measured", many, [100 * fooled.any_of(one) for one in many]),
-                figures.Curve("1 − 0.95^K", many, [100 * (1 - 0.95**one) for one in many], dashed=True),
-            ],
-            "audits K, each right with 95 %",
-            "false alarms (%)",
-            at=float(tries.value),
-        ),
+        figures.table(["of audits of a true claim, refuted", "%"], _rows),
+        figures.curves(_curves, "audits K, each right with 95 %", "false alarms (%)", at=float(tries.value)),
         mo.md(
             r"""
     The remedy for tries: divide $\alpha$ by their number, $0.05/K$ each, and say how many there were; netsim's ledger

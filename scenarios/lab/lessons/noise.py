@@ -50,6 +50,11 @@ def _():
 def _(scale):
     noisy = scene.noisy(scale.value)
     all_scales = [scene.noisy(one) for one in scene.SCALES if one > 0]
+    scales = [one.scale for one in all_scales]
+    _curves = [
+        figures.Curve("inferred from the recording", scales, [one.score.median for one in all_scales]),
+        figures.Curve("ρx, nothing inferred", scales, [one.score.baseline for one in all_scales], dashed=True),
+    ]
     page.stack(
         mo.md(rf"""
     ## The gradients
@@ -66,27 +71,10 @@ def _(scale):
         }
     """),
         figures.curves(
-            [
-                figures.Curve(
-                    "inferred from the recording",
-                    [one.scale for one in all_scales],
-                    [one.score.median for one in all_scales],
-                ),
-                figures.Curve(
-                    "ρx, nothing inferred",
-                    [one.scale for one in all_scales],
-                    [one.score.baseline for one in all_scales],
-                    dashed=True,
-                ),
-            ],
-            "scale b",
-            "relative error of a gradient",
-            log_x=True,
-            log_y=True,
-            at=scale.value or None,
+            _curves, "scale b", "relative error of a gradient", log_x=True, log_y=True, at=scale.value or None
         ),
     )
-    return all_scales, noisy
+    return all_scales, noisy, scales
 
 
 @app.cell(hide_code=True)
@@ -110,29 +98,19 @@ def _(noisy, scale):
     any recording) is **{show(noisy.played.skill("naive"))}** for the naive attack and
     **{show(noisy.played.skill("MAP"))}** for the likeliest image.
     """),
-        figures.pictures(noisy.pictures(), noisy.played.shape, noisy.played.value_range),
+        noisy.played.pictures({"naive": "naive", "MAP": "MAP"}, "MAP"),
     )
     return
 
 
 @app.cell(hide_code=True)
-def _(all_scales, scale):
+def _(all_scales, scale, scales):
+    _curves = [
+        figures.Curve(name, scales, [max(-1.0, one.played.skill(attack)) for one in all_scales])
+        for attack, name in (("MAP", "MAP"), ("naive", "naive (below −1: drawn at −1)"))
+    ]
     page.stack(
-        figures.curves(
-            [
-                figures.Curve(
-                    name,
-                    [one.scale for one in all_scales],
-                    [max(-1.0, one.played.skill(attack)) for one in all_scales],
-                )
-                for attack, name in (("MAP", "MAP"), ("naive", "naive (below −1: drawn at −1)"))
-            ],
-            "scale b",
-            "skill",
-            log_x=True,
-            level=(0.0, "guess"),
-            at=scale.value or None,
-        ),
+        figures.curves(_curves, "scale b", "skill", log_x=True, level=(0.0, "guess"), at=scale.value or None),
         mo.md(
             "Whoever measures a defence with the naive attack alone calls it safe where the other one still sees the "
             "image. A defence is as good as the best attack on it, and the attack's own prior is part of the attack."
@@ -153,9 +131,9 @@ def _(noisy, scale):
     $$\varepsilon \;=\; (K-1)\,\frac{{\eta B}}{{b}}, \qquad B = \sqrt{{d}}\,\frac{{2R}}{{m}},$$
 
     with images of norm at most $R = {scene.NORM:g}$, $d = {noisy.played.experiment.problem.dimension}$ pixels and
-    $m$ records per agent. With the {noisy.records} records of the agent that has fewest,
-    $B = {show(noisy.change)}$, and at b = {show(scale.value)}: **ε = {show(noisy.epsilon)}**. With a single image, as
-    in the pictures above, one record is all there is, and ε = {show(noisy.epsilon_alone)}.
+    $m$ records per agent. With the {min(noisy.played.experiment.problem.records)} records of the agent that
+    has fewest, $B = {show(noisy.change)}$, and at b = {show(scale.value)}: **ε = {show(noisy.epsilon)}**. With
+    a single image, as in the pictures above, one record is all there is, and ε = {show(noisy.epsilon_alone)}.
 
     A claim of ε = 1 says: whatever the attacker sees, its odds on which of two records an agent holds change by at
     most a factor of e. A claim of ε = 100 says nothing that could matter.

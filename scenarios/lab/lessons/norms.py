@@ -45,7 +45,8 @@ def _():
 
 @app.cell(hide_code=True)
 def _(dimension, epsilon, way):
-    mixed = scene.laplace(dimension.value, epsilon.value, way.value, calibrated="l2")
+    mixed = scene.released(dimension.value, epsilon.value, way.value, "Laplace")
+    _rows = [[mixed.l2, mixed.l1, mixed.claimed, mixed.exact, f"≥ {mixed.found.epsilon_audited:.3g}", mixed.verdict]]
     page.stack(
         mo.md("""
     ## What an audit says
@@ -53,19 +54,7 @@ def _(dimension, epsilon, way):
     Two agents run, agent 1 with one gradient or the other; its release is replayed under both hypotheses and the
     distinguishing game is played with 1,000 transcripts of each world.
     """),
-        figures.table(
-            ["‖Δ‖₂", "‖Δ‖₁", "ε claimed", "ε exact", "ε audited, by the game", "verdict"],
-            [
-                [
-                    mixed.l2,
-                    mixed.l1,
-                    mixed.claimed,
-                    mixed.exact,
-                    f"≥ {mixed.found.epsilon_audited:.3g}",
-                    str(mixed.found.judgement.verdict),
-                ]
-            ],
-        ),
+        figures.table(["‖Δ‖₂", "‖Δ‖₁", "ε claimed", "ε exact", "ε audited, by the game", "verdict"], _rows),
         mo.md(
             "A change in one coordinate is as long in $\\ell_1$ as in $\\ell_2$: nothing shows. **Let it point in "
             "all coordinates alike** (even), or anywhere (random)."
@@ -81,8 +70,13 @@ def _(dimension, epsilon, way):
 @app.cell(hide_code=True)
 def _(epsilon):
     dimensions = [1, 2, 4, 9, 16, 25, 49, 100]
-    even = [scene.laplace(d, epsilon.value, "even", calibrated="l2") for d in dimensions]
+    even = [scene.released(d, epsilon.value, "even", "Laplace") for d in dimensions]
     tail = [scene.epsilon_at(d, epsilon.value, 1e-6) for d in dimensions]
+    _curves = [
+        figures.Curve("exact, δ = 0", dimensions, [one.exact for one in even]),
+        figures.Curve("exact, δ = 10⁻⁶", dimensions, tail),
+        figures.Curve("proven by the game", dimensions, [one.found.epsilon_audited for one in even]),
+    ]
     page.stack(
         mo.md(r"""
     ## By dimension
@@ -92,17 +86,7 @@ def _(epsilon):
     $\sum_c (\Delta_c/b)^2 = \varepsilon^2$ whatever $d$ is. The coordinates' small losses rarely all point the same
     way. At $\delta = 0$ it counts that they can; at a small $\delta > 0$ it does not, and the price levels off.
     """),
-        figures.curves(
-            [
-                figures.Curve("exact, δ = 0", dimensions, [one.exact for one in even]),
-                figures.Curve("exact, δ = 10⁻⁶", dimensions, tail),
-                figures.Curve("proven by the game", dimensions, [one.found.epsilon_audited for one in even]),
-            ],
-            "dimension d",
-            "ε",
-            log_x=True,
-            level=(epsilon.value, "claimed"),
-        ),
+        figures.curves(_curves, "dimension d", "ε", log_x=True, level=(epsilon.value, "claimed")),
     )
     return dimensions, even, tail
 
@@ -121,11 +105,10 @@ def _():
 def _(dimension, epsilon, remedy):
     laplace_now = remedy.value.startswith("Laplace")
     ways = ["even", "coordinate", "random"]
-    mended = [
-        scene.laplace(dimension.value, epsilon.value, one, calibrated="l1")
-        if laplace_now
-        else scene.gaussian(dimension.value, epsilon.value, one)
-        for one in ways
+    noise = "Laplace for ℓ1" if laplace_now else "Gaussian"
+    mended = [scene.released(dimension.value, epsilon.value, one, noise) for one in ways]
+    _rows = [
+        [one, found.l1, found.claimed, found.exact, found.verdict] for one, found in zip(ways, mended, strict=True)
     ]
     page.stack(
         mo.md(r"""
@@ -141,21 +124,16 @@ def _(dimension, epsilon, remedy):
     The price for that is a $\delta > 0$: at $\delta = 0$ Gaussian noise has no finite $\varepsilon$.
     """),
         page.panel(remedy),
-        figures.table(
-            ["the change points", "‖Δ‖₁", "ε claimed", "ε exact", "verdict"],
-            [
-                [one, found.l1, found.claimed, found.exact, str(found.found.judgement.verdict)]
-                for one, found in zip(ways, mended, strict=True)
-            ],
-        ),
+        figures.table(["the change points", "‖Δ‖₁", "ε claimed", "ε exact", "verdict"], _rows),
     )
-    return laplace_now, mended, ways
+    return laplace_now, mended, noise, ways
 
 
 @app.cell(hide_code=True)
 def _(epsilon):
     many = [1, 2, 3, 5, 8, 12, 20, 30, 50, 100]
     sizes = [scene.noise_sizes(d, epsilon.value, 1e-6) for d in many]
+    _curves = [figures.Curve(name, many, [one[name] for one in sizes]) for name in sizes[0]]
     page.stack(
         mo.md(r"""
     ## What each costs in accuracy
@@ -164,13 +142,7 @@ def _(epsilon):
     $\sqrt{2d}\,b = \sqrt2\,d/\varepsilon$ for Laplace noise, $\sqrt d\,\sigma$ for Gaussian noise at
     $\delta = 10^{-6}$.
     """),
-        figures.curves(
-            [figures.Curve(name, many, [one[name] for one in sizes]) for name in sizes[0]],
-            "dimension d",
-            "length of the noise",
-            log_x=True,
-            log_y=True,
-        ),
+        figures.curves(_curves, "dimension d", "length of the noise", log_x=True, log_y=True),
     )
     return many, sizes
 
@@ -179,6 +151,10 @@ def _(epsilon):
 def _(dimension):
     root = dimension.value**0.5
     published = {one: scene.published(dimension.value, one) for one in ("coordinate", "even")}
+    _rows = [
+        [one, found.claimed, f"{found.exact:.4g}", f"{found.ratio:.4g}", f"{root:.4g}", found.verdict]
+        for one, found in published.items()
+    ]
     page.stack(
         mo.md(r"""
     ## It was published
@@ -187,20 +163,7 @@ def _(dimension):
     Here DiaDSP with the noise for which it claims $\varepsilon = 1$, all its conditions met, in the dimension set
     above:
     """),
-        figures.table(
-            ["the change points", "ε claimed", "ε exact", "exact/claimed", "√d", "verdict"],
-            [
-                [
-                    one,
-                    found.claimed,
-                    f"{found.exact:.4g}",
-                    f"{found.ratio:.4g}",
-                    f"{root:.4g}",
-                    str(found.found.judgement.verdict),
-                ]
-                for one, found in published.items()
-            ],
-        ),
+        figures.table(["the change points", "ε claimed", "ε exact", "exact/claimed", "√d", "verdict"], _rows),
         mo.md(
             "One transcript above the claim is enough to refute it at δ = 0, and the audit keeps one: a *witness*, "
             "that anybody can replay. (In one coordinate it is broken too, by less than a per cent: the noise of the "
@@ -222,7 +185,7 @@ def _(epsilon):
 
 @app.cell(hide_code=True)
 def _(answer_1, epsilon):
-    at_64 = scene.laplace(64, epsilon.value, "even", calibrated="l2", trials=400)
+    at_64 = scene.released(64, epsilon.value, "even", "Laplace", trials=400)
     question_1 = Number(
         at_64.exact,
         f"√64 = 8 times the claim, and an audit of the even change finds {show(at_64.exact)}.",

@@ -88,7 +88,7 @@ def _(attacked, images):
         mo.md("The first gradient of each agent that follows from the recording, without its public term:"),
         figures.pictures(
             {"gradient": attacked.first_gradients},
-            attacked.first.shape,
+            attacked.first.reconstructions.shape,
             (-largest, largest),
             captions={"gradient": [f"agent {i}" for i in range(scene.AGENTS)]},
         ),
@@ -99,8 +99,8 @@ def _(attacked, images):
                 "rebuilt": attacked.pictured("rebuilt"),
                 "guess": attacked.pictured("guess"),
             },
-            attacked.first.shape,
-            attacked.first.value_range,
+            attacked.first.reconstructions.shape,
+            attacked.first.reconstructions.range,
             captions={
                 what: ["" if error != error else f"± {show(error, 2)}" for error in attacked.errors(what)]
                 for what in ("rebuilt", "guess")
@@ -116,6 +116,11 @@ def _(attacked, images):
 
 @app.cell(hide_code=True)
 def _(attacked):
+    def spectrum(label, found):
+        values = [max(value, 1e-18) for value in found.singular_values]
+        curve = figures.Curve(label, list(range(1, len(values) + 1)), values)
+        return figures.curves([curve], "number", "singular value, of the largest", log_y=True)
+
     page.stack(
         mo.md(r"""
     The last row is an honest opponent. It never heard a packet: it is the mean of the images that *nobody* holds, of
@@ -133,47 +138,23 @@ def _(attacked):
     rounding after the $m$-th. That says how many images there are, and leaves $m^2$ numbers to be found, however many
     pixels an image has.
     """),
-        figures.curves(
-            [
-                figures.Curve(
-                    "agent 0",
-                    list(range(1, len(attacked.singular_values) + 1)),
-                    [max(value, 1e-18) for value in attacked.singular_values],
-                )
-            ],
-            "number",
-            "singular value, of the largest",
-            log_y=True,
-        )
+        spectrum("agent 0", attacked)
         if attacked.singular_values
         else mo.md("*No gradient of agent 0 follows from this recording.*"),
     )
-    return
+    return (spectrum,)
 
 
 @app.cell(hide_code=True)
-def _(algorithm):
+def _(algorithm, spectrum):
     secret = scene.attacked(algorithm.value, scene.SECRET)
     page.stack(
-        mo.md("""
-    ## Questions
-    """),
+        mo.md("## Questions"),
         mo.md(
             "These are the singular values of agent 0's gradients in another run, in which all agents hold a number "
             "of images that is not told here."
         ),
-        figures.curves(
-            [
-                figures.Curve(
-                    "agent 0, another run",
-                    list(range(1, len(secret.singular_values) + 1)),
-                    [max(value, 1e-18) for value in secret.singular_values],
-                )
-            ],
-            "number",
-            "singular value, of the largest",
-            log_y=True,
-        ),
+        spectrum("agent 0, another run", secret),
     )
     return (secret,)
 

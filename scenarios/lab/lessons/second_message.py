@@ -71,6 +71,11 @@ def _(claimed, reading):
 @app.cell(hide_code=True)
 def _(claimed, reading, told):
     sweep = [scene.leakage(reading.value, one) for one in scene.EPSILONS]
+    alone, both = [one.error_by_noisy_message for one in sweep], [one.best_error for one in sweep]
+    _curves = [
+        figures.Curve("from ũ alone", scene.EPSILONS, alone),
+        figures.Curve("from both messages", scene.EPSILONS, both),
+    ]
     page.stack(
         mo.md(rf"""
     ## The second message
@@ -92,19 +97,7 @@ def _(claimed, reading, told):
     """),
         mo.md("By the noise, which grows to the left:"),
         figures.curves(
-            [
-                figures.Curve(
-                    "from ũ alone", [one.epsilon for one in sweep], [one.error_by_noisy_message for one in sweep]
-                ),
-                figures.Curve(
-                    "from both messages", [one.epsilon for one in sweep], [one.best_error for one in sweep]
-                ),
-            ],
-            "ε claimed",
-            "relative error of a gradient",
-            log_x=True,
-            log_y=True,
-            at=claimed.value,
+            _curves, "ε claimed", "relative error of a gradient", log_x=True, log_y=True, at=claimed.value
         ),
     )
     return
@@ -114,7 +107,7 @@ def _(claimed, reading, told):
 def _(told):
     page.stack(
         mo.md("With one image an agent, and the attack of the last lesson, each row from its own gradients:"),
-        figures.pictures(told.pictures(), told.played.shape, told.played.value_range),
+        told.played.pictures({"from ũ alone": "through ũ", "from both": "strongest"}, "strongest"),
         mo.md(
             f"Skill from ũ alone: **{show(told.played.skill('through ũ'))}**; from both: "
             f"**{show(told.played.skill('strongest'))}** "
@@ -126,6 +119,7 @@ def _(told):
 
 @app.cell(hide_code=True)
 def _(told):
+    _rows = [["ε of this pair so far, estimated", *(level.estimate for level in told.audit.growth)]]
     page.stack(
         mo.md(rf"""
     ## The audit needs no attack
@@ -138,10 +132,7 @@ def _(told):
 
     The pair: {told.audit.pair}.
     """),
-        figures.table(
-            ["activations", *(k for k, _ in told.by_activation)],
-            [["ε of this pair so far, estimated", *(spent for _, spent in told.by_activation)]],
-        ),
+        figures.table(["activations", *(level.activation for level in told.audit.growth)], _rows),
         mo.md(f"""
     Claimed: {show(told.epsilon)}. Verdict: **{told.audit.verdict}**. {told.audit.reason}
     """),
@@ -189,7 +180,7 @@ def _(claimed, told):
                     one.best_error,
                     one.played.skill("strongest"),
                     one.epsilon,
-                    one.exact,
+                    one.audit.epsilon_exact.estimate,
                     one.audit.verdict,
                     one.played.final_error,
                 ]
@@ -209,9 +200,7 @@ def _(claimed, told):
 def _(claimed):
     published = scene.leakage(next(iter(scene.READINGS)), claimed.value)
     page.stack(
-        mo.md("""
-    ## Questions
-    """),
+        mo.md("## Questions"),
         mo.md(f"""
     1. In the published reading the agents asked for {published.played.queries} gradients. How many of them does
     nobody get, who hears every link?
@@ -294,8 +283,8 @@ def _(told):
             if verdict == "unprotected"
             else "Such a claim allows too much: it needs more noise."
         ),
-        f"The skill is {show(skill)} and the verdict consistent: {show(told.exact)} of the claimed "
-        f"{show(told.epsilon)} was found on this pair.",
+        f"The skill is {show(skill)} and the verdict consistent: "
+        f"{show(told.audit.epsilon_exact.estimate)} of the claimed {show(told.epsilon)} was found on this pair.",
     )
     page.stack(
         mo.md("""

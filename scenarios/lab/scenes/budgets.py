@@ -16,14 +16,14 @@ from netsim.algorithms import Algorithm, DiaDSP, PrivateGradientDescent
 from netsim.algorithms.algorithm import InRounds
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim, Clip, length
-from netsim.mechanisms import Gaussian, Laplace, Mechanism
+from netsim.mechanisms import Gaussian, Laplace
 from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.problems.objective import direction
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric
 from netsim.settings import Recording
 from netsim.simulation import Simulation
-from scenarios.certificate.worlds import OneRelease, World, gaussian_mu, turned
+from scenarios.certificate.worlds import OneRelease, gaussian_mu, turned
 from scenarios.stages.worlds import worlds
 
 REMEMBERED = 32
@@ -260,34 +260,34 @@ class _Found:
         return self.found.epsilon_exact
 
     @property
+    def verdict(self) -> str:
+        return str(self.found.judgement.verdict)
+
+    @property
     def ratio(self) -> float:
         """ε exact over ε claimed."""
         return self.exact / self.claimed
 
 
 @lru_cache(REMEMBERED)
-def laplace(
-    dimension: int, epsilon: float, way: Way, *, calibrated: Literal["l1", "l2"], trials: int = 1000
+def released(
+    dimension: int,
+    epsilon: float,
+    way: Way,
+    noise: Literal["Laplace", "Laplace for ℓ1", "Gaussian"],
+    trials: int = 1000,
 ) -> _Found:
-    """Laplace noise for a claim of ε, its scale from the largest change in ℓ2 (1: wrong) or in ℓ1 (√d: right).
+    """One release under noise for a claim of ε for every change of ℓ2 norm 1, of which this one is audited.
 
-    The exact ε of the pair is ‖Δ‖₁/b, the claim is ε for every change of ℓ2 norm 1.
+    "Laplace" is scaled to the largest change in ℓ2, 1: wrong, the exact ε is ‖Δ‖₁/b. "Laplace for ℓ1" is scaled to
+    the largest in ℓ1, √d: right. "Gaussian" at (ε, `DELTA`) is right in every direction.
     """
-    sensitivity = math.sqrt(dimension) if calibrated == "l1" else 1.0
-    return _released(Laplace(sensitivity / epsilon), dimension, epsilon, 0.0, way, trials)
-
-
-@lru_cache(REMEMBERED)
-def gaussian(dimension: int, epsilon: float, way: Way) -> _Found:
-    """Gaussian noise for a claim of (ε, `DELTA`), its deviation from the change in ℓ2: right in every direction."""
-    return _released(Gaussian(1 / gaussian_mu(epsilon, DELTA)), dimension, epsilon, DELTA, way, 1000)
-
-
-def _released(mechanism: Mechanism, dimension: int, epsilon: float, delta: float, way: Way, trials: int) -> _Found:
-    change = direction(way, dimension, 0)
+    change, delta = direction(way, dimension, 0), DELTA if noise == "Gaussian" else 0.0
+    mechanism = Laplace((math.sqrt(dimension) if noise == "Laplace for ℓ1" else 1.0) / epsilon)
+    mechanism = Gaussian(1 / gaussian_mu(epsilon, DELTA)) if noise == "Gaussian" else mechanism
     adjacency = Adjacency.within(1.0, "l2", dimension, "the gradient of one agent moved by at most 1 in ℓ2")
     claim = Claim(epsilon, delta, "one release", adjacency, "ℓ2")
-    world: World = turned(OneRelease(mechanism), (0 * change, change), claim, math.nan)
+    world = turned(OneRelease(mechanism), (0 * change, change), claim, math.nan)
     return _Found.of(change, epsilon, world.audited(trials, Streams(0)))
 
 

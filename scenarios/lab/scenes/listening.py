@@ -227,7 +227,7 @@ class _Attacked:
 
     def errors(self, what: Literal["rebuilt", "guess"]) -> list[float]:
         """Root mean square error of each picture, in units of a pixel's range; nan where there is none."""
-        low, high = self.first.value_range
+        low, high = self.first.reconstructions.range
         pairs = zip(self.first.originals, self.pictured(what), strict=True)
         return [
             float("nan") if made is None else float(np.sqrt(np.mean(np.subtract(made, own) ** 2))) / (high - low)

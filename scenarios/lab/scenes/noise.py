@@ -13,7 +13,7 @@ from netsim.arrays import Array
 from netsim.errors import AttackError
 from scenarios.build.experiment import adjacency_of
 from scenarios.lab.live import AGENTS as AGENTS
-from scenarios.lab.live import Pixels, Played, digits, play, results
+from scenarios.lab.live import Played, digits, play, results
 from scenarios.results.audit import AuditResult
 from scenarios.schema import Attacks, Audit, DpRecal, Own, PrivateGradientDescent, Scenario, Target
 
@@ -74,15 +74,6 @@ class _Noisy:
         """B: by how much one record changes a gradient, in ℓ1."""
         experiment = self.played.experiment
         return experiment.adjacency.in_norm("l1", experiment.problem.dimension)
-
-    @property
-    def records(self) -> int:
-        """Of the agent that has fewest."""
-        return min(self.played.experiment.problem.records)
-
-    def pictures(self) -> dict[str, list[Pixels | None]]:
-        """Originals, what each attack makes of them, and the guess, agent by agent."""
-        return self.played.rows({"naive": "naive", "MAP": "MAP"}, "MAP")
 
 
 def noisy(scale: float) -> _Noisy:
@@ -151,26 +142,13 @@ class _Leakage:
         except AttackError:
             return float("nan")
 
-    def pictures(self) -> dict[str, list[Pixels | None]]:
-        """Originals, each attack's pictures and the guess, agent by agent."""
-        return self.played.rows({"from ũ alone": "through ũ", "from both": "strongest"}, "strongest")
-
     @cached_property
     def audit(self) -> AuditResult:
-        """The audit of one agent."""
+        """The audit of one agent. Its `epsilon_exact` is of the examined pair by replay, for both messages; ∞ where a
+        message has no noise on it. Its `growth` has that up to each activation of the agent."""
         found = results(_second_message_scenario(self.reading, self.epsilon, audit=True)).algorithms[0].audit
         assert isinstance(found, AuditResult)
         return found
-
-    @property
-    def exact(self) -> float:
-        """ε of the examined pair by replay, for both messages: an estimate; ∞ where a message has no noise on it."""
-        return self.audit.epsilon_exact.estimate
-
-    @property
-    def by_activation(self) -> list[tuple[int, float]]:
-        """ε of that pair up to each activation of the audited agent."""
-        return [(level.activation, level.estimate) for level in self.audit.growth]
 
 
 def leakage(reading: str, epsilon: float) -> _Leakage:

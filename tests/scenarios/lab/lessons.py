@@ -9,7 +9,7 @@ from scenarios.lab.page import Choice, Number, Until
 
 Question = Number | Choice | Until
 
-NAMES = [one.name for one in catalogue.shipped()]
+NAMES = [one.name for one in catalogue.lessons()]
 
 
 def run(name: str, **values: Any) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def run(name: str, **values: Any) -> dict[str, Any]:
 
 def app_of(name: str) -> Any:
     """The lesson's marimo app, loaded afresh."""
-    path = next(one.path for one in catalogue.shipped() if one.name == name)
+    path = next(one.path for one in catalogue.lessons() if one.name == name)
     spec = importlib.util.spec_from_file_location(f"lesson_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None

@@ -54,14 +54,14 @@ def answer(headers: dict[str, str], lessons: Any) -> tuple[int, bytes]:
 def test_it_lists_the_lessons() -> None:
     told = lab("--list")
     assert told.exit_code == 0
-    for one in catalogue.shipped():
+    for one in catalogue.lessons():
         assert one.name in told.output
         assert one.title in told.output
 
 
 def test_copies_are_lessons_and_are_not_written_over(tmp_path: Path) -> None:
     assert lab("--copy", str(tmp_path / "course")).exit_code == 0
-    assert [one.name for one in catalogue.lessons(tmp_path / "course")] == [one.name for one in catalogue.shipped()]
+    assert [one.name for one in catalogue.lessons(tmp_path / "course")] == [one.name for one in catalogue.lessons()]
     mine = tmp_path / "course" / "noise.py"
     mine.write_text(LESSON)
     again = lab("noise", "--copy", str(tmp_path / "course"))
@@ -85,7 +85,7 @@ def test_own_lessons_come_after_those_of_the_course(tmp_path: Path) -> None:
     ("name", "chosen"), [("1", "eavesdropper"), ("second", "second-message"), ("noise", "noise")]
 )
 def test_a_lesson_is_chosen_by_number_name_or_beginning(name: str, chosen: str) -> None:
-    assert catalogue.chosen(name, catalogue.shipped()).name == chosen
+    assert catalogue.chosen(name, catalogue.lessons()).name == chosen
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_passed_over() -> N
 
 
 def test_the_index_links_every_lesson() -> None:
-    _, page = answer({"host": "localhost:2719"}, catalogue.shipped())
-    for one in catalogue.shipped():
+    _, page = answer({"host": "localhost:2719"}, catalogue.lessons())
+    for one in catalogue.lessons():
         assert f'href="/{one.name}/"' in page.decode()
     assert b"http" not in page.replace(b"http-equiv", b"")
 
@@ -157,11 +157,11 @@ def test_the_index_links_every_lesson() -> None:
     ],
 )
 def test_only_its_own_pages_on_this_machine_are_answered(headers: dict[str, str], status: int) -> None:
-    found, page = answer(headers, catalogue.shipped()[:1])
+    found, page = answer(headers, catalogue.lessons()[:1])
     assert found == status
     assert (b"netsim lab" in page) == (status == 200)
 
 
 def test_a_socket_from_elsewhere_is_closed() -> None:
     scope = {"type": "websocket", "path": "/eavesdropper/ws", "headers": [(b"host", b"example.org")]}
-    assert sent(scope, catalogue.shipped()[:1]) == [{"type": "websocket.close", "code": 1008}]
+    assert sent(scope, catalogue.lessons()[:1]) == [{"type": "websocket.close", "code": 1008}]

@@ -89,6 +89,6 @@ def test_its_further_commands_can_be_run(lesson: Any) -> None:
 
 
 def test_each_lesson_says_what_it_is_about() -> None:
-    shipped = catalogue.shipped()
+    shipped = catalogue.lessons()
     assert [one.name for one in shipped] == [name for name in catalogue.ORDER if name in NAMES]
     assert all(one.title and len(one.sentence) > 30 for one in shipped)

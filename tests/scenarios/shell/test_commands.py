@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from scenarios.cli import app as cli
 from scenarios.cli.app import app
+from scenarios.cli.commands_page import leaves
 from scenarios.render import terminal
 from tests.scenarios.small import SMALL
 
@@ -22,14 +23,7 @@ QUICK = (
 )
 
 
-def leaves(command, words=()):
-    if not hasattr(command, "commands"):
-        yield words, command
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from leaves(inner, (*words, name))
-
-
-COMMANDS = dict(leaves(get_command(app)))
+COMMANDS = dict(leaves((), get_command(app)))
 
 
 @pytest.mark.parametrize("words", list(COMMANDS), ids=" ".join)

@@ -78,35 +78,26 @@ def test_nothing_is_overwritten_and_wrong_input_is_one_line(here, words):
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    ("words", "why"),
     [
-        ("class", "a word of Python itself"),
-        ("none", "a word of Python itself"),
-        ("numpy", "numpy.py would be imported in place of the module numpy"),
-        ("scenarios", "in place of the module scenarios"),
-        ("random", "in place of the module random"),
-        ("node", "the class would be Node, a name that its file imports"),
+        (["class", "--python"], "a word of Python itself"),
+        (["none", "--python"], "a word of Python itself"),
+        (
+            ["numpy", "--python"],
+            "numpy.py would be imported in place of the module numpy; allowed: another name, such",
+        ),
+        (["scenarios", "--python"], "in place of the module scenarios"),
+        (["random", "--python"], "in place of the module random; allowed: another name, such as my-random"),
+        (["node", "--python"], "the class would be Node, a name that its file imports"),
+        (["a", "--python", "--algorithm", "recal"], "one of the two"),
+        (["a", "--python", "--from", "lossy-tap"], "one of the two"),
+        (["a", "--from", "lossy-tap", "--algorithm", "recal"], "one of the two"),
     ],
 )
-def test_a_name_that_python_or_a_module_has_is_refused(here, name, why):
-    done = runner.invoke(app, ["new", name, "--python"])
+def test_a_taken_name_and_options_of_which_one_means_nothing_are_refused(here, words, why):
+    done = runner.invoke(app, ["new", *words])
     assert (done.exit_code, list(here.iterdir())) == (2, [])
     assert why in done.stderr
-    assert f"my-{name}" in done.stderr
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--python", "--algorithm", "recal"],
-        ["--python", "--from", "lossy-tap"],
-        ["--from", "lossy-tap", "--algorithm", "recal"],
-    ],
-)
-def test_options_of_which_one_means_nothing_are_refused_together(here, words):
-    done = runner.invoke(app, ["new", "a", *words])
-    assert (done.exit_code, list(here.iterdir())) == (2, [])
-    assert "one of the two" in done.stderr
 
 
 def test_the_start_is_an_algorithm_whose_claim_can_be_tested(here):

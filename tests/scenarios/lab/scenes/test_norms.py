@@ -13,31 +13,31 @@ from scenarios.lab.scenes import budgets as scene
 @pytest.mark.parametrize("dimension", [1, 4, 25])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_an_even_change_costs_the_root_of_the_dimension_times_the_claim(dimension: int, epsilon: float) -> None:
-    found = scene.laplace(dimension, epsilon, "even", calibrated="l2", trials=400)
+    found = scene.released(dimension, epsilon, "even", "Laplace", trials=400)
     assert found.l2 == pytest.approx(1.0)
     assert found.exact == pytest.approx(math.sqrt(dimension) * epsilon)
     wanted = Verdict.CONSISTENT if dimension == 1 else Verdict.REFUTED
-    assert found.found.judgement.verdict is wanted
+    assert found.verdict == wanted
     assert found.found.epsilon_audited <= found.exact
 
 
 def test_a_change_in_one_coordinate_shows_nothing_and_a_random_one_nearly_all() -> None:
-    one = scene.laplace(100, 1.0, "coordinate", calibrated="l2", trials=400)
+    one = scene.released(100, 1.0, "coordinate", "Laplace", trials=400)
     assert one.ratio == pytest.approx(1.0)
-    assert one.found.judgement.verdict is Verdict.CONSISTENT
-    anywhere = scene.laplace(100, 1.0, "random", calibrated="l2", trials=400)
+    assert one.verdict == Verdict.CONSISTENT
+    anywhere = scene.released(100, 1.0, "random", "Laplace", trials=400)
     assert anywhere.ratio == pytest.approx(anywhere.l1)
     assert anywhere.ratio == pytest.approx(math.sqrt(200 / math.pi), rel=0.1)
 
 
 @pytest.mark.parametrize("way", ["even", "coordinate", "random"])
 def test_both_remedies_hold_in_every_direction(way: scene.Way) -> None:
-    laplace = scene.laplace(9, 1.0, way, calibrated="l1", trials=1000)
+    laplace = scene.released(9, 1.0, way, "Laplace for ℓ1")
     assert laplace.exact == pytest.approx(laplace.l1 / 3)
-    assert laplace.found.judgement.verdict is Verdict.CONSISTENT
-    gaussian = scene.gaussian(9, 1.0, way)
+    assert laplace.verdict == Verdict.CONSISTENT
+    gaussian = scene.released(9, 1.0, way, "Gaussian")
     assert gaussian.exact == pytest.approx(1.0, rel=1e-6)
-    assert gaussian.found.judgement.verdict is Verdict.CONSISTENT
+    assert gaussian.verdict == Verdict.CONSISTENT
 
 
 def test_the_published_claim_is_broken_by_the_root_of_the_dimension() -> None:
@@ -45,7 +45,7 @@ def test_the_published_claim_is_broken_by_the_root_of_the_dimension() -> None:
     assert even.claimed == one.claimed == pytest.approx(1.0)
     assert even.ratio == pytest.approx(4 * one.ratio, rel=1e-6)
     assert 1 <= one.ratio < 1.01
-    assert even.found.judgement.verdict is Verdict.REFUTED
+    assert even.verdict == Verdict.REFUTED
 
 
 def test_the_deviation_and_the_crossover_are_what_they_say() -> None:
