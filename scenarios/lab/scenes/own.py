@@ -16,7 +16,6 @@ from attacks.replay import replay
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.errors import AttackError
@@ -77,7 +76,7 @@ class _Step:
 
 
 @dataclass(frozen=True)
-class Examined:
+class _Examined:
     """All that was found of one text. `audits` has one audit for each direction; `worst` is the one that counts.
 
     `witness` is the transcript that breaks the claim, message by message; empty where none does.
@@ -147,7 +146,7 @@ class Examined:
 
 
 @lru_cache(32)
-def examine(source: str, changes: Changes = "moved", wish: float = 1.0, trials: int = 200) -> Examined | Mistake:
+def examine(source: str, changes: Changes = "moved", wish: float = 1.0, trials: int = 200) -> _Examined | Mistake:
     """Do everything with the algorithm of a text, or say what is wrong with it.
 
     `wish` is what is claimed where the text claims nothing; `trials` transcripts of each world are audited, for each
@@ -159,7 +158,7 @@ def examine(source: str, changes: Changes = "moved", wish: float = 1.0, trials: 
         return mistake
 
 
-def examined(source: str, changes: Changes = "moved") -> Examined:
+def examined(source: str, changes: Changes = "moved") -> _Examined:
     """The same of a text that has no mistake. You get the `Mistake` as an exception if it has."""
     found = examine(source, changes)
     if isinstance(found, Mistake):
@@ -177,9 +176,11 @@ def compared(exercise: Planted) -> str:
     )
 
 
-def _examined(source: str, changes: Changes, wish: float, trials: int) -> Examined:
-    algorithm = read(source)
-    simulation = doing(source, "build", lambda: simulation_of(algorithm))
+def _examined(source: str, changes: Changes, wish: float, trials: int) -> _Examined:
+    algorithm, taps = read(source), Adversary("ears", "all", nodes=(AGENT,))
+    problem = Problem(tuple(pulling(APART * i, DIMENSION) for i in range(AGENTS)))
+    build = partial(Simulation, problem, topology.ring(AGENTS), algorithm, adversaries=(taps,), seed=SEED)
+    simulation = doing(source, "build", build)
     run = doing(source, "run", replace(simulation, replicas=REPLICAS).run)
     ran = doing(source, "run", lambda: _ran(run))
     relation = "the gradient of one agent moved by a constant vector of at most 1 in ℓ2"
@@ -195,18 +196,11 @@ def _examined(source: str, changes: Changes, wish: float, trials: int) -> Examin
     game, worst = min(zip(games, audits, strict=True), key=lambda both: _rank(both[1]))
     witness = doing(source, "audit", lambda: game.witness(worst))
     by_way = tuple((game.way, found) for game, found in zip(games, audits, strict=True))
-    return Examined(changes, claim, ran, probe, identical, by_way, witness)
+    return _Examined(changes, claim, ran, probe, identical, by_way, witness)
 
 
 def _rank(found: AuditResult) -> tuple[int, float]:
     return _ORDER.index(found.judgement.verdict), -found.epsilon_exact
-
-
-def simulation_of(algorithm: Algorithm) -> Simulation:
-    """The algorithm in the lesson's world, with a tap on all links and at agent 1's door."""
-    parts = tuple(pulling(APART * i, DIMENSION) for i in range(AGENTS))
-    taps = Adversary("ears", "all", nodes=(AGENT,))
-    return Simulation(Problem(parts), topology.ring(AGENTS), algorithm, adversaries=(taps,), seed=SEED)
 
 
 def _ran(run: Run) -> _Ran:

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from attacks.audit.verdict import Verdict
+from netsim.problems import Problem
+from netsim.simulation import Simulation
+from netsim.topology import ring
 from scenarios.lab.scenes import own as scene
+from scenarios.lab.scenes.budgets import pulling
 from scenarios.lab.scenes.own_code import PLANTED, SOUND, Mistake, Planted, doing, read
 
 NAMES = [one.name for one in PLANTED]
@@ -86,8 +90,6 @@ def test_what_is_no_repair_is_told_so() -> None:
 def test_who_claims_nothing_is_taken_to_claim_the_wish() -> None:
     silent = SOUND[: SOUND.index("    def claim")]
     high, low = (scene.examine(silent, "moved", wish) for wish in (2.0, 1.0))
-    assert isinstance(high, scene.Examined)
-    assert isinstance(low, scene.Examined)
     assert high.verdict is Verdict.CONSISTENT
     assert low.verdict is Verdict.REFUTED
 
@@ -158,9 +160,10 @@ def test_an_agent_that_waits_for_ever_is_named() -> None:
 def test_a_loop_without_an_end_is_stopped_where_it_is() -> None:
     text = SOUND.replace("x = node.zeros()", "x = node.zeros()\n        while True: pass")
     algorithm = read(text, seconds=0.3)
+    problem = Problem(tuple(pulling(float(k), 2) for k in range(3)))
     begun = time.monotonic()
     with pytest.raises(Mistake, match=r"still going on after 0\.3 seconds") as caught:
-        doing(text, "run", lambda: scene.simulation_of(algorithm).run())
+        doing(text, "run", Simulation(problem, ring(3), algorithm).run)
     assert time.monotonic() - begun < 3
     assert caught.value.line == text.splitlines().index("        while True: pass") + 1
 
