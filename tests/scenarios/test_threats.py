@@ -1,10 +1,13 @@
 """The threat gallery and the planted faults among the shipped scenarios show what their descriptions say."""
 
+from typing import get_args
+
 import pytest
 
+from netsim.algorithms.planted_faults import FAULTS
 from scenarios import load, run
 from scenarios.files.library import library
-from scenarios.schema.algorithms import FAULTS
+from scenarios.schema.algorithms import FaultName
 
 GROUPS = {
     "comparisons",
@@ -84,12 +87,12 @@ def test_traffic_alone_gives_no_gradient(tmp_path):
         assert sum(found) == 0
 
 
-@pytest.mark.parametrize("name", sorted(FAULTS))
-def test_planted_faults_are_found_and_their_twins_are_not(name, tmp_path):
+@pytest.mark.parametrize(("name", "planted"), zip(get_args(FaultName), FAULTS, strict=True))
+def test_planted_faults_are_found_and_their_twins_are_not(name, planted, tmp_path):
     scenario = f"fault-{name.replace('_', '-')}"
     results = run(scenario, tmp_path, options=["audit.trials=200"] if name != "wrong_clip" else [])
     fault, twin = (entry.audit.verdict for entry in results.algorithms)
     expected = {"one_scalar", "sent_before", "reused_seed", "second_message"}
     assert fault == ("unprotected" if name in expected else "refuted")
     assert twin in ("consistent", "underpowered")
-    assert FAULTS[name].lesson in load(scenario).description
+    assert planted.lesson in load(scenario).description
