@@ -122,6 +122,12 @@ class Evidence:
         return self.covariance.strides[-1] == 0
 
     @property
+    def independent(self) -> bool:
+        """Whether the errors of different rounds are uncorrelated."""
+        between = self.covariance[..., :1] if self.alike else self.covariance
+        return not np.any(between[~np.eye(self.rounds, dtype=np.bool_)])
+
+    @property
     def stddev(self) -> Array:
         """Deviation of each estimate's error, (rounds, dimension)."""
         return np.sqrt(np.maximum(np.einsum("ttd->td", self.covariance), 0.0))

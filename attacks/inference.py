@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from attacks.closed_form.dpp2 import relay_evidence, through_relay
+from attacks.closed_form.dpp2 import through_relay
 from attacks.closed_form.exchanges import Surroundings
 from attacks.closed_form.gradient_descent import through_differences, unclipped
 from attacks.closed_form.gradient_tracking import through_tracking, tracking_evidence
@@ -28,7 +28,7 @@ from netsim.models.model import L1
 from netsim.transcript.record import Record
 
 
-class ClosedForm(NamedTuple):
+class _ClosedForm(NamedTuple):
     """An algorithm's own inversion: estimates by `infer`, and `evidence` with the covariance and law of their errors.
 
     `first`: it is tried before a probe, because it is exact, goes over gaps that a probe cannot, or inverts what a
@@ -40,36 +40,40 @@ class ClosedForm(NamedTuple):
     first: bool
 
 
-def closed_form_of(algorithm: Algorithm) -> ClosedForm | None:
+def closed_form_of(algorithm: Algorithm) -> _ClosedForm | None:
     """The algorithm's own inversion, if there is one. A new one goes here."""
     if isinstance(algorithm, Recal) or (isinstance(algorithm, DPRecal) and algorithm.reading == "as_analysed"):
-        return ClosedForm(through_duals, _recal, first=True)
+
+        def of_visits(view: AdversaryView) -> list[Evidence]:
+            return duals(view).evidence()
+
+        return _ClosedForm(through_duals, of_visits, first=True)
     if isinstance(algorithm, DPRecal):
-        return ClosedForm(through_iterates, _dp_recal, first=True)
+        deployable = algorithm.reading == "as_deployable"
+
+        def through_walk(view: AdversaryView) -> list[Evidence]:
+            sparse = deployable and isinstance(view.public.regularizer, L1)
+            return sparse_evidence(view) if sparse else iterates(view).evidence()
+
+        return _ClosedForm(through_iterates, through_walk, first=True)
     if isinstance(algorithm, RandomPenaltyAdmm):
-        return ClosedForm(through_penalties, penalty_evidence, first=True)
+        return _ClosedForm(through_penalties, penalty_evidence, first=True)
     if isinstance(algorithm, PrivateGradientDescent):
-        return ClosedForm(through_differences, _independent_laplace, first=False)
+        return _ClosedForm(through_differences, _independent_laplace, first=False)
     if isinstance(algorithm, Dpp2):
-        return ClosedForm(through_relay, relay_evidence, first=False)
+
+        def of_relay(view: AdversaryView) -> list[Evidence]:  # of no one law: two Laplace noises, weighed
+            return Evidence.each(through_relay(view), law=None)
+
+        return _ClosedForm(through_relay, of_relay, first=False)
     if isinstance(algorithm, DiaDSP | Cpgt):
-        return ClosedForm(through_tracking, _tracking, first=False)
+
+        def of_trackers(view: AdversaryView) -> list[Evidence]:
+            lossless = view.public.codec.lossless
+            return tracking_evidence(view) if lossless else Evidence.each(through_tracking(view), law=None)
+
+        return _ClosedForm(through_tracking, of_trackers, first=False)
     return None
-
-
-def _recal(view: AdversaryView) -> list[Evidence]:
-    return duals(view).evidence()
-
-
-def _dp_recal(view: AdversaryView) -> list[Evidence]:
-    deployable = isinstance(view.public.algorithm, DPRecal) and view.public.algorithm.reading == "as_deployable"
-    if deployable and isinstance(view.public.regularizer, L1):
-        return sparse_evidence(view)
-    return iterates(view).evidence()
-
-
-def _tracking(view: AdversaryView) -> list[Evidence]:
-    return tracking_evidence(view) if view.public.codec.lossless else Evidence.each(through_tracking(view), law=None)
 
 
 def _independent_laplace(view: AdversaryView) -> list[Evidence]:
@@ -158,12 +162,6 @@ def through_network(view: AdversaryView, gradients: Assumption = FREE) -> list[G
     return [one for victim in found.agents.values() for one in estimates_of(victim, victim.usable)]
 
 
-def _evidence_through_network(view: AdversaryView, gradients: Assumption = FREE) -> list[Evidence]:
-    """The same, one for each agent with an identifiable gradient at a known point."""
-    found = probe_network(view, gradients=gradients)
-    return [Evidence.probed(victim) for victim in found.agents.values() if victim.usable]
-
-
 def estimates_of(found: Probed, queries: Sequence[int] | None = None) -> list[GradientEstimate]:
     """One for each identifiable gradient, or for these `queries`; `stddev` is the root mean square over the
     coordinates, 0 where it is exact; rounding is counted in where it is larger."""
@@ -216,7 +214,10 @@ def evidence(view: AdversaryView, only: int | None = None, *, jointly: bool = Fa
     agents that the one refuses, by the other. `only`: of this agent alone, which is the same and takes a probe less
     time. `jointly`: by one probe of all agents at once.
     """
-    found = _evidence_through_network(view) if jointly else _evidence(view, only)
+    if jointly:
+        found = [Evidence.probed(victim) for victim in probe_network(view).agents.values() if victim.usable]
+    else:
+        found = _evidence(view, only)
     return [one for one in found if only in (None, one.agent)]
 
 
@@ -230,7 +231,7 @@ def _evidence(view: AdversaryView, only: int | None) -> list[Evidence]:
         return _or_else(refusal, lambda: _by_probe(view, None, only))
 
 
-def _by_probe(view: AdversaryView, own: ClosedForm | None, only: int | None = None) -> list[Evidence]:
+def _by_probe(view: AdversaryView, own: _ClosedForm | None, only: int | None = None) -> list[Evidence]:
     """By a probe; of the agents that it refuses, by the algorithm's `own` inversion."""
     try:
         observed = _observed_agents(view)
@@ -259,7 +260,7 @@ def _by_probe(view: AdversaryView, own: ClosedForm | None, only: int | None = No
     return [found[agent] for agent in sorted(found)]
 
 
-def _by_own(view: AdversaryView, own: ClosedForm | None, refusal: AttackError) -> list[Evidence]:
+def _by_own(view: AdversaryView, own: _ClosedForm | None, refusal: AttackError) -> list[Evidence]:
     if own is None:
         raise refusal
     return _or_else(refusal, lambda: own.evidence(view))

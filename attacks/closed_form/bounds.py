@@ -3,6 +3,7 @@
 A codec's preimage is one source: what a vector may have been, given what receivers decoded.
 """
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -59,6 +60,11 @@ class GradientBounds(NamedTuple):
         return np.sqrt(width**2 / 12 + np.square(self.stddev))
 
 
+def root_mean_square(values: Array) -> float:
+    """Over all of them."""
+    return math.sqrt(float(np.mean(np.square(values))))
+
+
 class Interval(NamedTuple):
     """Numbers between `low` and `high`, (replicas, dimension) each."""
 
@@ -106,7 +112,11 @@ def preimage(codec: Codec, decoded: Array) -> Interval:
     if codec.lossless:
         return Interval.at(decoded)
     if isinstance(codec, TopK):
-        return _of_top(codec, decoded)
+        sent = decoded != 0
+        full = np.sum(sent, axis=-1, keepdims=True) >= codec.kept(decoded.shape[-1])
+        least = np.min(np.where(sent, np.abs(decoded), np.inf), axis=-1, keepdims=True)
+        room = np.where(sent | ~full, 0.0, least)
+        return Interval(decoded - room, decoded + room)
     if isinstance(codec, RandomK):
         open_ = np.where(decoded == 0, np.inf, 0.0)
         sent = decoded / (decoded.shape[-1] / codec.kept(decoded.shape[-1])) if codec.unbiased else decoded
@@ -120,14 +130,6 @@ def preimage(codec: Codec, decoded: Array) -> Interval:
     if (cells := codec.cells(decoded)) is not None:
         return Interval(*cells)
     raise AttackError(f"{codec}: no bounds are known of what was sent before it")
-
-
-def _of_top(codec: TopK, decoded: Array) -> Interval:
-    sent = decoded != 0
-    full = np.sum(sent, axis=-1, keepdims=True) >= codec.kept(decoded.shape[-1])
-    least = np.min(np.where(sent, np.abs(decoded), np.inf), axis=-1, keepdims=True)
-    room = np.where(sent | ~full, 0.0, least)
-    return Interval(decoded - room, decoded + room)
 
 
 def _of_quantizer(codec: Quantizer, decoded: Array) -> Interval:

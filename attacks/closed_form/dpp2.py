@@ -35,9 +35,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attacks.closed_form.bounds import root_mean_square
 from attacks.closed_form.exchanges import Exchanges
-from attacks.estimates import Evidence, GradientEstimate, check_lossless
-from netsim.adversary import AdversaryView, PublicKnowledge
+from attacks.estimates import GradientEstimate, check_lossless
+from netsim.adversary import AdversaryView
 from netsim.algorithms.dpp2 import Dpp2
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
@@ -61,12 +62,14 @@ def through_relay(view: AdversaryView) -> list[GradientEstimate]:
     """
     algorithm = _checked(view)
     eta = np.array([algorithm.eta(k) for k in range(algorithm.rounds)])[:, None, None]
-    return [e for sent in _relayed(view) for e in _estimates(sent, algorithm, eta)]
-
-
-def relay_evidence(view: AdversaryView) -> list[Evidence]:
-    """The same, agent by agent: errors independent between rounds, of no one law (two Laplace noises, weighed)."""
-    return Evidence.each(through_relay(view), law=None)
+    found: list[GradientEstimate] = []
+    for sent in _relayed(view):
+        e, w = _variances(algorithm, len(sent.y))
+        share = weigh(e, w)
+        for k, (point, gradient) in enumerate(_read(sent, algorithm, eta, share)):
+            variance = float(share[k] ** 2 * e[k] + ((1 - share[k]) ** 2 * w[k] if share[k] < 1 else 0.0))
+            found.append(GradientEstimate(sent.agent, k, point, gradient, math.sqrt(variance)))
+    return found
 
 
 def _checked(view: AdversaryView) -> Dpp2:
@@ -91,16 +94,15 @@ def _relayed(view: AdversaryView) -> Iterator[_DPP2Round]:
         if rounds:
             sent = [[exchanges.sent[agent, 2 * k + j]["yz"[j]] for k in range(rounds)] for j in (0, 1)]
             others = [[[v["yz"[j]] for v in taken[2 * k + j]] for k in range(rounds)] for j in (0, 1)]
-            apart = [_apart(public, agent, np.array(sent[j]), np.array(others[j])) for j in (0, 1)]
+            weights = None if _checked(view).matrix == "laplacian" else public.weights[agent]
+            apart = [_apart(weights, np.array(sent[j]), np.array(others[j])) for j in (0, 1)]
             yield _DPP2Round(agent, np.array(sent[0]), np.array(sent[1]), *apart)
 
 
-def _apart(public: PublicKnowledge, agent: int, sent: Array, others: Array) -> Array:
-    """(Pv)_i; `others` (rounds, neighbors, replicas, dimension)."""
-    assert isinstance(public.algorithm, Dpp2)
-    if public.algorithm.matrix == "laplacian":
+def _apart(weights: Array | None, sent: Array, others: Array) -> Array:
+    """(Pv)_i of the Laplacian, or of I − W; `others` (rounds, neighbors, replicas, dimension)."""
+    if weights is None:
         return others.shape[1] * sent - others.sum(axis=1)
-    weights = public.weights[agent]
     return sent - weights[0] * sent - np.einsum("n,knrd->krd", weights[1:], others)
 
 
@@ -126,28 +128,16 @@ def weigh(e: Array, w: Array) -> Array:
     return np.where((e == 0) & (w == 0), 0.5, share)
 
 
-def _second_reading(sent: _DPP2Round, algorithm: Dpp2, d: Array) -> Array:
-    """z^k − w^{k+1}/α by how x moved, (rounds − 1, replicas, dimension)."""
-    return (algorithm.beta * sent.apart_z[:-1] - d[2:] + 2 * d[1:-1] - d[:-2]) / algorithm.step
-
-
 def _read(sent: _DPP2Round, algorithm: Dpp2, eta: Array, share: Array) -> Iterator[tuple[Array, Array]]:
     """Point and gradient of each round, (replicas, dimension); `share` (rounds,) is the weight of z's reading."""
     d, hidden = _relay(sent.y, eta), algorithm.rho * _relay(sent.apart_y, eta)[1:]
     z = sent.z * share[:, None, None]
-    z[:-1] += (1 - share[:-1, None, None]) * _second_reading(sent, algorithm, d)
+    moved = (algorithm.beta * sent.apart_z[:-1] - d[2:] + 2 * d[1:-1] - d[:-2]) / algorithm.step  # z^k − w^{k+1}/α
+    z[:-1] += (1 - share[:-1, None, None]) * moved
     point = np.zeros_like(sent.y[0])
     for k in range(len(sent.y)):
         yield point, z[k] - hidden[k]
         point = d[k + 1] - d[k] - algorithm.step * z[k] + algorithm.beta * sent.apart_z[k]
-
-
-def _estimates(sent: _DPP2Round, algorithm: Dpp2, eta: Array) -> Iterator[GradientEstimate]:
-    e, w = _variances(algorithm, len(sent.y))
-    share = weigh(e, w)
-    for k, (point, gradient) in enumerate(_read(sent, algorithm, eta, share)):
-        variance = float(share[k] ** 2 * e[k] + ((1 - share[k]) ** 2 * w[k] if share[k] < 1 else 0.0))
-        yield GradientEstimate(sent.agent, k, point, gradient, math.sqrt(variance))
 
 
 SWEEPS = 30
@@ -192,16 +182,11 @@ class _Received:
         self.pull = np.array([a * t.z[cut] - b * t.apart_z[cut] for t in self.sent])
         e, w = _variances(self.algorithm, self.rounds)
         self.noisy = bool(np.any(e > 0) or np.any(w[:-1] > 0))
-        self.scale = self._scale(e, w)
+        scale = a * np.sqrt(e[:-1] + w[:-1])  # of w^{k+1} + αe^k; 1 where there is no noise at all
+        self.scale = np.maximum(scale, 1e-12 * float(np.max(scale))) if self.noisy else np.ones_like(scale)
 
     def of(self, replica: int) -> tuple[Array, Array]:
-        y, pull = self.y[:, :, replica], self.pull[:, :, replica]
-        return _flat(y), _flat(pull)
-
-    def _scale(self, e: Array, w: Array) -> Array:
-        """Standard deviation of w^{k+1} + αe^k; 1 where there is no noise at all."""
-        scale = self.algorithm.step * np.sqrt(e[:-1] + w[:-1])
-        return np.maximum(scale, 1e-12 * float(np.max(scale))) if self.noisy else np.ones_like(scale)
+        return _flat(self.y[:, :, replica]), _flat(self.pull[:, :, replica])
 
 
 def _flat(values: Array) -> Array:
@@ -211,10 +196,7 @@ def _flat(values: Array) -> Array:
 def round_by_round(view: AdversaryView) -> Array:
     """η (replicas, rounds), each fitted to its own round alone given those before: it drifts under noise."""
     received = _Received(view)
-    fits = np.zeros((view.replicas, received.rounds))
-    for r in range(view.replicas):
-        fits[r] = _extended(np.zeros(2), *received.of(r))
-    return fits
+    return np.array([_extended(np.zeros(2), *received.of(r)) for r in range(view.replicas)])
 
 
 def fit_relay(view: AdversaryView) -> _RelayFit:
@@ -275,7 +257,10 @@ def _refined(eta: Array, y: Array, pull: Array, scale: Array) -> Array:
     residual, jacobian = _linearized(eta, y, pull, scale)
     cost = float(residual @ residual)
     for _ in range(SWEEPS):
-        step = _least_squares(jacobian, residual)
+        size = np.linalg.norm(jacobian, axis=0)
+        seen = size > BLIND * np.max(size)
+        step = np.zeros(len(size))
+        step[seen] = np.linalg.lstsq(jacobian[:, seen] / size[seen], residual, rcond=1e-13)[0] / size[seen]
         for halving in range(12):
             trial = eta - step / 2**halving
             there = _linearized(trial, y, pull, scale)
@@ -287,14 +272,6 @@ def _refined(eta: Array, y: Array, pull: Array, scale: Array) -> Array:
         if np.max(np.abs(step)) <= ENOUGH * max(1.0, float(np.max(np.abs(eta)))):
             return eta
     return eta
-
-
-def _least_squares(jacobian: Array, residual: Array) -> Array:
-    size = np.linalg.norm(jacobian, axis=0)
-    seen = size > BLIND * np.max(size)
-    step = np.zeros(len(size))
-    step[seen] = np.linalg.lstsq(jacobian[:, seen] / size[seen], residual, rcond=1e-13)[0] / size[seen]
-    return step
 
 
 def _linearized(eta: Array, y: Array, pull: Array, scale: Array) -> tuple[Array, Array]:
@@ -347,11 +324,6 @@ def _spread(received: _Received, eta: Array, covariances: list[Array], share: Ar
         squares = np.sum(gradient**2, axis=-1).reshape(rounds, agents, dimension)
         spread[:, :, r] = np.moveaxis(squares, 0, 1)
     return spread
-
-
-def root_mean_square(values: Array) -> float:
-    """Over all of them."""
-    return math.sqrt(float(np.mean(np.square(values))))
 
 
 def _root(covariance: Array) -> Array:

@@ -44,19 +44,13 @@ class Exchanges:
         At the agent's door that is what was delivered. Elsewhere it is what the neighbors sent, unless exchanges may
         end without some messages (`netsim.network.links`): then nobody else knows.
         """
-        at_door = agent in self._view.adversary.doors
+        at_door, sent = agent in self._view.adversary.doors, dict[tuple[int, int], Values]()
         if not self._view.public.exchange_policy.endless:
             return self._closed(agent) if at_door else {}
-        return self._complete(agent, self._delivered(agent) if at_door else self.sent)
-
-    def _delivered(self, agent: int) -> dict[tuple[int, int], Values]:
-        delivered: dict[tuple[int, int], Values] = {}
-        for row in self._view.at_node(agent):
+        for row in self._view.at_node(agent) if at_door else ():
             if row.kind == "exchange" and row.event == "received":
-                delivered.setdefault((row.sender, row.number), row.values)
-        return delivered
-
-    def _complete(self, agent: int, sent: dict[tuple[int, int], Values]) -> dict[int, list[Values]]:
+                sent.setdefault((row.sender, row.number), row.values)
+        sent = sent if at_door else self.sent
         neighbors = self._view.public.neighbors[agent]
         numbers = [k for i, k in sent if i == neighbors[0]]
         return {k: [sent[j, k] for j in neighbors] for k in numbers if all((j, k) in sent for j in neighbors)}
@@ -98,7 +92,8 @@ class Surroundings:
         if agent in self._view.adversary.doors:
             return self._at_door(agent)
         if isinstance(self._view.public.algorithm, TOKENS):
-            return tuple(self._visits(agent, self._placed, self._sent_by(agent)))
+            sent = {row.number: row for row in self._messages if row.sender == agent}
+            return tuple(self._visits(agent, self._placed, sent))
         if not self._view.public.exchange_policy.endless or self._directs:
             return ()
         return tuple(self._exchanged(agent))
@@ -157,16 +152,16 @@ class Surroundings:
         sure = [row for group in groups if len({row.place for row in group}) == 1 for row in group]
         return [row for row in sure if row.attempt == 0 or adversary.capture_loss == 0]
 
-    def _sent_by(self, agent: int) -> dict[int, Record]:
-        return {row.number: row for row in self._messages if row.sender == agent}
-
     def _visits(self, agent: int, placed: Sequence[Record], sent: dict[int, Record]) -> Iterator[Record]:
         """Yield the visits; the algorithm does not depend on who gave the agent its token, and whom it gave it to."""
         algorithm = self._view.public.algorithm
         assert isinstance(algorithm, TOKENS)
         names = next((tuple(row.values) for row in sent.values()), ())
         starts = agent == algorithm.first
-        taken = {} if self._ambiguous(agent) else self._taken(agent, placed, starts)
+        # a first holder that begins anew sends out another token: then no order of packets on links shows which one
+        # an agent had, and only its own door does
+        several = algorithm.first in self._view.public.forgetful and agent not in self._view.adversary.doors
+        taken = {} if several else self._taken(agent, placed, starts)
         for visit in range(max(sent, default=-1) + 1):
             if visit in taken:
                 yield _row("received", NOBODY, agent, "direct", visit, taken[visit].values)
@@ -176,13 +171,6 @@ class Surroundings:
                 yield _row("sent", agent, NOBODY, "direct", visit, sent[visit].values)
             else:
                 yield gap("sent", agent, NOBODY, "direct", visit)
-
-    def _ambiguous(self, agent: int) -> bool:
-        """Whether there may be more than one token (a first holder that begins anew sends out another): then no order
-        of packets on links shows which one the agent had, and only its own door does."""
-        algorithm = self._view.public.algorithm
-        assert isinstance(algorithm, TOKENS)
-        return algorithm.first in self._view.public.forgetful and agent not in self._view.adversary.doors
 
     def _taken(self, agent: int, placed: Sequence[Record], starts: bool) -> dict[int, Record]:
         """The token of each visit, as far as it is sure.

@@ -41,11 +41,12 @@ Source: this project.
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
-from attacks.closed_form.bounds import GradientBounds, Interval, preimage
+from attacks.closed_form.bounds import GradientBounds, Interval, preimage, root_mean_square
 from attacks.closed_form.dpp2 import weigh
 from attacks.closed_form.exchanges import Exchanges
 from attacks.closed_form.token_system import Difference
@@ -79,7 +80,13 @@ def through_tracking(view: AdversaryView) -> list[GradientEstimate]:
     """
     _, codec = _checked(view)
     if not codec.lossless:
-        return [_middle(bounds) for bounds in compressed_bounds(view) if np.all(np.isfinite(bounds.middle))]
+        middles: list[GradientEstimate] = []
+        for b in compressed_bounds(view):
+            if np.all(np.isfinite(b.middle)):
+                ends = b.points[0] + b.points[1]
+                point = np.where(np.isfinite(ends), ends / 2, 0.0)
+                middles.append(GradientEstimate(b.agent, b.query, point, b.middle, root_mean_square(b.uniform)))
+        return middles
     return [
         GradientEstimate(found.agent, k, found.points[k], found.gradients[k], float(found.stddev[k, 0]))
         for found in tracking_evidence(view)
@@ -116,12 +123,13 @@ def tracking_differences(view: AdversaryView) -> list[Difference]:
     _refuse_lossy(codec)
     if not isinstance(algorithm, DiaDSP):
         raise AttackError("CPGT's copies are sums of all that was sent: after a gap they are lost")
-    return [
-        difference
-        for agent in _others(view)
-        for first, rounds in _runs(_observed_rounds(view, agent, Exchanges(view)))
-        for difference in _differences(algorithm, agent, first, rounds)
-    ]
+    found: list[Difference] = []
+    for agent in _others(view):
+        observed = _observed_rounds(view, agent, Exchanges(view))
+        for _, run in groupby(enumerate(sorted(observed)), key=lambda place: place[1] - place[0]):
+            numbers = [k for _, k in run]  # rounds that follow each other
+            found += _differences(algorithm, agent, numbers[0], [observed[k] for k in numbers])
+    return found
 
 
 def compressed_bounds(view: AdversaryView) -> list[GradientBounds]:
@@ -207,16 +215,6 @@ def _copied(view: AdversaryView, agent: int, exchanges: Exchanges, codec: Codec)
         k += 1
 
 
-def _runs(rounds: dict[int, _Round]) -> Iterator[tuple[int, list[_Round]]]:
-    """Rounds that follow each other, with the number of the first."""
-    for k in sorted(rounds):
-        if k - 1 not in rounds:
-            end = k
-            while end in rounds:
-                end += 1
-            yield k, [rounds[t] for t in range(k, end)]
-
-
 def _trackers(algorithm: DecayingNoise, rounds: list[_Round], first: int = 0) -> tuple[Array, Array]:
     """ŷ^k, (rounds, replicas, dimension), and the variances of their errors."""
     sent = np.array([r.y.low for r in rounds])
@@ -254,41 +252,23 @@ def _bounded(algorithm: DecayingNoise, agent: int, rounds: list[_Round]) -> Iter
     for k, r in enumerate(rounds):
         y = r.y
         if not algorithm.noisy and k + 1 < len(rounds):
-            y = _met(y, _moved(r, rounds[k + 1], gamma, algorithm.step))
+            y = _met(y, r, rounds[k + 1], gamma, algorithm.step)
         size = np.maximum(size, np.maximum(np.abs(mixed), np.abs(np.where(np.isfinite(y.low), y.low, 0.0))))
         variance += 2 * algorithm.noise_y(k) ** 2
         slack = 1e-11 * np.maximum(1.0, size)
-        yield GradientBounds(
-            agent, k, _start(r.x) if k == 0 and not algorithm.noisy else (r.x.low - slack, r.x.high + slack),
-            y.low - mixed - slack, y.high - mixed + slack, math.sqrt(variance),
-        )  # fmt: skip
+        zero = np.zeros_like(r.x.low)  # x⁰
+        points = (zero, zero) if k == 0 and not algorithm.noisy else (r.x.low - slack, r.x.high + slack)
+        yield GradientBounds(agent, k, points, y.low - mixed - slack, y.high - mixed + slack, math.sqrt(variance))
         mixed = mixed + gamma * r.apart_y
 
 
-def _start(x: Interval) -> tuple[Array, Array]:
-    """x⁰ = 0."""
-    return np.zeros_like(x.low), np.zeros_like(x.low)
-
-
-def _moved(now: _Round, after: _Round, gamma: float, step: float) -> Interval:
-    """Interval of y, by the motion of x alone."""
+def _met(y: Interval, now: _Round, after: _Round, gamma: float, step: float) -> Interval:
+    """Interval of y, by the motion of x too."""
     mixed = gamma * now.apart_x
     low, high = (now.x.low + mixed - after.x.high) / step, (now.x.high + mixed - after.x.low) / step
     slack = 1e-11 * np.maximum(1.0, np.abs(np.where(np.isfinite(low), low, 0.0))) / step
-    return Interval(low - slack, high + slack)
-
-
-def _met(a: Interval, b: Interval) -> Interval:
-    low, high = np.maximum(a.low, b.low), np.minimum(a.high, b.high)
-    wide = a.high - a.low > 0
-    return Interval(np.where(wide, low, a.low), np.where(wide, high, a.high))
-
-
-def _middle(bounds: GradientBounds) -> GradientEstimate:
-    low, high = bounds.points
-    variance = np.mean(np.square(bounds.uniform))
-    point = np.where(np.isfinite(low + high), (low + high) / 2, 0.0)
-    return GradientEstimate(bounds.agent, bounds.query, point, bounds.middle, math.sqrt(float(variance)))
+    low, high, wide = np.maximum(y.low, low - slack), np.minimum(y.high, high + slack), y.high - y.low > 0
+    return Interval(np.where(wide, low, y.low), np.where(wide, high, y.high))
 
 
 RANK = 1e-6

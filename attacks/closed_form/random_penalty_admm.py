@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from attacks.closed_form.bounds import GradientBounds
+from attacks.closed_form.bounds import GradientBounds, root_mean_square
 from attacks.closed_form.exchanges import Exchanges
 from attacks.estimates import Evidence, GradientEstimate, check_lossless
 from netsim.adversary import AdversaryView
@@ -42,7 +42,10 @@ def through_penalties(view: AdversaryView) -> list[GradientEstimate]:
     You get an `AttackError` where the algorithm is another one, its exchanges may end without some messages, or a
     codec changes what is sent.
     """
-    return [_estimate(bounds) for bounds in penalty_bounds(view)]
+    return [
+        GradientEstimate(b.agent, b.query, b.points[0], b.middle, root_mean_square(b.uniform))
+        for b in penalty_bounds(view)
+    ]
 
 
 def penalty_evidence(view: AdversaryView) -> list[Evidence]:
@@ -50,7 +53,13 @@ def penalty_evidence(view: AdversaryView) -> list[Evidence]:
     by_agent: dict[int, list[GradientBounds]] = {}
     for bounds in penalty_bounds(view):
         by_agent.setdefault(bounds.agent, []).append(bounds)
-    return [_evidence(found) for found in by_agent.values()]
+    evidence: list[Evidence] = []
+    for agent, found in by_agent.items():
+        variances = np.array([np.mean(np.square(b.uniform), axis=0) for b in found])
+        covariance = np.einsum("ts,td->tsd", np.eye(len(found)), variances)
+        points, gradients = np.array([b.points[0] for b in found]), np.array([b.middle for b in found])
+        evidence.append(Evidence(agent, tuple(b.query for b in found), points, gradients, covariance, None))
+    return evidence
 
 
 def penalty_bounds(view: AdversaryView) -> list[GradientBounds]:
@@ -92,15 +101,3 @@ def _of_agent(
         x, mean = new, others.mean(axis=0)
         dual = dual + algorithm.dual_step * (others.sum(axis=0) - len(others) * new)
         k += 1
-
-
-def _estimate(bounds: GradientBounds) -> GradientEstimate:
-    stddev = math.sqrt(float(np.mean(np.square(bounds.uniform))))
-    return GradientEstimate(bounds.agent, bounds.query, bounds.points[0], bounds.middle, stddev)
-
-
-def _evidence(found: list[GradientBounds]) -> Evidence:
-    variances = np.array([np.mean(np.square(b.uniform), axis=0) for b in found])
-    covariance = np.einsum("ts,td->tsd", np.eye(len(found)), variances)
-    points, gradients = np.array([b.points[0] for b in found]), np.array([b.middle for b in found])
-    return Evidence(found[0].agent, tuple(b.query for b in found), points, gradients, covariance, None)

@@ -45,8 +45,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from attacks.closed_form.bounds import GradientBounds, Interval, combined
-from attacks.closed_form.dpp2 import root_mean_square
+from attacks.closed_form.bounds import GradientBounds, Interval, combined, root_mean_square
 from attacks.closed_form.token_system import TokenSystem, Wire, exactly
 from attacks.closed_form.token_walk import Visit, unbroken_visits
 from attacks.estimates import Evidence, GradientEstimate, Inversion, check_lossless
@@ -56,6 +55,9 @@ from netsim.algorithms.recal import Walk, coupling
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.models.model import L1, Zero
+
+EXACT_STATE = ("as_analysed", "as_deployable")
+"""Readings whose x⁺ holds no noise of its own."""
 
 
 def through_duals(view: AdversaryView) -> list[GradientEstimate]:
@@ -100,19 +102,10 @@ def sparse_evidence(view: AdversaryView) -> list[Evidence]:
     return [_evidence(own, algorithm, beta, threshold) for own in _chains(view, algorithm)]
 
 
-def _sparse_estimates(view: AdversaryView) -> list[GradientEstimate]:
-    """The same as estimates; `stddev` is the root mean square over coordinates and replicas."""
-    return [
-        GradientEstimate(found.agent, k, found.points[t], found.gradients[t], root_mean_square(found.stddev[t]))
-        for found in sparse_evidence(view)
-        for t, k in enumerate(found.queries)
-    ]
-
-
 def _checked(view: AdversaryView) -> tuple[DPRecal, float, float]:
     """The algorithm, the threshold nw and β."""
     algorithm, regularizer = view.public.algorithm, view.public.regularizer
-    if not isinstance(algorithm, DPRecal) or algorithm.reading not in ("as_analysed", "as_deployable"):
+    if not isinstance(algorithm, DPRecal) or algorithm.reading not in EXACT_STATE:
         raise AttackError(
             "these bounds are of DP-RECAL as analysed or as deployable: its x⁺ holds no noise of its own"
         )
@@ -185,22 +178,19 @@ def _copy_of(visit: Visit, beta: float, threshold: float) -> Interval:
     return combined({0: 1 / beta}, {0: Interval(centre - room, centre + room)}, x - (x - noisy) / beta)
 
 
-EXACT_STATE = ("as_analysed", "as_deployable")
-"""Readings whose x⁺ holds no noise of its own."""
-
-
 def through_iterates(view: AdversaryView) -> list[GradientEstimate]:
     """All gradients that the transcript determines, agent by agent in order of time.
 
     You get an `AttackError` where the algorithm is no DP-RECAL or a codec changes what is sent.
     """
     algorithm = view.public.algorithm
-    if (
-        isinstance(algorithm, DPRecal)
-        and algorithm.reading in EXACT_STATE
-        and isinstance(view.public.regularizer, L1)
-    ):
-        return _sparse_estimates(view)
+    exact_state = isinstance(algorithm, DPRecal) and algorithm.reading in EXACT_STATE
+    if exact_state and isinstance(view.public.regularizer, L1):
+        return [
+            GradientEstimate(found.agent, k, found.points[t], found.gradients[t], root_mean_square(found.stddev[t]))
+            for found in sparse_evidence(view)
+            for t, k in enumerate(found.queries)
+        ]
     return iterates(view).estimates()
 
 

@@ -71,15 +71,16 @@ class _Ties:
 
     def __init__(self, values: dict[Name, Array]) -> None:
         self.values = values
+        self.members: dict[Name, list[Name]] = {}
+        """Of each root all unknowns that are tied to it, itself included."""
         self._zero = np.zeros_like(next(iter(values.values())))
         self._ties: dict[Name, _Tie] = {}
-        self._members: dict[Name, list[Name]] = {}
 
     def tie(self, name: Name) -> _Tie:
         """Tie of an unknown; its own root, if nothing ties it."""
         if name not in self._ties:
             self._ties[name] = _Tie(name, 1.0, self._zero)
-            self._members[name] = [name]
+            self.members[name] = [name]
         return self._ties[name]
 
     def roots(self, terms: Mapping[Name, float]) -> dict[Name, float]:
@@ -132,26 +133,22 @@ class _Ties:
             return root
         if len(roots) != 2:
             return None
-        kept, moved = sorted(roots, key=lambda root: len(self._members[root]), reverse=True)
+        kept, moved = sorted(roots, key=lambda root: len(self.members[root]), reverse=True)
         factor = -roots[kept] / roots[moved]
         if not 1 / STEEP < abs(factor) < STEEP:
             return None
         rest = -self.constant(line) / roots[moved]
-        for name in self._members.pop(moved):
+        for name in self.members.pop(moved):
             _, own, before = self._ties[name]
             self._ties[name] = _Tie(kept, own * factor, own * rest + before)
-            self._members[kept].append(name)
+            self.members[kept].append(name)
         return moved
 
     def find(self, root: Name, value: Array) -> None:
         """The value of a root, and so of all that is tied to it."""
-        for name in self._members.pop(root):
+        for name in self.members.pop(root):
             _, factor, rest = self._ties.pop(name)
             self.values[name] = factor * value + rest
-
-    def members(self, root: Name) -> list[Name]:
-        """All unknowns that are tied to a root, itself included."""
-        return list(self._members.get(root, ()))
 
 
 LARGEST = 1200
@@ -182,10 +179,6 @@ class _Found(NamedTuple):
             factors = np.array([places[names[k]][1] for k in here])
             total[np.ix_(here, here)] = covariance[np.ix_(there, there)] * np.multiply.outer(factors, factors)
         return total
-
-    def tie(self, name: Name) -> _Tie:
-        """Tie of an unknown that is not determined."""
-        return self.ties.tie(name)
 
 
 def determined(lines: Sequence[Line], known: dict[Name, Array], combined: Sequence[Line] = ()) -> _Found:
@@ -268,7 +261,7 @@ def _solved(group: Sequence[_Rooted], ties: _Ties) -> tuple[dict[Name, tuple[int
     found = solve(design, noise, np.array([values.ravel() for values in observed]))
     members: dict[Name, tuple[int, float]] = {}
     for root, k in places.items():
-        members |= {name: (k, ties.tie(name).factor) for name in ties.members(root)}
+        members |= {name: (k, ties.tie(name).factor) for name in ties.members.get(root, ())}
     for root, k in places.items():
         if found.identifiable[k]:
             ties.find(root, found.estimate[k].reshape(observed[0].shape))
@@ -323,12 +316,12 @@ class TokenSystem:
         zeros = np.zeros((view.replicas, view.public.dimension))
         for agent in range(view.public.agents):
             known["y", agent, 0] = known["dual", agent, 0] = zeros
-        forgetful = view.public.forgetful
-        lines = [
-            line for i in range(view.public.agents) if i not in forgetful for line in self._of_agent(observed, i)
-        ]
+        known_agents = [i for i in range(view.public.agents) if i not in view.public.forgetful]
+        lines = [line for i in known_agents for line in self._of_agent(observed, i)]
         if wire.sums:
-            lines += _sums(observed, wire.u)
+            for token, made in observed.made.items():
+                terms: dict[Name, float] = {("dual", i, k): -1.0 for i, k in enumerate(made) if k > 0}
+                lines.append(Line({(wire.u, *token): 1.0} | terms))
         differences = [
             Line({("difference", i, k): 1.0, ("gradient", i, k): -1.0, ("gradient", i, k - 1): 1.0})
             for i in self._agents()
@@ -338,7 +331,14 @@ class TokenSystem:
 
     def estimates(self) -> list[GradientEstimate]:
         """Agent by agent in order of time; `stddev` is one estimate's own, errors may be correlated."""
-        return [estimate for agent in self._agents() for estimate in self._estimates(agent)]
+        found: list[GradientEstimate] = []
+        for agent in self._agents():
+            queries, values = self._queries(agent), self._found.values
+            stddev = np.sqrt(np.diag(self._covariance(agent, queries))).tolist()
+            for k, deviation in zip(queries, stddev, strict=True):
+                point, gradient = values["y", agent, k], values["gradient", agent, k]
+                found.append(GradientEstimate(agent, k, point, gradient, deviation))
+        return found
 
     def evidence(self) -> list[Evidence]:
         """The same with the covariance of each agent's errors; what is not determined is counted as hidden."""
@@ -363,11 +363,11 @@ class TokenSystem:
         for k in range(self._visits[agent]):
             if not self._lost(agent, k):
                 continue
-            root, factor, rest = self._found.tie(("gradient", agent, k))
+            root, factor, rest = self._found.ties.tie(("gradient", agent, k))
             before = last.get((root, factor), k - 1)
             if (root, factor) in last:
                 yield self._difference(
-                    agent, before, k, rest - self._found.tie(("gradient", agent, before)).rest, 0.0
+                    agent, before, k, rest - self._found.ties.tie(("gradient", agent, before)).rest, 0.0
                 )
             elif self._lost(agent, before) and (name := ("difference", agent, k)) in self._found.values:
                 variance = float(self._found.covariance([name])[0, 0])
@@ -396,12 +396,6 @@ class TokenSystem:
         own = np.diag([self._wire.step(k) ** 2 for k in queries])
         return self._found.covariance([("gradient", agent, k) for k in queries]) + own
 
-    def _estimates(self, agent: int) -> Iterator[GradientEstimate]:
-        queries, values = self._queries(agent), self._found.values
-        stddev = np.sqrt(np.diag(self._covariance(agent, queries)))
-        for k, deviation in zip(queries, stddev.tolist(), strict=True):
-            yield GradientEstimate(agent, k, values["y", agent, k], values["gradient", agent, k], deviation)
-
     def _of_agent(self, observed: ObservedWalk, i: int) -> Iterator[Line]:
         alpha, beta, wire = self._alpha, self._beta, self._wire
         for k in range(observed.visits[i]):
@@ -418,9 +412,3 @@ class TokenSystem:
                 yield Line({x_new: 1.0, x: beta - 1, noisy: 1.0, y: -beta}, wire.move(k))
             gradient: Name = ("gradient", i, k)
             yield Line({gradient: 1.0, dual: -1.0, x: -beta, y: beta - 1 / alpha, y_new: 1 / alpha})
-
-
-def _sums(observed: ObservedWalk, u: str) -> Iterator[Line]:
-    for token, made in observed.made.items():
-        terms: dict[Name, float] = {("dual", i, k): -1.0 for i, k in enumerate(made) if k > 0}
-        yield Line({(u, *token): 1.0} | terms)

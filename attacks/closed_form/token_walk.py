@@ -57,7 +57,10 @@ def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...]) -> Ob
     public = view.public
     values: dict[Id, Values] = {START: {name: np.zeros((view.replicas, public.dimension)) for name in names}}
     doors = _at_doors(view, first, values)
-    rows = [_Sent.of(row, index, public.forgetful) for index, row in enumerate(view.messages())]
+    rows = [
+        _Sent(row, (row.sender, ~index if row.sender in public.forgetful else row.number))
+        for index, row in enumerate(view.messages())
+    ]
     for row in rows:
         values.setdefault(row.name, row.record.values)
     order = _Order(public.agents, first, [])
@@ -77,10 +80,6 @@ class _Sent(NamedTuple):
 
     record: Record
     name: Id
-
-    @classmethod
-    def of(cls, row: Record, index: int, forgetful: Container[int]) -> "_Sent":
-        return cls(row, (row.sender, ~index if row.sender in forgetful else row.number))
 
 
 def _at_doors(view: AdversaryView, first: int, values: dict[Id, Values]) -> dict[int, dict[Id, Id]]:
@@ -108,23 +107,18 @@ class _Order:
         self.came: dict[Id, Id] = {(first, 0): START}
         self.made: dict[Id, tuple[int, ...]] = {}
         after = list(self._downwards())[::-1]
-        for (row, name), low, high in zip(tokens, self._upwards(), after, strict=True):
-            if low[row.receiver] == high[row.receiver]:
-                self.came[row.receiver, low[row.receiver]] = name
-            if low == high:
-                self.made[name] = low
-
-    def _upwards(self) -> Iterator[tuple[int, ...]]:
-        """The least number of visits each agent had made when a token was sent."""
-        made = [0] * self.agents
-        made[self.first] = 1
-        for row, _ in self.tokens:
-            made[row.sender] = row.number + 1
-            yield tuple(made)
-            made[row.receiver] += 1  # before whatever is sent next
+        least = [0] * agents  # number of visits each agent had made when a token was sent
+        least[first] = 1
+        for (row, name), high in zip(tokens, after, strict=True):
+            least[row.sender] = row.number + 1
+            if least[row.receiver] == high[row.receiver]:
+                self.came[row.receiver, least[row.receiver]] = name
+            if tuple(least) == high:
+                self.made[name] = tuple(least)
+            least[row.receiver] += 1  # before whatever is sent next
 
     def _downwards(self) -> Iterator[tuple[int | None, ...]]:
-        """The greatest, from the last token to the first; None where none is known."""
+        """The greatest number of visits, from the last token to the first; None where none is known."""
         most: list[int | None] = [None] * self.agents
         follower = NOBODY
         for row, _ in reversed(self.tokens):
@@ -145,7 +139,7 @@ def _placed(view: AdversaryView, first: int, rows: Sequence[_Sent]) -> _Order:
     complete = view.adversary.capture_loss == 0
     certain = [
         _Sent(row, names[id(row)])
-        for row in in_order([record for record, _ in rows], first)
+        for row in _in_order([record for record, _ in rows], first)
         if row.receiver != NOBODY and (complete or row.attempt == 0)
     ]
     inside = {name for _, name in certain}
@@ -153,17 +147,11 @@ def _placed(view: AdversaryView, first: int, rows: Sequence[_Sent]) -> _Order:
     order = _Order(agents, first, certain)
     while found := [visit for visit in order.came if visit in floating]:
         after = {order.came[visit]: floating.pop(visit) for visit in found}
-        order = _Order(agents, first, list(_inserted(order.tokens, after)))
+        tokens = [after[START]] if START in after else []
+        for token in order.tokens:
+            tokens += [token, after[token.name]] if token.name in after else [token]
+        order = _Order(agents, first, tokens)
     return order
-
-
-def _inserted(tokens: Sequence[_Sent], after: dict[Id, _Sent]) -> Iterator[_Sent]:
-    if START in after:
-        yield after[START]
-    for token in tokens:
-        yield token
-        if token.name in after:
-            yield after[token.name]
 
 
 def _by_number(rows: Sequence[_Sent], first: int) -> list[_Sent]:
@@ -221,7 +209,7 @@ def _visits_at_doors(view: AdversaryView, first: int, start: Values, skipped: Co
             yield Visit(row.sender, row.number, held[row.sender].popleft(), row.values)
 
 
-def in_order(rows: Sequence[Record], holder: int) -> Iterator[Record]:
+def _in_order(rows: Sequence[Record], holder: int) -> Iterator[Record]:
     """The order in which the one token passed.
 
     Rows of taps on links are in order. Those of insiders' doors are in order of time among them; at equal times the
@@ -258,7 +246,7 @@ def _visits_on_links(view: AdversaryView, first: int, start: Values) -> Iterator
     seen: dict[int, int] = {}
     complete = view.adversary.capture_loss == 0
     receiver, incoming = first, start
-    for row in in_order(view.messages(), first):
+    for row in _in_order(view.messages(), first):
         agent = row.sender
         if row.receiver == NOBODY:
             seen[agent] = -1

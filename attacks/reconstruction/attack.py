@@ -104,10 +104,6 @@ class Known:
         known = cls(public.model, records, public.penalty, prior, None, public.value_range, image_shape)
         return replace(known, clip=clip if isinstance(clip, Clip) else None)
 
-    def with_labels(self, labels: Array) -> "Known":
-        """The same with labels that are public."""
-        return replace(self, labels=labels)
-
 
 class Case(NamedTuple):
     """One agent to attack."""
@@ -146,7 +142,8 @@ class Needs:
             (self.image and known.image_shape is None, "records that are images"),
             (self.others and known.others is None, "all records but one"),
             (_hidden_by_clip(case, self.lengths),
-             f"gradients as they are, and the algorithm clips them{_bound(known.clip)}"),
+             "gradients as they are, and the algorithm clips them"
+             + ("" if known.clip is None else f" to a norm ({known.clip.norm}) of {known.clip.bound:g}")),
         ]  # fmt: skip
         for absent, what in missing:
             if absent:
@@ -174,10 +171,6 @@ def _hidden_by_clip(case: Case, lengths: bool = True) -> bool:
     return not bool(np.all(norms + margin[:, None] < known.clip.bound * (1 - NEAR)))
 
 
-def _bound(clip: Clip | None) -> str:
-    return "" if clip is None else f" to a norm ({clip.norm}) of {clip.bound:g}"
-
-
 @dataclass(frozen=True)
 class Reconstruction:
     """One agent's records as an attack rebuilds them, for every replica.
@@ -198,6 +191,22 @@ class Reconstruction:
     queries: tuple[int, ...]
     spread: Array | None = None
     open: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        attack: str,
+        evidence: Evidence,
+        features: Array,
+        targets: Array,
+        objective: Array,
+        converged: Mask | None = None,
+        spread: Array | None = None,
+        left_open: str = "",
+    ) -> "Reconstruction":
+        """Reconstruction from all of the evidence; `converged` where no optimizer ran."""
+        done = np.ones(evidence.replicas, np.bool_) if converged is None else converged
+        return cls(attack, evidence.agent, features, targets, objective, done, evidence.queries, spread, left_open)
 
     def labels(self, model: Model) -> Array:
         """The likeliest label of each record, (replicas, m)."""

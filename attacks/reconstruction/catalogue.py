@@ -3,13 +3,19 @@
 from collections.abc import Callable
 
 from attacks.reconstruction.attack import Attack
-from attacks.reconstruction.dense_layer import DenseLayerRecord, MeanOfRatios
 from attacks.reconstruction.dlg import DLG, IDLG
 from attacks.reconstruction.grad_inversion import GradInversion
 from attacks.reconstruction.informed import FinitePrior, Informed
 from attacks.reconstruction.inverting_gradients import InvertingGradients
 from attacks.reconstruction.least_squares_gram import LeastSquaresGram
-from attacks.reconstruction.one_record import LeastSquaresRecord, LogisticRecord, OneRecord, SoftmaxRecord
+from attacks.reconstruction.one_record import (
+    DenseLayerRecord,
+    LeastSquaresRecord,
+    LogisticRecord,
+    MeanOfRatios,
+    OneRecord,
+    SoftmaxRecord,
+)
 from attacks.reconstruction.posterior import PosteriorBatch, PosteriorMean, PosteriorMode, PureMatching
 from attacks.reconstruction.row_space import RowSpace
 

@@ -35,11 +35,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
+from attacks.reconstruction.attack import Case, Needs, Reconstruction, check_all
 from attacks.reconstruction.gradient_matching import logistic_twins
 from attacks.reconstruction.matching_descent import Stack, by_sign, drawn, in_stacks, matched, why_no_sign
 from attacks.reconstruction.optimizers import LBFGS
-from netsim.arrays import Array, Mask
 from netsim.bounds import Count
 from netsim.errors import AttackError
 from netsim.models import Logistic
@@ -79,14 +78,9 @@ class DLG:
 
 
 @dataclass(frozen=True)
-class IDLG:
+class IDLG(DLG):
     """`rounds`, `restarts`, `spread` and `objective` as in `DLG`."""
 
-    rounds: int = 1
-    restarts: Count = 8
-    """From how many random starts."""
-    spread: float = 0.1
-    optimizer: LBFGS = field(default_factory=lambda: LBFGS(iterations=300, history=20, floor=EXACT))
     name = "idlg"
     source = "Zhao, Mopuri, Bilen, iDLG: Improved Deep Leakage from Gradients, 2020"
 
@@ -98,33 +92,22 @@ class IDLG:
         """`AttackError`: more than one record, fewer estimates than `rounds`, or the sign shows no label."""
         check_all(self, cases)
         for case in cases:
-            _check_rule(case.known)
+            if case.known.labels is None and (why := why_no_sign(case.known)):
+                raise AttackError(f"idlg needs {why}")
 
         def solved(stack: Stack) -> list[Reconstruction]:
             start, y = drawn(rng, stack, self.restarts, self.spread)
-            labels, sound = _labels(stack)
-            targets = stack.model.targets(labels)
+            targets, sound = stack.targets, np.ones(stack.pairs, bool)
+            if targets is None:
+                labels, sound = by_sign(stack.known, stack.wanted, stack.deviation)
+                targets = stack.model.targets(labels)
             found, sentences = matched(stack, self.optimizer, start, y, targets)
             for k, first in enumerate(stack.firsts):
-                last = first + stack.cases[k].evidence.replicas
-                unsure = last - first - int(np.sum(sound[first:last]))
-                sentences[k] = _label_note(sentences[k], stack, first, unsure)
+                own = sound[first : first + stack.cases[k].evidence.replicas]
+                sentences[k] = _label_note(sentences[k], stack, first, int(np.sum(~own)))
             return stack.answers(self.name, found, sentences)
 
         return in_stacks(cases, self.rounds, solved)
-
-
-def _check_rule(known: Known) -> None:
-    why = why_no_sign(known)
-    if why and known.labels is None:
-        raise AttackError(f"idlg needs {why}")
-
-
-def _labels(stack: Stack) -> tuple[Array, Mask]:
-    """(pairs, 1), and whether the rule was sure."""
-    if stack.targets is not None:
-        return stack.model.labels(stack.targets), np.ones(stack.pairs, bool)
-    return by_sign(stack.known, stack.wanted, stack.deviation)
 
 
 def _label_note(sentence: str, stack: Stack, first: int, unsure: int) -> str:

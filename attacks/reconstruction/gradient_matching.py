@@ -43,13 +43,13 @@ Kind = Literal["value", "sigmoid", "softmax"]
 
 
 @dataclass(frozen=True)
-class Link:
+class _Link:
     """Map from free variables y (…, m, outputs) to targets of the same shape."""
 
     kind: Kind
 
     @classmethod
-    def of(cls, model: Model) -> "Link":
+    def of(cls, model: Model) -> "_Link":
         if not model.classes:
             return cls("value")
         return cls("sigmoid" if model.outputs == 1 else "softmax")
@@ -100,8 +100,8 @@ class Matching:
     extra: Extra | None = None
 
     @cached_property
-    def link(self) -> Link:
-        return Link.of(self.model)
+    def link(self) -> _Link:
+        return _Link.of(self.model)
 
     @cached_property
     def _norms(self) -> Array:
@@ -220,16 +220,9 @@ def narrowed(model: Model, parameters: Array, wanted: Array, start: Array) -> _N
     across = np.swapaxes(plane, -1, -2)[:, None]
     outside = start - np.matmul(np.matmul(start, plane[:, None]), across)
     beside = _basis(outside - np.matmul(np.matmul(outside, plane[:, None]), across))
-    parts = (_projected(values, layer, plane, records) for values in (parameters, wanted))
+    inside = (np.matmul(layer.matrix(values), plane[:, None]) for values in (parameters, wanted))
+    parts = [_with_first(v, layer, m, records) for v, m in zip((parameters, wanted), inside, strict=True)]
     return _Narrowed(plane, beside, _of_width(model, span.shape[1] + records), *parts)
-
-
-def _spared(model: Model, parameters: Array) -> tuple[Model, Array]:
-    """With one feature more, at the end, whose weights are 0: it stands for any direction outside the span."""
-    layer = _first_layer(model)
-    assert layer is not None
-    wide = _with_first(parameters, layer, _padded(layer.matrix(parameters), 1))
-    return _of_width(model, model.width + 1), wide
 
 
 def _merged(matrices: Array) -> Array:
@@ -256,18 +249,10 @@ def _basis(span: Array) -> Array:
     return np.linalg.qr(np.swapaxes(span / np.where(sizes > 0, sizes, 1.0), -1, -2))[0]
 
 
-def _projected(values: Array, layer: Dense, plane: Array, beside: int) -> Array:
-    inside = np.matmul(layer.matrix(values), plane[:, None])
-    return _with_first(values, layer, _padded(inside, beside))
-
-
-def _padded(matrix: Array, count: int) -> Array:
-    return np.concatenate([matrix, np.zeros((*matrix.shape[:-1], count))], axis=-1)
-
-
-def _with_first(values: Array, layer: Dense, matrix: Array) -> Array:
-    """θ with another matrix in its first layer."""
-    flat = matrix.reshape(*matrix.shape[:-2], -1)
+def _with_first(values: Array, layer: Dense, matrix: Array, beside: int) -> Array:
+    """θ with another matrix in its first layer, and so many features more whose weights are 0."""
+    wide = np.concatenate([matrix, np.zeros((*matrix.shape[:-1], beside))], axis=-1)
+    flat = wide.reshape(*wide.shape[:-2], -1)
     return np.concatenate([values[..., : layer.start], flat, values[..., layer.weights.stop :]], axis=-1)
 
 
@@ -296,15 +281,17 @@ def free_directions(
     `beyond`: so many more features whose weights and values are 0. A target at the edge of the simplex can only move
     inwards: where no open direction does, those that move it do not count.
     """
-    moves = Link.of(model).moves(model.outputs) if soft else np.zeros((0, model.outputs))
+    moves = _Link.of(model).moves(model.outputs) if soft else np.zeros((0, model.outputs))
     size = len(features) * (model.width + len(moves))
     if size * max(parameters.size, features.size) > LARGEST:
         return None
     count = _open(_null(_jacobian(model, parameters, features, targets, moves, model.width)), targets, moves)
     if not beyond:
         return count
-    wider, wide = _spared(model, parameters)
-    held = np.pad(features, ((0, 0), (0, 1)))
+    layer = _first_layer(model)
+    assert layer is not None
+    wide = _with_first(parameters, layer, layer.matrix(parameters), 1)  # 1 for any direction outside the span
+    wider, held = _of_width(model, model.width + 1), np.pad(features, ((0, 0), (0, 1)))
     return count + beyond * len(_null(_jacobian(wider, wide, held, targets, moves[:0], 1)))
 
 

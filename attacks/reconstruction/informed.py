@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Attack, Case, Known, Needs, Prior, Reconstruction, check_all
 from attacks.reconstruction.residuals import Whitener
 from netsim.arrays import Array
@@ -38,20 +37,16 @@ class Population:
         if not all(label in prior.records for label in labels):
             raise AttackError("a prior without its public records: their gradients are needed")
         rows = [prior.records[label] for label in labels]
-        every = np.concatenate([np.full(len(each), label) for each, label in zip(rows, labels, strict=True)])
-        weights = [
-            np.full(len(each), prior.share[label] / len(each)) for each, label in zip(rows, labels, strict=True)
-        ]
-        found = np.concatenate(weights)
-        return cls(np.concatenate(rows), model.targets(every), found / np.sum(found))
+        counts = [len(each) for each in rows]
+        shares = [prior.share[label] / count for label, count in zip(labels, counts, strict=True)]
+        weights = np.repeat(shares, counts)
+        return cls(np.concatenate(rows), model.targets(np.repeat(labels, counts)), weights / np.sum(weights))
 
     def halves(self) -> tuple["Population", "Population"]:
         """Every second record: one half to learn from, the other to judge by."""
-        return self._part(slice(0, None, 2)), self._part(slice(1, None, 2))
-
-    def _part(self, chosen: slice) -> "Population":
-        weights = self.weights[chosen]
-        return Population(self.features[chosen], self.targets[chosen], weights / np.sum(weights))
+        parts = [(self.features[k::2], self.targets[k::2], self.weights[k::2]) for k in (0, 1)]
+        learn, judge = (Population(a, t, w / np.sum(w)) for a, t, w in parts)
+        return learn, judge
 
     def gradients(self, model: Model, points: Array) -> Array:
         """Gradients of each record at each of `points` (rounds, dimension), (rounds, n, dimension)."""
@@ -79,12 +74,15 @@ class BatchLaw:
         """Law from the whitened gradients (n, p) of a population's records."""
         mean = np.einsum("n,np->p", weights, gradients)
         rows = np.sqrt(weights)[:, None] * (gradients - mean)
-        inner = np.einsum("np,mp->nm", rows, rows)
-        share = _shrinkage(inner, weights, gradients.shape[-1])
+        inner, p = np.einsum("np,mp->nm", rows, rows), gradients.shape[-1]
+        total = float(np.sum(inner**2))
+        distance = total - p * (float(np.trace(inner)) / p) ** 2
+        error = float(np.sum(np.einsum("nn->n", inner) ** 2)) - float(np.sum(weights**2)) * total  # Σ w² ‖x‖⁴ − …
+        share = float(np.clip(error / distance, 0.0, 1.0)) if distance > 0 else 1.0  # Ledoit and Wolf's λ (2004)
         sizes, vectors = np.linalg.eigh(inner)
         kept = sizes > SMALL * max(float(sizes[-1]), 0.0)
         directions = np.einsum("nk,np->kp", vectors[:, kept] / np.sqrt(sizes[kept]), rows)
-        rest = share * float(np.sum(sizes[kept])) / gradients.shape[-1]
+        rest = share * float(np.sum(sizes[kept])) / p
         return cls(mean, directions, (1 - share) * sizes[kept], rest)
 
     def log_density(self, values: Array, mean: Array, spread: float) -> Array:
@@ -97,16 +95,6 @@ class BatchLaw:
         explained = np.einsum("...k,k->...", inside**2, gain / (1 + gain))
         log_det = residual.shape[-1] * np.log(base) + np.sum(np.log1p(gain))
         return -((squares - explained) / base + log_det) / 2
-
-
-def _shrinkage(inner: Array, weights: Array, p: int) -> float:
-    """Ledoit and Wolf's λ (2004), from the rows' inner products, scaled by √weights."""
-    total = float(np.sum(inner**2))
-    level = float(np.trace(inner)) / p
-    distance = total - p * level**2
-    fourth = float(np.sum(np.einsum("nn->n", inner) ** 2))  # Σ w² ‖x‖⁴
-    error = fourth - float(np.sum(weights**2)) * total
-    return float(np.clip(error / distance, 0.0, 1.0)) if distance > 0 else 1.0
 
 
 def rows_of(whitener: Whitener, replica: int) -> Callable[[Array], Array]:
@@ -146,17 +134,9 @@ class FinitePrior:
         posterior /= np.sum(posterior, axis=1, keepdims=True)
         mean = np.einsum("rn,nw->rw", posterior, prior.features)
         variance = np.einsum("rn,nw->rw", posterior, prior.features**2) - mean**2
-        rows = np.arange(evidence.replicas)
-        return Reconstruction(
-            self.name,
-            evidence.agent,
-            prior.features[best][:, None],
-            prior.targets[best][:, None],
-            costs[rows, best],
-            np.ones(evidence.replicas, dtype=np.bool_),
-            evidence.queries,
-            np.sqrt(np.maximum(variance, 0.0))[:, None],
-        )
+        features, targets = prior.features[best][:, None], prior.targets[best][:, None]
+        spread = np.sqrt(np.maximum(variance, 0.0))[:, None]
+        return Reconstruction.of(self.name, evidence, features, targets, np.min(costs, axis=1), spread=spread)
 
 
 def _surprises(case: Case, candidates: Population) -> Array:
@@ -167,7 +147,7 @@ def _surprises(case: Case, candidates: Population) -> Array:
     evidence, known = case
     given = evidence.without(known.penalty)
     absolute = evidence.law == "laplace" and not evidence.exact
-    if absolute and not independent(evidence):
+    if absolute and not evidence.independent:
         raise AttackError(
             "Laplace errors that are correlated between rounds: their covariance does not determine their law"
         )
@@ -182,12 +162,6 @@ def _surprises(case: Case, candidates: Population) -> Array:
             white = whitener(residual)
             found[:, n] = np.einsum("trd,trd->r", white, white) / 2
     return found
-
-
-def independent(evidence: Evidence) -> bool:
-    """Whether the errors of different rounds are uncorrelated."""
-    between = evidence.covariance[..., :1] if evidence.alike else evidence.covariance
-    return not np.any(between[~np.eye(evidence.rounds, dtype=np.bool_)])
 
 
 def sum_of_others(known: Known, points: Array) -> Array:
@@ -221,9 +195,8 @@ class Informed:
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:
         """The record that is not known alone: `features` (replicas, 1, width)."""
         check_all(self, cases)
-        return [
-            replace(found, attack=self.name) for found in self.then.reconstruct([alone(case) for case in cases], rng)
-        ]
+        found = self.then.reconstruct([alone(case) for case in cases], rng)
+        return [replace(one, attack=self.name) for one in found]
 
 
 def alone(case: Case) -> Case:

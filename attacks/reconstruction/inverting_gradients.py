@@ -70,35 +70,27 @@ class InvertingGradients:
 
         def solved(stack: Stack) -> list[Reconstruction]:
             start, y = drawn(rng, stack, self.restarts, 1.0)
-            targets = stack.targets if stack.targets is not None else _recovered(stack)
+            targets = _targets(stack)
             assert stack.known.image_shape is not None
             smooth = TotalVariation(stack.known.image_shape, self.variation)
             boxed = stack.records * stack.model.width
             adam = Adam(self.step, self.iterations, box=stack.known.value_range, boxed=boxed)
             found = descended(stack, start, y, targets, adam.minimize, "cosine", smooth)
-            sentences = [_joined(s, _scale(stack)) for s in opens(stack, found, targets is None)]
+            scaled = isinstance(stack.model, Linear | Logistic) and stack.records == 1 and stack.wanted.shape[1] == 1
+            size = "the cosine does not determine the record's size" if scaled else ""
+            sentences = ["; ".join(s for s in (one, size) if s) for one in opens(stack, found, targets is None)]
             return stack.answers(self.name, found, sentences)
 
         return in_stacks(cases, self.rounds, solved)
 
 
-def _recovered(stack: Stack) -> Array | None:
-    """Targets of labels that the last layer's gradient shows, (pairs, m, outputs); None where some pair's does not.
-
-    One record's label is the likeliest one, sure or not.
-    """
+def _targets(stack: Stack) -> Array | None:
+    """Targets of labels that are public or shown by the last layer's gradient, (pairs, m, outputs); None where some
+    pair's are not. One record's label is the likeliest one, sure or not."""
+    if stack.targets is not None:
+        return stack.targets
     layer = last_layer(stack.model)
     if why_no_sign(stack.known) or layer is None or (layer.outputs == 1 and stack.records > 1):
         return None
     labels, sound = by_sign(stack.known, stack.wanted, stack.deviation)
     return stack.model.targets(labels) if stack.records == 1 or sound.all() else None
-
-
-def _scale(stack: Stack) -> str:
-    if isinstance(stack.model, Linear | Logistic) and stack.records == 1 and stack.wanted.shape[1] == 1:
-        return "the cosine does not determine the record's size"
-    return ""
-
-
-def _joined(*sentences: str) -> str:
-    return "; ".join(sentence for sentence in sentences if sentence)

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
 from attacks.reconstruction.map_estimate import Batch, Gaussian, Product, minimize
 from attacks.reconstruction.record_hypotheses import MIRRORED, law_of, pooled, preference, sign_is_open
@@ -53,14 +52,13 @@ def _reconstructed(name: str, case: Case) -> Reconstruction:
     assert isinstance(model, Linear)
     between = Whitener.of(evidence).between
     gradients = evidence.without(known.penalty)
+    ones = between.sum(axis=1)
     pairs = [
-        _from_moments(
-            between @ gradients[:, r], between @ evidence.points[:, r], between.sum(axis=1), known, model.scale
-        )
+        _from_moments(between @ gradients[:, r], between @ evidence.points[:, r], ones, known, model.scale)
         for r in range(evidence.replicas)
     ]
     features, targets = np.array([a for a, _ in pairs]), np.array([t for _, t in pairs])
-    converged = np.ones(evidence.replicas, np.bool_)
+    converged = None
     if not evidence.exact:
         features, targets, converged = _likeliest(case, features, targets)
     features, targets = _turned(features, targets, known)
@@ -68,16 +66,16 @@ def _reconstructed(name: str, case: Case) -> Reconstruction:
         likes = preference(known, features[:, 0], targets[:, 0, 0], evidence.exact)
         sign = np.where(likes < 0, -1.0, 1.0)[:, None, None]
         features, targets = sign * features, sign * targets
-    return Reconstruction(
-        name,
-        evidence.agent,
-        features,
-        targets,
-        misfit(case, features, targets).squared,
-        converged,
-        evidence.queries,
-        open=_left_open(evidence, known, features, targets),
-    )
+    left_open = NOT_IDENTIFIABLE
+    if (rounds := evidence.rounds) <= known.records:
+        left_open = (
+            f"{rounds} gradients do not determine the second moment of {known.records} records: it takes one more"
+        )
+    elif known.records == 1:
+        mirrored = sign_is_open(known, features[:, 0], targets[:, 0, 0], evidence.exact)
+        left_open = MIRRORED if np.any(mirrored) else ""
+    fit = misfit(case, features, targets).squared
+    return Reconstruction.of(name, evidence, features, targets, fit, converged, left_open=left_open)
 
 
 def _from_moments(white: Array, points: Array, ones: Array, known: Known, scale: float) -> tuple[Array, Array]:
@@ -124,12 +122,3 @@ def _turned(features: Array, targets: Array, known: Known) -> tuple[Array, Array
     left, _, right = np.linalg.svd(pull)
     turn = left @ right
     return turn @ features, turn @ targets
-
-
-def _left_open(evidence: Evidence, known: Known, features: Array, targets: Array) -> str:
-    if evidence.rounds <= known.records:
-        rounds = evidence.rounds
-        return f"{rounds} gradients do not determine the second moment of {known.records} records: it takes one more"
-    if known.records == 1:
-        return MIRRORED if np.any(sign_is_open(known, features[:, 0], targets[:, 0, 0], evidence.exact)) else ""
-    return NOT_IDENTIFIABLE

@@ -29,6 +29,7 @@ from netsim.errors import AttackError
 from netsim.models import Linear, Logistic, Model, Softmax
 
 MODELS = ("linear", "logistic", "softmax")
+Positions = NDArray[np.intp]
 
 
 class Product(NamedTuple):
@@ -69,25 +70,21 @@ class Product(NamedTuple):
         between = np.repeat(np.array([w.between for w in whiteners]), counts, axis=0)
         own = None if whiteners[0].common else whiteners[0].factor
         free = np.ones(model.width, dtype=np.bool_)
-        if isinstance(model, Linear):
-            ones = np.full((*points.shape[:-1], 1), -1.0)
-            points = np.concatenate([points, ones], axis=-1)
-            known = cases[0].known.labels is not None
-            return cls(
-                model, points[:, :, None], gradients[:, :, None], np.append(free, not known), between, unit, own
-            )
-        if isinstance(model, Logistic):
-            return cls(model, points[:, :, None], gradients[:, :, None], free, between, unit, own)
         if isinstance(model, Softmax):
             free = np.append(free, False) if model.intercept else free
             points, gradients = with_intercept(model, points), with_intercept(model, gradients)
             return cls(model, points, gradients, free, between, unit, own)
-        raise AttackError(f"gradients of a {model.name} model are no product of slope and record")
+        if not isinstance(model, Linear | Logistic):
+            raise AttackError(f"gradients of a {model.name} model are no product of slope and record")
+        if isinstance(model, Linear):
+            points = np.concatenate([points, np.full((*points.shape[:-1], 1), -1.0)], axis=-1)
+            free = np.append(free, cases[0].known.labels is None)
+        return cls(model, points[:, :, None], gradients[:, :, None], free, between, unit, own)
 
-    def only(self, rows: NDArray[np.intp]) -> "Product":
+    def only(self, rows: Positions) -> "Product":
         """Some of the rows."""
-        parts = self.points[rows], self.gradients[rows], self.free, self.between[rows], self.unit[rows], self.own
-        return Product(self.model, *parts)
+        points, gradients, between, unit = (v[rows] for v in (self.points, self.gradients, self.between, self.unit))
+        return self._replace(points=points, gradients=gradients, between=between, unit=unit)
 
     def slope(self, logits: Array, targets: Array) -> Array:
         """ℓ' of logits and targets (…, outputs)."""
@@ -140,9 +137,6 @@ SETTLED, EXACT = 1e-4, 1e-10
 """Converged: the step is so small in units of the posterior deviation, or relative to the record."""
 
 
-Positions = NDArray[np.intp]
-
-
 class Gaussian(NamedTuple):
     """A prior of x for each hypothesis: `mean`, `precision` (hypotheses, entries); precision 0 is none."""
 
@@ -190,11 +184,8 @@ class Common:
 
     def __init__(self, product: Product, targets: Array, prior: Gaussian) -> None:
         """`targets` (hypotheses, outputs), ignored where they are unknown."""
-        self.it, self.targets, self.prior = (
-            product,
-            targets[None, :, None],
-            Gaussian(prior.mean[None], prior.precision[None]),
-        )
+        self.it, self.targets = product, targets[None, :, None]
+        self.prior = Gaussian(prior.mean[None], prior.precision[None])
         rows, rounds, outputs, _ = product.points.shape
         factor = product.between / product.unit[:, None, None]
         diagonal = np.einsum("rtt->rt", factor)
@@ -270,53 +261,32 @@ class Common:
     def _back(self, matrix: Array, values: Array) -> Array:
         """Transposed matrix times values (rows, hypotheses, rounds, outputs), (rows, hypotheses, entries)."""
         flat = values.reshape(*values.shape[:2], -1)
-        return (
-            np.matmul(flat[:, :, None], matrix[:, None])[:, :, 0] if len(flat[0]) <= FEW else np.matmul(flat, matrix)
-        )
+        few = len(flat[0]) <= FEW
+        return np.matmul(flat[:, :, None], matrix[:, None])[:, :, 0] if few else np.matmul(flat, matrix)
 
-    def _whiten(self, values: Array) -> Array:
+    def _whiten(self, values: Array, spec: str = "rst,rltc->rlsc") -> Array:
         if self.factor.ndim == 2:
             return self.factor[:, None, :, None] * values
-        return np.einsum("rst,rltc->rlsc", self.factor, values)
+        return np.einsum(spec, self.factor, values)
 
     def _unwhiten(self, values: Array) -> Array:
-        if self.factor.ndim == 2:
-            return self.factor[:, None, :, None] * values
-        return np.einsum("rst,rlsc->rltc", self.factor, values)
+        return self._whiten(values, "rst,rlsc->rltc")
 
 
 class Weighted:
     """J where coordinates have covariances of their own; `root` and `back` are R and Rᵀ on residuals
     (rows, hypotheses, rounds, outputs, seen). Residuals are formed: slower, and exact for tiny noise too."""
 
-    def __init__(
-        self,
-        product: Product,
-        targets: Array,
-        prior: Gaussian,
-        root: Callable[[Array], Array],
-        back: Callable[[Array], Array],
-    ) -> None:
-        self.it, self.targets, self.prior, self.root, self.back = product, targets[:, None], prior, root, back
+    def __init__(self, product: Product, targets: Array, prior: Gaussian, weights: Array | None = None) -> None:
+        """With the evidence's covariance of each coordinate between rounds, or one weight 1/deviation for every
+        number, (rows, hypotheses, rounds, outputs, seen)."""
+        self.it, self.targets, self.prior = product, targets[:, None], prior
         self.slack = np.zeros((1, 1))
 
-    @classmethod
-    def of(cls, product: Product, targets: Array, prior: Gaussian) -> "Weighted":
-        """With the covariance that the evidence has of each coordinate, between rounds."""
-        shaped = _by_output(product)
+        def weighed(m: Array) -> Array:
+            return m if weights is None else weights * m
 
-        def root(m: Array) -> Array:
-            return np.einsum("cpst,rltcp->rlscp", shaped, m)
-
-        def back(m: Array) -> Array:
-            return np.einsum("cpst,rlscp->rltcp", shaped, m)
-
-        return cls(product, targets, prior, root, back)
-
-    @classmethod
-    def independent(cls, product: Product, targets: Array, prior: Gaussian, weights: Array) -> "Weighted":
-        """With one weight 1/deviation for every number, (rows, hypotheses, rounds, outputs, seen)."""
-        return cls(product, targets, prior, lambda m: weights * m, lambda m: weights * m)
+        self.root, self.back = _whitening(product) if weights is None else (weighed, weighed)
 
     def residual(self, x: Array) -> Array:
         """G − slope ⊗ x, (rows, hypotheses, rounds, outputs, seen)."""
@@ -355,19 +325,25 @@ class Weighted:
         return np.einsum("rln,rtcn->rltc", x, self.it.points)
 
 
-def _by_output(product: Product) -> Array:
-    """`own` of the gradient's coordinates in the order of the product, (outputs, seen, rounds, rounds)."""
-    assert product.own is not None
+def _whitening(product: Product) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    """R and Rᵀ of residuals (rows, hypotheses, rounds, outputs, seen)."""
+    if product.own is None:
+        common = product.between / product.unit[:, None, None]
+        return (
+            lambda e: np.einsum("rst,rltcp->rlscp", common, e, optimize=True),
+            lambda e: np.einsum("rst,rlscp->rltcp", common, e, optimize=True),
+        )
     factor, model = product.own, product.model
-    if isinstance(model, Softmax) and model.intercept:
+    if isinstance(model, Softmax) and model.intercept:  # coordinates in the order of the product
         order = with_intercept(model, np.arange(model.dimension, dtype=np.float64)).astype(np.int64)
         factor = factor[order.ravel()]
-    return factor.reshape(product.points.shape[2], product.seen, *factor.shape[1:])
+    shaped = factor.reshape(product.points.shape[2], product.seen, *factor.shape[1:])
+    return (lambda e: np.einsum("cpst,rltcp->rlscp", shaped, e), lambda e: np.einsum("cpst,rlscp->rltcp", shaped, e))
 
 
 def objective(product: Product, targets: Array, prior: Gaussian) -> Common | Weighted:
     """J of a case, in the cheapest form that is exact."""
-    return (Common if product.own is None else Weighted.of)(product, targets, prior)
+    return (Common if product.own is None else Weighted)(product, targets, prior)
 
 
 class _Objective(Protocol):
@@ -391,7 +367,16 @@ def minimize(j: _Objective, start: Array, steps: int = STEPS) -> MAPEstimate:
         direction = np.where(done[..., None], 0.0, _conjugate_gradients(place, done))
         reach = np.where(done, reach, -np.sum(direction * place.gradient, axis=-1))
         small = _small(direction, x, place)
-        trial, ahead, worse = _shortened(j, x, place, direction, done)
+        trial, length = x + direction, np.ones(done.shape)
+        ahead = j.at(trial)
+        worse = ~(ahead.value <= place.value + j.slack) & ~done
+        for _ in range(SHORTER):  # the first of 4⁻ᵏ that does not raise J, for each row
+            if not worse.any():
+                break
+            length = np.where(worse, length / 4, length)
+            trial = x + length[..., None] * direction
+            ahead = j.at(trial)
+            worse = ~(ahead.value <= place.value + j.slack) & ~done
         done |= worse
         x = np.where(done[..., None], x, trial)
         settled |= ~done & small
@@ -403,22 +388,6 @@ def minimize(j: _Objective, start: Array, steps: int = STEPS) -> MAPEstimate:
     if stopped.any():
         settled |= stopped & _small(_conjugate_gradients(place, ~stopped), x, place, 1e2)
     return MAPEstimate(x, place.value, place.strength, settled, reach)
-
-
-def _shortened(j: _Objective, x: Array, place: _Place, direction: Array, done: Mask) -> tuple[Array, _Place, Mask]:
-    """The first of x + direction·4⁻ᵏ that does not raise J, for each row; and which rows have none."""
-    length = np.ones(x.shape[:2])
-    trial = x + direction
-    ahead = j.at(trial)
-    worse = ~(ahead.value <= place.value + j.slack) & ~done
-    for _ in range(SHORTER):
-        if not worse.any():
-            break
-        length = np.where(worse, length / 4, length)
-        trial = x + length[..., None] * direction
-        ahead = j.at(trial)
-        worse = ~(ahead.value <= place.value + j.slack) & ~done
-    return trial, ahead, worse
 
 
 def _small(step: Array, x: Array, place: _Place, slack: float = 1.0) -> Mask:
@@ -545,15 +514,3 @@ class Batch:
 
     def _logits(self, x: Array) -> Array:
         return np.einsum("rlmn,rtcn->rltmc", x, self.it.points, optimize=True)
-
-
-def _whitening(product: Product) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-    """R and Rᵀ of residuals (rows, hypotheses, rounds, outputs, seen)."""
-    if product.own is None:
-        factor = product.between / product.unit[:, None, None]
-        return (
-            lambda e: np.einsum("rst,rltcp->rlscp", factor, e, optimize=True),
-            lambda e: np.einsum("rst,rlscp->rltcp", factor, e, optimize=True),
-        )
-    shaped = _by_output(product)
-    return (lambda e: np.einsum("cpst,rltcp->rlscp", shaped, e), lambda e: np.einsum("cpst,rlscp->rltcp", shaped, e))

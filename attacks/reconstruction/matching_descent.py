@@ -85,36 +85,21 @@ class Stack:
     @cached_property
     def targets(self) -> Array | None:
         """Targets of public labels, (pairs, m, outputs); None where no labels are known."""
-        if self.known.labels is None:
-            return None
-        rows = [np.repeat(self.model.targets(_labels(c))[None], c.evidence.replicas, axis=0) for c in self.cases]
-        return np.concatenate(rows)
+        known = [(known.labels, evidence.replicas) for evidence, known in self.cases if known.labels is not None]
+        rows = [np.repeat(self.model.targets(labels)[None], replicas, axis=0) for labels, replicas in known]
+        return np.concatenate(rows) if rows else None
 
     def answers(self, attack: str, found: Candidates, opens: Sequence[str]) -> list[Reconstruction]:
         """Reconstruction of each case: in each replica the restart with the lowest objective. `opens`: case by
         case."""
         values = np.where(np.isfinite(found.objective), found.objective, np.inf)
         best = np.argmin(values, axis=1)
-        row = np.arange(len(best))
         answers: list[Reconstruction] = []
-        first = 0
-        for case, chosen, sentence in zip(self.cases, self.chosen, opens, strict=True):
-            part = row[first : first + case.evidence.replicas]
-            first += len(part)
-            at = part, best[part]
-            queries = tuple(case.evidence.queries[t] for t in chosen)
-            answers.append(
-                Reconstruction(
-                    attack,
-                    case.evidence.agent,
-                    found.features[at],
-                    found.targets[at],
-                    found.objective[at],
-                    found.converged[at],
-                    queries,
-                    open=sentence,
-                )
-            )
+        for (evidence, _), chosen, first, sentence in zip(self.cases, self.chosen, self.firsts, opens, strict=True):
+            part = np.arange(first, first + evidence.replicas)
+            ends = Candidates._make(values[part, best[part]] for values in found)
+            queries = tuple(evidence.queries[t] for t in chosen)
+            answers.append(Reconstruction(attack, evidence.agent, *ends, queries, open=sentence))
         return answers
 
     @property
@@ -132,8 +117,8 @@ def in_stacks(
 ) -> list[Reconstruction]:
     """Solve the cases stack by stack; the answers are in the order of the cases."""
     groups: list[tuple[tuple[object, ...], list[int]]] = []
-    for index, case in enumerate(cases):
-        kind = _kind(case)
+    for index, (_, known) in enumerate(cases):
+        kind = known.model, known.records, known.labels is None, known.value_range, known.image_shape
         for other, members in groups:
             if other == kind:
                 members.append(index)
@@ -160,16 +145,6 @@ def most_precise(evidence: Evidence, count: int) -> tuple[int, ...]:
     return tuple(np.lexsort((np.arange(len(steps)), steps, variance > 0))[:count].tolist())
 
 
-def _kind(case: Case) -> tuple[object, ...]:
-    known = case.known
-    return known.model, known.records, known.labels is None, known.value_range, known.image_shape
-
-
-def _labels(case: Case) -> Array:
-    assert case.known.labels is not None
-    return np.asarray(case.known.labels)
-
-
 NUMBERS, REMEMBERED = 20_000_000, 40
 """Numbers that are held at once, of gradients or of the steps that an optimizer remembers for each unknown."""
 
@@ -184,31 +159,21 @@ def matched(
 
     Labels are free from y (pairs, restarts, m, outputs) on, or fixed by `targets` (pairs, m, outputs).
     """
-    portions = _pieces(stack, start.shape[1])
-    parts = [_matched(stack, part, optimizer, start[part], y[part], targets) for part in portions]
-    return _joined([found for found, _ in parts]), [sentence for _, sentences in parts for sentence in sentences]
-
-
-def _matched(
-    stack: Stack, part: slice, optimizer: LBFGS, start: Array, y: Array, targets: Array | None
-) -> tuple[Candidates, list[str]]:
-    restarts = start.shape[1]
-    model, parameters, wanted, begun = stack.model, stack.points[part], stack.wanted[part], start
-    small = narrowed(model, parameters, wanted, begun)
-    if small is not None:
-        model, parameters, wanted, begun = small.model, small.parameters, small.wanted, small.down(start)
-    fixed = None if targets is None else np.repeat(targets[part], restarts, axis=0)
-    points, gradients = np.repeat(parameters, restarts, axis=0), np.repeat(wanted, restarts, axis=0)
-    objective = Matching(model, points, gradients, stack.records, fixed)
-    x = _flat(begun).reshape(len(begun) * restarts, -1)
-    if fixed is None:
-        x = np.concatenate([x, _flat(y).reshape(len(x), -1)], axis=-1)
-    end = replace(optimizer, racing=restarts).minimize(objective, x)
-    found = _candidates(*objective.parts(end.x), end, restarts)
-    first = [pair - part.start for pair in stack.firsts if part.start <= pair < part.stop]
-    beyond = stack.model.width - model.width
-    sentences = [_examined(model, parameters[pair], found, pair, fixed is None, beyond) for pair in first]
-    return found if small is None else found._replace(features=small.up(found.features)), sentences
+    restarts, ends, sentences = start.shape[1], list[Candidates](), list[str]()
+    for part in _pieces(stack, restarts):
+        model, parameters, wanted, begun = stack.model, stack.points[part], stack.wanted[part], start[part]
+        small = narrowed(model, parameters, wanted, begun)
+        if small is not None:
+            model, parameters, wanted, begun = small.model, small.parameters, small.wanted, small.down(begun)
+        fixed = None if targets is None else np.repeat(targets[part], restarts, axis=0)
+        points, gradients = np.repeat(parameters, restarts, axis=0), np.repeat(wanted, restarts, axis=0)
+        objective = Matching(model, points, gradients, stack.records, fixed)
+        found = _ends(replace(optimizer, racing=restarts).minimize, objective, begun, y[part])
+        first = [pair - part.start for pair in stack.firsts if part.start <= pair < part.stop]
+        beyond = stack.model.width - model.width
+        sentences += [_examined(model, parameters[pair], found, pair, fixed is None, beyond) for pair in first]
+        ends.append(found if small is None else found._replace(features=small.up(found.features)))
+    return Candidates._make(np.concatenate(values) for values in zip(*ends, strict=True)), sentences
 
 
 def descended(
@@ -224,17 +189,13 @@ def descended(
 
     Labels are free from y (pairs, restarts, m, outputs) on, or fixed by `targets` (pairs, m, outputs).
     """
-    restarts, found = start.shape[1], list[Candidates]()
+    restarts, ends = start.shape[1], list[Candidates]()
     for part in _pieces(stack, restarts):
         points, gradients = (np.repeat(values[part], restarts, axis=0) for values in (stack.points, stack.wanted))
         fixed = None if targets is None else np.repeat(targets[part], restarts, axis=0)
         objective = Matching(stack.model, points, gradients, stack.records, fixed, distance, extra)
-        x = _flat(start[part]).reshape(len(points), -1)
-        if y is not None and fixed is None:
-            x = np.concatenate([x, _flat(y[part]).reshape(len(points), -1)], axis=-1)
-        end = minimize(objective, x)
-        found.append(_candidates(*objective.parts(end.x), end, restarts))
-    return _joined(found)
+        ends.append(_ends(minimize, objective, start[part], None if y is None else y[part]))
+    return Candidates._make(np.concatenate(values) for values in zip(*ends, strict=True))
 
 
 def _pieces(stack: Stack, restarts: int) -> Iterator[slice]:
@@ -245,29 +206,17 @@ def _pieces(stack: Stack, restarts: int) -> Iterator[slice]:
         yield slice(first, min(first + size, stack.pairs))
 
 
-def _flat(values: Array) -> Array:
-    """(pairs, restarts, …) as (rows, …)."""
-    return values.reshape(-1, *values.shape[2:])
-
-
-def _candidates(features: Array, targets: Array, end: Minimum, restarts: int) -> Candidates:
-    """Rows as (pairs, restarts)."""
-    lead = len(features) // restarts, restarts
-    return Candidates(
-        features.reshape(*lead, *features.shape[1:]),
-        targets.reshape(*lead, *targets.shape[1:]),
-        end.value.reshape(lead),
-        end.converged.reshape(lead),
-    )
-
-
-def _joined(parts: list[Candidates]) -> Candidates:
-    return Candidates(
-        np.concatenate([part.features for part in parts]),
-        np.concatenate([part.targets for part in parts]),
-        np.concatenate([part.objective for part in parts]),
-        np.concatenate([part.converged for part in parts]),
-    )
+def _ends(
+    minimize: Callable[[Matching, Array], Minimum], objective: Matching, start: Array, y: Array | None
+) -> Candidates:
+    """Ends from start (pairs, restarts, m, width); a row of the objective is a pair and a restart."""
+    lead = start.shape[:2]
+    x = start.reshape(lead[0] * lead[1], -1)
+    if y is not None and objective.fixed is None:
+        x = np.concatenate([x, y.reshape(len(x), -1)], axis=-1)
+    end = minimize(objective, x)
+    found = *objective.parts(end.x), end.value, end.converged
+    return Candidates._make(values.reshape(*lead, *values.shape[1:]) for values in found)
 
 
 def drawn(rng: np.random.Generator, stack: Stack, restarts: int, spread: float) -> tuple[Array, Array]:
@@ -283,14 +232,13 @@ def opens(stack: Stack, found: Candidates, soft: bool) -> list[str]:
     sentences: list[str] = []
     for pair in stack.firsts:
         one = slice(pair, pair + 1)
-        part = Candidates(found.features[one], found.targets[one], found.objective[one], found.converged[one])
-        small = narrowed(stack.model, stack.points[one], stack.wanted[one], part.features)
-        if small is None:
-            sentences.append(_examined(stack.model, stack.points[pair], part, 0, soft, 0))
-            continue
-        part = part._replace(features=small.down(part.features))
-        beyond = stack.model.width - small.model.width
-        sentences.append(_examined(small.model, small.parameters[0], part, 0, soft, beyond))
+        part = Candidates._make(values[one] for values in found)
+        model, parameters = stack.model, stack.points[one]
+        small = narrowed(model, parameters, stack.wanted[one], part.features)
+        if small is not None:
+            model, parameters = small.model, small.parameters
+            part = part._replace(features=small.down(part.features))
+        sentences.append(_examined(model, parameters[0], part, 0, soft, stack.model.width - model.width))
     return sentences
 
 

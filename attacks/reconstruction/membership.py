@@ -28,8 +28,8 @@ import numpy as np
 from scipy import optimize, special
 
 from attacks.audit.accounting.products import ComplexArray, Product
-from attacks.reconstruction.attack import Case, Known, Needs
-from attacks.reconstruction.informed import BatchLaw, Population, independent, rows_of, sum_of_others
+from attacks.reconstruction.attack import Case, Needs
+from attacks.reconstruction.informed import BatchLaw, Population, rows_of, sum_of_others
 from attacks.reconstruction.residuals import Whitener
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
@@ -221,24 +221,20 @@ class Membership:
 
     def _informed(self, case: Case, records: Records) -> Decision:
         evidence, known = case
-        given = evidence.without(known.penalty)
-        out = self._out(known, evidence.points)
-        differences = [one - out for one in _with_each(known, evidence.points, records)]
-        if evidence.law == "laplace" and not evidence.exact:
-            scores, law = _laplace(case, given - out, differences)
-        else:
-            scores, law = _gaussian(case, given - out, differences)
-        return Decision(self.name, evidence.agent, scores, law, evidence.queries)
-
-    def _out(self, known: Known, points: Array) -> Array:
-        """The gradient without the candidate, (rounds, replicas, dimension)."""
+        model, points, m = known.model, evidence.points, known.records
         others = sum_of_others(known, points)
         if self.adjacency == "replace":
             if self.instead is None:
                 raise AttackError("membership by replacement needs the record that is there instead")
             features, labels = self.instead
-            return (others + known.model.gradient(points, features, known.model.targets(labels))) / known.records
-        return others / (max(known.records - 1, 1) if self.adjacency == "remove" else known.records)
+            out = (others + model.gradient(points, features, model.targets(labels))) / m
+        else:
+            out = others / (max(m - 1, 1) if self.adjacency == "remove" else m)
+        each = zip(records[0], model.targets(records[1]), strict=True)
+        differences = [(others + model.gradient(points, a[None], t[None])) / m - out for a, t in each]
+        laplace = evidence.law == "laplace" and not evidence.exact
+        scores, law = (_laplace if laplace else _gaussian)(case, evidence.without(known.penalty) - out, differences)
+        return Decision(self.name, evidence.agent, scores, law, evidence.queries)
 
     def _uninformed(self, case: Case, records: Records, rng: np.random.Generator) -> Decision:
         known, evidence = case.known, case.evidence
@@ -284,16 +280,6 @@ class Membership:
         )
 
 
-def _with_each(known: Known, points: Array, records: Records) -> list[Array]:
-    """The gradient with each candidate, (rounds, replicas, dimension)."""
-    others = sum_of_others(known, points)
-    targets = known.model.targets(records[1])
-    return [
-        (others + known.model.gradient(points, record[None], target[None])) / known.records
-        for record, target in zip(records[0], targets, strict=True)
-    ]
-
-
 def _gaussian(case: Case, residual: Array, differences: list[Array]) -> tuple[Array, GaussianRatio]:
     whitener = Whitener.of(case.evidence)
     seen = whitener(residual)
@@ -305,7 +291,7 @@ def _gaussian(case: Case, residual: Array, differences: list[Array]) -> tuple[Ar
 
 def _laplace(case: Case, residual: Array, differences: list[Array]) -> tuple[Array, ProductRatio]:
     evidence = case.evidence
-    if not independent(evidence) or np.any(evidence.stddev == 0):
+    if not evidence.independent or np.any(evidence.stddev == 0):
         raise AttackError(
             "membership needs Laplace errors that are independent between rounds: their covariance does not "
             "determine the law of sums of them"

@@ -6,20 +6,25 @@
   label −a has the same gradients everywhere, so that the sign is the attacker's knowledge of features, or open.
 - *Softmax*: ∇f = (softmax(Wa + b) − e_y) ⊗ (a, 1). With an intercept any gradient gives a, and the label is the one
   output with a negative slope. Without one a is known up to its length and the length follows from the slopes.
+- *A dense layer with an intercept*: the layer's slopes s are its intercept's gradient, and the gradient of its matrix
+  is s ⊗ a, whatever comes after it: a is a least squares problem with one unknown per feature,
+  a = Σ_t G_Wᵀ G_b / Σ_t ‖G_b‖². With noise of deviation σ in every coordinate its error is about
+  σ√(1 + ‖a‖²/n)/‖G_b‖. `MeanOfRatios` divides row by row, G_W[c]/G_b[c], and takes the mean: also exact without
+  noise, but a row with a slope near 0 is noise over nothing (the ratio of Gaussians has no mean), and it ruins the
+  average. It is here to be compared with.
 
 With many rounds all are used, weighted by the inverse of their covariance between rounds; under noise the closed form
 is the start of the maximum likelihood estimate of the exact model. Two records that fit alike are distinguished by
 the range of values or by the prior; where neither does, `open` names it.
 """
 
-from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from attacks.reconstruction.attack import Attack, Case, Known, Needs, Reconstruction, check_all
-from attacks.reconstruction.map_estimate import MODELS, Positions, Product, minimize, objective
+from attacks.reconstruction.map_estimate import MODELS, Product, minimize, objective
 from attacks.reconstruction.posterior import PosteriorMode
 from attacks.reconstruction.record_hypotheses import (
     AS_GOOD,
@@ -34,17 +39,21 @@ from attacks.reconstruction.record_hypotheses import (
     rank_one,
     sign_is_open,
 )
-from netsim.arrays import Array, Mask
-from netsim.models import Linear
+from attacks.reconstruction.residuals import Whitener, misfit
+from netsim.arrays import Array
+from netsim.errors import AttackError
+from netsim.models import MLP, Linear, Softmax
 
 TWO_LENGTHS = "its length: at these points two of them give the same gradients"
 NO_LENGTH = "its length and target: the points do not move along the record, or their noise hides it"
 
 IMPOSSIBLE = 1e6
 """In units of −ln p: what is outside a range, where nothing has errors."""
+NEGLIGIBLE = 1e-12
+"""Relative to the largest: a slope so small is rounding."""
 
 
-class _ClosedForm(ABC):
+class _ClosedForm:
     """The closed form of one model; subclasses differ in what they need."""
 
     name: str
@@ -53,7 +62,51 @@ class _ClosedForm(ABC):
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)
-        return [_reconstructed(self.name, case) for case in cases]
+        return [self._one(case) for case in cases]
+
+    def _one(self, case: Case) -> Reconstruction:
+        evidence, known = case
+        linear, width = isinstance(known.model, Linear), known.model.width
+        product = Product.of([case])
+        hypotheses = Hypotheses.of(product, replace(known, prior=None))
+        found = rank_one(product, hypotheses)
+        start = found.record
+        if linear:  # both signs
+            start = np.concatenate([start, -start], axis=1)
+            found = RankOne(start, np.tile(found.value, (1, 2)), np.tile(found.twofold, (1, 2)))
+            start = np.where(product.free, start, hypotheses.prior.mean)
+        record, value, converged = start, found.value, np.ones(found.value.shape, np.bool_)
+        if not evidence.exact:
+            wide = hypotheses.repeated(start.shape[1] // hypotheses.choices)
+            mode = minimize(objective(product, wide.targets, wide.prior), start)
+            record, value, converged = mode.record, 2 * mode.value, mode.converged
+        size = np.linalg.norm(product.gradients.reshape(len(value), -1), axis=-1) / product.unit
+        slack = (AS_GOOD * size) ** 2 if evidence.exact else np.full(len(value), TIED)
+        alike = value <= np.min(value, axis=1, keepdims=True) + slack[:, None]
+        chosen = np.argmin(np.where(alike, _implausibility(record, known, evidence.exact), np.inf), axis=1)
+        rows = np.arange(evidence.replicas)
+        best = record[rows, chosen]
+        label = best[:, -1] if linear else known.model.labels(hypotheses.targets[:, None])[:, 0][chosen]
+        unsure = sign_is_open(known, best[:, :width], label, evidence.exact)
+        left_open = MIRRORED if np.any((alike.sum(axis=1) > 1) & unsure) else ""
+        if np.any(found.twofold[rows, chosen]):
+            left_open = NO_LENGTH if linear else TWO_LENGTHS
+        targets = best[:, None, width:] if linear else hypotheses.targets[chosen][:, None]
+        fit, settled = value[rows, chosen], converged[rows, chosen]
+        return Reconstruction.of(
+            self.name, evidence, best[:, None, :width], targets, fit, settled, left_open=left_open
+        )
+
+
+def _implausibility(record: Array, known: Known, exact: bool) -> Array:
+    """Distance of records (rows, hypotheses, entries) from what is known of them, (rows, hypotheses)."""
+    features = record[..., : known.model.width]
+    far = outside(known, features)
+    if one_signed(known) or known.prior is None:
+        return far
+    impossible = np.where(exact & (far > OUTSIDE**2), IMPOSSIBLE * (1 + far), 0.0)
+    mean, variance = pooled(known.prior)  # of any label: less is lost where a record is like no class
+    return np.sum((features - mean) ** 2 / variance, axis=-1) + impossible
 
 
 @dataclass(frozen=True)
@@ -83,81 +136,75 @@ class SoftmaxRecord(_ClosedForm):
     needs = Needs(models=("softmax",), one_record=True)
 
 
-def _reconstructed(name: str, case: Case) -> Reconstruction:
-    evidence, known = case
-    product = Product.of([case])
-    hypotheses = Hypotheses.of(product, replace(known, prior=None))
-    found = rank_one(product, hypotheses)
-    linear = isinstance(known.model, Linear)
-    if linear:
-        found = _both_signs(found)
-        start = np.where(product.free, found.record, hypotheses.prior.mean)
-    else:
-        start = found.record
-    record, value, converged = start, found.value, np.ones(found.value.shape, np.bool_)
-    if not evidence.exact:
-        wide = hypotheses.repeated(start.shape[1] // hypotheses.choices)
-        mode = minimize(objective(product, wide.targets, wide.prior), start)
-        record, value, converged = mode.record, 2 * mode.value, mode.converged
-    labels = _label_or_target(record, hypotheses, known)
-    chosen, tied = _chosen(product, record, value, known, evidence.exact)
-    rows, width = np.arange(evidence.replicas), known.model.width
-    best = record[rows, chosen]
-    unsure = sign_is_open(known, best[:, :width], labels[rows, chosen], evidence.exact)
-    targets = best[:, None, width:] if linear else hypotheses.targets[chosen][:, None]
-    return Reconstruction(
-        name,
-        evidence.agent,
-        best[:, None, :width],
-        targets,
-        value[rows, chosen],
-        converged[rows, chosen],
-        evidence.queries,
-        open=_left_open(known, found, rows, chosen, tied, unsure),
-    )
+class _DenseLayer:
+    """A rule from the first layer's matrix (rows, n, width) and slopes (rows, n) to features (rows, width).
+
+    The label is the one whose output's slope is negative in the last layer.
+    """
+
+    name: str
+    source: str
+    rule: Callable[[Array, Array], Array]
+    needs = Needs(models=("softmax", "mlp"), one_record=True, lengths=False)
+
+    def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
+        check_all(self, cases)
+        return [self._one(case) for case in cases]
+
+    def _one(self, case: Case) -> Reconstruction:
+        evidence, known = case
+        model = known.model
+        if not isinstance(model, Softmax | MLP) or not model.layers[0].bias:
+            raise AttackError(f"{self.name} needs a first layer with an intercept")
+        gradients = evidence.without(known.penalty)
+        white = np.einsum("st,trd->rsd", Whitener.of(evidence).between, gradients)  # of one deviation, uncorrelated
+        first, last = model.layers[0], model.layers[-1]
+        rows = white.shape[0], -1
+        features = type(self).rule(first.matrix(white).reshape(*rows, model.width), first.offset(white).reshape(rows))
+        labels = known.labels
+        if labels is None:
+            variance = np.mean(evidence.stddev**2, axis=-1)[:, None, None]
+            least = NEGLIGIBLE * np.max(variance)
+            weights = np.ones_like(variance) if evidence.exact else 1 / np.maximum(variance, least)
+            slopes = np.sum(last.offset(gradients) * weights, axis=0)
+            labels = np.argmin(slopes, axis=-1).astype(np.float64)[:, None]
+        targets = np.broadcast_to(model.targets(labels), (evidence.replicas, 1, model.outputs))
+        fit = misfit(case, features[:, None], targets).squared
+        return Reconstruction.of(self.name, evidence, features[:, None], targets, fit)
 
 
-def _both_signs(found: RankOne) -> RankOne:
-    record = np.concatenate([found.record, -found.record], axis=1)
-    return RankOne(record, np.tile(found.value, (1, 2)), np.tile(found.twofold, (1, 2)))
+def _least_squares(matrix: Array, slopes: Array) -> Array:
+    size = np.einsum("rn,rn->r", slopes, slopes)
+    return np.einsum("rn,rnp->rp", slopes, matrix) / np.where(size > 0, size, np.inf)[:, None]
 
 
-def _chosen(product: Product, record: Array, value: Array, known: Known, exact: bool) -> tuple[Positions, Mask]:
-    """The best hypothesis of each row, ties broken by what is known of features; and whether there is a tie."""
-    size = np.linalg.norm(product.gradients.reshape(len(value), -1), axis=-1) / product.unit
-    slack = (AS_GOOD * size) ** 2 if exact else np.full(len(value), TIED)
-    alike = value <= np.min(value, axis=1, keepdims=True) + slack[:, None]
-    worth = _implausibility(record, known, exact)
-    best = np.argmin(np.where(alike, worth, np.inf), axis=1)
-    return best, alike.sum(axis=1) > 1
+def _mean_of_ratios(matrix: Array, slopes: Array) -> Array:
+    sound = np.abs(slopes) > NEGLIGIBLE * np.max(np.abs(slopes), axis=-1, keepdims=True)
+    ratios = np.where(sound[..., None], matrix / np.where(sound, slopes, 1.0)[..., None], 0.0)
+    return np.sum(ratios, axis=-2) / np.maximum(np.sum(sound, axis=-1), 1)[:, None]
 
 
-def _label_or_target(record: Array, hypotheses: Hypotheses, known: Known) -> Array:
-    """The label or the target of each record (rows, hypotheses, entries), (rows, hypotheses)."""
-    if isinstance(known.model, Linear):
-        return record[..., -1]
-    labels = known.model.labels(hypotheses.targets[:, None])[:, 0]
-    return np.broadcast_to(labels, record.shape[:2])
+@dataclass(frozen=True)
+class DenseLayerRecord(_DenseLayer):
+    """Features of one record from the first layer of a softmax regression or a dense network, by least squares."""
+
+    name = "dense-layer"
+    source = "Geiping et al. 2020, Proposition 3.1; least squares over rows and rounds: this project"
+    rule = staticmethod(_least_squares)
 
 
-def _implausibility(record: Array, known: Known, exact: bool) -> Array:
-    """Distance of records (rows, hypotheses, entries) from what is known of them, (rows, hypotheses)."""
-    features = record[..., : known.model.width]
-    far = outside(known, features)
-    if one_signed(known) or known.prior is None:
-        return far
-    impossible = np.where(exact & (far > OUTSIDE**2), IMPOSSIBLE * (1 + far), 0.0)
-    mean, variance = pooled(known.prior)  # of any label: less is lost where a record is like no class
-    return np.sum((features - mean) ** 2 / variance, axis=-1) + impossible
+@dataclass(frozen=True)
+class MeanOfRatios(_DenseLayer):
+    """The same from the mean of G_W[c]/G_b[c] over rows and rounds. A straw man under noise."""
+
+    name = "mean-of-ratios"
+    source = "a formula that reimplementations of Phong et al. 2017 use"
+    rule = staticmethod(_mean_of_ratios)
 
 
-def _left_open(known: Known, found: RankOne, rows: Positions, chosen: Positions, tied: Mask, unsure: Mask) -> str:
-    if np.any(found.twofold[rows, chosen]):
-        return NO_LENGTH if isinstance(known.model, Linear) else TWO_LENGTHS
-    return MIRRORED if np.any(tied & unsure) else ""
-
-
-CLOSED: dict[str, Attack] = {"linear": LeastSquaresRecord(), "logistic": LogisticRecord(), "softmax": SoftmaxRecord()}
+_CLOSED: dict[str, Attack] = {
+    "linear": LeastSquaresRecord(), "logistic": LogisticRecord(), "softmax": SoftmaxRecord(),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -170,19 +217,12 @@ class OneRecord:
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:
         check_all(self, cases)
-        best = [_best(case) for case in cases]
-        noisy = [k for k, (attack, _) in enumerate(best) if attack is None]
-        found = dict(zip(noisy, PosteriorMode(spread=False).reconstruct([cases[k] for k in noisy], rng), strict=True))
-        for k, (attack, case) in enumerate(best):
-            if attack is not None:
-                found[k] = attack.reconstruct([case], rng)[0]
+        found: dict[int, Reconstruction] = {}
+        for k, (evidence, known) in enumerate(cases):
+            attack = _CLOSED[known.model.name]
+            exact = np.flatnonzero(np.all(evidence.stddev == 0, axis=-1) | evidence.exact).tolist()
+            if len(exact) >= attack.needs.rounds:
+                found[k] = attack.reconstruct([Case(evidence.only(exact), known)], rng)[0]
+        noisy = [k for k in range(len(cases)) if k not in found]
+        found |= zip(noisy, PosteriorMode(spread=False).reconstruct([cases[k] for k in noisy], rng), strict=True)
         return [found[k] for k in range(len(cases))]
-
-
-def _best(case: Case) -> tuple[Attack | None, Case]:
-    """A closed form and what is exact of the evidence, where there is enough of it."""
-    evidence, attack = case.evidence, CLOSED[case.known.model.name]
-    exact = np.flatnonzero(np.all(evidence.stddev == 0, axis=-1) | evidence.exact)
-    if len(exact) < attack.needs.rounds:
-        return None, case
-    return attack, Case(evidence.only(exact.tolist()), case.known)

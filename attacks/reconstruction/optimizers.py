@@ -170,8 +170,9 @@ class LBFGS:
             steepest, bound = _length(state.g), self.tolerance * first[state.rows]
             finite = np.isfinite(state.f)
             done = ((state.f <= self.floor) | (steepest <= bound)) & finite
-            if self.racing > 1:
-                state.stuck |= self._overtaken(state, len(start))
+            if self.racing > 1:  # another start of the same problem has reached the floor
+                race, low = state.rows // self.racing, state.f <= self.floor
+                state.stuck |= np.isin(race, race[low]) & (state.f > self.floor)
             ended = done | state.stuck if iteration < self.iterations else np.ones_like(done)
             new = ended & ~state.over
             if new.any():
@@ -185,13 +186,6 @@ class LBFGS:
                     state = state.kept(~state.over)
             state.step()
         return found
-
-    def _overtaken(self, state: "_State", rows: int) -> Mask:
-        """Whether another start of the same problem has reached the floor."""
-        race = state.rows // self.racing
-        won = np.zeros(-(-rows // self.racing), bool)
-        won[race[state.f <= self.floor]] = True
-        return won[race] & (state.f > self.floor)
 
 
 class _Pairs:
@@ -272,29 +266,14 @@ class _State:
     def begun(cls, objective: _Objective, start: Array, history: int) -> "_State":
         f, g = objective(start)
         stuck = ~(np.isfinite(f) & np.all(np.isfinite(g), axis=-1))
-        return cls(
-            objective,
-            np.arange(len(start)),
-            start,
-            f,
-            np.where(stuck[:, None], 0.0, g),
-            stuck,
-            np.zeros_like(stuck),
-            _Pairs(len(start), start.shape[1], history),
-        )
+        rows, over, pairs = np.arange(len(start)), np.zeros_like(stuck), _Pairs(len(start), start.shape[1], history)
+        return cls(objective, rows, start, f, np.where(stuck[:, None], 0.0, g), stuck, over, pairs)
 
     def kept(self, which: Mask) -> "_State":
         at = np.flatnonzero(which)
-        return _State(
-            self.objective.take(at),
-            self.rows[at],
-            self.x[at],
-            self.f[at],
-            self.g[at],
-            self.stuck[at],
-            self.over[at],
-            self.pairs.take(at),
-        )
+        x, f, g = self.x[at], self.f[at], self.g[at]
+        pairs = self.pairs.take(at)
+        return _State(self.objective.take(at), self.rows[at], x, f, g, self.stuck[at], self.over[at], pairs)
 
     def step(self) -> None:
         direction = -self.pairs.applied(self.g)

@@ -21,6 +21,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
+from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
 from attacks.reconstruction.least_squares_gram import LeastSquaresGram
 from attacks.reconstruction.map_estimate import (
@@ -39,7 +40,7 @@ from attacks.reconstruction.map_estimate import (
 )
 from attacks.reconstruction.record_hypotheses import Hypotheses, rank_one
 from attacks.reconstruction.row_space import RowSpace
-from netsim.arrays import Array, Mask
+from netsim.arrays import Array
 from netsim.bounds import Count
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic, Softmax
@@ -72,25 +73,18 @@ class PosteriorMode:
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)
-        return _all(self.name, cases, self.spread)
+        return _all(self.name, cases, self.spread, mean=isinstance(self, PosteriorMean))
 
 
 @dataclass(frozen=True)
-class PosteriorMean:
+class PosteriorMean(PosteriorMode):
     """The mean over labels, weighted by their posterior probability, of the modes of each.
 
     Where the label is clear it is `PosteriorMode`; where it is not, no single label's mode is the guess of least
     square error. Targets are the labels' mean too.
     """
 
-    spread: bool = True
     name = "posterior-mean"
-    source = "this project, with known noise; the estimator is textbook Bayes"
-    needs = Needs(models=MODELS, one_record=True, law=True, prior=True)
-
-    def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
-        check_all(self, cases)
-        return _all(self.name, cases, self.spread, mean=True)
 
 
 @dataclass(frozen=True)
@@ -107,10 +101,13 @@ class PureMatching:
 
 
 def _all(name: str, cases: Sequence[Case], spread: bool, mean: bool = False) -> list[Reconstruction]:
-    """Cases of one kind are solved together."""
+    """Cases of one kind are solved together: with the same model, prior, labels and number of rounds; alone what has
+    one covariance for each coordinate, or errors of Laplace's law."""
     groups: dict[object, list[int]] = {}
-    for k, case in enumerate(cases):
-        groups.setdefault(_kind(case, k), []).append(k)
+    for k, (evidence, known) in enumerate(cases):
+        alone = k if evidence.law == "laplace" or not (evidence.alike or evidence.exact) else None
+        labels = None if known.labels is None else tuple(known.labels.tolist())
+        groups.setdefault((known.model, id(known.prior), evidence.rounds, labels, alone), []).append(k)
     found: dict[int, Reconstruction] = {}
     for places in groups.values():
         size = max(1, CHUNK // (2 * cases[places[0]].evidence.points.size))
@@ -120,20 +117,11 @@ def _all(name: str, cases: Sequence[Case], spread: bool, mean: bool = False) -> 
     return [found[k] for k in range(len(cases))]
 
 
-def _kind(case: Case, k: int) -> object:
-    """Cases of equal kind have the same model, prior and number of rounds; a case of its own has one covariance for
-    each coordinate, or errors of Laplace's law."""
-    evidence, known = case
-    alone = k if evidence.law == "laplace" or not (evidence.alike or evidence.exact) else None
-    labels = None if known.labels is None else tuple(known.labels.tolist())
-    return known.model, id(known.prior), evidence.rounds, labels, alone
-
-
 def _together(name: str, cases: Sequence[Case], spread: bool, mean: bool) -> list[Reconstruction]:
     known = cases[0].known
     product = Product.of(cases)
     hypotheses = Hypotheses.of(product, known)
-    j, mode = _solved(cases, product, hypotheses)
+    j, mode = _solved(cases[0].evidence, product, hypotheses)
     scores = _weighed(mode, hypotheses) + 0.5 * _breadth(mode, hypotheses)
     chosen = np.argmin(scores, axis=1)
     rows, width = np.arange(len(chosen)), known.model.width
@@ -151,41 +139,38 @@ def _together(name: str, cases: Sequence[Case], spread: bool, mean: bool) -> lis
         if not isinstance(known.model, Linear):
             targets = np.einsum("rl,lc->rc", weights, hypotheses.targets)[:, None]
     found, first = list[Reconstruction](), 0
-    for case in cases:
-        part = slice(first, first := first + case.evidence.replicas)
+    for evidence, _ in cases:
+        part = slice(first, first := first + evidence.replicas)
+        score, converged = scores[rows, chosen][part], mode.converged[rows, chosen][part]
+        spreads = None if deviation is None else deviation[part]
         found.append(
-            Reconstruction(
-                name,
-                case.evidence.agent,
-                record[part, None, :width],
-                targets[part],
-                scores[rows, chosen][part],
-                mode.converged[rows, chosen][part],
-                case.evidence.queries,
-                None if deviation is None else deviation[part],
-            )
+            Reconstruction.of(name, evidence, record[part, None, :width], targets[part], score, converged, spreads)
         )
     return found
 
 
-def _solved(cases: Sequence[Case], product: Product, hypotheses: Hypotheses) -> tuple[Common | Weighted, MAPEstimate]:
-    """Laplace noise is taken as such where errors are independent; combinations of several are nearly Gaussian."""
-    start = _start(product, hypotheses)
-    if cases[0].evidence.law == "laplace" and _independent(cases[0]):
-        return _laplace(cases[0], product, hypotheses, start)
+def _solved(evidence: Evidence, product: Product, hypotheses: Hypotheses) -> tuple[Common | Weighted, MAPEstimate]:
+    """Modes from the prior's mean; without a prior, from what a closed form gives.
+
+    Laplace noise is taken as such where errors are independent; combinations of several are nearly Gaussian.
+    """
+    if np.any(hypotheses.prior.precision):
+        start = np.repeat(hypotheses.prior.mean[None], len(product.points), axis=0)
+    else:
+        start = np.where(product.free, rank_one(product, hypotheses).record, hypotheses.prior.mean)
+    if evidence.law == "laplace" and evidence.independent and np.all(evidence.stddev > 0):
+        return _laplace(evidence, product, hypotheses, start)
     return _gauss(product, hypotheses, start)
-
-
-def _independent(case: Case) -> bool:
-    covariance = case.evidence.covariance
-    apart = not np.any(covariance * (1 - np.eye(len(covariance)))[..., None])
-    return apart and bool(np.all(case.evidence.stddev > 0))
 
 
 def _gauss(product: Product, hypotheses: Hypotheses, start: Array) -> tuple[Common | Weighted, MAPEstimate]:
     """Modes from the start, and, where that does not explain the gradients, from a closed form too."""
     j, mode = _descended(product, hypotheses, start)
-    lost = np.flatnonzero(_unexplained(product, hypotheses, mode))
+    off = mode.record - hypotheses.prior.mean
+    squared = 2 * mode.value - np.sum(hypotheses.prior.precision * off * off, axis=-1)
+    best = np.min(np.where(np.isfinite(mode.value), squared, np.inf), axis=1)
+    degrees = product.gradients[0].size  # more than noise leaves to the best hypothesis: it is the wrong place
+    lost = np.flatnonzero(best > degrees + LOST * np.sqrt(2 * degrees))
     if len(lost) and np.any(hypotheses.prior.precision):
         some = product.only(lost)
         closed = rank_one(some, hypotheses).record
@@ -217,15 +202,6 @@ def _rounded(j: Common | Weighted, hypotheses: Hypotheses, mode: MAPEstimate) ->
     mode.value[...] = surprise + np.maximum(mode.value - surprise, j.slack)
 
 
-def _unexplained(product: Product, hypotheses: Hypotheses, mode: MAPEstimate) -> Mask:
-    """Whether even the best hypothesis leaves residuals that noise would not: it is the wrong place."""
-    off = mode.record - hypotheses.prior.mean
-    squared = 2 * mode.value - np.sum(hypotheses.prior.precision * off * off, axis=-1)
-    best = np.min(np.where(np.isfinite(mode.value), squared, np.inf), axis=1)
-    degrees = product.gradients[0].size
-    return best > degrees + LOST * np.sqrt(2 * degrees)
-
-
 def _descended(product: Product, hypotheses: Hypotheses, start: Array) -> tuple[Common | Weighted, MAPEstimate]:
     """All hypotheses for a few steps; where one is left that can win, that one alone to the end."""
     j = objective(product, hypotheses.targets, hypotheses.prior)
@@ -236,62 +212,43 @@ def _descended(product: Product, hypotheses: Hypotheses, start: Array) -> tuple[
     contends = value - 2 * mode.reach <= np.min(value, axis=1, keepdims=True) + MARGIN
     single = contends.sum(axis=1) == 1
     mode.value[~contends] = np.inf
-    rows, winners = np.flatnonzero(single), np.argmin(np.where(contends, value, np.inf), axis=1)
-    if len(rows):
-        mode.put(
-            rows, winners[rows], minimize(j.only(rows, winners[rows]), mode.record[rows, winners[rows]][:, None])
-        )
+    winners = np.argmin(np.where(contends, value, np.inf), axis=1)
+    parts = [(np.flatnonzero(single), winners[single])]
     for hypothesis in range(hypotheses.choices):
         rows = np.flatnonzero(~single & contends[:, hypothesis])
+        parts.append((rows, np.full(len(rows), hypothesis)))
+    for rows, places in parts:
         if len(rows):
-            places = np.full(len(rows), hypothesis)
             mode.put(rows, places, minimize(j.only(rows, places), mode.record[rows, places][:, None]))
     return j, mode
 
 
 def _laplace(
-    case: Case, product: Product, hypotheses: Hypotheses, start: Array
+    evidence: Evidence, product: Product, hypotheses: Hypotheses, start: Array
 ) -> tuple[Common | Weighted, MAPEstimate]:
     """Σ|r|/b by reweighting: |r|/b ≤ r²/(2b|r₀|) + |r₀|/(2b), with equality where r = r₀."""
-    scale = _scales(case)
-    j, mode = _gauss(product, hypotheses, start)
+    scale = evidence.stddev / np.sqrt(2)  # b of every number, (rounds, outputs, seen)
+    scale = with_intercept(product.model, scale) if isinstance(product.model, Softmax) else scale[:, None]
+
+    def reweighted(x: Array) -> Weighted:
+        size = np.abs(Weighted(product, hypotheses.targets, hypotheses.prior, scale).residual(x))
+        weights = 1 / np.sqrt(scale * np.maximum(size, SMOOTHED * scale))
+        return Weighted(product, hypotheses.targets, hypotheses.prior, weights)
+
+    _, mode = _gauss(product, hypotheses, start)
     x, still = mode.record, np.ones(mode.value.shape, np.bool_)
     for _ in range(SWEEPS):
-        weights = _reweighted(product, hypotheses, x, scale)
-        j = Weighted.independent(product, hypotheses.targets, hypotheses.prior, weights)
-        mode = minimize(j, x, 3)
+        mode = minimize(reweighted(x), x, 3)
         moved = np.max(np.abs(mode.record - x), axis=-1) > STILL * np.max(np.abs(x), axis=-1)
         x = np.where(still[..., None], mode.record, x)
         still &= moved
         if not still.any():
             break
-    j = Weighted.independent(
-        product, hypotheses.targets, hypotheses.prior, _reweighted(product, hypotheses, x, scale)
-    )
+    j = reweighted(x)
     off = x - hypotheses.prior.mean
     value: Array = np.sum(np.abs(j.residual(x)) / scale, axis=(-3, -2, -1))
     value += 0.5 * np.sum(hypotheses.prior.precision * off * off, axis=-1)
     return j, MAPEstimate(x, value, j.at(x).strength, ~still, np.zeros(value.shape))
-
-
-def _scales(case: Case) -> Array:
-    """b of every number, (rounds, outputs, seen)."""
-    model = case.known.model
-    scales = case.evidence.stddev / np.sqrt(2)
-    return with_intercept(model, scales) if isinstance(model, Softmax) else scales[:, None]
-
-
-def _reweighted(product: Product, hypotheses: Hypotheses, x: Array, scale: Array) -> Array:
-    size = np.abs(Weighted.independent(product, hypotheses.targets, hypotheses.prior, scale).residual(x))
-    return 1 / np.sqrt(scale * np.maximum(size, SMOOTHED * scale))
-
-
-def _start(product: Product, hypotheses: Hypotheses) -> Array:
-    """The prior's mean; without a prior what a closed form gives, (replicas, hypotheses, entries)."""
-    if np.any(hypotheses.prior.precision):
-        return np.repeat(hypotheses.prior.mean[None], len(product.points), axis=0)
-    found = rank_one(product, hypotheses).record
-    return np.where(product.free, found, hypotheses.prior.mean)
 
 
 def _weighed(mode: MAPEstimate, hypotheses: Hypotheses) -> Array:
@@ -347,37 +304,22 @@ class PosteriorBatch:
         targets, prior, surprise, places = _assignments(product, known)
         j = Batch(product, m, targets, prior)
         rng = np.random.default_rng((seed, evidence.agent))
-        starts = [*self._draws(product, prior, rng), *_informed(case, targets, rng)]
-        mode: MAPEstimate | None = None
+        deviation = 1 / np.sqrt(np.where(prior.precision > 0, prior.precision, np.inf))
+        draws = [prior.mean + APART * deviation * rng.standard_normal(prior.mean.shape) for _ in range(self.restarts)]
+        shape = (evidence.replicas, *prior.mean.shape)  # alike for all replicas
+        starts = [*(np.broadcast_to(draw, shape) for draw in draws), *_informed(case, targets, rng)]
+        mode, *others = (minimize(j, np.where(j.free, start, prior.mean)) for start in starts)
         everyone = np.arange(evidence.replicas)
-        for start in starts:
-            found = minimize(j, np.where(j.free, start, prior.mean))
-            if mode is None:
-                mode = found
-            else:
-                mode.improve(everyone, found)
-        assert mode is not None
+        for found in others:
+            mode.improve(everyone, found)
         total = mode.strength + prior.precision
         score = mode.value + surprise + 0.5 * np.sum(np.log(np.where(total > 0, total, 1.0)), axis=-1)
         score -= _multiplicity(mode.record, total, places)
         chosen = np.argmin(score, axis=1)
         record = mode.record[everyone, chosen].reshape(evidence.replicas, m, -1)
-        return Reconstruction(
-            self.name,
-            evidence.agent,
-            record[..., :width],
-            record[..., width:] if isinstance(known.model, Linear) else targets[chosen],
-            score[everyone, chosen],
-            mode.converged[everyone, chosen],
-            evidence.queries,
-        )
-
-    def _draws(self, product: Product, prior: Gaussian, rng: np.random.Generator) -> list[Array]:
-        """Alike for all replicas, (1, hypotheses, m·entries), broadcast."""
-        deviation = 1 / np.sqrt(np.where(prior.precision > 0, prior.precision, np.inf))
-        shape = (len(product.points), *prior.mean.shape)
-        draws = [prior.mean + APART * deviation * rng.standard_normal(prior.mean.shape) for _ in range(self.restarts)]
-        return [np.broadcast_to(draw, shape).copy() for draw in draws]
+        aims = record[..., width:] if isinstance(known.model, Linear) else targets[chosen]
+        best, converged = score[everyone, chosen], mode.converged[everyone, chosen]
+        return Reconstruction.of(self.name, evidence, record[..., :width], aims, best, converged)
 
 
 def _multiplicity(record: Array, total: Array, places: Positions) -> Array:

@@ -66,13 +66,13 @@ class PropertyInference:
             raise AttackError(f"{len(self.hypotheses)} hypotheses: there is nothing to choose between")
         for case in cases:
             self.needs.check(self.name, case)
-        return [self._one(case, rng) for case in cases]
-
-    def _one(self, case: Case, rng: np.random.Generator) -> Choice:
-        evidence = case.evidence
-        populations = [Population.of(prior, case.known.model) for prior in self.hypotheses.values()]
-        found = [self._replica(case, populations, r, rng) for r in range(evidence.replicas)]
-        return Choice(self.name, evidence.agent, tuple(self.hypotheses), np.array(found), evidence.queries)
+        choices: list[Choice] = []
+        for case in cases:
+            evidence, model = case.evidence, case.known.model
+            populations = [Population.of(prior, model) for prior in self.hypotheses.values()]
+            found = np.array([self._replica(case, populations, r, rng) for r in range(evidence.replicas)])
+            choices.append(Choice(self.name, evidence.agent, tuple(self.hypotheses), found, evidence.queries))
+        return choices
 
     def _replica(
         self, case: Case, populations: Sequence[Population], replica: int, rng: np.random.Generator

@@ -69,7 +69,11 @@ class Hypotheses(NamedTuple):
                 center, variance, share = law_of(known.prior, label)
                 mean[k, : known.model.width], precision[k, : known.model.width] = center, 1 / variance
                 surprise[k] = 0.5 * float(np.sum(np.log(variance))) - math.log(share)
-        return cls(targets, Gaussian(mean, precision), surprise, _limits(product, known))
+        if known.prior is None or known.value_range is None:  # a prior alone is cut off at a range
+            return cls(targets, Gaussian(mean, precision), surprise)
+        low, high = np.full(product.entries, -np.inf), np.full(product.entries, np.inf)
+        low[: known.model.width], high[: known.model.width] = known.value_range
+        return cls(targets, Gaussian(mean, precision), surprise, (low, high))
 
     @classmethod
     def _of_numbers(cls, product: Product, known: Known) -> "Hypotheses":
@@ -92,15 +96,6 @@ def _target_moments(prior: Prior) -> tuple[float, float]:
     shares = np.array([prior.share[label] for label in prior.labels])
     middle = float(np.sum(shares * labels))
     return middle, float(np.sum(shares * (labels - middle) ** 2)) + FLOOR
-
-
-def _limits(product: Product, known: Known) -> tuple[Array, Array] | None:
-    """None without a prior, which alone is cut off at a range; entries beyond the features may have any value."""
-    if known.prior is None or known.value_range is None:
-        return None
-    low, high = np.full(product.entries, -np.inf), np.full(product.entries, np.inf)
-    low[: known.model.width], high[: known.model.width] = known.value_range
-    return low, high
 
 
 def law_of(prior: Prior, label: float) -> tuple[Array, Array, float]:
@@ -137,7 +132,7 @@ def outside(known: Known, features: Array) -> Array:
     return np.sum(((np.clip(features, low, high) - features) / (high - low)) ** 2, axis=-1)
 
 
-def surprise(known: Known, features: Array, labels: Array) -> Array:
+def _surprise(known: Known, features: Array, labels: Array) -> Array:
     """−ln of the prior's density of records (…, width) with labels or targets `labels` (…), but for a constant."""
     assert known.prior is not None
     if not known.model.classes:
@@ -164,7 +159,7 @@ def preference(known: Known, features: Array, labels: Array, exact: bool) -> Arr
     odds = np.clip(far, -1.0, 1.0)
     if known.prior is not None:
         mirrored = sum(known.model.classes) - labels
-        odds = odds + surprise(known, -features, mirrored) - surprise(known, features, labels)
+        odds = odds + _surprise(known, -features, mirrored) - _surprise(known, features, labels)
     if not exact:
         return odds
     own, other = outside(known, features) > OUTSIDE**2, outside(known, -features) > OUTSIDE**2
@@ -210,18 +205,17 @@ class RankOne(NamedTuple):
 
 def rank_one(product: Product, hypotheses: Hypotheses) -> RankOne:
     """A record for every hypothesis."""
-    u = _direction(product)
+    targets, white = hypotheses.targets, np.einsum("rst,rtcp->rscp", product.between, product.gradients)
+    # u (rows, seen), of length 1 and either sign
+    u = np.array([np.linalg.svd(one.reshape(-1, product.seen), full_matrices=False)[2][0] for one in white])
     if isinstance(product.model, Linear):
         return _least_squares(product, product.model.scale, u)
-    if product.entries > product.model.width:
-        return _with_intercept(product, u, hypotheses.targets)
-    return _searched(product, u, hypotheses.targets)
-
-
-def _direction(product: Product) -> Array:
-    """u (rows, seen), of length 1 and either sign."""
-    white = np.einsum("rst,rtcp->rscp", product.between, product.gradients)
-    return np.array([np.linalg.svd(one.reshape(-1, product.seen), full_matrices=False)[2][0] for one in white])
+    if product.entries == product.model.width:
+        return _searched(product, u, targets)
+    last = np.where(np.abs(u[:, -1:]) > 1e-300, u[:, -1:], 1e-300)  # with an intercept
+    lengths = np.repeat(1 / last, len(targets), axis=1)[..., None]
+    value = _Lengths.of(product, u, targets).misfits(lengths)[..., 0]
+    return RankOne(np.repeat((u / last)[:, None], len(targets), axis=1), value, np.zeros(value.shape, np.bool_))
 
 
 def _least_squares(product: Product, scale: float, u: Array) -> RankOne:
@@ -239,13 +233,6 @@ def _least_squares(product: Product, scale: float, u: Array) -> RankOne:
     singular = np.linalg.svd(design, compute_uv=False)
     unknown = (singular[:, -1] <= 1e-10 * singular[:, 0]) | (found[:, 0] <= 0)
     return RankOne(record[:, None], value[:, None], unknown[:, None])
-
-
-def _with_intercept(product: Product, u: Array, targets: Array) -> RankOne:
-    last = np.where(np.abs(u[:, -1:]) > 1e-300, u[:, -1:], 1e-300)
-    record, lengths = u / last, np.repeat(1 / last, len(targets), axis=1)[..., None]
-    value = _Lengths.of(product, u, targets).misfits(lengths)[..., 0]
-    return RankOne(np.repeat(record[:, None], len(targets), axis=1), value, np.zeros(value.shape, np.bool_))
 
 
 def _searched(product: Product, u: Array, targets: Array) -> RankOne:
@@ -292,14 +279,12 @@ class _Lengths(NamedTuple):
             np.einsum("rtcp,rp->rtc", part[..., : product.seen], u)[:, None, None]
             for part in (product.gradients, product.points)
         )
-        return cls(
-            product, along_u, along, product.between / product.unit[:, None, None], targets[None, :, None, None]
-        )
+        white = product.between / product.unit[:, None, None]
+        return cls(product, along_u, along, white, targets[None, :, None, None])
 
     def of_row(self, r: int) -> "_Lengths":
-        return self._replace(
-            along_u=self.along_u[r : r + 1], along=self.along[r : r + 1], white=self.white[r : r + 1]
-        )
+        along_u, along, white = (part[r : r + 1] for part in (self.along_u, self.along, self.white))
+        return self._replace(along_u=along_u, along=along, white=white)
 
     def misfits(self, lengths: Array) -> Array:
         """Squared whitened residuals, of lengths (rows, hypotheses, lengths)."""

@@ -18,7 +18,7 @@ dimensions (`batch`). Where points are few or near each other, W is nearly singu
 condition: then `posterior` with a prior is the better attack.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -32,12 +32,9 @@ from attacks.reconstruction.record_hypotheses import MIRRORED, preference, sign_
 from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array
 from netsim.bounds import Count
-from netsim.models import Penalty
 
 EXACT_RANK = 1e-9
 """A singular value of exact gradients below this share of the largest is rounding."""
-ABOVE_NOISE = 1.05
-"""A singular value of noise alone is at most √T + √d, and this factor more is a record."""
 FOUND = 1e-11
 """Relative residual at which a start has succeeded, without noise."""
 SMALLEST = 1e-3
@@ -76,18 +73,17 @@ class RowSpace:
             for r in range(evidence.replicas)
         ]
         z, converged = np.array([one for one, _ in found]), np.array([success for _, success in found])
-        labels = _labels(z, known, evidence.exact)
+        # b of z = b·a, by the range of features or the prior, else 1; public labels are in no order that helps here
+        labels = np.where(preference(known, z, np.ones(z.shape[:2]), evidence.exact) >= 0, 1.0, -1.0)
         features, targets = labels[..., None] * z, known.model.targets(labels)
-        return Reconstruction(
-            self.name,
-            evidence.agent,
-            features,
-            targets,
-            misfit(case, features, targets).squared,
-            converged,
-            evidence.queries,
-            open=_left_open(evidence, known, features, labels),
-        )
+        fit = misfit(case, features, targets).squared
+        m, rounds = known.records, evidence.rounds
+        left_open = ""
+        if rounds <= m:
+            left_open = f"{rounds} gradients do not determine {m} records: it takes {m + 1}"
+        elif np.any(sign_is_open(replace(known, labels=None), features, labels, evidence.exact)):
+            left_open = MIRRORED
+        return Reconstruction.of(self.name, evidence, features, targets, fit, converged, left_open=left_open)
 
     def _solved(self, case: Case, product: Product, r: int, rng: np.random.Generator) -> tuple[Array, bool]:
         batch, exact = _Batch.of(case.evidence, case.known, r), case.evidence.exact
@@ -96,40 +92,18 @@ class RowSpace:
             degrees = (batch.white.shape[0] - batch.records) * batch.white.shape[1]
             enough = 0.5 * (max(degrees, 0) + CALM * np.sqrt(2 * batch.white.size))
         for _ in range(0, self.restarts if exact else min(self.restarts, NOISY * self.at_once), self.at_once):
-            fit = _least_squares(
-                batch.residuals, batch.jacobian, batch.starts(self.at_once, rng), STEPS, batch.enough
-            )
-            k = int(np.argmin(fit.value))
-            z, value = batch.whole(fit.unknowns[k]), float(fit.value[k])
-            if not exact:
-                z, value = _likeliest(product, z)
+            unknowns, values = _least_squares(batch, batch.starts(self.at_once, rng))
+            k = int(np.argmin(values))
+            z, value = batch.whole(unknowns[k]), float(values[k])
+            if not exact:  # maximum likelihood in all dimensions
+                nothing = Gaussian(np.zeros((1, z.size)), np.zeros((1, z.size)))
+                mode = minimize(Batch(product, len(z), np.ones((1, len(z), 1)), nothing), z.reshape(1, 1, -1))
+                z, value = mode.record.reshape(z.shape), float(mode.value[0, 0])
             if value < least:
                 best, least = z, value
             if least <= enough:
                 break
         return best, least <= enough
-
-
-def _likeliest(product: Product, z: Array) -> tuple[Array, float]:
-    """Maximum likelihood in all dimensions from Z (m, d), and half its χ²."""
-    m, size = z.shape
-    nothing = Gaussian(np.zeros((1, m * size)), np.zeros((1, m * size)))
-    mode = minimize(Batch(product, m, np.ones((1, m, 1)), nothing), z.reshape(1, 1, -1))
-    return mode.record.reshape(m, size), float(mode.value[0, 0])
-
-
-def rank(evidence: Evidence, penalty: Penalty) -> Array:
-    """Number of records that the gradients show, (replicas,): m where there are more rounds and dimensions than
-    records.
-
-    Under noise it counts what stands out of it.
-    """
-    whitener = Whitener.of(evidence)
-    white = np.einsum("st,trd->rsd", whitener.between, evidence.without(penalty))
-    sizes = np.linalg.svd(white, compute_uv=False)
-    edge = np.sqrt(evidence.rounds) + np.sqrt(white.shape[-1])
-    bound = EXACT_RANK * sizes[:, :1] if evidence.exact else ABOVE_NOISE * edge
-    return np.sum(sizes > bound, axis=1)
 
 
 class _Batch(NamedTuple):
@@ -226,60 +200,35 @@ def _reflection(a: Array, b: Array) -> Array:
     return np.eye(len(a)) - (2 / length * np.outer(v, v) if length > 1e-24 else 0.0)
 
 
-def _labels(z: Array, known: Known, exact: bool) -> Array:
-    """b of records z = b·a (replicas, m, width): by the range of features or the prior, else 1."""
-    return np.where(preference(known, z, np.ones(z.shape[:2]), exact) >= 0, 1.0, -1.0)
-
-
-def _left_open(evidence: Evidence, known: Known, features: Array, labels: Array) -> str:
-    if evidence.rounds <= known.records:
-        return f"{evidence.rounds} gradients do not determine {known.records} records: it takes {known.records + 1}"
-    known = replace(known, labels=None)  # public labels are in no order that means anything here
-    return MIRRORED if np.any(sign_is_open(known, features, labels, evidence.exact)) else ""
-
-
 EASIER, HARDER = 0.2, 4.0
 """Factors of the damping after a step that helps, and after one that does not."""
 STALLED = 1e12
 """Damping beyond which no start moves any more."""
 
 
-class _Fit(NamedTuple):
-    """`unknowns` (starts, size), `value` (starts,) half the sum of squares, and how many `steps` were made."""
+def _least_squares(batch: _Batch, start: Array) -> tuple[Array, Array]:
+    """min ½‖r(u)‖² from each start: unknowns (starts, size) and values (starts,).
 
-    unknowns: Array
-    value: Array
-    steps: int
-
-
-_Residuals = Callable[[Array], Array]
-"""Unknowns (starts, size) → residuals (starts, equations)."""
-_Jacobian = Callable[[Array], Array]
-"""→ (starts, equations, size)."""
-
-
-def _least_squares(residuals: _Residuals, jacobian: _Jacobian, start: Array, steps: int, enough: float) -> _Fit:
-    """min ½‖r(u)‖² from each start, until the best value is `enough`, after so many steps, or where all have stalled.
-
-    Damping is in units of the normal matrix's diagonal (Marquardt), so that the scale of an unknown does not matter.
+    It ends where the best value is enough, after `STEPS`, or where all have stalled. Damping is in units of the
+    normal matrix's diagonal (Marquardt), so that the scale of an unknown does not matter.
     """
-    x, r = start.copy(), residuals(start)
+    x, r = start.copy(), batch.residuals(start)
     value: Array = 0.5 * np.sum(r * r, axis=1)
     damping: Array = np.full(len(start), 1e-2)
-    for made in range(steps):
-        if np.min(value) <= enough or np.min(damping) > STALLED:
-            return _Fit(x, value, made)
-        j = jacobian(x)
+    for _ in range(STEPS):
+        if np.min(value) <= batch.enough or np.min(damping) > STALLED:
+            break
+        j = batch.jacobian(x)
         normal: Array = np.matmul(j.swapaxes(1, 2), j)
         slope: Array = np.einsum("seu,se->su", j, r)
         diagonal = np.einsum("suu->su", normal)
         diagonal += damping[:, None] * (diagonal + 1e-3 * np.max(diagonal, axis=1, keepdims=True) + 1e-300)
         step = np.asarray(np.linalg.solve(normal, slope[..., None]), dtype=np.float64)[..., 0]
         trial = x - step
-        ahead = residuals(trial)
+        ahead = batch.residuals(trial)
         lower: Array = 0.5 * np.sum(ahead * ahead, axis=1)
         better = lower < value
         damping = np.where(better, np.maximum(EASIER * damping, 1e-14), HARDER * damping)
         x, r = np.where(better[:, None], trial, x), np.where(better[:, None], ahead, r)
         value = np.where(better, lower, value)
-    return _Fit(x, value, steps)
+    return x, value

@@ -39,11 +39,6 @@ SKEWNESS = 592 / 20**1.5
 """Skewness of a squared Laplace variable: E[X^2k] is proportional to (2k)!."""
 
 
-def _gaussian_tail(false_alarm: float, terms: int) -> float:
-    """Quantile of χ², which the sum exceeds with this probability."""
-    return float(stats.chi2.isf(false_alarm, terms))
-
-
 @lru_cache(maxsize=256)
 def _laplace_tail(false_alarm: float, terms: int) -> float:
     """Quantile for independent Laplace errors, P(z² > y) = exp(−√(2y)): by convolution on a grid, squares rounded to
@@ -58,12 +53,6 @@ def _laplace_tail(false_alarm: float, terms: int) -> float:
     law = fft.irfft(fft.rfft(cells) ** terms, size)
     above = np.cumsum(law[::-1])[::-1]
     return CELL * (int(np.argmax(above <= false_alarm)) + terms / 2)
-
-
-def _unknown_tail(false_alarm: float, rounds: int, dimension: int) -> float:
-    """Quantile where the law is not known: errors may depend on each other between rounds, and their tails are taken
-    for no heavier than Laplace's. The largest of such sums, in convex order, has equal squares in all rounds."""
-    return rounds * _laplace_tail(false_alarm, dimension)
 
 
 Name = Literal["failed to optimize", "not identifiable", "defended", "recovered in part", "recovered"]
@@ -120,10 +109,11 @@ def seen(
     objectives as good."""
     case = used(case, found)
     fits = explains(case, found, thresholds)
-    jacobian = _sensitivity(case, found)
-    rank = None if jacobian is None else _rank(jacobian, thresholds.rank)
-    unknowns = 0 if jacobian is None else jacobian.shape[1]
-    skill = expected_skill(case, found, jacobian)
+    jacobian, rank, unknowns = _sensitivity(case, found), None, 0
+    if jacobian is not None:
+        sizes, unknowns = np.linalg.svd(jacobian, compute_uv=False), jacobian.shape[1]
+        rank = int(np.sum(sizes > thresholds.rank * sizes[0])) if sizes.size and sizes[0] > 0 else 0
+    skill = _expected_skill(case, found, jacobian)
     open_ = bool(found.open) or (rank is not None and rank < unknowns)
     apart = _disagree(case, found, restarts, thresholds)
     names: tuple[Name, ...] = tuple(
@@ -166,13 +156,18 @@ def explains(case: Case, found: Reconstruction, thresholds: Thresholds = STANDAR
 
 
 def quantile(case: Case, false_alarm: float) -> float:
-    """Value that χ² of the true records exceeds with this probability, by the law of the errors; conservative where
-    that is not known (`tails`)."""
+    """Value that χ² of the true records exceeds with this probability, by the law of the errors.
+
+    Where that is not known, errors may depend on each other between rounds, and their tails are taken for no heavier
+    than Laplace's: the largest of such sums, in convex order, has equal squares in all rounds.
+    """
     evidence = case.evidence
     rounds, dimension = evidence.rounds, evidence.points.shape[-1]
     if evidence.law is None:
-        return _unknown_tail(false_alarm, rounds, dimension)
-    return (_laplace_tail if evidence.law == "laplace" else _gaussian_tail)(false_alarm, rounds * dimension)
+        return rounds * _laplace_tail(false_alarm, dimension)
+    if evidence.law == "laplace":
+        return _laplace_tail(false_alarm, rounds * dimension)
+    return float(stats.chi2.isf(false_alarm, rounds * dimension))
 
 
 def _sensitivity(case: Case, found: Reconstruction) -> Array | None:
@@ -188,9 +183,8 @@ def _sensitivity(case: Case, found: Reconstruction) -> Array | None:
     if unknowns * evidence.rounds * evidence.points.shape[-1] > LARGEST or not np.all(np.isfinite(found.features[0])):
         return None
     moves = np.eye(unknowns).reshape(unknowns, m, width + free)
-    to_features, to_targets = moves[..., :width], np.zeros((unknowns, m, known.model.outputs))
-    if free:
-        to_targets = moves[..., width:]
+    to_features = moves[..., :width]
+    to_targets = moves[..., width:] if free else np.zeros((unknowns, m, known.model.outputs))
     points, features, targets = evidence.points[:, :1], found.features[0], found.targets[0]
     if known.model.analytic:
         moved = known.model.gradient(points, features + 1j * STEP * to_features, targets + 1j * STEP * to_targets)
@@ -206,11 +200,6 @@ def _sensitivity(case: Case, found: Reconstruction) -> Array | None:
     return np.moveaxis(white, 1, -1).reshape(-1, unknowns)
 
 
-def _rank(jacobian: Array, tolerance: float) -> int:
-    sizes = np.linalg.svd(jacobian, compute_uv=False)
-    return int(np.sum(sizes > tolerance * sizes[0])) if sizes.size and sizes[0] > 0 else 0
-
-
 def _prior_variance(known: Known) -> Array | None:
     """Variance of each coordinate before anything is observed, (width,): the prior's, or of the declared range."""
     if known.prior is not None and known.prior.mean:
@@ -223,7 +212,7 @@ def _prior_variance(known: Known) -> Array | None:
     return None
 
 
-def expected_skill(case: Case, found: Reconstruction, jacobian: Array | None) -> Array:
+def _expected_skill(case: Case, found: Reconstruction, jacobian: Array | None) -> Array:
     """1 − Σ posterior variance/Σ prior variance, (replicas,).
 
     The smaller one of the attack's own spread, which may be given a label that is itself a guess, and of the
@@ -240,18 +229,13 @@ def expected_skill(case: Case, found: Reconstruction, jacobian: Array | None) ->
         skill = 1 - np.mean(found.spread**2, axis=(1, 2)) / np.mean(before)
     if jacobian is None:
         return skill
-    return np.fmin(skill, 1 - _posterior_variance(case.known, jacobian, before) / float(np.mean(before)))
-
-
-def _posterior_variance(known: Known, jacobian: Array, before: Array) -> float:
-    """Posterior variance of a feature, on average: the diagonal of (JᵀJ + prior⁻¹)⁻¹."""
-    m, unknowns = known.records, jacobian.shape[1]
+    # the posterior variance of a feature, on average: the diagonal of (JᵀJ + prior⁻¹)⁻¹
+    m, unknowns = case.known.records, jacobian.shape[1]
     precision = np.tile(np.concatenate([1 / before, np.zeros(unknowns // m - len(before))]), m)
-    information = np.einsum("nu,nv->uv", jacobian, jacobian) + np.diag(precision)
-    sizes, axes = np.linalg.eigh(information)
+    sizes, axes = np.linalg.eigh(np.einsum("nu,nv->uv", jacobian, jacobian) + np.diag(precision))
     inverse = 1 / np.maximum(sizes, SINGULAR * sizes[-1])
     variance: Array = np.einsum("uv,v->u", axes**2, inverse).reshape(m, -1)[:, : len(before)]
-    return float(np.mean(variance))
+    return np.fmin(skill, 1 - float(np.mean(variance)) / float(np.mean(before)))
 
 
 def _disagree(

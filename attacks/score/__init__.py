@@ -1,8 +1,18 @@
 """The only room where an estimate meets the truth: what was inferred against what was so."""
 
 from attacks.score.gradients import Calibration, GradientScore, calibration, score_gradients
-from attacks.score.images import ImageScore, psnr, score_image, ssim
-from attacks.score.records import Matched, RecordScore, match, mean_skill, score_records, success
+from attacks.score.records import (
+    ImageScore,
+    Matched,
+    RecordScore,
+    match,
+    mean_skill,
+    psnr,
+    score_image,
+    score_records,
+    ssim,
+    success,
+)
 from attacks.score.traffic import Covered, TrafficScore, computing_times, score_traffic
 
 __all__ = [

@@ -34,7 +34,7 @@ CURVE = 100
 
 
 @dataclass(frozen=True)
-class AtLevel:
+class _AtLevel:
     """Rates at one level of false alarms: the `power` that the law of the score promises, and what was counted."""
 
     level: float
@@ -50,7 +50,7 @@ class MembershipScore:
     """The game's rates. `roc`: false alarms and powers, (2, points), of the scores against one threshold for all."""
 
     trials: tuple[int, int]
-    levels: tuple[AtLevel, ...]
+    levels: tuple[_AtLevel, ...]
     advantage: Interval
     auc: Interval
     roc: Array
@@ -60,49 +60,31 @@ def score_membership(
     inside: Sequence[Decision], out: Sequence[Decision], levels: Sequence[float], confidence: float
 ) -> MembershipScore:
     """Decisions of transcripts in which the first candidate is in, and of such in which it is not."""
-    here, there = _scores(inside), _scores(out)
-    return MembershipScore(
-        (here.size, there.size),
-        tuple(_at(level, inside, out, confidence) for level in levels),
-        _advantage(here, there, confidence),
-        _area(here, there, confidence),
-        _curve(here, there),
-    )
-
-
-def _scores(decisions: Sequence[Decision]) -> Array:
-    return np.concatenate([one.scores[:, 0] for one in decisions])
-
-
-def _at(level: float, inside: Sequence[Decision], out: Sequence[Decision], confidence: float) -> AtLevel:
-    decided = [np.concatenate([one.accepted(level)[:, 0] for one in own]) for own in (inside, out)]
-    power = float(np.mean(np.concatenate([one.power(level)[:, 0] for one in inside])))
-    found, alarms = (clopper_pearson(int(np.sum(own)), own.size, confidence) for own in decided)
-    return AtLevel(level, power, found, alarms, (int(np.sum(decided[0])), int(np.sum(decided[1]))))
-
-
-def _advantage(here: Array, there: Array, confidence: float) -> Interval:
-    half = 1 - (1 - confidence) / 2
+    here, there = (np.concatenate([one.scores[:, 0] for one in own]) for own in (inside, out))
+    half = 1 - (1 - confidence) / 2  # both rates at once
     found, alarms = (clopper_pearson(int(np.sum(own > 0)), own.size, half) for own in (here, there))
-    return Interval(
-        found.lower - alarms.upper, found.estimate - alarms.estimate, found.upper - alarms.lower, confidence
-    )
-
-
-def _area(here: Array, there: Array, confidence: float) -> Interval:
+    low, high = found.lower - alarms.upper, found.upper - alarms.lower
     order = np.sort(there)
     below = np.searchsorted(order, here, "left") + np.searchsorted(order, here, "right")
     area = float(np.mean(below)) / 2 / there.size
     away = math.sqrt(math.log(2 / (1 - confidence)) / (2 * min(here.size, there.size)))
-    return Interval(max(area - away, 0.0), area, min(area + away, 1.0), confidence)
-
-
-def _curve(here: Array, there: Array) -> Array:
-    """Curve from (0, 0) to (1, 1): all thresholds, thinned."""
-    thresholds = np.unique(np.concatenate([here, there]))[::-1]
+    thresholds = np.unique(np.concatenate([here, there]))[::-1]  # all of them, thinned, from (0, 0) to (1, 1)
     chosen = np.unique(np.linspace(0, thresholds.size - 1, min(thresholds.size, CURVE)).astype(int))
     points = np.array([[np.count_nonzero(own >= t) / own.size for t in thresholds[chosen]] for own in (there, here)])
-    return np.concatenate([np.zeros((2, 1)), points], axis=1)
+    return MembershipScore(
+        (here.size, there.size),
+        tuple(_at(level, inside, out, confidence) for level in levels),
+        Interval(low, found.estimate - alarms.estimate, high, confidence),
+        Interval(max(area - away, 0.0), area, min(area + away, 1.0), confidence),
+        np.concatenate([np.zeros((2, 1)), points], axis=1),
+    )
+
+
+def _at(level: float, inside: Sequence[Decision], out: Sequence[Decision], confidence: float) -> _AtLevel:
+    decided = [np.concatenate([one.accepted(level)[:, 0] for one in own]) for own in (inside, out)]
+    power = float(np.mean(np.concatenate([one.power(level)[:, 0] for one in inside])))
+    found, alarms = (clopper_pearson(int(np.sum(own)), own.size, confidence) for own in decided)
+    return _AtLevel(level, power, found, alarms, (int(np.sum(decided[0])), int(np.sum(decided[1]))))
 
 
 # ── what a claim allows ─────────────────────────────────────────────────────────────────────────────────
@@ -151,7 +133,7 @@ def breaks(score: MembershipScore, epsilon: float, delta: float, confidence: flo
 
 
 @dataclass(frozen=True)
-class PropertyScore:
+class _PropertyScore:
     """Rate at which the likeliest hypothesis was the `right` one, and the posterior's mean probability of its choice,
     `stated`.
 
@@ -167,7 +149,7 @@ class PropertyScore:
     confusion: Array
 
 
-def score_property(choices: Sequence[Choice], true: Sequence[int], confidence: float) -> PropertyScore:
+def score_property(choices: Sequence[Choice], true: Sequence[int], confidence: float) -> _PropertyScore:
     """Choices of transcripts, with one replica or more, and which hypothesis was true in each."""
     posterior = np.concatenate([one.log_posterior for one in choices])
     truth = np.repeat(np.array(true, dtype=np.int64), [len(one.log_posterior) for one in choices])
@@ -177,7 +159,7 @@ def score_property(choices: Sequence[Choice], true: Sequence[int], confidence: f
     right = int(np.sum(named == truth))
     decided: Array = np.exp(np.max(posterior, axis=1))
     bits: Array = (posterior[np.arange(truth.size), truth] + math.log(hypotheses)) / math.log(2)
-    return PropertyScore(
+    return _PropertyScore(
         clopper_pearson(right, truth.size, confidence),
         right,
         truth.size,

@@ -1,13 +1,9 @@
-"""Scores of rebuilt records against the true ones: one matching for the attack and for guesses without a
-transcript.
+"""Scores of rebuilt records against the true ones: one matching for the attack and for guesses without a transcript.
 
-Every rebuilt record is given to one true record, the sum of the squared distances being the smallest (the
-Hungarian
-method): features decide alone, so that labels are compared with what they belong to. The same is done with
-what an
-attacker would guess without the transcript (`baselines`); the matching helps whoever makes several guesses,
-and so it
-must help these too. skill = 1 − MSE/MSE_prior.
+Every rebuilt record is given to one true record, the sum of the squared distances being the smallest (the Hungarian
+method): features decide alone, so that labels are compared with what they belong to. The same is done with what an
+attacker would guess without the transcript; the matching helps whoever makes several guesses, and so it must help
+these too. skill = 1 − MSE/MSE_prior.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,14 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 from scipy.optimize import linear_sum_assignment
 
 from attacks.audit.accounting.intervals import Interval, clopper_pearson, normal_mean
-from attacks.reconstruction.attack import Known, Prior, Reconstruction
+from attacks.reconstruction.attack import Known, Prior, Reconstruction, Shape
 from attacks.reconstruction.record_hypotheses import sign_undecided
-from attacks.score.images import psnr, ssim
 from netsim.arrays import Array
 from netsim.errors import AttackError
+from netsim.problems import LogisticLoss
 from netsim.truth import Truth
 
 MEAN, CLASSES, PUBLIC, TOLD, MIDDLE = (
@@ -33,6 +30,45 @@ HONEST = (MEAN, CLASSES, PUBLIC, MIDDLE)
 """Those that need no label of the agent."""
 
 
+WINDOW = 7
+"""Side of the window of the structural similarity, in pixels."""
+
+
+def psnr(mse: Array, width: float) -> Array:
+    """Peak signal-to-noise ratio, 10 log₁₀(width²/mse) in decibels; `width` of the range, ∞ where mse = 0."""
+    with np.errstate(divide="ignore"):
+        return 10 * np.log10(width**2 / np.asarray(mse, dtype=np.float64))
+
+
+def ssim(images: Array, others: Array, shape: Shape, width: float) -> Array:
+    """Structural similarity of images as rows (…, pixels), in −1 … 1; 1 for equal ones. `width`: of their range.
+
+    That of Wang, Bovik, Sheikh, Simoncelli 2004 with a square window and sample (co)variances, the mean over all
+    windows inside the image: scikit-image's `structural_similarity` with its defaults, but for the side of the
+    window. That is `WINDOW`, and in images too small for it the largest odd number up to half the shorter side plus
+    1: 5 in 8 × 8. Of a picture in colour it is the mean over the channels.
+    """
+    x, y = (np.reshape(each, (*each.shape[:-1], *shape)) for each in np.broadcast_arrays(images, others))
+    if len(shape) == 2:
+        x, y = x[..., None], y[..., None]
+    half = min(shape[:2]) // 2 + 1
+    side = max(3, min(WINDOW, half - 1 + half % 2))
+    inside = slice(side // 2, -(side // 2))
+
+    def mean(values: Array) -> Array:
+        for axis in (-3, -2):
+            values = ndimage.uniform_filter1d(values, side, axis=axis)
+        return values[..., inside, inside, :]
+
+    sample = side**2 / (side**2 - 1)
+    at_x, at_y = mean(x), mean(y)
+    var_x, var_y = sample * (mean(x * x) - at_x**2), sample * (mean(y * y) - at_y**2)
+    both = sample * (mean(x * y) - at_x * at_y)
+    c1, c2 = (0.01 * width) ** 2, (0.03 * width) ** 2
+    local = (2 * at_x * at_y + c1) * (2 * both + c2) / ((at_x**2 + at_y**2 + c1) * (var_x + var_y + c2))
+    return np.mean(local, axis=(-3, -2, -1))
+
+
 class _Guess(NamedTuple):
     """`features` (replicas, m, width) and `labels` (replicas, m), None where there is no opinion."""
 
@@ -40,7 +76,7 @@ class _Guess(NamedTuple):
     labels: Array | None
 
 
-def baselines(known: Known, labels: Array, replicas: int, rng: np.random.Generator) -> dict[str, _Guess]:
+def _baselines(known: Known, labels: Array, replicas: int, rng: np.random.Generator) -> dict[str, _Guess]:
     """By name. `labels` (m,) are the true ones, which only the guesser with labels uses.
 
     - *prior mean*: m times the mean record.
@@ -56,36 +92,27 @@ def baselines(known: Known, labels: Array, replicas: int, rng: np.random.Generat
         return {MIDDLE: _Guess(np.full((1, m, width), (low + high) / 2), None)}
     prior = known.prior
     likely = np.array(max(prior.share, key=lambda label: prior.share[label]) if prior.share else np.nan)
-    by_share = _apportioned(prior, m)
+    exact = {label: m * share for label, share in prior.share.items()}  # m labels by largest remainders
+    counts = {label: int(quota) for label, quota in exact.items()}
+    for label in sorted(exact, key=lambda label: counts[label] - exact[label])[: m - sum(counts.values())]:
+        counts[label] += 1
+    by_share = [label for label, count in counts.items() for _ in range(count)]
     found = {
         MEAN: _Guess(np.broadcast_to(prior.overall, (1, m, width)), np.full((1, m), likely)),
         CLASSES: _Guess(np.array([[prior.mean[label] for label in by_share]]), np.array([by_share])),
     }
     if prior.records:
-        drawn = [_draw(prior, m, rng) for _ in range(replicas)]
-        found[PUBLIC] = _Guess(np.array([rows for rows, _ in drawn]), np.array([own for _, own in drawn]))
+        guesses, classes = np.empty((replicas, m, width)), np.empty((replicas, m))
+        public, shares = np.array(prior.labels), np.array([prior.share[label] for label in prior.labels])
+        for r in range(replicas):
+            classes[r] = rng.choice(public, m, p=shares)
+            rows = [prior.records[float(label)] for label in classes[r]]
+            guesses[r] = [each[rng.integers(len(each))] for each in rows]
+        found[PUBLIC] = _Guess(guesses, classes)
     if all(float(label) in prior.mean for label in labels):
         means = np.array([[prior.mean[float(label)] for label in labels]])
         found[TOLD] = _Guess(means, np.asarray(labels, dtype=np.float64)[None])
     return found
-
-
-def _apportioned(prior: Prior, m: int) -> list[float]:
-    """m labels in the prior's shares, by largest remainders."""
-    exact = {label: m * share for label, share in prior.share.items()}
-    counts = {label: int(quota) for label, quota in exact.items()}
-    by_remainder = sorted(exact, key=lambda label: counts[label] - exact[label])
-    for label in by_remainder[: m - sum(counts.values())]:
-        counts[label] += 1
-    return [label for label, count in counts.items() for _ in range(count)]
-
-
-def _draw(prior: Prior, m: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """m public records, (m, width), with their labels (m,)."""
-    labels = np.array(prior.labels)
-    chosen = rng.choice(labels, m, p=np.array([prior.share[label] for label in prior.labels]))
-    rows = [prior.records[float(label)] for label in chosen]
-    return np.array([each[rng.integers(len(each))] for each in rows]), chosen
 
 
 LOST = 1e100
@@ -127,17 +154,12 @@ def match(guess: Array, records: Array, modulo_sign: bool = False) -> tuple[Arra
     if modulo_sign:
         sign = np.where(np.einsum("rmw,mw->r", guess, records) < 0, -1.0, 1.0)
     guess = guess * sign[:, None, None]
-    orders = np.array([_assigned(one, records) for one in guess], dtype=np.int64).reshape(len(guess), len(records))
+    orders = np.zeros((len(guess), len(records)), dtype=np.int64)
+    for r, one in enumerate(guess if len(records) > 1 else ()):
+        with np.errstate(over="ignore", invalid="ignore"):
+            cost = np.array([np.sum((one - record) ** 2, axis=-1) for record in records])
+        orders[r] = linear_sum_assignment(np.nan_to_num(np.minimum(cost, LOST), nan=LOST))[1]
     return np.take_along_axis(guess, orders[..., None], axis=1), orders, sign
-
-
-def _assigned(guess: Array, records: Array) -> NDArray[np.int64]:
-    if len(records) == 1:
-        return np.zeros(1, dtype=np.int64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        cost = np.array([np.sum((guess - record) ** 2, axis=-1) for record in records])
-    rows, columns = linear_sum_assignment(np.nan_to_num(np.minimum(cost, LOST), nan=LOST))
-    return columns[np.argsort(rows)].astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -231,11 +253,14 @@ def score_records(
     if known.others is not None and reconstruction.features.shape[1] == 1:
         features, labels = _left(features, labels, known.others)
         known = replace(known, records=1, others=None, labels=None)
-    modulo = _sign_is_open(known, features, labels) if modulo_sign is None else modulo_sign
+    modulo = modulo_sign
+    if modulo is None:
+        mirrored = known.model.name in ("linear", "logistic") and known.records == 1
+        modulo = mirrored and bool(np.any(sign_undecided(known, features, labels)))
     own = _scored(reconstruction.features, reconstruction.labels(known.model), features, labels, known, modulo)
     others = {
         name: _scored(guess.features, guess.labels, features, labels, known, modulo)
-        for name, guess in baselines(known, labels, reconstruction.features.shape[0], rng).items()
+        for name, guess in _baselines(known, labels, reconstruction.features.shape[0], rng).items()
     }
     public = known.labels is not None
     honest = [name for name in others if name in HONEST or public]
@@ -280,11 +305,6 @@ def _left(features: Array, labels: Array, others: tuple[Array, Array]) -> tuple[
             f"{len(others[1])} others are known, and {int(np.sum(free))} of the agent's records are left"
         )
     return features[free], labels[free]
-
-
-def _sign_is_open(known: Known, features: Array, labels: Array) -> bool:
-    mirrored = known.model.name in ("linear", "logistic") and known.records == 1
-    return mirrored and bool(np.any(sign_undecided(known, features, labels)))
 
 
 def _scored(
@@ -358,3 +378,46 @@ def mean_skill(scores: Sequence[RecordScore], confidence: float = 0.95) -> Inter
     if each.size == 1:
         return Interval(float("nan"), float(each[0]), float("nan"), confidence)
     return normal_mean(each, confidence)
+
+
+@dataclass(frozen=True)
+class ImageScore:
+    """Quality of one agent's rebuilt record, mean over replicas.
+
+    `mse_prior` is that of guessing the prior's mean of the true label (a guesser who knows the label);
+    `skill` = 1 − mse/mse_prior: 1 is the record itself, 0 no better than the guess, negative worse.
+    """
+
+    agent: int
+    truth: Array
+    rebuilt: Array
+    guess: Array
+    mse: float
+    mse_prior: float
+    largest_error: float
+    label_correct: float
+
+    @property
+    def skill(self) -> float:
+        """1 − mse/mse_prior."""
+        return 1 - self.mse / self.mse_prior
+
+
+def score_image(reconstruction: Reconstruction, truth: Truth, prior: Prior) -> ImageScore:
+    """Compare a rebuilt record with the agent's. You get an `AttackError` if the agent holds more than one."""
+    objective = truth.problem.objectives[reconstruction.agent]
+    if not isinstance(objective, LogisticLoss) or len(objective.labels) != 1:
+        raise AttackError(f"agent {reconstruction.agent} does not hold exactly one labelled record")
+    record: Array = objective.features[0]
+    label, rebuilt = int(objective.labels[0]), reconstruction.features[:, 0]
+    guess, error = prior.mean[label], rebuilt - record
+    return ImageScore(
+        reconstruction.agent,
+        record,
+        rebuilt[0],
+        guess,
+        float(np.mean(np.square(error))),
+        float(np.mean(np.square(guess - record))),
+        float(np.max(np.abs(error))),
+        float(np.mean(np.equal(reconstruction.labels(objective.model), label))),
+    )

@@ -63,7 +63,12 @@ def score_traffic(found: Sealed, run: Run, log: PacketLog) -> TrafficScore:
     known = [k for k, one in enumerate(truth) if one is not None]
     times = [truth[k] or 0.0 for k in known]
     mean = sum(times) / len(times) if times else 0.0
-    links = found.links
+    most = max(times, default=0.0)
+    slowest = known[times.index(most)] if times.count(most) == 1 else None
+    pairs = {
+        (i, j) for i, one in zip(known, times, strict=True) for j, two in zip(known, times, strict=True) if one > two
+    }
+    ranked, links = found.computing.slower, found.links
     return TrafficScore(
         _covered(found.activity.counts, list(run.activations), guesses),
         len(log.begun),
@@ -71,8 +76,10 @@ def score_traffic(found: Sealed, run: Run, log: PacketLog) -> TrafficScore:
         len(found.activity.events) - matched,
         run.activations[likely] / max(total, 1) if walk else None,
         _covered([found.computing.means[k] for k in known], times, [mean] * len(times)),
-        *_ranking(found, truth),
-        _largest(truth),
+        len(pairs),
+        len(ranked),
+        len(ranked & pairs),
+        slowest,
         _of_links(links.repeated, {edge: one.repeated for edge, one in log.links.items()}),
         _of_links(links.lost, {edge: one.lost for edge, one in log.links.items()}),
         run.simulation.problem.dimension,
@@ -125,21 +132,3 @@ def _of_links(found: Mapping[Edge, Amount], truth: Mapping[Edge, int]) -> Covere
     """Coverage for links; without a tap the guess is that nothing was lost, and so nothing repeated."""
     links = sorted(truth)
     return _covered([found.get(edge) for edge in links], [truth[edge] for edge in links], [0.0] * len(links))
-
-
-def _ranking(found: Sealed, truth: Sequence[float | None]) -> tuple[int, int, int]:
-    pairs = [
-        (i, j)
-        for i, one in enumerate(truth)
-        for j, other in enumerate(truth)
-        if one is not None and other is not None and one > other
-    ]
-    ranked = found.computing.slower
-    return len(pairs), len(ranked), len(ranked & set(pairs))
-
-
-def _largest(truth: Sequence[float | None]) -> int | None:
-    """The agent that took longest; None where that is not one agent."""
-    times = [-1.0 if one is None else one for one in truth]
-    most = max(times, default=0.0)
-    return times.index(most) if times.count(most) == 1 else None

@@ -22,11 +22,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from attacks.traffic.compute_times import computing_of_rounds, computing_of_walk
-from attacks.traffic.exchanges import Exchanged, exchanged, settled, slack
-from attacks.traffic.packets import ObservedPackets, opposite, sent_in_all
+from attacks.traffic.exchanges import exchanged, settled, slack
+from attacks.traffic.packets import ObservedPackets, sent_in_all
 from attacks.traffic.protocol import Protocol, read
 from attacks.traffic.results import Amount, Computing, Dimension, Edge, LinkTraffic, Sealed
-from attacks.traffic.token_walk import Move, walked
+from attacks.traffic.token_walk import walked
 from netsim.adversary import AdversaryView
 from netsim.codecs import Codec
 from netsim.errors import AttackError
@@ -87,32 +87,24 @@ class _Sendings:
 
 def _carried(observed: ObservedPackets, messages: Mapping[Edge, int] | None, sendings: _Sendings) -> LinkTraffic:
     """`messages`: how many messages each tapped link carried, None where that is not known."""
-    transport = observed.transport
+    transport, why = observed.transport, observed.unclear
     if transport.radio:
-        return _refused("on radio a frame is for several receivers")
-    if observed.unclear is not None:
-        return _refused(observed.unclear)
-    if transport.reliable is None:
-        return _refused("some links repeat and others do not")
-    if not transport.reliable:
+        why = "on radio a frame is for several receivers"
+    elif why is None and transport.reliable is None:
+        why = "some links repeat and others do not"
+    elif why is None and not transport.reliable:
         return LinkTraffic(dict.fromkeys(observed.links, Amount.exactly(0)), {}, None, NOT_KNOWN)
-    if messages is None:
-        return _refused(
-            "how many messages a link carried is not known, so neither is how many packets were repetitions"
-        )
-    if not transport.steady:
-        return _refused("links or agents are down at times: a packet that finds a link down is not observed")
+    elif why is None and messages is None:
+        why = "how many messages a link carried is not known, so neither is how many packets were repetitions"
+    elif why is None and not transport.steady:
+        why = "links or agents are down at times: a packet that finds a link down is not observed"
+    if why is not None or messages is None:
+        return LinkTraffic({}, {}, why, why)
     repeated = {link: _repeated(observed, link, messages[link]) for link in observed.links}
     if not observed.whole:
         why = "the tap missed packets: an acknowledgement that is missing may have been missed, not lost"
         return LinkTraffic(repeated, {}, None, why)
-    return LinkTraffic(
-        repeated, {link: _lost(observed, link, repeated, sendings) for link in observed.links}, None, None
-    )
-
-
-def _refused(why: str) -> LinkTraffic:
-    return LinkTraffic({}, {}, why, why)
+    return LinkTraffic(repeated, {link: _lost(observed, link, repeated, sendings) for link in observed.links})
 
 
 def _repeated(observed: ObservedPackets, link: Edge, messages: int) -> Amount:
@@ -127,9 +119,15 @@ def _repeated(observed: ObservedPackets, link: Edge, messages: int) -> Amount:
 
 def _lost(observed: ObservedPackets, link: Edge, repeated: Mapping[Edge, Amount], sendings: _Sendings) -> Amount:
     """Data packets, and acknowledgements of the other direction's."""
-    back = opposite(link)
+    back, acknowledged = (
+        (link[1], link[0]),
+        0,
+    )  # messages of the other direction of which an acknowledgement arrived for sure
     low, data = _data_lost(observed, link, sendings)
-    high = data + len(observed.acks.get(link, ())) - _acknowledged(observed, back, sendings)
+    if sendings.timeouts and observed.transport.alike and not observed.transport.queues:
+        times, packets = sendings.times.get(back, ()), observed.data.get(back, ())
+        acknowledged = min(settled(packets, times, timeout, observed.end) for timeout in sendings.timeouts)
+    high = data + len(observed.acks.get(link, ())) - acknowledged
     if low < data or observed.transport.copies:
         return Amount(low, None, high)
     acks = max(0.0, repeated[back].high - _data_lost(observed, back, sendings)[1])  # if each repetition is for a loss
@@ -138,21 +136,13 @@ def _lost(observed: ObservedPackets, link: Edge, repeated: Mapping[Edge, Amount]
 
 def _data_lost(observed: ObservedPackets, link: Edge, sendings: _Sendings) -> tuple[int, int]:
     """Number of data packets of a link that were lost, at least and at most."""
-    data, acks = observed.data.get(link, ()), observed.acks.get(opposite(link), ())
+    data, acks = observed.data.get(link, ()), observed.acks.get((link[1], link[0]), ())
     least = (len(acks) + 1) // 2 if observed.transport.copies else len(acks)
     since = sendings.followed.get(link)
     on_way = len(data)
     if since is not None and observed.transport.in_order and not observed.transport.queues:
         on_way = sum(time >= since - slack(since) for time in data) - 1
     return max(0, len(data) - len(acks) - on_way), len(data) - least
-
-
-def _acknowledged(observed: ObservedPackets, link: Edge, sendings: _Sendings) -> int:
-    """Number of messages of a link of which an acknowledgement arrived, for certain."""
-    if not sendings.timeouts or observed.transport.queues or not observed.transport.alike:
-        return 0
-    times, data = sendings.times.get(link, ()), observed.data.get(link, ())
-    return min(settled(data, times, timeout, observed.end) for timeout in sendings.timeouts)
 
 
 def analysed(view: AdversaryView) -> Sealed:
@@ -164,54 +154,33 @@ def analysed(view: AdversaryView) -> Sealed:
     observed = ObservedPackets.of(view, protocol)
     if protocol.walk:
         return _of_walk(view, protocol, observed)
-    found = exchanged(observed, protocol, endless=view.public.exchange_policy.endless)
+    endless = view.public.exchange_policy.endless
+    found = exchanged(observed, protocol, endless=endless)
     messages = dict.fromkeys(observed.links, len(protocol.sends))
-    return Sealed(
-        observed.packets,
-        found.activity,
-        _rounds_computing(view, protocol, observed, found.times),
-        _carried(
-            observed, messages, _exchange_sendings(observed, found, endless=view.public.exchange_policy.endless)
-        ),
-        _dimension(observed, protocol, view.public.codec),
-    )
-
-
-def _exchange_sendings(observed: ObservedPackets, found: Exchanged, *, endless: bool) -> _Sendings:
-    """An agent sends to all neighbors at once, and where exchanges wait for all of them no run ends before the last
-    message arrived."""
+    # an agent sends to all neighbors at once, and where exchanges wait for all no run ends before the last arrived
     times = {link: own for link in observed.links if (own := found.times[link[0]]) is not None}
-    return _Sendings(times, {link: own[-1] for link, own in times.items()} if endless else {}, found.timeouts)
-
-
-def _walk_sendings(moves: Sequence[Move], timeouts: frozenset[float] | None) -> _Sendings:
-    """Sendings of a walk: who passes a token on had it; the last one may not have arrived."""
-    times: dict[Edge, list[float]] = defaultdict(list)
-    followed: dict[Edge, float] = {}
-    for k, (time, sender, receiver) in enumerate(moves):
-        times[sender, receiver].append(time)
-        if k + 1 < len(moves):
-            followed[sender, receiver] = time
-    return _Sendings(times, followed, timeouts)
+    followed = {link: own[-1] for link, own in times.items()} if endless else {}
+    links = _carried(observed, messages, _Sendings(times, followed, found.timeouts))
+    work = _rounds_computing(view, protocol, observed, found.times)
+    return Sealed(observed.packets, found.activity, work, links, _dimension(observed, protocol, view.public.codec))
 
 
 def _of_walk(view: AdversaryView, protocol: Protocol, observed: ObservedPackets) -> Sealed:
     found = walked(observed, protocol.first, view.public.algorithm.stopping())
+    times: dict[Edge, list[float]] = defaultdict(list)
+    followed: dict[Edge, float] = {}
+    for k, (time, sender, receiver) in enumerate(found.moves):
+        times[sender, receiver].append(time)
+        if k + 1 < len(found.moves):  # who passes a token on had it; the last one may not have arrived
+            followed[sender, receiver] = time
     messages: dict[Edge, int] | None = None
-    if found.complete:
-        messages = dict.fromkeys(observed.links, 0)
-        for _, sender, receiver in found.moves:
-            messages[sender, receiver] += 1
+    if found.activity.complete:
+        messages = {link: len(times.get(link, ())) for link in observed.links}
         work = computing_of_walk(observed, protocol, found.moves)
     else:
         work = _no_work(observed, "where visits may have been missed, a gap may hold several of them")
-    return Sealed(
-        observed.packets,
-        found.activity,
-        work,
-        _carried(observed, messages, _walk_sendings(found.moves, found.timeouts)),
-        _dimension(observed, protocol, view.public.codec),
-    )
+    links = _carried(observed, messages, _Sendings(times, followed, found.timeouts))
+    return Sealed(observed.packets, found.activity, work, links, _dimension(observed, protocol, view.public.codec))
 
 
 def _rounds_computing(
@@ -222,9 +191,8 @@ def _rounds_computing(
     if all(own is None for own in times):
         return _no_work(observed, "when exchanges began is not known")
     if observed.transport.reliable and not observed.whole:
-        return _no_work(
-            observed, "the tap missed packets: which acknowledgement belongs to which arrival is not known"
-        )
+        why = "the tap missed packets: which acknowledgement belongs to which arrival is not known"
+        return _no_work(observed, why)
     return computing_of_rounds(observed, protocol, times)
 
 

@@ -7,6 +7,7 @@ between two sendings holds the travel of a message too, and only bounds the work
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from statistics import NormalDist
 
 import numpy as np
@@ -99,23 +100,15 @@ def _gaps_of_rounds(
             continue
         near = {j: times[j] or () for j in observed.neighbors[i]}
         for k, sent in enumerate(protocol.sends):
-            since: float | None = 0.0 if k == 0 else _complete(observed, i, near, own, k - 1, seen)
-            gaps[i].add(
-                sent, None if since is None or since > own[k] else own[k] - since, wait if sent.closed else 0.0
-            )
+            since: float | None = 0.0
+            if k:  # when the exchange before was over; without acknowledgements a moment before which it was not
+                begun = {j: their[k - 1] for j, their in near.items()}
+                there = [observed.arrival((j, i), time) if seen else time for j, time in begun.items()]
+                known = [one for one in there if one is not None]
+                since = max(own[k - 1], *known) if len(known) == len(there) else None
+            gap = None if since is None or since > own[k] else own[k] - since
+            gaps[i].add(sent, gap, wait if sent.closed else 0.0)
     return gaps
-
-
-def _complete(
-    observed: ObservedPackets, agent: int, near: dict[int, Sequence[float]], own: Sequence[float], k: int, seen: bool
-) -> float | None:
-    """When an agent's exchange k was over; without acknowledgements a moment before which it was not."""
-    begun = {j: times[k] for j, times in near.items()}
-    if not seen:
-        return max(own[k], *begun.values())
-    there = [observed.arrival((j, agent), near[j][k]) for j in near]
-    known = [one for one in there if one is not None]
-    return max(own[k], *known) if len(known) == len(there) else None
 
 
 def _travel(observed: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> float:
@@ -155,24 +148,19 @@ def _computing(
 ) -> Computing:
     """`travel[i]`: at most so many seconds of agent i's mean gap are a message's travel; `same_travel`: the same of
     all agents, whatever it is."""
-    seen, clocked = (
-        _acknowledged(observed) and not observed.transport.queues,
-        observed.transport.clock_rate is not None,
-    )
+    clocked = observed.transport.clock_rate is not None
+    seen = _acknowledged(observed) and not observed.transport.queues
     if observed.transport.queues:
         travel, same_travel = np.full(len(gaps), math.inf), False
     kind = "bounded" if not seen else "estimated" if clocked else "measured"
     means = tuple(_mean(one, float(most), clocked) for one, most in zip(gaps, travel, strict=True))
     z = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / max(2, len(gaps) * (len(gaps) - 1)))
-    slower = {
-        (i, j)
-        for i in range(len(gaps))
-        for j in range(len(gaps))
-        if i != j and _slower(gaps[i], gaps[j], 0.0 if same_travel else float(travel[i]), z)
-    }
-    why = None
-    if not any(means):
-        why = "of no agent both the end and the beginning of its work were observed"
+    slower: set[tuple[int, int]] = set()  # by more than chance, and than a message's travel, could explain
+    for i, j in permutations((i for i, one in enumerate(gaps) if len(one.seconds) >= FEWEST), 2):
+        chance = z * math.hypot(gaps[i].error(whole=False), gaps[j].error(whole=False))
+        if gaps[i].mean - gaps[j].mean > (0.0 if same_travel else float(travel[i])) + chance + 1e-9:
+            slower.add((i, j))
+    why = None if any(means) else "of no agent both the end and the beginning of its work were observed"
     return Computing(means, kind, tuple(len(one.seconds) for one in gaps), frozenset(slower), why)
 
 
@@ -181,15 +169,6 @@ def _mean(gaps: _Gaps, travel: float, clocked: bool) -> Amount | None:
         return None
     quantile = float(special.stdtrit(max(1, len(gaps.seconds) - 1), (1 + CONFIDENCE) / 2))  # Student's t
     mean, error = gaps.mean, quantile * gaps.error(whole=not clocked)
-    below = quantile * gaps.error(
-        whole=not clocked and not travel
-    )  # of the run's travel no more is known than its law
+    # of the run's travel no more is known than its law
+    below = quantile * gaps.error(whole=not clocked and not travel)
     return Amount(max(0.0, mean - travel - below), max(0.0, mean), max(0.0, mean + error))
-
-
-def _slower(one: _Gaps, other: _Gaps, travel: float, z: float) -> bool:
-    """Whether the first agent's work takes longer by more than chance, and than a message's travel, could explain."""
-    if min(len(one.seconds), len(other.seconds)) < FEWEST:
-        return False
-    chance = z * math.hypot(one.error(whole=False), other.error(whole=False))
-    return one.mean - other.mean > travel + chance + 1e-9

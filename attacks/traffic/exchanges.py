@@ -118,7 +118,7 @@ class _Search:
             for state, chain in layer.items():
                 self.left -= 1
                 for one, new in self._next(at, state, timeout):
-                    longer = _longer(chain, moment.time, new)
+                    longer = chain if isinstance(chain, str) else chain + (moment.time,) * new
                     after[one] = longer if after.get(one, longer) == longer else "several"
             layer = after
             if not layer or self.left <= 0:
@@ -149,14 +149,11 @@ class _Search:
         least = max(0, self._total - begun - self._ahead[at + 1])
         if self._known is not None:
             least = most = sum(same(time, moment.time) for time in self._known[begun : begun + most + 1])
+        now = moment.time + slack(moment.time)
+        there = [bisect.bisect_right(link, now) for link in self._wires.arrived or ()]  # of each neighbor's messages
         for new in range(least, most + 1):
-            if new <= min(moment.counts) and (not new or self._may_begin(begun + new - 1, moment.time)):
+            if new <= min(moment.counts) and (not new or all(count >= begun + new - 1 for count in there)):
                 yield new
-
-    def _may_begin(self, exchange: int, time: float) -> bool:
-        """Whether so many messages of each neighbor had arrived."""
-        arrived = self._wires.arrived
-        return arrived is None or all(bisect.bisect_right(link, time + slack(time)) >= exchange for link in arrived)
 
     def _after(
         self, link: int, pending: tuple[Pending, ...], moment: _Moment, repeated: int, new: int, timeout: float
@@ -198,10 +195,6 @@ class _Search:
 def slack(time: float) -> float:
     """Rounding of times that were added up."""
     return 10 * CLOSE * max(1.0, time)
-
-
-def _longer(chain: Chain, time: float, new: int) -> Chain:
-    return chain if isinstance(chain, str) else chain + (time,) * new
 
 
 def settled(link: Sequence[float], sent: Sequence[float], timeout: float, end: float) -> int:

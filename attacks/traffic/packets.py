@@ -53,7 +53,11 @@ def sent_in_all(observed: int, missed: float, least: int) -> tuple[int, float, i
     """Low end, best guess and high end of N ≥ `least`, of which `observed` were; 0 < `missed` < 1. The ends differ:
     what was missed is never known for certain."""
     least = max(least, observed)
-    low = _first(least, lambda total: _at_least(observed, total, missed) >= TAIL)
+
+    def at_least(total: int) -> float:
+        return 1.0 if observed <= 0 else float(special.betainc(observed, total - observed + 1, 1 - missed))
+
+    low = _first(least, lambda total: at_least(total) >= TAIL)
     floor = TAIL * _at_most(observed, least, missed)
     high = _first(max(least, low) + 1, lambda total: _at_most(observed, total + 1, missed) < floor)
     return low, min(max(observed / (1 - missed), low), high), high
@@ -62,10 +66,6 @@ def sent_in_all(observed: int, missed: float, least: int) -> tuple[int, float, i
 def _at_most(observed: int, total: int, missed: float) -> float:
     """The probability to capture so many of `total`, or fewer."""
     return 1.0 if observed >= total else float(special.betainc(total - observed, observed + 1, missed))
-
-
-def _at_least(observed: int, total: int, missed: float) -> float:
-    return 1.0 if observed <= 0 else float(special.betainc(observed, total - observed + 1, 1 - missed))
 
 
 def _first(low: int, holds: Callable[[int], bool]) -> int:
@@ -166,7 +166,7 @@ class ObservedPackets:
         could be were acknowledged. None travels longer than the longest travel that was seen (`travel`), as far as
         that is known.
         """
-        times, back = self.data.get(link, ()), self.acks.get(opposite(link), ())
+        times, back = self.data.get(link, ()), self.acks.get((link[1], link[0]), ())
         k = bisect.bisect_left(times, sent)
         first = k
         while first and times[first] - times[first - 1] <= self.travel:
@@ -177,7 +177,10 @@ class ObservedPackets:
             return None
         if k and same(times[k - 1], sent):
             return None
-        return back[after] if k + 1 == len(times) or _before(back[after], times[k + 1]) else None
+        if k + 1 == len(times):
+            return back[after]
+        before = back[after] < times[k + 1] and not same(back[after], times[k + 1])  # one moment has no order
+        return back[after] if before else None
 
     @cached_property
     def end(self) -> float:
@@ -189,22 +192,12 @@ class ObservedPackets:
         """The longest time, in seconds, from a packet to an acknowledgement that came before the next packet."""
         longest = 0.0
         for link, times in self.data.items():
-            back = self.acks.get(opposite(link), ())
+            back = self.acks.get((link[1], link[0]), ())
             for k, sent in enumerate(times):
                 after = bisect.bisect_left(back, sent)
                 if after < len(back) and (k + 1 == len(times) or back[after] < times[k + 1]):
                     longest = max(longest, back[after] - sent)
         return longest
-
-
-def _before(one: float, other: float) -> bool:
-    """Whether a time is before another, and not the same up to rounding: what happens at one moment has no order."""
-    return one < other and not same(one, other)
-
-
-def opposite(link: Edge) -> Edge:
-    """The other direction."""
-    return link[1], link[0]
 
 
 def _tapped(view: AdversaryView, observed: set[Edge], every: set[Edge]) -> set[Edge]:

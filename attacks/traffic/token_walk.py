@@ -29,16 +29,12 @@ Move = tuple[float, int, int]
 
 @dataclass(frozen=True)
 class _Walked:
-    """The moves in order, all of them if `complete`."""
+    """The moves in order, all of them if the activity is complete."""
 
     moves: tuple[Move, ...]
     activity: Activity
     timeouts: frozenset[float] | None = None
     """Possible timeouts of the links, in seconds; None where nothing determines them."""
-
-    @property
-    def complete(self) -> bool:
-        return self.activity.complete
 
 
 def walked(observed: ObservedPackets, first: int, stopping: Stopping) -> _Walked:
@@ -202,16 +198,14 @@ def _counts(observed: ObservedPackets, certain: bool, stopping: Stopping) -> lis
     total = stopping.activations if stopping.activations is not None else math.inf
     each = stopping.per_agent if stopping.per_agent is not None else math.inf
     most = [min(each, total - sum(least) + least[i]) for i in agents]
-    found = [_count(observed, i, packets[i], least[i], certain) for i in agents]
-    return [_capped(one, cap, sure) for one, cap, sure in zip(found, most, least, strict=True)]
-
-
-def _capped(one: Amount, cap: float, least: int) -> Amount:
-    """No more than is left; an interval that is a point only for it is what is certain, instead."""
-    high = max(least, min(one.high, cap))
-    low = min(one.low, high)
-    low = least if low == high else low
-    return Amount(low, None if one.value is None else min(max(one.value, low), high), high)
+    counts: list[Amount] = []
+    for i in agents:  # no more than is left; an interval that is a point only for it is what is certain, instead
+        one = _count(observed, i, packets[i], least[i], certain)
+        high = max(least[i], min(one.high, most[i]))
+        low = min(one.low, high)
+        low = least[i] if low == high else low
+        counts.append(Amount(low, None if one.value is None else min(max(one.value, low), high), high))
+    return counts
 
 
 def _count(observed: ObservedPackets, agent: int, packets: int, least: int, certain: bool) -> Amount:

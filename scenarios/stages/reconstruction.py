@@ -155,7 +155,7 @@ class Rebuilding:
         known = Known.of(view.public, agent, holding.prior, experiment.dataset.image_shape)
         features, labels = holding.parts[agent].features, holding.labels(agent)
         if (spec.labels or options.labels) == "public":
-            known = known.with_labels(labels)
+            known = replace(known, labels=labels)
         if isinstance(spec, InformedSpec):
             known = replace(known, others=(features[1:], labels[1:]))
         return Case(chosen(evidence, spec.rounds or options.rounds), known)

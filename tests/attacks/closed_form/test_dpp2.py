@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.closed_form.dpp2 import fit_relay, relay_evidence, round_by_round, through_relay
+from attacks.closed_form.dpp2 import fit_relay, round_by_round, through_relay
+from attacks.estimates import Evidence
 from attacks.inference import infer, through_probe
 from attacks.score import score_gradients
 from netsim import topology
@@ -60,7 +61,7 @@ def test_without_noise_everything_is_exact_whether_eta_is_known_or_not(matrix, g
 def test_known_eta_the_errors_are_independent_with_the_stated_deviation(scales):
     w, e = (Geometric(s, 0.9) if s else Constant(0.0) for s in scales)
     run = heard(replace(PLAIN, rounds=12, scale_w=w, scale_e=e), 400)
-    for found in relay_evidence(run.views[0]):
+    for found in Evidence.each(through_relay(run.views[0]), law=None):
         error = found.gradients - truth_of(run, found.agent, found.queries)
         stated = found.stddev[:, None, :]
         exact = stated[:, 0, 0] == 0
@@ -119,7 +120,7 @@ def test_the_victims_error_falls_with_the_noise_and_is_as_predicted():
     errors = []
     for scale in (0.1, 0.01, 0.001):
         run = heard(noisy(scale, 0.9, 12), 60)
-        found = next(e for e in relay_evidence(run.views[0]) if e.agent == 2)
+        found = next(e for e in Evidence.each(through_relay(run.views[0]), law=None) if e.agent == 2)
         error = found.gradients - truth_of(run, 2, found.queries)
         errors.append(np.sqrt(np.mean(error**2)))
         whole = np.sum((error / found.stddev[:, None, :]) ** 2) / error.size
@@ -130,10 +131,10 @@ def test_the_victims_error_falls_with_the_noise_and_is_as_predicted():
 
 def test_one_laplace_noise_alone_has_its_own_law():
     run = heard(replace(PLAIN, rounds=6, scale_w=Constant(0.2)), 300)
-    found = relay_evidence(run.views[0])[0]
+    found = Evidence.each(through_relay(run.views[0]), law=None)[0]
     assert not found.stddev[:, 0].any()  # z holds no noise: exact whatever y holds
     other = heard(replace(PLAIN, rounds=6, scale_w=Constant(1e6), scale_e=Constant(0.2)), 300)
-    found = relay_evidence(other.views[0])[0]
+    found = Evidence.each(through_relay(other.views[0]), law=None)[0]
     error = found.gradients - truth_of(other, found.agent, found.queries)
     assert stats.kstest(error.ravel(), stats.laplace(scale=0.2).cdf).pvalue > 1e-3
 

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from attacks.estimates import Evidence
-from attacks.inference import _evidence_through_network, probed, through_network
+from attacks.inference import evidence as evidence_of
+from attacks.inference import probed, through_network
 from attacks.probe import EXACT, Constant, RandomWalk, probe_network
 from attacks.score import score_gradients
 from netsim import topology
@@ -138,7 +139,7 @@ class TestWithoutNoise:
 
     def test_evidence_for_reconstructions(self):
         run = ran(PrivateGradientDescent(8, step(0.05)), Adversary())
-        evidence = _evidence_through_network(run.views[0])
+        evidence = evidence_of(run.views[0], jointly=True)
         assert [e.agent for e in evidence] == list(range(8))
         assert all(isinstance(e, Evidence) and e.exact and e.rounds == 7 and e.hidden == 1 for e in evidence)
         np.testing.assert_allclose(evidence[3].gradients, given(run)[3][:7], atol=1e-12)

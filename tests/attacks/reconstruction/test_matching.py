@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Case
-from attacks.reconstruction.gradient_matching import Link, Matching, TotalVariation, narrowed
+from attacks.reconstruction.gradient_matching import Matching, TotalVariation, narrowed
 from attacks.reconstruction.matching_descent import Stack, most_precise
 from attacks.reconstruction.optimizers import LBFGS
 from netsim.models import MLP, Linear, Logistic, Penalty, Softmax
@@ -93,15 +93,6 @@ def test_noise_is_kept_where_the_problem_is_narrowed():
     norms = np.linalg.norm(small.wanted), np.linalg.norm(noisy)
     assert norms[0] == pytest.approx(norms[1], rel=1e-12)
     np.testing.assert_allclose(tight, wide, rtol=1e-12)
-
-
-@pytest.mark.parametrize("model", [Linear(3), Logistic(3), Softmax(3, 4)], ids=str)
-def test_links_pull_gradients_back(model):
-    link, rng = Link.of(model), np.random.default_rng(0)
-    y, slope, move = rng.standard_normal((3, 5, 2, model.outputs))
-    h = 1e-6
-    expected = np.sum(slope * (link.targets(y + h * move) - link.targets(y - h * move)), axis=-1) / (2 * h)
-    np.testing.assert_allclose(np.sum(link.pulled(link.targets(y), slope) * move, axis=-1), expected, atol=1e-8)
 
 
 def test_total_variation_of_colours():

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Prior
-from attacks.reconstruction.dense_layer import DenseLayerRecord, MeanOfRatios
 from attacks.reconstruction.one_record import (
     NO_LENGTH,
     TWO_LENGTHS,
+    DenseLayerRecord,
     LeastSquaresRecord,
     LogisticRecord,
+    MeanOfRatios,
     SoftmaxRecord,
 )
 from attacks.reconstruction.record_hypotheses import MIRRORED

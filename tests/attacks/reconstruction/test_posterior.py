@@ -1,5 +1,7 @@
 """The posterior's mode meets its Bayes bound, and the best match of the gradients does not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -146,7 +148,7 @@ def test_derivatives_and_the_two_forms_agree(model, own):
     np.testing.assert_allclose(np.sum(here.gradient * d, axis=-1), (ahead - behind) / 2e-6, rtol=1e-5)
     assert isinstance(j, Weighted) == own
     slow = product._replace(own=np.repeat(product.between[:1], model.dimension, axis=0) if not own else product.own)
-    other = Weighted.of(slow, hypotheses.targets, hypotheses.prior).at(x)
+    other = Weighted(slow, hypotheses.targets, hypotheses.prior).at(x)
     np.testing.assert_allclose(here.value, other.value, rtol=1e-10)
     np.testing.assert_allclose(here.product(d), other.product(d), rtol=1e-8, atol=1e-8)
 
@@ -197,7 +199,7 @@ def test_laplace_noise_is_taken_as_such():
 def test_public_labels_are_used():
     model = Softmax(WIDTH, 4)
     case, _, labels, _ = world(model, 1, 1, 3.0, 0.2)
-    told = case._replace(known=case.known.with_labels(labels[0]))
+    told = case._replace(known=replace(case.known, labels=labels[0]))
     assert one(PosteriorMode(), told).labels(model)[0] == labels[0]
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import ndimage, stats
 
 from attacks.reconstruction.record_hypotheses import MIRRORED
-from attacks.reconstruction.row_space import RowSpace, rank
+from attacks.reconstruction.row_space import RowSpace
 from netsim.models import Logistic, Penalty
 from tests.attacks.reconstruction.records import case_of
 
@@ -74,12 +74,6 @@ def test_labels_follow_from_the_range_or_stay_open():
 def test_too_few_rounds_are_said_to_be():
     found = RowSpace(restarts=32).reconstruct([world(5, 4, "gauss", 0, width=60)[0]], RNG(0))[0]
     assert "do not determine 5 records" in found.open
-
-
-@pytest.mark.parametrize("stddev", [0.0, 1e-3])
-def test_the_rank_tells_how_many_records(stddev):
-    case, _, _ = world(5, 12, "gauss", 0, width=400, stddev=stddev)
-    assert rank(case.evidence, case.known.penalty)[0] == 5
 
 
 def test_under_noise_it_is_the_maximum_likelihood():
