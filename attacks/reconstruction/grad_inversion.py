@@ -25,7 +25,6 @@ import numpy as np
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
 from attacks.reconstruction.gradient_matching import Matching, TotalVariation
 from attacks.reconstruction.matching_descent import (
-    Candidates,
     Stack,
     by_lowest,
     descended,
@@ -78,36 +77,31 @@ class GradInversion:
         for case in cases:
             _check_labels(case.known)
 
+        def consensus(x: Array, _: Array) -> tuple[Array, Array]:
+            """α ‖x − mean over the seeds‖²/size of each row, and its gradient with the mean held."""
+            seeds = x.reshape(-1, self.seeds, x.shape[-1])
+            away = (seeds - np.mean(seeds, axis=1, keepdims=True)).reshape(x.shape)
+            weight = self.group / x.shape[-1]
+            return weight * np.sum(away**2, axis=-1), 2 * weight * away
+
         def solved(stack: Stack) -> list[Reconstruction]:
+            known = stack.known
+            assert known.image_shape is not None
+            smooth, warmup = TotalVariation(known.image_shape, self.variation), min(50, self.iterations)
+            adam = Adam(self.step, self.iterations, False, "cosine", warmup, known.value_range, noise=self.noise)
+
+            def minimize(objective: Matching, x: Array) -> Minimum:
+                return adam.minimize(objective, x, rng, consensus)
+
             start, _ = drawn(rng, stack, self.seeds, 1.0)
             targets = stack.targets
             if targets is None:
-                targets = stack.model.targets(by_lowest(stack.known, stack.wanted, stack.records))
-            found = self._agreed(stack, start, targets, rng)
+                targets = stack.model.targets(by_lowest(known, stack.wanted, stack.records))
+            found = descended(stack, start, None, targets, minimize, "squared", _Fidelity(smooth, self.size))
             sentences = ["; ".join(s for s in (one, NO_BATCH_NORM) if s) for one in opens(stack, found, False)]
             return stack.answers(self.name, found, sentences)
 
         return in_stacks(cases, self.rounds, solved)
-
-    def _agreed(self, stack: Stack, start: Array, targets: Array, rng: np.random.Generator) -> Candidates:
-        known = stack.known
-        assert known.image_shape is not None
-        adam = Adam(
-            self.step, self.iterations, False, "cosine", min(50, self.iterations), known.value_range, None, self.noise
-        )
-
-        def minimize(objective: Matching, x: Array) -> Minimum:
-            return adam.minimize(objective, x, rng, self._consensus)
-
-        fidelity = _Fidelity(TotalVariation(known.image_shape, self.variation), self.size)
-        return descended(stack, start, None, targets, minimize, "squared", fidelity)
-
-    def _consensus(self, x: Array, _: Array) -> tuple[Array, Array]:
-        """α ‖x − mean over the seeds‖²/size of each row, and its gradient with the mean held."""
-        seeds = x.reshape(-1, self.seeds, x.shape[-1])
-        away = (seeds - np.mean(seeds, axis=1, keepdims=True)).reshape(x.shape)
-        weight = self.group / x.shape[-1]
-        return weight * np.sum(away**2, axis=-1), 2 * weight * away
 
 
 @dataclass(frozen=True)

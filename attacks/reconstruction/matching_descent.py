@@ -20,7 +20,7 @@ ALIKE = 1e-6
 """Share of the largest variance: what differs by less counts as equal."""
 
 
-class Candidates(NamedTuple):
+class _Candidates(NamedTuple):
     """End of an optimization: features (pairs, restarts, m, width), targets (pairs, restarts, m, outputs), the
     attacker's objective and whether the optimizer converged (pairs, restarts)."""
 
@@ -89,7 +89,7 @@ class Stack:
         rows = [np.repeat(self.model.targets(labels)[None], replicas, axis=0) for labels, replicas in known]
         return np.concatenate(rows) if rows else None
 
-    def answers(self, attack: str, found: Candidates, opens: Sequence[str]) -> list[Reconstruction]:
+    def answers(self, attack: str, found: _Candidates, opens: Sequence[str]) -> list[Reconstruction]:
         """Reconstruction of each case: in each replica the restart with the lowest objective. `opens`: case by
         case."""
         values = np.where(np.isfinite(found.objective), found.objective, np.inf)
@@ -97,7 +97,7 @@ class Stack:
         answers: list[Reconstruction] = []
         for (evidence, _), chosen, first, sentence in zip(self.cases, self.chosen, self.firsts, opens, strict=True):
             part = np.arange(first, first + evidence.replicas)
-            ends = Candidates._make(values[part, best[part]] for values in found)
+            ends = _Candidates._make(values[part, best[part]] for values in found)
             queries = tuple(evidence.queries[t] for t in chosen)
             answers.append(Reconstruction(attack, evidence.agent, *ends, queries, open=sentence))
         return answers
@@ -154,12 +154,12 @@ TURNED = "each record may as well have the other sign, and with it the other tar
 
 def matched(
     stack: Stack, optimizer: LBFGS, start: Array, y: Array, targets: Array | None
-) -> tuple[Candidates, list[str]]:
+) -> tuple[_Candidates, list[str]]:
     """The minima of the squared misfit from start (pairs, restarts, m, width), and what is open in each case.
 
     Labels are free from y (pairs, restarts, m, outputs) on, or fixed by `targets` (pairs, m, outputs).
     """
-    restarts, ends, sentences = start.shape[1], list[Candidates](), list[str]()
+    restarts, ends, sentences = start.shape[1], list[_Candidates](), list[str]()
     for part in _pieces(stack, restarts):
         model, parameters, wanted, begun = stack.model, stack.points[part], stack.wanted[part], start[part]
         small = narrowed(model, parameters, wanted, begun)
@@ -173,7 +173,7 @@ def matched(
         beyond = stack.model.width - model.width
         sentences += [_examined(model, parameters[pair], found, pair, fixed is None, beyond) for pair in first]
         ends.append(found if small is None else found._replace(features=small.up(found.features)))
-    return Candidates._make(np.concatenate(values) for values in zip(*ends, strict=True)), sentences
+    return _Candidates._make(np.concatenate(values) for values in zip(*ends, strict=True)), sentences
 
 
 def descended(
@@ -184,18 +184,18 @@ def descended(
     minimize: Callable[[Matching, Array], Minimum],
     distance: Distance,
     extra: Extra,
-) -> Candidates:
+) -> _Candidates:
     """Ends of `minimize` from start (pairs, restarts, m, width), in portions that fit in memory.
 
     Labels are free from y (pairs, restarts, m, outputs) on, or fixed by `targets` (pairs, m, outputs).
     """
-    restarts, ends = start.shape[1], list[Candidates]()
+    restarts, ends = start.shape[1], list[_Candidates]()
     for part in _pieces(stack, restarts):
         points, gradients = (np.repeat(values[part], restarts, axis=0) for values in (stack.points, stack.wanted))
         fixed = None if targets is None else np.repeat(targets[part], restarts, axis=0)
         objective = Matching(stack.model, points, gradients, stack.records, fixed, distance, extra)
         ends.append(_ends(minimize, objective, start[part], None if y is None else y[part]))
-    return Candidates._make(np.concatenate(values) for values in zip(*ends, strict=True))
+    return _Candidates._make(np.concatenate(values) for values in zip(*ends, strict=True))
 
 
 def _pieces(stack: Stack, restarts: int) -> Iterator[slice]:
@@ -208,7 +208,7 @@ def _pieces(stack: Stack, restarts: int) -> Iterator[slice]:
 
 def _ends(
     minimize: Callable[[Matching, Array], Minimum], objective: Matching, start: Array, y: Array | None
-) -> Candidates:
+) -> _Candidates:
     """Ends from start (pairs, restarts, m, width); a row of the objective is a pair and a restart."""
     lead = start.shape[:2]
     x = start.reshape(lead[0] * lead[1], -1)
@@ -216,7 +216,7 @@ def _ends(
         x = np.concatenate([x, y.reshape(len(x), -1)], axis=-1)
     end = minimize(objective, x)
     found = *objective.parts(end.x), end.value, end.converged
-    return Candidates._make(values.reshape(*lead, *values.shape[1:]) for values in found)
+    return _Candidates._make(values.reshape(*lead, *values.shape[1:]) for values in found)
 
 
 def drawn(rng: np.random.Generator, stack: Stack, restarts: int, spread: float) -> tuple[Array, Array]:
@@ -226,13 +226,13 @@ def drawn(rng: np.random.Generator, stack: Stack, restarts: int, spread: float) 
     return features, spread * rng.standard_normal((*shape, stack.model.outputs))
 
 
-def opens(stack: Stack, found: Candidates, soft: bool) -> list[str]:
+def opens(stack: Stack, found: _Candidates, soft: bool) -> list[str]:
     """Sentence for each case on what the matched gradients leave open: of its first replica, at its best
     candidate."""
     sentences: list[str] = []
     for pair in stack.firsts:
         one = slice(pair, pair + 1)
-        part = Candidates._make(values[one] for values in found)
+        part = _Candidates._make(values[one] for values in found)
         model, parameters = stack.model, stack.points[one]
         small = narrowed(model, parameters, stack.wanted[one], part.features)
         if small is not None:
@@ -242,7 +242,7 @@ def opens(stack: Stack, found: Candidates, soft: bool) -> list[str]:
     return sentences
 
 
-def _examined(model: Model, parameters: Array, found: Candidates, pair: int, soft: bool, beyond: int) -> str:
+def _examined(model: Model, parameters: Array, found: _Candidates, pair: int, soft: bool, beyond: int) -> str:
     values = found.objective[pair]
     best = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
     features, targets = found.features[pair, best], found.targets[pair, best]

@@ -23,19 +23,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attacks.reconstruction.attack import Attack, Case, Known, Needs, Reconstruction, check_all
+from attacks.reconstruction.attack import Attack, Case, Needs, Reconstruction, check_all
 from attacks.reconstruction.map_estimate import MODELS, Product, minimize, objective
 from attacks.reconstruction.posterior import PosteriorMode
 from attacks.reconstruction.record_hypotheses import (
     AS_GOOD,
     MIRRORED,
-    OUTSIDE,
     TIED,
     Hypotheses,
-    RankOne,
-    one_signed,
-    outside,
-    pooled,
+    implausibility,
     rank_one,
     sign_is_open,
 )
@@ -47,8 +43,6 @@ from netsim.models import MLP, Linear, Softmax
 TWO_LENGTHS = "its length: at these points two of them give the same gradients"
 NO_LENGTH = "its length and target: the points do not move along the record, or their noise hides it"
 
-IMPOSSIBLE = 1e6
-"""In units of −ln p: what is outside a range, where nothing has errors."""
 NEGLIGIBLE = 1e-12
 """Relative to the largest: a slope so small is rounding."""
 
@@ -73,7 +67,7 @@ class _ClosedForm:
         start = found.record
         if linear:  # both signs
             start = np.concatenate([start, -start], axis=1)
-            found = RankOne(start, np.tile(found.value, (1, 2)), np.tile(found.twofold, (1, 2)))
+            found = found._replace(value=np.tile(found.value, (1, 2)), twofold=np.tile(found.twofold, (1, 2)))
             start = np.where(product.free, start, hypotheses.prior.mean)
         record, value, converged = start, found.value, np.ones(found.value.shape, np.bool_)
         if not evidence.exact:
@@ -83,7 +77,8 @@ class _ClosedForm:
         size = np.linalg.norm(product.gradients.reshape(len(value), -1), axis=-1) / product.unit
         slack = (AS_GOOD * size) ** 2 if evidence.exact else np.full(len(value), TIED)
         alike = value <= np.min(value, axis=1, keepdims=True) + slack[:, None]
-        chosen = np.argmin(np.where(alike, _implausibility(record, known, evidence.exact), np.inf), axis=1)
+        far = implausibility(known, record[..., :width], evidence.exact)
+        chosen = np.argmin(np.where(alike, far, np.inf), axis=1)
         rows = np.arange(evidence.replicas)
         best = record[rows, chosen]
         label = best[:, -1] if linear else known.model.labels(hypotheses.targets[:, None])[:, 0][chosen]
@@ -96,17 +91,6 @@ class _ClosedForm:
         return Reconstruction.of(
             self.name, evidence, best[:, None, :width], targets, fit, settled, left_open=left_open
         )
-
-
-def _implausibility(record: Array, known: Known, exact: bool) -> Array:
-    """Distance of records (rows, hypotheses, entries) from what is known of them, (rows, hypotheses)."""
-    features = record[..., : known.model.width]
-    far = outside(known, features)
-    if one_signed(known) or known.prior is None:
-        return far
-    impossible = np.where(exact & (far > OUTSIDE**2), IMPOSSIBLE * (1 + far), 0.0)
-    mean, variance = pooled(known.prior)  # of any label: less is lost where a record is like no class
-    return np.sum((features - mean) ** 2 / variance, axis=-1) + impossible
 
 
 @dataclass(frozen=True)

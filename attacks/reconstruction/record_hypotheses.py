@@ -119,12 +119,12 @@ OUTSIDE = 1e-6
 """Share of a range's width: so far outside is not rounding."""
 
 
-def one_signed(known: Known) -> bool:
+def _one_signed(known: Known) -> bool:
     """Whether no feature can have the other sign."""
     return known.value_range is not None and (known.value_range[0] >= 0 or known.value_range[1] <= 0)
 
 
-def outside(known: Known, features: Array) -> Array:
+def _outside(known: Known, features: Array) -> Array:
     """Squared distance from the declared range, in units of its width, (…); 0 without one. `features` (…, width)."""
     if known.value_range is None:
         return np.zeros(features.shape[:-1])
@@ -153,8 +153,8 @@ def preference(known: Known, features: Array, labels: Array, exact: bool) -> Arr
     Infinite where a range decides. `exact`: features have no errors, so that one outside the range is impossible;
     with errors that is a hint, worth 1 at most.
     """
-    far = outside(known, -features) - outside(known, features)
-    if one_signed(known):
+    far = _outside(known, -features) - _outside(known, features)
+    if _one_signed(known):
         return np.where(far == 0, 0.0, np.copysign(np.inf, far))
     odds = np.clip(far, -1.0, 1.0)
     if known.prior is not None:
@@ -162,7 +162,7 @@ def preference(known: Known, features: Array, labels: Array, exact: bool) -> Arr
         odds = odds + _surprise(known, -features, mirrored) - _surprise(known, features, labels)
     if not exact:
         return odds
-    own, other = outside(known, features) > OUTSIDE**2, outside(known, -features) > OUTSIDE**2
+    own, other = _outside(known, features) > OUTSIDE**2, _outside(known, -features) > OUTSIDE**2
     return np.where(own == other, odds, np.where(own, -np.inf, np.inf))
 
 
@@ -180,6 +180,20 @@ def sign_undecided(known: Known, features: Array, labels: Array) -> Mask:
     return np.abs(preference(known, features, labels, exact=True)) < DECISIVE
 
 
+IMPOSSIBLE = 1e6
+"""In units of −ln p: what is outside a range, where nothing has errors."""
+
+
+def implausibility(known: Known, features: Array, exact: bool) -> Array:
+    """Distance of features (…, width) from what is known of them, (…)."""
+    far = _outside(known, features)
+    if _one_signed(known) or known.prior is None:
+        return far
+    impossible = np.where(exact & (far > OUTSIDE**2), IMPOSSIBLE * (1 + far), 0.0)
+    mean, variance = pooled(known.prior)  # of any label: less is lost where a record is like no class
+    return np.sum((features - mean) ** 2 / variance, axis=-1) + impossible
+
+
 LENGTHS = 160
 """Lengths on the grid, from the shortest that slopes of at most √2 allow."""
 LONGEST = 1e6
@@ -194,7 +208,7 @@ AS_GOOD = 1e-9
 """Relative to the gradients: a second length that leaves so little more explains them as well."""
 
 
-class RankOne(NamedTuple):
+class _RankOne(NamedTuple):
     """`record` (rows, hypotheses, entries), `value` (rows, hypotheses) its squared misfit along u in units of
     the noise, and `twofold` (rows, hypotheses): another length explains the gradients as well."""
 
@@ -203,7 +217,7 @@ class RankOne(NamedTuple):
     twofold: Mask
 
 
-def rank_one(product: Product, hypotheses: Hypotheses) -> RankOne:
+def rank_one(product: Product, hypotheses: Hypotheses) -> _RankOne:
     """A record for every hypothesis."""
     targets, white = hypotheses.targets, np.einsum("rst,rtcp->rscp", product.between, product.gradients)
     # u (rows, seen), of length 1 and either sign
@@ -215,10 +229,10 @@ def rank_one(product: Product, hypotheses: Hypotheses) -> RankOne:
     last = np.where(np.abs(u[:, -1:]) > 1e-300, u[:, -1:], 1e-300)  # with an intercept
     lengths = np.repeat(1 / last, len(targets), axis=1)[..., None]
     value = _Lengths.of(product, u, targets).misfits(lengths)[..., 0]
-    return RankOne(np.repeat((u / last)[:, None], len(targets), axis=1), value, np.zeros(value.shape, np.bool_))
+    return _RankOne(np.repeat((u / last)[:, None], len(targets), axis=1), value, np.zeros(value.shape, np.bool_))
 
 
-def _least_squares(product: Product, scale: float, u: Array) -> RankOne:
+def _least_squares(product: Product, scale: float, u: Array) -> _RankOne:
     """Weighted least squares of uᵀG/c on uᵀθ and −1 gives ρ² and ρt."""
     white = product.between
     along_u = np.einsum("rst,rtp,rp->rs", white, product.gradients[:, :, 0] / scale, u)
@@ -232,10 +246,10 @@ def _least_squares(product: Product, scale: float, u: Array) -> RankOne:
     value = np.sum(residual**2, axis=-1) * (scale / product.unit) ** 2
     singular = np.linalg.svd(design, compute_uv=False)
     unknown = (singular[:, -1] <= 1e-10 * singular[:, 0]) | (found[:, 0] <= 0)
-    return RankOne(record[:, None], value[:, None], unknown[:, None])
+    return _RankOne(record[:, None], value[:, None], unknown[:, None])
 
 
-def _searched(product: Product, u: Array, targets: Array) -> RankOne:
+def _searched(product: Product, u: Array, targets: Array) -> _RankOne:
     """Two best minima along the grid, polished; the shorter one where both explain the gradients."""
     size = np.max(np.linalg.norm(product.gradients, axis=(-2, -1)), axis=1) / np.sqrt(2)
     half = np.geomspace(1.0, LONGEST, LENGTHS)
@@ -251,7 +265,7 @@ def _searched(product: Product, u: Array, targets: Array) -> RankOne:
     apart = np.abs(polished[..., 0] - polished[..., 1]) > SAME * np.max(np.abs(polished), axis=-1)
     order = np.where(equal[..., None], np.argsort(np.abs(polished), axis=-1), np.argsort(value, axis=-1))[..., :1]
     length = np.take_along_axis(polished, order, axis=-1)
-    return RankOne(length * u[:, None], np.take_along_axis(value, order, axis=-1)[..., 0], equal & apart)
+    return _RankOne(length * u[:, None], np.take_along_axis(value, order, axis=-1)[..., 0], equal & apart)
 
 
 def _two_lowest(values: Array) -> NDArray[np.intp]:

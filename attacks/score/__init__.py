@@ -1,9 +1,8 @@
 """The only room where an estimate meets the truth: what was inferred against what was so."""
 
-from attacks.score.gradients import Calibration, GradientScore, calibration, score_gradients
+from attacks.score.gradients import GradientScore, calibration, score_gradients
 from attacks.score.records import (
     ImageScore,
-    Matched,
     RecordScore,
     match,
     mean_skill,
@@ -16,11 +15,9 @@ from attacks.score.records import (
 from attacks.score.traffic import Covered, TrafficScore, computing_times, score_traffic
 
 __all__ = [
-    "Calibration",
     "Covered",
     "GradientScore",
     "ImageScore",
-    "Matched",
     "RecordScore",
     "TrafficScore",
     "calibration",

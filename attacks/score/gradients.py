@@ -78,7 +78,7 @@ def _error(estimate: Array, gradient: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class _Calibration:
     """Whether the errors of one agent's estimates are as large as was stated.
 
     `statistics` (replicas,): Σ of the squared whitened errors of what is noisy, whose mean is `degrees` where the
@@ -108,7 +108,7 @@ class Calibration:
         return 2 * float(special.ndtr(-abs(total - degrees) / math.sqrt(self.variance * degrees)))
 
 
-def calibration(evidence: Evidence, truth: Truth) -> Calibration:
+def calibration(evidence: Evidence, truth: Truth) -> _Calibration:
     """χ² of the evidence's own covariance against its errors, round by round exact or noisy.
 
     With errors that are correlated between rounds and not Gaussian the p-value is that of uncorrelated ones: near.
@@ -124,4 +124,4 @@ def calibration(evidence: Evidence, truth: Truth) -> Calibration:
     if degrees:
         whitener = Whitener.of(evidence.only(np.flatnonzero(noisy).tolist()))
         statistics = np.einsum("trd->r", whitener(errors[noisy]) ** 2)
-    return Calibration(evidence.agent, statistics, degrees, exact, VARIANCE_OF_SQUARES[evidence.law or "gaussian"])
+    return _Calibration(evidence.agent, statistics, degrees, exact, VARIANCE_OF_SQUARES[evidence.law or "gaussian"])

@@ -120,7 +120,7 @@ LOST = 1e100
 
 
 @dataclass(frozen=True)
-class Matched:
+class _Matched:
     """One guess of m records for every replica, in the order of the true ones; all (replicas, m) but `features`.
 
     `features` (replicas, m, width) after the matching, with the sign that is nearer where only ±record is
@@ -177,8 +177,8 @@ class RecordScore:
     attack: str
     agent: int
     truth: Array
-    attack_score: Matched
-    baselines: Mapping[str, Matched]
+    attack_score: _Matched
+    baselines: Mapping[str, _Matched]
     prior: str
     gram_error: Array
     moment_error: Array
@@ -309,7 +309,7 @@ def _left(features: Array, labels: Array, others: tuple[Array, Array]) -> tuple[
 
 def _scored(
     guess: Array, guessed: Array | None, records: Array, labels: Array, known: Known, modulo_sign: bool
-) -> Matched:
+) -> _Matched:
     found, order, sign = match(guess, records, modulo_sign)
     with np.errstate(over="ignore", invalid="ignore"):
         mse = np.nan_to_num(np.mean((found - records) ** 2, axis=-1), nan=np.inf)
@@ -322,7 +322,7 @@ def _scored(
     if known.image_shape is not None and width is not None:
         with np.errstate(over="ignore", invalid="ignore"):
             similar = ssim(found, records, known.image_shape, width)
-    return Matched(found, order, mse, nothing if width is None else psnr(mse, width), similar, right)
+    return _Matched(found, order, mse, nothing if width is None else psnr(mse, width), similar, right)
 
 
 def _moments(rebuilt: Array, targets: Array, features: Array, labels: Array, known: Known) -> tuple[Array, Array]:

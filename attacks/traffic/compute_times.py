@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from attacks.traffic.packets import ObservedPackets
-from attacks.traffic.protocol import Protocol, PublicSend
+from attacks.traffic.protocol import Protocol
 from attacks.traffic.results import Amount, Computing
 from attacks.traffic.token_walk import Move
 from netsim.arrays import Array
@@ -34,13 +34,13 @@ class _Gaps:
     without: int = 0
     """Gaps that began with no message's arrival."""
 
-    def add(self, sent: PublicSend, gap: float | None, waits: float, *, travels: bool = True) -> None:
+    def add(self, queries: int, gap: float | None, waits: float, *, travels: bool = True) -> None:
         """One gap, less the mean wait for a clock; None where its beginning is not known."""
-        if not sent.queries:
+        if not queries:
             return
         self.total += 1
         if gap is not None:
-            self.seconds.append((gap - waits) / sent.queries)
+            self.seconds.append((gap - waits) / queries)
             self.without += not travels
 
     @property
@@ -68,7 +68,7 @@ def computing_of_walk(observed: ObservedPackets, protocol: Protocol, moves: Sequ
         if k:
             before, *link = moves[k - 1]
             since = observed.arrival((link[0], link[1]), before) if seen else before
-        gaps[sender].add(sent, None if since is None or since > time else time - since, waits, travels=k > 0)
+        gaps[sender].add(sent.queries, None if since is None or since > time else time - since, waits, travels=k > 0)
     if seen:
         return _computing(observed, gaps, np.zeros(len(gaps)))
     known = [_at_most(np.array(one.seconds), len(gaps)) for one in gaps if not one.without]
@@ -107,7 +107,7 @@ def _gaps_of_rounds(
                 known = [one for one in there if one is not None]
                 since = max(own[k - 1], *known) if len(known) == len(there) else None
             gap = None if since is None or since > own[k] else own[k] - since
-            gaps[i].add(sent, gap, wait if sent.closed else 0.0)
+            gaps[i].add(sent.queries, gap, wait if sent.closed else 0.0)
     return gaps
 
 

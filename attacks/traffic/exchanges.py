@@ -216,7 +216,7 @@ def settled(link: Sequence[float], sent: Sequence[float], timeout: float, end: f
 
 
 @dataclass(frozen=True)
-class Exchanged:
+class _Exchanged:
     """`times[i]`: when agent i began each of its exchanges, None where that is not identifiable."""
 
     times: tuple[tuple[float, ...] | None, ...]
@@ -225,7 +225,7 @@ class Exchanged:
     """Possible timeouts of the links, in seconds; None where nothing determines them."""
 
 
-def exchanged(observed: ObservedPackets, protocol: Protocol, *, endless: bool = True) -> Exchanged:
+def exchanged(observed: ObservedPackets, protocol: Protocol, *, endless: bool = True) -> _Exchanged:
     """Exchanges of an algorithm in rounds, which wait for all if `endless`. The number of rounds is
     public, the tap adds nothing to it."""
     agents, total = len(observed.neighbors), len(protocol.sends)
@@ -243,7 +243,7 @@ def exchanged(observed: ObservedPackets, protocol: Protocol, *, endless: bool = 
         why = "the tap missed packets: a repetition looks like a new exchange"
     if hidden and not why:
         why = f"the links of {hidden} of {agents} agents carry data at moments that are not those of exchanges alone"
-    return Exchanged(times, Activity(tuple(events), counts, complete=not hidden, refused=why), timeouts)
+    return _Exchanged(times, Activity(tuple(events), counts, complete=not hidden, refused=why), timeouts)
 
 
 def _times(observed: ObservedPackets, agent: int, total: int) -> tuple[float, ...] | None:

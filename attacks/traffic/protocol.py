@@ -32,7 +32,7 @@ class _Done(Exception):  # noqa: N818
 
 
 @dataclass(frozen=True)
-class PublicSend:
+class _PublicSend:
     """One message in the code's order: `queries` of the objective since the message before, its number of `vectors`,
     and whether an activation was `closed` in between (the first one counts as such)."""
 
@@ -48,7 +48,7 @@ class Protocol:
 
     walk: bool
     first: int
-    sends: tuple[PublicSend, ...]
+    sends: tuple[_PublicSend, ...]
     rounds: int
     after: int = 0
     """Queries after the last message."""
@@ -86,8 +86,8 @@ def _only(steps: Sequence[str], mark: str) -> bool:
     return bool(sent) and all(step[0] == mark for step in sent)
 
 
-def _split(steps: Sequence[str]) -> tuple[PublicSend, ...]:
-    found: list[PublicSend] = []
+def _split(steps: Sequence[str]) -> tuple[_PublicSend, ...]:
+    found: list[_PublicSend] = []
     queries, closed = 0, True
     for step in steps:
         if step == "query":
@@ -95,7 +95,7 @@ def _split(steps: Sequence[str]) -> tuple[PublicSend, ...]:
         elif step == "close":
             closed = True
         else:
-            found.append(PublicSend(queries, int(step[1:]), closed))
+            found.append(_PublicSend(queries, int(step[1:]), closed))
             queries, closed = 0, False
     return tuple(found)
 

@@ -262,8 +262,3 @@ def test_refusals():
         attack.decide([Case(one.evidence, replace(one.known, others=None))], [candidate], rng)
     with pytest.raises(AttackError, match="do not resolve a level"):
         SampledRatio(np.zeros((1, 1, 50)), np.zeros((1, 1, 50))).threshold(0.01)
-
-
-def test_formula_of_the_gaussian_power():
-    """The measured law at μ = 1: Φ(Φ⁻¹(0.05) + 1) = 0.2595."""
-    assert special.ndtr(special.ndtri(0.05) + 1) == pytest.approx(0.25951, abs=1e-5)
