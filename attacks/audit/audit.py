@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
@@ -108,8 +107,8 @@ class AuditResult:
     @property
     def epsilon_audited(self) -> float:
         """Lower bound of the best game, of those that count."""
-        best = _best_of(self.white_box, self.black_box, self.classifier).epsilon_audited
-        return max(best, self.anytime.epsilon_audited) if self.stop else best
+        games = [self.white_box, self.black_box, self.classifier, self.anytime if self.stop else None]
+        return max(game.epsilon_audited for game in games if game is not None)
 
     @property
     def activations(self) -> int:
@@ -157,11 +156,6 @@ def _first_unprotected(exact: tuple[ExactLoss, ExactLoss]) -> UnprotectedMessage
     return min(found, key=lambda u: u.message, default=None)
 
 
-def _best_of(white: GameResult, *others: GameResult | None) -> GameResult:
-    """Game that proves most; of equals the first."""
-    return max([white, *(game for game in others if game is not None)], key=lambda game: game.epsilon_audited)
-
-
 def _number(value: float) -> str:
     return "∞" if value == math.inf else f"{value:.4g}"
 
@@ -195,68 +189,6 @@ class _Look:
             except AttackError as error:
                 refused[INFERRED] = str(error)
         return Seen(explained, notes, refused)
-
-
-class _Gathering:
-    """Collector of chunks in an archive, which plays the anytime game meanwhile; `chunks` of each world."""
-
-    def __init__(self, kept: Archive, delta: float, rng: np.random.Generator) -> None:
-        self.kept, self.delta, self.chunks = kept, delta, 0
-        self._coins = rng.spawn(1)[0]
-        self._cut = math.inf
-        self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
-
-    def gather(
-        self, look: _Look, wager: SequentialTest, chunks: int, jobs: int, progress: Callable[[int], None] | None
-    ) -> None:
-        """Simulate the chunks of both worlds that the archive lacks, until the wager is decided, if it ends then."""
-        tasks = [(world, index) for index in range(chunks) for world in (0, 1)]
-        missing = [task for task in tasks if not self.kept.sound(*task)]
-        wanted = set(missing)
-        found = self._found(look, missing, jobs)
-        for world, index in tasks:
-            if (world, index) in wanted:
-                task, seen = next(found)
-                self.kept.put(*task, seen)
-            if progress is not None:
-                progress(self.kept.transcripts(world, index).replicas)
-            if world == 1:
-                self.chunks = index + 1
-                self._play(wager, index)
-                if wager.over:
-                    return
-
-    def _found(self, look: _Look, missing: list[Task], jobs: int) -> Iterator[tuple[Task, Seen]]:
-        """Missing chunks, in order; the first chunk of a world gives the reference that measures all others."""
-        first = [task for task in missing if task[1] == 0]
-        yield from zip(first, spread(look, first, jobs), strict=True)
-        rest = missing[len(first) :]
-        if rest:
-            zero, one = (self.kept.get(world, 0).explained.measured for world in (0, 1))
-            yield from zip(rest, spread(replace(look, references=(zero, one)), rest, jobs), strict=True)
-
-    def _play(self, wager: SequentialTest, index: int) -> None:
-        """Play both worlds' transcripts of a chunk, with their exact losses as scores, until one world is empty."""
-        parts = [self.kept.transcripts(world, index) for world in (0, 1)]
-        self._cut = min(self._cut, granted_from(parts))
-        zero, one = (losses_on_wire(part, self._cut) for part in parts)
-        queues = np.concatenate([self._left[0], -zero]), np.concatenate([self._left[1], one])
-        coins = tossed(queues[0].size, queues[1].size, self._coins)
-        ones = np.count_nonzero(coins)
-        self._left = queues[0][coins.size - ones :], queues[1][ones:]
-        wager.update(coins, dealt(coins, *queues))
-
-    def aim(self, look: _Look) -> None:
-        """Simulate worst-case transcripts at δ = 0, where one possible transcript refutes."""
-        for world in (0, 1) if self.delta == 0 else ():
-            if not self.kept.sound(world, WORST_CASE):
-                self.kept.put(world, WORST_CASE, look(world, WORST_CASE))
-
-
-_NOT_BOTH = (
-    "a trained classifier needs chunks to learn from and others to play, and an audit that may stop early judges the "
-    "first one alone: choose a classifier, or to stop"
-)
 
 
 def audit(
@@ -303,52 +235,121 @@ def audit(
         if value < 1:
             raise PrivacyError(f"{name} = {value!r}: must be at least 1")
     if train and stop:
-        raise PrivacyError(_NOT_BOTH)
+        raise PrivacyError(
+            "a trained classifier needs chunks to learn from and others to play, and an audit that may stop early "
+            "judges the first one alone: choose a classifier, or to stop"
+        )
     chunks = -(-trials // chunk)
     stop = stop and claim.epsilon is not None and not claim.failed_conditions
-    shared = error_rate(confidence) / ((3 if infer is None else 4) if stop else 1)
-    wager = SequentialTest(_tested(claim), claim.delta, shared, to_the_end=not stop)
     with archive_in(archive) as kept:
-        look = _Look(simulate, pair, infer, train)
-        gathering = _Gathering(kept, claim.delta, rng)
-        gathering.gather(look, wager, chunks, jobs, progress)
-        gathering.aim(look)
-        found = _Evaluation(kept, pair, claim, confidence, rng, gathering.chunks, stop, gathering.chunks < chunks)
-        return found.judged(wager.result(), infer is not None, train)
+        under_way = _Audit(kept, _Look(simulate, pair, infer, train), claim, confidence, rng, stop)
+        under_way.gather(chunks, jobs, progress)
+        return under_way.result(early=under_way.chunks < chunks)
 
 
-def _tested(claim: Claim) -> float:
-    """ε that the anytime game tests: the claim, or the largest that a game can test."""
-    return 0.0 if claim.epsilon is None else min(claim.epsilon, MOST_EPSILON)
+class _Audit:
+    """Audit in progress: chunks are gathered in an archive while the anytime game is played, then evaluated."""
 
+    def __init__(
+        self, kept: Archive, look: _Look, claim: Claim, confidence: float, rng: np.random.Generator, stop: bool
+    ) -> None:
+        self.kept, self.look, self.pair, self.claim = kept, look, look.pair, claim
+        self.confidence, self.rng, self.stop = confidence, rng, stop
+        self.attacked, self.chunks = look.infer is not None, 0
+        shared = error_rate(confidence) / (3 + self.attacked if stop else 1)
+        tested = 0.0 if claim.epsilon is None else min(claim.epsilon, MOST_EPSILON)
+        self.wager = SequentialTest(tested, claim.delta, shared, to_the_end=not stop)
+        self._coins = rng.spawn(1)[0]
+        self._cut = math.inf
+        self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
 
-@dataclass(frozen=True)
-class _Evaluation:
-    """Evaluation of the chunks; of the first one alone for a fixed sample size, if the audit stopped `early`."""
+    def gather(self, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
+        """Simulate the chunks of both worlds that the archive lacks, until the wager is decided, if it ends then.
 
-    kept: Archive
-    pair: Pair
-    claim: Claim
-    confidence: float
-    rng: np.random.Generator
-    chunks: int
-    stop: bool
-    early: bool
+        At δ = 0, where one possible transcript refutes, also worst-case transcripts.
+        """
+        tasks = [(world, index) for index in range(chunks) for world in (0, 1)]
+        missing = [task for task in tasks if not self.kept.sound(*task)]
+        found = self._found(missing, jobs)
+        for world, index in tasks:
+            if (world, index) in missing:
+                task, seen = next(found)
+                self.kept.put(*task, seen)
+            if progress is not None:
+                progress(self.kept.transcripts(world, index).replicas)
+            if world == 1:
+                self.chunks = index + 1
+                self._play(index)
+                if self.wager.over:
+                    break
+        for world in (0, 1) if self.claim.delta == 0 else ():
+            if not self.kept.sound(world, WORST_CASE):
+                self.kept.put(world, WORST_CASE, self.look(world, WORST_CASE))
 
-    def judged(self, anytime: SequentialTestResult, attacked: bool, train: bool) -> AuditResult:
-        refused = _refused(self.kept, self.chunks) if attacked else None
-        sure = 1 - self._share(attacked, train)
-        parts = self.kept.explained(0, self._fixed), self.kept.explained(1, self._fixed)
+    def _found(self, missing: list[Task], jobs: int) -> Iterator[tuple[Task, Seen]]:
+        """Missing chunks, in order; the first chunk of a world gives the reference that measures all others."""
+        first = [task for task in missing if task[1] == 0]
+        yield from zip(first, spread(self.look, first, jobs), strict=True)
+        if rest := missing[len(first) :]:
+            zero, one = (self.kept.get(world, 0).explained.measured for world in (0, 1))
+            yield from zip(rest, spread(replace(self.look, references=(zero, one)), rest, jobs), strict=True)
+
+    def _play(self, index: int) -> None:
+        """Play both worlds' transcripts of a chunk, with their exact losses as scores, until one world is empty."""
+        parts = [self.kept.transcripts(world, index) for world in (0, 1)]
+        self._cut = min(self._cut, granted_from(parts))
+        zero, one = (losses_on_wire(part, self._cut) for part in parts)
+        queues = np.concatenate([self._left[0], -zero]), np.concatenate([self._left[1], one])
+        coins = tossed(queues[0].size, queues[1].size, self._coins)
+        ones = np.count_nonzero(coins)
+        self._left = queues[0][coins.size - ones :], queues[1][ones:]
+        self.wager.update(coins, dealt(coins, *queues))
+
+    def result(self, early: bool) -> AuditResult:
+        """Evaluation of the chunks; of the first one alone for a fixed sample size, if the audit stopped `early`."""
+        fixed = 1 if early else self.chunks
+        delta, anytime = self.claim.delta, self.wager.result()
+        # part of the error rate for the exact loss, and for each game requested, be it refused
+        alpha = error_rate(self.confidence)
+        sure = 1 - (alpha / (3 + self.attacked) / 2 if self.stop else alpha / (2 + self.attacked + self.look.train))
+        refused = None
+        if self.attacked:
+            tasks = ((world, index) for index in reversed(range(self.chunks)) for world in (1, 0))
+            refused = next(filter(None, (self.kept.get(*task).refused.get(INFERRED) for task in tasks)), None)
+        parts = self.kept.explained(0, fixed), self.kept.explained(1, fixed)
         exact = self._exact(parts, sure)
-        white = self._played(-exact[0].losses, exact[1].losses, sure)
-        black = None
-        if attacked and refused is None:
-            zero, one = (self.kept.noted(INFERRED, world, self._fixed) for world in (0, 1))
-            black = self._played(zero, one, sure)
-        lesson = self._lesson(sure) if train else _ClassifierResult()
-        game = _best_of(white, black, lesson.game)
-        _check_agreement(exact, game)
-        judgement = self._judgement(exact, game, anytime)
+        white = play(-exact[0].losses, exact[1].losses, delta=delta, confidence=sure, rng=self.rng)
+        black = classifier = learned = untrained = None
+        if self.attacked and refused is None:
+            zero, one = (self.kept.noted(INFERRED, world, fixed) for world in (0, 1))
+            black = play(zero, one, delta=delta, confidence=sure, rng=self.rng)
+        if self.look.train:
+            rng = self.rng.spawn(1)[0]
+            try:
+                learned, scores = trained(self.kept, self.chunks, rng)
+                classifier = play(*scores, delta=delta, confidence=sure, rng=rng)
+            except AttackError as error:
+                untrained = str(error)
+        games = [game for game in (white, black, classifier) if game is not None]
+        game = max(games, key=lambda game: game.epsilon_audited)
+        upper = max(e.epsilon.upper for e in exact)
+        if game.epsilon_audited > upper * (1 + ROUNDING):
+            raise PrivacyError(
+                f"no verdict: the game proves ε ≥ {game.epsilon_audited:.4g}, the exact loss ε ≤ {upper:.4g}; one of "
+                "them is wrong, or a rare event of the stated error rate happened"
+            )
+        unprotected = _first_unprotected(exact)
+        judgement = judge(
+            epsilon_claimed=self.claim.epsilon,
+            delta=delta,
+            failed_conditions=self.claim.failed_conditions,
+            exact_lower=max(e.epsilon.lower for e in exact),
+            exact_upper=upper,
+            uncovered=None if unprotected is None else str(unprotected),
+            audited=game,
+            anytime=anytime if self.stop else None,
+            not_judged=_not_judged(exact, self.claim.epsilon),
+        )
         return AuditResult(
             claim=self.claim,
             pair=self.pair,
@@ -357,29 +358,17 @@ class _Evaluation:
             black_box=black,
             refused=refused,
             judgement=judgement,
-            trials=self.chunks * exact[0].losses.size // self._fixed,
+            trials=self.chunks * exact[0].losses.size // fixed,
             confidence=self.confidence,
             anytime=anytime,
             stop=self.stop,
-            stopped=self.early,
+            stopped=early,
             witness=self._witness(parts) if judgement.verdict in BROKEN else None,
-            loss_breakdown=loss_breakdown(
-                self.pair.agent, chain(*parts), exact, self.claim.delta, self.confidence, self.rng
-            ),
-            classifier=lesson.game,
-            trained=lesson.trained,
-            untrained=lesson.refused,
+            loss_breakdown=loss_breakdown(self.pair.agent, chain(*parts), exact, delta, self.confidence, self.rng),
+            classifier=classifier,
+            trained=learned,
+            untrained=untrained,
         )
-
-    @property
-    def _fixed(self) -> int:
-        """Number of chunks, fixed beforehand, that results of a fixed sample size are of."""
-        return 1 if self.early else self.chunks
-
-    def _share(self, attacked: bool, train: bool) -> float:
-        """Part of the error rate for the exact loss, and for each game requested, be it refused."""
-        alpha = error_rate(self.confidence)
-        return alpha / (3 + attacked) / 2 if self.stop else alpha / (2 + attacked + train)
 
     def _exact(self, parts: tuple[Chunks, Chunks], sure: float) -> tuple[ExactLoss, ExactLoss]:
         granted = granted_from(chain(*parts))
@@ -390,27 +379,14 @@ class _Evaluation:
                 for world, one in enumerate((first, second))
             )
         if not (first.passed and second.passed):
-            raise PrivacyError(_failed_check((first, second)))
+            checks = ", ".join(
+                f"E[e^−L] = {one.mean:.4g} (at least {one.lower:.4g}), noise law p = {e.noise.p:.2g}"
+                for e, one in ((first, first.self_check), (second, second.self_check))
+            )
+            raise PrivacyError(
+                f"no verdict: a self-check failed ({checks}); the replay or the declared noise law is wrong"
+            )
         return first, second
-
-    def _played(self, zero: Array, one: Array, sure: float) -> GameResult:
-        return play(zero, one, delta=self.claim.delta, confidence=sure, rng=self.rng)
-
-    def _judgement(
-        self, exact: tuple[ExactLoss, ExactLoss], game: GameResult, anytime: SequentialTestResult
-    ) -> Judgement:
-        uncovered = _first_unprotected(exact)
-        return judge(
-            epsilon_claimed=self.claim.epsilon,
-            delta=self.claim.delta,
-            failed_conditions=self.claim.failed_conditions,
-            exact_lower=max(e.epsilon.lower for e in exact),
-            exact_upper=max(e.epsilon.upper for e in exact),
-            uncovered=None if uncovered is None else str(uncovered),
-            audited=game,
-            anytime=anytime if self.stop else None,
-            not_judged=_not_judged(exact, self.claim.epsilon),
-        )
 
     def _witness(self, parts: tuple[Chunks, Chunks]) -> Place | None:
         """Best transcript sampled; or a worst-case one, if its loss is larger and no message in it is unprotected."""
@@ -420,38 +396,6 @@ class _Evaluation:
             found += [one for one in aimed if math.isinf(one.message)]
         chosen = min(filter(None, found), key=lambda one: one.rank, default=None)
         return None if chosen is None else chosen.place
-
-    def _lesson(self, sure: float) -> "_ClassifierResult":
-        """Game of the classifier, or the reason why there is none."""
-        rng = self.rng.spawn(1)[0]
-        try:
-            learned, scores = trained(self.kept, self.chunks, rng)
-        except AttackError as error:
-            return _ClassifierResult(refused=str(error))
-        return _ClassifierResult(play(*scores, delta=self.claim.delta, confidence=sure, rng=rng), learned)
-
-
-class _ClassifierResult(NamedTuple):
-    """Game of the classifier, or the reason why there is none."""
-
-    game: GameResult | None = None
-    trained: Trained | None = None
-    refused: str | None = None
-
-
-def _refused(kept: Archive, chunks: int) -> str | None:
-    """Reason why the attack refused, if it did in any chunk; the last one."""
-    reasons = [kept.get(world, index).refused.get(INFERRED) for index in range(chunks) for world in (0, 1)]
-    return next(filter(None, reversed(reasons)), None)
-
-
-def _check_agreement(exact: tuple[ExactLoss, ExactLoss], game: GameResult) -> None:
-    upper = max(e.epsilon.upper for e in exact)
-    if game.epsilon_audited > upper * (1 + ROUNDING):
-        raise PrivacyError(
-            f"no verdict: the game proves ε ≥ {game.epsilon_audited:.4g}, the exact loss ε ≤ {upper:.4g}; one of "
-            "them is wrong, or a rare event of the stated error rate happened"
-        )
 
 
 def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None) -> str | None:
@@ -470,11 +414,3 @@ def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None) -> st
                 "a codec that keeps it or rounds each coordinate by itself)"
             )
     return None
-
-
-def _failed_check(exact: tuple[ExactLoss, ...]) -> str:
-    checks = ", ".join(
-        f"E[e^−L] = {e.self_check.mean:.4g} (at least {e.self_check.lower:.4g}), noise law p = {e.noise.p:.2g}"
-        for e in exact
-    )
-    return f"no verdict: a self-check failed ({checks}); the replay or the declared noise law is wrong"

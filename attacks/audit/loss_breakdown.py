@@ -13,7 +13,7 @@ Samples are read one after the other and none is kept, so memory does not grow w
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,8 @@ class Breakdown:
     @classmethod
     def of(cls, agent: int, parts: Iterable[WorldComparison]) -> "Breakdown":
         """Breakdown of all samples of an audit, of both worlds."""
-        sums, where = _Sums(), dict[int, Released | None]()
+        sums: dict[str, dict[Any, _Sum]] = {kind: {} for kind in ("release", "activation", "link", "hidden", "all")}
+        where = dict[int, Released | None]()
         transcripts = 0
         for part in parts:
             transcripts += part.replicas
@@ -100,12 +101,16 @@ class Breakdown:
             for t, (step, cost) in enumerate(zip(part.steps, part.cost, strict=True)):
                 here = placed[t] if t < len(placed) else None
                 where[t] = here if where.get(t, here) == here else None
-                sums.add("release", t, 1, step, cost, bounded[t])
-            groups = _groups(placed, len(part.steps))
-            for (kind, key), members in groups.items():
-                step, cost = (_summed(rows, members, part.replicas) for rows in (part.steps, part.cost))
-                sums.add(kind, key, len(members), step, cost, all(bounded[t] for t in members))
-        each = sums.parts(transcripts)
+                sums["release"].setdefault(t, _Sum()).add(1, step, cost, bounded[t])
+            for (kind, key), members in _groups(placed, len(part.steps)).items():
+                # summed in the order of the releases, as the loss is: so the bits agree
+                step, cost = (
+                    np.cumsum(rows[members], axis=0)[-1] if members else np.zeros(part.replicas)
+                    for rows in (part.steps, part.cost)
+                )
+                every = all(bounded[t] for t in members)
+                sums[kind].setdefault(key, _Sum()).add(len(members), step, cost, every)
+        each = {kind: {key: one.part(transcripts) for key, one in by.items()} for kind, by in sums.items()}
         nothing = Part(0, _SpentPrivacy(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False))
         return cls(
             agent,
@@ -169,19 +174,6 @@ class _Sum:
         return Part(self.releases, spent)
 
 
-@dataclass
-class _Sums:
-    found: dict[str, dict[Any, _Sum]] = field(
-        default_factory=lambda: {kind: {} for kind in ("release", "activation", "link", "hidden", "all")}
-    )
-
-    def add(self, kind: str, key: Any, releases: int, step: Array, cost: Array, bounded: bool) -> None:
-        self.found[kind].setdefault(key, _Sum()).add(releases, step, cost, bounded)
-
-    def parts(self, transcripts: int) -> dict[str, dict[Any, Part]]:
-        return {kind: {key: one.part(transcripts) for key, one in by.items()} for kind, by in self.found.items()}
-
-
 def _groups(placed: tuple[Released, ...], length: int) -> dict[tuple[str, Any], list[int]]:
     """Releases of a sample that make up each part."""
     groups: dict[tuple[str, Any], list[int]] = {("all", None): list(range(length))}
@@ -192,11 +184,6 @@ def _groups(placed: tuple[Released, ...], length: int) -> dict[tuple[str, Any], 
         if not one.links:
             groups.setdefault(("hidden", None), []).append(t)
     return groups
-
-
-def _summed(rows: Array, members: list[int], replicas: int) -> Array:
-    """Sum in the order of the releases, as the loss is summed: so the bits agree."""
-    return np.cumsum(rows[members], axis=0)[-1] if members else np.zeros(replicas)
 
 
 MOST_LEVELS = 24
@@ -225,15 +212,10 @@ def _audited_levels(
     Before the last one it looks at the first transcripts only (`attacks.audit.loss.pool.COURSE`). A transcript's
     score is its exact loss up to there, as it is for the whole run.
     """
-    return tuple(_played(k, scores, delta, confidence, rng) for k, scores in _chosen(exact))
-
-
-def _chosen(exact: tuple[ExactLoss, ExactLoss]) -> list[tuple[int, tuple[Array, Array]]]:
-    """Activations, with both directions' losses by then."""
     first, second = exact
     levels = min(first.growth, second.growth, key=len)
     if not levels:
-        return []
+        return ()
     rows = min(len(first.course), len(second.course))
     releases = [(level.activation, level.release) for level in levels]
     last_of = {k: t for k, t in releases if t is not None and t < rows}  # of each activation its last release
@@ -242,17 +224,14 @@ def _chosen(exact: tuple[ExactLoss, ExactLoss]) -> list[tuple[int, tuple[Array, 
     places = np.linspace(0, len(before) - 1, min(MOST_LEVELS - 1, len(before)))
     picked = [before[p] for p in sorted({int(place) for place in places})]
     chosen = [(k, (first.course[last_of[k]], second.course[last_of[k]])) for k in picked]
-    return [*chosen, (last, (first.losses, second.losses))]
-
-
-def _played(
-    activation: int, scores: tuple[Array, Array], delta: float, confidence: float, rng: np.random.Generator
-) -> _AuditedLevel:
-    try:
-        game = play(-scores[0], scores[1], delta=delta, confidence=confidence, rng=rng)
-    except PrivacyError:  # too few transcripts to toss coins: nothing is proven
-        return _AuditedLevel(activation, 0.0, math.nan, 0)
-    return _AuditedLevel(activation, game.epsilon_audited, game.ceiling, game.trials)
+    found: list[_AuditedLevel] = []
+    for k, (zero, one) in [*chosen, (last, (first.losses, second.losses))]:
+        try:
+            game = play(-zero, one, delta=delta, confidence=confidence, rng=rng)
+            found.append(_AuditedLevel(k, game.epsilon_audited, game.ceiling, game.trials))
+        except PrivacyError:  # too few transcripts to toss coins: nothing is proven
+            found.append(_AuditedLevel(k, 0.0, math.nan, 0))
+    return tuple(found)
 
 
 AVERAGED = 4_000_000

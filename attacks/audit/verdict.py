@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from attacks.audit.accounting.intervals import check_delta
 from attacks.audit.games.game import GameResult
 from attacks.audit.games.sequential_test import SequentialTestResult
 from netsim.errors import PrivacyError
@@ -72,7 +73,20 @@ def judge(
     `exact_lower`, `exact_upper` enclose ε(δ) of the pair examined (equal when a formula gave it). Tightness
     is the larger of the lower bounds over the claim.
     """
-    _check(epsilon_claimed, delta, exact_lower, exact_upper, audited)
+    for name, value in (
+        ("epsilon_claimed", epsilon_claimed),
+        ("exact_lower", exact_lower),
+        ("exact_upper", exact_upper),
+    ):
+        if value is not None and not value >= 0:
+            raise PrivacyError(f"{name} = {value!r}: must be at least 0, or None where there is none")
+    if exact_lower is not None and exact_upper is not None and exact_lower > exact_upper:
+        raise PrivacyError(f"exact_lower = {exact_lower!r} is above exact_upper = {exact_upper!r}")
+    check_delta(delta)
+    if audited is not None and audited.delta != delta:
+        raise PrivacyError(
+            f"the game was played at delta = {audited.delta!r}, the claim is at {delta!r}: play it there"
+        )
     if not self_checks_passed:
         raise PrivacyError("no verdict: a self-check of the losses failed; repair the replay or the noise law")
     measured = _measured(exact_lower, exact_upper, audited)
@@ -83,20 +97,20 @@ def judge(
         why = "; ".join(failed_conditions) or "no ε is claimed"
         return Judgement(Verdict.UNDEFINED, f"The claim is undefined: {why}. {measured}", None)
     claim = f"claimed ε = {epsilon_claimed:.4g} at δ = {delta:.3g}"
-    found = max(
-        exact_lower or 0.0,
-        audited.epsilon_audited if audited else 0.0,
-        anytime.epsilon_audited if anytime else 0.0,
-    )
+    games = [game.epsilon_audited for game in (audited, anytime) if game is not None]
+    found = max(exact_lower or 0.0, 0.0, *games)
     if anytime is not None:
         measured += f" The anytime game: {anytime.sentence}"
-    tightness = _ratio(found, epsilon_claimed)
+    if epsilon_claimed == 0:
+        tightness = 1.0 if found == 0 else math.inf  # a claim of 0 that nothing exceeds is tight
+    else:
+        tightness = None if math.isinf(epsilon_claimed) and math.isinf(found) else found / epsilon_claimed
     above = exceeds(found, epsilon_claimed)
     if above or (anytime is not None and anytime.refuted and anytime.claim_epsilon == epsilon_claimed):
         reason = f"ε is {'at least' if above else 'more than'} {found:.4g}, above the {claim}. {measured}"
         return Judgement(Verdict.REFUTED, reason, tightness)
     if epsilon_claimed > vacuous_above:
-        odds = _odds(epsilon_claimed)
+        odds = f"{math.exp(epsilon_claimed):.1e}" if epsilon_claimed < 700 else f"e^{epsilon_claimed:.4g}"
         reason = f"The {claim} is above {vacuous_above:.4g}: it allows odds of {odds} to 1. {measured}"
         return Judgement(Verdict.VACUOUS, reason, tightness)
     if not_judged is not None:
@@ -106,26 +120,16 @@ def judge(
     if not enclosed and (audited is None or epsilon_claimed > audited.ceiling):
         reason = f"The {claim} could not have been refuted by what was done. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, tightness)
-    reason = f"Nothing measured is proven to exceed the {claim}{_found(tightness)}. {measured}"
-    reason += _above(epsilon_claimed, exact_upper)
+    share = ""
+    if tightness is not None and math.isfinite(tightness):
+        part = "less than 1%" if 0 < tightness < 0.01 else f"{tightness:.0%}"
+        share = f"; the proven lower bound is {part} of the claim"
+    reason = f"Nothing measured is proven to exceed the {claim}{share}. {measured}"
+    if exact_upper is not None and math.isinf(exact_upper) and exact_upper > epsilon_claimed * (1 + ROUNDING):
+        reason += " From above nothing is proven: what was never seen may cost more."
+    elif exact_upper is not None and exact_upper > epsilon_claimed * (1 + ROUNDING):
+        reason += " The exact interval reaches above the claim: more transcripts would narrow it."
     return Judgement(Verdict.CONSISTENT, reason, tightness)
-
-
-def _found(tightness: float | None) -> str:
-    """Proven share of the claim, as the end of a sentence."""
-    if tightness is None or math.isinf(tightness):
-        return ""
-    share = "less than 1%" if 0 < tightness < 0.01 else f"{tightness:.0%}"
-    return f"; the proven lower bound is {share} of the claim"
-
-
-def _above(claimed: float, upper: float | None) -> str:
-    """Sentence on an upper end above the claim, if it is."""
-    if upper is None or upper <= claimed * (1 + ROUNDING):
-        return ""
-    if math.isinf(upper):
-        return " From above nothing is proven: what was never seen may cost more."
-    return " The exact interval reaches above the claim: more transcripts would narrow it."
 
 
 def _measured(lower: float | None, upper: float | None, audited: GameResult | None) -> str:
@@ -144,30 +148,3 @@ def _measured(lower: float | None, upper: float | None, audited: GameResult | No
         if upper is not None and audited.epsilon_audited > upper:
             parts.append("The game exceeds the exact ε: they looked at different pairs, or one of them is wrong.")
     return " ".join(parts) or "Nothing was measured."
-
-
-def _ratio(found: float, claimed: float) -> float | None:
-    """Tightness found / claimed; None for ∞/∞, and 1 for 0/0: a claim of 0 that nothing exceeds is tight."""
-    if claimed == 0:
-        return 1.0 if found == 0 else math.inf
-    return None if math.isinf(claimed) and math.isinf(found) else found / claimed
-
-
-def _odds(epsilon: float) -> str:
-    return f"{math.exp(epsilon):.1e}" if epsilon < 700 else f"e^{epsilon:.4g}"
-
-
-def _check(
-    claimed: float | None, delta: float, lower: float | None, upper: float | None, audited: GameResult | None
-) -> None:
-    for name, value in (("epsilon_claimed", claimed), ("exact_lower", lower), ("exact_upper", upper)):
-        if value is not None and not value >= 0:
-            raise PrivacyError(f"{name} = {value!r}: must be at least 0, or None where there is none")
-    if lower is not None and upper is not None and lower > upper:
-        raise PrivacyError(f"exact_lower = {lower!r} is above exact_upper = {upper!r}")
-    if not 0 <= delta <= 1:
-        raise PrivacyError(f"delta = {delta!r}: must lie in [0, 1]")
-    if audited is not None and audited.delta != delta:
-        raise PrivacyError(
-            f"the game was played at delta = {audited.delta!r}, the claim is at {delta!r}: play it there"
-        )

@@ -13,7 +13,7 @@ and must do as they did together.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,8 +22,8 @@ from attacks.audit.loss.envelopes import Measured, measured
 from attacks.audit.loss.noise_check import NOTHING, NoiseScores, noise_scores
 from attacks.audit.loss.release_cost import averages, cost_and_shifts
 from attacks.audit.loss.unprotected import Leaks, UnprotectedMessage, inexplicable, variance_of
-from attacks.audit.loss.wire_fields import Details, Place, followed, released
-from attacks.replay import ULPS, Comparison, Departure, Hypothesis, Perturbed, Release, Replayed, bits, replay
+from attacks.audit.loss.wire_fields import Details, Place, Released, followed, released
+from attacks.replay import ULPS, Departure, Hypothesis, Perturbed, Replayed, Sending, bits, replay
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.codecs import Dither
@@ -56,29 +56,14 @@ def rounded_replays(
 
 
 def _same_values(granted: Replayed, rounded: Replayed) -> bool:
-    pairs = list(zip(granted.releases, rounded.releases, strict=False))
-    return (
-        len(granted.releases) == len(rounded.releases)
-        and granted.departure == rounded.departure
-        and len(granted.sendings) == len(rounded.sendings)
-        and all(b.sent_in is not None and np.array_equal(bits(a.value), bits(b.value)) for a, b in pairs)
-        and len(granted.comparisons) == len(rounded.comparisons)
-        and all(
-            np.array_equal(bits(a.predicted), bits(b.predicted))
-            for a, b in zip(granted.comparisons, rounded.comparisons, strict=True)
-        )
-    )
-
-
-def _same_by_chance(mine: Replayed, theirs: Replayed) -> Iterator[tuple[Comparison, Comparison]]:
-    """Values that the worlds encode differently, and that a random codec made equal."""
-    first = {(c.message, c.name): c for c in mine.comparisons if c.value is not None}
-    for two in theirs.comparisons:
-        one = first.get((two.message, two.name))
-        if one is None or one.value is None or two.value is None or not two.identical:
-            continue
-        if not np.array_equal(bits(one.value), bits(two.value)):
-            yield one, two
+    lists = [(r.releases, r.sendings, r.comparisons) for r in (granted, rounded)]
+    if granted.departure != rounded.departure or [*map(len, lists[0])] != [*map(len, lists[1])]:
+        return False
+    releases = zip(granted.releases, rounded.releases, strict=True)
+    values = [(a.value, b.value) for a, b in releases if b.sent_in is not None]
+    compared = zip(granted.comparisons, rounded.comparisons, strict=True)
+    pairs = [*values, *((a.predicted, b.predicted) for a, b in compared)]
+    return len(values) == len(rounded.releases) and all(np.array_equal(bits(a), bits(b)) for a, b in pairs)
 
 
 _ALONE = 5
@@ -94,7 +79,8 @@ def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, tog
     door, replicas = sample.at_door(agent), sample.view.replicas
     for r in sorted({int(k) for k in np.linspace(0, replicas - 1, _ALONE)}) if replicas > 1 else ():
         alone = replayed_under(door.replica(r), agent, hypothesis, f"replica {r} alone")
-        if not _alike(together, alone, slice(r, r + 1)):
+        same = (alone.departure is None) == (together.departure is None)
+        if not same or not _same_releases(alone, together, slice(r, r + 1)):
             raise PrivacyError(
                 f"agent {agent} does something else for replica {r} alone than for all together: its code decides "
                 "for all replicas by the values of some (a norm, sum or mean without axis=-1, a branch); decide for "
@@ -102,31 +88,20 @@ def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, tog
             )
 
 
-def _alike(together: Replayed, alone: Replayed, one: slice) -> bool:
-    if (alone.departure is None) != (together.departure is None):
-        return False
+def _same_releases(alone: Replayed, together: Replayed, one: slice) -> bool:
     if len(alone.releases) != len(together.releases):
         return False
-    room = ULPS * np.finfo(float).eps * _largest(alone)
-    releases = zip(alone.releases, together.releases, strict=True)
-    return all(_same_release(a, b, one, room) for a, b in releases)
-
-
-def _same_release(alone: Release, together: Release, one: slice, room: float) -> bool:
-    same = np.allclose(variance_of(alone), variance_of(together)[one], rtol=1e-9, atol=0.0, equal_nan=True)
-    return bool(same) and _near(alone.value, together.value[one], room)
-
-
-def _near(a: Array, b: Array, room: float) -> bool:
-    with np.errstate(invalid="ignore"):
-        return bool(np.all((np.abs(a - b) <= room) | (a == b) | (np.isnan(a) & np.isnan(b))))
-
-
-def _largest(alone: Replayed) -> float:
-    seen: Sequence[Array] = [r.observed for r in alone.releases] + [c.observed for c in alone.comparisons]
-    seen = [*seen, *(r.value for r in alone.releases)]
-    finite = (np.abs(array[np.isfinite(array)]) for array in seen)
-    return max((float(np.max(array, initial=0.0)) for array in finite), default=0.0)
+    seen = [*(r.observed for r in alone.releases), *(c.observed for c in alone.comparisons)]
+    seen += [r.value for r in alone.releases]
+    largest = max((float(np.max(np.abs(x[np.isfinite(x)]), initial=0.0)) for x in seen), default=0.0)
+    room = ULPS * np.finfo(float).eps * largest
+    for r, of_all in zip(alone.releases, together.releases, strict=True):
+        a, b = r.value, of_all.value[one]
+        with np.errstate(invalid="ignore"):
+            near = np.all((np.abs(a - b) <= room) | (a == b) | (np.isnan(a) & np.isnan(b)))
+        if not near or not np.allclose(variance_of(r), variance_of(of_all)[one], rtol=1e-9, atol=0.0, equal_nan=True):
+            return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -245,30 +220,56 @@ def compare(
         _check_independent(sample, agent, other, theirs)
     rounded = rounded_replays(sample, agent, (true, mine), (other, theirs))
     mine, theirs = rounded or (mine, theirs)
-    replicas = sample.view.replicas
+    public, replicas = sample.view.public, sample.view.replicas
     pairs = list(zip(mine.releases, theirs.releases, strict=False))
-    logs = [(a.log_density(), b.log_density()) for a, b in pairs]
+    sent = list(zip(mine.sendings, theirs.sendings, strict=False))
     charges = [cost_and_shifts(a, b) for a, b in pairs]
-    neighbors = sample.view.public.neighbors[agent]
-    leaks = Leaks(agent, replicas, mine, neighbors)
-    for (a, b), (here, other_world) in zip(pairs, logs, strict=True):
+    leaks = Leaks(agent, replicas, mine, public.neighbors[agent])
+    steps: list[Array] = []
+    for a, b in pairs:
+        here, there = a.log_density(), b.log_density()
+        impossible = np.isneginf(there)
         leaks.release(a, b)
-        leaks.impossible(a, b, np.isneginf(other_world) & ~np.isneginf(here))
+        leaks.impossible(a, b, impossible & ~np.isneginf(here))
+        with np.errstate(invalid="ignore"):
+            steps.append(np.where(a.judged & ~impossible, here - there, 0.0))  # that is an unprotected message
     for comparison in theirs.comparisons:
         leaks.comparison(comparison)
-    for one, two in _same_by_chance(mine, theirs):
-        leaks.dithered(one, two)
-    random_times = sample.view.public.query_time(agent) is None
-    departures = [] if theirs.out_of_releases else [theirs.departure]
-    departures += [None if random_times else _other_time(mine, theirs), _other_end(mine, theirs)]
-    for departure in filter(None, departures):
-        leaks.departure(departure)
-    if random_times and (message := _other_pace(mine, theirs)) is not None:
-        leaks.undecided(message)
-    bare, inexplicable_ = _inexplicable(sample, agent, other, theirs, leaks)
-    granted_from = min(_granted_from(mine), _misaligned_from(mine, theirs))
+    encoded = {(c.message, c.name): c for c in mine.comparisons if c.value is not None}
+    for two in theirs.comparisons:  # values that the worlds encode differently, and a random codec made equal
+        one = encoded.get((two.message, two.name))
+        if one is None or one.value is None or two.value is None or not two.identical:
+            continue
+        if not np.array_equal(bits(one.value), bits(two.value)):
+            leaks.dithered(one, two)
+    _add_departures(leaks, mine, theirs, sent, random_times=public.query_time(agent) is None)
+    bare, inexplicable_ = np.full(replicas, math.inf), None
+    if public.codec.lossless and not theirs.out_of_releases:
+
+        def again(releases: list[Array]) -> Replayed:
+            return replay(sample.view, agent, other, sample.coins(), releases, sample.dither)
+
+        if (found := inexplicable(theirs, sample.releases, again)) is not None:
+            bare, inexplicable_ = np.where(found.where, found.message, math.inf), leaks.unexplained(found)
+    granted_from = min(
+        *(r.made_before for r in mine.releases if r.sent_in is None),
+        next((k for k, (a, b) in enumerate(sent) if a.releases != b.releases), math.inf),
+        math.inf,
+    )
+    noise, details = NOTHING, Details()
+    if scored:
+        # Δ, where it was fixed before the noise was drawn; by objective perturbation it depends on the noise: 0
+        fixed = [
+            np.zeros_like(a.value) if isinstance(a.mechanism, Perturbed) else a.value - b.value for a, b in pairs
+        ]
+        noise = noise_scores([a for a, _ in pairs], fixed)
+        details = Details(
+            _released(sample, agent, true, mine, len(pairs)),
+            leaks.fields.finish(granted_from),
+            averages(pairs, replicas),
+        )
     return WorldComparison(
-        steps=np.array([_step(a, *both) for (a, _), both in zip(pairs, logs, strict=True)]).reshape(-1, replicas),
+        steps=np.array(steps).reshape(-1, replicas),
         cost=np.array([cost for cost, _ in charges]).reshape(len(pairs), replicas),
         laws=tuple(type(a.mechanism) for a, _ in pairs),
         sent_in=tuple(math.inf if a.sent_in is None else a.sent_in for a, _ in pairs),
@@ -278,60 +279,46 @@ def compare(
         faint=leaks.faint,
         granted_from=granted_from,
         complete=not theirs.out_of_releases,
-        noise=_noise(pairs) if scored else NOTHING,
+        noise=noise,
         unreliable_from=mine.unreliable_from,
         bare=bare,
         inexplicable=inexplicable_,
         rounded=rounded is not None,
         measured=measured(pairs, charges, reference) if scored else None,
-        details=_details(known, pairs, mine, leaks, granted_from) if scored else Details(),
+        details=details,
     )
 
 
-def _details(
-    known: Reproduced, pairs: list[tuple[Release, Release]], mine: Replayed, leaks: Leaks, granted_from: float
-) -> Details:
-    sample, agent = known.sample, known.agent
-    places = _followed(sample, agent, known.true, mine)
-    neighbors = sample.view.public.neighbors[agent]
-    return Details(
-        released(agent, neighbors, (a for a, _ in pairs), mine.sendings, places),
-        leaks.fields.finish(granted_from),
-        averages(pairs, sample.view.replicas),
-    )
+def _add_departures(
+    leaks: Leaks, mine: Replayed, theirs: Replayed, sent: list[tuple[Sending, Sending]], *, random_times: bool
+) -> None:
+    """Add the messages that the other world sends otherwise, at another time, or no more than were sent."""
+    if theirs.departure is not None and not theirs.out_of_releases:
+        leaks.departure(theirs.departure)
+    if not random_times:
+        late = (
+            (k, a.time, b.time) for k, (a, b) in enumerate(sent) if not math.isclose(a.time, b.time, rel_tol=1e-12)
+        )
+        if (first := next(late, None)) is not None:
+            k, here, there = first
+            leaks.departure(Departure(k, f"is ready to send it at {there:g} s, not at {here:g} s"))
+    if theirs.overran and not mine.overran:
+        leaks.departure(Departure(len(theirs.sendings), "goes on to send where it fell silent"))
+    if random_times and (k := next((k for k, (a, b) in enumerate(sent) if a.pace != b.pace), None)) is not None:
+        leaks.undecided(k)
 
 
-def _noise(pairs: list[tuple[Release, Release]]) -> NoiseScores:
-    return noise_scores([a for a, _ in pairs], [_fixed_difference(a, b) for a, b in pairs])
+def _released(sample: Sample, agent: int, true: Hypothesis, mine: Replayed, count: int) -> tuple[Released, ...]:
+    """Place of each of the first releases; those that no message carries are followed to where they come out."""
+    places: dict[int, Place] = {}
+    if not all(release.carriers for release in mine.releases):
+        one = sample.at_door(agent).replica(0)
 
+        def again(releases: list[Array]) -> Replayed:
+            return replay(one.view, agent, true, one.coins(), releases, one.dither)
 
-def _inexplicable(
-    sample: Sample, agent: int, other: Hypothesis, theirs: Replayed, leaks: Leaks
-) -> tuple[Array, UnprotectedMessage | None]:
-    """First messages that no noise explains, where releases are not on the wire and the codec rounds nothing."""
-    nothing = np.full(sample.view.replicas, math.inf)
-    if not sample.view.public.codec.lossless or theirs.out_of_releases:
-        return nothing, None
-
-    def again(releases: list[Array]) -> Replayed:
-        return replay(sample.view, agent, other, sample.coins(), releases, sample.dither)
-
-    found = inexplicable(theirs, sample.releases, again)
-    if found is None:
-        return nothing, None
-    return np.where(found.where, found.message, math.inf), leaks.unexplained(found)
-
-
-def _followed(sample: Sample, agent: int, true: Hypothesis, mine: Replayed) -> dict[int, Place]:
-    """Places where releases that are not on the wire verbatim come out, by release."""
-    if all(release.carriers for release in mine.releases):
-        return {}
-    one = sample.at_door(agent).replica(0)
-
-    def again(releases: list[Array]) -> Replayed:
-        return replay(one.view, agent, true, one.coins(), releases, one.dither)
-
-    return followed(mine, one.releases, again)
+        places = followed(mine, one.releases, again)
+    return released(agent, sample.view.public.neighbors[agent], mine.releases[:count], mine.sendings, places)
 
 
 def replayed_under(sample: Sample, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:
@@ -355,46 +342,3 @@ def check_reproduced(agent: int, mine: Replayed, *, to_the_bit: bool = True) -> 
             f"agent {agent}, under the hypothesis that was simulated, {wrong}: the replay is not of this run, or its "
             "code draws randomness that does not come through its node"
         )
-
-
-def _granted_from(mine: Replayed) -> float:
-    return min((r.made_before for r in mine.releases if r.sent_in is None), default=math.inf)
-
-
-def _misaligned_from(mine: Replayed, theirs: Replayed) -> float:
-    """First message by which the two worlds have made different numbers of releases."""
-    for k, (a, b) in enumerate(zip(mine.sendings, theirs.sendings, strict=False)):
-        if a.releases != b.releases:
-            return k
-    return math.inf
-
-
-def _other_time(mine: Replayed, theirs: Replayed) -> Departure | None:
-    """First message that is ready at another time."""
-    for k, (a, b) in enumerate(zip(mine.sendings, theirs.sendings, strict=False)):
-        if not math.isclose(a.time, b.time, rel_tol=1e-12):
-            return Departure(k, f"is ready to send it at {b.time:g} s, not at {a.time:g} s")
-    return None
-
-
-def _other_pace(mine: Replayed, theirs: Replayed) -> int | None:
-    """First message before which the worlds receive and query in another order."""
-    pairs = enumerate(zip(mine.sendings, theirs.sendings, strict=False))
-    return next((k for k, (a, b) in pairs if a.pace != b.pace), None)
-
-
-def _other_end(mine: Replayed, theirs: Replayed) -> Departure | None:
-    if theirs.overran and not mine.overran:
-        return Departure(len(theirs.sendings), "goes on to send where it fell silent")
-    return None
-
-
-def _step(a: Release, here: Array, under_other: Array) -> Array:
-    with np.errstate(invalid="ignore"):
-        step = here - under_other
-    return np.where(a.judged & ~np.isneginf(under_other), step, 0.0)  # the impossible is an unprotected message
-
-
-def _fixed_difference(a: Release, b: Release) -> Array:
-    """Δ, where it was fixed before the noise was drawn; by objective perturbation it depends on the noise: 0."""
-    return np.zeros_like(a.value) if isinstance(a.mechanism, Perturbed) else a.value - b.value
