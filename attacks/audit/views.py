@@ -67,17 +67,6 @@ class View:
         return self.knows < other.knows
 
 
-def _checked(views: Sequence[View]) -> tuple[View, ...]:
-    """Raise an `AttackError` for no view, and for two of one name."""
-    names = [view.name for view in views]
-    if not names:
-        raise AttackError("no view to look from")
-    for name in names:
-        if names.count(name) > 1:
-            raise AttackError(f"two views are called {name!r}")
-    return tuple(views)
-
-
 def _hasse(views: Sequence[View], recorded: Mask | None = None) -> Order:
     """Order of inclusion: an edge from each view to the next larger ones, those with nothing in between.
 
@@ -172,11 +161,6 @@ def _log_e_value(tally: Tally, epsilon: float, delta: float) -> float:
     silent, untossed = tally.coins - tally.right - tally.wrong, tally.trials - tally.coins
     gains = [(1 - delta) / unit, -1.0, -delta / unit, 0.0]
     return log_wealth(np.repeat(gains, [tally.right, tally.wrong, silent, untossed]))
-
-
-def _log_e_ceiling(coins: _Coins, epsilon: float, delta: float) -> float:
-    """ln of the largest e-value that these coins can give: all guessed right."""
-    return _log_e_value(Tally(coins.count, 0, coins.count, coins.trials), epsilon, delta)
 
 
 def _e_bh(log_e: Array, alpha: float) -> Mask:
@@ -357,7 +341,12 @@ def audit_views(
     without a claimed number, for ε beyond all floats, and for fewer than three chunks: some transcripts teach, some
     choose, some are played.
     """
-    _checked(views)
+    names = [view.name for view in views]
+    if not names:
+        raise AttackError("no view to look from")
+    for name in names:
+        if names.count(name) > 1:
+            raise AttackError(f"two views are called {name!r}")
     epsilon = claim.epsilon
     if epsilon is None or not epsilon < 700:
         raise PrivacyError(f"epsilon_claimed = {epsilon!r}: there is no number that views could refute")
@@ -386,9 +375,11 @@ def judged(
     tallies = [coins.tally(one.rule, *one.played) for one in chosen]
     log_e = np.array([_log_e_value(tally, epsilon, delta) for tally in tallies])
     rejected = _e_bh(log_e, alpha)
-    games = [
-        _game(one, delta, confidence, spawned) for one, spawned in zip(chosen, rng.spawn(len(views)), strict=True)
-    ]
+    games: list[GameResult] = []
+    for one, spawned in zip(chosen, rng.spawn(len(views)), strict=True):  # the first trials are those that choose
+        zero, other = (np.concatenate(parts) for parts in zip(one.choosing, one.played, strict=True))
+        share = one.played[0].size / zero.size
+        games.append(play(zero, other, delta=delta, confidence=confidence, rng=spawned, holdout=share))
     results = tuple(
         ViewResult(view, float(e), bool(refuted), game, one.label, tally)
         for view, e, refuted, game, one, tally in zip(views, log_e, rejected, games, chosen, tallies, strict=True)
@@ -403,7 +394,7 @@ def judged(
         ),
         trials=first.taught + first.choosing[0].shape[1] + first.played[0].shape[1],
         played=coins.count,
-        log_e_ceiling=_log_e_ceiling(coins, epsilon, delta),
+        log_e_ceiling=_log_e_value(Tally(coins.count, 0, coins.count, coins.trials), epsilon, delta),
         confidence=confidence,
     )
 
@@ -431,13 +422,6 @@ def _chosen(name: str, order: Order, own: dict[str, ViewScores], epsilon: float,
             options.append(_Chosen(label if other == name else f"{label}, of {other}", choosing, played, rule))
     best = max(options, key=lambda option: option.rule.promise)
     return best if best.rule.promise > 0 else options[0]
-
-
-def _game(chosen: _Chosen, delta: float, confidence: float, rng: np.random.Generator) -> GameResult:
-    """Game of one view: its first trials are those that choose."""
-    zero, one = (np.concatenate(parts) for parts in zip(chosen.choosing, chosen.played, strict=True))
-    share = chosen.played[0].size / zero.size
-    return play(zero, one, delta=delta, confidence=confidence, rng=rng, holdout=share)
 
 
 def _inconsistent(

@@ -81,7 +81,8 @@ def gaussian_epsilon(mu: Array | float, delta: float) -> Array | float:
     mu_ = np.asarray(mu, dtype=np.float64)
     low = np.zeros_like(mu_)
     with np.errstate(over="ignore", invalid="ignore"):
-        high = np.where(mu_ > 0, mu_**2 / 2 + mu_ * math.sqrt(2 * -_log(delta)), 0.0)
+        log_delta = math.log(delta) if delta > 0 else -math.inf
+        high = np.where(mu_ > 0, mu_**2 / 2 + mu_ * math.sqrt(2 * -log_delta), 0.0)
     bounded = np.isfinite(high)
     high = np.where(bounded, high, 0.0)
     high = np.where(gaussian_delta(mu_, low) <= delta, low, high)
@@ -91,10 +92,6 @@ def gaussian_epsilon(mu: Array | float, delta: float) -> Array | float:
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     result = np.where(bounded | (delta >= 1), high, np.inf)
     return float(result) if result.ndim == 0 else result
-
-
-def _log(delta: float) -> float:
-    return math.log(delta) if delta > 0 else -math.inf
 
 
 def _checked_losses(losses: Array) -> Array:
@@ -133,7 +130,10 @@ def epsilon_from_losses(losses: Array, delta: float, confidence: float) -> Inter
     def below(epsilon: float) -> bool:
         return falls_short(_excess(flat, epsilon), delta, half)
 
-    return Interval(_last(above, top), epsilon_estimate(flat, delta), _first(below, top), confidence)
+    lower = (
+        math.inf if above(top) else boundary(above, 0.0, top) if above(0.0) else 0.0
+    )  # both constant from `top` on
+    return Interval(lower, epsilon_estimate(flat, delta), _first(below, top), confidence)
 
 
 def epsilon_estimate(losses: Array, delta: float) -> float:
@@ -146,13 +146,6 @@ def _top(losses: Array) -> float:
     """Largest finite loss, at least 0."""
     finite = losses[np.isfinite(losses)]
     return max(float(finite.max()), 0.0) if finite.size else 0.0
-
-
-def _last(proven: Callable[[float], bool], top: float) -> float:
-    """Largest ε ≥ 0 with a falling `proven`, which is constant from `top` on: 0 if none, ∞ if all."""
-    if proven(top):
-        return math.inf
-    return boundary(proven, 0.0, top) if proven(0.0) else 0.0
 
 
 def _first(proven: Callable[[float], bool], top: float) -> float:

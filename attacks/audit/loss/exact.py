@@ -170,23 +170,20 @@ class _Rest:
 
 
 def _on_wire(part: WorldComparison, cut: float) -> WorldComparison:
-    """Comparison for an adversary who is granted nothing: messages before the cut, and those no noise explains."""
-    kept = _before(part, cut)
-    return replace(kept, leaked=np.minimum(kept.leaked, part.bare))
+    """Comparison for an adversary who is granted nothing: messages before the cut, and those no noise explains.
 
-
-def _before(part: WorldComparison, message: float) -> WorldComparison:
-    """Comparison up to a message; a release counts when it and all earlier ones are on the wire."""
-    if math.isinf(message):
-        return part
-    length = next((t for t, sent in enumerate(part.sent_in) if sent >= message), len(part.sent_in))
+    A release counts when it and all earlier ones are on the wire.
+    """
+    if math.isinf(cut):
+        return replace(part, leaked=np.minimum(part.leaked, part.bare))
+    length = next((t for t, sent in enumerate(part.sent_in) if sent >= cut), len(part.sent_in))
     return replace(
         part,
         steps=part.steps[:length],
         cost=part.cost[:length],
         laws=part.laws[:length],
         sent_in=part.sent_in[:length],
-        leaked=np.where(part.leaked < message, part.leaked, math.inf),
+        leaked=np.minimum(np.where(part.leaked < cut, part.leaked, math.inf), part.bare),
         measured=None,
     )
 
@@ -225,16 +222,11 @@ def worst_case_sample(
     """
     sample = simulate(transcripts, lambda stream: stream)
     for _ in range(_PASSES):
-        signs = _signs(sample, agent, true, other)
+        one, two = (
+            replay(sample.view, agent, hypothesis, sample.coins(), sample.releases, sample.dither)
+            for hypothesis in (true, other)
+        )
+        pairs = zip(one.releases, two.releases, strict=False)
+        signs = [np.where(a.value < b.value, -1.0, 1.0) for a, b in pairs]  # of Δ; + where Δ = 0
         sample = simulate(transcripts, lambda stream, signs=signs: _WorstCaseNoise(stream, signs))
     return sample
-
-
-def _signs(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis) -> list[Array]:
-    """Signs of Δ, in the order in which releases are made; + where Δ = 0."""
-    one, two = (
-        replay(sample.view, agent, hypothesis, sample.coins(), sample.releases, sample.dither)
-        for hypothesis in (true, other)
-    )
-    pairs = zip(one.releases, two.releases, strict=False)
-    return [np.where(a.value < b.value, -1.0, 1.0) for a, b in pairs]

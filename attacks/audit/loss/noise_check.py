@@ -60,17 +60,24 @@ def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScor
     previous: Array | None = None
     earlier: Array | None = None
     signs = np.random.default_rng(0)
-    within = np.random.default_rng(_fingerprint(releases))
+    seed = 0  # from what was rounded or has atoms: samples must not share their draws within them
+    for release in releases:
+        if release.cells is not None or isinstance(release.mechanism, DiscreteMechanism):
+            seed = crc32(release.observed.tobytes(), seed)
+    within = np.random.default_rng(seed)
     rows = max(1, _SAMPLE // max(1, sum(r.value.shape[-1] for r in releases)))
     most = max(1, _SAMPLE // max(1, len(releases)))
     for release, difference in zip(releases, differences, strict=True):
         scores, noisy = _normal_scores(_first(release, most), within)
         scores, noisy = scores[:most], noisy[:most]
+        freedom = noisy.sum(axis=-1)
+        squares = np.sum(scores**2, axis=-1)[freedom > 0]
+        length = np.asarray(stats.chi2.cdf(squares, freedom[freedom > 0]), dtype=np.float64)
         parts.append(
             NoiseScores(
                 np.asarray(special.ndtr(scores[:rows][noisy[:rows]]), dtype=np.float64),
                 _along(scores, np.where(noisy, difference[:most], 0.0)),
-                _length(scores, noisy),
+                length,
                 np.empty(0) if previous is None else _along(scores, np.where(noisy, previous, 0.0)),
                 np.empty(0) if earlier is None else _along(scores, np.where(noisy, earlier, 0.0)),
             )
@@ -92,29 +99,16 @@ def _first(release: Release, replicas: int) -> Release:
     return replace(release, observed=observed, value=value, judged=judged, cells=cells)
 
 
-def _fingerprint(releases: list[Release]) -> int:
-    """Seed from what was rounded or has atoms: samples must not share their draws within them."""
-    number = 0
-    for release in releases:
-        if release.cells is not None or isinstance(release.mechanism, DiscreteMechanism):
-            number = crc32(release.observed.tobytes(), number)
-    return number
-
-
 def check_noise(samples: list[NoiseScores]) -> NoiseCheck:
     """Test the pooled samples; a property of which nothing was seen has no p-value."""
     pooled = [np.concatenate(column) for column in zip(*samples, strict=True)]
     found = [float(stats.kstest(u, "uniform").pvalue) for u in pooled if u.size]
-    coordinates = pooled[0] if pooled else np.empty(0)
-    return NoiseCheck((*found, _scale(coordinates)) if coordinates.size else tuple(found))
-
-
-def _scale(coordinates: Array) -> float:
-    """Two-sided p-value of the sum of squared normal scores, χ²: the first to show a wrong scale."""
-    scores = np.clip(special.ndtri(coordinates), -_FARTHEST, _FARTHEST)
-    total = float(np.sum(scores**2))
-    below, above = stats.chi2.cdf(total, scores.size), stats.chi2.sf(total, scores.size)
-    return float(min(1.0, 2 * min(below, above)))
+    if pooled and pooled[0].size:  # χ² of all coordinates' size, two-sided: the first to show a wrong scale
+        scores = np.clip(special.ndtri(pooled[0]), -_FARTHEST, _FARTHEST)
+        total = float(np.sum(scores**2))
+        below, above = stats.chi2.cdf(total, scores.size), stats.chi2.sf(total, scores.size)
+        found.append(float(min(1.0, 2 * min(below, above))))
+    return NoiseCheck(tuple(found))
 
 
 def _normal_scores(release: Release, within: np.random.Generator) -> tuple[Array, Mask]:
@@ -134,12 +128,6 @@ def _along(scores: Array, direction: Array) -> Array:
     size = np.linalg.norm(direction, axis=-1)
     seen = size > 0
     return np.asarray(special.ndtr(np.sum(scores * direction, axis=-1)[seen] / size[seen]), dtype=np.float64)
-
-
-def _length(scores: Array, noisy: Mask) -> Array:
-    freedom = noisy.sum(axis=-1)
-    seen = freedom > 0
-    return np.asarray(stats.chi2.cdf(np.sum(scores**2, axis=-1)[seen], freedom[seen]), dtype=np.float64)
 
 
 NOTHING = NoiseScores(*(np.empty(0) for _ in NoiseScores._fields))

@@ -96,7 +96,12 @@ def _cost_per_coordinate(a: Release, b: Release) -> Array | None:
             same = np.array_equal(one.stddev, two.stddev) and one.step == two.step
             return _ratio(covered(a) - covered(b), one.stddev) ** 2 if same else None
         case UniformLaplace() as one, UniformLaplace() as two:
-            return _mixture_bound(a.value - b.value, one, two)
+            if not np.array_equal(one.scale, two.scale):
+                return None
+            difference = a.value - b.value  # the larger shift of the two ends of the interval
+            ends = np.maximum(np.abs(difference), np.abs(difference + (one.width - two.width)))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(ends == 0, 0.0, ends / one.scale)
         case UniformModulo(modulus), UniformModulo(other):
             return np.zeros_like(a.value) if modulus == other else None
         case _:
@@ -107,15 +112,6 @@ def _ratio(difference: Array, scale: float | Array) -> Array:
     """|Δ|/scale, 0 where the scale is 0: a difference there is an unprotected message."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(np.equal(scale, 0), 0.0, np.abs(difference) / scale)
-
-
-def _mixture_bound(difference: Array, one: UniformLaplace, two: UniformLaplace) -> Array | None:
-    """Larger shift of the two ends of the interval, over b; ∞ where only uniform noise hides a shift."""
-    if not np.array_equal(one.scale, two.scale):
-        return None
-    ends = np.maximum(np.abs(difference), np.abs(difference + (one.width - two.width)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(ends == 0, 0.0, ends / one.scale)
 
 
 _CLOSED, _QUADRATURE = 20_000, 2_000
@@ -193,14 +189,17 @@ def ratio(samples: Iterable[Array], release: int | None, confidence: float) -> R
 def _row(a: Release, b: Release, rows: int) -> Array:
     """(4, rows)."""
     here = _narrowed(a, rows)
-    if here is None or not _same(a.mechanism, b.mechanism):
+    one, two = a.mechanism, b.mechanism
+    both = zip(vars(one).values(), vars(two).values(), strict=False)
+    if here is None or type(one) is not type(two) or not all(np.array_equal(x, y) for x, y in both):
         return np.full((4, rows), np.nan)
     seen, value, other = a.observed[:rows], a.value[:rows], b.value[:rows]
     counted = np.broadcast_to(a.judged[:rows, None], value.shape)
     losses = np.abs(_coordinates(here, seen, value) - _coordinates(here, seen, other))
     average, worst = _by_law(here, np.abs(value - other))
-    with np.errstate(invalid="ignore"):
-        formula = worst * _small_shift(here)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mixed = isinstance(here, UniformLaplace)
+        formula = worst * (np.asarray(small_shift_ratio(here.width, here.scale)) if mixed else 1.0)
     per_number = np.stack([losses, average, formula, worst])
     return np.sum(np.where(counted & np.isfinite(losses), per_number, 0.0), axis=-1)
 
@@ -226,13 +225,6 @@ def _narrowed(release: Release, rows: int) -> _Averaged | None:
             return None
 
 
-def _same(here: object, there: object) -> bool:
-    """Whether both worlds draw from one law, shifted."""
-    return type(here) is type(there) and all(
-        np.array_equal(one, two) for one, two in zip(vars(here).values(), vars(there).values(), strict=True)
-    )
-
-
 def _coordinates(law: _Averaged, observed: Array, value: Array) -> Array:
     """Log-density of each number: every one as a replica of its own."""
     alone = type(law)(**{name: parameter.reshape(-1, 1) for name, parameter in vars(law).items()})
@@ -252,10 +244,3 @@ def _by_law(law: _Averaged, shift: Array) -> tuple[Array, Array]:
             case UniformLaplace(width, scale):
                 worst = np.where(np.equal(scale, 0), np.where(shift > 0, np.inf, 0.0), shift / scale)
                 return mixture_average_loss(shift, width, scale), worst
-
-
-def _small_shift(law: _Averaged) -> Array | float:
-    if not isinstance(law, UniformLaplace):
-        return 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(small_shift_ratio(law.width, law.scale))

@@ -50,7 +50,11 @@ def inexplicable(other: Replayed, releases: list[Array], again: _Again) -> _Inex
 
     `other` is the replay of the other hypothesis on the granted `releases`, `again` repeats it on changed ones.
     """
-    unseen = [(t, c) for t, r in enumerate(other.releases) if r.sent_in is None for c in _noisy(r)]
+    unseen: list[tuple[int, int]] = []
+    for t, release in enumerate(other.releases):
+        if release.sent_in is None:
+            noisy = np.flatnonzero(np.all(variance_of(release) > 0, axis=0))
+            unseen += [(t, int(c)) for c in noisy]
     if (
         not unseen
         or len(unseen) > _MOST
@@ -64,7 +68,13 @@ def inexplicable(other: Replayed, releases: list[Array], again: _Again) -> _Inex
         return None
     if effects is None:
         return None
-    missing = np.array([_missing(c) for c in other.comparisons])
+    with np.errstate(invalid="ignore"):  # observed minus predicted, 0 where that may be rounding
+        missing = np.array(
+            [
+                np.where(True if c.possible is None else c.possible, 0.0, c.observed - c.predicted)
+                for c in other.comparisons
+            ]
+        )
     observed = float(np.max(np.abs(np.array([c.observed for c in other.comparisons])), initial=0.0))
 
     def left(messages: int) -> Mask:
@@ -79,20 +89,6 @@ def inexplicable(other: Replayed, releases: list[Array], again: _Again) -> _Inex
         low, high = (low, middle) if np.any(left(middle)) else (middle, high)
     first = other.comparisons[high - 1]
     return _Inexplicable(first.message, first.name, first.receiver, left(high))
-
-
-def _missing(c: Comparison) -> Array:
-    """Observed minus predicted, 0 where that may be rounding."""
-    if c.possible is None:
-        return np.zeros_like(c.observed)
-    with np.errstate(invalid="ignore"):
-        return np.where(c.possible, 0.0, c.observed - c.predicted)
-
-
-def _noisy(release: Release) -> list[int]:
-    """Coordinates that have noise."""
-    spread = np.broadcast_to(release.mechanism.variance(), release.value.shape)
-    return [int(c) for c in np.flatnonzero(np.all(spread > 0, axis=0))]
 
 
 def _effects(other: Replayed, releases: list[Array], unseen: list[tuple[int, int]], again: _Again) -> Array | None:

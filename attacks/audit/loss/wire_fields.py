@@ -80,7 +80,27 @@ def released(
     inside: Mapping[int, Place],
 ) -> tuple[Released, ...]:
     """Place of each release of a replay under the true hypothesis; `inside`: where hidden ones come out."""
-    return tuple(_of(agent, neighbors, release, sendings, inside.get(t)) for t, release in enumerate(releases))
+
+    def carrier(message: int, name: str) -> _Carrier:
+        sending = sendings[message]
+        return _Carrier(message, sending.kind, sending.number, name, _receivers(sending, neighbors))
+
+    found: list[Released] = []
+    for t, release in enumerate(releases):
+        at = release.carriers[0][0] if release.carriers else release.made_before
+        within = "perturbed objective: " if isinstance(release.mechanism, Perturbed) else ""
+        scale = scale_of(release)
+        found.append(
+            Released(
+                agent,
+                activation_of(sendings, at),
+                tuple(carrier(*place) for place in release.carriers),
+                f"{within}{type(noise_of(release)).__name__}",
+                (float(np.min(scale)), float(np.max(scale))),
+                carrier(*inside[t]) if t in inside else None,
+            )
+        )
+    return tuple(found)
 
 
 def followed(true: Replayed, releases: Sequence[Array], again: Callable[[list[Array]], Replayed]) -> dict[int, Place]:
@@ -105,7 +125,7 @@ def followed(true: Replayed, releases: Sequence[Array], again: Callable[[list[Ar
     return found
 
 
-def receivers(sending: Sending, neighbors: Sequence[int]) -> tuple[int, ...]:
+def _receivers(sending: Sending, neighbors: Sequence[int]) -> tuple[int, ...]:
     """Agents that a message is for."""
     return tuple(neighbors) if sending.receiver == EVERYBODY else (sending.receiver,)
 
@@ -113,28 +133,6 @@ def receivers(sending: Sending, neighbors: Sequence[int]) -> tuple[int, ...]:
 def activation_of(sendings: Sequence[Sending], message: int) -> int:
     """Activation of the agent's `message`-th message, from 0; of the last one for later messages; 1 without any."""
     return sendings[min(message, len(sendings) - 1)].activation if sendings else 1
-
-
-def _of(
-    agent: int, neighbors: Sequence[int], release: Release, sendings: Sequence[Sending], inside: Place | None
-) -> Released:
-    def carrier(message: int, name: str) -> _Carrier:
-        sending = sendings[message]
-        return _Carrier(message, sending.kind, sending.number, name, receivers(sending, neighbors))
-
-    at = release.carriers[0][0] if release.carriers else release.made_before
-    carriers = tuple(carrier(*place) for place in release.carriers)
-    scale = scale_of(release)
-    law, within = noise_of(release), isinstance(release.mechanism, Perturbed)
-    name = f"{'perturbed objective: ' if within else ''}{type(law).__name__}"
-    return Released(
-        agent,
-        activation_of(sendings, at),
-        carriers,
-        name,
-        (float(np.min(scale)), float(np.max(scale))),
-        None if inside is None else carrier(*inside),
-    )
 
 
 ALIKE = 1e-6
@@ -217,7 +215,7 @@ class Fields:
             kind="" if sending is None else sending.kind,
             number=-1 if sending is None else sending.number,
             messages=1,
-            links=() if sending is None else tuple((self._agent, j) for j in receivers(sending, self._neighbors)),
+            links=() if sending is None else tuple((self._agent, j) for j in _receivers(sending, self._neighbors)),
             difference=difference,
             told=0,
             transcripts=self._replicas,
@@ -237,7 +235,7 @@ class Fields:
             )
             for key, one in self._found.items()
         )
-        return tuple(sorted(all_of, key=_order))
+        return tuple(sorted(all_of, key=lambda one: (one.message, one.name)))
 
 
 def pooled(samples: Iterable[tuple[tuple[UnprotectedField, ...], int]]) -> tuple[UnprotectedField, ...]:
@@ -249,12 +247,12 @@ def pooled(samples: Iterable[tuple[tuple[UnprotectedField, ...], int]]) -> tuple
         for one in fields:
             key = one.name, one.cause, one.granted
             before = found.get(key)
-            found[key] = one if before is None else _pooled(before, one)
-    return tuple(sorted((replace(one, transcripts=total) for one in found.values()), key=_order))
-
-
-def _pooled(a: UnprotectedField, b: UnprotectedField) -> UnprotectedField:
-    return replace(_joined(a, b), messages=max(a.messages, b.messages), told=a.told + b.told)
+            if before is not None:
+                messages, seen_in = max(before.messages, one.messages), before.told + one.told
+                one = replace(_joined(before, one), messages=messages, told=seen_in)
+            found[key] = one
+    all_of = (replace(one, transcripts=total) for one in found.values())
+    return tuple(sorted(all_of, key=lambda one: (one.message, one.name)))
 
 
 def _joined(a: UnprotectedField, b: UnprotectedField) -> UnprotectedField:
@@ -266,10 +264,6 @@ def _joined(a: UnprotectedField, b: UnprotectedField) -> UnprotectedField:
         links=tuple(sorted({*a.links, *b.links})),
         difference=max(sizes, default=None),
     )
-
-
-def _order(one: UnprotectedField) -> tuple[int, str]:
-    return one.message, one.name
 
 
 def _why(comparison: Comparison, own: Answer | None) -> str:
@@ -314,10 +308,6 @@ def _combined(difference: Array, here: Array, there: Array) -> bool:
 _ANSWERS = {"gradient": "gradient", "proximal": "proximal point"}
 
 
-def _none() -> Array:
-    return np.empty((4, 0, 0))
-
-
 @dataclass(frozen=True)
 class Details:
     """Details of one sample: `released[t]` goes with step t of the loss, `uncovered` are all unprotected fields, and
@@ -325,4 +315,4 @@ class Details:
 
     released: tuple[Released, ...] = ()
     uncovered: tuple[UnprotectedField, ...] = ()
-    averages: Array = field(default_factory=_none)
+    averages: Array = field(default_factory=lambda: np.empty((4, 0, 0)))

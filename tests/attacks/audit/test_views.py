@@ -20,7 +20,6 @@ from attacks.audit.views import (
     _Coins,
     _e_bh,
     _hasse,
-    _log_e_ceiling,
     _log_e_value,
     _Rule,
     audit_views,
@@ -379,7 +378,7 @@ def test_the_ceiling_is_all_right():
     coins = _Coins.toss(300, 300, np.random.default_rng(1))
     tally = coins.tally(ALWAYS, np.zeros(300), np.ones(300))
     assert (tally.right, tally.wrong) == (coins.count, 0)
-    assert _log_e_value(tally, 1.0, 0.0) == _log_e_ceiling(coins, 1.0, 0.0)
+    assert _log_e_value(tally, 1.0, 0.0) == _log_e_value(Tally(coins.count, 0, coins.count, coins.trials), 1.0, 0.0)
 
 
 def _responses(epsilon: float, shape: tuple[int, ...], rng: np.random.Generator):
