@@ -489,7 +489,7 @@ class Measures:
                 held, first = self._held_out, problem.objectives[0]
                 assert held is not None
                 modelled = isinstance(first, Modelled)
-                judged = first.holding(held.features, held.class_numbers) if modelled else held
+                judged = first.with_records(held.features, held.class_numbers) if modelled else held
                 return self._by_rows(lambda x: _accuracy([judged], x), held.records)
 
     def _by_rows(self, function: Callable[[Array], Array], records: int | None = None) -> Array:

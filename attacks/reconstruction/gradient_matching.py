@@ -36,8 +36,7 @@ from scipy.special import expit
 from attacks.reconstruction.attack import Shape
 from netsim.arrays import Array
 from netsim.models import MLP, Linear, Logistic, Model, Softmax
-from netsim.models.layers import Dense
-from netsim.models.mlp import with_pullback
+from netsim.models.networks import Dense, with_pullback
 
 Kind = Literal["value", "sigmoid", "softmax"]
 

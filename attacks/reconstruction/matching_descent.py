@@ -13,8 +13,8 @@ from attacks.reconstruction.gradient_matching import Distance, Extra, Matching, 
 from attacks.reconstruction.optimizers import LBFGS, Minimum
 from netsim.arrays import Array, Mask
 from netsim.models import MLP, Linear, Logistic, Model, Softmax
-from netsim.models.layers import Dense
 from netsim.models.lenet import LeNet
+from netsim.models.networks import Dense
 
 ALIKE = 1e-6
 """Share of the largest variance: what differs by less counts as equal."""

@@ -4,11 +4,10 @@ A model holds no record. The private objectives are made of it and of records (`
 the model alone.
 """
 
-from netsim.models.layers import ActivationName, Dense
 from netsim.models.lenet import LeNet
-from netsim.models.linear import Linear, Logistic, Softmax
-from netsim.models.mlp import MLP
+from netsim.models.linear import Linear, Logistic
 from netsim.models.model import NOTHING, Mixed, Model, Penalty, mixed_gradient, stepped
+from netsim.models.networks import MLP, ActivationName, Dense, Softmax
 
 __all__ = [
     "MLP",

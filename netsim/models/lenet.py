@@ -15,7 +15,7 @@ import numpy as np
 
 from netsim.arrays import Array, whole
 from netsim.errors import ScenarioError, install
-from netsim.models.layers import Dense
+from netsim.models.networks import Classifier, Dense
 
 CHANNELS, KERNEL = 12, 5
 _STRIDES = (2, 2, 1)
@@ -25,7 +25,7 @@ _Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class LeNet:
+class LeNet(Classifier):
     """Three 5×5 convolutions of 12 channels (strides 2, 2, 1; padding 2), a sigmoid after each, one dense layer, and
     the cross-entropy of its softmax. Source: Zhu, Liu, Han 2019, as their code has it.
 
@@ -72,18 +72,9 @@ class LeNet:
             channels, height, width = CHANNELS, (height - 1) // stride + 1, (width - 1) // stride + 1
         return (*found, (self.outputs, CHANNELS * height * width), (self.outputs,))
 
-    @property
-    def last(self) -> Dense:
-        """The layer whose outputs are the logits."""
-        return Dense(sum(map(prod, self.shapes[:-2])), self.shapes[-2][1], self.outputs)
-
     @cached_property
-    def dimension(self) -> int:
-        return self.last.stop
-
-    @property
-    def classes(self) -> tuple[float, ...]:
-        return tuple(float(c) for c in range(self.outputs))
+    def last(self) -> Dense:
+        return Dense(sum(map(prod, self.shapes[:-2])), self.shapes[-2][1], self.outputs)
 
     @cached_property
     def origin(self) -> Array:
@@ -122,12 +113,6 @@ class LeNet:
     def scores(self, parameters: Array, features: Array) -> Array:
         """The logits, (…, m, outputs); the largest is the likeliest class."""
         return self._mapped(self._logits, parameters, features)[0]
-
-    def targets(self, labels: Array) -> Array:
-        return (np.asarray(labels)[..., None] == np.arange(self.outputs)).astype(np.float64)
-
-    def labels(self, targets: Array) -> Array:
-        return np.argmax(targets, axis=-1).astype(np.float64)
 
     def _loss(self, theta: Any, rows: Any, answers: Any) -> Any:
         logs = _torch().nn.functional.log_softmax(self._logits(theta, rows), -1)

@@ -7,10 +7,11 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netsim.arrays import Array, nonnegative, positive_step, whole
+from netsim.arrays import Array, nonnegative, whole
 from netsim.errors import ProtocolError, ScenarioError
 from netsim.models.model import Regularizer
 from netsim.problems.minimizers import proximal_point, regularized_proximal
+from netsim.problems.objective import checked_step
 
 POINTS = 6
 """Random points at which the functions are asked, beside 0."""
@@ -42,7 +43,7 @@ class FromFunctions:
 
     def value(self, x: Array) -> Array:
         """f(x), shape (replicas,)."""
-        return np.array([self._number(row) for row in x], dtype=np.float64)
+        return np.array([float(_array(self.function(_lent(row)), "value", ())) for row in x], dtype=np.float64)
 
     def gradient(self, x: Array) -> Array:
         """∇f(x), shape (replicas, dimension)."""
@@ -71,9 +72,7 @@ class FromFunctions:
 
         A step at which that is not strongly convex (step·ρ >= 1) is a `ProtocolError`.
         """
-        if positive_step(step) * self.weak_convexity >= 1:
-            most = 1 / self.weak_convexity
-            raise ProtocolError(f"proximal: step = {step!r}, but the minimizer is unique only at steps < {most:.6g}")
+        checked_step(step, self.weak_convexity)
         if regularizer is not None:
             return regularized_proximal(self, v, step, regularizer)
         base = float(np.abs(self.gradient(np.zeros((1, self.dimension)))).max())
@@ -88,9 +87,6 @@ class FromFunctions:
         """There are no records: a `ProtocolError`."""
         del indices
         raise ProtocolError(f"batch: {self.name} is given by functions, and has no records to sample")
-
-    def _number(self, row: Array) -> float:
-        return float(_array(self.function(_lent(row)), "value", ()))
 
     def _stacked(self, rows: list[Array], axes: int) -> Array:
         return np.stack(rows) if rows else np.zeros((0,) + (self.dimension,) * axes)
@@ -121,24 +117,19 @@ def objective(
         nonnegative(strong_convexity, "strong_convexity"), hessian,
         nonnegative(weak_convexity, "weak_convexity"), name,
     )  # fmt: skip
-    _check(made)
-    return made
-
-
-def _check(made: FromFunctions) -> None:
-    points = np.random.default_rng(0).normal(size=(POINTS + 1, made.dimension))
+    points = np.random.default_rng(0).normal(size=(POINTS + 1, dimension))
     points[0] = 0.0
     _evaluated("value", made.value, points)
     slopes = _evaluated("gradient", made.gradient, points)
-    if made.bending is not None:
+    if hessian is not None:
         _evaluated("hessian", made.hessians, points)
-    _check_gradient(made, points, slopes)
-    _check_hessian(made, points)
+    _check_derivatives(made, points, slopes)
     _check_constants(made, points, slopes)
+    return made
 
 
 def _evaluated(field_name: str, ask: Callable[[Array], Array], points: Array) -> Array:
-    """What is answered at these points, twice."""
+    """The answer at these points, the same twice."""
     try:
         first, again = ask(points), ask(points)
     except ScenarioError:
@@ -153,8 +144,8 @@ def _evaluated(field_name: str, ask: Callable[[Array], Array], points: Array) ->
     return first
 
 
-def _check_gradient(made: FromFunctions, points: Array, slopes: Array) -> None:
-    """Along a random direction: one number of the gradient for two of the function."""
+def _check_derivatives(made: FromFunctions, points: Array, slopes: Array) -> None:
+    """The gradient along a random direction, and the Hessian along the diagonal, by central differences."""
     directions = np.random.default_rng(1).normal(size=points.shape)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     step = np.cbrt(np.finfo(float).eps)
@@ -162,20 +153,17 @@ def _check_gradient(made: FromFunctions, points: Array, slopes: Array) -> None:
     said = np.einsum("rd,rd->r", slopes, directions)
     worst = int(np.argmax(np.abs(found - said)))
     if abs(found[worst] - said[worst]) > AGREES * (np.linalg.norm(slopes[worst]) + made.smoothness):
+        allowed = f"{found[worst]:.6g} there, as the function's own differences are"
         raise ScenarioError(
-            "gradient", f"{said[worst]:.6g} along a direction", "is not the function's gradient",
-            f"{found[worst]:.6g} there, as the function's own differences are",
-        )  # fmt: skip
-
-
-def _check_hessian(made: FromFunctions, points: Array) -> None:
+            "gradient", f"{said[worst]:.6g} along a direction", "is not the function's gradient", allowed
+        )
     if made.bending is None:
-        return  # it is made from the gradient
-    step = np.cbrt(np.finfo(float).eps)
+        return  # the Hessian is made from the gradient
     direction = np.full(made.dimension, made.dimension**-0.5)
-    found = (made.gradient(points + step * direction) - made.gradient(points - step * direction)) / (2 * step)
-    said = np.einsum("rij,j->ri", made.hessians(points), direction)
-    if np.abs(found - said).max() > AGREES * made.smoothness * made.dimension**0.5:
+    turned = (made.gradient(points + step * direction) - made.gradient(points - step * direction)) / (2 * step)
+    if np.abs(turned - np.einsum("rij,j->ri", made.hessians(points), direction)).max() > (
+        AGREES * made.smoothness * made.dimension**0.5
+    ):
         raise ScenarioError("hessian", made.name, "is not that of the gradient", "∇²f, of shape (d, d), symmetric")
 
 

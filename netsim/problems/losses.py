@@ -3,7 +3,7 @@
 Each has its proximal map, and how far one record can move its gradient. The nonconvex one is [D]'s problem.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf, log, sqrt
@@ -14,16 +14,34 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from netsim.arrays import Array, frozen, nonnegative, positive_step, same_length
-from netsim.errors import ProtocolError, ScenarioError
+from netsim.arrays import Array, nonnegative, positive_step
+from netsim.errors import ScenarioError
 from netsim.models import Linear, Logistic, Penalty
 from netsim.models.model import Regularizer
 from netsim.problems.minimizers import proximal_point, regularized_proximal
-from netsim.problems.objective import half_square, replaced, sampled, times
+from netsim.problems.objective import OfRecords, checked_step, half_square, times
+
+
+class _Loss(OfRecords):
+    """The mean loss of records plus ridge/2 ‖x‖²."""
+
+    ridge: float
+
+    @property
+    def penalty(self) -> Penalty:
+        """What is added to the mean loss, public."""
+        return Penalty(self.ridge)
+
+    def data_gradient(self, x: Array) -> Array:
+        """The gradient without what is public; shape (replicas, dimension)."""
+        raise NotImplementedError
+
+    def gradient(self, x: Array) -> Array:
+        return self.data_gradient(x) + self.ridge * x
 
 
 @dataclass(frozen=True, eq=False)
-class LeastSquares:
+class LeastSquares(_Loss):
     """f(x) = ‖Ax − b‖² / D + ridge/2 ‖x‖²; A = features (m, d), b = targets (m,), D = divisor.
 
     Without a divisor D = 2m: half the mean square. Features and targets are private, m, ridge and divisor public.
@@ -35,11 +53,11 @@ class LeastSquares:
     ridge: float = 0.0
     divisor: float | None = None
 
+    answers = "targets"
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", frozen(self.features, "features", 2))
-        object.__setattr__(self, "targets", frozen(self.targets, "targets", 1))
+        self.freeze()
         object.__setattr__(self, "ridge", nonnegative(self.ridge, "ridge"))
-        same_length(self.features, self.targets, "targets")
         if self.divisor is not None and not 0 < self.divisor < inf:
             raise ScenarioError("divisor", self.divisor, "not positive and finite", "a number > 0")
 
@@ -47,20 +65,6 @@ class LeastSquares:
     def model(self) -> Linear:
         """The loss of a record, public."""
         return Linear(self.dimension, self.records / self._mass)
-
-    @property
-    def penalty(self) -> Penalty:
-        """What is added to the mean loss, public."""
-        return Penalty(self.ridge)
-
-    @property
-    def records(self) -> int:
-        """m, public."""
-        return len(self.features)
-
-    @property
-    def dimension(self) -> int:
-        return self.features.shape[1]
 
     @property
     def _mass(self) -> float:
@@ -96,9 +100,6 @@ class LeastSquares:
         """2 Aᵀ(Ax − b) / D: the gradient without the public ridge; shape (replicas, dimension)."""
         return times(times(x, self.features) - self.targets, self._columns) / self._mass
 
-    def gradient(self, x: Array) -> Array:
-        return self.data_gradient(x) + self.ridge * x
-
     def hessian(self, x: Array) -> Array:  # noqa: ARG002  # the same everywhere
         return self.features.T @ self.features / self._mass + self.ridge * np.eye(self.dimension)
 
@@ -110,20 +111,13 @@ class LeastSquares:
         shrink = positive_step(step) / (1 + step * (eigenvalues + self.ridge))
         return v - times(times(self.gradient(v), np.ascontiguousarray(vectors.T)) * shrink, vectors)
 
-    def with_record(self, index: int, features_row: ArrayLike, label: float) -> Self:
-        """An adjacent objective: record `index` replaced, as many records as before."""
-        return type(self)(
-            *replaced(self.features, self.targets, index, features_row, label), self.ridge, self.divisor
-        )
-
     def batch(self, indices: ArrayLike) -> Self:
         """The same loss on these records only, a record named twice counting twice.
 
         The divisor shrinks with the records, so that the mean of the batches' gradients is the gradient.
         """
-        chosen = sampled(indices, self.records)
-        divisor = None if self.divisor is None else self.divisor * len(chosen) / self.records
-        return type(self)(self.features[chosen], self.targets[chosen], self.ridge, divisor)
+        part = super().batch(indices)
+        return part if self.divisor is None else replace(part, divisor=self.divisor * part.records / self.records)
 
     def gradient_difference_bound(self, other: "LeastSquares", order: int = 2) -> float:
         """sup_x ‖∇f(x) − ∇f'(x)‖ in the norm of this order.
@@ -138,25 +132,16 @@ class LeastSquares:
         return float(np.linalg.norm(difference, order))
 
 
-EPSILON = float(np.finfo(np.float64).eps)
+class _LogisticLoss(_Loss):
+    """The mean of log(1 + exp(−b_s a_sᵀx)), ridge/2 ‖x‖² and Σ_t λω x_t² / (1 + ω x_t²), λ = weight, ω = shape."""
 
-
-@dataclass(frozen=True, eq=False)
-class LogisticLoss:
-    """f(x) = (1/m) Σ_s log(1 + exp(−b_s a_sᵀx)) + ridge/2 ‖x‖²; a = features (m, d), b = labels (m,) in ±1.
-
-    Features and labels are private, m and ridge public. Constructor: `ScenarioError`.
-    """
-
-    features: Array = field(repr=False)
-    labels: Array = field(repr=False)
-    ridge: float = 0.0
+    labels: Array
+    weight: float
+    shape: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", frozen(self.features, "features", 2))
-        object.__setattr__(self, "labels", frozen(self.labels, "labels", 1))
+        self.freeze()
         object.__setattr__(self, "ridge", nonnegative(self.ridge, "ridge"))
-        same_length(self.features, self.labels, "labels")
         if (strange := self.labels[np.abs(self.labels) != 1]).size:
             raise ScenarioError("labels", float(strange[0]), "not a class", "-1 and +1")
 
@@ -167,27 +152,22 @@ class LogisticLoss:
 
     @property
     def penalty(self) -> Penalty:
-        """What is added to the mean loss, public."""
-        return Penalty(self.ridge)
-
-    @property
-    def records(self) -> int:
-        """m, public."""
-        return len(self.features)
-
-    @property
-    def dimension(self) -> int:
-        return self.features.shape[1]
+        return Penalty(self.ridge, self.weight, self.shape)
 
     @property
     def smoothness(self) -> float:
-        """Exact: λ_max(AᵀA) / (4m) + ridge, the Hessian's largest eigenvalue, reached at x = 0."""
-        return self._spectral_norm**2 / (4 * self.records) + self.ridge
+        """Exact: λ_max(AᵀA) / (4m) + ridge + 2λω, the Hessian's largest eigenvalue, reached at x = 0."""
+        return self._spectral_norm**2 / (4 * self.records) + self.ridge + 2 * self.weight * self.shape
 
     @property
     def strong_convexity(self) -> float:
-        """Exact: the ridge alone, since the loss flattens far away from 0."""
-        return self.ridge
+        """ridge − λω/2, since the loss flattens far away from 0, or 0 where that is negative."""
+        return max(0.0, self.ridge - self.weight * self.shape / 2)
+
+    @property
+    def weak_convexity(self) -> float:
+        """ρ = max(0, λω/2 − ridge): f + ρ/2 ‖x‖² is convex."""
+        return max(0.0, self.weight * self.shape / 2 - self.ridge)
 
     @cached_property
     def _spectral_norm(self) -> float:
@@ -206,11 +186,8 @@ class LogisticLoss:
         return np.logaddexp(0.0, -times(x, self._signed)).mean(axis=1) + self.ridge * half_square(x)
 
     def data_gradient(self, x: Array) -> Array:
-        """−(1/m) Σ_s σ(−z_sᵀx) z_s: the gradient without the public ridge; shape (replicas, dimension)."""
+        """−(1/m) Σ_s σ(−z_sᵀx) z_s: the gradient without what is public; shape (replicas, dimension)."""
         return -times(expit(-times(x, self._signed)), self._signed_columns) / self.records
-
-    def gradient(self, x: Array) -> Array:
-        return self.data_gradient(x) + self.ridge * x
 
     def hessian(self, x: Array) -> Array:
         return self.hessians(x[None])[0]
@@ -223,25 +200,17 @@ class LogisticLoss:
         return weighted @ self._signed + self.ridge * np.eye(self.dimension)
 
     def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
-        """By damped Newton, to ‖step ∇f(x) + x − v‖∞ <= 1e-13 (‖v‖∞ + step max|a|).
+        """By damped Newton, to ‖step ∇f(x) + x − v‖∞ <= 1e-13 (‖v‖∞ + step (max|a| + λ√ω)).
 
+        A step at which the inner problem is not strongly convex (1/step <= λω/2 − ridge) is a `ProtocolError`.
         A row of v that is not finite gives NaN; a tolerance not reached is a `SimulationError`.
         """
         if regularizer is not None:
             return regularized_proximal(self, v, step, regularizer)
-        size = float(np.abs(self.features).max())
-        return proximal_point(self, v, step, step * size)
+        size = float(np.abs(self.features).max()) + self.weight * sqrt(self.shape)
+        return proximal_point(self, v, checked_step(step, self.weak_convexity), step * size)
 
-    def batch(self, indices: ArrayLike) -> Self:
-        """The same loss on these records only, a record named twice counting twice: the mean over the batch."""
-        chosen = sampled(indices, self.records)
-        return type(self)(self.features[chosen], self.labels[chosen], self.ridge)
-
-    def with_record(self, index: int, features_row: ArrayLike, label: float) -> Self:
-        """An adjacent objective: record `index` replaced, as many records as before."""
-        return type(self)(*replaced(self.features, self.labels, index, features_row, label), self.ridge)
-
-    def gradient_difference_bound(self, other: "LogisticLoss", order: int = 2) -> float:
+    def gradient_difference_bound(self, other: Self, order: int = 2) -> float:
         """sup_x ‖∇f(x) − ∇f'(x)‖ in the norm of this order, exact where f, f' differ in one record; else inf.
 
         With z = b a and z' = b' a' the two records, the difference is −(s z − s' z') / m with s = σ(−zᵀx),
@@ -250,7 +219,7 @@ class LogisticLoss:
         only a curve of (s, s'), and the corners say too much: with a flipped label (c = −1), s + s' = 1,
         hence ‖z‖ / m and not 2‖z‖ / m. See `_collinear_supremum`.
         """
-        if self.features.shape != other.features.shape or self.ridge != other.ridge:
+        if (self.features.shape, self.penalty) != (other.features.shape, other.penalty):
             return inf
         changed = np.flatnonzero(np.any(self._signed != other._signed, axis=1))
         if len(changed) == 0:
@@ -266,6 +235,9 @@ class LogisticLoss:
         return max(norms[:2]) * _collinear_supremum(short / long) / self.records
 
 
+_EPSILON = float(np.finfo(np.float64).eps)
+
+
 def _collinear(z: Array, z_other: Array) -> bool:
     """Whether the two are linearly dependent, in exact arithmetic: a rounded yes would be an unsafe bound."""
     a, b = [Fraction(float(t)) for t in z], [Fraction(float(t)) for t in z_other]
@@ -279,7 +251,7 @@ def _collinear_supremum(c: float) -> float:
     h'(t) = 0 reads cosh(ct/2) = |c| cosh(t/2), and log cosh(ct/2) − log cosh(t/2) falls from 0 at t = 0 to
     −∞: exactly one root ±t, bracketed with t/2 − log 2 <= log cosh(t/2) <= t/2.
     """
-    ends = 1.0 if c <= 0 else max(1 - c, EPSILON)  # c = 1 is only rounding: equal records never come here
+    ends = 1.0 if c <= 0 else max(1 - c, _EPSILON)  # c = 1 is only rounding: equal records never come here
     if c == 0 or abs(c) == 1:
         return ends
 
@@ -291,7 +263,21 @@ def _collinear_supremum(c: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class NonconvexLogistic:
+class LogisticLoss(_LogisticLoss):
+    """f(x) = (1/m) Σ_s log(1 + exp(−b_s a_sᵀx)) + ridge/2 ‖x‖²; a = features (m, d), b = labels (m,) in ±1.
+
+    Features and labels are private, m and ridge public. Constructor: `ScenarioError`.
+    """
+
+    features: Array = field(repr=False)
+    labels: Array = field(repr=False)
+    ridge: float = 0.0
+
+    weight, shape = 0.0, 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class NonconvexLogistic(_LogisticLoss):
     """f(x) = (1/m) Σ_s log(1 + exp(−b_s a_sᵀx)) + Σ_t λω x_t² / (1 + ω x_t²) + ridge/2 ‖x‖².
 
     a = features (m, d), b = labels (m,) in ±1, λ = weight, ω = shape > 0. The curvature of the regularizer lies in
@@ -306,105 +292,20 @@ class NonconvexLogistic:
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
-        loss = LogisticLoss(self.features, self.labels, self.ridge)
-        object.__setattr__(self, "features", loss.features)
-        object.__setattr__(self, "labels", loss.labels)
-        object.__setattr__(self, "ridge", loss.ridge)
+        super().__post_init__()
         object.__setattr__(self, "weight", nonnegative(self.weight, "weight"))
         if not 0 < self.shape < inf:
             raise ScenarioError("shape", self.shape, "not positive and finite", "a number > 0")
         object.__setattr__(self, "shape", float(self.shape))
 
-    @cached_property
-    def loss(self) -> LogisticLoss:
-        """The convex part, ridge included."""
-        return LogisticLoss(self.features, self.labels, self.ridge)
-
-    @property
-    def model(self) -> Logistic:
-        """The loss of a record, public."""
-        return self.loss.model
-
-    @property
-    def penalty(self) -> Penalty:
-        """What is added to the mean loss, public."""
-        return Penalty(self.ridge, self.weight, self.shape)
-
-    @property
-    def records(self) -> int:
-        """m, public."""
-        return len(self.features)
-
-    @property
-    def dimension(self) -> int:
-        return self.features.shape[1]
-
-    @property
-    def smoothness(self) -> float:
-        """Exact: λ_max(AᵀA) / (4m) + ridge + 2λω, reached at x = 0."""
-        return self.loss.smoothness + 2 * self.weight * self.shape
-
-    @property
-    def strong_convexity(self) -> float:
-        """ridge − λω/2 or, where that is negative, 0: f need not be convex then, see `weak_convexity`."""
-        return max(0.0, self.ridge - self.weight * self.shape / 2)
-
-    @property
-    def weak_convexity(self) -> float:
-        """ρ = max(0, λω/2 − ridge): f + ρ/2 ‖x‖² is convex."""
-        return max(0.0, self.weight * self.shape / 2 - self.ridge)
-
     def value(self, x: Array) -> Array:
         squares = self.shape * x**2
-        return self.loss.value(x) + self.weight * np.ascontiguousarray(squares / (1 + squares)).sum(axis=1)
-
-    def data_gradient(self, x: Array) -> Array:
-        """The gradient without the public ridge and regularizer; shape (replicas, dimension)."""
-        return self.loss.data_gradient(x)
+        return super().value(x) + self.weight * np.ascontiguousarray(squares / (1 + squares)).sum(axis=1)
 
     def gradient(self, x: Array) -> Array:
-        return self.loss.gradient(x) + 2 * self.weight * self.shape * x / (1 + self.shape * x**2) ** 2
-
-    def hessian(self, x: Array) -> Array:
-        return self.hessians(x[None])[0]
+        return super().gradient(x) + 2 * self.weight * self.shape * x / (1 + self.shape * x**2) ** 2
 
     def hessians(self, x: Array) -> Array:
-        """∇²f at each row of x; shape (replicas, dimension, dimension)."""
         squares = self.shape * x**2
         bending = 2 * self.weight * self.shape * (1 - 3 * squares) / (1 + squares) ** 3
-        return self.loss.hessians(x) + bending[:, :, None] * np.eye(self.dimension)
-
-    def checked_step(self, step: float) -> float:
-        """A step at which f(x) + ‖x − v‖² / (2 step) is strongly convex; a longer one is a `ProtocolError`."""
-        if positive_step(step) * self.weak_convexity >= 1:
-            most = 1 / self.weak_convexity
-            raise ProtocolError(f"proximal: step = {step!r}, but the minimizer is unique only at steps < {most:.6g}")
-        return step
-
-    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
-        """By damped Newton, to ‖step ∇f(x) + x − v‖∞ <= 1e-13 (‖v‖∞ + step (max|a| + λ√ω)).
-
-        A step at which the inner problem is not strongly convex (1/step <= λω/2 − ridge) is a `ProtocolError`.
-        A row of v that is not finite gives NaN; a tolerance not reached is a `SimulationError`.
-        """
-        if regularizer is not None:
-            return regularized_proximal(self, v, step, regularizer)
-        size = float(np.abs(self.features).max()) + self.weight * sqrt(self.shape)
-        return proximal_point(self, v, self.checked_step(step), step * size)
-
-    def with_record(self, index: int, features_row: ArrayLike, label: float) -> Self:
-        """An adjacent objective: record `index` replaced, as many records as before."""
-        return self._on(self.loss.with_record(index, features_row, label))
-
-    def batch(self, indices: ArrayLike) -> Self:
-        """The same objective on these records only, a record named twice counting twice."""
-        return self._on(self.loss.batch(indices))
-
-    def _on(self, loss: LogisticLoss) -> Self:
-        return type(self)(loss.features, loss.labels, self.weight, self.shape, self.ridge)
-
-    def gradient_difference_bound(self, other: "NonconvexLogistic", order: int = 2) -> float:
-        """sup_x ‖∇f(x) − ∇f'(x)‖ in the norm of this order: that of the losses, as the public parts cancel."""
-        if (self.weight, self.shape) != (other.weight, other.shape):
-            return inf
-        return self.loss.gradient_difference_bound(other.loss, order)
+        return super().hessians(x) + bending[:, :, None] * np.eye(self.dimension)

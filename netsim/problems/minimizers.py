@@ -14,9 +14,9 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from netsim.arrays import Array, positive_step
-from netsim.errors import ProtocolError, SimulationError
+from netsim.errors import SimulationError
 from netsim.models.model import L1, Regularizer, Zero
-from netsim.problems.objective import Objective, weak_convexity
+from netsim.problems.objective import Objective, checked_step, weak_convexity
 
 NEWTON_STEPS, NEWTON_HALVINGS = 100, 40
 
@@ -37,19 +37,16 @@ def _newton(
     for _ in range(NEWTON_STEPS):
         if not going.any():
             break
-        t = _length(gradient, x, g, direction := _direction(hessian(x), g), going)
+        hessians = hessian(x)
+        try:
+            direction = -np.linalg.solve(hessians, g[..., None])[..., 0].astype(np.float64)
+        except np.linalg.LinAlgError:  # the shortest such direction
+            direction = -np.einsum("rij,rj->ri", np.linalg.pinv(hessians, hermitian=True), g)
+        t = _length(gradient, x, g, direction, going)
         x = _moved(x, t, direction)
         g = gradient(x)
         going = (t > 0) & (np.abs(g).max(axis=1) > tolerance)
     return x
-
-
-def _direction(hessians: Array, g: Array) -> Array:
-    """−H⁻¹ g or, where some H is singular, the shortest such direction."""
-    try:
-        return -np.linalg.solve(hessians, g[..., None])[..., 0].astype(np.float64)
-    except np.linalg.LinAlgError:
-        return -np.einsum("rij,rj->ri", np.linalg.pinv(hessians, hermitian=True), g)
 
 
 def _length(
@@ -85,9 +82,7 @@ class _TwiceSmooth(Protocol):
 
     def gradient(self, x: Array) -> Array: ...
 
-    def hessians(self, x: Array) -> Array:
-        """∇²f at each row of x; shape (replicas, dimension, dimension)."""
-        ...
+    def hessians(self, x: Array) -> Array: ...
 
 
 def proximal_point(loss: _TwiceSmooth, v: Array, step: float, size: float) -> Array:
@@ -99,22 +94,22 @@ def proximal_point(loss: _TwiceSmooth, v: Array, step: float, size: float) -> Ar
     positive_step(step)
     v = np.ascontiguousarray(v)
     count = max(1, BLOCK // (loss.dimension * max(loss.dimension, loss.records)))
-    blocks = [_block(loss, v[i : i + count], step, size) for i in range(0, len(v), count)]
+
+    def solved(v: Array) -> Array:
+        finite = np.isfinite(v).all(axis=1, keepdims=True)
+        centre = np.where(finite, v, 0.0)
+        allowed = PROXIMAL_TOLERANCE * (np.abs(centre).max(axis=1) + size)
+
+        def residual(x: Array) -> Array:
+            return step * loss.gradient(x) + (x - centre)
+
+        x = _newton(residual, lambda x: step * loss.hessians(x) + np.eye(loss.dimension), centre, allowed / 10)
+        if (np.abs(residual(x)).max(axis=1) > allowed).any():
+            raise SimulationError(f"proximal of {loss!r}: Newton missed its tolerance at step = {step!r}")
+        return np.where(finite, x, np.nan)
+
+    blocks = [solved(v[i : i + count]) for i in range(0, len(v), count)]
     return np.concatenate(blocks) if blocks else v.copy()
-
-
-def _block(loss: _TwiceSmooth, v: Array, step: float, size: float) -> Array:
-    finite = np.isfinite(v).all(axis=1, keepdims=True)
-    centre = np.where(finite, v, 0.0)
-    allowed = PROXIMAL_TOLERANCE * (np.abs(centre).max(axis=1) + size)
-
-    def residual(x: Array) -> Array:
-        return step * loss.gradient(x) + (x - centre)
-
-    x = _newton(residual, lambda x: step * loss.hessians(x) + np.eye(loss.dimension), centre, allowed / 10)
-    if (np.abs(residual(x)).max(axis=1) > allowed).any():
-        raise SimulationError(f"proximal of {loss!r}: Newton missed its tolerance at step = {step!r}")
-    return np.where(finite, x, np.nan)
 
 
 DENSE = 2000
@@ -297,14 +292,10 @@ def stationary_point(
             slope = regularizer.weight * signs
         ahead = _face_minimizer(gradient, hessian, x, signs, slope) if signs.any() else x
         if (signs * np.sign(ahead) >= 0).all() or not slope.any():
-            x = ahead if _downhill(value, x, ahead) else x
+            values = value(x + np.linspace(0.0, 1.0, _SAMPLES)[:, None] * (ahead - x))  # on the straight way there
+            if (np.diff(values) <= ROUNDING * np.abs(values).max()).all():
+                x = ahead
     return x
-
-
-def _downhill(value: Map, x: Array, ahead: Array) -> bool:
-    """Whether the value never rises on the straight way from x to `ahead`, as far as samples of it show."""
-    values = value(x + np.linspace(0.0, 1.0, _SAMPLES)[:, None] * (ahead - x))
-    return bool((np.diff(values) <= ROUNDING * np.abs(values).max()).all())
 
 
 def attained(gradient: Map, hessian: Map, x: Array) -> bool:
@@ -376,54 +367,30 @@ def regularized_proximal(objective: Objective, v: Array, step: float, regularize
     """
     if isinstance(regularizer, Zero):
         return objective.proximal(v, step)
-    if positive_step(step) * (bending := weak_convexity(objective)) >= 1:
-        raise ProtocolError(
-            f"proximal: step = {step!r}, but the minimizer is unique only at steps < {1 / bending:.6g}"
+    checked_step(step, weak_convexity(objective))
+    found, f, smoothness = np.full_like(v, np.nan), objective, 1 + step * objective.smoothness
+    for r in np.flatnonzero(np.isfinite(v).all(axis=1)):
+        row = np.ascontiguousarray(v[r : r + 1])
+        scale = float(smoothness * np.abs(row).max() + step * np.abs(f.gradient(np.zeros_like(row))).max()) or 1.0
+        near = (  # in units of the row's scale, x = scale · y: y ↦ step r(scale y) / scale²
+            L1(step * regularizer.weight / scale)
+            if isinstance(regularizer, L1)
+            else _Scaled(regularizer, step, scale)
         )
-    x = np.full_like(v, np.nan)
-    for row in np.flatnonzero(np.isfinite(v).all(axis=1)):
-        x[row] = _Row(objective, np.ascontiguousarray(v[row : row + 1]), step, regularizer).solution()[0]
-    return x
 
+        def gradient(y: Array, row: Array = row, scale: float = scale) -> Array:
+            return (step * f.gradient(scale * y) + (scale * y - row)) / scale
 
-@dataclass(frozen=True)
-class _Row:
-    """One replica's problem in units of its scale: x = scale · y, minimized over y of shape (1, dimension)."""
-
-    objective: Objective
-    v: Array
-    step: float
-    regularizer: Regularizer
-
-    def solution(self) -> Array:
-        f, step = self.objective, self.step
-        scale = float(
-            (1 + step * f.smoothness) * np.abs(self.v).max() + step * np.abs(f.gradient(np.zeros_like(self.v))).max()
-        )
-        scale = scale or 1.0
-        near = _in_units(self.regularizer, step, scale)
-
-        def gradient(y: Array) -> Array:
-            return (step * f.gradient(scale * y) + (scale * y - self.v)) / scale
-
-        def hessian(y: Array) -> Array:
+        def hessian(y: Array, scale: float = scale) -> Array:
             return step * f.hessian(scale * y[0]) + np.eye(f.dimension)
 
-        start = near.proximal(self.v / scale, 1.0)
-        smoothness = 1 + step * f.smoothness
+        start = near.proximal(row / scale, 1.0)
         y = minimizer(gradient, hessian, smoothness, near, start, steps=COMPOSITE_STEPS, rounds=COMPOSITE_ROUNDS)
         if not (reached := uncertainty(gradient, near, y)) <= _COMPOSITE_TOLERANCE:
-            raise SimulationError(
-                f"regularized proximal of {f!r}: known to {reached:.1e} of its scale only at step = {step!r}"
-            )
-        return scale * y
-
-
-def _in_units(regularizer: Regularizer, step: float, scale: float) -> Regularizer:
-    """y ↦ step r(scale y) / scale²."""
-    if isinstance(regularizer, L1):
-        return L1(step * regularizer.weight / scale)
-    return _Scaled(regularizer, step, scale)
+            why = f"known to {reached:.1e} of its scale only at step = {step!r}"
+            raise SimulationError(f"regularized proximal of {f!r}: {why}")
+        found[r] = (scale * y)[0]
+    return found
 
 
 @dataclass(frozen=True)

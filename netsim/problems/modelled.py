@@ -1,15 +1,13 @@
 """The objective of any public model: the mean loss of an agent's records plus a public penalty."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
-from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from netsim.arrays import Array, frozen, positive_step, same_length
-from netsim.errors import ProtocolError, ScenarioError
+from netsim.arrays import Array
+from netsim.errors import ScenarioError
 from netsim.models import MLP, NOTHING, Linear, Logistic, Model, Penalty, Softmax
 from netsim.models.model import REAL_STEP, STEP, Regularizer
 from netsim.problems.minimizers import (
@@ -20,14 +18,14 @@ from netsim.problems.minimizers import (
     proximal_point,
     regularized_proximal,
 )
-from netsim.problems.objective import replaced, sampled
+from netsim.problems.objective import OfRecords, checked_step
 
 PATH, STRIDE = 3, 10
 """Where the curvature of a loss without a bound is measured: so many points of a descent, so many steps apart."""
 
 
 @dataclass(frozen=True, eq=False)
-class Modelled:
+class Modelled(OfRecords):
     """f(x) = ℓ(x; A, T) + penalty(x) of a `model` ℓ: A = features (m, width), T the model's targets of labels (m,).
 
     Features and labels are private; m, the model and the penalty are public. Labels are those of `Model.classes`, or
@@ -41,9 +39,7 @@ class Modelled:
     penalty: Penalty = NOTHING
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", frozen(self.features, "features", 2))
-        object.__setattr__(self, "labels", frozen(self.labels, "labels", 1))
-        same_length(self.features, self.labels, "labels")
+        self.freeze()
         if self.features.shape[1] != self.model.width:
             raise ScenarioError(
                 "features", self.features.shape, "not as wide as the model", f"{self.model.width} columns"
@@ -56,11 +52,6 @@ class Modelled:
     def targets(self) -> Array:
         """T (m, outputs), PRIVATE."""
         return self.model.targets(self.labels)
-
-    @property
-    def records(self) -> int:
-        """m, public."""
-        return len(self.features)
 
     @property
     def dimension(self) -> int:
@@ -82,33 +73,26 @@ class Modelled:
         descent from there, 10 steps of 1/L apart. A condition on steps that is met with it is met near the start; far
         from there a run may diverge, which is a result.
         """
-        if not self.convex:
-            return self._measured
-        return self._factor * self._gram + self.penalty.most
-
-    @property
-    def _factor(self) -> float:
-        """What the curvature of a convex loss is at most, of the Gram matrix's largest eigenvalue over m."""
-        if isinstance(self.model, Linear):
-            return self.model.scale
-        return 0.25 if isinstance(self.model, Logistic) else 0.5
+        return self._curvature + self.penalty.most if self.convex else self._curvature
 
     @cached_property
-    def _gram(self) -> float:
+    def _curvature(self) -> float:
+        """The largest of the mean loss, for a network that of f where it is measured."""
+        if not self.convex:
+            x = np.zeros((1, self.dimension))
+            most = largest_curvature(lambda v: self.product(x, v), self.dimension)
+            for _ in range(PATH):
+                for _ in range(STRIDE):
+                    x = x - self.gradient(x) / max(most, np.finfo(np.float64).tiny)
+                most = max(most, largest_curvature(lambda v, x=x: self.product(x, v), self.dimension))
+            return most
         rows = self.features
         if isinstance(self.model, Softmax) and self.model.intercept:
             rows = np.hstack([rows, np.ones((len(rows), 1))])
-        return float(np.linalg.norm(rows, 2)) ** 2 / self.records
-
-    @cached_property
-    def _measured(self) -> float:
-        x = np.zeros((1, self.dimension))
-        most = largest_curvature(lambda v: self.product(x, v), self.dimension)
-        for _ in range(PATH):
-            for _ in range(STRIDE):
-                x = x - self.gradient(x) / max(most, np.finfo(np.float64).tiny)
-            most = max(most, largest_curvature(lambda v, x=x: self.product(x, v), self.dimension))
-        return most
+        factor = 0.25 if isinstance(self.model, Logistic) else 0.5
+        if isinstance(self.model, Linear):
+            factor = self.model.scale
+        return factor * (float(np.linalg.norm(rows, 2)) ** 2 / self.records)
 
     @property
     def strong_convexity(self) -> float:
@@ -161,27 +145,23 @@ class Modelled:
         A row of v that is not finite gives NaN; a tolerance not reached is a `SimulationError`. A `ProtocolError`
         for a step at which the inner problem is not strongly convex: for a network that is every step.
         """
-        if positive_step(step) * self.weak_convexity >= 1:
-            most = 1 / self.weak_convexity
-            where = f"only at steps < {most:.6g}" if most else f"at no step for a {self.model.name}: it is not convex"
-            raise ProtocolError(f"proximal: step = {step!r}, but the minimizer is unique {where}")
+        checked_step(step, self.weak_convexity, f"at no step for a {self.model.name}: it is not convex")
         if regularizer is not None:
             return regularized_proximal(self, v, step, regularizer)
         size = step * (max(1.0, float(np.abs(self.features).max())) + self.penalty.weight)
         if self.dimension <= DENSE:
             return proximal_point(self, v, step, size)
-        return np.concatenate([self._large_proximal(row[None], step, size) for row in np.ascontiguousarray(v)])
-
-    def _large_proximal(self, v: Array, step: float, size: float) -> Array:
-        if not np.isfinite(v).all():
-            return np.full_like(v, np.nan)
-        return newton_cg(
-            lambda x: step * self.gradient(x) + (x - v),
-            lambda x, w: step * self.product(x, w) + w,
-            v,
-            PROXIMAL_TOLERANCE * (float(np.abs(v).max()) + size),
-            f"proximal of {self!r} at step = {step!r}",
-        )
+        found = np.full(v.shape, np.nan)
+        for r in np.flatnonzero(np.isfinite(v).all(axis=1)):
+            row = np.ascontiguousarray(v[r : r + 1])
+            found[r] = newton_cg(
+                lambda x, row=row: step * self.gradient(x) + (x - row),
+                lambda x, w: step * self.product(x, w) + w,
+                row,
+                PROXIMAL_TOLERANCE * (float(np.abs(row).max()) + size),
+                f"proximal of {self!r} at step = {step!r}",
+            )
+        return found
 
     def right(self, x: Array) -> Array:
         """How many records each row of x gives its largest score to the class they are of, (replicas,). A regression
@@ -192,17 +172,3 @@ class Modelled:
         found: Array = scores(np.ascontiguousarray(x), self.features)
         known = np.isfinite(found).all(axis=-1)
         return np.sum(known & (self.model.labels(found) == self.labels), axis=-1).astype(np.float64)
-
-    def batch(self, indices: ArrayLike) -> Self:
-        """The same objective on these records only, a record named twice counting twice: the mean over the batch."""
-        chosen = sampled(indices, self.records)
-        return replace(self, features=self.features[chosen], labels=self.labels[chosen])
-
-    def with_record(self, index: int, features_row: ArrayLike, label: float) -> Self:
-        """An adjacent objective: record `index` replaced, as many records as before."""
-        features, labels = replaced(self.features, self.labels, index, features_row, label)
-        return replace(self, features=features, labels=labels)
-
-    def holding(self, features: Array, labels: Array) -> Self:
-        """The same model and penalty on other records, such as those that nobody holds."""
-        return replace(self, features=features, labels=labels)

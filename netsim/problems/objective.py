@@ -5,16 +5,16 @@ never exceeds a bound (`Bent`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, log
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from netsim.arrays import Array, Mask, frozen, positive_step, whole
+from netsim.arrays import Array, frozen, positive_step, same_length, whole
 from netsim.claims import Norm, length
-from netsim.errors import ScenarioError
+from netsim.errors import ProtocolError, ScenarioError
 from netsim.models.model import Regularizer
 
 
@@ -27,16 +27,6 @@ def half_square(x: Array) -> Array:
     """‖x‖² / 2 of each row."""
     x = np.ascontiguousarray(x)
     return 0.5 * np.einsum("rd,rd->r", x, x)
-
-
-def replaced(features: Array, answers: Array, index: int, row: ArrayLike, answer: float) -> tuple[Array, Array]:
-    """Copies of both, with one record replaced."""
-    index, new_row = whole(index, "index", 0, len(features) - 1), frozen(row, "features_row", 1)
-    if new_row.shape != features[0].shape:
-        raise ScenarioError("features_row", new_row.shape, "wrong shape", str(features[0].shape))
-    new_features, new_answers = features.copy(), answers.copy()
-    new_features[index], new_answers[index] = new_row, answer
-    return new_features, new_answers
 
 
 def sampled(indices: ArrayLike, records: int) -> NDArray[np.int64]:
@@ -107,24 +97,76 @@ class Sampled(Objective, Protocol):
         ...
 
 
+class OfRecords:
+    """A loss over private records: `features` (m, d), and their labels or targets in the field named by `answers`.
+
+    What makes it has `features` and the answers as arrays that nobody can write to (`freeze`).
+    """
+
+    features: Array
+    answers: ClassVar[str] = "labels"
+
+    def freeze(self) -> None:
+        """Check and freeze the records. `ScenarioError` for what is no table, or not one answer for each row."""
+        object.__setattr__(self, "features", frozen(self.features, "features", 2))
+        object.__setattr__(self, self.answers, frozen(getattr(self, self.answers), self.answers, 1))
+        same_length(self.features, getattr(self, self.answers), self.answers)
+
+    @property
+    def records(self) -> int:
+        """m, public."""
+        return len(self.features)
+
+    @property
+    def dimension(self) -> int:
+        return self.features.shape[1]
+
+    def with_records(self, features: Array, answers: Array) -> Self:
+        """The same loss of other records, such as those that no agent has."""
+        return replace(cast(Any, self), features=features, **{self.answers: answers})
+
+    def with_record(self, index: int, features_row: ArrayLike, label: float) -> Self:
+        """An adjacent objective: record `index` replaced, as many records as before."""
+        index, new_row = whole(index, "index", 0, self.records - 1), frozen(features_row, "features_row", 1)
+        if new_row.shape != self.features[0].shape:
+            raise ScenarioError("features_row", new_row.shape, "wrong shape", str(self.features[0].shape))
+        features, answers = self.features.copy(), getattr(self, self.answers).copy()
+        features[index], answers[index] = new_row, label
+        return self.with_records(features, answers)
+
+    def batch(self, indices: ArrayLike) -> Self:
+        """The same loss on these records only, a record named twice counting twice: the mean over the batch."""
+        chosen = sampled(indices, self.records)
+        return self.with_records(self.features[chosen], getattr(self, self.answers)[chosen])
+
+
 def weak_convexity(objective: Objective) -> float:
     """ρ >= 0 such that f + ρ/2 ‖x‖² is convex: what the objective says, or 0, that is convex."""
     return float(getattr(objective, "weak_convexity", 0.0))
 
 
-@dataclass(frozen=True, eq=False)
-class Tilted:
-    """x ↦ f(x) + ⟨slope, x⟩: ∇f moves by `slope` (dimension,) everywhere, its Hessian stays. PRIVATE, as f is.
+def checked_step(step: float, bending: float, never: str = "") -> float:
+    """A step at which f(x) + ‖x − v‖² / (2 step) is strongly convex, ρ = `bending`. A longer one is a
+    `ProtocolError`, which says `never` where there is no such step."""
+    if positive_step(step) * bending >= 1:
+        where = f"only at steps < {1 / bending:.6g}" if 1 / bending or not never else never
+        raise ProtocolError(f"proximal: step = {step!r}, but the minimizer is unique {where}")
+    return step
 
-    Of the objectives whose gradients differ from ∇f by at most δ in some norm, for all x, it is the one with a
-    constant difference ("Assumption 4" of CPGT).
-    """
+
+class _Moved:
+    """Another objective whose gradient is moved."""
 
     objective: Objective
-    slope: Array = field(repr=False)
+    slope: Array
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "slope", _slope_for(self.objective, self.slope))
+    def _freeze(self) -> None:
+        """You get a `ScenarioError` where the slope has not one number for each coordinate."""
+        object.__setattr__(self, "slope", frozen(self.slope, "slope", 1))
+        if len(self.slope) != self.objective.dimension:
+            raise ScenarioError(
+                "slope", len(self.slope), "not one for each coordinate", str(self.objective.dimension)
+            )
 
     @property
     def dimension(self) -> int:
@@ -147,6 +189,24 @@ class Tilted:
         """As many as f has."""
         return int(getattr(self.objective, "records", 1))
 
+    def batch(self, indices: ArrayLike) -> Self:
+        return replace(cast(Any, self), objective=self.objective.batch(indices))
+
+
+@dataclass(frozen=True, eq=False)
+class Tilted(_Moved):
+    """x ↦ f(x) + ⟨slope, x⟩: ∇f moves by `slope` (dimension,) everywhere, its Hessian stays. PRIVATE, as f is.
+
+    Of the objectives whose gradients differ from ∇f by at most δ in some norm, for all x, it is the one with a
+    constant difference ("Assumption 4" of CPGT).
+    """
+
+    objective: Objective
+    slope: Array = field(repr=False)
+
+    def __post_init__(self) -> None:
+        self._freeze()
+
     def value(self, x: Array) -> Array:
         return self.objective.value(x) + np.sum(x * self.slope, axis=-1)
 
@@ -158,17 +218,6 @@ class Tilted:
 
     def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
         return self.objective.proximal(v - step * self.slope, step, regularizer)
-
-    def batch(self, indices: ArrayLike) -> "Tilted":
-        return Tilted(self.objective.batch(indices), self.slope)
-
-
-def _slope_for(objective: Objective, slope: Array) -> Array:
-    """The slope, frozen. You get a `ScenarioError` where it has not one number for each coordinate."""
-    kept = frozen(slope, "slope", 1)
-    if len(kept) != objective.dimension:
-        raise ScenarioError("slope", len(kept), "not one for each coordinate", str(objective.dimension))
-    return kept
 
 
 def direction(name: str, dimension: int, seed: int = 0, norm: Norm = "l2") -> Array:
@@ -189,7 +238,7 @@ _STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Bent:
+class Bent(_Moved):
     """x ↦ f(x) + (δ²/κ) log cosh(κ⟨u, x⟩/δ + b): ∇f moves by tanh(κ⟨u, x⟩/δ + b)·`slope`. PRIVATE, as f is.
 
     δ = ‖slope‖₂ > 0, u = slope/δ, κ = `curvature` > 0, b = `offset`. In every norm the move is less than the slope's,
@@ -205,7 +254,7 @@ class Bent:
     offset: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "slope", _slope_for(self.objective, self.slope))
+        self._freeze()
         if not np.any(self.slope):
             raise ScenarioError("slope", 0.0, "moves nothing", "a vector that is not 0")
         if not 0 < self.curvature < inf:
@@ -214,25 +263,8 @@ class Bent:
             raise ScenarioError("offset", self.offset, "not finite", "a number")
 
     @property
-    def dimension(self) -> int:
-        return self.objective.dimension
-
-    @property
     def smoothness(self) -> float:
         return self.objective.smoothness + self.curvature
-
-    @property
-    def strong_convexity(self) -> float:
-        return self.objective.strong_convexity
-
-    @property
-    def weak_convexity(self) -> float:
-        return weak_convexity(self.objective)
-
-    @property
-    def records(self) -> int:
-        """As many as f has."""
-        return int(getattr(self.objective, "records", 1))
 
     @property
     def _size(self) -> float:
@@ -270,9 +302,6 @@ class Bent:
 
         return point(_root(excess, len(v)))
 
-    def batch(self, indices: ArrayLike) -> "Bent":
-        return Bent(self.objective.batch(indices), self.slope, self.curvature, self.offset)
-
 
 def _root(excess: Callable[[Array], Array], replicas: int) -> Array:
     """Where a rising function on [−1, 1], with a slope of 1 at least, is 0; of shape (replicas,)."""
@@ -287,13 +316,9 @@ def _root(excess: Callable[[Array], Array], replicas: int) -> Array:
         found = excess(tried)
         up = going & (found >= 0)
         down = going & (found < 0)
-        above, below = _halved(above, found, up, down), _halved(below, found, down, up)
+        above = np.where(up, found, np.where(down, above / 2, above))  # half as large where the other end moved
+        below = np.where(down, found, np.where(up, below / 2, below))
         low, high = np.where(down, tried, low), np.where(up, tried, high)
         root = np.where(going, tried, root)
         going &= (np.abs(found) > _PRECISION) & (high - low > _PRECISION)
     return root
-
-
-def _halved(value: Array, found: Array, here: Mask, there: Mask) -> Array:
-    """The value at an end: as found where the end moved there, half as large where the other end did."""
-    return np.where(here, found, np.where(there, value / 2, value))

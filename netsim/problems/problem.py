@@ -134,7 +134,10 @@ class Problem:
     def _optimum(self) -> Optimum:
         start, remedy = np.zeros((1, self.dimension)), "a ridge > 0, or features of moderate scale"
         if max(map(weak_convexity, self.objectives)) == inf:
-            return self._where_descent_leads(start)
+            if self.regularized:
+                allowed = "r = 0, or a ridge"
+                raise ScenarioError("regularizer", self.regularizer, "losses without a bound on curvature", allowed)
+            return self._noted(descended(self.value, self.mean_gradient, start), stationary_only=True)
         if self.dimension > DENSE and all(isinstance(f, Modelled) for f in self.objectives):
             return self._large_optimum(start)
         facts = (self.mean_gradient, self._mean_hessian, self.smoothness, self.regularizer, start)
@@ -146,12 +149,6 @@ class Problem:
         if smooth and not attained(self.mean_gradient, self._mean_hessian, x):
             raise ScenarioError("problem", self.name, "its infimum is not attained at any finite x", remedy)
         return self._noted(x, stationary_only=not self.convex)
-
-    def _where_descent_leads(self, start: Array) -> Optimum:
-        if self.regularized:
-            allowed = "r = 0, or a ridge"
-            raise ScenarioError("regularizer", self.regularizer, "losses without a bound on curvature", allowed)
-        return self._noted(descended(self.value, self.mean_gradient, start), stationary_only=True)
 
     def _large_optimum(self, start: Array) -> Optimum:
         """Without a Hessian, from its products: for a strongly convex F, and r = 0."""
@@ -338,7 +335,7 @@ def scale_for(problem: Problem, smoothness: float) -> float:
         raise ScenarioError("smoothness", smoothness, "a network's gradient has no Lipschitz constant", "none")
     if any(isinstance(f, Modelled) for f in problem.objectives):
         return _scale_found(problem, smoothness)
-    public = max(_public_smoothness(problem, index) for index in range(problem.agents))
+    public = max(problem.ridge + _bending(f) for f in problem.objectives)
     if not public < smoothness < np.inf:
         raise ScenarioError("smoothness", smoothness, "the public parts have as much", f"a number > {public:.6g}")
     if not problem.smoothness > public:
@@ -351,7 +348,7 @@ def _scale_found(problem: Problem, smoothness: float) -> float:
     modelled = [f for f in problem.objectives if isinstance(f, Modelled)]
 
     def excess(factor: float) -> float:
-        return max(f.holding(factor * f.features, f.labels).smoothness for f in modelled) - smoothness
+        return max(f.with_records(factor * f.features, f.labels).smoothness for f in modelled) - smoothness
 
     if not excess(0.0) < 0 or smoothness == np.inf:
         least = excess(0.0) + smoothness
@@ -364,7 +361,5 @@ def _scale_found(problem: Problem, smoothness: float) -> float:
     return float(brentq(excess, 0.0, above, xtol=1e-15, rtol=1e-14))
 
 
-def _public_smoothness(problem: Problem, index: int) -> float:
-    objective = problem.objectives[index]
-    bending = 2 * objective.weight * objective.shape if isinstance(objective, NonconvexLogistic) else 0.0
-    return problem.ridge + bending
+def _bending(objective: Objective) -> float:
+    return 2 * objective.weight * objective.shape if isinstance(objective, NonconvexLogistic) else 0.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from netsim.models import MLP, Linear, Logistic, Softmax, mixed_gradient, stepped
-from netsim.models.mlp import with_pullback
+from netsim.models.networks import with_pullback
 
 MODELS = [
     Linear(5),
