@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.results.attacks import GradientResult, ImageOfAgent, ImageResult, LeakageByQuery, RecordAttack
+from scenarios.results.attacks import GradientResult, ImageOfAgent, ImageResult, RecordAttack
 from scenarios.results.base import Refused
 from scenarios.results.run import Convergence, ExactNumbers, MeasureCurve
 from scenarios.results.tree import AlgorithmResult, Results
@@ -46,21 +46,24 @@ def curve(entry: AlgorithmResult, y: str, x: str) -> Curve:
     """A curve over an axis; a `NotMeasuredError` where results lack one of the two."""
     if y == "epsilon_claimed":
         return _claimed(entry, x)
-    found = _measured(entry, y)
+    measured = {} if entry.measures is None else entry.measures.curves
+    found: Convergence | MeasureCurve | None = entry.convergence if y == "relative_error" else measured.get(y)
     if found is None or not found.median:
         raise NotMeasuredError(f"results of {entry.name} have no {y.replace('_', ' ')}")
-    return Curve(_spent(entry, x, found.count), found.median, found.low, found.high)
+    if _is_count(entry, x):
+        spent: tuple[float, ...] = found.count
+    else:  # between two points of the costs on a straight line
+        spent = tuple(float(v) for v in np.interp(found.count, *_costs(entry, x)))
+    return Curve(spent, found.median, found.low, found.high)
 
 
-def _measured(entry: AlgorithmResult, y: str) -> Convergence | MeasureCurve | None:
-    if y == "relative_error":
-        return entry.convergence
-    return None if entry.measures is None else entry.measures.curves.get(y)
+def _is_count(entry: AlgorithmResult, x: str) -> bool:
+    return x == unit(entry) or (x == "plf" and unit(entry) == "rounds")
 
 
 def bounds(entry: AlgorithmResult, x: str, low: float, high: float) -> tuple[float, float]:
     """How much of an axis is spent at least by one count of rounds or activations, and at most by another."""
-    if x == unit(entry) or (x == "plf" and unit(entry) == "rounds"):
+    if _is_count(entry, x):
         return low, high
     at, spent = _costs(entry, x)
     before = [s for k, s in zip(at, spent, strict=True) if k <= low]
@@ -71,14 +74,6 @@ def bounds(entry: AlgorithmResult, x: str, low: float, high: float) -> tuple[flo
 def exact_numbers(entry: AlgorithmResult) -> ExactNumbers | None:
     """Numbers that the run noted from all of its rounds or activations, since checks or figures need them."""
     return None if entry.measures is None else entry.measures.exact
-
-
-def _spent(entry: AlgorithmResult, x: str, counts: Sequence[float]) -> tuple[float, ...]:
-    """An axis at every count; between two points of the costs on a straight line."""
-    if x == unit(entry) or (x == "plf" and unit(entry) == "rounds"):
-        return tuple(counts)
-    at, spent = _costs(entry, x)
-    return tuple(float(v) for v in np.interp(counts, at, spent))
 
 
 def _costs(entry: AlgorithmResult, x: str) -> tuple[Sequence[float], Sequence[float]]:
@@ -188,7 +183,11 @@ def leakage_curve(entry: AlgorithmResult, y: str, x: str) -> Curve:
     if entry.leakage is None:
         raise _absent(entry, "inferred gradients", entry.gradients)
     if x == "query":
-        return _by_query(entry, entry.leakage.by_query, y)
+        known = entry.leakage.by_query
+        if y == "identifiable":
+            return Curve(known.query, known.identifiable)
+        rows = zip(known.query, known.low, known.median, known.high, strict=True)
+        return _curve(entry, y, (cast("tuple[float, ...]", row) for row in rows if row[2] is not None))
     agents = {row.agent: row for row in entry.leakage.by_agent}
     if y == "image_skill":
         values: dict[int, float | None] = {one.agent: one.skill for one in _images(entry)}
@@ -202,13 +201,6 @@ def leakage_curve(entry: AlgorithmResult, y: str, x: str) -> Curve:
             groups.setdefault(float(at), []).append(value)
     middle = fmean if y == "identifiable" else median  # of shares the mean is the share of all their queries
     return _curve(entry, y, ((at, min(found), middle(found), max(found)) for at, found in sorted(groups.items())))
-
-
-def _by_query(entry: AlgorithmResult, known: LeakageByQuery, y: str) -> Curve:
-    if y == "identifiable":
-        return Curve(known.query, known.identifiable)
-    rows = zip(known.query, known.low, known.median, known.high, strict=True)
-    return _curve(entry, y, (cast("tuple[float, ...]", row) for row in rows if row[2] is not None))
 
 
 def _curve(entry: AlgorithmResult, y: str, rows: Iterable[tuple[float, ...]]) -> Curve:

@@ -70,7 +70,8 @@ class RunFolder:
         here, then = problem_facts(experiment.problem), self.manifest.problem
         for name in [field.name for field in fields(here)] if then is not None else ():
             value, before = getattr(here, name), getattr(then, name)
-            if not _alike(value, before):
+            close = isinstance(value, float) and isinstance(before, int | float)
+            if value != before and not (close and math.isclose(value, before, rel_tol=1e-9)):
                 why = "the agents hold other data here than when the folder was written"
                 raise ScenarioError(f"problem.{name}", value, why, str(before))
         return experiment
@@ -138,12 +139,6 @@ def _placed(manifest: Manifest) -> Scenario:
         if path.endswith(".py") and not Path(path).is_file():
             algorithms[k] = spec.model_copy(update={"path": f"{file}:{name}" if name else file})
     return manifest.scenario.model_copy(update={"algorithms": algorithms})
-
-
-def _alike(here: object, then: object) -> bool:
-    if isinstance(here, float) and isinstance(then, int | float):
-        return here == then or math.isclose(here, then, rel_tol=1e-9)
-    return here == then
 
 
 def _text(path: Path) -> str:

@@ -54,17 +54,26 @@ def blank(scenario: Scenario, command: str) -> Results:
 
 def header(experiment: Experiment, command: str) -> Results:
     """Everything but the algorithms' results."""
+    data, attacks, optimum = experiment.dataset, experiment.scenario.attacks, experiment.problem.optimum()
+    rebuilt = (REBUILT_NOTE,) if attacks.reconstruct else ()
     return replace(
         blank(experiment.scenario, command),
-        notes=_notes(experiment.scenario),
-        problem=_problem(experiment),
+        notes=(NOTES[:2] if attacks.images else ()) + rebuilt + NOTES[2:],
+        problem=taken(
+            ProblemResult,
+            problem_facts(experiment.problem),
+            kind=experiment.scenario.problem.kind,
+            data=data.name,
+            part=data.part,
+            note=data.note,
+            records=data.records,
+            held_out=None if experiment.held_out is None else experiment.held_out.records,
+            optimum_residual=optimum.residual,
+            optimum_is_zero=bool(np.all(optimum.point == 0)),
+            optimum_is_stationary_only=optimum.stationary_only,
+        ),
         network=network(experiment),
     )
-
-
-def _notes(scenario: Scenario) -> tuple[str, ...]:
-    rebuilt = (REBUILT_NOTE,) if scenario.attacks.reconstruct else ()
-    return (NOTES[:2] if scenario.attacks.images else ()) + rebuilt + NOTES[2:]
 
 
 def manifest(results: Results, experiment: Experiment | None = None) -> Manifest:
@@ -83,16 +92,11 @@ def manifest(results: Results, experiment: Experiment | None = None) -> Manifest
 def _resolved(subject: Subject) -> dict[str, Setting]:
     algorithm = subject.simulation.algorithm
     named: dict[str, Setting] = {"name": subject.spec.name, "algorithm": type(algorithm).__name__}
-    found = named | _public_fields(algorithm)
-    if (
-        code := own_code.code_of(algorithm)
-    ) is not None:  # which code, of an algorithm that does not come with netsim
+    found = named | {name: _plain(value) for name, value in vars(algorithm).items()}
+    code = own_code.code_of(algorithm)
+    if code is not None:  # which code, of an algorithm that does not come with netsim
         found |= {"file": str(own_code.load(getattr(subject.spec, "path", "")).file), "sha256": code}
     return found
-
-
-def _public_fields(algorithm: object) -> dict[str, Setting]:
-    return {name: _plain(value) for name, value in vars(algorithm).items()}
 
 
 def _plain(value: object) -> Setting:
@@ -104,7 +108,7 @@ def _plain(value: object) -> Setting:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(value).__name__).lower()
-    return {"kind": kind} | _public_fields(value)
+    return {"kind": kind} | {name: _plain(one) for name, one in vars(value).items()}
 
 
 def problem_facts(problem: Problem) -> ProblemFacts:
@@ -115,23 +119,6 @@ def problem_facts(problem: Problem) -> ProblemFacts:
         records_per_agent=tuple(int(getattr(f, "records", 0)) for f in problem.objectives),
         smoothness=problem.smoothness,
         strong_convexity=problem.strong_convexity,
-    )
-
-
-def _problem(experiment: Experiment) -> ProblemResult:
-    data, facts, optimum = experiment.dataset, problem_facts(experiment.problem), experiment.problem.optimum()
-    return taken(
-        ProblemResult,
-        facts,
-        kind=experiment.scenario.problem.kind,
-        data=data.name,
-        part=data.part,
-        note=data.note,
-        records=data.records,
-        held_out=None if experiment.held_out is None else experiment.held_out.records,
-        optimum_residual=optimum.residual,
-        optimum_is_zero=bool(np.all(optimum.point == 0)),
-        optimum_is_stationary_only=optimum.stationary_only,
     )
 
 

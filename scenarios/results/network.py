@@ -10,7 +10,6 @@ from netsim.adversary import Adversary, Within
 from netsim.arrays import Array
 from netsim.topology import Topology
 from scenarios.build.experiment import Experiment
-from scenarios.results.base import Edge
 from scenarios.results.tree import Disc, NetworkResult
 from scenarios.schema import Scenario
 from scenarios.schema.base import Model
@@ -25,7 +24,13 @@ def _drawn(
     """Positions of the agents in the unit square, and the eavesdropper's disc among them."""
     places, rule = topology.positions, adversary.links
     if places is None or not (on_radio or isinstance(rule, Within)):
-        return _points(_pattern(topology, seed)), None
+        # A circle, or for many agents what springs make of the graph; each axis fills the unit square.
+        circle = topology.agents <= 40
+        place: Mapping[int, Array] = (
+            nx.circular_layout(topology.graph) if circle else nx.spring_layout(topology.graph, seed=seed)
+        )
+        points = np.array([place[i] for i in range(topology.agents)])
+        return _points((points - points.min(axis=0)) / np.maximum(np.ptp(points, axis=0), 1e-9)), None
     corner, side = places.min(axis=0), float(np.max(np.ptp(places, axis=0))) or 1.0
     disc = None
     if isinstance(rule, Within):
@@ -35,15 +40,6 @@ def _drawn(
 
 def _points(places: Array) -> tuple[Place, ...]:
     return tuple((x, y) for x, y in places.tolist())
-
-
-def _pattern(topology: Topology, seed: int) -> Array:
-    """A circle, or for many agents what springs make of the graph; each axis fills the unit square."""
-    place: Mapping[int, Array] = (
-        nx.circular_layout(topology.graph) if topology.agents <= 40 else nx.spring_layout(topology.graph, seed=seed)
-    )
-    points = np.array([place[i] for i in range(topology.agents)])
-    return (points - points.min(axis=0)) / np.maximum(np.ptp(points, axis=0), 1e-9)
 
 
 SETTINGS = (
@@ -61,7 +57,11 @@ def network(experiment: Experiment) -> NetworkResult:
     topology, scenario = experiment.topology, experiment.scenario
     adversary, on_radio = scenario.adversary.build(), scenario.medium != "links"
     positions, disc = _drawn(topology, adversary, on_radio, scenario.seed)
-    rule = adversary.links
+    rule, usual = adversary.links, scenario.links.encrypted
+    laws = {
+        edge: o.law.encrypted for o in scenario.link_overrides for i, j in o.between for edge in o.directions(i, j)
+    }
+    met = {edge for spec in scenario.active_adversaries for edge in spec.build().tampered(topology)}
     return NetworkResult(
         name=topology.name,
         medium="radio" if on_radio else "links",
@@ -73,31 +73,14 @@ def network(experiment: Experiment) -> NetworkResult:
         tapped_transmitters=tuple(sorted(adversary.transmitters(topology))) if on_radio else (),
         tapped_nodes=tuple(adversary.nodes),
         insiders=tuple(adversary.insiders),
-        sealed=_sealed(scenario, topology),
-        intercepted=_intercepted(scenario, topology),
+        sealed=tuple((i, j) for i, j in topology.edges if laws.get((i, j), usual) and laws.get((j, i), usual)),
+        intercepted=tuple(sorted({(min(edge), max(edge)) for edge in met})),
         spectral_gap=topology.spectral_gap,
         settings=tuple(settings(scenario)),
     )
 
 
-def _sealed(scenario: Scenario, topology: Topology) -> tuple[Edge, ...]:
-    """Links that are encrypted both ways."""
-    laws = {
-        edge: o.law.encrypted for o in scenario.link_overrides for i, j in o.between for edge in o.directions(i, j)
-    }
-    usual = scenario.links.encrypted
-    return tuple((i, j) for i, j in topology.edges if laws.get((i, j), usual) and laws.get((j, i), usual))
-
-
-def _intercepted(scenario: Scenario, topology: Topology) -> tuple[Edge, ...]:
-    """Links with an active adversary, in whichever direction."""
-    met = {edge for spec in scenario.active_adversaries for edge in spec.build().tampered(topology)}
-    return tuple(sorted({(min(edge), max(edge)) for edge in met}))
-
-
 # ── in words ────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def settings(scenario: Scenario) -> list[tuple[str, str]]:
     """Field and text, one for each of `SETTINGS` that is not at its default, and one for each entry of a list."""
     rows: list[tuple[str, str]] = []
@@ -106,14 +89,10 @@ def settings(scenario: Scenario) -> list[tuple[str, str]]:
         default: object = Scenario.model_fields[name].get_default(call_default_factory=True)
         if value != default:
             many: list[object] = cast("list[object]", value) if isinstance(value, list) else [value]
-            rows += [(name.replace("_", " "), _top(one)) for one in many]
+            for one in many:
+                text = "; ".join([*_kind(one), *_parts(one, inside=False)]) if isinstance(one, Model) else _plain(one)
+                rows.append((name.replace("_", " "), text))
     return rows
-
-
-def _top(value: object) -> str:
-    if not isinstance(value, Model):
-        return _plain(value)
-    return "; ".join([*_kind(value), *_parts(value, inside=False)])
 
 
 def _parts(model: Model, *, inside: bool) -> Iterator[str]:
@@ -133,22 +112,14 @@ def _field(model: Model, name: str, value: object, inside: bool) -> str:
     if isinstance(value, Model):
         text = ", ".join([*_kind(value), *_parts(value, inside=True)])
         return f"{word} ({text})" if inside else f"{word}: {text}"
-    entries = _entries(value)
-    if any(isinstance(one, Model) for one in entries):
-        return f"{word}: " + ", ".join(_entry(one) for one in entries if isinstance(one, Model))
+    entries: list[object] = cast("list[object]", value) if isinstance(value, list) else []
+    if models := [one for one in entries if isinstance(one, Model)]:
+        each = [(*_kind(one), ", ".join(_parts(one, inside=True))) for one in models]
+        return f"{word}: " + ", ".join(" ".join([*kind, f"({rest})" if rest else ""]).strip() for *kind, rest in each)
     text = _plain(value, SHORT.get(unit(type(model), name), ""))
     if entries and all(isinstance(one, float) for one in entries):
         text = f"({text})"  # a place
     return text if name == "seconds" else f"{word} {text}"
-
-
-def _entries(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
-
-
-def _entry(model: Model) -> str:
-    rest = ", ".join(_parts(model, inside=True))
-    return " ".join([*_kind(model), f"({rest})" if rest else ""]).strip()
 
 
 def _kind(model: Model) -> list[str]:
@@ -160,7 +131,8 @@ def _plain(value: object, counted_in: str = "") -> str:
     """A number, a word, or a list of those, and its unit; a pair in a list is a link or an interval, from – to."""
     if isinstance(value, list):
         entries = cast("list[object]", value)
-        shown = [_pair(one) for one in entries[:MOST]]
+        pairs = [cast("list[object]", one) if isinstance(one, list) else [one] for one in entries[:MOST]]
+        shown = ["–".join(map(_plain, pair)) for pair in pairs]
         return ", ".join(shown) + counted_in + (f" and {len(entries) - MOST} more" if len(entries) > MOST else "")
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -168,7 +140,3 @@ def _plain(value: object, counted_in: str = "") -> str:
         return f"{int(value):,}{counted_in}"
     text = f"{value:.6g}" if isinstance(value, float) else str(value).replace("_", " ")
     return text + counted_in
-
-
-def _pair(value: object) -> str:
-    return "–".join(map(_plain, cast("list[object]", value))) if isinstance(value, list) else _plain(value)

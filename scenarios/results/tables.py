@@ -3,6 +3,7 @@
 """Results as Parquet tables, for pandas, polars and duckdb: algorithms, attacks, estimates, rebuilt records."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -16,17 +17,11 @@ from attacks.reconstruction.verdict import seen
 from netsim.truth import Truth
 from scenarios.results import curves
 from scenarios.results.attack_words import Rebuilt, headline
-from scenarios.results.attacks import (
-    GradientResult,
-    Membership,
-    MembershipResult,
-    Property,
-    PropertyResult,
-    RecordAttack,
-)
+from scenarios.results.attacks import GradientResult, MembershipResult, PropertyResult, Success
+from scenarios.results.base import Rate
 from scenarios.results.curves import NotMeasuredError
 from scenarios.results.findings import judged
-from scenarios.results.tree import AlgorithmResult, Results
+from scenarios.results.tree import Results
 
 Cell: TypeAlias = str | int | float | bool | list[float] | None
 Row: TypeAlias = dict[str, Cell]
@@ -81,26 +76,6 @@ ATTACK_COLUMNS: Columns = {
 """Of a row for an attack on records, or for one that decides."""
 
 
-def algorithm_rows(results: Results) -> list[Row]:
-    """A row for each algorithm of a run's results, with the keys of `COLUMNS`."""
-    return [_algorithm(entry) for entry in results.algorithms]
-
-
-def attack_rows(results: Results) -> list[Row]:
-    """A row for each attack of `attacks.reconstruct`, for membership and for a property, on each algorithm, with the
-    keys of `ATTACK_COLUMNS`."""
-    return [row for entry in results.algorithms for row in _attacks(entry)]
-
-
-def _attacks(entry: AlgorithmResult) -> list[Row]:
-    rows = [] if entry.reconstructions is None else [_attack(entry, one) for one in entry.reconstructions.attacks]
-    if entry.membership is not None:
-        rows.append(_membership(entry, entry.membership))
-    if entry.property is not None:
-        rows.append(_property(entry, entry.property))
-    return rows
-
-
 def write(found: Sequence[Row], columns: Columns, path: Path, first: Mapping[str, object] | None = None) -> None:
     """Rows as Parquet: the columns `first`, then these; each carries its meaning as metadata. Whole or not at all."""
     fields = [pyarrow.field(name, kind, metadata={"meaning": words}) for name, (kind, words) in columns.items()]
@@ -124,98 +99,77 @@ def write_tables(runs: Mapping[str | None, Results], folder: Path) -> None:
             write(found, {**VARIANT, **columns}, folder / name)
 
 
-def _algorithm(entry: AlgorithmResult) -> Row:
-    audit, run, convergence = judged(entry), entry.run, entry.convergence
-    gradients = entry.gradients if isinstance(entry.gradients, GradientResult) else None
-    exact, best = None if audit is None else audit.epsilon_exact, _best(entry)
-    traffic: Mapping[str, int] = {} if run is None else run.traffic
-    return {
-        "algorithm": entry.name,
-        "unit": None if convergence is None else convergence.unit,
-        "count": convergence.count[-1] if convergence is not None and convergence.count else None,
-        "final_error": None if run is None or run.stopped or convergence is None else convergence.final,
-        "epsilon_claimed": entry.budget.epsilon[-1] if entry.budget is not None and entry.budget.epsilon else None,
-        "delta": None if audit is None else audit.claim.delta,
-        "epsilon_exact_lower": None if exact is None else exact.lower,
-        "epsilon_exact_upper": None if exact is None else exact.upper,
-        "epsilon_audited": None if audit is None else audit.epsilon_audited,
-        "verdict": None if audit is None else audit.verdict,
-        "gradient_error": None if gradients is None else gradients.median,
-        "identifiable": _leak(entry, "identifiable"),
-        "image_skill": _leak(entry, "image_skill"),
-        "best_attack": None if best is None else best.attack,
-        "best_skill": None if best is None else best.skill,
-        "packets": traffic.get("packets_sent"),
-        "bytes": traffic.get("bytes_sent"),
-        "time": None if run is None else run.time,
-    }
+def algorithm_rows(results: Results) -> list[Row]:
+    """A row for each algorithm of a run's results, with the keys of `COLUMNS`."""
+    rows: list[Row] = []
+    for entry in results.algorithms:
+        audit, run, convergence = judged(entry), entry.run, entry.convergence
+        gradients = entry.gradients if isinstance(entry.gradients, GradientResult) else None
+        exact = None if audit is None else audit.epsilon_exact
+        traffic: Mapping[str, int] = {} if run is None else run.traffic
+        records = () if entry.reconstructions is None else entry.reconstructions.attacks
+        attacks = [one for one in records if one.skill is not None]
+        best = max(attacks, key=lambda one: one.skill or 0.0, default=None)
+        leaks: Row = {}
+        for measure in ("identifiable", "image_skill"):
+            with suppress(NotMeasuredError):
+                leaks[measure] = curves.leakage_at_end(entry, measure)
+        rows.append(
+            {
+                "algorithm": entry.name,
+                "unit": None if convergence is None else convergence.unit,
+                "count": convergence.count[-1] if convergence is not None and convergence.count else None,
+                "final_error": None if run is None or run.stopped or convergence is None else convergence.final,
+                "epsilon_claimed": entry.budget.epsilon[-1] if entry.budget and entry.budget.epsilon else None,
+                "delta": None if audit is None else audit.claim.delta,
+                "epsilon_exact_lower": None if exact is None else exact.lower,
+                "epsilon_exact_upper": None if exact is None else exact.upper,
+                "epsilon_audited": None if audit is None else audit.epsilon_audited,
+                "verdict": None if audit is None else audit.verdict,
+                "gradient_error": None if gradients is None else gradients.median,
+                "identifiable": leaks.get("identifiable"),
+                "image_skill": leaks.get("image_skill"),
+                "best_attack": None if best is None else best.attack,
+                "best_skill": None if best is None else best.skill,
+                "packets": traffic.get("packets_sent"),
+                "bytes": traffic.get("bytes_sent"),
+                "time": None if run is None else run.time,
+            }
+        )
+    return rows
 
 
-def _attack(entry: AlgorithmResult, one: RecordAttack) -> Row:
-    success = one.success
-    return {
-        "algorithm": entry.name,
-        "attack": one.attack,
-        "kind": one.kind,
-        "inversion": one.inversion,
-        "verdict": one.verdict,
-        "refused": one.refused,
-        "skill": one.skill,
-        "mse": one.mse,
-        "psnr": one.psnr,
-        "ssim": one.ssim,
-        "success_rate": None if success is None else success.rate,
-        "success_low": None if success is None else success.low,
-        "success_high": None if success is None else success.high,
-        "guess_rate": None if success is None else success.guess,
-    }
+def attack_rows(results: Results) -> list[Row]:
+    """A row for each attack of `attacks.reconstruct`, for membership and for a property, on each algorithm, with the
+    keys of `ATTACK_COLUMNS`."""
+    rows: list[Row] = []
+    names = ("attack", "kind", "inversion", "verdict", "refused", "skill", "mse", "psnr", "ssim")
+    for entry in results.algorithms:
+        for one in () if entry.reconstructions is None else entry.reconstructions.attacks:
+            row: Row = {"algorithm": entry.name} | {name: getattr(one, name) for name in names}
+            rows.append(row | _success(one.success, None if one.success is None else one.success.guess))
+        for name, found in (("membership", entry.membership), ("property", entry.property)):
+            if found is None:
+                continue
+            row = {"algorithm": entry.name, "attack": name, "kind": name}
+            row |= {"inversion": found.inversion, "refused": found.refused}
+            if isinstance(found, MembershipResult):
+                level, advantage = headline(found.levels), found.advantage
+                row |= _success(level.found, level.level) | {
+                    "advantage": advantage.estimate,
+                    "advantage_low": advantage.low,
+                    "advantage_high": advantage.high,
+                }
+            elif isinstance(found, PropertyResult):
+                row |= _success(found.right, found.guess)
+            rows.append(row)
+    return rows
 
 
-def _membership(entry: AlgorithmResult, found: Membership) -> Row:
-    row = _inference(entry, "membership", found)
-    if isinstance(found, MembershipResult):
-        level, advantage = headline(found.levels), found.advantage
-        row |= {
-            "success_rate": level.found.rate,
-            "success_low": level.found.low,
-            "success_high": level.found.high,
-            "guess_rate": level.level,
-            "advantage": advantage.estimate,
-            "advantage_low": advantage.low,
-            "advantage_high": advantage.high,
-        }
-    return row
-
-
-def _property(entry: AlgorithmResult, found: Property) -> Row:
-    row = _inference(entry, "property", found)
-    if isinstance(found, PropertyResult):
-        right = {"rate": found.right.rate, "low": found.right.low, "high": found.right.high}
-        row |= {f"success_{key}": value for key, value in right.items()} | {"guess_rate": found.guess}
-    return row
-
-
-def _inference(entry: AlgorithmResult, name: str, found: Membership | Property) -> Row:
-    return {
-        "algorithm": entry.name,
-        "attack": name,
-        "kind": name,
-        "inversion": found.inversion,
-        "refused": found.refused,
-    }
-
-
-def _best(entry: AlgorithmResult) -> RecordAttack | None:
-    """The attack with the highest skill; None where none has one."""
-    attacks = () if entry.reconstructions is None else entry.reconstructions.attacks
-    return max((one for one in attacks if one.skill is not None), key=lambda one: one.skill or 0.0, default=None)
-
-
-def _leak(entry: AlgorithmResult, measure: str) -> float | None:
-    try:
-        return curves.leakage_at_end(entry, measure)
-    except NotMeasuredError:
-        return None
+def _success(rate: Success | Rate | None, guess: float | None) -> Row:
+    if rate is None:
+        return {}
+    return {"success_rate": rate.rate, "success_low": rate.low, "success_high": rate.high, "guess_rate": guess}
 
 
 # ── estimates and records ───────────────────────────────────────────────────────────────────────────────
@@ -246,49 +200,49 @@ RECORD_COLUMNS: Columns = {
 
 def write_estimates(path: Path, found: Sequence[GradientEstimate], truth: Truth | None) -> None:
     """One row for each estimate and replica. A gradient without a row is not identifiable from the transcript."""
-    write([_gradient(one, r, truth) for one in found for r in range(len(one.gradient))], GRADIENT_COLUMNS, path)
+    rows: list[Row] = []
+    for one in found:
+        for r, gradient in enumerate(one.gradient):
+            error = None
+            if truth is not None:
+                real = truth.queries[one.agent][one.query].gradient[r]
+                error = float(np.linalg.norm(gradient - real) / max(1.0, float(np.linalg.norm(real))))
+            rows.append(
+                {
+                    "agent": one.agent,
+                    "query": one.query,
+                    "replica": r,
+                    "stddev": float(one.stddev),
+                    "point": one.point[r].tolist(),
+                    "gradient": gradient.tolist(),
+                    "error": error,
+                }
+            )
+    write(rows, GRADIENT_COLUMNS, path)
 
 
-def _gradient(one: GradientEstimate, r: int, truth: Truth | None) -> Row:
-    error = None
-    if truth is not None:
-        real = truth.queries[one.agent][one.query].gradient[r]
-        error = float(np.linalg.norm(one.gradient[r] - real) / max(1.0, float(np.linalg.norm(real))))
-    return {
-        "agent": one.agent,
-        "query": one.query,
-        "replica": r,
-        "stddev": float(one.stddev),
-        "point": one.point[r].tolist(),
-        "gradient": one.gradient[r].tolist(),
-        "error": error,
-    }
-
-
-def write_records(path: Path, found: Sequence[Rebuilt]) -> None:
+def write_records(path: Path, rebuilt: Sequence[Rebuilt]) -> None:
     """One row for each record, attack and replica; no file where nothing was rebuilt."""
     path.unlink(missing_ok=True)
-    if rows := [row for one in found for row in _records(one)]:
+    rows: list[Row] = []
+    for attack, case, found in rebuilt:
+        words, labels = seen(case, found).names, found.labels(case.known.model)
+        rows += [
+            {
+                "attack": attack,
+                "agent": found.agent,
+                "record": m,
+                "replica": r,
+                "features": found.features[r, m].tolist(),
+                "label": float(labels[r, m]),
+                "spread": None if found.spread is None else found.spread[r, m].tolist(),
+                "objective": float(found.objective[r]),
+                "converged": bool(found.converged[r]),
+                "seen": words[r],
+                "open": found.open,
+            }
+            for r in range(len(found.features))
+            for m in range(found.features.shape[1])
+        ]
+    if rows:
         write(rows, RECORD_COLUMNS, path)
-
-
-def _records(one: Rebuilt) -> list[Row]:
-    attack, case, found = one
-    words, labels = seen(case, found).names, found.labels(case.known.model)
-    return [
-        {
-            "attack": attack,
-            "agent": found.agent,
-            "record": m,
-            "replica": r,
-            "features": found.features[r, m].tolist(),
-            "label": float(labels[r, m]),
-            "spread": None if found.spread is None else found.spread[r, m].tolist(),
-            "objective": float(found.objective[r]),
-            "converged": bool(found.converged[r]),
-            "seen": words[r],
-            "open": found.open,
-        }
-        for r in range(len(found.features))
-        for m in range(found.features.shape[1])
-    ]
