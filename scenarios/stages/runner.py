@@ -5,7 +5,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -67,7 +67,8 @@ def run_scenario(
         raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
     experiment = checked(source, part)
     prepare(folder, None if part else experiment.scenario.name)
-    return _Session(experiment, folder, command, progress or Silent(), watch, jobs, part, page).run()
+    results = header(experiment, command)
+    return _Session(experiment, folder, progress or Silent(), watch, jobs, part, page, results).run()
 
 
 def checked(source: Scenario | Located, part: bool = False, progress: Progress | None = None) -> Experiment:
@@ -114,30 +115,24 @@ def prepare(folder: Path, name: str | None) -> None:
         raise ScenarioError("folder", str(folder), f"cannot be written ({why})", "a folder to write to") from None
 
 
+@dataclass
 class _Session:
-    """One scenario while it runs. `results` is the tree so far: stages return parts, which `_fill` alone takes in."""
+    """One scenario while it runs. `results` is the tree so far: stages return parts, which `_put` alone takes in."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        folder: Path,
-        command: str,
-        progress: Progress,
-        watch: Callable[[Running], None] | None,
-        jobs: int,
-        part: bool = False,
-        page: bool = True,
-    ) -> None:
-        self.experiment, self.folder, self.progress, self.jobs = experiment, folder, progress, jobs
-        self.part, self.page = part, page
-        self.watch = watch
-        self.results = header(experiment, command)
+    experiment: Experiment
+    folder: Path
+    progress: Progress
+    watch: Callable[[Running], None] | None
+    jobs: int
+    part: bool
+    page: bool
+    results: Results
 
     def run(self) -> Results:
         write_text(self.folder / MANIFEST, serialize.dumps(manifest(self.results, self.experiment)))
         names = slugs(self.experiment)
         clear(self.folder, names)
-        self._save()
+        serialize.save(self.folder, self.results)
         try:
             for subject, slug in zip(self.experiment.subjects, names, strict=True):
                 self._subject(subject, slug)
@@ -160,62 +155,52 @@ class _Session:
         if not self.part:
             ran = Ran("", results, f"failed: {results.error.type}" if results.error else None)
             self.results = reproduced(results, [ran], {"": {}}, status != "interrupted")
-        self._save()
+        serialize.save(self.folder, self.results)
         if self.page:
             write_outputs(self.results, {None: self.results}, self.folder, self.progress)
 
-    def _save(self) -> None:
-        serialize.save(self.folder, self.results)
-
-    # ── one algorithm ───────────────────────────────────────────────────────────────────────────────
+    # ── one algorithm ───────────────────────────────────────────────────────────────────────────────────
     @property
     def _entry(self) -> AlgorithmResult:
         """The algorithm at work."""
         return self.results.algorithms[-1]
 
-    def _fill(self, entry: AlgorithmResult) -> None:
-        """Take more of the algorithm at work into the results."""
+    def _put(self, entry: AlgorithmResult | None = None, **parts: object) -> None:
+        """Take more of the algorithm at work into the results, and write them."""
+        entry = replace(entry or self._entry, **parts)
         self.results = replace(self.results, algorithms=(*self.results.algorithms[:-1], entry))
-
-    def _put(self, entry: AlgorithmResult) -> None:
-        """The same, on disk too."""
-        self._fill(entry)
-        self._save()
+        serialize.save(self.folder, self.results)
 
     def _subject(self, subject: Subject, slug: str) -> None:
-        experiment, simulation = self.experiment, subject.simulation
+        experiment, simulation, name = self.experiment, subject.simulation, subject.spec.name
         claimed = budget(simulation, experiment.adjacency, subject.delta, experiment.scenario)
         entry = replace(begun(subject, slug, experiment.pair is not None), budget=claimed)
         self.results = replace(self.results, algorithms=(*self.results.algorithms, entry))
         adversaries = tuple(adversary.name for adversary in simulation.adversaries)
         keeper = TranscriptFiles(self.folder, slug, experiment.scenario.transcript, adversaries)
         try:
-            self._stages(subject, keeper)
+            run, log = self._run(subject, keeper)
+            chronicle = self._keep(run, log, keeper)
+            if run.interrupted:
+                raise KeyboardInterrupt
+            if experiment.scenario.attacks.gradients:
+                self.progress.begin(f"{name}: inferring gradients", 1)
+                gradients, leakage = infer_gradients(experiment, run)
+                self.progress.advance(1)
+                self._put(gradients=gradients, leakage=leakage)
+            if experiment.scenario.attacks.traffic:
+                self._put(traffic_analysis=analyse_traffic(run.views[0], run, log))
+            if subject.attacked is not None:
+                self._second_run(subject, subject.attacked, keeper)
+            if experiment.pair is not None:
+                judge = Judge(experiment, self.folder, self.progress, self.jobs, self._put)
+                self._put(judge.judge(self._entry, subject, run.largest_activations))
+                if (sought := chronicle.sought(self._entry)) is not None:
+                    stage = f"{name}: the packets around the break"
+                    chronicle.look(packets_around(sought, simulation, stage, self.progress))
+                self._put(timeline=chronicle.timeline(self._entry))
         finally:
             keeper.end()
-
-    def _stages(self, subject: Subject, keeper: TranscriptFiles) -> None:
-        run, log = self._run(subject, keeper)
-        chronicle = self._keep(run, log, keeper)
-        if run.interrupted:
-            raise KeyboardInterrupt
-        attacks = self.experiment.scenario.attacks
-        if attacks.gradients:
-            self.progress.begin(f"{subject.spec.name}: inferring gradients", 1)
-            gradients, leakage = infer_gradients(self.experiment, run)
-            self.progress.advance(1)
-            self._put(replace(self._entry, gradients=gradients, leakage=leakage))
-        if attacks.traffic:
-            self._put(replace(self._entry, traffic_analysis=analyse_traffic(run.views[0], run, log)))
-        if subject.attacked is not None:
-            self._second_run(subject, subject.attacked, keeper)
-        if self.experiment.pair is not None:
-            judge = Judge(self.experiment, self.folder, self.progress, self.jobs, self._put)
-            self._put(judge.judge(self._entry, subject, run.largest_activations))
-            if (sought := chronicle.sought(self._entry)) is not None:
-                stage = f"{subject.spec.name}: the packets around the break"
-                chronicle.look(packets_around(sought, subject.simulation, stage, self.progress))
-            self._put(replace(self._entry, timeline=chronicle.timeline(self._entry)))
 
     def _run(self, subject: Subject, keeper: TranscriptFiles) -> tuple[Run, PacketLog]:
         """The run and its packet log; of a run that fails, what there is of it is kept."""
@@ -259,18 +244,17 @@ class _Session:
     def _keep(self, run: Run, log: PacketLog, keeper: TranscriptFiles, *, failed: bool = False) -> Chronicle:
         """What there is of a run, in results and in files; `failed`: an error ended it."""
         chronicle = Chronicle(run, log, len(self.experiment.subjects))
-        self._fill(
-            replace(
-                self._entry,
-                convergence=convergence(run),
-                run=run_summary(run, failed=failed),
-                active_adversaries=run.interceptions,
-                rejected=run.rejected if run.rejected or run.outside_model else None,
-                outside_model=run.outside_model,
-                links=chronicle.links(),
-                timeline=chronicle.timeline(self._entry),
-            )
+        entry = replace(
+            self._entry,
+            convergence=convergence(run),
+            run=run_summary(run, failed=failed),
+            active_adversaries=run.interceptions,
+            rejected=run.rejected if run.rejected or run.outside_model else None,
+            outside_model=run.outside_model,
+            links=chronicle.links(),
+            timeline=chronicle.timeline(self._entry),
         )
+        self.results = replace(self.results, algorithms=(*self.results.algorithms[:-1], entry))
         keeper.keep(run.views)
         measures: MeasureResults | None = None
         if run.measures is not None:
@@ -278,7 +262,7 @@ class _Session:
             if scenario.outputs.metrics:
                 found.write(self.folder / f"metrics-{self._entry.slug}.parquet")
             measures = replace(measure_results(found, scenario.measures), exact=exact_numbers(found, scenario))
-        self._put(replace(self._entry, measures=measures))
+        self._put(measures=measures)
         return chronicle
 
     def _second_run(self, subject: Subject, simulation: Simulation, keeper: TranscriptFiles) -> None:
@@ -290,17 +274,14 @@ class _Session:
             raise KeyboardInterrupt
         keeper.keep_second(run.views[0])
         if attacks.images:
-            self._put(replace(self._entry, images=rebuild_images(experiment, run)))
+            self._put(images=rebuild_images(experiment, run))
         if attacks.reconstruct:
-            rebuilding = Rebuilding(
-                experiment, self.progress, lambda found: self._put(replace(self._entry, reconstructions=found))
-            )
-            rebuilding.rebuild(subject, run)
+            Rebuilding(experiment, self.progress, lambda one: self._put(reconstructions=one)).rebuild(subject, run)
         games = Games(experiment, subject, self.progress)
         if attacks.membership is not None:
-            self._put(replace(self._entry, membership=games.play_membership(attacks.membership)))
+            self._put(membership=games.play_membership(attacks.membership))
         if attacks.property is not None:
-            self._put(replace(self._entry, property=games.play_property(attacks.property)))
+            self._put(property=games.play_property(attacks.property))
 
 
 def _hint(error: Exception, scenario: Scenario) -> str:

@@ -104,14 +104,14 @@ class TestOverTime:
         for count, values in ((time.exact.count, time.exact.lower), (time.audited.count, time.audited.epsilon)):
             assert all(epsilon <= claimed[k] + 1e-12 for k, epsilon in zip(count, values, strict=True))
 
-    def test_many_activations_are_thinned_and_the_first_is_still_found(self, monkeypatch):
-        monkeypatch.setattr(curves, "POINTS", 5)
-        levels = {k: (float(k), float(k)) for k in range(1, 101)}
-        for claimed, first in ((41.5, 42), (0.5, 1), (99.5, 100), (None, None)):
-            assert curves._exceeds(levels, lambda _, claimed=claimed: claimed) == first
-        assert curves._undefined_from(100, lambda k: 1.0 if k < 37 else None) == 37
-        assert curves._undefined_from(100, lambda _: None) == 1
-        assert curves._thinned(range(100)) == [0, 24, 49, 74, 99]
+    def test_few_points_are_shown_and_where_curves_cross_is_the_same(self, monkeypatch):
+        algorithm = PrivateGradientDescent(9, Constant(0.2), Until(6), Clip(0.5))
+        whole, _ = over_time(algorithm, epsilon=0.1)
+        monkeypatch.setattr(curves, "_POINTS", 4)
+        few, _ = over_time(algorithm, epsilon=0.1)
+        assert (len(whole.claimed.count), few.claimed.count) == (9, (1, 3, 6, 9))
+        for name in ("undefined_from", "exceeds_from", "exact_vacuous_from", "claimed_vacuous_from"):
+            assert getattr(few, name) == getattr(whole, name)
 
 
 class TestResults:

@@ -1,6 +1,5 @@
 """A scenario's audit: stopped and gone on with, or spread over processes, it writes the same bytes."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +31,7 @@ audit: {agent: 1, trials: 300, chunk: 50}
 CLAIMED = "scale: 3.0, clip: {bound: 1.0, norm: l1}"
 
 
-class StopAfter:
+class StopAfter(Silent):
     """Ctrl-C after so many transcripts of an audit."""
 
     def __init__(self, transcripts):
@@ -42,13 +41,9 @@ class StopAfter:
         self.auditing = "auditing" in stage
 
     def advance(self, steps):
-        if self.auditing:
-            self.left -= steps
-            if self.left <= 0:
-                raise KeyboardInterrupt
-
-    def say(self, sentence):
-        pass
+        self.left -= steps * self.auditing
+        if self.auditing and self.left <= 0:
+            raise KeyboardInterrupt
 
 
 class Listens(Silent):
@@ -100,15 +95,6 @@ def test_two_processes_write_the_same_bytes(through, tmp_path):
     assert (tmp_path / "audit-noisy.json").read_bytes() == through
 
 
-def test_another_scenario_does_not_go_on_with_what_is_there(tmp_path):
-    run_scenario(parse(SMALL), tmp_path, progress=StopAfter(200))
-    other = SMALL.replace("scale: 0.3", "scale: 0.6")
-    run_scenario(parse(other), tmp_path)
-    run_scenario(parse(other), tmp_path / "fresh")
-    mixed, fresh = ((f / "audit-noisy.json").read_bytes() for f in (tmp_path, tmp_path / "fresh"))
-    assert mixed == fresh
-
-
 CSV = SMALL.replace(
     "{name: synthetic, records: 24, dimension: 3, norm_bound: 1.0}", "{name: csv, path: PATH, label: y}"
 )
@@ -121,14 +107,18 @@ def table(path, scale):
     path.write_text("a,b,c,y\n" + "\n".join(lines) + "\n")
 
 
-def test_other_data_in_the_same_file_does_not_go_on_with_what_is_there(tmp_path):
+@pytest.mark.parametrize(
+    ("old", "new"), [("scale: 0.3", "scale: 0.6"), ("trials: 300", "trials: 400"), ("d.csv", "d.csv")],
+    ids=["another scenario", "more trials begin with those that are there", "other data in the same file"],
+)  # fmt: skip
+def test_what_goes_on_with_a_stopped_audit_is_as_if_made_at_once(old, new, tmp_path):
     text = CSV.replace("PATH", str(tmp_path / "d.csv"))
     table(tmp_path / "d.csv", 1.0)
     assert run_scenario(parse(text), tmp_path / "out", progress=StopAfter(200)).status == "interrupted"
     assert list((tmp_path / "out" / "audit-noisy").glob("*.npz"))
-    table(tmp_path / "d.csv", 0.05)
+    table(tmp_path / "d.csv", 0.05 if old == new else 1.0)
     for folder in ("out", "fresh"):
-        assert run_scenario(parse(text), tmp_path / folder).algorithms[0].audit_status == "done"
+        assert run_scenario(parse(text.replace(old, new)), tmp_path / folder).algorithms[0].audit_status == "done"
     mixed, fresh = ((tmp_path / f / "audit-noisy.json").read_bytes() for f in ("out", "fresh"))
     assert mixed == fresh
 
@@ -152,16 +142,6 @@ def test_no_more_are_simulated_at_once_than_are_asked_for(tmp_path):
     ]
     assert found[0] == found[1]
     assert found[0].trials == 300
-
-
-def test_more_trials_begin_with_those_that_are_there(tmp_path):
-    run_scenario(parse(SMALL), tmp_path, progress=StopAfter(200))
-    more = SMALL.replace("trials: 300", "trials: 400")
-    found = run_scenario(parse(more), tmp_path)
-    assert found.algorithms[0].audit.trials == 400
-    run_scenario(parse(more), tmp_path / "fresh")
-    mixed, fresh = (json.loads((f / "audit-noisy.json").read_text()) for f in (tmp_path, tmp_path / "fresh"))
-    assert mixed == fresh
 
 
 @pytest.mark.parametrize("stop", ["never", "refuted"])

@@ -111,8 +111,6 @@ def test_no_spool_is_removed_before_its_file_is_whole(tmp_path, monkeypatch):
 
 
 # ── cut short ───────────────────────────────────────────────────────────────────────────────────────────
-
-
 def started(folder: Path, activations: int):
     file = folder / "long.yaml"
     file.write_text(LONG.replace("ACT", str(activations)))

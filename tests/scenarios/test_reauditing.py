@@ -172,8 +172,6 @@ def test_other_data_are_refused(folder):
 
 
 # ── netsim report ───────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_the_page_is_made_again_from_the_results_alone_to_the_last_byte(folder, tmp_path):
     page = (folder / "report.html").read_bytes()
     (folder / "report.html").unlink()

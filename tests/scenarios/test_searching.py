@@ -120,8 +120,6 @@ def test_what_it_tried_is_in_results_and_on_the_page(digits):
 
 
 # ── the adjacency of a change that varies with x, or is known in another norm ───────────────────────────
-
-
 def test_a_bound_in_another_norm_reaches_every_formula():
     l2, linf = (experiment(EQ_23, (CHANGE, f"{{change: 1.0, norm: {norm}}}")) for norm in ("l2", "linf"))
     assert linf.adjacency.gradient_change == pytest.approx(10**0.5)

@@ -79,8 +79,6 @@ def folder(tmp_path_factory):
 
 
 # ── what stays ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_refutation_that_holds_is_not_taken_back_by_a_smaller_audit(folder):
     place, codes, (first, second, third) = folder
     assert codes == [0, 1, 1]
@@ -128,8 +126,6 @@ def test_the_timeline_is_that_of_the_audit_that_is_shown(folder):
 
 
 # ── what is spent ───────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_who_asks_until_an_audit_refutes_is_wrong_no_more_often_than_is_said():
     """20,000 folders of a sound mechanism, each asked up to 400 times at confidence 0.9; an audit errs as often as
     it may. Unshared, 0.1 each time, almost every folder would end refuted."""
@@ -169,8 +165,6 @@ def test_no_audit_is_made_that_would_leave_less_than_a_half_together(tmp_path):
 
 
 # ── what is no part of it ───────────────────────────────────────────────────────────────────────────────
-
-
 def test_other_code_is_not_audited_in_the_folder_of_the_old(tmp_path):
     (tmp_path / "own.py").write_text(MINE)
     text = own(tmp_path).replace("}, delta", ", delta").replace(", claim", ", parameters: {rounds: 2}, claim")

@@ -79,8 +79,6 @@ def status(path, *options):
 
 
 # ── what is confirmed ───────────────────────────────────────────────────────────────────────────────────
-
-
 def test_cpgt_is_refuted_by_one_transcript(folder):
     """‖Δ‖₁ = √10·‖Δ‖₂ under noise for ℓ2: the loss comes near √10 times the claim."""
     found = confirm(WitnessFile.read(file_of(folder, "cpgt")))
@@ -155,7 +153,6 @@ def test_the_seed_world_chunk_and_replica_give_the_transcript_again(folder):
 
 
 # ── what is not ─────────────────────────────────────────────────────────────────────────────────────────
-
 EDITS = {
     "a value that was sent": ("cpgt", lambda t: turned(sent(t, 0)["values"]["y"])),
     "a value that came": ("cpgt", lambda t: came(t)["values"]["x"].__setitem__(0, 0.5)),
@@ -261,7 +258,6 @@ def test_at_delta_above_0_a_loss_is_no_witness(tmp_path):
 
 
 # ── other files, other data ─────────────────────────────────────────────────────────────────────────────
-
 WRONG = {
     "the seed": (lambda t: t["scenario"].update(seed=2), "agent 0 holds other records"),
     "the data's seed": (lambda t: t["scenario"]["problem"]["data"].update(seed=1), "agent 0 holds other records"),
@@ -405,8 +401,6 @@ def test_numbers_written_another_way_are_the_same_file(folder, tmp_path):
 
 
 # ── the command ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_the_command_tells_releases_sum_and_verdict(folder):
     done = status(file_of(folder, "cpgt"))
     assert done.exit_code == 1
