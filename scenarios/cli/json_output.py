@@ -11,11 +11,11 @@ from scenarios.results.audit import AuditRefused, AuditResult, EpsilonInterval, 
 from scenarios.results.base import Setting, Status, Verdict, result, taken
 from scenarios.results.files import PAGE, RESULTS
 from scenarios.results.findings import Entry
-from scenarios.results.paper import Reproduction
 from scenarios.results.tree import (
     AlgorithmResult,
     AuditStatus,
     MembershipSummary,
+    Reproduction,
     Results,
     RunError,
     VariantResult,

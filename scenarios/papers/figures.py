@@ -14,9 +14,8 @@ from scenarios.results.base import Setting
 from scenarios.results.curves import NotMeasuredError, curve, entry_of, leakage_curve
 from scenarios.results.numbers import setting
 from scenarios.results.over_time import VACUOUS
-from scenarios.results.paper import FigureCurve, FigureResult
 from scenarios.results.run import ExactNumbers, ExactToAccuracy, SlopeOf, ValueAfter
-from scenarios.results.tree import AlgorithmResult, Results
+from scenarios.results.tree import AlgorithmResult, FigureCurve, FigureResult, Results
 from scenarios.schema import Scenario
 from scenarios.schema.checks import (
     AXES,

@@ -21,8 +21,7 @@ from scenarios.results import curves
 from scenarios.results.audit import AuditRefused
 from scenarios.results.curves import NotMeasuredError, conditions, entry_of
 from scenarios.results.numbers import show
-from scenarios.results.paper import Answered, CheckAnswer, CheckResult, Outcome, Reproduction
-from scenarios.results.tree import AlgorithmResult, Results
+from scenarios.results.tree import AlgorithmResult, Answered, CheckAnswer, CheckResult, Outcome, Reproduction, Results
 from scenarios.schema.checks import (
     AttackVerdict,
     CheckSpec,

@@ -6,12 +6,20 @@ from dataclasses import dataclass
 from statistics import median
 
 from scenarios.results import findings
-from scenarios.results.attacks import GradientResult, ImageResult
+from scenarios.results.attacks import (
+    ActivityResult,
+    Amount,
+    ComputingResult,
+    DimensionResult,
+    GradientResult,
+    ImageResult,
+    IntervalScore,
+    Traffic,
+)
 from scenarios.results.audit import AuditResult, OverTime, Views, ViewsResult
 from scenarios.results.base import Refused
 from scenarios.results.findings import Entry
 from scenarios.results.numbers import MISSING, show
-from scenarios.results.traffic import ActivityResult, Amount, ComputingResult, DimensionResult, IntervalScore, Traffic
 from scenarios.results.tree import AlgorithmResult, Results
 
 NOT_AUDITED = "not audited"

@@ -12,11 +12,11 @@ from rich.table import Table
 from scenarios.render import sentences
 from scenarios.render.sentences import word
 from scenarios.render.terminal import Column, console, fitted, line, problems
-from scenarios.results import attack_words, findings, measures
+from scenarios.results import attack_words, curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords, TruthStatus
 from scenarios.results.audit import AuditResult, EpsilonExact
+from scenarios.results.curves import Row
 from scenarios.results.findings import Entry
-from scenarios.results.measures import Row
 from scenarios.results.numbers import MISSING, show
 from scenarios.results.tree import AlgorithmResult, Results, VariantResult
 
@@ -117,7 +117,7 @@ def _print_findings(results: Results, entry: AlgorithmResult) -> None:
 
 def _print_costs(results: Results) -> None:
     """Costs of each accuracy that was reached, and a sentence about those that were not."""
-    rows = measures.rows(results.algorithms)
+    rows = curves.rows(results.algorithms)
     if all(accuracy is None for _, accuracy, _ in rows):
         return
     reached = [row for row in rows if any(value is not None for value in row[2])]
@@ -133,7 +133,7 @@ def _print_costs(results: Results) -> None:
 
 
 def _print_reached(rows: Sequence[Row], measure: str) -> None:
-    keys = [key for key, _, _ in measures.COLUMNS]
+    keys = [key for key, _, _ in curves.COLUMNS]
     names = [escape(row[0]) if k == 0 or rows[k - 1][0] != row[0] else "" for k, row in enumerate(rows)]
     columns = [
         Column("algorithm", names, at_least=24),

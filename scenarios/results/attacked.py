@@ -2,9 +2,8 @@
 
 from typing import Literal
 
-from scenarios.results.attacks import Original, RecordAttack
+from scenarios.results.attacks import Original, RecordAttack, Traffic
 from scenarios.results.base import Counts, LeftOut, Numbers, Rate, result
-from scenarios.results.traffic import Traffic
 from scenarios.schema.attacks import HypothesisSpec, Inversion, Rounds
 
 

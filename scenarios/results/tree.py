@@ -5,13 +5,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from netsim.network.active_adversaries import InterceptionReport
-from scenarios.results.attacks import Gradients, Images, Leakage, Membership, MembershipAllowed, Property
+from scenarios.results.attacks import Gradients, Images, Leakage, Membership, MembershipAllowed, Property, Traffic
 from scenarios.results.attacks import ReconstructionResult as Reconstructions
 from scenarios.results.audit import Audit, Budget, EpsilonExact, OverTime, PlanResult, Views
-from scenarios.results.base import Counts, Edge, Setting, Status, Unit, Verdict, result
-from scenarios.results.paper import FigureResult, Reproduction
+from scenarios.results.base import Counts, Edge, Numbers, Setting, Status, Unit, Verdict, result
 from scenarios.results.run import Convergence, LinkLoads, MeasureResults, RunSummary, Timeline
-from scenarios.results.traffic import Traffic
 from scenarios.schema import Scenario
 
 SCHEMA_VERSION = 2
@@ -203,6 +201,82 @@ class VariantResult:
     report: str | None
     problem: ProblemResult | None
     algorithms: tuple[AlgorithmSummary, ...]
+
+
+# ── a paper's item ──────────────────────────────────────────────────────────────────────────────────────
+Outcome = Literal["agrees", "agrees in shape", "differs", "cannot be reproduced", "not finished"]
+Answered = Literal["holds", "fails", "cannot be checked"]
+
+
+@result
+class CheckAnswer:
+    """One check in one variant, or over a group of variants."""
+
+    variant: str
+    """Empty where there are no variants."""
+    result: Answered
+    found: str
+    reason: str
+
+
+@result
+class CheckResult:
+    """One check."""
+
+    statement: str
+    """Of the paper."""
+    criterion: str
+    """The check in words."""
+    answers: tuple[CheckAnswer, ...]
+
+
+@result
+class Reproduction:
+    """A paper's item and whether it was reproduced."""
+
+    paper: str
+    item: str
+    shows: str
+    missing: tuple[str, ...]
+    """Parameters that the paper does not print."""
+    outcome: Outcome
+    sentence: str
+    reasons: tuple[str, ...]
+    checks: tuple[CheckResult, ...]
+
+
+@result
+class FigureCurve:
+    """One line of a figure."""
+
+    label: str
+    algorithm: str
+    variant: str
+    x: tuple[Setting, ...]
+    """Numbers, or values of a field."""
+    y: Numbers
+    low: Numbers
+    high: Numbers
+    vacuous_from: int | None = None
+    """Of claimed ε alone."""
+
+
+@result
+class FigureResult:
+    """One figure with its axes in words."""
+
+    title: str
+    x: str
+    y: str
+    log: bool
+    log_x: bool
+    points: bool
+    """Whether curves are drawn with marks."""
+    level: float | None
+    """ε above which a claim is vacuous; of claimed ε alone."""
+    curves: tuple[FigureCurve, ...]
+    absent: tuple[str, ...]
+    """What could not be drawn, and why."""
 
 
 # ── all of it ───────────────────────────────────────────────────────────────────────────────────────────

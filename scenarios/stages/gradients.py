@@ -27,7 +27,7 @@ from scenarios.results.attacks import (
     LeakageOfAgent,
 )
 from scenarios.results.base import Refused, taken
-from scenarios.results.measures import evenly
+from scenarios.results.curves import evenly
 from scenarios.stages.measured import FIRST_REPLICAS
 
 BAND = (0.05, 0.5, 0.95)

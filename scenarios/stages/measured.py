@@ -7,7 +7,7 @@ from netsim.arrays import Array
 from netsim.metrics import Measures
 from netsim.simulation import Run
 from scenarios.results.base import Counts, taken
-from scenarios.results.measures import evenly, thinned
+from scenarios.results.curves import evenly, thinned
 from scenarios.results.run import Convergence, CostCurves, MeasureCurve, MeasureResults, RunSummary, ToAccuracy
 from scenarios.schema.checks import MeasureSpec
 

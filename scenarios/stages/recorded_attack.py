@@ -45,10 +45,9 @@ from scenarios.results.attacked import (
     NamedHypothesis,
     TruthStatus,
 )
-from scenarios.results.attacks import RecordAttack
+from scenarios.results.attacks import RecordAttack, Traffic
 from scenarios.results.base import LeftOut, Rate, Refused, taken
 from scenarios.results.tables import write_estimates, write_records
-from scenarios.results.traffic import Traffic
 from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec, RebuildModel
 from scenarios.stages.gradients import gradient_scores
 from scenarios.stages.inference import attempted, rate_of

@@ -10,8 +10,7 @@ from netsim.adversary import AdversaryView
 from netsim.errors import AttackError
 from netsim.simulation import Run
 from netsim.transcript.packet_log import PacketLog
-from scenarios.results.base import Edge, Refused, taken
-from scenarios.results.traffic import (
+from scenarios.results.attacks import (
     ActivityResult,
     ComputingResult,
     DimensionResult,
@@ -20,7 +19,8 @@ from scenarios.results.traffic import (
     Traffic,
     TrafficResult,
 )
-from scenarios.results.traffic import Amount as Ends
+from scenarios.results.attacks import Amount as Ends
+from scenarios.results.base import Edge, Refused, taken
 
 EVENTS = 2000
 """Events that results list; the others are counted."""

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from scenarios.files.library import library
-from scenarios.results.paper import Outcome
+from scenarios.results.tree import Outcome
 from scenarios.schema.load import load_scenario
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reproductions.md").read_text()

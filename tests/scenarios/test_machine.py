@@ -12,13 +12,13 @@ from scenarios.results.attacks import MembershipAllowed
 from scenarios.results.audit import Budget, EpsilonExact
 from scenarios.results.files import as_json
 from scenarios.results.folder import read_results
-from scenarios.results.paper import Reproduction
 from scenarios.results.serialize import plain
 from scenarios.results.tree import (
     AlgorithmSummary,
     AuditSummary,
     ClaimSummary,
     MembershipSummary,
+    Reproduction,
     RunError,
     VariantResult,
 )

@@ -13,8 +13,8 @@ from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.render.page.report import render
+from scenarios.results.curves import COLUMNS, NONE, rows, thinned
 from scenarios.results.folder import read_results
-from scenarios.results.measures import COLUMNS, NONE, rows, thinned
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 

@@ -12,7 +12,7 @@ from scenarios.render.page.drawing import HIGHEST, INK, Chart, Drawing, Entry, S
 from scenarios.render.sentences import Finding
 from scenarios.results.attacks import GradientResult, LeakageByQuery
 from scenarios.results.audit import AuditResult
-from scenarios.results.measures import thinned
+from scenarios.results.curves import thinned
 from scenarios.results.numbers import all_known, known, percent, show
 from scenarios.results.tree import AlgorithmResult
 

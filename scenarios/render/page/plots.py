@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 from scenarios.render.page.charts import FLOOR, HEIGHT, WIDTH
 from scenarios.render.page.drawing import HIGHEST, INK, Chart, Drawing, Scale, Series, Style, canvas, looks, series
 from scenarios.results.numbers import show
-from scenarios.results.paper import CheckAnswer, FigureCurve, FigureResult, Reproduction
-from scenarios.results.tree import Results
+from scenarios.results.tree import CheckAnswer, FigureCurve, FigureResult, Reproduction, Results
 
 Place: TypeAlias = Callable[[float], float]
 Shown: TypeAlias = Sequence[tuple[FigureCurve, Series]]

@@ -22,12 +22,12 @@ from scenarios.render.sentences import Finding, Judged, headline, meanings, miss
 from scenarios.results import numbers
 from scenarios.results.attack_words import headline as level_of
 from scenarios.results.attack_words import rate
+from scenarios.results.attacks import TrafficResult
 from scenarios.results.audit import AuditResult, ViewsResult
+from scenarios.results.curves import COLUMNS, NONE
+from scenarios.results.curves import rows as costs_of
 from scenarios.results.findings import Entry, auditor, diverged, judged, listener
-from scenarios.results.measures import COLUMNS, NONE
-from scenarios.results.measures import rows as costs_of
 from scenarios.results.numbers import count, plural, show
-from scenarios.results.traffic import TrafficResult
 from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, Results, VariantResult
 
 _MOST = 2
