@@ -58,7 +58,7 @@ class KeptRecords:
 
 
 @result
-class KeptGame:
+class _KeptGame:
     """Setting of membership and property inference from a kept transcript; lists are empty where refused."""
 
     refused: str | None
@@ -96,7 +96,7 @@ class KeptMember:
 
 
 @result
-class KeptMembership(KeptGame):
+class KeptMembership(_KeptGame):
     """Membership of each agent's record."""
 
     adjacency: Literal["remove", "zero_out", "replace"]
@@ -118,7 +118,7 @@ class NamedHypothesis:
 
 
 @result
-class KeptProperty(KeptGame):
+class KeptProperty(_KeptGame):
     """The property of each agent's records."""
 
     hypotheses: tuple[HypothesisSpec, ...]

@@ -214,7 +214,7 @@ class ReconstructionResult:
 
 # ── membership and property ─────────────────────────────────────────────────────────────────────────────
 @result
-class GameSetting:
+class _GameSetting:
     """What membership and property games have in common."""
 
     agent: int
@@ -286,7 +286,7 @@ class Roc:
 
 
 @result
-class MembershipSetting(GameSetting):
+class MembershipSetting(_GameSetting):
     """A membership game before it is played."""
 
     adjacency: Literal["remove", "zero_out", "replace"]
@@ -328,7 +328,7 @@ class RightRate(Rate):
 
 
 @result
-class PropertySetting(GameSetting):
+class PropertySetting(_GameSetting):
     """A property game before it is played."""
 
     hypotheses: tuple[HypothesisSpec, ...]

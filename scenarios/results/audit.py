@@ -318,7 +318,7 @@ class OtherAudit:
 
 
 @result
-class Repeated:
+class _Repeated:
     """Bookkeeping of audits repeated in one folder; defaults where there is one audit alone."""
 
     joint_confidence: float | None = None
@@ -332,7 +332,7 @@ class Repeated:
 
 
 @result
-class AuditRefused(Repeated):
+class AuditRefused(_Repeated):
     """An audit that could not judge."""
 
     refused: str
@@ -340,7 +340,7 @@ class AuditRefused(Repeated):
 
 
 @result
-class AuditResult(Repeated):
+class AuditResult(_Repeated):
     """Three epsilons, evidence and verdict of one claim."""
 
     verdict: Verdict

@@ -14,7 +14,7 @@ from netsim.problems import Problem
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.results.base import Setting, taken
 from scenarios.results.network import network
-from scenarios.results.tree import AlgorithmResult, Manifest, ProblemFacts, ProblemResult, Results
+from scenarios.results.tree import Manifest, ProblemFacts, ProblemResult, Results
 from scenarios.schema import Scenario, own_code
 
 SLUG = 80
@@ -134,17 +134,3 @@ def slugs(experiment: Experiment) -> list[str]:
     for subject in experiment.subjects:
         found.append(slug(subject.spec.name, found))
     return found
-
-
-def begun(subject: Subject, slug: str, audited: bool) -> AlgorithmResult:
-    """An algorithm before it has run; `audited`: whether an audit is requested."""
-    spec, algorithm = subject.spec, subject.simulation.algorithm
-    return AlgorithmResult(
-        name=spec.name,
-        slug=slug,
-        kind=spec.kind,
-        baseline=spec.baseline,
-        summary=algorithm.summary,
-        noise=algorithm.noisy,
-        audit_status="not reached" if audited else "not requested",
-    )

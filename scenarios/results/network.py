@@ -116,7 +116,7 @@ def _field(model: Model, name: str, value: object, inside: bool) -> str:
     if models := [one for one in entries if isinstance(one, Model)]:
         each = [(*_kind(one), ", ".join(_parts(one, inside=True))) for one in models]
         return f"{word}: " + ", ".join(" ".join([*kind, f"({rest})" if rest else ""]).strip() for *kind, rest in each)
-    text = _plain(value, SHORT.get(unit(type(model), name), ""))
+    text = _plain(cast("object", value), SHORT.get(unit(type(model), name), ""))
     if entries and all(isinstance(one, float) for one in entries):
         text = f"({text})"  # a place
     return text if name == "seconds" else f"{word} {text}"

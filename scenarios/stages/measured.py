@@ -1,5 +1,8 @@
 """One run in the tree of results: convergence, traffic, interceptions, measures and costs."""
 
+from dataclasses import fields
+from typing import Any, TypeVar, cast
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +14,7 @@ from scenarios.results.curves import evenly, thinned
 from scenarios.results.run import Convergence, CostCurves, MeasureCurve, MeasureResults, RunSummary, ToAccuracy
 from scenarios.schema.checks import MeasureSpec
 
+T = TypeVar("T")
 FIRST_REPLICAS = 1000
 """Replicas of which results keep a number each, for comparisons with intervals."""
 POINTS = 200
@@ -61,11 +65,15 @@ def convergence(run: Run) -> Convergence:
 
 def measure_results(found: Measures, spec: MeasureSpec) -> MeasureResults:
     """Curves of all measures but the relative error, which is `convergence`; costs so far, and to accuracies."""
+    curves = {name: found.curve(name) for name in found.names if name != "relative_error"}
+    chosen = thinned(len(found.counts("relative_error")), POINTS)
     return MeasureResults(
         unit="rounds" if found.unit == "rounds" else "activations",
         stride=found.stride,
-        curves={name: _curve(found, name) for name in found.names if name != "relative_error"},
-        costs=_costs(found),
+        curves={
+            name: _points(MeasureCurve, curve, thinned(len(curve.count), POINTS)) for name, curve in curves.items()
+        },
+        costs=_points(CostCurves, found.costs, chosen, count=tuple(int(k) + 1 for k in chosen)),
         measure=spec.measure,
         to_accuracy=tuple(
             ToAccuracy(accuracy=one, reached=found.to_accuracy(one, spec.measure)) for one in spec.accuracies
@@ -73,31 +81,7 @@ def measure_results(found: Measures, spec: MeasureSpec) -> MeasureResults:
     )
 
 
-def _curve(found: Measures, name: str) -> MeasureCurve:
-    curve = found.curve(name)
-    chosen = thinned(len(curve.count), POINTS)
-    return MeasureCurve(
-        count=tuple(curve.count[chosen].tolist()),
-        low=tuple(curve.low[chosen].tolist()),
-        median=tuple(curve.median[chosen].tolist()),
-        high=tuple(curve.high[chosen].tolist()),
-    )
-
-
-def _costs(found: Measures) -> CostCurves:
-    spent, chosen = found.costs, thinned(len(found.counts("relative_error")), POINTS)
-
-    def points(values: NDArray[np.int64]) -> Counts:
-        return tuple(values[chosen].tolist())
-
-    return CostCurves(
-        count=tuple(int(k) + 1 for k in chosen),
-        plf=points(spent.plf),
-        packets=points(spent.packets),
-        bytes=points(spent.bytes),
-        messages=points(spent.messages),
-        message_bytes=points(spent.message_bytes),
-        queries=points(spent.queries),
-        queries_of_one=points(spent.queries_of_one),
-        time=tuple(spent.time[chosen].tolist()),
-    )
+def _points(kind: type[T], source: object, chosen: NDArray[np.intp], **others: Counts) -> T:
+    """Each array of `source` at these places, under the names of a result's fields."""
+    names = [field.name for field in fields(cast(Any, kind)) if field.name not in others]
+    return kind(**{name: tuple(getattr(source, name)[chosen].tolist()) for name in names}, **others)

@@ -21,7 +21,7 @@ from scenarios.papers.outcome import Ran
 from scenarios.results import serialize
 from scenarios.results.base import Status
 from scenarios.results.files import MANIFEST, write_text
-from scenarios.results.header import begun, header, manifest, slugs
+from scenarios.results.header import header, manifest, slugs
 from scenarios.results.over_time import budget
 from scenarios.results.run import MeasureResults
 from scenarios.results.tree import AlgorithmResult, Results, RunError
@@ -174,7 +174,16 @@ class _Session:
     def _subject(self, subject: Subject, slug: str) -> None:
         experiment, simulation, name = self.experiment, subject.simulation, subject.spec.name
         claimed = budget(simulation, experiment.adjacency, subject.delta, experiment.scenario)
-        entry = replace(begun(subject, slug, experiment.pair is not None), budget=claimed)
+        entry = AlgorithmResult(
+            name=name,
+            slug=slug,
+            kind=subject.spec.kind,
+            baseline=subject.spec.baseline,
+            summary=simulation.algorithm.summary,
+            noise=simulation.algorithm.noisy,
+            audit_status="not reached" if experiment.pair is not None else "not requested",
+            budget=claimed,
+        )
         self.results = replace(self.results, algorithms=(*self.results.algorithms, entry))
         adversaries = tuple(adversary.name for adversary in simulation.adversaries)
         keeper = TranscriptFiles(self.folder, slug, experiment.scenario.transcript, adversaries)

@@ -150,20 +150,20 @@ def fingerprint(objectives: Sequence[object]) -> str:
     """SHA-256 of the arrays that objectives hold (features, labels, a tilt), with their shapes, in single precision:
     machines whose last bits differ agree, and another data set does not."""
     found = hashlib.sha256()
-    for objective in objectives:
-        for array in _arrays(objective):
+
+    def take(value: object) -> None:
+        if isinstance(value, np.ndarray):
+            array = cast(Array, value)
             found.update(repr(array.shape).encode())
             with np.errstate(over="ignore"):
                 found.update((array + 0.0).astype("<f4").tobytes())
+        elif is_dataclass(value) and not isinstance(value, type):
+            for one in fields(value):
+                take(getattr(value, one.name))
+
+    for objective in objectives:
+        take(objective)
     return found.hexdigest()
-
-
-def _arrays(value: object) -> Iterator[Array]:
-    if isinstance(value, np.ndarray):
-        yield cast(Array, value)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for one in fields(value):
-            yield from _arrays(getattr(value, one.name))
 
 
 # ── layout ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,4 +1,5 @@
-"""Kept transcripts attacked: the same numbers as in the run, no truth without the same messages, files that open."""
+"""Kept transcripts attacked: the same numbers as in the run, no truth without the same messages, files that open;
+membership, properties and traffic, scored where the truth can be made again."""
 
 import json
 
@@ -155,3 +156,109 @@ def test_a_scenario_is_run_without_its_audit_and_attacked(tmp_path, monkeypatch)
     assert refused.exit_code == 2
     assert "--out = 'out': holds the results of another scenario, 'small'" in refused.stderr
     assert (tmp_path / "out" / "estimates-plain.parquet").exists()
+
+
+# ── membership, properties, traffic ────────────────────────────────────────────────────────────────────
+KEPT = """\
+name: kept
+seed: 4
+problem: {kind: logistic, data: {name: digits, norm_bound: 4.0}, ridge: 0.1}
+topology: {kind: ring, agents: 4}
+links: {delay: {kind: uniform, low: 0.01, high: 0.03}}
+algorithms:
+  - {kind: private_gradient_descent, name: plain, rounds: 3, step: 0.1}
+attacks:
+  gradients: false
+  traffic: true
+  holding: 5
+  membership: {adjacency: replace, trials: 20, levels: [0.05]}
+  property:
+    trials: 10
+    draws: 60
+    hypotheses: [{name: zeros, shares: [0.6, 0.4]}, {name: ones, shares: [0.4, 0.6]}]
+"""
+
+
+def decided(*asked):
+    (one,) = attacked(*asked)
+    return one
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    place = tmp_path_factory.mktemp("kept") / "run"
+    (place.parent / "kept.yaml").write_text(KEPT)
+    run_scenario(parse(KEPT), place, page=False)
+    return place
+
+
+def test_traffic_is_what_the_run_found(kept):
+    (entry,) = json.loads(dumps(read_results(kept)))["algorithms"]
+    found = decided(kept, "--attack", "traffic")
+    assert found["traffic_analysis"] == entry["traffic_analysis"]
+    assert found["sentences"][0].startswith("Times and sizes alone")
+
+
+def test_without_the_truth_traffic_says_the_same_and_scores_nothing(kept, tmp_path):
+    scored = decided(kept, "--attack", "traffic")["traffic_analysis"]
+    told = decided(kept, "--attack", "traffic", "--no-score", "--out", tmp_path)["traffic_analysis"]
+    for part in ("activity", "computing", "repeated", "lost", "dimension"):
+        for key in ("events", "counts", "means", "packets", "low", "high", "refused", "slower"):
+            assert told[part].get(key) == scored[part].get(key)
+        assert told[part]["truth"] is None
+    assert told["activity"]["activations"] is None
+
+
+def test_a_transcript_alone_can_be_scored(kept, tmp_path):
+    file, scenario = kept / "transcript-plain.parquet", kept.parent / "kept.yaml"
+    asked = [file, "--scenario", scenario, "--out", tmp_path, "--attack", "traffic"]
+    assert decided(*asked)["traffic_analysis"]["activity"]["activations"] is None
+    found = decided(*asked, "--score")["traffic_analysis"]
+    assert found["activity"]["activations"] == 12
+
+
+def test_without_noise_every_record_is_found_and_none_that_is_not_in(kept):
+    found = decided(kept)["membership"]
+    (level,) = found["levels"]
+    assert found["scored"]
+    assert level["found"]["count"] == level["found"]["of"] == len(found["agents"]) == 4
+    assert (level["alarms"]["count"], level["alarms"]["of"]) == (0, 4)
+    assert "100 %" in found["sentence"]
+
+
+def test_without_the_truth_it_says_and_does_not_score(kept, tmp_path):
+    found = decided(kept, "--no-score", "--out", tmp_path)
+    (level,) = found["membership"]["levels"]
+    assert level["accepted"] == [4, 4]
+    assert level["found"] is level["alarms"] is None
+    assert found["property"]["right"] is None
+    assert "not scored" in found["membership"]["sentence"]
+
+
+def test_a_property_is_that_of_the_agents_own_labels(kept):
+    found = decided(kept)["property"]
+    assert len(found["agents"]) == found["right"]["of"] == 4
+    likeliest = {one["likeliest"] for one in found["agents"]}
+    assert likeliest == {"zeros", "ones"}  # three of five, dealt in turn
+    assert found["right"]["count"] >= 3
+
+
+def test_a_record_alone_needs_no_scenario_word_and_a_property_does(kept, tmp_path):
+    text = KEPT[: KEPT.index("  holding")]
+    (tmp_path / "bare.yaml").write_text(text)
+    file = kept / "transcript-plain.parquet"
+    asked = [file, "--scenario", tmp_path / "bare.yaml", "--out", tmp_path]
+    found = decided(*asked, "--attack", "membership", "--score")["membership"]
+    assert found["adjacency"] == "remove"
+    assert found["levels"][1]["found"]["rate"] == 1
+    assert found["levels"][1]["alarms"] is None
+    wrong = runner.invoke(app, ["attack", *map(str, asked), "--attack", "property"])
+    assert wrong.exit_code == 2
+    assert "names no hypotheses to choose between" in wrong.stderr
+
+
+def test_the_terminal_has_a_sentence_for_each(kept):
+    done = runner.invoke(app, ["attack", str(kept)])
+    assert done.exit_code == 0
+    for words in ("Times and sizes alone", "Membership: ", "Property: named"):
+        assert words in done.output

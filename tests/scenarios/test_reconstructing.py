@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import get_args
 
 import numpy as np
 import pytest
 
 from attacks.audit.accounting.intervals import clopper_pearson
+from attacks.reconstruction import Prior
 from attacks.reconstruction.posterior import PosteriorMode
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
@@ -18,6 +20,7 @@ from scenarios.results.attacks import ReconstructionResult, RecordAttack
 from scenarios.results.folder import read_results
 from scenarios.schema.attacks import KINDS, RebuildModel, RebuildSpec
 from scenarios.schema.load import parse
+from scenarios.stages import reconstruction as robustness
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import planned, run_study
 from tests.scenarios.filled import filled
@@ -367,3 +370,29 @@ def test_half_of_the_time_is_not_marked_as_a_defence():
         rows += rebuilt("x", filled(ReconstructionResult, {"attacks": [found]})).rows
     assert [row.mark for row in rows] == ["open", "good"]
     assert rows[0].verdict == "defended in 7 of 12, failed to optimize in 5 of 12"
+
+
+# ── the bound beside a success rate ─────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("holding", [1, 2])
+def test_kappa_is_that_of_the_class_that_is_guessed_best(monkeypatch, holding):
+    """Of a class that is one record κ is 1, and so is the bound; all records together are far apart."""
+    rng = np.random.default_rng(0)
+    features = np.concatenate([rng.uniform(0, 100, (300, 4)), np.zeros((40, 4))])
+    prior = Prior.of(features, np.repeat([-1.0, 1.0], [300, 40]))
+    experiment = SimpleNamespace(
+        scenario=SimpleNamespace(seed=1, audit=None),
+        dataset=None,
+        holding=SimpleNamespace(prior=prior, records=holding, problem=None),
+    )
+    monkeypatch.setattr(robustness, "adjacency_of", lambda *_: None)
+    claim = SimpleNamespace(epsilon=0.1, delta=0.0)
+    subject = SimpleNamespace(attacked=SimpleNamespace(claim=lambda *_: claim), delta=None)
+    run = SimpleNamespace(largest_activations=1)
+    found = robustness.bound_of(experiment, subject, run)(0.05, 0.9)  # type: ignore[arg-type]
+    if holding == 2:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.kappa > 0.99
+        assert found.bound > 0.99
+        assert not found.above

@@ -431,15 +431,6 @@ def test_the_command_marks_the_uncovered_message(folder):
     assert f"{found.file.agent} to {to}: ∞" in sums
 
 
-def test_json_has_all_releases(folder):
-    done = status(file_of(folder, "cpgt"), "--json")
-    told = json.loads(done.output)
-    assert done.exit_code == 1
-    assert (told["verdict"], told["first_above"], told["to_the_last_bit"]) == ("refuted", 1, True)
-    assert len(told["account"]["releases"]) == 60
-    assert sum(one["loss"] for one in told["account"]["releases"]) == pytest.approx(told["account"]["total"])
-
-
 def test_the_docs_have_every_key_of_a_file():
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     for name in WitnessFile.model_fields:
