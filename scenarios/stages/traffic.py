@@ -1,11 +1,10 @@
 """Traffic stage of a run: conclusions from times and sizes of packets, scored where the truth is known."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from attacks.score import TrafficScore, computing_times, score_traffic
+from attacks.score import computing_times, score_traffic
 from attacks.score.traffic import Covered
-from attacks.traffic import Amount, Sealed, analysed
+from attacks.traffic import Amount, analysed
 from netsim.adversary import AdversaryView
 from netsim.errors import AttackError
 from netsim.simulation import Run
@@ -32,26 +31,22 @@ def analyse_traffic(view: AdversaryView, run: Run | None, log: PacketLog) -> Tra
         found = analysed(view)
     except AttackError as error:
         return Refused(refused=str(error))
-    result = _unscored(found)
-    return result if run is None else _scored(result, score_traffic(found, run, log), run, log)
-
-
-def _unscored(found: Sealed) -> TrafficResult:
     activity, work, links, size = found.activity, found.computing, found.links, found.dimension
-    agents = len(work.means)
+    agents, score = len(work.means), None if run is None else score_traffic(found, run, log)
+    sent = None if run is None else log.links
     return TrafficResult(
         packets=found.packets,
         activity=ActivityResult(
             refused=activity.refused,
             complete=activity.complete,
             events=tuple((event.time, event.agent) for event in activity.events[:EVENTS]),
-            activations=None,
-            found=len(activity.events),
-            wrong=None,
-            guessed=None,
+            activations=score and score.events,
+            found=len(activity.events) if score is None else score.events_found,
+            wrong=score and score.events_wrong,
+            guessed=score and score.guessed,
             counts=tuple(map(_ends, activity.counts)),
-            truth=None,
-            score=None,
+            truth=run and run.activations,
+            score=_score(score and score.activations),
         ),
         computing=ComputingResult(
             refused=work.refused,
@@ -60,20 +55,30 @@ def _unscored(found: Sealed) -> TrafficResult:
             samples=work.samples,
             slower=tuple(sorted(work.slower)),
             slowest=work.slowest,
-            ranked=len(work.slower),
-            pairs=agents * (agents - 1) // 2,
-            truth=None,
-            slowest_truth=None,
-            rightly=None,
-            score=None,
+            ranked=len(work.slower) if score is None else score.ranked,
+            pairs=agents * (agents - 1) // 2 if score is None else score.pairs,
+            truth=None if run is None else tuple(computing_times(run)),
+            slowest_truth=score and score.slowest,
+            rightly=score and score.rightly,
+            score=_score(score and score.computing),
         ),
-        repeated=_links(links.repeated, links.repeats_refused),
-        lost=_links(links.lost, links.losses_refused),
+        repeated=_links(
+            links.repeated,
+            links.repeats_refused,
+            None if sent is None else {link: count.repeated for link, count in sent.items()},
+            score and score.repeated,
+        ),
+        lost=_links(
+            links.lost,
+            links.losses_refused,
+            None if sent is None else {link: count.lost for link, count in sent.items()},
+            score and score.lost,
+        ),
         dimension=DimensionResult(
             refused=size.refused,
             low=None if size.refused else size.low,
             high=None if size.refused else size.high,
-            truth=None,
+            truth=score and score.dimension,
         ),
     )
 
@@ -82,55 +87,27 @@ def _ends(one: Amount) -> Ends:
     return one.low, one.value, one.high
 
 
-def _links(found: Mapping[Edge, Amount], refused: str | None) -> LinkPackets:
-    edges, amounts = tuple(sorted(found)), list(found.values())
+def _links(
+    found: Mapping[Edge, Amount], refused: str | None, sent: Mapping[Edge, int] | None, score: Covered | None
+) -> LinkPackets:
+    edges = tuple(sorted(found))
+    amounts = [found[edge] for edge in edges]
     known = [one.value for one in amounts if one.value is not None]
     total: Ends | None = None
     if amounts:
         value = sum(known) if len(known) == len(amounts) else None
         total = sum(one.low for one in amounts), value, sum(one.high for one in amounts)
+    truth = None if sent is None else tuple(sent[edge] for edge in edges)
     return LinkPackets(
         refused=refused,
         links=edges,
-        packets=tuple(_ends(found[edge]) for edge in edges),
+        packets=tuple(map(_ends, amounts)),
         total=total,
-        truth=None,
-        total_truth=None,
-        score=None,
+        truth=truth,
+        total_truth=None if truth is None else sum(truth),
+        score=_score(score),
     )
 
 
-def _scored(found: TrafficResult, score: TrafficScore, run: Run, log: PacketLog) -> TrafficResult:
-    """The same with the truth and the scores beside it."""
-    repeated = [log.links[link].repeated for link in found.repeated.links]
-    lost = [log.links[link].lost for link in found.lost.links]
-    return replace(
-        found,
-        activity=replace(
-            found.activity,
-            activations=score.events,
-            found=score.events_found,
-            wrong=score.events_wrong,
-            guessed=score.guessed,
-            truth=run.activations,
-            score=_score(score.activations),
-        ),
-        computing=replace(
-            found.computing,
-            truth=tuple(computing_times(run)),
-            slowest_truth=score.slowest,
-            pairs=score.pairs,
-            ranked=score.ranked,
-            rightly=score.rightly,
-            score=_score(score.computing),
-        ),
-        repeated=replace(
-            found.repeated, truth=tuple(repeated), total_truth=sum(repeated), score=_score(score.repeated)
-        ),
-        lost=replace(found.lost, truth=tuple(lost), total_truth=sum(lost), score=_score(score.lost)),
-        dimension=replace(found.dimension, truth=score.dimension),
-    )
-
-
-def _score(found: Covered) -> IntervalScore:
-    return taken(IntervalScore, found, numbers=found.asked)
+def _score(found: Covered | None) -> IntervalScore | None:
+    return None if found is None else taken(IntervalScore, found, numbers=found.asked)
