@@ -1,4 +1,4 @@
-"""Leakage by query, by agent and by variant: the numbers are those of the score, and wrong figures are refused."""
+"""Gradients of a scenario: each algorithm's own inversion, all agents as one system, and leakage by query and agent."""
 
 import numpy as np
 import pytest
@@ -12,9 +12,11 @@ from scenarios.papers.names import check_alone
 from scenarios.papers.outcome import Ran
 from scenarios.results import curves as leaks
 from scenarios.results.curves import NotMeasuredError
+from scenarios.results.folder import read_results
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema import Scenario
 from scenarios.schema.checks import FigureSpec
+from scenarios.schema.load import parse
 from scenarios.stages.gradients import leakage
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.filled import filled
@@ -132,3 +134,95 @@ def test_shares_of_equal_agents_are_averaged():
     found = leaks.leakage_curve(entry(leakage={"by_agent": rows}), "identifiable", "hops")
     assert found.y == (0.4,)
     assert (found.low, found.high) == ((0.0,), (1.0,))
+
+
+# ── which inversion ─────────────────────────────────────────────────────────────────────────────────────
+EACH = """
+name: own-inversions
+seed: 3
+replicas: 2
+problem:
+  kind: ridge
+  data: {name: synthetic, kind: regression, records: 100, dimension: 6, noise: 0.1}
+  ridge: 0.5
+topology: {kind: ring, agents: 5}
+links: {delay: {kind: constant, seconds: 0.01}}
+adversary: {links: all}
+attacks: {gradients: true}
+algorithms:
+  - {kind: recal, activations: 60}
+  - {kind: dp_recal, reading: fresh_noise, per_agent: 8, noise: {stddev: 0.01}}
+  - kind: dpp2
+    rounds: 10
+    step: 0.1
+    beta: 0.02
+    rho: 1.0
+    scale_w: {kind: geometric, first: 0.1, ratio: 0.8}
+    scale_e: {kind: geometric, first: 0.1, ratio: 0.8}
+  - {kind: diadsp, rounds: 10, step: 0.1, scale_x: 0.01, scale_y: 0.01, ratio: 0.8}
+  - kind: cpgt
+    rounds: 10
+    step: 0.1
+    scale_x: 0
+    scale_y: 0
+    ratio: 0.8
+    gamma: 0.3
+    compressor: {kind: top_k, k: 3}
+  - {kind: random_penalty_admm, rounds: 10, penalty: 10, dual_step: 0.5, scale: 0.001}
+"""
+OWN = [
+    ("closed_form.recal.through_duals", 1e-10), ("closed_form.recal.through_iterates", 2.0),
+    ("inference.through_probe", 0.2),
+    ("inference.through_probe", 0.2), ("closed_form.gradient_tracking.through_tracking", 0.05),
+    ("closed_form.random_penalty_admm.through_penalties", 0.1),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def entries(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    run_scenario(parse(EACH), folder)
+    return read_results(folder).algorithms
+
+
+@pytest.mark.parametrize("index", range(len(OWN)))
+def test_the_own_inversion_ran_and_found_nearly_everything(entries, index):
+    attack, most = OWN[index]
+    found = entries[index].gradients
+    assert found.attack == f"attacks.{attack}"
+    assert found.estimated >= 0.9 * found.queries
+    assert found.median < most
+
+
+JOINTLY = """\
+name: jointly
+seed: 3
+problem: {kind: logistic, data: {name: synthetic, records: 40, dimension: 2}}
+topology: {kind: path, agents: 7}
+adversary: {links: [], nodes: [1, 5]}
+algorithms:
+  - {kind: gradient_tracking, rounds: 10, step: 0.02}
+attacks: {victims: VICTIMS}
+"""
+
+
+def inferred(tmp_path, victims: str):
+    scenario = parse(JOINTLY.replace("VICTIMS", victims), "jointly.yaml")
+    (entry,) = run_scenario(scenario, tmp_path / victims, command="netsim run jointly.yaml").algorithms
+    return entry.gradients
+
+
+def test_agents_behind_the_taps_are_seen_jointly_only(tmp_path):
+    """Tracking sends two linked values a round: what two doors see determines the agent in between, too."""
+    alone, jointly = (inferred(tmp_path, victims) for victims in ("one_by_one", "jointly"))
+    assert alone.attack == "attacks.inference.through_probe"
+    assert jointly.attack == "attacks.inference.through_network"
+    assert alone.inferred[3] == 0  # nobody observed what it sent
+    assert min(jointly.inferred) >= 8  # all but the last ones of 11, which no message had time to tell
+    assert jointly.estimated > alone.estimated
+    assert jointly.worst < 1e-8
+
+
+def test_another_word_is_refused_with_the_allowed_ones():
+    with pytest.raises(Exception, match=r"victims.*one_by_one.*jointly"):
+        parse(JOINTLY.replace("VICTIMS", "together"), "jointly.yaml")
