@@ -1,4 +1,4 @@
-"""Gradients of a scenario: each algorithm's own inversion, all agents as one system, and leakage by query and agent."""
+"""Gradients of a scenario: each algorithm's own inversion, all agents as one system, leakage by query and agent."""
 
 import numpy as np
 import pytest
