@@ -2,12 +2,12 @@
 
 import dis
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from netsim import problems
 from netsim.arrays import Array
 from netsim.claims import SYMBOLS, Adjacency, Norm, length
 from netsim.errors import ScenarioError, TranscriptError
-from netsim.problems import Bent, LogisticLoss, NonconvexLogistic, Objective, Problem, Tilted
+from netsim.problems import Bent, Objective, Problem, Tilted
 from netsim.problems.objective import direction
 from netsim.settings import Recording
 from netsim.simulation import Simulation
-from scenarios.build.problem import gradient_change
+from scenarios.build.problem import AnyLogistic, gradient_change
 from scenarios.schema.scenario import GradientChange
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic)
@@ -55,7 +55,9 @@ def _parts(value: Any, seen: Seen) -> Iterator[bytes]:
     elif isinstance(value, NAMED):
         yield _name(value)
     elif isinstance(value, CodeType):
-        yield from _code(value, seen)
+        yield f"code {value.co_name} {value.co_names} {value.co_varnames} {value.co_freevars}\n".encode()
+        yield value.co_code
+        yield from _several("constants", value.co_consts, seen)
     elif id(value) in seen and isinstance(value, FunctionType):  # one that calls itself
         yield f"function {seen[id(value)][0]} again\n".encode()
     elif isinstance(value, FunctionType):
@@ -90,21 +92,18 @@ def _object(value: Any, seen: Seen) -> Iterator[bytes]:
         return
     else:
         seen[id(value)] = len(seen), value
-        yield from _several("object", _reduced(value), seen)
+        try:
+            made: Any = value.__reduce_ex__(4)
+        except TypeError as error:
+            name = f"{kind.__module__}.{kind.__qualname__}"
+            why = f"an objective holds a {name}, which cannot be told from another one ({error})"
+            allowed = "numbers, arrays, functions, and dataclasses of these"
+            raise ScenarioError("problem", name, why, allowed) from None
+        parts = [made] if isinstance(made, str) else cast("tuple[object, ...]", made)
+        read = [list(cast("Iterator[object]", one)) if isinstance(one, Iterator) else one for one in parts]
+        yield from _several("object", read, seen)
     if callable(value) and isinstance(call := vars(kind).get("__call__"), FunctionType):
         yield from _parts(call, seen)
-
-
-def _reduced(value: Any) -> list[object]:
-    try:
-        made: Any = value.__reduce_ex__(4)
-    except TypeError as error:
-        kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        why = f"an objective holds a {kind}, which cannot be told from another one ({error})"
-        raise ScenarioError("problem", kind, why, "numbers, arrays, functions, and dataclasses of these") from None
-    if isinstance(made, str):
-        return [made]
-    return [list(cast("Iterator[object]", one)) if isinstance(one, Iterator) else one for one in made]
 
 
 def _several(kind: str, values: Sequence[object], seen: Seen) -> Iterator[bytes]:
@@ -115,8 +114,13 @@ def _several(kind: str, values: Sequence[object], seen: Seen) -> Iterator[bytes]
 
 def _function(value: FunctionType, seen: Seen) -> Iterator[bytes]:
     yield _name(value)
-    yield from _code(value.__code__, seen)
-    cells = [_content(cell) for cell in value.__closure__ or ()]
+    yield from _parts(value.__code__, seen)
+    cells: list[object] = []
+    for cell in value.__closure__ or ():
+        try:
+            cells.append(cell.cell_contents)
+        except ValueError:  # not bound yet
+            cells.append(None)
     yield from _several("bound", (value.__defaults__, value.__kwdefaults__, *cells), seen)
     for name in sorted(set(_names(value.__code__))):
         used = value.__globals__.get(name)
@@ -127,25 +131,12 @@ def _function(value: FunctionType, seen: Seen) -> Iterator[bytes]:
             yield from _parts(used, seen)
 
 
-def _code(code: CodeType, seen: Seen) -> Iterator[bytes]:
-    yield f"code {code.co_name} {code.co_names} {code.co_varnames} {code.co_freevars}\n".encode()
-    yield code.co_code
-    yield from _several("constants", code.co_consts, seen)
-
-
 def _names(code: CodeType) -> Iterator[str]:
     """Every global name that code, or code within it, reads."""
     yield from (str(one.argval) for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
     for one in code.co_consts:
         if isinstance(one, CodeType):
             yield from _names(one)
-
-
-def _content(cell: Any) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not bound yet
-        return None
 
 
 def _name(value: Any) -> bytes:
@@ -163,7 +154,11 @@ OFFSET = 2.0
 def adjacency_of(moved: GradientChange, problem: Problem) -> Adjacency:
     """The adjacency of a gradient change. You get a `ScenarioError` for a curvature where the change is constant."""
     curvature = curvature_of(moved, problem)
-    return Adjacency.within(moved.change, moved.norm, problem.dimension, _relation(moved), curvature=curvature)
+    how = "a constant vector" if moved.constant else "a vector that varies with x"
+    relation = f"the gradient of one agent moved by {how} of at most {moved.change:.4g} in {SYMBOLS[moved.norm]}"
+    if moved.norm == "l2" and moved.constant:
+        relation = "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
+    return Adjacency.within(moved.change, moved.norm, problem.dimension, relation, curvature=curvature)
 
 
 def curvature_of(moved: GradientChange, problem: Problem) -> float | None:
@@ -176,16 +171,8 @@ def curvature_of(moved: GradientChange, problem: Problem) -> float | None:
     return None
 
 
-def _relation(moved: GradientChange) -> str:
-    symbol = SYMBOLS[moved.norm]
-    if moved.norm == "l2" and moved.constant:
-        return "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
-    how = "a constant vector" if moved.constant else "a vector that varies with x"
-    return f"the gradient of one agent moved by {how} of at most {moved.change:.4g} in {symbol}"
-
-
 def moved(agent: int, spec: GradientChange, problem: Problem, seed: int) -> Pair:
-    """The agent's own objective, and the one whose gradient is moved in the direction that is asked for."""
+    """The agent's own objective, and the one whose gradient is moved in the direction that the scenario names."""
     own = problem.objectives[agent]
     slope = spec.change * direction(spec.direction, own.dimension, seed, spec.norm)
     curvature = curvature_of(spec, problem)
@@ -205,33 +192,25 @@ def in_words(words: str, slope: Array, other: Objective, norm: Norm) -> str:
     return f"moved by {how}, " + ", ".join(f"{symbol} {relation} {size:.4g}" for symbol, size in sizes.values())
 
 
-def check_both_worlds(pair: Pair | None, simulations: Iterable[tuple[str, Simulation]]) -> None:
+def check_both_worlds(pair: Pair, simulations: Mapping[str, Simulation]) -> None:
     """A `ScenarioError` where an algorithm's conditions fail once the agent holds the bent objective."""
-    if pair is None or not isinstance(pair.hypotheses[1], Bent):
-        return
     other = pair.hypotheses[1]
-    for name, simulation in simulations:
+    if not isinstance(other, Bent):
+        return
+    field = "audit.adjacency.curvature"
+    for name, simulation in simulations.items():
         try:
             replace(simulation, problem=simulation.problem.replace(pair.agent, other), recording=Recording())
         except ScenarioError as error:
-            why = (
-                f"with an adjacent objective that is bent as much, {name} is outside its conditions ({error.problem})"
-            )
-            raise ScenarioError(
-                "audit.adjacency.curvature", other.curvature, why, f"less; or {error.field}: {error.allowed}"
-            ) from None
+            outside = f"{name} is outside its conditions ({error.problem})"
+            why = f"with an adjacent objective that is bent as much, {outside}"
+            remedy = f"less; or {error.field}: {error.allowed}"
+            raise ScenarioError(field, other.curvature, why, remedy) from None
 
 
 WITHIN = "objective"
 """The field of an objective that is another one, and something besides."""
 ROUNDING = 1e-9
-
-
-class _Moving(Protocol):
-    """An objective whose gradient is that of another one, moved by at most this vector."""
-
-    @property
-    def slope(self) -> Array: ...
 
 
 def change_of(own: Objective, other: Objective) -> Mapping[str, object]:
@@ -245,10 +224,17 @@ def change_of(own: Objective, other: Objective) -> Mapping[str, object]:
         return {"moved": type(other).__name__} | kept
     if type(own) is not type(other):
         raise ScenarioError("pair", type(other).__name__, "no change of the agent's own objective that can be stored")
-    before, after = _fields(own), _fields(other)
-    return {
-        "records": {name: _rows(before[name], after[name]) for name in before if _differ(before[name], after[name])}
-    }
+    records, after = dict[str, object](), cast("dict[str, Array]", _fields(other))
+    for name, one in cast("dict[str, Array]", _fields(own)).items():
+        two = after[name]
+        if not all(isinstance(cast(object, value), np.ndarray) for value in (one, two)):
+            if one != two:
+                raise ScenarioError("pair", repr(two), "another parameter, and no other records")
+        elif one.shape != two.shape:
+            records[name] = {"rows": None, "values": _plain(two)}
+        elif len(rows := np.flatnonzero((one != two).reshape(len(one), -1).any(axis=1))):
+            records[name] = {"rows": [int(k) for k in rows], "values": [_plain(two[k]) for k in rows]}
+    return {"records": records}
 
 
 def changed(own: Objective, tree: Mapping[str, object]) -> Objective:
@@ -275,7 +261,14 @@ def check_adjacent(own: Objective, other: Objective, adjacency: Adjacency) -> No
     adjacency allows, in its norm where the gradient is moved and in ℓ2 elsewhere, or which is bent more: a claim says
     nothing of such a pair."""
     norm = adjacency.norm if getattr(other, WITHIN, None) is own else "l2"
-    size, allowed = _distance(own, other, norm), adjacency.in_norm(norm, own.dimension)
+    # a bound on sup ‖∇f − ∇f'‖, exact where one record differs and where the move is constant
+    size, allowed = float("inf"), adjacency.in_norm(norm, own.dimension)
+    if getattr(other, WITHIN, None) is own:
+        size = float(length(cast("Tilted | Bent", other).slope, norm))
+    elif isinstance(own, AnyLogistic) and isinstance(other, AnyLogistic):
+        size = gradient_change(own, other)
+        if not np.isfinite(size):
+            size = sum(float(np.max(np.linalg.norm(f.features, axis=1))) for f in (own, other))
     if not size <= allowed * (1 + ROUNDING):
         why = f"not adjacent: sup ‖∇f − ∇f'‖ in {SYMBOLS[norm]} is too large"
         raise ScenarioError("pair.change", size, why, f"<= {allowed:.6g}")
@@ -284,36 +277,8 @@ def check_adjacent(own: Objective, other: Objective, adjacency: Adjacency) -> No
         raise ScenarioError("pair.change.curvature", other.curvature, why, f"<= {adjacency.bending:.6g}")
 
 
-def _distance(own: Objective, other: Objective, norm: Norm) -> float:
-    """A bound on sup ‖∇f − ∇f'‖, exact where one record differs and where the move is constant."""
-    if getattr(other, WITHIN, None) is own:
-        return float(length(cast(_Moving, other).slope, norm))
-    if isinstance(own, LogisticLoss | NonconvexLogistic) and isinstance(other, LogisticLoss | NonconvexLogistic):
-        one = gradient_change(own, other)
-        norms = (float(np.max(np.linalg.norm(f.features, axis=1))) for f in (own, other))
-        return one if np.isfinite(one) else sum(norms)
-    return float("inf")
-
-
 def _fields(value: object) -> dict[str, object]:
     return {one.name: getattr(value, one.name) for one in fields(cast(Any, value))}
-
-
-def _differ(before: object, after: object) -> bool:
-    if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
-        return not np.array_equal(cast(Array, before), cast(Array, after))
-    return before != after
-
-
-def _rows(before: object, after: object) -> Mapping[str, object]:
-    if not isinstance(before, np.ndarray) or not isinstance(after, np.ndarray):
-        raise ScenarioError("pair", repr(after), "another parameter, and no other records")
-    one, two = cast(Array, before), cast(Array, after)
-    if one.shape != two.shape:
-        return {"rows": None, "values": _plain(two)}
-    different = one != two
-    rows = np.flatnonzero(different.reshape(len(one), -1).any(axis=1))
-    return {"rows": [int(k) for k in rows], "values": [_plain(two[k]) for k in rows]}
 
 
 def _put(before: object, tree: object, name: str) -> Array:

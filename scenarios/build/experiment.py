@@ -1,8 +1,8 @@
 """Experiment built from a scenario: every part made and every condition checked before time 0."""
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import cast
 
 import numpy as np
 
@@ -13,24 +13,14 @@ from netsim.metrics import defined
 from netsim.network.laws import DelayLaw
 from netsim.network.links import AccessLaw, LinkLaw
 from netsim.network.radio import Radio
-from netsim.problems import Dataset, Objective, Problem, Sampled
+from netsim.problems import Dataset, Problem, Sampled
 from netsim.readers.live import Downtime
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.simulation import Simulation
 from netsim.topology import Topology
 from scenarios.build import adjacency as pairs
 from scenarios.build.inference import check_attacks, check_worlds
-from scenarios.build.problem import (
-    AnyLogistic,
-    Ownership,
-    dealt,
-    farthest,
-    gradient_change,
-    loaded,
-    record_bound,
-    record_curvature,
-    reserved,
-)
+from scenarios.build.problem import AnyLogistic, Ownership, farthest, gradient_change, posed, record_bounds
 from scenarios.build.progress import Progress, Silent
 from scenarios.schema import AlgorithmSpec, Ground, Scenario
 from scenarios.schema.base import built
@@ -72,34 +62,32 @@ class Experiment:
         `progress` advances by each of the `parts_of` it that is built.
         """
         advance = (progress or Silent()).advance
-        _refuse_loops(scenario)
         topology = _topology(scenario)
-        dataset, held_out = reserved(scenario, loaded(scenario))
-        _refuse_empty_hands(scenario, topology, dataset)
-        factor, problem = dealt(scenario, dataset, topology.agents)
-        if factor != 1:
-            dataset, held_out = dataset.scaled(factor), None if held_out is None else held_out.scaled(factor)
-        _refuse_undefined(scenario, problem)
+        dataset, held_out, problem = posed(scenario, topology)
+        measure, known = scenario.measures.measure, defined(problem)
+        if measure not in known:
+            raise ScenarioError("measures.measure", measure, "not defined for this problem", ", ".join(known))
         advance(1)
         holding = Ownership.of(scenario, dataset, topology.agents)
         check_attacks(scenario, dataset, holding)
         builder = _Builder(scenario, topology, dataset)
         pair = None if scenario.audit is None else _pair(scenario, problem)
         advance(1)
-        subjects = tuple(_each(builder, problem, holding, advance))
-        pairs.check_both_worlds(pair, [(subject.spec.name, subject.simulation) for subject in subjects])
-        check_worlds(scenario, holding, [subject.attacked for subject in subjects])
-        return cls(
-            scenario,
-            dataset,
-            problem,
-            topology,
-            adjacency_of(scenario, dataset, problem),
-            subjects,
-            pair,
-            holding,
-            held_out,
-        )
+        subjects: list[Subject] = []
+        wrong: list[ScenarioError] = []
+        for index in range(len(scenario.algorithms)):
+            try:
+                subjects.append(builder.subject(index, problem, holding))
+            except ScenarioError as error:
+                wrong += [error] if error.field not in [other.field for other in wrong] else []
+            advance(1)
+        if wrong:
+            raise together(wrong)
+        if pair is not None:
+            pairs.check_both_worlds(pair, {one.spec.name: one.simulation for one in subjects})
+        check_worlds(scenario, holding, [one.attacked for one in subjects])
+        adjacency = adjacency_of(scenario, dataset, problem)
+        return cls(scenario, dataset, problem, topology, adjacency, tuple(subjects), pair, holding, held_out)
 
     def subject(self, name: str) -> Subject:
         """The algorithm of this name. You get a `ScenarioError` where there is none."""
@@ -115,27 +103,12 @@ def parts_of(scenario: Scenario) -> int:
     return 2 + len(scenario.algorithms)
 
 
-def _each(
-    builder: "_Builder", problem: Problem, holding: Ownership | None, advance: Callable[[int], None]
-) -> list[Subject]:
-    """All algorithms; mistakes in several of them are reported together."""
-    subjects: list[Subject] = []
-    wrong: list[ScenarioError] = []
-    for index in range(len(builder.scenario.algorithms)):
-        try:
-            subjects.append(builder.subject(index, problem, holding))
-        except ScenarioError as error:
-            wrong += [error] if error.field not in [other.field for other in wrong] else []
-        advance(1)
-    if wrong:
-        raise together(wrong)
-    return subjects
-
-
-# ── the parts ───────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _topology(scenario: Scenario) -> Topology:
+    edges: list[list[int]] = getattr(scenario.topology, "edges", [])
+    for index, edge in enumerate(edges):
+        if edge[0] == edge[1]:
+            why = "an agent is not its own neighbor"
+            raise ScenarioError(f"topology.edges[{index}]", edge, why, "two different agents")
     try:
         built, places = scenario.topology.build(), scenario.topology.positions
         return built if places is None else built.placed(places)
@@ -143,43 +116,16 @@ def _topology(scenario: Scenario) -> Topology:
         raise error if error.field == "topology" else error.under("topology") from None
 
 
-def _refuse_loops(scenario: Scenario) -> None:
-    edges: list[list[int]] = getattr(scenario.topology, "edges", [])
-    for index, edge in enumerate(edges):
-        if edge[0] == edge[1]:
-            raise ScenarioError(
-                f"topology.edges[{index}]", edge, "an agent is not its own neighbor", "two different agents"
-            )
-
-
-def _refuse_empty_hands(scenario: Scenario, topology: Topology, dataset: Dataset) -> None:
-    if topology.agents > dataset.records:
-        field = "topology.agents" if hasattr(scenario.topology, "agents") else "topology"
-        why = f"every agent needs a record of its own, and {dataset.name} has {dataset.records}"
-        raise ScenarioError(field, topology.agents, why, f"<= {dataset.records} agents")
-
-
-def _refuse_undefined(scenario: Scenario, problem: Problem) -> None:
-    wanted, known = scenario.measures.measure, defined(problem)
-    if wanted not in known:
-        raise ScenarioError("measures.measure", wanted, "not defined for this problem", ", ".join(known))
-
-
 def adjacency_of(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjacency:
     """By how much a gradient differs between adjacent worlds where the agents hold the parts of this problem."""
     if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
         return pairs.adjacency_of(scenario.audit.adjacency, problem)
-    largest = record_bound(scenario, dataset)
-    bound, curvature = 2 * largest, record_curvature(scenario, dataset)
+    largest, curvature = record_bounds(scenario, dataset)
+    bound = 2 * largest
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
         return Adjacency(bound, "all data of one agent replaced", curvature)
-    fewest = min(_records(f) for f in problem.objectives)
+    fewest = min(cast(Sampled, f).records for f in problem.objectives)
     return Adjacency(bound / fewest, "one record of one agent replaced", curvature / fewest)
-
-
-def _records(objective: Objective) -> int:
-    assert isinstance(objective, Sampled)
-    return objective.records
 
 
 # ── algorithms ──────────────────────────────────────────────────────────────────────────────────────────
@@ -193,20 +139,17 @@ class _Builder:
 
     def subject(self, index: int, problem: Problem, holding: Ownership | None) -> Subject:
         spec = self.scenario.algorithms[index]
-        names = [other.name for other in self.scenario.algorithms[:index]]
-        if spec.name in names:
+        if spec.name in [other.name for other in self.scenario.algorithms[:index]]:
             raise ScenarioError(f"algorithms[{index}].name", spec.name, "used twice", "a name of its own")
-        return Subject(
-            spec,
-            spec.delta or MONITOR_DELTA,
-            self._simulation(index, problem),
-            None if holding is None else self._simulation(index, holding.problem),
-        )
+        simulation = self._simulation(index, problem)
+        attacked = None if holding is None else self._simulation(index, holding.problem)
+        return Subject(spec, spec.delta or MONITOR_DELTA, simulation, attacked)
 
     def _simulation(self, index: int, problem: Problem) -> Simulation:
         scenario = self.scenario
+        ground = Ground(problem, self.topology, adjacency_of(scenario, self.dataset, problem))
         try:
-            algorithm = scenario.algorithms[index].build(self._ground(problem))
+            algorithm = scenario.algorithms[index].build(ground)
             return Simulation(
                 problem,
                 self.topology,
@@ -222,23 +165,22 @@ class _Builder:
         except ScenarioError as error:
             raise _readdressed(error, index) from None
 
-    def _ground(self, problem: Problem) -> Ground:
-        return Ground(problem, self.topology, adjacency_of(self.scenario, self.dataset, problem))
-
     def _network(self) -> NetworkSettings:
-        scenario = self.scenario
-        access, access_laws = self._access()
+        scenario, medium = self.scenario, self.scenario.medium
+        access: AccessLaw = AccessLaw() if scenario.access is None else built("access", scenario.access)
+        some = None if scenario.access is None else scenario.access.agents
+        lines = {} if some is None else dict.fromkeys(self._known("access", some), access)
         return NetworkSettings(
             built("links", scenario.links),
             self._overrides(),
-            access,
-            access_laws,
+            access if some is None else AccessLaw(),
+            lines,
             scenario.exchange.build(),
             # whether their links are there, and can be altered, is the simulation's affair
             tuple(built(f"active_adversaries[{k}]", one) for k, one in enumerate(scenario.active_adversaries)),
             built("messages.codec", scenario.messages.codec),
             scenario.messages.header,
-            _medium(scenario),
+            ("links" if medium == "links" else Radio()) if isinstance(medium, str) else medium.build(),
         )
 
     def _overrides(self) -> dict[tuple[int, int], LinkLaw]:
@@ -247,24 +189,13 @@ class _Builder:
         for index, override in enumerate(self.scenario.link_overrides):
             law: LinkLaw = built(f"link_overrides[{index}].law", override.law)
             for place, (i, j) in enumerate(override.between):
+                field = f"link_overrides[{index}].between[{place}]"
                 if not self.topology.has_edge(i, j):
-                    field = f"link_overrides[{index}].between[{place}]"
                     raise ScenarioError(field, [i, j], "no such link", "an edge of the topology")
                 if not laws.keys().isdisjoint(override.directions(i, j)):
-                    field = f"link_overrides[{index}].between[{place}]"
                     raise ScenarioError(field, [i, j], "has a law of its own already", "one override for each link")
                 laws |= dict.fromkeys(override.directions(i, j), law)
         return laws
-
-    def _access(self) -> tuple[AccessLaw, dict[int, AccessLaw]]:
-        """The access line of everybody, or those of some."""
-        spec = self.scenario.access
-        if spec is None:
-            return AccessLaw(), {}
-        line: AccessLaw = built("access", spec)
-        if spec.agents is None:
-            return line, {}
-        return AccessLaw(), dict.fromkeys(self._known("access", spec.agents), line)
 
     def _timing(self) -> Timing:
         scenario = self.scenario
@@ -296,14 +227,6 @@ class _Builder:
         return agents
 
 
-def _medium(scenario: Scenario) -> Literal["links"] | Radio:
-    """The word radio alone is a radio with its defaults."""
-    spec = scenario.medium
-    if isinstance(spec, str):
-        return "links" if spec == "links" else Radio()
-    return spec.build()
-
-
 def _readdressed(error: ScenarioError, index: int) -> ScenarioError:
     """A simulation's field as the scenario's field."""
     for inner, outer in (
@@ -333,12 +256,8 @@ def _pair(scenario: Scenario, problem: Problem) -> Pair:
     if isinstance(spec.adjacency, GradientChange):
         return pairs.moved(spec.agent, spec.adjacency, problem, scenario.seed)
     if not isinstance(own, AnyLogistic):
-        raise ScenarioError(
-            "problem.kind",
-            scenario.problem.kind,
-            "records and labels are exchanged in logistic losses only",
-            "a logistic kind, or adjacency: {change: …}",
-        )
+        why = "records and labels are exchanged in logistic losses only"
+        raise ScenarioError("problem.kind", scenario.problem.kind, why, "a logistic kind, or adjacency: {change: …}")
     if spec.adjacency == "agent":
         flipped = replace(own, labels=-own.labels)
         return Pair(spec.agent, (own, flipped), f"all labels of agent {spec.agent} flipped")

@@ -7,21 +7,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attacks.reconstruction import Prior
-from attacks.reconstruction.attack import Attack
+from attacks.reconstruction.attack import Needs
 from attacks.reconstruction.membership import Records
-from netsim.arrays import Mask
 from netsim.errors import ScenarioError
+from netsim.models.model import Model
 from netsim.problems import Dataset, Objective
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
 from scenarios.build.problem import Ownership, counted, prior_of, problem_of
 from scenarios.schema import Scenario
-from scenarios.schema.attacks import DecidingModel, HypothesisSpec, MembershipSpec, PropertySpec, RebuildModel
+from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec, RebuildModel
 
 FIRST = {"membership": 2**50, "property": 2**51}
 """The number of a game's first chunk: no audit has noise of so high a number."""
-
-Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -68,14 +66,15 @@ class Staging:
         part = self.holding.parts[spec.agent]
         others = np.arange(part.records) != spec.record
         instead = self.unheld.take([spec.instead]) if spec.adjacency == "replace" else None
-        return self._both(spec, part.take([spec.record]), _rows(part, others), instead)
+        return self._both(spec, part.take([spec.record]), (part.features[others], part.labels[others]), instead)
 
     def drawn(self, spec: MembershipSpec, trial: int) -> "Both":
         """The worlds of an attacker who knows no record of the agent: all are drawn."""
         rng = Streams(self.scenario.seed).generator("membership", "records", trial)
         pool = self.unknown
         rows = rng.choice(pool.records, self.holding.records + 1, replace=False)
-        return self._both(spec, pool.take(rows[:1]), _rows(pool, rows[1:-1]), pool.take(rows[-1:]))
+        others = pool.features[rows[1:-1]], pool.labels[rows[1:-1]]
+        return self._both(spec, pool.take(rows[:1]), others, pool.take(rows[-1:]))
 
     def _both(self, spec: MembershipSpec, candidate: Dataset, others: Records, instead: Dataset | None) -> "Both":
         inside, known = _joined(candidate, others), None
@@ -128,18 +127,8 @@ def staged(simulation: Simulation, agent: int, objective: Objective, chunk: int,
 def _halves(records: Dataset) -> tuple[list[int], list[int]]:
     """Every second record of each class, and the others; in order."""
     classes = records.labels if records.classes else np.zeros(records.records)
-    first: list[int] = []
-    second: list[int] = []
-    for label in np.unique(classes):
-        rows = [int(k) for k in np.flatnonzero(classes == label)]
-        first += rows[0::2]
-        second += rows[1::2]
-    return sorted(first), sorted(second)
-
-
-def _rows(part: Dataset, rows: Mask | Indices) -> Records:
-    """Some records, or none."""
-    return part.features[rows], part.labels[rows]
+    rows = [np.flatnonzero(classes == label).tolist() for label in np.unique(classes)]
+    return sorted(k for one in rows for k in one[0::2]), sorted(k for one in rows for k in one[1::2])
 
 
 def _joined(one: Dataset, others: Records) -> Dataset:
@@ -148,24 +137,10 @@ def _joined(one: Dataset, others: Records) -> Dataset:
     )
 
 
-WHERE = ("attacks.membership", "attacks.property")
 PUBLISHED = ("recal", "dp_recal")
 """Kinds of algorithms whose papers say how gradients are inferred."""
 ENOUGH = 8
 """Records of a class that nobody holds, at least: two for each use of each half."""
-
-
-def _check_inference(scenario: Scenario, dataset: Dataset, holding: Ownership) -> None:
-    """You get a `ScenarioError` for what an attack that decides needs and cannot get in this scenario."""
-    asked = scenario.attacks
-    for where, spec in zip(WHERE, (asked.membership, asked.property), strict=True):
-        if spec is not None:
-            _check_agent(scenario, holding, spec, where)
-            _check_model(scenario, holding, spec, where)
-    if asked.membership is not None:
-        _check_membership(asked.membership, dataset, holding)
-    if asked.property is not None:
-        _check_property(asked.property, dataset, holding)
 
 
 def check_worlds(scenario: Scenario, holding: Ownership | None, attacked: Sequence[Simulation | None]) -> None:
@@ -186,23 +161,24 @@ def check_worlds(scenario: Scenario, holding: Ownership | None, attacked: Sequen
             raise ScenarioError("attacks.membership.adjacency", spec.adjacency, why, "another adjacency") from None
 
 
-def _check_agent(scenario: Scenario, holding: Ownership, spec: DecidingModel, where: str) -> None:
+def _check_inversion(scenario: Scenario, spec: DecidingModel | RebuildModel, where: str) -> None:
+    if spec.inversion == "published" and not any(one.kind in PUBLISHED for one in scenario.algorithms):
+        why = "no paper of these algorithms infers gradients"
+        raise ScenarioError(f"{where}.inversion", "published", why, f"strongest, or one of {', '.join(PUBLISHED)}")
+
+
+def _check_game(scenario: Scenario, holding: Ownership, spec: DecidingModel, where: str) -> None:
     agents = len(holding.parts)
     if spec.agent >= agents:
         raise ScenarioError(f"{where}.agent", spec.agent, "no such agent", f"0 … {agents - 1}")
     if spec.agent in scenario.adversary.insiders:
         why = "it is the adversary itself, who knows its own records"
         raise ScenarioError(f"{where}.agent", spec.agent, why, "an agent that is not in adversary.insiders")
-
-
-def _check_model(scenario: Scenario, holding: Ownership, spec: DecidingModel, where: str) -> None:
     if holding.problem.model is None:
         kind = scenario.problem.kind
         why = f"{kind} losses are no mean of one public loss over records: no record has a gradient of its own"
         raise ScenarioError(where, kind, why, "another problem.kind")
-    if spec.inversion == "published" and not any(one.kind in PUBLISHED for one in scenario.algorithms):
-        why = "no paper of these algorithms infers gradients"
-        raise ScenarioError(f"{where}.inversion", "published", why, f"strongest, or one of {', '.join(PUBLISHED)}")
+    _check_inversion(scenario, spec, where)
 
 
 def _check_membership(spec: MembershipSpec, dataset: Dataset, holding: Ownership) -> None:
@@ -210,10 +186,14 @@ def _check_membership(spec: MembershipSpec, dataset: Dataset, holding: Ownership
     if spec.adjacency == "remove" and m == 1:
         why = "an agent that holds one record would be left with none"
         raise ScenarioError(f"{where}.adjacency", "remove", why, "replace, zero_out, or attacks.holding of 2 or more")
-    if spec.adjacency == "zero_out" and not _silent(holding):
-        assert holding.problem.model is not None
-        why = f"a record of zeros has a gradient where the loss is {holding.problem.model.name}: it is no missing one"
-        raise ScenarioError(f"{where}.adjacency", "zero_out", why, "remove or replace")
+    if spec.adjacency == "zero_out":
+        model, part = holding.problem.model, holding.parts[0]
+        assert model is not None
+        points = np.linspace(-1, 1, model.dimension)[None, None]
+        targets = model.targets(np.array(model.classes[:1] or part.labels[:1]))
+        if np.any(model.gradient(points, np.zeros_like(part.features[:1]), targets)):
+            why = f"a record of zeros has a gradient where the loss is {model.name}: it is no missing one"
+            raise ScenarioError(f"{where}.adjacency", "zero_out", why, "remove or replace")
     if spec.record >= m:
         why = f"attacks.holding is {m}: no such record"
         raise ScenarioError(f"{where}.record", spec.record, why, f"0 … {m - 1}")
@@ -223,29 +203,15 @@ def _check_membership(spec: MembershipSpec, dataset: Dataset, holding: Ownership
         raise ScenarioError(f"{where}.instead", spec.instead, why, "adjacency: replace, or no instead")
     if spec.instead >= unheld:
         raise ScenarioError(f"{where}.instead", spec.instead, "no such record", f"0 … {unheld - 1}")
-    if not spec.informed:
-        _check_uninformed(spec, dataset, holding)
-
-
-def _silent(holding: Ownership) -> bool:
-    """Whether a record of zeros adds nothing to the gradient, wherever it is asked for."""
-    model, part = holding.problem.model, holding.parts[0]
-    assert model is not None
-    points = np.linspace(-1, 1, model.dimension)[None, None]
-    targets = model.targets(np.array(model.classes[:1] or part.labels[:1]))
-    found = model.gradient(points, np.zeros_like(part.features[:1]), targets)
-    return not np.any(found)
-
-
-def _check_uninformed(spec: MembershipSpec, dataset: Dataset, holding: Ownership) -> None:
-    where = "attacks.membership"
+    if spec.informed:
+        return
     if not dataset.classes:
         why = "the population of unknown records is known by classes, and labels are numbers here"
         raise ScenarioError(f"{where}.informed", False, why, "true, or data of classes")
     assert holding.unheld is not None
     pool = len(_halves(holding.unheld)[1])
-    if pool <= holding.records:
-        why = f"{holding.records + 1} records are drawn for each transcript, of {pool} that nobody holds or knows"
+    if pool <= m:
+        why = f"{m + 1} records are drawn for each transcript, of {pool} that nobody holds or knows"
         raise ScenarioError(f"{where}.informed", False, why, "true, or a smaller attacks.holding")
     needed = math.ceil(1 / min(spec.levels)) - 1
     if spec.draws < needed:
@@ -272,17 +238,14 @@ def check_shares_of(spec: PropertySpec, unheld: Dataset) -> None:
     """Every hypothesis has a share of each class there is."""
     labels = [float(label) for label in np.unique(unheld.labels)]
     for index, one in enumerate(spec.hypotheses):
-        _check_shares(one, labels, f"attacks.property.hypotheses[{index}].shares")
-
-
-def _check_shares(one: HypothesisSpec, labels: list[float], where: str) -> None:
-    if len(one.shares) != len(labels):
-        said = ", ".join(f"{label:g}" for label in labels)
-        why = f"{len(one.shares)} shares, and the data have {len(labels)} classes"
-        raise ScenarioError(where, one.shares, why, f"a share for each of {said}")
-    if not math.isclose(sum(one.shares), 1, abs_tol=1e-6):
-        why = f"shares come to {sum(one.shares):g}, and not to 1"
-        raise ScenarioError(where, one.shares, why, "a share of each class: 1 together")
+        where = f"attacks.property.hypotheses[{index}].shares"
+        if len(one.shares) != len(labels):
+            named = ", ".join(f"{label:g}" for label in labels)
+            why = f"{len(one.shares)} shares, and the data have {len(labels)} classes"
+            raise ScenarioError(where, one.shares, why, f"a share for each of {named}")
+        if not math.isclose(sum(one.shares), 1, abs_tol=1e-6):
+            why = f"shares come to {sum(one.shares):g}, and not to 1"
+            raise ScenarioError(where, one.shares, why, "a share of each class: 1 together")
 
 
 def check_attacks(scenario: Scenario, dataset: Dataset, holding: Ownership | None) -> None:
@@ -291,44 +254,48 @@ def check_attacks(scenario: Scenario, dataset: Dataset, holding: Ownership | Non
     What only the run can tell (whether gradients can be inferred, whether the law of their errors is known) is a
     refusal in the results.
     """
-    asked = scenario.attacks
+    options = scenario.attacks
     if holding is None:
-        if asked.holding != 1:
-            raise ScenarioError("attacks.holding", asked.holding, "no record is rebuilt", "reconstruct: [{kind: …}]")
+        if options.holding != 1:
+            raise ScenarioError(
+                "attacks.holding", options.holding, "no record is rebuilt", "reconstruct: [{kind: …}]"
+            )
         return
-    _check_inference(scenario, dataset, holding)
-    for index, spec in enumerate(asked.reconstruct):
+    for where, game in (("attacks.membership", options.membership), ("attacks.property", options.property)):
+        if game is not None:
+            _check_game(scenario, holding, game, where)
+    if options.membership is not None:
+        _check_membership(options.membership, dataset, holding)
+    if options.property is not None:
+        _check_property(options.property, dataset, holding)
+    for index, spec in enumerate(options.reconstruct):
         where = f"attacks.reconstruct[{index}]"
         try:
-            attack = spec.build()
+            needs = spec.build().needs
         except ScenarioError as error:
             raise error.under(where) from None
-        _check(scenario, dataset, holding, attack, spec, where)
+        _check_needs(scenario, dataset, holding.problem.model, needs, spec, where)
 
 
-def _check(
-    scenario: Scenario, dataset: Dataset, holding: Ownership, attack: Attack, spec: RebuildModel, where: str
+def _check_needs(
+    scenario: Scenario, dataset: Dataset, model: Model | None, needs: Needs, spec: RebuildModel, where: str
 ) -> None:
     """The first thing that is missing."""
-    needs, asked, kind = attack.needs, scenario.attacks, scenario.problem.kind
-    model = holding.problem.model
+    options, kind = scenario.attacks, scenario.problem.kind
     if model is None:
         why = f"{kind} losses are no mean of one public loss over records: there is nothing to rebuild from"
         raise ScenarioError(where, spec.label, why, "another problem.kind")
     if needs.models and model.name not in needs.models:
         why = f"it is for {' or '.join(needs.models)} models, and the loss of a record is {model.name} here"
         raise ScenarioError(where, spec.label, why, "another attack, or another problem.kind")
-    if needs.one_record and asked.holding != 1:
-        raise ScenarioError(
-            where, spec.label, f"it rebuilds one record, and agents hold {asked.holding}", "holding: 1"
-        )
-    if needs.labels and (spec.labels or asked.labels) == "private":
+    if needs.one_record and options.holding != 1:
+        why = f"it rebuilds one record, and agents hold {options.holding}"
+        raise ScenarioError(where, spec.label, why, "holding: 1")
+    if needs.labels and (spec.labels or options.labels) == "private":
         raise ScenarioError(where, spec.label, "it needs the labels, and they are private", "labels: public")
     if needs.image and dataset.image_shape is None:
         raise ScenarioError(where, spec.label, f"it rebuilds images, and {dataset.name} has none", "digits, mnist, …")
-    if spec.inversion == "published" and not any(one.kind in PUBLISHED for one in scenario.algorithms):
-        why = "no paper of these algorithms infers gradients"
-        raise ScenarioError(f"{where}.inversion", "published", why, f"strongest, or one of {', '.join(PUBLISHED)}")
-    rounds = spec.rounds or asked.rounds
+    _check_inversion(scenario, spec, where)
+    rounds = spec.rounds or options.rounds
     if needs.rounds > 1 and rounds != "all":
         raise ScenarioError(f"{where}.rounds", rounds, f"it needs {needs.rounds} gradients of an agent", "all")

@@ -1,5 +1,7 @@
 """Data sets, each agent's records and the problem on them; the records nobody has, and the prior from those."""
 
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +12,7 @@ from netsim.arrays import Array
 from netsim.errors import ScenarioError
 from netsim.problems import Dataset, LogisticLoss, NonconvexLogistic, Problem, build, load, scale_for
 from netsim.randomness import Streams
+from netsim.topology import Topology
 from scenarios.schema import Scenario
 
 LOGISTIC = ("logistic", "nonconvex_logistic")
@@ -17,47 +20,56 @@ LOGISTIC = ("logistic", "nonconvex_logistic")
 AnyLogistic = LogisticLoss | NonconvexLogistic
 MOST_PAIRS = 2**26
 """Pairs of records compared at most: 512 MB of distances."""
+MOST_CLASSES = 100
+"""More different labels than these are the targets of a regression."""
 
 
-def loaded(scenario: Scenario) -> Dataset:
-    """The data set, as it is loaded."""
+@contextmanager
+def _under(field: str) -> Generator[None]:
+    """A `ScenarioError` within has its fields under this one."""
     try:
-        options = scenario.problem.data.model_dump()
-        return load(options.pop("name"), **options)
+        yield
     except ScenarioError as error:
-        raise error.under("problem.data") from None
+        raise error.under(field) from None
 
 
-def reserved(scenario: Scenario, dataset: Dataset) -> tuple[Dataset, Dataset | None]:
-    """Records for the agents, and those held out."""
-    if not scenario.problem.held_out:
-        return dataset, None
-    try:
-        return dataset.reserve(scenario.problem.held_out, scenario.seed)
-    except ScenarioError as error:
-        raise replace(error, field="problem.held_out") from None
+# ── data and problem ────────────────────────────────────────────────────────────────────────────────────
 
 
-def dealt(scenario: Scenario, dataset: Dataset, agents: int) -> tuple[float, Problem]:
-    """The factor on all features, 1 where no smoothness is asked for, and the problem of every agent's part."""
+def posed(scenario: Scenario, topology: Topology) -> tuple[Dataset, Dataset | None, Problem]:
+    """The records of the agents, those held out, and the problem of every agent's part; features are scaled to the
+    smoothness that the scenario names. You get a `ScenarioError` for what does not fit."""
+    spec, agents = scenario.problem, topology.agents
+    with _under("problem.data"):
+        options = spec.data.model_dump()
+        dataset, held_out = load(options.pop("name"), **options), None
+    if spec.held_out:
+        try:
+            dataset, held_out = dataset.reserve(spec.held_out, scenario.seed)
+        except ScenarioError as error:
+            raise replace(error, field="problem.held_out") from None
+    if agents > dataset.records:
+        field = "topology.agents" if hasattr(scenario.topology, "agents") else "topology"
+        why = f"every agent needs a record of its own, and {dataset.name} has {dataset.records}"
+        raise ScenarioError(field, agents, why, f"<= {dataset.records} agents")
     parts = parts_of_agents(scenario, dataset, agents)
     problem = problem_of(scenario, parts)
-    if (smoothness := scenario.problem.smoothness) is None:
-        return 1.0, problem
-    if scenario.problem.data.norm_bound is not None:
+    if spec.smoothness is None:
+        return dataset, held_out, problem
+    if spec.data.norm_bound is not None:
         why = "scaling the features would undo problem.data.norm_bound"
-        raise ScenarioError("problem.smoothness", smoothness, why, "one of the two")
-    try:
-        factor = scale_for(problem, smoothness)
-    except ScenarioError as error:
-        raise error.under("problem") from None
-    return factor, problem_of(scenario, [part.scaled(factor) for part in parts])
+        raise ScenarioError("problem.smoothness", spec.smoothness, why, "one of the two")
+    with _under("problem"):
+        factor = scale_for(problem, spec.smoothness)
+    scaled = [part.scaled(factor) for part in (dataset, *parts)]
+    held_out = None if held_out is None else held_out.scaled(factor)
+    return scaled[0], held_out, problem_of(scenario, scaled[1:])
 
 
 def parts_of_agents(scenario: Scenario, dataset: Dataset, agents: int) -> tuple[Dataset, ...]:
     """Each agent's records."""
+    options = scenario.problem.split.model_dump()
     try:
-        options = scenario.problem.split.model_dump()
         return dataset.split(agents, scenario.seed, by=options.pop("kind"), **options)
     except ScenarioError as error:
         if error.field == "by":
@@ -65,46 +77,33 @@ def parts_of_agents(scenario: Scenario, dataset: Dataset, agents: int) -> tuple[
         raise error.under("problem.split") from None
 
 
-def problem_of(scenario: Scenario, parts: "tuple[Dataset, ...] | list[Dataset]") -> Problem:
+def problem_of(scenario: Scenario, parts: Sequence[Dataset]) -> Problem:
     """The problem of these parts."""
-    try:
+    with _under("problem"):
         options = scenario.problem.model_dump(exclude={"data", "split", "held_out", "smoothness"})
         return build(parts=parts, **options)
-    except ScenarioError as error:
-        raise error.under("problem") from None
 
 
-def record_bound(scenario: Scenario, dataset: Dataset) -> float:
-    """sup ‖∇ℓ‖₂ of one record, from a public bound on ‖a‖₂; infinite where there is none.
+# ── bounds, and records that are farthest apart ─────────────────────────────────────────────────────────
 
-    ‖a‖₂ for a logistic loss. For softmax ‖p − t‖₂ ‖(a, 1)‖₂ <= √2 · √(‖a‖₂² + 1), which is approached. None for a
-    network: the gradients of its first layers grow with the weights of the later ones.
+
+def record_bounds(scenario: Scenario, dataset: Dataset) -> tuple[float, float]:
+    """sup ‖∇ℓ‖₂ of one record, and a bound on the trace of its Hessian, from a public bound on ‖a‖₂; infinite where
+    there is none.
+
+    A logistic loss: ‖a‖₂, and ‖a‖₂²/4, as σ(1 − σ) <= 1/4. Softmax of C classes: ‖p − t‖₂ ‖(a, 1)‖₂ <=
+    √2 · √(‖a‖₂² + 1), which is approached, and (1 − 1/C)(‖a‖₂² + 1), as the trace of diag p − ppᵀ is
+    1 − ‖p‖₂² <= 1 − 1/C. None for a network: the gradients of its first layers grow with the weights of later ones.
     """
-    kind = scenario.problem.kind
+    kind, bound = scenario.problem.kind, scenario.problem.data.norm_bound
+    if bound is None:
+        there = dataset.value_range
+        bound = float("inf" if there is None else np.sqrt(dataset.dimension) * max(map(abs, there)))
     if kind in LOGISTIC:
-        return _feature_bound(scenario, dataset)
-    return float(np.sqrt(2 * (_feature_bound(scenario, dataset) ** 2 + 1))) if kind == "softmax" else float("inf")
-
-
-def record_curvature(scenario: Scenario, dataset: Dataset) -> float:
-    """A bound on the trace of one record's Hessian, infinite where there is none.
-
-    ‖a‖₂²/4 for a logistic loss, as σ(1 − σ) <= 1/4. For softmax of C classes (1 − 1/C)(‖a‖₂² + 1), as the trace of
-    diag p − ppᵀ is 1 − ‖p‖₂² <= 1 − 1/C.
-    """
-    kind, bound = scenario.problem.kind, _feature_bound(scenario, dataset)
-    if kind in LOGISTIC:
-        return bound**2 / 4
-    return (1 - 1 / (dataset.class_count or 1)) * (bound**2 + 1) if kind == "softmax" else float("inf")
-
-
-def _feature_bound(scenario: Scenario, dataset: Dataset) -> float:
-    """A public bound on a record's ‖a‖₂; infinite where there is none."""
-    if scenario.problem.data.norm_bound is not None:
-        return scenario.problem.data.norm_bound
-    if dataset.value_range is not None:
-        return float(np.sqrt(dataset.dimension) * max(map(abs, dataset.value_range)))
-    return float("inf")
+        return bound, bound**2 / 4
+    if kind == "softmax":
+        return float(np.sqrt(2 * (bound**2 + 1))), (1 - 1 / (dataset.class_count or 1)) * (bound**2 + 1)
+    return float("inf"), float("inf")
 
 
 def gradient_change(own: AnyLogistic, other: AnyLogistic) -> float:
@@ -134,6 +133,9 @@ def _longest(rows: Array, count: int) -> np.ndarray[tuple[int], np.dtype[np.int6
     return np.sort(np.argsort(-np.linalg.norm(rows, axis=1), kind="stable")[:count])
 
 
+# ── records to rebuild ──────────────────────────────────────────────────────────────────────────────────
+
+
 @dataclass(frozen=True)
 class Ownership:
     """The `parts` of the agents, as many records each, the `problem` of these, and a `prior` of what nobody holds
@@ -147,14 +149,19 @@ class Ownership:
     @classmethod
     def of(cls, scenario: Scenario, dataset: Dataset, agents: int) -> "Ownership | None":
         """None where a scenario rebuilds nothing. You get a `ScenarioError` where the records do not suffice."""
-        asked = scenario.attacks
-        if not (asked.images or asked.reconstruct or asked.membership or asked.property):
+        options = scenario.attacks
+        if not (options.images or options.reconstruct or options.membership or options.property):
             return None
-        if scenario.attacks.images:
-            _check_images(scenario, dataset)
+        if options.images and (dataset.image_shape is None or scenario.problem.kind != "logistic"):
+            why = "images are rebuilt from logistic losses on image data"
+            raise ScenarioError("attacks.images", True, why, "kind: logistic, and data: digits, mnist, …")
+        if options.images and options.holding != 1:
+            why = f"one image an agent is rebuilt in closed form, and agents hold {options.holding}"
+            raise ScenarioError("attacks.images", True, why, "holding: 1, or reconstruct: [{kind: …}]")
         held = _dealt(scenario, dataset, agents)
         parts = tuple(dataset.take(own) for own in held)
-        rest = _rest(dataset, held)
+        taken = {k for own in held for k in own}
+        rest = dataset.take([k for k in range(dataset.records) if k not in taken])
         problem = problem_of(scenario, parts)
         return cls(parts, problem, prior_of(rest, problem), rest)
 
@@ -168,60 +175,26 @@ class Ownership:
         return counted(self.parts[agent].labels, self.parts[agent], self.problem)
 
 
-def _check_images(scenario: Scenario, dataset: Dataset) -> None:
-    if dataset.image_shape is None or scenario.problem.kind != "logistic":
-        raise ScenarioError(
-            "attacks.images",
-            True,
-            "images are rebuilt from logistic losses on image data",
-            "kind: logistic, and data: digits, mnist, …",
-        )
-    if scenario.attacks.holding != 1:
-        why = f"one image an agent is rebuilt in closed form, and agents hold {scenario.attacks.holding}"
-        raise ScenarioError("attacks.images", True, why, "holding: 1, or reconstruct: [{kind: …}]")
-
-
 def _dealt(scenario: Scenario, dataset: Dataset, agents: int) -> list[list[int]]:
     """Rows of each agent: the classes in turn, drawn by the scenario's seed; one of each is left over."""
-    rng = Streams(scenario.seed).generator("images")
-    order = rng.permutation(dataset.records)
-    kinds = _kinds(dataset)
-    pools = [[int(k) for k in order if kinds[k] == kind] for kind in np.unique(kinds)]
-    size, wanted = len(pools), scenario.attacks.holding
+    order = Streams(scenario.seed).generator("images").permutation(dataset.records)
+    classes = np.zeros(dataset.records) if _numbers(dataset) else dataset.labels
+    pools = [[int(k) for k in order if classes[k] == one] for one in np.unique(classes)]
+    size, each = len(pools), scenario.attacks.holding
     most = size * (min(map(len, pools)) - 1)
-    if agents * wanted > most:
-        raise _too_many(scenario, agents, most)
-    flat = [pools[k % size][k // size] for k in range(agents * wanted)]
-    return [flat[i * wanted : (i + 1) * wanted] for i in range(agents)]
-
-
-def _too_many(scenario: Scenario, agents: int, most: int) -> ScenarioError:
-    wanted = scenario.attacks.holding
-    if wanted == 1 and scenario.attacks.images:
-        return ScenarioError(
-            "attacks.images", True, f"{agents} agents cannot hold an image each", f"<= {most} agents"
-        )
-    why = f"{agents} agents cannot hold so many each and leave a prior"
-    return ScenarioError("attacks.holding", wanted, why, f"<= {most // agents}")
-
-
-def _kinds(dataset: Dataset) -> Array:
-    """The class of each record; all the same where labels are numbers."""
-    return np.zeros(dataset.records) if _numbers(dataset) else dataset.labels
+    if agents * each > most and each == 1 and scenario.attacks.images:
+        why = f"{agents} agents cannot hold an image each"
+        raise ScenarioError("attacks.images", True, why, f"<= {most} agents")
+    if agents * each > most:
+        why = f"{agents} agents cannot hold so many each and leave a prior"
+        raise ScenarioError("attacks.holding", each, why, f"<= {most // agents}")
+    flat = [pools[k % size][k // size] for k in range(agents * each)]
+    return [flat[i * each : (i + 1) * each] for i in range(agents)]
 
 
 def _numbers(dataset: Dataset) -> bool:
     """Whether the labels are the targets of a regression."""
     return len(np.unique(dataset.labels)) > MOST_CLASSES
-
-
-MOST_CLASSES = 100
-"""More different labels than these are the targets of a regression."""
-
-
-def _rest(dataset: Dataset, held: list[list[int]]) -> Dataset:
-    taken = {k for own in held for k in own}
-    return dataset.take([k for k in range(dataset.records) if k not in taken])
 
 
 def prior_of(public: Dataset, problem: Problem) -> Prior:

@@ -84,8 +84,9 @@ class Data:
     budget: int
 
     def families(self) -> dict[str, Iterator[Candidate]]:
+        flipped = f"all labels of agent {self.agent} flipped"
         return {
-            "labels flipped": self._labels(),
+            "labels flipped": iter([self._candidate("labels flipped", flipped, self.own.features, -self.own.labels)]),
             "one record repeated": self._repeated(),
             "another agent's data": self._swapped(),
             "labels drawn": self._drawn(),
@@ -103,11 +104,6 @@ class Data:
             sentence = f"{candidate.description}, {words} flipped"
             moves.append(partial(self._candidate, "nearby labels", sentence, other.features, labels))
         return moves
-
-    def _labels(self) -> Iterator[Candidate]:
-        yield self._candidate(
-            "labels flipped", f"all labels of agent {self.agent} flipped", self.own.features, -self.own.labels
-        )
 
     def _repeated(self) -> Iterator[Candidate]:
         pool = _Pool.of(self.agent, self.problem)
@@ -148,7 +144,6 @@ SIZES = (-1.0, 0.5, 0.25, -0.5, -0.25)
 """Of a change of full size, which is tried first."""
 TURNS = (0.0, -1.0, 1.0, -2.0, 2.0)
 """Turning points of a bend: at tanh of so much when the agent is at the middle of its path."""
-Made = Callable[[str, Direction, float], Candidate]
 
 
 @dataclass(frozen=True)
@@ -169,50 +164,44 @@ class Moved:
     def families(self) -> dict[str, Iterator[Candidate]]:
         """Directions at full size; with a curvature, bends along them first."""
         found = families(self.norm, self.own.dimension, self._suggested, self.rng)
-        return {name: self._of(name, directions) for name, directions in found.items()}
 
-    def _of(self, family: str, directions: Iterator[Direction]) -> Iterator[Candidate]:
-        for one in directions:
-            if self.curvature is not None:
-                yield self._bent(family, one, self._middle(one) + TURNS[0])
-            yield self._tilted(family, one, 1.0)
+        def along(family: str, directions: Iterator[Direction]) -> Iterator[Candidate]:
+            for one in directions:
+                if self.curvature is not None:
+                    yield self._turned(family, one, TURNS[0])
+                yield self._tilted(family, one, 1.0)
+
+        return {name: along(name, directions) for name, directions in found.items()}
 
     def near(self, candidate: Candidate) -> list[Callable[[], Candidate]]:
         """Smaller and opposite changes, or other turning points; then other directions at the same size."""
         hypothesis = candidate.hypothesis
         assert isinstance(hypothesis, Tilted | Bent)
-        one, size = self._direction(candidate, hypothesis), self._size(hypothesis)
-        if isinstance(hypothesis, Bent):
-            shift = hypothesis.offset - self._middle(one)
-            turns = [partial(self._turned, "turning points", one, turn) for turn in TURNS[1:]]
-            return turns + [partial(self._moved, move, shift, self._turned) for move in near(one, self.norm)]
-        sizes = [partial(self._tilted, "sizes", one, share * size) for share in SIZES]
-        return sizes + [partial(self._moved, move, size, self._tilted) for move in near(one, self.norm)]
-
-    @staticmethod
-    def _moved(move: Callable[[], Direction], how: float, made: Made) -> Candidate:
-        return made("nearby directions", move(), how)
-
-    def _direction(self, candidate: Candidate, hypothesis: Tilted | Bent) -> Direction:
-        """Of a candidate, in its own words."""
         words = candidate.description.split("(", 1)[1].rsplit(")", 1)[0]
-        return Direction(re.sub(r"^-?[\d.]+ of ", "", words), scaled(hypothesis.slope, self.norm))
+        one = Direction(re.sub(r"^-?[\d.]+ of ", "", words), scaled(hypothesis.slope, self.norm))
+        made, family = self._turned, "turning points"
+        if isinstance(hypothesis, Bent):
+            how, others = hypothesis.offset - self._middle(one), TURNS[1:]
+        else:
+            made, family = self._tilted, "sizes"
+            how = min(float(length(hypothesis.slope, self.norm)) / self.change, 1.0)
+            others = tuple(share * how for share in SIZES)
 
-    def _size(self, hypothesis: Tilted | Bent) -> float:
-        """Of a change, as a share of the largest."""
-        return min(float(length(hypothesis.slope, self.norm)) / self.change, 1.0)
+        def beside(move: Callable[[], Direction]) -> Candidate:
+            return made("nearby directions", move(), how)
 
-    def _turned(self, family: str, one: Direction, shift: float) -> Candidate:
-        return self._bent(family, one, self._middle(one) + shift)
+        same = [partial(made, family, one, other) for other in others]
+        return same + [partial(beside, move) for move in near(one, self.norm)]
 
     def _tilted(self, family: str, one: Direction, share: float) -> Candidate:
         slope = share * self.change * one.vector
         words = one.words if share == 1.0 else f"{share:g} of {one.words}"
         return self._candidate(family, words, slope, Tilted(self.own, slope), 0.0)
 
-    def _bent(self, family: str, one: Direction, offset: float) -> Candidate:
+    def _turned(self, family: str, one: Direction, shift: float) -> Candidate:
+        """Bent about a point that is `shift` from the middle of the path."""
         assert self.curvature is not None
-        slope = self.change * one.vector
+        slope, offset = self.change * one.vector, self._middle(one) + shift
         return self._candidate(family, one.words, slope, Bent(self.own, slope, self.curvature, offset), offset)
 
     def _candidate(self, family: str, words: str, slope: Array, other: Objective, offset: float) -> Candidate:
@@ -246,7 +235,6 @@ NEAR = 10
 """Replacements on either side of one, by how far they move the gradient at the points of the run."""
 WORK = 2**30
 """Differences taken at most to find the farthest pairs: some seconds. Beyond it only the strongest records count."""
-Metric = Literal["l1", "l2"]
 
 
 @dataclass(frozen=True)
@@ -271,7 +259,7 @@ class Records:
 
     def near(self, candidate: Candidate) -> list[Callable[[], Candidate]]:
         """The same record by others, others by the same one: those that move the gradient most first."""
-        out, new = _pair_of(candidate)
+        out, new = cast(tuple[int, int], candidate.key)
         moves: list[Callable[[], Candidate]] = []
         if new < 0:
             return moves
@@ -286,7 +274,7 @@ class Records:
         return moves
 
     # ── the families ────────────────────────────────────────────────────────────────────────────────
-    def _farthest(self, family: str, norm: Metric) -> Iterator[Candidate]:
+    def _farthest(self, family: str, norm: Literal["l1", "l2"]) -> Iterator[Candidate]:
         far = self._far[norm]
         if not far.size:
             return
@@ -298,8 +286,8 @@ class Records:
             yield self._candidate(family, int(self._own_kept[row]), int(self._new_kept[column]))
 
     def _anywhere(self) -> Iterator[Candidate]:
-        if len(self.pool.labels):
-            out, new, _ = farthest(self._signed, self.pool.signed)
+        if len(self._pool.labels):
+            out, new, _ = farthest(self._signed, self._pool.signed)
             yield self._candidate("farthest anywhere", out, new)
 
     def _flipped(self) -> Iterator[Candidate]:
@@ -310,8 +298,8 @@ class Records:
             yield self._candidate("labels flipped", int(out), -1)
 
     def _drawn(self) -> Iterator[Candidate]:
-        for _ in range(self.budget if len(self.pool.labels) else 0):
-            out, new = self.rng.integers(self.own.records), self.rng.integers(len(self.pool.labels))
+        for _ in range(self.budget if len(self._pool.labels) else 0):
+            out, new = self.rng.integers(self.own.records), self.rng.integers(len(self._pool.labels))
             yield self._candidate("drawn", int(out), int(new))
 
     def _candidate(self, family: str, out: int, new: int) -> Candidate:
@@ -320,13 +308,13 @@ class Records:
             other = self.own.with_record(out, self.own.features[out], -float(self.own.labels[out]))
             words = f"record {out} of agent {self.agent} with its label flipped"
         else:
-            other = self.own.with_record(out, self.pool.features[new], float(self.pool.labels[new]))
-            words = f"record {out} of agent {self.agent} replaced by {self.pool.words[new]}"
+            other = self.own.with_record(out, self._pool.features[new], float(self._pool.labels[new]))
+            words = f"record {out} of agent {self.agent} replaced by {self._pool.words[new]}"
         return Candidate(family, words, other, (out, new))
 
     # ── how far records are apart at the points ─────────────────────────────────────────────────────
     @cached_property
-    def pool(self) -> _Pool:
+    def _pool(self) -> _Pool:
         """Records that may come in."""
         return _Pool.of(self.agent, self.problem)
 
@@ -344,19 +332,14 @@ class Records:
 
     @cached_property
     def _new_kept(self) -> NDArray[np.int64]:
-        return _strongest(self.pool.signed, self._seen, max(1, WORK // (self._seen.size * len(self._own_kept))))
+        return _strongest(self._pool.signed, self._seen, max(1, WORK // (self._seen.size * len(self._own_kept))))
 
     @cached_property
-    def _far(self) -> dict[Metric, Array]:
+    def _far(self) -> dict[str, Array]:
         """Between the gradients of own records and those of the pool, over all points together."""
         own = _gradients_at(self._signed[self._own_kept], self._seen)
-        new = _gradients_at(self.pool.signed[self._new_kept], self._seen)
+        new = _gradients_at(self._pool.signed[self._new_kept], self._seen)
         return {"l1": cdist(own, new, "cityblock"), "l2": cdist(own, new, "euclidean")}
-
-
-def _pair_of(candidate: Candidate) -> tuple[int, int]:
-    """Rows that `Records` made it of."""
-    return cast(tuple[int, int], candidate.key)
 
 
 Spaces = Moved | Records | Data

@@ -56,14 +56,15 @@ def expanded(source: Scenario | Located) -> tuple[Variant, ...]:
             found[name] = _variant(located, name, entries)
         except ScenarioError as error:
             found[name] = None
-            wrong |= {_what(one): one for one in reversed(error.each()) if _what(one) not in wrong}
+            wrong |= {without_name(one): one for one in reversed(error.each()) if without_name(one) not in wrong}
     if wrong:
         raise together(sorted(wrong.values(), key=lambda one: one.line or 0))
     return tuple(one for one in found.values() if one is not None)
 
 
-def _what(error: ScenarioError) -> object:
-    """One mistake that several variants share, such as a value of the grid, is reported for the first alone."""
+def without_name(error: ScenarioError) -> object:
+    """The key under which a mistake that several variants or points share, such as a value of the grid, is reported
+    for the first alone."""
     return error.field.partition(": ")[2], repr(error.value), error.file, error.line
 
 
@@ -81,35 +82,23 @@ def alone(source: Located, name: str) -> Located:
     return validated(tree, source.file)
 
 
-# ── which there are ─────────────────────────────────────────────────────────────────────────────────────
-
-
 def _points(located: Located) -> Iterator[tuple[str, list[Entry], Place | None]]:
     """Name, replaced fields and line of every variant: each of the list at each point of the grid."""
     scenario, tree = located.scenario, located.tree
     named: list[tuple[str, list[Entry], Place | None]] = [("", [], place_of(tree, "grid"))]
     if scenario.variants:
-        written = tree["variants"]
         named = [
-            (one.name, _entries(written[k]["set"]), place_of(written, k)) for k, one in enumerate(scenario.variants)
+            (one["name"], [(path, value, place_of(one["set"], path)) for path, value in one["set"].items()], place)
+            for one, place in ((one, place_of(tree["variants"], k)) for k, one in enumerate(tree["variants"]))
         ]
-    axes = [_entries_of(tree["grid"], path) for path in scenario.grid]
+    axes: list[list[Entry]] = []
+    for path in scenario.grid:
+        values, whole = tree["grid"][path], place_of(tree["grid"], path)
+        axes.append([(path, value, place_of(values, k) or whole) for k, value in enumerate(values)])
     for name, entries, place in named:
         for point in product(*axes):
             parts = [name] * bool(name) + [label(path, value) for path, value, _ in point]
             yield "-".join(parts), [*entries, *point], place
-
-
-def _entries(written: Tree) -> list[Entry]:
-    return [(path, value, place_of(written, path)) for path, value in written.items()]
-
-
-def _entries_of(grid: Tree, path: str) -> list[Entry]:
-    values: list[Any] = grid[path]
-    return [(path, value, place_of(values, k) or place_of(grid, path)) for k, value in enumerate(values)]
-
-
-# ── one of them ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _variant(base: Located, name: str, entries: Sequence[Entry]) -> Variant:
@@ -118,7 +107,9 @@ def _variant(base: Located, name: str, entries: Sequence[Entry]) -> Variant:
         tree.pop(key, None)
     for path, value, place in entries:
         try:
-            _put(tree, path, value, place)
+            if (keys := keys_of(path)) and keys[0] in OWN:
+                raise ScenarioError(path, value, "belongs to all variants together", f"not {', '.join(OWN)}")
+            put(tree, path, value, place)
         except ScenarioError as error:
             raise _at(place, _named(name, error)) from None
     scenario = base.scenario
@@ -129,17 +120,6 @@ def _variant(base: Located, name: str, entries: Sequence[Entry]) -> Variant:
         error = error if base.file else together([replace(one, file=None, line=None) for one in error.each()])
         raise _named(name, error) from None
     return Variant(name, {path: plain(value) for path, value, _ in entries}, located)
-
-
-def _put(tree: Any, path: str, value: Any, place: Place | None) -> None:
-    """Replace a field, one that a variant may have of its own."""
-    keys = keys_of(path)
-    if keys and keys[0] in OWN:
-        raise ScenarioError(path, value, "belongs to all variants together", f"not {', '.join(OWN)}")
-    put(tree, path, value, place)
-
-
-# ── where it stands ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def _named(name: str, error: ScenarioError) -> ScenarioError:

@@ -57,7 +57,7 @@ def _text(name: str, resolved: bool, settings: list[str]) -> str:
 def _own(name: str) -> str:
     """A file as it is; where it extends another, with all that it takes from there."""
     from scenarios.files.dump import dump
-    from scenarios.files.extend import EXTENDS
+    from scenarios.files.library import EXTENDS
     from scenarios.schema.export import schema_line
     from scenarios.schema.load import load_scenario
 
@@ -75,7 +75,7 @@ def _own(name: str) -> str:
 
 def _fields_of_file(tree: Any, file: str, before: str = "") -> Iterator[str]:
     """The fields that stand in this file, as dotted paths; of a mapping that it says in part, those in it."""
-    from scenarios.files.extend import EXTENDS
+    from scenarios.files.library import EXTENDS
 
     for key, value in tree.items():
         if isinstance(value, Fields) and any(place.file != file for place in value.places.values()):

@@ -36,7 +36,7 @@ class Fields(dict[str, Any]):
         self.places: dict[Key, Place] = {}
 
 
-class Entries(list[Any]):
+class _Entries(list[Any]):
     """A list of a file; `places` says where each entry begins."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ def plain_scalar(text: str) -> Any:
 
 
 def read_yaml(text: str, file: str) -> Any:
-    """Parse YAML: `Fields`, `Entries` or a value; None for an empty file.
+    """Parse YAML: `Fields`, a list or a value; None for an empty file.
 
     You get a `ScenarioError` with file and line for what is not YAML 1.2 (the first place), and for all fields that
     are written twice, tags, and numbers that are read differently by different versions of YAML.
@@ -229,15 +229,14 @@ class _Reader:
             return None
         self._refuse_tag(node, path)
         self.around.append(id(node))
-        found = self._mapping(node, path) if _is(node, MappingNode) else self._list(node, path)
+        if _is(node, MappingNode):
+            found = self._mapping(node, path)
+        else:
+            found = _Entries()
+            for index, child in enumerate(cast("list[Any]", node.value)):
+                found.append(self.read(child, f"{path}[{index}]"))
+                found.places[index] = self._place(child)
         self.around.pop()
-        return found
-
-    def _list(self, node: Any, path: str) -> Entries:
-        found = Entries()
-        for index, child in enumerate(cast("list[Any]", node.value)):
-            found.append(self.read(child, f"{path}[{index}]"))
-            found.places[index] = self._place(child)
         return found
 
     def _mapping(self, node: Any, path: str) -> Fields:

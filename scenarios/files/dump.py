@@ -24,7 +24,7 @@ TRUTHS = ("yes", "no", "on", "off")
 
 def dump(scenario: BaseModel, full: bool = False) -> str:
     """YAML that `load` reads as the same scenario; `full`: with every default. Fields are in the schema's order."""
-    return as_yaml(as_mappings(scenario, full))
+    return _as_yaml(as_mappings(scenario, full))
 
 
 def as_mappings(model: BaseModel, full: bool = False) -> Tree:
@@ -82,7 +82,7 @@ def _plain(value: Any, full: bool) -> Any:
 # ── YAML ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def as_yaml(tree: Any) -> str:
+def _as_yaml(tree: Any) -> str:
     """Mappings, lists and plain values as YAML 1.2: a short value beside its field, a longer one below it."""
     yaml: Any = cast("Any", YAML)()
     yaml.Representer = _Representer
@@ -90,7 +90,8 @@ def as_yaml(tree: Any) -> str:
     yaml.indent(mapping=2, sequence=4, offset=2)
     stream = StringIO()
     yaml.dump(_node(tree, 0), stream)
-    return "".join(map(_visible, stream.getvalue()))
+    # what acts on a terminal stands in double quotes alone, where it is an escape
+    return "".join(one if one.isprintable() or one == "\n" else f"\\U{ord(one):08x}" for one in stream.getvalue())
 
 
 class _Representer(RoundTripRepresenter):
@@ -133,8 +134,3 @@ def _scalar(value: Any) -> Any:
     if isinstance(value, str) and (BARE.match(value) is None or not value.isprintable() or value.lower() in TRUTHS):
         return DoubleQuotedScalarString(value)
     return value
-
-
-def _visible(one: str) -> str:
-    """Characters that act on a terminal, which stand in double quotes alone, as escapes."""
-    return one if one.isprintable() or one == "\n" else f"\\U{ord(one):08x}"

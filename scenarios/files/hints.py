@@ -54,11 +54,9 @@ def near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel], 
 
 def of_the_wrong_type(value: object, wanted: str, bare: bool = False) -> str:
     """A value in the place of what is `wanted`, and how that is written; `bare`: as a clause to append."""
-    text, meant = _kind(value), _meant(value, wanted)
-    said = f"; did you mean {meant}?" if meant else ""
-    if bare:
-        return said
-    return f"wrong type: {text}{said}"
+    meant = _meant(value, wanted)
+    hint = f"; did you mean {meant}?" if meant else ""
+    return hint if bare else f"wrong type: {_kind(value)}{hint}"
 
 
 def of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseModel]]) -> str:
@@ -114,12 +112,6 @@ def alone_in(value: object, models: Sequence[type[BaseModel]]) -> str:
     return f"; did you mean {{{required[0]}: {value}}}?" if len(required) == 1 else ""
 
 
-def as_name(value: object) -> str:
-    """The nearest name to a text that is none."""
-    slug = re.sub(r"[^a-z0-9]+", "-", str(value).lower()).strip("-")
-    return f"; did you mean {slug!r}?" if slug else ""
-
-
 def _kind(value: object) -> str:
     if value is None:
         return "there is no value"
@@ -144,7 +136,10 @@ def _meant(value: object, wanted: str) -> str:
             return TRUTHS.get(value.lower(), "")
         return ("false", "true")[value] if isinstance(value, int) and value in (0, 1) else ""
     if wanted in ("a number", "a whole number"):
-        return _as_number(_number(value), wanted == "a whole number")
+        number = _number(value)
+        if number is None or (wanted == "a whole number" and number % 1):
+            return ""
+        return repr(int(number) if number % 1 == 0 and abs(number) < 1e15 else number)
     if wanted == "text" and isinstance(value, int | float):
         return f'"{str(value).lower()}", in quotes' if isinstance(value, bool) else f'"{value}", in quotes'
     if wanted == "a list" and isinstance(value, str | int | float):
@@ -154,12 +149,6 @@ def _meant(value: object, wanted: str) -> str:
     if wanted == "a mapping of fields" and isinstance(value, list):
         return "the same without hyphens or brackets" if len(cast("list[Any]", value)) == 1 else ""
     return ""
-
-
-def _as_number(number: float | None, only_whole: bool) -> str:
-    if number is None or (only_whole and number % 1):
-        return ""
-    return repr(int(number) if number % 1 == 0 and abs(number) < 1e15 else number)
 
 
 def _number(value: object) -> float | None:

@@ -1,20 +1,22 @@
-"""Reading scenario files, by path or by name from the library; nothing is validated or built, so that listing them is
-fast."""
+"""Reading scenario files, by path or by name from the library: a file may extend another one, and `path=value` of the
+command line overrides both. Nothing is validated or built, so that listing them is fast."""
 
+import copy
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-from netsim.errors import ScenarioError
-from scenarios.files.document import Tree, keys_of, plain, read_yaml
-from scenarios.files.extend import EXTENDS, inherited, overridden
+from netsim.errors import ScenarioError, together
+from scenarios.files.document import Tree, keys_of, place_of, plain, put, read_yaml
 
+EXTENDS = "extends"
+TAGS = ("kind", "name")
 VARIANT_NAME = r"^[a-z0-9][a-z0-9-]*(\.[0-9]+[a-z0-9-]*)*$"
 """Dots stand in numbers only: no folder of a variant has the name of a file."""
 
@@ -164,15 +166,9 @@ def read_source(source: str) -> tuple[str, str]:
         raise ScenarioError("scenario", source, problem, "a path, or a name that `netsim list` shows") from error
 
 
-def _base(name: str, file: str) -> tuple[Any, str]:
-    """The base that a file extends: a shipped scenario, or a path beside the file."""
-    text, place = read_source(name if name in library() else str(Path(file).parent / name))
-    return read_fields(text, place, FORM), place
-
-
 def full_tree(text: str, file: str, settings: Sequence[str] = ()) -> Any:
     """The fields of a scenario file with places: its own, those that it `extends`, and `settings` in their place."""
-    return overridden(inherited(read_fields(text, file, FORM), file, _base), settings)
+    return _overridden(_inherited(read_fields(text, file, FORM), file), settings)
 
 
 def read_fields(text: str, file: str, form: str) -> Any:
@@ -184,3 +180,85 @@ def read_fields(text: str, file: str, form: str) -> Any:
         hint = " (the hyphens make it a list)" if isinstance(tree, list) else ""
         raise ScenarioError("file", plain(tree), f"a mapping of fields is needed{hint}", form, file, 1)
     return cast("Any", tree)
+
+
+# ── extending and overriding ────────────────────────────────────────────────────────────────────────────
+
+
+def _inherited(tree: Any, file: str, below: tuple[str, ...] = ()) -> Any:
+    """The tree with what it does not say taken from the file that it extends (a shipped scenario, or a path beside
+    it), and that one from its own; every field keeps the place where it was said.
+
+    You get a `ScenarioError` at the line of `extends` for a base that is not there, or that extends this one.
+    """
+    if EXTENDS not in tree:
+        return tree
+    name, at = tree[EXTENDS], place_of(tree, EXTENDS)
+    line = 1 if at is None else at.line
+    if not isinstance(name, str) or not name:
+        allowed = "the name of a shipped scenario, or a path"
+        raise ScenarioError(EXTENDS, plain(name), "wrong type", allowed, file, line)
+    try:
+        text, place = read_source(name if name in library() else str(Path(file).parent / name))
+        base = read_fields(text, place, FORM)
+    except ScenarioError as error:
+        raise (
+            error if error.file is not None else replace(error, field=EXTENDS, value=name, file=file, line=line)
+        ) from error
+    if place in (*below, file):
+        why = f"extends itself ({' → '.join([*below, file, place])})"
+        raise ScenarioError(EXTENDS, name, why, "a file that does not lead back here", file, line)
+    _fill(tree, _inherited(base, place, (*below, file)))
+    return tree
+
+
+def _fill(own: Any, base: Any) -> None:
+    for key, value in base.items():
+        if key == EXTENDS:
+            continue
+        if key not in own:
+            own[key] = copy.deepcopy(value)
+            if (place := place_of(base, key)) is not None:
+                own.places[key] = place
+        elif isinstance(own[key], Mapping) and isinstance(value, Mapping):
+            ours, theirs = cast("Tree", own[key]), cast("Tree", value)
+            if all(tag not in ours or ours[tag] == theirs.get(tag) for tag in TAGS):  # both are of one kind
+                _fill(ours, theirs)
+
+
+def _overridden(tree: Any, settings: Sequence[str]) -> Any:
+    """The tree with `path=value` set, value as YAML says it: links.loss=0.2, algorithms[0].rounds=50.
+
+    You get a `ScenarioError` for all of them that are no settings, or whose paths lead nowhere.
+    """
+    mistakes: list[ScenarioError] = []
+    for setting in settings:
+        try:
+            _override(tree, setting)
+        except ScenarioError as error:
+            mistakes.append(error)
+    if mistakes:
+        raise together(mistakes)
+    return tree
+
+
+def _override(tree: Any, setting: str) -> None:
+    path, equals, text = (part.strip() for part in setting.partition("="))
+    if not equals or not path:
+        raise ScenarioError("-o", setting, "no setting", "FIELD=VALUE, such as links.loss=0.2")
+    try:
+        value = plain(read_yaml(text, "-o"))
+    except ScenarioError as error:
+        problem, allowed = error.problem.removeprefix("not valid YAML: "), error.allowed
+        raise ScenarioError("-o", setting, f"the value is not valid YAML: {problem}", allowed) from error
+    try:
+        put(tree, path, value)
+    except ScenarioError as error:
+        raise replace(error, field=f"-o {error.field}") from error
+
+
+def is_set(field: str, settings: Sequence[str]) -> bool:
+    """Whether a field, or what it is in, was set from the command line."""
+    keys = keys_of(field)
+    paths = [keys_of(setting.partition("=")[0].strip()) for setting in settings]
+    return any(keys[: len(path)] == path for path in paths if path)

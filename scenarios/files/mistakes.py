@@ -9,8 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from netsim.errors import ScenarioError, together
 from scenarios.files.document import Key, Place, Tree, dotted, keys_of, place_of, plain
-from scenarios.files.extend import EXTENDS, is_set, place_of_base
-from scenarios.files.hints import alone_in, as_name, inside, near, near_text, of_no_form, of_the_wrong_type
+from scenarios.files.hints import alone_in, inside, near, near_text, of_no_form, of_the_wrong_type
+from scenarios.files.library import EXTENDS, is_set
 from scenarios.files.models import literals, models_in, tag_field
 
 WANTED = {
@@ -52,13 +52,13 @@ def validated(model: type[M], tree: Any, file: str, settings: Sequence[str] = ()
     try:
         return model.model_validate({key: value for key, value in plain(tree).items() if key != EXTENDS})
     except ValidationError as error:
-        raise together([_by_setting(one, settings) for one in mistakes(error, tree, file, model).each()]) from None
-
-
-def _by_setting(error: ScenarioError, settings: Sequence[str]) -> ScenarioError:
-    if not is_set(error.field, settings):
-        return error
-    return replace(error, field=f"-o {error.field}", file=None, line=None)
+        found = mistakes(error, tree, file, model).each()
+        raise together(
+            [
+                replace(one, field=f"-o {one.field}", file=None, line=None) if is_set(one.field, settings) else one
+                for one in found
+            ]
+        ) from None
 
 
 def mistakes(error: ValidationError, tree: Any, file: str | None, root: type[BaseModel]) -> ScenarioError:
@@ -90,11 +90,11 @@ class _Mistakes:
             self._error(keys, one)
             for keys, one in best
             if not (_weight(one) == 1 and any(_inside(other, keys) for other in paths))
-            and not (one["type"] == "union_tag_not_found" and any(_inside(keys_, keys) for keys_ in valued))
+            and not (one["type"] == "union_tag_not_found" and any(_inside(other, keys) for other in valued))
         ]
         misspelt = {_meant(one) for one in found}
         found = [one for one in found if not (one.problem == "missing" and one.field in misspelt)]
-        found = [*_but_flat_lists(found), *self._flat_lists(found)]
+        found = [*(one for one in found if not _flat_list(one)), *self._flat_lists(found)]
         return sorted(found, key=lambda one: (one.file != self.file, one.file or "", one.line or 0))
 
     def _error(self, keys: Path, error: Any) -> ScenarioError:
@@ -179,7 +179,9 @@ class _Mistakes:
             hint = near(value, self._literals_at(keys)) or of_the_wrong_type(value, "text", bare=True)
             return "not one of the allowed values" + hint, str(context["expected"])
         if kind == "string_pattern_mismatch":
-            return f"not of the form of a name{as_name(value)}", BOUNDS[kind].format(**context)
+            slug = re.sub(r"[^a-z0-9]+", "-", str(value).lower()).strip("-")
+            hint = f"; did you mean {slug!r}?" if slug else ""
+            return f"not of the form of a name{hint}", BOUNDS[kind].format(**context)
         if kind in BOUNDS:
             return "out of range", BOUNDS[kind].format(**context).replace("1 entries", "one entry")
         if kind == "int_from_float":
@@ -193,7 +195,8 @@ class _Mistakes:
 
     def _explain_tag(self, kind: str, context: Any, keys: Sequence[Key]) -> tuple[str, str]:
         if kind == "union_tag_not_found":
-            return "missing", ", ".join(self._tags_at(keys))
+            there = [(model, tag_field(model)) for model in self._models_at(keys)]
+            return "missing", ", ".join(str(value) for model, tag in there if tag for value in literals(model, tag))
         tags = str(context.get("expected_tags", "")).replace("'", "")
         own = OWN_ALGORITHM if keys[:1] == ["algorithms"] and len(keys) == 2 else ""
         hint = near(context.get("tag"), tags.split(", "))
@@ -215,10 +218,6 @@ class _Mistakes:
                 named_by_user = False
             models = _fitting(models, node)
         return models
-
-    def _tags_at(self, keys: Sequence[Key]) -> list[str]:
-        models = self._models_at(keys)
-        return [str(value) for m in models if (tag := tag_field(m)) for value in literals(m, tag)]
 
     def _annotations_at(self, keys: Sequence[Key]) -> list[Any]:
         """The annotation of the field at a path; none of an entry of a list."""
@@ -263,7 +262,7 @@ class _Mistakes:
 def where(tree: Any, keys: Sequence[Key], file: str) -> Place:
     """The place of a field, or of the nearest enclosing one that stands in a file; the file's first line, or the line
     of its `extends`, where there is none."""
-    found, node = place_of_base(tree) or Place(file, 1), tree
+    found, node = place_of(tree, EXTENDS) or Place(file, 1), tree
     for key in keys:
         found = place_of(node, key) or found
         try:
@@ -318,10 +317,6 @@ def _flat_list(error: ScenarioError) -> str:
     keys = keys_of(error.field)
     flat = isinstance(keys[-1], int) and error.allowed == WANTED["list"] and isinstance(error.value, int | float)
     return dotted(keys[:-1]) if flat else ""
-
-
-def _but_flat_lists(found: Sequence[ScenarioError]) -> list[ScenarioError]:
-    return [one for one in found if not _flat_list(one)]
 
 
 def _inside(inner: Path, outer: Path) -> bool:

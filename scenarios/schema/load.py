@@ -8,8 +8,7 @@ from typing import Any
 from netsim.errors import ScenarioError, together
 from scenarios.files import mistakes
 from scenarios.files.document import keys_of
-from scenarios.files.extend import is_set
-from scenarios.files.library import full_tree, read_source
+from scenarios.files.library import full_tree, is_set, read_source
 from scenarios.schema.scenario import Scenario
 
 

@@ -7,7 +7,7 @@ from attacks.reconstruction import Case, Known
 from attacks.reconstruction.posterior import PosteriorMode
 from netsim.models import Linear
 from netsim.problems import Dataset, build, least_squares
-from scenarios.build.problem import Ownership, _rest, prior_of
+from scenarios.build.problem import Ownership, prior_of
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.attacks.noisy import noisy_evidence, white_noise
@@ -19,7 +19,7 @@ def test_the_prior_of_a_regression_knows_the_law_of_targets():
     features = rng.uniform(0, 1, (count, width))
     targets = 3 + features @ rng.standard_normal(width) + 0.3 * rng.standard_normal(count)
     data = Dataset("own", features, targets)
-    prior = prior_of(_rest(data, [[0], [1]]), least_squares([data]))
+    prior = prior_of(data.take(list(range(2, count))), least_squares([data]))
     assert prior.target == pytest.approx((np.mean(targets[2:]), np.var(targets[2:])), rel=1e-3)
     assert prior.labels == (pytest.approx(np.mean(targets[2:])),)
     points = 0.3 * rng.standard_normal((rounds, replicas, width))
@@ -39,7 +39,7 @@ def test_two_classes_are_counted_as_the_model_counts_them(kind, labels):
     rng = np.random.default_rng(0)
     data = Dataset("own", rng.uniform(0, 1, (60, 3)), np.resize([-1.0, 1.0], 60))
     problem = build(kind, [data])
-    prior = prior_of(_rest(data, [[0], [1]]), problem)
+    prior = prior_of(data.take(list(range(2, 60))), problem)
     assert prior.labels == labels
     assert prior.target is None
     holding = Ownership((data.take([0, 1]), data.take([2, 3])), problem, prior)

@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 from scenarios.cli.app import app
 from scenarios.files.document import plain, read_yaml
 from scenarios.files.dump import dump
-from scenarios.files.extend import EXTENDS
-from scenarios.files.library import library
+from scenarios.files.library import EXTENDS, library
 from scenarios.files.models import tag_field
 from scenarios.schema import Scenario, json_schema
 from scenarios.schema.base import public_name
