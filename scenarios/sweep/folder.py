@@ -78,18 +78,23 @@ def failed(point: Point, error: str) -> PointResult:
     return PointResult(point.fields, point.index, point.seed, "failed", error)
 
 
-def _restored(text: str, point: Point) -> PointResult:
-    """A point as it was before it was JSON, which has texts for infinities and NaN. A `ValueError` for other text."""
-    found = _FILE.validate_json(text)
-    algorithms, attacks = (
-        tuple({key: _number(value, columns[key][0]) for key, value in row.items()} for row in rows)
-        for rows, columns in ((found.algorithms, COLUMNS), (found.attacks, ATTACK_COLUMNS))
-    )
+def _read(text: str | None, point: Point) -> PointResult | None:
+    """A point as it was before it was JSON, which has texts for infinities and NaN; None for other text."""
+    try:
+        found = None if text is None else _FILE.validate_json(text)
+        if found is None:
+            return None
+
+        def number(value: Cell, kind: Any) -> Cell:
+            return float(value) if kind == pyarrow.float64() and isinstance(value, str) else value
+
+        algorithms, attacks = (
+            tuple({key: number(value, columns[key][0]) for key, value in row.items()} for row in rows)
+            for rows, columns in ((found.algorithms, COLUMNS), (found.attacks, ATTACK_COLUMNS))
+        )
+    except (ValueError, KeyError):
+        return None
     return PointResult(point.fields, point.index, point.seed, found.status, found.error, algorithms, attacks)
-
-
-def _number(value: Cell, kind: Any) -> Cell:
-    return float(value) if kind == pyarrow.float64() and isinstance(value, str) else value
 
 
 def write(found: Iterable[PointResult], varied: Sequence[str], path: Path) -> None:
@@ -106,17 +111,17 @@ def write(found: Iterable[PointResult], varied: Sequence[str], path: Path) -> No
 
 
 def _varied(of: Sequence[PointResult], names: Sequence[str]) -> Mapping[str, object]:
-    return {name: pyarrow.array(_values([one.fields[name] for one in of])) for name in names}
-
-
-def _values(values: Sequence[Setting]) -> Sequence[Setting]:
-    """Values of a field: as they are where all are numbers, texts or truths, else as a file would write them."""
-    kinds: set[type] = {type(value) for value in values}
-    if kinds <= {int, float}:
-        return [float(str(value)) for value in values] if float in kinds else values
-    if len(kinds) == 1 and kinds <= {bool, str}:
-        return values
-    return [setting(value) for value in values]
+    """The columns of fields: values as they are where all are numbers, texts or truths, else as a file has them."""
+    columns: dict[str, object] = {}
+    for name in names:
+        values = [one.fields[name] for one in of]
+        kinds: set[type] = {type(value) for value in values}
+        if kinds <= {int, float}:
+            values = [float(str(value)) for value in values] if float in kinds else values
+        elif not (len(kinds) == 1 and kinds <= {bool, str}):
+            values = [setting(value) for value in values]
+        columns[name] = pyarrow.array(values)
+    return columns
 
 
 MANIFEST, TABLE, DONE = "sweep.json", "sweep.parquet", "points"
@@ -140,20 +145,16 @@ def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
             raise ScenarioError("folder", str(folder), "holds files that are no sweep's", "a new or empty folder")
         with _whole(path) as draft:
             write_text(draft, as_json(own | {"command": command}))
-            if not (there or _begun(draft, path)):
+            try:
+                if not there:
+                    os.link(draft, path)  # by one process alone: another one may have come first
+            except FileExistsError:
                 _check_same(json.loads(path.read_text(encoding="utf-8")), own, folder)
+            except OSError:  # a file system without links, where nobody else is looked for
+                pass
     except OSError as error:
         why = f"cannot be written ({error.strerror or error})"
         raise ScenarioError("folder", str(folder), why, "a folder to write to") from None
-
-
-def _begun(draft: Path, path: Path) -> bool:
-    """The manifest of a new sweep, by one process alone: whether it is this one and no other that came first."""
-    try:
-        os.link(draft, path)
-    except OSError as error:  # of another kind: a file system without links, where nobody else is looked for
-        return not isinstance(error, FileExistsError)
-    return True
 
 
 def _check_same(before: Mapping[str, JsonValue], own: Mapping[str, JsonValue], folder: Path) -> None:
@@ -238,10 +239,3 @@ class Points:
             return self._place(point.index).read_text(encoding="utf-8")
         except (OSError, ValueError):
             return None
-
-
-def _read(text: str | None, point: Point) -> PointResult | None:
-    try:
-        return None if text is None else _restored(text, point)
-    except (ValueError, KeyError):
-        return None

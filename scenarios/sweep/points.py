@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, PrivateAttr, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
 from netsim.errors import ScenarioError, together
-from scenarios.build.variants import has_variants
+from scenarios.build.variants import has_variants, without_name
 from scenarios.files import mistakes
 from scenarios.files.document import keys_of, place_of, plain, put
 from scenarios.files.library import read_fields
@@ -23,6 +23,12 @@ from scenarios.schema.export import exported
 from scenarios.schema.load import Located, validated
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _has_width(law: Any) -> Any:
+    if not law.low < law.high:
+        raise ValueError("low must be below high")
+    return law
 
 
 class Uniform(Model):
@@ -35,12 +41,7 @@ class Uniform(Model):
     """The greatest value."""
     whole: bool = False
     """Whether whole numbers are drawn, both ends included."""
-
-    @model_validator(mode="after")
-    def _has_width(self) -> "Uniform":
-        if not self.low < self.high:
-            raise ValueError("low must be below high")
-        return self
+    _checked = model_validator(mode="after")(_has_width)
 
     def draw(self, rng: np.random.Generator) -> float | int:
         if self.whole:
@@ -56,12 +57,7 @@ class LogUniform(Model):
     """The least value."""
     high: Positive
     """The greatest value."""
-
-    @model_validator(mode="after")
-    def _has_width(self) -> "LogUniform":
-        if not self.low < self.high:
-            raise ValueError("low must be below high")
-        return self
+    _checked = model_validator(mode="after")(_has_width)
 
     def draw(self, rng: np.random.Generator) -> float:
         return math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
@@ -165,11 +161,15 @@ def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
             rng = np.random.default_rng([sweep.seed, place, draw])
             fields = fixed | {path: law.draw(rng) for path, law in sweep.random.items()}
             for repeat in range(sweep.repeats):
+                tree, seed = copy.deepcopy(plain(base.tree)), base.scenario.seed + repeat
                 try:
-                    found.append(_point(len(found) + len(wrong), fields, base, base.scenario.seed + repeat))
+                    for path, value in fields.items():
+                        put(tree, path, value)
+                    scenario = validated(tree | {"seed": seed}, "").scenario
+                    found.append(Point(len(found) + len(wrong), fields, seed, scenario.model_dump(mode="json")))
                 except ScenarioError as error:
                     located = [_located(one, sweep, fields, len(found) + len(wrong)) for one in error.each()]
-                    wrong |= {_what(one): one for one in located if _what(one) not in wrong}
+                    wrong |= {without_name(one): one for one in located if without_name(one) not in wrong}
             if len(wrong) >= MOST:
                 raise together(list(wrong.values()))
     if wrong:
@@ -179,11 +179,6 @@ def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
 
 MOST = 20
 """Mistakes after which no further points are looked at."""
-
-
-def _what(error: ScenarioError) -> object:
-    """Key under which a mistake that several points share, such as a value of the grid, is reported once."""
-    return error.field.partition(": ")[2], repr(error.value), error.line
 
 
 def _located(error: ScenarioError, sweep: Sweep, fields: Mapping[str, Setting], index: int) -> ScenarioError:
@@ -199,15 +194,6 @@ def _located(error: ScenarioError, sweep: Sweep, fields: Mapping[str, Setting], 
             place = place_of(sweep.written["random"], path)
     file, line = (None, None) if place is None else place
     return replace(error, field=f"point {index}: {error.field}", file=file, line=line)
-
-
-def _point(index: int, fields: Mapping[str, Setting], base: Located, seed: int) -> Point:
-    tree = copy.deepcopy(plain(base.tree))
-    for path, value in fields.items():
-        put(tree, path, value)
-    tree["seed"] = seed
-    scenario = validated(tree, "").scenario
-    return Point(index, fields, seed, scenario.model_dump(mode="json"))
 
 
 @dataclass(frozen=True)

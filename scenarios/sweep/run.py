@@ -57,28 +57,24 @@ class _Processes:
                 return
             except TerminatedWorkerError:
                 self.progress.say("a worker was killed: the points that are left are tried again")
-        for point in open_.values():
-            yield self._alone(point)
+        for point in open_.values():  # in a process of its own, so that whoever kills it is known
+            executor: Any = ProcessPoolExecutor(max_workers=1)
+            try:
+                yield executor.submit(self.run_point, point, self._folder(point)).result()
+            except TerminatedWorkerError:
+                yield failed(point, KILLED)
+            finally:
+                executor.shutdown(wait=False, kill_workers=True)
 
     def _together(self, left: Sequence[Point]) -> Iterator[PointResult]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="A worker stopped")
-            work = (delayed(self.run_point)(point, self._kept(point)) for point in left)
+            work = (delayed(self.run_point)(point, self._folder(point)) for point in left)
             parallel: Any = Parallel  # its stubs take no number for batch_size
             pool = parallel(n_jobs=self.jobs, return_as="generator_unordered", batch_size=1)
             yield from pool(work)
 
-    def _alone(self, point: Point) -> PointResult:
-        """In a process of its own, so that whoever kills it is known."""
-        executor: Any = ProcessPoolExecutor(max_workers=1)
-        try:
-            return executor.submit(self.run_point, point, self._kept(point)).result()
-        except TerminatedWorkerError:
-            return failed(point, KILLED)
-        finally:
-            executor.shutdown(wait=False, kill_workers=True)
-
-    def _kept(self, point: Point) -> Path | None:
+    def _folder(self, point: Point) -> Path | None:
         return self.points.kept(point) if self.keep else None
 
 
@@ -107,9 +103,15 @@ class Order:
 def at_worker(run_point: _RunPoint, order: Order) -> Answer:
     """Run a point in a worker. In a process with several threads it waits for its turn: libraries' threads are
     limited for the process as a whole, and the order of their sums is part of the result."""
-    if (words := _differ(order.versions, versions())) is not None:
-        return failed(order.point, words), None, _kernels()
-    with _ONE_AT_A_TIME, TemporaryDirectory() as place, _inside(order.directory):
+    here, there = order.versions, versions()
+    apart = [
+        f"{name} is {there.get(name)} there, {here[name]} here" for name in here if there.get(name) != here[name]
+    ]
+    if apart:
+        return failed(order.point, f"its worker has other versions: {', '.join(apart)}"), None, _kernels()
+    # relative paths of a scenario mean here what they mean to the command, if the worker has its folder
+    inside = contextlib.chdir(order.directory) if os.path.isdir(order.directory) else contextlib.nullcontext()
+    with _ONE_AT_A_TIME, TemporaryDirectory() as place, inside:
         folder = Path(place) / "run" if order.keep else None
         found = run_point(order.point, folder)
         return found, packed(folder) if folder is not None and folder.is_dir() else None, _kernels()
@@ -119,20 +121,6 @@ def _kernels() -> str:
     """Which processor's code OpenBLAS took, such as "Haswell": the last digits of a sum are the same where it is."""
     found: Sequence[Mapping[str, object]] = threadpool_info()
     return ", ".join(sorted({str(one["architecture"]) for one in found if "architecture" in one}))
-
-
-def _differ(here: Mapping[str, str], there: Mapping[str, str]) -> str | None:
-    apart = [
-        f"{name} is {there.get(name)} there, {here[name]} here" for name in here if there.get(name) != here[name]
-    ]
-    return f"its worker has other versions: {', '.join(apart)}" if apart else None
-
-
-@contextlib.contextmanager
-def _inside(directory: str) -> Generator[None]:
-    """Relative paths of a scenario mean on the worker what they mean here, if it has the folder."""
-    with contextlib.chdir(directory) if os.path.isdir(directory) else contextlib.nullcontext():
-        yield
 
 
 class Cluster:
@@ -161,40 +149,33 @@ class Cluster:
 
         suspects: list[Point] = []
         done: SimpleQueue[Any] = SimpleQueue()
-        open_ = {self._submitted(point, done): point for point in left}
+        open_: dict[Any, Point] = {}
+        for point in left:
+            order = Order(point, self.keep, self.versions, self.directory)
+            key = f"netsim-point-{point.index}-{uuid4().hex}"
+            future = self.client.submit(at_worker, self.run_point, order, key=key, pure=False)
+            future.add_done_callback(done.put)
+            open_[future] = point
         try:
             while open_:
-                future = self._next(done, len(open_))
-                if future is None:
+                try:
+                    future = done.get(timeout=LOOK)
+                except Empty:
+                    self._look_at_workers(len(open_))
                     continue
                 point = open_.pop(future)
-                error = None if future.status == "finished" else self._error(future)
-                if isinstance(error, KilledWorker):
-                    suspects.append(point)
-                elif error is not None:
-                    words = f"on a Dask worker: {type(error).__name__}: {error}"
-                    yield failed(point, words)
-                else:
+                if future.status == "finished":
                     yield self._taken(point, future)
+                elif future.status != "error":  # cancelled, or lost
+                    raise _ClusterGoneError("the Dask scheduler is gone")
+                elif isinstance(error := future.exception(), KilledWorker):
+                    suspects.append(point)
+                else:
+                    yield failed(point, f"on a Dask worker: {type(error).__name__}: {error}")
         finally:
             with contextlib.suppress(Exception):  # of a scheduler that is gone
                 self.client.cancel(list(open_))
         return suspects
-
-    def _submitted(self, point: Point, done: SimpleQueue[Any]) -> Any:
-        order = Order(point, self.keep, self.versions, self.directory)
-        key = f"netsim-point-{point.index}-{uuid4().hex}"
-        future = self.client.submit(at_worker, self.run_point, order, key=key, pure=False)
-        future.add_done_callback(done.put)
-        return future
-
-    def _next(self, done: SimpleQueue[Any], waiting: int) -> Any:
-        """The next future that is done; None where there was none for a while."""
-        try:
-            return done.get(timeout=LOOK)
-        except Empty:
-            self._look_at_workers(waiting)
-            return None
 
     def _taken(self, point: Point, future: Any) -> PointResult:
         found, archive, there = future.result()
@@ -206,13 +187,6 @@ class Cluster:
         if archive is not None:
             self.points.keep(point, archive)
         return found
-
-    def _error(self, future: Any) -> BaseException:
-        if future.status != "error":  # cancelled, or lost
-            raise _ClusterGoneError("the Dask scheduler is gone")
-        error = future.exception()
-        assert error is not None
-        return error
 
     def _look_at_workers(self, waiting: int) -> None:
         """Say when there are none, and when they are set up so that they wait for each other."""
@@ -277,18 +251,12 @@ def run_sweep(
     prepare(folder, sweep, base, command)
     kept = Points(folder, found, [*sweep.grid, *sweep.random])
     share = found if shard is None else shard.share(found)
-    telling = progress or Silent()
+    progress, whose = progress or Silent(), "" if shard is None else f"share {shard}: "
     workers = (
-        _Processes(one_point, jobs, kept, sweep.keep, telling)
+        _Processes(one_point, jobs, kept, sweep.keep, progress)
         if client is None
-        else Cluster(one_point, client, kept, sweep.keep, telling)
+        else Cluster(one_point, client, kept, sweep.keep, progress)
     )
-    return _run(share, kept, workers, telling, "" if shard is None else f"share {shard}: ")
-
-
-def _run(
-    share: Sequence[Point], kept: Points, workers: _Processes | Cluster, progress: Progress, whose: str
-) -> SweepReport:
     known = {point.index: kept.result(point) for point in share}
     results = {k: one for k, one in known.items() if one is not None and one.status == "complete"}
     left = [point for point in share if point.index not in results]
@@ -298,9 +266,9 @@ def _run(
     progress.begin(f"{whose}{len(share)} points{already}", len(left))
     status: Literal["complete", "interrupted"] = "complete"
     try:
-        for found in workers.each(left):
-            kept.add(found)
-            results[found.point] = found
+        for one in workers.each(left):
+            kept.add(one)
+            results[one.point] = one
             progress.advance(1)
     except KeyboardInterrupt:
         status = "interrupted"
@@ -309,15 +277,8 @@ def _run(
         status = "interrupted"
     there = kept.write_table()
     wrong = tuple(sorted(k for k, one in results.items() if one.status != "complete"))
-    return SweepReport(
-        status=status,
-        points=len(share),
-        complete=len(results) - len(wrong),
-        failed=wrong,
-        all=len(kept.points),
-        there=there,
-        results=tuple(results.values()),
-    )
+    done = len(results) - len(wrong)
+    return SweepReport(status, len(share), done, wrong, len(found), there, tuple(results.values()))
 
 
 def one_point(point: Point, keep: Path | None) -> PointResult:
