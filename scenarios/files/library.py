@@ -65,7 +65,7 @@ def variant_names(tree: Tree) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Shipped:
+class _Shipped:
     """A shipped scenario as a list has it. `fields` are those that its file says; `algorithms` kinds; `paper` and
     `item` are what it reproduces, empty where that is nothing."""
 
@@ -82,7 +82,7 @@ class Shipped:
     item: str
 
     @classmethod
-    def of(cls, name: str) -> "Shipped":
+    def of(cls, name: str) -> "_Shipped":
         """From its file."""
         text, place = read_source(name)
         own = tuple(read_fields(text, place, FORM))
@@ -106,9 +106,9 @@ class Shipped:
         )
 
 
-def shipped() -> list[Shipped]:
+def shipped() -> list[_Shipped]:
     """All of them: groups that are no papers first, in the order of their first names, and then by name."""
-    found = [Shipped.of(name) for name in library()]
+    found = [_Shipped.of(name) for name in library()]
     return sorted(found, key=lambda one: (one.group == OTHERS, one.group.startswith("papers"), one.group, one.name))
 
 

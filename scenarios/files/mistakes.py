@@ -228,7 +228,7 @@ class _Mistakes:
 
     def _alternatives(self, keys: Sequence[Key]) -> list[str]:
         """In words, the forms that the value of a field may take."""
-        return list(dict.fromkeys(word for one in self._annotations_at(keys)[:1] for word in words(one)))
+        return list(dict.fromkeys(word for one in self._annotations_at(keys)[:1] for word in _words(one)))
 
     def _literals_at(self, keys: Sequence[Key]) -> list[str]:
         """The words that a field may be, or an entry of a list."""
@@ -272,14 +272,14 @@ def where(tree: Any, keys: Sequence[Key], file: str) -> Place:
     return found
 
 
-def words(annotation: Any) -> Iterator[str]:
+def _words(annotation: Any) -> Iterator[str]:
     """The forms that an annotation allows, in words."""
     kinds = {int: "int", float: "float", str: "string", bool: "bool", list: "list"}
     origin = get_origin(annotation)
     if origin is Literal:
         yield from map(repr, get_args(annotation))
     elif origin is Annotated:
-        yield from words(get_args(annotation)[0])
+        yield from _words(get_args(annotation)[0])
     elif annotation in kinds or origin is list:
         yield WANTED[kinds.get(annotation, "list")]
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -290,7 +290,7 @@ def words(annotation: Any) -> Iterator[str]:
             yield "{" + ", ".join(f"{name}: …" for name in annotation.model_fields) + "}"
     elif annotation is not type(None):
         for argument in get_args(annotation):
-            yield from words(argument)
+            yield from _words(argument)
 
 
 # ── small things ────────────────────────────────────────────────────────────────────────────────────────

@@ -42,7 +42,6 @@ def with_schema_line(text: str, kind: Kind = "scenario", beside: Path | None = N
     return schema_line(kind, beside) + (rest if first.startswith(MARK) else text)
 
 
-EXTENDS = "A shipped scenario's name, or the path of a file from this one: what is not said here is as it says."
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
 
@@ -78,11 +77,3 @@ def _complete(part: Schema, model: type[BaseModel]) -> None:
         field["description"] = meaning(model, name)
         if name == tag:
             field.pop("default", None)
-
-
-def extending(schema: Schema) -> Schema:
-    """The schema of a scenario file: one that `extends` another need not say all itself, and may say `null`."""
-    extends: Schema = {"title": "Extends", "type": "string", "minLength": 1, "description": EXTENDS}
-    schema["properties"] = {"extends": extends} | schema["properties"]
-    schema["anyOf"] = [{"required": schema.pop("required")}, {"required": ["extends"]}]
-    return schema

@@ -67,7 +67,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
         epsilon, source = (None, "") if claim is None else (claim.epsilon, claim.source)
         suited = _suited(found, epsilon, 0.0 if claim is None else claim.delta, source)
         try:
-            made = suited(**checked(found, self.parameters))
+            made = suited(**_checked(found, self.parameters))
         except ScenarioError as error:
             raise error if error.field.startswith("algorithm.") else error.under("algorithm.parameters") from None
         except Exception as error:
@@ -115,46 +115,32 @@ def _suited(own: type[Algorithm], epsilon: float | None, delta: float, source: s
     """The class with what it does not say itself: whether it has noise, how often it acts, and a claim."""
     said: dict[str, object] = {"__doc__": own.__doc__, "__module__": own.__module__, "__qualname__": own.__qualname__}
     if own.noisy is Algorithm.noisy:
-        said["noisy"] = property(_constant("privatize" in set(_names(own))))
+        noisy = "privatize" in set(_names(own))
+        said["noisy"] = property(lambda _: noisy)
     if own.horizon is Algorithm.horizon and "rounds" in own.__dataclass_fields__:
         said["horizon"] = property(_rounds)
-    if epsilon is not None:
-        said["claim"] = _claims(epsilon, delta, source)
-    elif own.claim is Algorithm.claim:
-        said["claim"] = _claims_nothing
-    said["check"] = _checks(own)
-    return cast("Callable[..., Algorithm]", type(own.__name__, (own,), said))
+    if epsilon is not None or own.claim is Algorithm.claim:
 
+        def claim(_: Algorithm, adjacency: Adjacency, setting: Setting, at: float) -> Claim:  # noqa: ARG001
+            if epsilon is None:
+                return Claim(None, 0.0, "no claim", adjacency, BY_HAND, (MEASURED,))
+            return Claim(epsilon, delta, source, adjacency, BY_HAND)
 
-def _constant(value: bool) -> Callable[[Algorithm], bool]:
-    return lambda _: value
+        said["claim"] = claim
 
-
-def _rounds(algorithm: Any) -> int | None:
-    """How often one agent acts at most."""
-    rounds = algorithm.rounds
-    return rounds if type(rounds) is int else None
-
-
-def _claims(epsilon: float, delta: float, source: str) -> Callable[..., Claim]:
-    def claim(_: Algorithm, adjacency: Adjacency, setting: Setting, at: float) -> Claim:  # noqa: ARG001
-        return Claim(epsilon, delta, source, adjacency, BY_HAND)
-
-    return claim
-
-
-def _claims_nothing(_: Algorithm, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:  # noqa: ARG001
-    return Claim(None, 0.0, "no claim", adjacency, BY_HAND, (MEASURED,))
-
-
-def _checks(own: type[Algorithm]) -> Callable[[Algorithm, Setting], None]:
     def check(algorithm: Algorithm, setting: Setting) -> None:
         try:
             own.check(algorithm, setting)
         except ScenarioError as error:
             raise error.under("parameters") from None
 
-    return check
+    said["check"] = check
+    return cast("Callable[..., Algorithm]", type(own.__name__, (own,), said))
+
+
+def _rounds(algorithm: Any) -> int | None:
+    """How often one agent acts at most."""
+    return algorithm.rounds if type(algorithm.rounds) is int else None
 
 
 def _names(own: type) -> Iterator[str]:
@@ -197,7 +183,7 @@ def signature(of: type) -> str:
     return ", ".join(parts) or "none"
 
 
-def checked(of: type, given: Tree) -> dict[str, object]:
+def _checked(of: type, given: Tree) -> dict[str, object]:
     """Arguments of the class. Raises a `ScenarioError` for a parameter that it does not have, that is missing, or
     that is of another type."""
     known, hints = names(of), _hints(of)

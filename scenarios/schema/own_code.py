@@ -46,7 +46,7 @@ def sources(file: Path, text: bytes, package: str = "") -> dict[Path, bytes]:
     return found
 
 
-def digest(found: Sources) -> str:
+def _digest(found: Sources) -> str:
     """SHA-256 of the files' names and texts, wherever they lie."""
     whole = hashlib.sha256()
     for name, text in sorted((file.name, text) for file, text in found.items()):
@@ -177,7 +177,7 @@ def _from_file(place: str, file: Path) -> ModuleType:
         raise ScenarioError(FIELD, place, f"no Python: {error}", "", str(file), line) from None
     found = sources(file.absolute(), text)
     _forget(found)
-    return _run(place, _Texts(file.absolute(), digest(found), found))
+    return _run(place, _Texts(file.absolute(), _digest(found), found))
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,11 @@ def _by_value(module: ModuleType) -> None:
 
 def _class_of(place: str, module: ModuleType, name: str) -> type[Algorithm]:
     there = {own: value for own, value in vars(module).items() if inspect.isclass(value)}
-    algorithms = {own: value for own, value in there.items() if _is_algorithm(value, module)}
+    algorithms = {
+        own: value
+        for own, value in there.items()
+        if issubclass(value, Algorithm) and value.__module__ == module.__name__
+    }
     listed = ", ".join(algorithms) or "none: a subclass of netsim.algorithms.Algorithm"
     if not name:
         if len(algorithms) != 1:
@@ -285,10 +289,6 @@ def _class_of(place: str, module: ModuleType, name: str) -> type[Algorithm]:
         raise ScenarioError(FIELD, place, why, listed)
     _check(place, found)
     return found
-
-
-def _is_algorithm(value: type, module: ModuleType) -> bool:
-    return issubclass(value, Algorithm) and value.__module__ == module.__name__
 
 
 def _check(place: str, found: type[Algorithm]) -> None:
@@ -313,7 +313,7 @@ def _code_of(module: ModuleType, found: Sources) -> str:
     files = {
         Path(str(one.__file__)).absolute() for one in _used(module, Path(str(module.__file__)).absolute().parent)
     }
-    return digest({file: found[file] if file in found else file.read_bytes() for file in files | set(found)})
+    return _digest({file: found[file] if file in found else file.read_bytes() for file in files | set(found)})
 
 
 def _used(module: ModuleType, folder: Path) -> Iterator[ModuleType]:

@@ -10,19 +10,19 @@ from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Sh
 from scenarios.schema.spec import Spec, derived, union
 
 
-class DataSpec(Spec):
+class _DataSpec(Spec):
     """A data set; every field but the name is an option of `netsim.problems.load`."""
 
     norm_bound: Positive | None = None
     """Records are scaled down to this ℓ2 norm at most; none: as they are."""
 
 
-class Synthetic(DataSpec, of=named.synthetic):
+class Synthetic(_DataSpec, of=named.synthetic):
     name: Literal["synthetic"] = "synthetic"
     records: Count = 400
 
 
-class _Kept(DataSpec):
+class _Kept(_DataSpec):
     """A set of the data folder."""
 
     download: bool = False
@@ -30,20 +30,20 @@ class _Kept(DataSpec):
 
 
 _CACHE = ("cache",)
-Digits = derived("Digits", DataSpec, named.digits, "digits", "name")
-BreastCancer = derived("BreastCancer", DataSpec, named.breast_cancer, "breast_cancer", "name")
-Sensors = derived("Sensors", DataSpec, named.sensors, "sensors", "name")
+Digits = derived("Digits", _DataSpec, named.digits, "digits", "name")
+BreastCancer = derived("BreastCancer", _DataSpec, named.breast_cancer, "breast_cancer", "name")
+Sensors = derived("Sensors", _DataSpec, named.sensors, "sensors", "name")
 Mnist = derived("Mnist", _Kept, named.mnist, "mnist", "name", without=_CACHE)
 FashionMnist = derived("FashionMnist", _Kept, named.fashion_mnist, "fashion_mnist", "name", without=_CACHE)
 CifarCatDog = derived("CifarCatDog", _Kept, named.cifar10_cat_dog, "cifar10_cat_dog", "name", without=_CACHE)
 Ijcnn1 = derived("Ijcnn1", _Kept, named.ijcnn1, "ijcnn1", "name", without=_CACHE)
 Covtype = derived("Covtype", _Kept, named.covtype, "covtype", "name", without=_CACHE)
 Adult = derived("Adult", _Kept, named.adult, "adult", "name", without=_CACHE)
-LibsvmFile = derived("LibsvmFile", DataSpec, files.libsvm, "libsvm", "name")
-CsvFile = derived("CsvFile", DataSpec, files.csv_file, "csv", "name")
+LibsvmFile = derived("LibsvmFile", _DataSpec, files.libsvm, "libsvm", "name")
+CsvFile = derived("CsvFile", _DataSpec, files.csv_file, "csv", "name")
 
 if TYPE_CHECKING:
-    Data = DataSpec
+    Data = _DataSpec
 else:
     _ONLINE = [Mnist, FashionMnist, CifarCatDog, Ijcnn1, Covtype, Adult]
     Data = union([Digits, BreastCancer, Synthetic, Sensors, *_ONLINE, LibsvmFile, CsvFile], "name")

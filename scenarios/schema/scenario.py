@@ -11,7 +11,7 @@ from scenarios.files.mistakes import validated
 from scenarios.schema.attacks import Labels, MembershipSpec, PropertySpec, RebuildSpec, Rounds
 from scenarios.schema.base import Count, Index, Model, Positive
 from scenarios.schema.checks import FigureSpec, MeasureSpec, ReproducesSpec, VariantSpec
-from scenarios.schema.export import Schema, exported, extending
+from scenarios.schema.export import Schema, exported
 from scenarios.schema.network import (
     AccessSpec,
     ActiveAdversarySpec,
@@ -251,4 +251,9 @@ class Scenario(Model):
 
 def json_schema() -> Schema:
     """The JSON Schema of a scenario file, for editors: one that `extends` another need not say all itself."""
-    return extending(exported(Scenario))
+    schema = exported(Scenario)
+    meaning = "A shipped scenario's name, or the path of a file from this one: what is not said here is as it says."
+    extends: Schema = {"title": "Extends", "type": "string", "minLength": 1, "description": meaning}
+    schema["properties"] = {"extends": extends} | schema["properties"]
+    schema["anyOf"] = [{"required": schema.pop("required")}, {"required": ["extends"]}]
+    return schema
