@@ -75,7 +75,7 @@ class Wiretaps(Protocol):
 
 @dataclass(frozen=True)
 class Around:
-    """Every link of these agents: somebody at their access lines. On radio, what these agents transmit."""
+    """Taps on every link of these agents, at their access lines. On radio, what these agents transmit."""
 
     agents: Annotated[tuple[Index, ...], MinLen(1)]
     """The agents whose links are tapped."""
@@ -90,7 +90,7 @@ class Around:
 
 @dataclass(frozen=True)
 class Within:
-    """Somebody at the place `at`, who reaches what is at most `range` away (units of `Topology.positions`).
+    """A receiver at the place `at` with a `range`, in units of `Topology.positions`.
 
     On links: every link of an agent there. On radio: what the agents there transmit, and nothing else, all with
     one receiver and its one clock. You get a `ScenarioError` where the agents have no places.

@@ -72,7 +72,7 @@ class Polynomial:
 
 @dataclass(frozen=True)
 class UniformDraws:
-    """k ↦ a public coin, uniform on [low, high): a pure function of (seed, k), whoever asks and in whatever order.
+    """k ↦ a public coin, uniform on [low, high): a pure function of (seed, k), in any order of evaluation.
 
     The coins are a parameter of the algorithm: every agent and every adversary knows them, all replicas share them,
     and no other seed changes them. Bounds at least 0 and finite, or you get a `ScenarioError`.

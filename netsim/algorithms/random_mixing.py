@@ -169,7 +169,7 @@ class _RandomAggregates(InRounds):
 
 @dataclass(frozen=True)
 class GroupedDescent(_RandomAggregates):
-    """Descent in which each agent acts once, in one of two groups a round, and everybody hears everybody.
+    """Descent in which each agent acts once, in one of two groups a round, over a complete graph.
 
     A public permutation, drawn from `shuffle`, deals the agents round-robin into 2K groups. The public references a,
     b start with `low` and `high` in all coordinates. In round k = 0 … K − 1 each agent i of the groups 2k and 2k + 1
@@ -226,7 +226,7 @@ class GroupedDescent(_RandomAggregates):
             raise ScenarioError(
                 "rounds", self.rounds, f"2K groups need N >= 2K agents, N = {setting.agents}", f"<= {most}"
             )
-        check_complete(setting, "everybody hears everybody")
+        check_complete(setting, "every agent receives from every other")
         for name, value in (("low", self.low), ("high", self.high)):
             if not math.isfinite(value):
                 raise ScenarioError(name, value, "no coordinate", "finite numbers")

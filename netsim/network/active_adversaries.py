@@ -204,7 +204,7 @@ def _finite(field: str, value: float) -> None:
 
 @dataclass(frozen=True)
 class ActiveAdversary:
-    """Somebody in the middle of `links`: "all", pairs of agents, or a rule that picks some (`netsim.adversary`).
+    """An adversary in the middle of `links`: "all", pairs of agents, or a rule that picks some (`netsim.adversary`).
 
     It sits at the far end of both directions (`directed`: of (i, j) only from i to j, and `links` are pairs), behind
     all that the link does to a packet and before the receiver's access line: taps and the link's own draws are

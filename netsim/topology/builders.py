@@ -39,8 +39,8 @@ Dimension = Annotated[int, Ge(1), Le(16), "There are 2^dimension agents."]
 _Branching = Annotated[int, Ge(1), Le(MANY), "How many children an agent has."]
 _Height = Annotated[int, Ge(1), Le(MANY), "How many levels lie below the root."]
 _Degree = Annotated[int, Ge(1), Le(MANY), "How many neighbors an agent has."]
-_Nearest = Annotated[int, Ge(2), Le(MANY), "How many of the closest agents each talks to at first; even."]
-_Attach = Annotated[int, Ge(1), Le(MANY), "How many others a new agent talks to."]
+_Nearest = Annotated[int, Ge(2), Le(MANY), "How many of the closest agents each is linked to at first; even."]
+_Attach = Annotated[int, Ge(1), Le(MANY), "How many others a new agent is linked to."]
 _Chance = Annotated[float, Gt(0), Le(1), "The probability of each edge."]
 _Rewiring = Annotated[float, Ge(0), Le(1), "The probability that a link is rewired."]
 _Radius = Annotated[float, Gt(0), "How far agents reach that are neighbors, in a square of side 1."]
@@ -51,33 +51,33 @@ Seed = Annotated[int, Ge(0), "The seed of the draw."]
 
 
 def ring(agents: _ThreeAgents, *, weights: Weights = _METROPOLIS) -> Topology:
-    """Agent i talks to i − 1 and i + 1 (modulo n)."""
+    """Agent i is linked to i − 1 and i + 1 (modulo n)."""
     _at_least("agents", agents, 3)
     return Topology(nx.cycle_graph(agents), f"ring of {agents}", weights)
 
 
 def complete(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
-    """Everybody talks to everybody."""
+    """Every agent is linked to every other."""
     _at_least("agents", agents, 2)
     _affordable("agents", agents, agents * (agents - 1) / 2)
     return Topology(nx.complete_graph(agents), f"complete graph of {agents}", weights)
 
 
 def path(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
-    """A line: agent i is at (i, 0) and talks to i ± 1."""
+    """A line: agent i is at (i, 0) and is linked to i ± 1."""
     _at_least("agents", agents, 2)
     places = [(float(i), 0.0) for i in range(agents)]
     return Topology(nx.path_graph(agents), f"path of {agents}", weights, positions=places)
 
 
 def star(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
-    """Agent 0 talks to all others, and they only to it."""
+    """Agent 0 is linked to all others, and they only to it."""
     _at_least("agents", agents, 2)
     return Topology(nx.star_graph(agents - 1), f"star of {agents}", weights)
 
 
 def grid(rows: Rows, columns: Columns, *, weights: Weights = _METROPOLIS) -> Topology:
-    """A sheet: agent r·columns + c is in row r and column c, at (c, r); it talks to those above, below and beside."""
+    """A sheet: agent r·columns + c is in row r and column c, at (c, r), linked to those above, below and beside."""
     _at_least("rows", rows, 1)
     _at_least("columns", columns, 1 if rows > 1 else 2)
     graph = _numbered(nx.grid_2d_graph(rows, columns))
@@ -150,7 +150,7 @@ def erdos_renyi(agents: _Agents, probability: _Chance, seed: Seed = 0, *, weight
 def watts_strogatz(
     agents: _ThreeAgents, nearest: _Nearest, probability: _Rewiring, seed: Seed = 0, *, weights: Weights = _METROPOLIS
 ) -> Topology:
-    """A ring where each agent talks to its `nearest` (even) closest, each link rewired with `probability`."""
+    """A ring of links from each agent to its `nearest` (even) closest, each link rewired with `probability`."""
     _at_least("agents", agents, 3)
     if nearest < 2 or nearest % 2 or nearest >= agents:
         raise ScenarioError("nearest", nearest, "half of them sit on each side", f"even, 2 … {agents - 1}")
@@ -163,7 +163,7 @@ def watts_strogatz(
 
 
 def barabasi_albert(agents: _Agents, attach: _Attach, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
-    """Grown from a star: each new agent talks to `attach` others, popular ones more likely. Always connected."""
+    """Grown from a star: each new agent is linked to `attach` others, popular ones more likely. Always connected."""
     _at_least("agents", agents, 2)
     if not 1 <= attach < agents:
         raise ScenarioError("attach", attach, "links of each new agent", f"1 … {agents - 1}")

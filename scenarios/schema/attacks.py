@@ -178,7 +178,7 @@ class MembershipSpec(DecidingModel):
     record: Index = 0
     """Which of the agent's records, from 0."""
     instead: Index = 0
-    """Which of the records that nobody holds is in its place, from 0."""
+    """Which of the records that no agent holds is in its place, from 0."""
     levels: Annotated[list[Level], Field(min_length=1, max_length=20)] = [0.01, 0.05, 0.1]
     """Shares of false alarms, for each of which the law of the score gives a threshold."""
     draws: Annotated[int, Field(ge=20)] = 1000

@@ -80,7 +80,7 @@ class ProblemSpec(Model):
 
     `nonconvex_logistic` adds Σ_t λω x_t²/(1+ω x_t²) to every f_i. `sensors` has f_i = ‖A_i x − b_i‖²/divisor, and the
     data set `sensors` if no other is named. `softmax` has two classes or more, and x = (W, b). `mlp` is a dense
-    network with a softmax output; its x is counted from a random start that everybody knows, and so is its ridge.
+    network with a softmax output; its x is counted from a public random start, and so is its ridge.
     """
 
     kind: Literal["logistic", "ridge", "lasso", "nonconvex_logistic", "sensors", "softmax", "mlp"] = "logistic"
@@ -108,7 +108,7 @@ class ProblemSpec(Model):
     activation: Literal["sigmoid", "tanh", "softplus", "relu"] = "sigmoid"
     """The activation function of an mlp."""
     start: Index = 0
-    """The seed of an mlp's random starting point, which everybody knows."""
+    """The seed of an mlp's random starting point, which is public."""
     smoothness: Positive | None = None
     """The largest L_i: all features are multiplied by one number that gives it; none: they stay as they are."""
 

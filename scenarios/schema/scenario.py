@@ -194,7 +194,7 @@ class Scenario(Model):
     problem: ProblemSpec = ProblemSpec()
     """What the agents minimize, and on which data."""
     topology: TopologySpec
-    """Who talks to whom, and with which weights."""
+    """The graph of neighbors, and its mixing weights."""
     medium: MediumSpec = "links"
     """Links between pairs, or radio, on which all neighbors receive a transmission."""
     links: LinkSpec = LinkSpec()
@@ -216,7 +216,7 @@ class Scenario(Model):
     downtimes: list[DowntimeSpec] = []
     """Agents that go down and come back."""
     adversary: AdversarySpec = AdversarySpec()
-    """Who listens, where, and what is missed."""
+    """The eavesdropper: its taps, its insiders, and the share of messages it captures."""
     active_adversaries: list[ActiveAdversarySpec] = []
     """Active adversaries that drop, delay, replay or alter messages."""
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]

@@ -30,7 +30,7 @@ def test_every_model_has_its_section_and_its_sentence():
 def test_kinds_bounds_defaults_and_meanings_are_there():
     page = reference.page()
     for row in (
-        "| `topology` | a `kind` of `topology` | required | Who talks to whom, and with which weights. |",
+        "| `topology` | a `kind` of `topology` | required | The graph of neighbors, and its mixing weights. |",
         "| `kind` | `ring` | required | Which of the possible kinds this is. |",
         '| `step` | `auto` or number > 0 | `"auto"` | α, the step size. "auto" is 1/(L + 1). |',
         "| `bandwidth` | number > 0 | none | Bytes per second each way; none: no limit. |",
