@@ -3,7 +3,6 @@
 `certify` repeats every case, `page` writes docs/certificate.md, `failures` says what does not hold.
 """
 
-from scenarios.certificate.certificate import REPETITIONS, SEED, Certificate, cases, certify, failures, times
-from scenarios.certificate.page import page
+from scenarios.certificate.certificate import REPETITIONS, SEED, Certificate, cases, certify, failures, page, times
 
 __all__ = ["REPETITIONS", "SEED", "Certificate", "cases", "certify", "failures", "page", "times"]

@@ -34,13 +34,8 @@ FARTHEST = 200.0
 """No ε looked for is larger."""
 
 
-def laplace_epsilon(shift: float, delta: float) -> float:
-    """Laplace noise, shift = Δ/b: δ(ε) = 1 − e^{(ε − Δ/b)/2}, so ε = Δ/b + 2 ln(1 − δ), at least 0."""
-    return max(shift + 2 * math.log1p(-delta), 0.0)
-
-
 def laplace_shift(epsilon: float, delta: float) -> float:
-    """The Δ/b of `laplace_epsilon`."""
+    """Laplace noise, shift = Δ/b: δ(ε) = 1 − e^{(ε − Δ/b)/2}, so Δ/b = ε − 2 ln(1 − δ)."""
     return epsilon - 2 * math.log1p(-delta)
 
 
@@ -208,20 +203,12 @@ def _released(algorithm: Algorithm, epsilon: float, delta: float = 0.0) -> World
     return turned(algorithm, (np.zeros(2), np.array([1.0, 0.0])), claim, epsilon)
 
 
+def _releasing(mechanism: Callable[[float], Mechanism], delta: float, epsilon: float) -> World:
+    return _released(OneRelease(mechanism(epsilon)), epsilon, delta)
+
+
 def laplace(epsilon: float) -> World:
     return _released(OneRelease(Laplace(1 / epsilon)), epsilon)
-
-
-def _laplace_at_delta(epsilon: float) -> World:
-    return _released(OneRelease(Laplace(1 / laplace_shift(epsilon, DELTA))), epsilon, DELTA)
-
-
-def gaussian(epsilon: float) -> World:
-    return _released(OneRelease(Gaussian(1 / gaussian_mu(epsilon, DELTA))), epsilon, DELTA)
-
-
-def _discrete_laplace(epsilon: float) -> World:
-    return _released(OneRelease(DiscreteLaplace(1 / epsilon, GRID)), epsilon)
 
 
 def _discrete_gaussian(epsilon: float) -> World:
@@ -231,23 +218,15 @@ def _discrete_gaussian(epsilon: float) -> World:
     return _released(OneRelease(DiscreteGaussian(stddev, GRID)), exact, DELTA)
 
 
-def _mixture(epsilon: float) -> World:
-    """Uniform plus Laplace noise: outside the uniform part's interval the loss is all of Δ/b."""
-    return _released(OneRelease(UniformLaplace(WIDTH, 1 / epsilon)), epsilon)
-
-
-def _modular(epsilon: float) -> World:
-    return _released(_ShareAndRelease(scale=1 / epsilon), epsilon)
-
-
 SOUND: dict[str, Callable[[float], World]] = {
     **{f"{fault.__name__}, sound": partial(twin, fault) for fault in FAULTS},
     "Laplace": laplace,
-    "Laplace at δ": _laplace_at_delta,
-    "Gaussian": gaussian,
-    "discrete Laplace": _discrete_laplace,
+    "Laplace at δ": partial(_releasing, lambda epsilon: Laplace(1 / laplace_shift(epsilon, DELTA)), DELTA),
+    "Gaussian": partial(_releasing, lambda epsilon: Gaussian(1 / gaussian_mu(epsilon, DELTA)), DELTA),
+    "discrete Laplace": partial(_releasing, lambda epsilon: DiscreteLaplace(1 / epsilon, GRID), 0.0),
     "discrete Gaussian": _discrete_gaussian,
-    "uniform plus Laplace": _mixture,
-    "share modulo p, and Laplace": _modular,
+    # outside the uniform part's interval the loss is all of Δ/b
+    "uniform plus Laplace": partial(_releasing, lambda epsilon: UniformLaplace(WIDTH, 1 / epsilon), 0.0),
+    "share modulo p, and Laplace": lambda epsilon: _released(_ShareAndRelease(scale=1 / epsilon), epsilon),
 }
 """By name: ε ↦ a sound mechanism for which just that is true, and claimed."""

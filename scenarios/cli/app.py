@@ -25,7 +25,7 @@ from scenarios.cli.show import show
 from scenarios.cli.sweep import sweep
 from scenarios.cli.trace import trace
 from scenarios.cli.witness import witness
-from scenarios.render.terminal import FAILED, WRONG_INPUT, leave, print_error, stopped, write_document
+from scenarios.render.terminal import FAILED, WRONG_INPUT, leave_if_stopped, print_error, write_document
 
 _USAGE: type[Exception] = typer.BadParameter.__mro__[1]
 """The error of a missing argument, an unknown option or a value of a wrong type, whichever click typer has."""
@@ -136,8 +136,7 @@ def main() -> None:
     try:
         app()
     except Exception as error:
-        if stopped(error):
-            leave()
+        leave_if_stopped(error)
         print_error(error)
         sys.exit(FAILED)
 

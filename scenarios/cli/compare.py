@@ -43,12 +43,12 @@ def compare(
         with Bars(problems, lines=False) as bars:
             bars.begin("comparing", 3)
             from scenarios.render.compared_runs import read_runs
-            from scenarios.render.comparison import compared
-            from scenarios.render.page.comparison import render_comparison
+            from scenarios.render.comparison import Comparison
+            from scenarios.render.page.comparison import page as page_of
 
             runs = read_runs(places)
             bars.advance(1)
-            comparison = compared(runs)
+            comparison = Comparison(runs)
             bars.advance(1)
             page = out if out is not None or as_json else PAGE
             if page is not None:
@@ -57,7 +57,7 @@ def compare(
                 if not page.parent.is_dir():
                     why = f"there is no folder {page.parent}"
                     raise ScenarioError("--out", str(page), why, "a folder that is there")
-                render_comparison(comparison, page)
+                page.write_text(page_of(comparison), encoding="utf-8")
     except ScenarioError as error:
         fail(error, as_json=as_json)
     if as_json:
@@ -70,7 +70,7 @@ def compare(
 def _print(comparison: "Comparison") -> None:
     from scenarios.render.compared_runs import ABSENT
     from scenarios.render.comparison import CONFIDENCE, QUANTITIES
-    from scenarios.render.page.comparison import exact_words, run_cells, times, verdict_row
+    from scenarios.render.page.comparison import exact_words, run_cells, times, verdict_cells
     from scenarios.render.verdicts import coloured
     from scenarios.results.numbers import MISSING, setting
 
@@ -78,8 +78,7 @@ def _print(comparison: "Comparison") -> None:
         line(caution, style="yellow")
     verdicts = _table("algorithm", right=("ε claimed", "ε exact [interval]", "ε audited", "δ"), last="verdict")
     for one in comparison.subjects:
-        row = verdict_row(one)
-        verdicts.add_row(escape(one.label), row.claimed, row.exact, row.audited, row.delta, coloured(one.entry))
+        verdicts.add_row(escape(one.label), *verdict_cells(one)[:4], coloured(one.entry))
     console.print(verdicts)
     ends = _table("algorithm", right=("final error", "inferred", "their error", "Θ", "messages", "bytes"))
     for one in comparison.subjects:
@@ -99,12 +98,12 @@ def _print(comparison: "Comparison") -> None:
                 differences.add_row(escape(one.field), *cells)
             console.print(differences)
     for one in comparison.against:
-        console.print(f"[bold]{escape(one.other.label)}[/] against {escape(one.base.label)}:", highlight=False)
+        console.print(f"[bold]{escape(one.other)}[/] against {escape(one.base)}:", highlight=False)
         for name, words in QUANTITIES.items():
-            found = one.ratios[name]
+            found = getattr(one, name)
             how = "" if found is None else f", replicas {'' if found.paired else 'not '}paired"
             line(f"  {words}: {times(found, one.why.get(name, ''))}{how}")
-        if one.exact is not None or "epsilon_exact" in one.why:
+        if one.epsilon_exact is not None or "epsilon_exact" in one.why:
             line(f"  exact ε: {exact_words(one)}")
     if comparison.against:
         line(f"The intervals of ratios hold together at {CONFIDENCE:.0%}; × is times as large.")

@@ -1,14 +1,20 @@
-"""Entries of the ledger: their order, their results on disk, and their rows of the table."""
+"""Entries of the ledger: their order, their results on disk, their rows, and the table as a Markdown page."""
 
 import difflib
 import hashlib
 import json
 import math
+import os
 import re
+import shutil
+import textwrap
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from importlib import resources
+from itertools import groupby
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -16,14 +22,14 @@ from pydantic import TypeAdapter
 from attacks.audit.verdict import ROUNDING
 from netsim.errors import ScenarioError
 from scenarios.build.progress import Progress, Silent
-from scenarios.render.sentences import word
+from scenarios.render.sentences import meaning, word
 from scenarios.results import findings
 from scenarios.results.audit import AuditResult, EpsilonExact
 from scenarios.results.base import taken
 from scenarios.results.files import write_json
 from scenarios.results.folder import read_results
 from scenarios.results.header import versions
-from scenarios.results.numbers import MISSING, show
+from scenarios.results.numbers import MISSING, percent, show
 from scenarios.results.over_time import VACUOUS
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema.load import Located, parse
@@ -177,11 +183,8 @@ class _Clock:
         self._of = None
 
 
-_TIMES = ((60, "≤ 1 min"), (600, "≤ 10 min"), (3600, "≤ 1 h"))
-
-
 @dataclass(frozen=True)
-class RowNumbers:
+class _RowNumbers:
     """ε, δ and the confidence of a row, as results.json has them; null where nothing was audited."""
 
     epsilon_claimed: float | None = None
@@ -201,48 +204,33 @@ class Row:
     kind: str
     verdict: str
     claimed: str
-    exact: str
-    audited: str
-    reason: str
-    source: str
-    pair: str
-    violation: int | None
+    exact: str = MISSING
+    audited: str = MISSING
+    reason: str = ""
+    source: str = ""
+    pair: str = ""
+    violation: int | None = None
     """The agent's activation by which the claim is exceeded."""
-    share: float | None
+    share: float | None = None
     """Mean |loss| over the claimed ε."""
-    vacuous_from: int | None
+    vacuous_from: int | None = None
     """After how many `unit` the claim is above 20."""
-    last: int | None
+    last: int | None = None
     """Length of the run, in `unit`."""
-    unit: str
-    unseen: bool
+    unit: str = "rounds"
+    unseen: bool = False
     """Whether the formula's exact ε is above the claim, but that of no transcript that was simulated."""
-    granted: str | None
+    granted: str | None = None
     """ε for an adversary who knows the releases where the wire hides them."""
-    seconds: float
-    witness: str | None
+    seconds: float = 0.0
+    witness: str | None = None
     """File."""
-    numbers: RowNumbers
-
-    @property
-    def short(self) -> str:
-        """The first sentence of the reason, without parentheses."""
-        return re.sub(r" \([^()]*\)", "", first_sentence(self.reason))
+    numbers: _RowNumbers = _RowNumbers()
 
     @property
     def broken(self) -> bool:
         """Whether the claim was shown not to hold, or nothing was protected."""
         return self.verdict in findings.BROKEN
-
-    @property
-    def time(self) -> str:
-        """Time in classes so coarse that a busy machine finds the same."""
-        return next((words for most, words in _TIMES if self.seconds <= most), "> 1 h")
-
-    @property
-    def confidence(self) -> float | None:
-        """Joint confidence of all of the row; None where nothing was audited."""
-        return self.numbers.confidence
 
 
 def rows(entry: Entry, stored: StoredEntry, folder: Path) -> list[Row]:
@@ -251,45 +239,42 @@ def rows(entry: Entry, stored: StoredEntry, folder: Path) -> list[Row]:
 
 
 def _row(entry: Entry, found: AlgorithmResult, seconds: float, folder: Path) -> Row:
-    budget, judged = found.budget, findings.judged(found)
-    audit = judged if isinstance(judged, AuditResult) else None
-    witness = None if audit is None or audit.witness is None else folder / entry.name / audit.witness
-    epsilon = None if audit is None else audit.epsilon_exact
+    budget, audit = found.budget, findings.judged(found)
     levels = () if budget is None else budget.vacuous_from
-    if audit is not None:
-        claimed = _claimed(audit)
-        numbers = taken(RowNumbers, audit, delta=audit.claim.delta)
-    else:
-        claimed = show(budget.epsilon[-1]) if budget is not None and budget.epsilon else "nothing"
-        numbers = RowNumbers()
-    return Row(
+    row = Row(
         entry=entry.name,
         name=found.name,
         kind=found.kind,
         verdict=word(found),
-        claimed=claimed,
-        exact=exact(epsilon),
-        audited=MISSING if audit is None else f"≥ {show(audit.epsilon_audited)}",
-        reason=findings.sentence(found) if audit is None else findings.capitalized(audit.reason),
-        source="" if audit is None else audit.claim.source,
-        pair="" if audit is None else audit.pair,
-        violation=None if audit is None else audit.first_violation,
-        share=None if audit is None else _share(audit),
+        claimed=show(budget.epsilon[-1]) if budget is not None and budget.epsilon else "nothing",
+        reason=findings.sentence(found),
         vacuous_from=next((level.count for level in levels if level.epsilon == VACUOUS), None),
         last=None if budget is None else budget.last,
         unit="activations of one agent" if budget is not None and budget.unit == "plf" else "rounds",
-        unseen=audit is not None and _missed_by_audit(audit),
-        granted=show(epsilon.estimate) if epsilon is not None and epsilon.upper_bound_only else None,
         seconds=seconds,
-        witness=str(witness) if witness is not None and witness.is_file() else None,
-        numbers=numbers,
     )
-
-
-def _claimed(audit: AuditResult) -> str:
-    if audit.epsilon_claimed is None:
-        return "undefined"
-    return show(audit.epsilon_claimed) + (f" at δ = {show(audit.claim.delta)}" if audit.claim.delta > 0 else "")
+    if not isinstance(audit, AuditResult):
+        return row
+    claimed, epsilon, delta, loss = audit.epsilon_claimed, audit.epsilon_exact, audit.claim.delta, audit.average_loss
+    stated = "undefined" if claimed is None else show(claimed) + (f" at δ = {show(delta)}" if delta > 0 else "")
+    share = loss.estimate / claimed if claimed and loss is not None else math.inf
+    above = claimed is not None and epsilon.by_formula and epsilon.estimate > claimed * (1 + ROUNDING)
+    witness = None if audit.witness is None else folder / entry.name / audit.witness
+    return replace(
+        row,
+        claimed=stated,
+        exact=exact(epsilon),
+        audited=f"≥ {show(audit.epsilon_audited)}",
+        reason=findings.capitalized(audit.reason),
+        source=audit.claim.source,
+        pair=audit.pair,
+        violation=audit.first_violation,
+        share=share if math.isfinite(share) else None,
+        unseen=above and not row.broken,
+        granted=show(epsilon.estimate) if epsilon.upper_bound_only else None,
+        witness=str(witness) if witness is not None and witness.is_file() else None,
+        numbers=taken(_RowNumbers, audit, delta=delta),
+    )
 
 
 def exact(epsilon: EpsilonExact | None) -> str:
@@ -306,21 +291,137 @@ def exact(epsilon: EpsilonExact | None) -> str:
     return f"≤ {show(upper)}" if math.isfinite(upper) else "not known"
 
 
-def _share(audit: AuditResult) -> float | None:
-    claimed, loss = audit.epsilon_claimed, audit.average_loss
-    if not claimed or loss is None:
-        return None
-    found = loss.estimate / claimed
-    return found if math.isfinite(found) else None
+# ── the page ────────────────────────────────────────────────────────────────────────────────────────────
+HEADS = (
+    "algorithm", "ε claimed", "ε exact", "ε audited", "verdict", "reason", "first violation", "scenario", "time",
+)  # fmt: skip
+WITNESSES = "witnesses"
+WIDTH = 118
+TIMES = ((60, "≤ 1 min"), (600, "≤ 10 min"), (3600, "≤ 1 h"))
+ROOT = Path(str(resources.files("scenarios"))).parent
+INTRODUCTION = """\
+# The ledger
+
+Every algorithm that netsim ships, audited at its paper's own parameters; what a paper leaves open was chosen, and is
+named below. `netsim ledger --out docs/ledger.md` makes this page: it runs the scenarios of `scenarios/ledger/`, one
+command for each is `netsim ledger NAME`, and it does not run again what is there already.
+
+Claimed is what the paper's formula gives; exact what the mechanism gives for one adjacent pair, seen at the agent's
+door, between bounds where no formula gives it; audited is what a game proves from below. The first violation is the
+activation of the agent by which the claim is exceeded. The seconds that each took are in the table of the terminal.
+"""
+CONFIDENCE = (
+    "Each audit holds at {each} confidence, so that all {count} together hold at {all} or more: at 95 % each, so "
+    "many would be wrong somewhere more often than not."
+)
 
 
-def _missed_by_audit(audit: AuditResult) -> bool:
-    claimed, epsilon = audit.epsilon_claimed, audit.epsilon_exact
-    if claimed is None or not epsilon.by_formula or audit.verdict in findings.BROKEN:
-        return False
-    return epsilon.estimate > claimed * (1 + ROUNDING)
+def write_page(path: Path, found: Sequence[Row]) -> list[Path]:
+    """Write the page, and copy the witnesses of broken claims to `witnesses` beside it; all that was written.
+
+    Links are relative to the page, to what is on this machine. Equal rows give equal bytes.
+    """
+    beside, copies = path.parent, dict[str, str]()
+    beside.mkdir(parents=True, exist_ok=True)
+    for row in found:
+        if row.broken and row.witness is not None:
+            source = Path(row.witness)
+            copies[row.name] = f"{WITNESSES}/{row.entry}-{source.name.removeprefix('witness-')}"
+            (beside / WITNESSES).mkdir(exist_ok=True)
+            shutil.copyfile(source, beside / copies[row.name])
+    lines = [INTRODUCTION, *_together(found), ""]
+    for verdict in dict.fromkeys(row.verdict for row in found):
+        lines += _wrapped(f"- **{verdict}**: {meaning(verdict)}")
+    lines += ["", _line(HEADS), _line(["---"] * len(HEADS))]
+    lines += [_line(_cells(row, beside, copies.get(row.name))) for row in found]
+    for name, group in groupby(found, key=lambda row: row.entry):
+        lines += ["", *_section(_entry(name), list(group), beside, copies)]
+    draft = path.with_name(path.name + ".part")
+    draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    draft.replace(path)
+    return [path, *(beside / copy for copy in copies.values())]
 
 
-def first_sentence(text: str) -> str:
-    """Up to the first full stop that ends a sentence, without it."""
-    return text.partition(". ")[0].removesuffix(".")
+def _entry(name: str) -> Entry:
+    return next(one for one in ENTRIES if one.name == name)
+
+
+# ── above the table ─────────────────────────────────────────────────────────────────────────────────────
+def _together(found: Sequence[Row]) -> list[str]:
+    """Count of each verdict, and the confidence at which all of them hold."""
+    tally = ", ".join(f"{count} {verdict}" for verdict, count in Counter(row.verdict for row in found).most_common())
+    text = f"Of {len(found)} algorithms, variants counted: {tally}."
+    wrong = [1 - level for row in found if (level := row.numbers.confidence) is not None]
+    if wrong:
+        each, together = percent(1 - max(wrong)), percent(max(0.0, 1 - sum(wrong)))
+        text += f" {CONFIDENCE.format(each=each, count=len(wrong), all=together)}"
+    return _wrapped(text)
+
+
+# ── the table ───────────────────────────────────────────────────────────────────────────────────────────
+def _cells(row: Row, beside: Path, witness: str | None) -> list[str]:
+    verdict = f"**{row.verdict}**" if row.broken else row.verdict
+    if witness is not None:
+        verdict += f" ([witness]({witness}))"
+    violation = MISSING if row.violation is None else f"activation {row.violation}"
+    link = f"[{row.entry}]({_relative(_entry(row.entry).path, beside)})"
+    # the reason's first sentence, without parentheses, and the time in classes that a busy machine finds again
+    reason = re.sub(r" \([^()]*\)", "", row.reason.partition(". ")[0].removesuffix("."))
+    time = next((words for most, words in TIMES if row.seconds <= most), "> 1 h")
+    return [row.name, row.claimed, row.exact, row.audited, verdict, reason, violation, link, time]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+# ── below the table ─────────────────────────────────────────────────────────────────────────────────────
+def _section(entry: Entry, found: list[Row], beside: Path, witnesses: dict[str, str]) -> list[str]:
+    """Choices, reasons of the verdicts, and what to read."""
+    scenario = entry.located.scenario
+    lines = [f"## {scenario.title}", "", *_wrapped(scenario.description.strip()), ""]
+    if sources := list(dict.fromkeys(row.source for row in found if row.source)):
+        lines += [*_wrapped(f"Claim: {' / '.join(sources)}. Pair: {found[0].pair}."), ""]
+    notes = [f"- {row.name}: {note}" for row in found for note in _notes(row, witnesses.get(row.name))]
+    lines += [line for one in notes for line in _wrapped(one)] + [""] * bool(notes)
+    docs, library = ROOT / "docs", ROOT / "scenarios" / "library"
+    links = [f"[{name}]({_relative(docs / name, beside)})" for name in entry.see if (docs / name).is_file()]
+    links += [f"[`{name}`]({_relative(library / f'{name}.yaml', beside)})" for name in entry.shipped]
+    see = f" See {', '.join(links)}." if links else ""
+    return lines + _wrapped(f"Again: `netsim ledger {entry.name} --again`.{see}")
+
+
+def _wrapped(text: str) -> list[str]:
+    """In lines; those of an item of a list after the first are indented."""
+    indent = "  " if text.startswith("- ") else ""
+    return textwrap.wrap(
+        text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )  # fmt: skip
+
+
+def _notes(row: Row, witness: str | None = None) -> list[str]:
+    """Remarks on a row beyond its line in the table."""
+    notes: list[str] = []
+    if row.broken:
+        notes.append(
+            f"**{row.verdict}**. {row.reason}"
+            + (f" A transcript that shows it: [{Path(witness).name}]({witness})." if witness else "")
+        )
+    if row.unseen:
+        notes.append(
+            f"the exact ε of this pair, {row.exact}, is above the claim, {row.claimed}; that no transcript reached "
+            "it is why the verdict is not *refuted*."
+        )
+    if row.vacuous_from is not None:
+        notes.append(
+            f"the claim is above 20 after {row.vacuous_from} {row.unit}, and {row.claimed} after {row.last}."
+        )
+    if row.granted is not None:
+        notes.append(f"who is granted what was released, which is not on the wire as it was, has ε = {row.granted}.")
+    if row.share is not None and not row.broken:
+        notes.append(f"the mean loss over the claimed ε is {show(row.share)}.")
+    return notes
+
+
+def _relative(path: Path, beside: Path) -> str:
+    return Path(os.path.relpath(path.resolve(), beside.resolve())).as_posix()

@@ -1,9 +1,9 @@
-"""Numbers that papers' items compare: measures of one algorithm, growth exponents, and comparisons in words."""
+"""Numbers that papers' items compare: measures of one algorithm, growth exponents, and their names."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import cast
 
 import numpy as np
 from scipy.stats import t as student
@@ -16,19 +16,7 @@ from scenarios.results.curves import NotMeasuredError, bounds, conditions, curve
 from scenarios.results.findings import judged
 from scenarios.results.numbers import show
 from scenarios.results.tree import AlgorithmResult
-from scenarios.schema.checks import (
-    AtEnd,
-    ClaimedAfter,
-    CostTo,
-    ErrorAfter,
-    Final,
-    Growth,
-    Other,
-    Quantity,
-    Rebuilt,
-    Slope,
-    VacuousFrom,
-)
+from scenarios.schema import checks as kinds
 
 
 @dataclass(frozen=True)
@@ -59,24 +47,24 @@ class Found:
         return f"{show(self.low)} … {show(self.high)}"
 
 
-def measured(check: Quantity, entry: AlgorithmResult) -> Found:
+def measured(check: kinds.Quantity, entry: AlgorithmResult) -> Found:
     """The number that a check is about; a `NotMeasuredError` where its results do not have it."""
     match check:
-        case Final():
-            return Found.of(_last(entry, check.curve))
-        case AtEnd():
+        case kinds.Final():
+            return Found.of(_of_curve(entry, check.curve, lambda x, y: curves.value(x, y, _length(entry))))
+        case kinds.AtEnd():
             return _at_end(check.measure, entry)
-        case Rebuilt():
+        case kinds.Rebuilt():
             return Found.of(curves.number_of(entry, check.attack, check.measure))
-        case ErrorAfter():
+        case kinds.ErrorAfter():
             return Found.of(_error_after(entry, check.after, check.curve))
-        case CostTo():
+        case kinds.CostTo():
             return cost(entry, check.accuracy, check.measure.removesuffix("_to"), check.curve)
-        case Slope():
+        case kinds.Slope():
             return Found.of(slope(entry, check.start, check.end, check.floor, check.curve))
-        case ClaimedAfter():
+        case kinds.ClaimedAfter():
             return Found.of(claimed(entry, check.after))
-        case VacuousFrom():
+        case kinds.VacuousFrom():
             return vacuous_from(entry, check.epsilon)
         case _:
             raise TypeError(f"no such measure: {check!r}")
@@ -119,25 +107,25 @@ def cost(entry: AlgorithmResult, accuracy: float, x: str, name: str = "relative_
     Known exactly where the run noted it for this accuracy, or where all points of the curve are known; else between
     two ends. A run that ends above the accuracy gives what it had spent in all as a lower bound.
     """
+
+    def spent(reached: Reached | None) -> float:
+        if reached is None:
+            return math.inf
+        value = reached.count if x == unit(entry) else getattr(reached, x, None)
+        if value is None:
+            raise NotMeasuredError(f"results of {entry.name} are by {unit(entry)}, not by {x.replace('_', ' ')}")
+        return float(cast("float", value))
+
     noted = exact_numbers(entry)
     for row in () if noted is None else noted.to_accuracy:
         if (row.curve, row.accuracy) == (name, accuracy):
-            return Found(_spent(entry, row.low, x), math.inf if row.high is None else _spent(entry, row.high, x))
+            return Found(spent(row.low), spent(row.high))
     known = curve(entry, name, unit(entry))
     first, last = curves.ends(known.x, known.y, accuracy, _length(entry))
-    low, high = bounds(entry, x, first, math.inf if last is None else last)
-    return Found(low, high)
+    return Found(*bounds(entry, x, first, math.inf if last is None else last))
 
 
-def _spent(entry: AlgorithmResult, reached: Reached, x: str) -> float:
-    """The cost on an axis; the unit of the run is its count."""
-    value = reached.count if x == unit(entry) else getattr(reached, x, None)
-    if value is None:
-        raise NotMeasuredError(f"results of {entry.name} are by {unit(entry)}, not by {x.replace('_', ' ')}")
-    return float(cast("float", value))
-
-
-def _error_after(entry: AlgorithmResult, after: int, name: str = "relative_error") -> float:
+def _error_after(entry: AlgorithmResult, after: int, name: str) -> float:
     """The median error after so many rounds or activations."""
     if not 1 <= after <= _length(entry):
         raise NotMeasuredError(f"the run of {entry.name} has {_length(entry):,} {unit(entry)}, not {after:,}")
@@ -145,8 +133,7 @@ def _error_after(entry: AlgorithmResult, after: int, name: str = "relative_error
     for row in () if noted is None else noted.after:
         if (row.curve, row.after) == (name, after):
             return row.median
-    known = curve(entry, name, unit(entry))
-    return _of(entry, lambda: curves.value(known.x, known.y, after))
+    return _of_curve(entry, name, lambda x, y: curves.value(x, y, after))
 
 
 def slope(entry: AlgorithmResult, start: int, end: int | None, floor: float, name: str = "relative_error") -> float:
@@ -155,8 +142,7 @@ def slope(entry: AlgorithmResult, start: int, end: int | None, floor: float, nam
     for row in () if noted is None else noted.slopes:
         if (row.curve, row.start, row.end, row.floor) == (name, start, end, floor):
             return row.slope
-    known = curve(entry, name, unit(entry))
-    return _of(entry, lambda: curves.slope(known.x, known.y, start, end, floor))
+    return _of_curve(entry, name, lambda x, y: curves.slope(x, y, start, end, floor))
 
 
 def _length(entry: AlgorithmResult) -> int:
@@ -166,47 +152,35 @@ def _length(entry: AlgorithmResult) -> int:
     return entry.convergence.count[-1]
 
 
-def _of(entry: AlgorithmResult, find: Callable[[], float]) -> float:
+def _of_curve(entry: AlgorithmResult, name: str, find: Callable[[Sequence[float], Sequence[float]], float]) -> float:
     """A number of a curve; in the way of one that is not known, whose it is."""
+    known = curve(entry, name, unit(entry))
     try:
-        return find()
+        return find(known.x, known.y)
     except NotMeasuredError as why:
         raise NotMeasuredError(f"{entry.name}: {why}") from None
 
 
-def _last(entry: AlgorithmResult, name: str) -> float:
-    """A curve at the end of the run."""
-    known = curve(entry, name, unit(entry))
-    return _of(entry, lambda: curves.value(known.x, known.y, _length(entry)))
-
-
 def _at_end(measure: str, entry: AlgorithmResult) -> Found:
-    if measure not in ("epsilon_exact", "epsilon_audited", "loss_ratio"):
-        return Found.of(curves.leakage_at_end(entry, measure))
-    audit = judged(entry)
-    if measure == "loss_ratio":
-        return _loss_ratio(entry)
+    audit, claim = judged(entry), 1.0
+    low: float | None
     if measure == "epsilon_audited":
-        return Found.of(_known(audit and audit.epsilon_audited, entry, "audited ε"))
-    ends = audit and audit.epsilon_exact
-    return Found(_known(ends and ends.lower, entry, "exact ε"), _known(ends and ends.upper, entry, "exact ε"))
-
-
-def _loss_ratio(entry: AlgorithmResult) -> Found:
-    """Average loss of transcripts of the pair, as a share of the worst case that is claimed."""
-    audit = entry.audit if isinstance(entry.audit, AuditResult) else None
-    claim = audit and audit.epsilon_claimed
-    if claim is None or not claim > 0:
-        raise NotMeasuredError(f"{entry.name} has no claimed ε above 0 to compare its loss with")
-    ends = audit and audit.average_loss
-    low, high = (_known(end, entry, "average loss") for end in (ends and ends.lower, ends and ends.upper))
-    return Found(low / claim, high / claim)
-
-
-def _known(value: float | None, entry: AlgorithmResult, what: str) -> float:
-    if value is None or math.isnan(value):
+        low = high = audit and audit.epsilon_audited
+        what = "audited ε"
+    elif measure == "epsilon_exact":
+        ends, what = audit and audit.epsilon_exact, "exact ε"
+        low, high = ends and ends.lower, ends and ends.upper
+    elif measure == "loss_ratio":  # average loss of the pair's transcripts over the claimed worst case
+        full = entry.audit if isinstance(entry.audit, AuditResult) else None
+        if full is None or full.epsilon_claimed is None or not full.epsilon_claimed > 0:
+            raise NotMeasuredError(f"{entry.name} has no claimed ε above 0 to compare its loss with")
+        claim, ends, what = full.epsilon_claimed, full.average_loss, "average loss"
+        low, high = ends and ends.lower, ends and ends.upper
+    else:
+        return Found.of(curves.leakage_at_end(entry, measure))
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
         raise NotMeasuredError(f"results of {entry.name} have no {what}")
-    return value
+    return Found(low / claim, high / claim)
 
 
 Fields = Mapping[str, Mapping[str, Setting]]
@@ -254,10 +228,6 @@ def exponent(values: Sequence[float], found: Sequence[Found]) -> Found:
     return Found(slope - room, slope + room)
 
 
-Compared = Literal["holds", "fails", "open"]
-HOLDS: Literal["holds"] = "holds"
-FAILS: Literal["fails"] = "fails"
-OPEN: Literal["open"] = "open"
 NAMES = {
     "gradient_error": "median error of inferred gradients",
     "identifiable": "share of queries with an estimate",
@@ -289,91 +259,11 @@ class Place:
         return f"{self.of} in {self.variant}" if self.variant else self.of
 
 
-def other_of(check: Quantity, variant: str) -> Place | None:
+def other_of(check: kinds.Quantity, variant: str) -> Place | None:
     """Which algorithm, and where, a check compares its own with."""
     other = check.below_of if check.below_of is not None else check.above_of
     if other is None:
         return None
-    if isinstance(other, Other):
+    if isinstance(other, kinds.Other):
         return Place(other.variant or variant, other.of or check.of)
     return Place(variant, other)
-
-
-def compare(check: Quantity, found: Found, other: Found | None) -> Compared:
-    """Whether a relation holds for every number between the two ends, for none of them, or is open."""
-    if other is not None:
-        ends = [_scaled(end, check) for end in (other.low, other.high)]
-        if check.below_of is not None:
-            return _decided(found.high < ends[0], found.low >= ends[1])
-        return _decided(found.low > ends[1], found.high <= ends[0])
-    if check.equals is not None:
-        room = check.within * abs(check.equals) if check.equals else check.within
-        low, high = check.equals - room, check.equals + room
-        return _decided(low <= found.low and found.high <= high, found.high < low or found.low > high)
-    words: list[Compared] = []
-    if check.below is not None:
-        words.append(_decided(found.high < check.below, found.low >= check.below))
-    if check.above is not None:
-        words.append(_decided(found.low > check.above, found.high <= check.above))
-    return FAILS if FAILS in words else OPEN if OPEN in words else HOLDS
-
-
-def _decided(holds: bool, fails: bool) -> Compared:
-    return HOLDS if holds else FAILS if fails else OPEN
-
-
-def _scaled(value: float, check: Quantity) -> float:
-    """The other's number moved by the factor `by`: down for `below_of`, up for `above_of`, negative ones too."""
-    down = check.below_of is not None
-    return value / check.by if down == (value >= 0) else value * check.by
-
-
-def quantity(check: Quantity) -> str:
-    """A measure in words, without whose it is."""
-    match check:
-        case Final():
-            return f"final {_curve(check.curve)}"
-        case AtEnd():
-            return NAMES[check.measure]
-        case Rebuilt():
-            return f"{REBUILT[check.measure]} of {check.attack}"
-        case ErrorAfter():
-            return f"{_curve(check.curve)} after {check.after:,}"
-        case CostTo():
-            return _cost(check.measure, check.curve, check.accuracy)
-        case Growth():
-            return f"growth exponent over {check.over} of {_cost(check.quantity, check.curve, check.accuracy)}"
-        case Slope():
-            return f"slope of the {_curve(check.curve)} in decades"
-        case ClaimedAfter():
-            return "claimed ε" if check.after is None else f"claimed ε after {check.after:,}"
-        case VacuousFrom():
-            return f"round from which the claimed ε is above {show(check.epsilon)}"
-        case _:
-            raise TypeError(f"no such measure: {check!r}")
-
-
-def _cost(measure: str, curve: str, accuracy: float) -> str:
-    what = measure.removesuffix("_to")
-    whose = "an error" if curve == "relative_error" else f"a {_curve(curve)}"
-    return f"{COSTS.get(what, what)} to {whose} of {show(accuracy)}"
-
-
-def _curve(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def relation(check: Quantity) -> str:
-    """What is asked of the number, in words."""
-    if check.equals is not None:
-        near = f"{show(100 * check.within)} %" if check.equals else show(check.within)
-        return f"equal to {show(check.equals)} within {near}"
-    other = other_of(check, "")
-    if other is not None:
-        whose = str(other) if other.of != check.of else f"that in {other.variant}"
-        less = check.below_of is not None
-        if check.by != 1:
-            return f"at least {show(check.by)} times {'smaller' if less else 'larger'} than {whose}"
-        return f"{'below' if less else 'above'} {whose}"
-    ends = [f"above {show(check.above)}"] if check.above is not None else []
-    return " and ".join(ends + ([f"below {show(check.below)}"] if check.below is not None else []))

@@ -8,25 +8,9 @@ from netsim.errors import ScenarioError
 from scenarios.papers.measures import FEWEST, Place, groups, other_of
 from scenarios.results.base import Setting
 from scenarios.schema import Scenario
-from scenarios.schema.checks import (
-    AXES,
-    CURVES,
-    LEAK_AXES,
-    LEAKS,
-    REBUILT,
-    AtEnd,
-    AttackVerdict,
-    CheckSpec,
-    FigureSpec,
-    Growth,
-    Number,
-    OptimumIsZero,
-    Quantity,
-    Rebuilt,
-    Verdict,
-)
+from scenarios.schema import checks as kinds
 
-COSTS = tuple(name for name in get_args(Number) if name.endswith("_to"))
+COSTS = tuple(name for name in get_args(kinds.Number) if name.endswith("_to"))
 
 
 def check_names(
@@ -35,13 +19,12 @@ def check_names(
     """A `ScenarioError` for an algorithm or a variant that does not exist, for a measure that the runs do not take,
     and for a figure whose axes do not go together. `variants` are the scenarios that run ("": the scenario itself);
     `fields` is what each of the variants sets."""
-    if scenario.reproduces is not None:
-        for index, check in enumerate(scenario.reproduces.checks):
-            where = f"reproduces.checks[{index}]"
-            if isinstance(check, Growth):
-                _growth(check, where, variants, fields)
-            else:
-                _check(check, where, variants)
+    for index, check in enumerate(scenario.reproduces.checks if scenario.reproduces is not None else ()):
+        where = f"reproduces.checks[{index}]"
+        if isinstance(check, kinds.Growth):
+            _growth(check, where, variants, fields)
+        else:
+            _check(check, where, variants)
     for index, figure in enumerate(scenario.figures):
         _figure(figure, f"figures[{index}]", variants, fields)
 
@@ -55,21 +38,37 @@ def check_alone(scenario: Scenario) -> None:
     check_names(scenario, {"": scenario}, ())
 
 
-def _check(check: CheckSpec, where: str, variants: Mapping[str, Scenario]) -> None:
+def _check(check: kinds.CheckSpec, where: str, variants: Mapping[str, Scenario]) -> None:
     if check.variant is not None:
         _variant(check.variant, f"{where}.variant", variants)
     for variant in variants if check.variant is None else [check.variant]:
-        if isinstance(check, OptimumIsZero):
+        if isinstance(check, kinds.OptimumIsZero):
             continue
-        _algorithm(check.of, f"{where}.of", variants[variant])
-        _check_measured(check, f"{where}.measure", variants[variant])
-        if isinstance(check, Quantity) and (other := other_of(check, variant)) is not None:
-            relation = "below_of" if check.below_of is not None else "above_of"
-            _other(check, other, variant, f"{where}.{relation}", variants)
+        scenario = variants[variant]
+        _algorithm(check.of, f"{where}.of", scenario)
+        if isinstance(check, kinds.Rebuilt | kinds.AttackVerdict):
+            _attack(check.attack, f"{where}.attack", scenario)
+        audited = isinstance(check, kinds.AtEnd) and check.measure not in kinds.LEAKS
+        if (audited or isinstance(check, kinds.Verdict)) and scenario.audit is None:
+            raise ScenarioError(f"{where}.measure", check.measure, "the scenario asks for no audit", "audit: {…}")
+        if isinstance(check, kinds.AtEnd) and check.measure in kinds.LEAKS:
+            _attacked(check.measure, f"{where}.measure", scenario)
+        if isinstance(check, kinds.Quantity) and (other := other_of(check, variant)) is not None:
+            place = f"{where}.{_relation(check)}"
+            _variant(other.variant, place, variants)
+            _algorithm(other.of, place, variants[other.variant])
+            if check.variant is not None and other == Place(variant, check.of):
+                raise ScenarioError(
+                    place, str(other), "compared with itself", "another algorithm, or another variant"
+                )
+
+
+def _relation(check: kinds.Quantity) -> str:
+    return "below_of" if check.below_of is not None else "above_of"
 
 
 def _growth(
-    check: Growth, where: str, variants: Mapping[str, Scenario], fields: Sequence[Mapping[str, Setting]]
+    check: kinds.Growth, where: str, variants: Mapping[str, Scenario], fields: Sequence[Mapping[str, Setting]]
 ) -> None:
     """A power law needs three positive numbers; all of its variants need the algorithms."""
     found = groups(dict(zip(variants, fields, strict=False)), check.over)
@@ -86,28 +85,10 @@ def _growth(
     for variant in (name for group in found.values() for name in group):
         _algorithm(check.of, f"{where}.of", variants[variant])
         if (other := other_of(check, variant)) is not None:
-            relation = "below_of" if check.below_of is not None else "above_of"
-            _algorithm(other.of, f"{where}.{relation}", variants[variant])
+            place = f"{where}.{_relation(check)}"
+            _algorithm(other.of, place, variants[variant])
             if other.of == check.of:
-                raise ScenarioError(f"{where}.{relation}", other.of, "compared with itself", "another algorithm")
-
-
-def _other(check: Quantity, other: Place, variant: str, where: str, variants: Mapping[str, Scenario]) -> None:
-    _variant(other.variant, where, variants)
-    _algorithm(other.of, where, variants[other.variant])
-    if check.variant is not None and other == Place(variant, check.of):
-        raise ScenarioError(where, str(other), "compared with itself", "another algorithm, or another variant")
-
-
-def _check_measured(check: CheckSpec, where: str, scenario: Scenario) -> None:
-    """Whether the runs measure what a check is about."""
-    if isinstance(check, Rebuilt | AttackVerdict):
-        _attack(check.attack, f"{where.removesuffix('.measure')}.attack", scenario)
-    audited = isinstance(check, AtEnd) and check.measure not in LEAKS
-    if (audited or isinstance(check, Verdict)) and scenario.audit is None:
-        raise ScenarioError(where, check.measure, "the scenario asks for no audit", "audit: {…}")
-    if isinstance(check, AtEnd) and check.measure in LEAKS:
-        _attacked(check.measure, where, scenario)
+                raise ScenarioError(place, other.of, "compared with itself", "another algorithm")
 
 
 def _attacked(measure: str, where: str, scenario: Scenario) -> None:
@@ -119,33 +100,33 @@ def _attacked(measure: str, where: str, scenario: Scenario) -> None:
 
 
 def _figure(
-    figure: FigureSpec, where: str, variants: Mapping[str, Scenario], fields: Sequence[Mapping[str, Setting]]
+    figure: kinds.FigureSpec, where: str, variants: Mapping[str, Scenario], fields: Sequence[Mapping[str, Setting]]
 ) -> None:
     for index, name in enumerate(figure.variants):
         _variant(name, f"{where}.variants[{index}]", variants)
     for index, name in enumerate(figure.algorithms):
         for variant in figure.variants or variants:
             _algorithm(name, f"{where}.algorithms[{index}]", variants[variant])
-    if (figure.y in REBUILT) != (figure.attack is not None):
-        problem = "needed for what an attack gets" if figure.y in REBUILT else "goes with what an attack gets"
-        raise ScenarioError(f"{where}.attack", figure.attack, problem, ", ".join(REBUILT))
+    if (figure.y in kinds.REBUILT) != (figure.attack is not None):
+        problem = "needed for what an attack gets" if figure.y in kinds.REBUILT else "goes with what an attack gets"
+        raise ScenarioError(f"{where}.attack", figure.attack, problem, ", ".join(kinds.REBUILT))
     if figure.attack is not None:
         for variant in figure.variants or variants:
             _attack(figure.attack, f"{where}.attack", variants[variant])
-    if figure.y in LEAKS:
+    if figure.y in kinds.LEAKS:
         for variant in figure.variants or variants:
             _attacked(figure.y, f"{where}.y", variants[variant])
-    if figure.x in LEAK_AXES:
-        known = [name for name in LEAKS if figure.x != "query" or name != "image_skill"]
+    if figure.x in kinds.LEAK_AXES:
+        known = [name for name in kinds.LEAKS if figure.x != "query" or name != "image_skill"]
         if figure.y not in known:
             raise ScenarioError(f"{where}.y", figure.y, f"not measured by {figure.x}", ", ".join(known))
         return
-    if figure.x in AXES:
-        if figure.y not in CURVES:
-            raise ScenarioError(f"{where}.y", figure.y, f"no curve over {figure.x}", ", ".join(CURVES))
+    if figure.x in kinds.AXES:
+        if figure.y not in kinds.CURVES:
+            raise ScenarioError(f"{where}.y", figure.y, f"no curve over {figure.x}", ", ".join(kinds.CURVES))
         return
     if not any(figure.x in one for one in fields):
-        allowed = ", ".join(dict.fromkeys([*AXES, *LEAK_AXES, *(path for one in fields for path in one)]))
+        allowed = ", ".join(dict.fromkeys([*kinds.AXES, *kinds.LEAK_AXES, *(path for one in fields for path in one)]))
         raise ScenarioError(f"{where}.x", figure.x, "neither an axis nor a field that a variant sets", allowed)
     if (figure.y in COSTS) != (figure.accuracy is not None):
         problem = "needed for what it takes to get there" if figure.y in COSTS else "goes with what it takes to it"

@@ -1,44 +1,20 @@
 """Outcome of a paper's item: its checks, what prevents them, and one verdict."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from scenarios.papers import measures
-from scenarios.papers.measures import (
-    FAILS,
-    HOLDS,
-    OPEN,
-    Fields,
-    Place,
-    compare,
-    exponent,
-    groups,
-    other_of,
-    quantity,
-    relation,
-)
+from scenarios.papers.measures import COSTS, NAMES, REBUILT, Fields, Place, exponent, groups, other_of
 from scenarios.results import curves
 from scenarios.results.audit import AuditRefused
 from scenarios.results.curves import NotMeasuredError, conditions, entry_of
 from scenarios.results.numbers import show
 from scenarios.results.tree import AlgorithmResult, Answered, CheckAnswer, CheckResult, Outcome, Reproduction, Results
-from scenarios.schema.checks import (
-    AttackVerdict,
-    CheckSpec,
-    ClaimedAfter,
-    CostTo,
-    ErrorAfter,
-    Fact,
-    Final,
-    Growth,
-    OptimumIsZero,
-    Quantity,
-    ReproducesSpec,
-    Slope,
-    VacuousFrom,
-    Verdict,
-)
+from scenarios.schema import checks as kinds
 
+HOLDS: Answered = "holds"
+FAILS: Answered = "fails"
 BLOCKED: Answered = "cannot be checked"
 ZERO = "the optimum is x* = 0, where every agent starts: the experiment is degenerate"
 
@@ -66,134 +42,102 @@ class Ran:
         return self.results
 
 
-def _answer(variant: str, result: Answered, found: str = "", reason: str = "") -> CheckAnswer:
-    """A check in one variant, or over several that differ in one field (their other fields are named)."""
-    return CheckAnswer(variant=variant, result=result, found=found, reason=reason)
-
-
 @dataclass
 class _Judge:
-    spec: ReproducesSpec
+    spec: kinds.ReproducesSpec
     runs: dict[str, Ran]
     fields: Fields
     expected: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+    """What checks themselves expect to go wrong: what, in which variant, of which algorithm."""
 
-    # ── what is in the way ──────────────────────────────────────────────────────────────────────────
-    def expect(self) -> None:
-        """Note what checks themselves expect to go wrong."""
+    def __post_init__(self) -> None:
         for check in self.spec.checks:
             for variant in self.variants(check):
-                if isinstance(check, Fact) and check.equals:
+                if isinstance(check, kinds.Fact) and check.equals:
                     self.expected.add((check.measure, variant, check.of))
-                if isinstance(check, OptimumIsZero) and check.equals:
+                if isinstance(check, kinds.OptimumIsZero) and check.equals:
                     self.expected.add((check.measure, variant, ""))
-                if isinstance(check, VacuousFrom):
+                if isinstance(check, kinds.VacuousFrom):
                     self.expected.add(("vacuous", variant, check.of))
 
-    def variants(self, check: CheckSpec) -> list[str]:
+    def variants(self, check: kinds.CheckSpec) -> list[str]:
         return list(self.runs) if check.variant is None else [check.variant]
 
     def entry(self, place: Place) -> AlgorithmResult:
         return entry_of(self.runs[place.variant].complete, place.of)
 
-    def sound(self, check: Quantity, place: Place) -> AlgorithmResult:
+    def sound(self, check: kinds.Quantity, place: Place) -> AlgorithmResult:
         """The entry that a number is taken from; a `NotMeasuredError` where the number would mean nothing."""
         entry = self.entry(place)
-        if isinstance(check, Final | ErrorAfter | CostTo | Growth | Slope):
-            self.not_degenerate(place.variant)
-            if self.unexpected("diverged", place) and measures.diverged(entry):
+        if isinstance(check, kinds.Final | kinds.ErrorAfter | kinds.CostTo | kinds.Growth | kinds.Slope):
+            problem = self.runs[place.variant].complete.problem
+            zero = problem is not None and problem.optimum_is_zero
+            if zero and ("optimum_is_zero", place.variant, "") not in self.expected:
+                raise NotMeasuredError(ZERO + (f" ({place.variant})" if place.variant else ""))
+            if ("diverged", place.variant, place.of) not in self.expected and measures.diverged(entry):
                 raise NotMeasuredError(f"{place} diverges at these parameters")
-        if isinstance(check, ClaimedAfter | VacuousFrom) and measures.claim_undefined(entry):
+        if isinstance(check, kinds.ClaimedAfter | kinds.VacuousFrom) and measures.claim_undefined(entry):
             raise NotMeasuredError(f"the claim of {place} is undefined: {conditions(entry)}")
         return entry
 
-    def not_degenerate(self, variant: str) -> None:
-        problem = self.runs[variant].complete.problem
-        if problem is not None and problem.optimum_is_zero and self.unexpected("optimum_is_zero", Place(variant, "")):
-            raise NotMeasuredError(ZERO + (f" ({variant})" if variant else ""))
-
-    def unexpected(self, what: str, place: Place) -> bool:
-        return (what, place.variant, place.of) not in self.expected
-
     # ── checks ──────────────────────────────────────────────────────────────────────────────────────
-    def answers(self, check: CheckSpec) -> list[CheckAnswer]:
-        """One for each variant, or group of them, that the check is about."""
-        places = groups(self.fields, check.over) if isinstance(check, Growth) else self.variants(check)
-        return [self.answer(check, place) for place in places]
+    def answers(self, check: kinds.CheckSpec) -> list[CheckAnswer]:
+        """One for each variant, or group of them that differ in one field, that the check is about."""
+        answers: list[CheckAnswer] = []
+        for name in groups(self.fields, check.over) if isinstance(check, kinds.Growth) else self.variants(check):
+            try:
+                result, found, reason = self.answer(check, name)
+            except NotMeasuredError as why:
+                result, found, reason = BLOCKED, "", str(why)
+            answers.append(CheckAnswer(variant=name, result=result, found=found, reason=reason))
+        return answers
 
-    def answer(self, check: CheckSpec, variant: str) -> CheckAnswer:
-        try:
-            match check:
-                case Verdict():
-                    return self.verdict(check, variant)
-                case AttackVerdict():
-                    return self.attacked(check, variant)
-                case Fact():
-                    return self.fact(check, Place(variant, check.of))
-                case OptimumIsZero():
-                    return self.zero(check, variant)
-                case _:
-                    return self.number(check, variant)
-        except NotMeasuredError as why:
-            return _answer(variant, BLOCKED, reason=str(why))
+    def answer(self, check: kinds.CheckSpec, variant: str) -> tuple[Answered, str, str]:
+        """Result, what was found, and why a check cannot be answered."""
+        if isinstance(check, kinds.OptimumIsZero):
+            problem = self.runs[variant].complete.problem
+            if problem is None:
+                raise NotMeasuredError("the problem was not solved")
+            found, text, why = problem.optimum_is_zero, ("x* = 0", "x* ≠ 0"), ZERO
+            return _stated(check.equals, found, text, why)
+        place = Place(variant, check.of)
+        match check:
+            case kinds.Verdict():
+                audit = self.entry(place).audit
+                if audit is None or isinstance(audit, AuditRefused):
+                    why = "there is no verdict" if audit is None else audit.refused
+                    raise NotMeasuredError(f"{place} was not audited: {why}")
+                return HOLDS if audit.verdict in _allowed(check) else FAILS, audit.verdict, ""
+            case kinds.AttackVerdict():
+                verdict = curves.record_attack(self.entry(place), check.attack).verdict
+                return HOLDS if verdict in _allowed(check) else FAILS, str(verdict), ""
+            case kinds.Fact(measure="diverged"):
+                found, why = measures.diverged(self.entry(place)), f"{place} diverges at these parameters"
+                return _stated(check.equals, found, ("diverges", "does not diverge"), why)
+            case kinds.Fact():
+                entry = self.entry(place)
+                found, words = measures.claim_undefined(entry), ("undefined", "defined")
+                return _stated(check.equals, found, words, f"the claim of {place} is undefined: {conditions(entry)}")
+            case _:
+                number, whose = self.found(check, place), other_of(check, variant)
+                other = None if whose is None else self.found(check, whose)
+                text = str(number) + ("" if other is None else f", against {other}")
+                result = _compare(check, number, other)
+                why = f"{_quantity(check)} of {place} is {text}: undecided" if result == BLOCKED else ""
+                return result, text, why
 
-    def number(self, check: Quantity, variant: str) -> CheckAnswer:
-        found = self.found(check, Place(variant, check.of))
-        whose = other_of(check, variant)
-        other = None if whose is None else self.found(check, whose)
-        result = compare(check, found, other)
-        text = str(found) + ("" if other is None else f", against {other}")
-        if result == OPEN:
-            why = f"{quantity(check)} of {Place(variant, check.of)} is {text}: undecided"
-            return _answer(variant, BLOCKED, text, why)
-        return _answer(variant, result, text)
-
-    def found(self, check: Quantity, place: Place) -> measures.Found:
-        """What a check asks for of one algorithm."""
-        if not isinstance(check, Growth):
+    def found(self, check: kinds.Quantity, place: Place) -> measures.Found:
+        """The number that a check is about, of one algorithm."""
+        if not isinstance(check, kinds.Growth):
             return measures.measured(check, self.sound(check, place))
         variants = groups(self.fields, check.over)[place.variant]
         what = check.quantity.removesuffix("_to")
         entries = [self.sound(check, Place(variant, place.of)) for variant in variants]
         costs = [measures.cost(entry, check.accuracy, what, check.curve) for entry in entries]
         for variant, one in zip(variants, costs, strict=True):
-            if not one.bounded:
+            if math.isinf(one.high):
                 raise NotMeasuredError(f"{Place(variant, place.of)} ended above an error of {check.accuracy:g}")
         return exponent(list(variants.values()), costs)
-
-    def verdict(self, check: Verdict, variant: str) -> CheckAnswer:
-        audit = self.entry(Place(variant, check.of)).audit
-        if audit is None or isinstance(audit, AuditRefused):
-            why = "there is no verdict" if audit is None else audit.refused
-            raise NotMeasuredError(f"{Place(variant, check.of)} was not audited: {why}")
-        allowed = check.equals if isinstance(check.equals, list) else [check.equals]
-        return _answer(variant, HOLDS if audit.verdict in allowed else FAILS, audit.verdict)
-
-    def attacked(self, check: AttackVerdict, variant: str) -> CheckAnswer:
-        found = curves.record_attack(self.entry(Place(variant, check.of)), check.attack).verdict
-        allowed = check.equals if isinstance(check.equals, list) else [check.equals]
-        return _answer(variant, HOLDS if found in allowed else FAILS, str(found))
-
-    def fact(self, check: Fact, place: Place) -> CheckAnswer:
-        entry = self.entry(place)
-        if check.measure == "diverged":
-            found, why = measures.diverged(entry), f"{place} diverges at these parameters"
-            text = "diverges" if found else "does not diverge"
-        else:
-            found, why = measures.claim_undefined(entry), f"the claim of {place} is undefined: {conditions(entry)}"
-            text = "undefined" if found else "defined"
-        if found and not check.equals:
-            return _answer(place.variant, BLOCKED, text, why)
-        return _answer(place.variant, HOLDS if found == check.equals else FAILS, text)
-
-    def zero(self, check: OptimumIsZero, variant: str) -> CheckAnswer:
-        problem = self.runs[variant].complete.problem
-        if problem is None:
-            raise NotMeasuredError("the problem was not solved")
-        found = problem.optimum_is_zero
-        if found and not check.equals:
-            return _answer(variant, BLOCKED, "x* = 0", ZERO)
-        return _answer(variant, HOLDS if found == check.equals else FAILS, "x* = 0" if found else "x* ≠ 0")
 
     # ── the budget ──────────────────────────────────────────────────────────────────────────────────
     def vacuous(self) -> list[str]:
@@ -201,30 +145,40 @@ class _Judge:
         level = self.spec.vacuous_above
         if level is None:
             return []
-        checks = (check for check in self.spec.checks if not isinstance(check, OptimumIsZero))
+        checks = (check for check in self.spec.checks if not isinstance(check, kinds.OptimumIsZero))
         places = dict.fromkeys(Place(variant, check.of) for check in checks for variant in self.variants(check))
-        found = (self._vacuous(place, level) for place in places if self.unexpected("vacuous", place))
-        return [line for line in found if line]
-
-    def _vacuous(self, place: Place, level: float) -> str:
-        try:
-            entry = self.entry(place)
-            epsilon, start = measures.claimed(entry), measures.vacuous_from(entry, level)
-        except NotMeasuredError:  # claims no number
-            return ""
-        if epsilon <= level or entry.budget is None:
-            return ""
-        counted = "round" if entry.budget.unit == "rounds" else "activation of one agent"
-        return (
-            f"the budget of {place} is vacuous: the claimed ε is {show(epsilon)}, above {show(level)} from "
-            f"{counted} {start} on"
-        )
+        lines: list[str] = []
+        for place in places:
+            try:
+                entry = self.entry(place)
+                epsilon, start = measures.claimed(entry), measures.vacuous_from(entry, level)
+            except NotMeasuredError:  # claims no number
+                continue
+            expected = ("vacuous", place.variant, place.of) in self.expected
+            if not expected and epsilon > level and entry.budget is not None:
+                counted = "round" if entry.budget.unit == "rounds" else "activation of one agent"
+                above = f"the claimed ε is {show(epsilon)}, above {show(level)} from {counted} {start} on"
+                lines.append(f"the budget of {place} is vacuous: {above}")
+        return lines
 
 
-def judge(spec: ReproducesSpec, runs: Sequence[Ran], finished: bool, fields: Fields | None = None) -> Reproduction:
+def _stated(wanted: bool, found: bool, words: tuple[str, str], why: str) -> tuple[Answered, str, str]:
+    """The answer of a check on what stands in the way of others: where it is not `wanted`, it does so itself."""
+    text = words[not found]
+    if found and not wanted:
+        return BLOCKED, text, why
+    return HOLDS if found == wanted else FAILS, text, ""
+
+
+def _allowed(check: kinds.Verdict | kinds.AttackVerdict) -> Sequence[str]:
+    return check.equals if isinstance(check.equals, list) else [check.equals]
+
+
+def judge(
+    spec: kinds.ReproducesSpec, runs: Sequence[Ran], finished: bool, fields: Fields | None = None
+) -> Reproduction:
     """The outcome, with every check and what was found. `fields` are those of each variant: a growth is over one."""
     judge = _Judge(spec, {ran.variant: ran for ran in runs}, fields or {})
-    judge.expect()
     checks = [(check, judge.answers(check)) for check in spec.checks]
     blocked = (a.reason for _, answers in checks for a in answers if a.result == BLOCKED)
     reasons = list(dict.fromkeys([*judge.vacuous(), *blocked]))
@@ -251,28 +205,95 @@ def judge(spec: ReproducesSpec, runs: Sequence[Ran], finished: bool, fields: Fie
     )
 
 
-def _criterion(check: CheckSpec) -> str:
+def _compare(check: kinds.Quantity, found: measures.Found, other: measures.Found | None) -> Answered:
+    """Whether a relation holds for every number between the two ends, for none of them, or cannot be decided."""
+    sides: list[tuple[bool, bool]] = []  # holds, fails
+    if other is not None:
+        down = check.below_of is not None
+        # moved by the factor `by`: down for `below_of`, up for `above_of`, negative ones too
+        low, high = (v / check.by if down == (v >= 0) else v * check.by for v in (other.low, other.high))
+        sides.append((found.high < low, found.low >= high) if down else (found.low > high, found.high <= low))
+    elif check.equals is not None:
+        room = check.within * abs(check.equals) if check.equals else check.within
+        low, high = check.equals - room, check.equals + room
+        sides.append((low <= found.low and found.high <= high, found.high < low or found.low > high))
+    else:
+        if check.below is not None:
+            sides.append((found.high < check.below, found.low >= check.below))
+        if check.above is not None:
+            sides.append((found.low > check.above, found.high <= check.above))
+    if any(fails and not holds for holds, fails in sides):
+        return FAILS
+    return HOLDS if all(holds for holds, _ in sides) else BLOCKED
+
+
+# ── in words ────────────────────────────────────────────────────────────────────────────────────────────
+def _quantity(check: kinds.Quantity) -> str:
+    """A measure in words, without whose it is."""
+    curve = str(getattr(check, "curve", "")).replace("_", " ")
+    match check:
+        case kinds.Final():
+            return f"final {curve}"
+        case kinds.AtEnd():
+            return NAMES[check.measure]
+        case kinds.Rebuilt():
+            return f"{REBUILT[check.measure]} of {check.attack}"
+        case kinds.ErrorAfter():
+            return f"{curve} after {check.after:,}"
+        case kinds.CostTo() | kinds.Growth():
+            measure = check.quantity if isinstance(check, kinds.Growth) else check.measure
+            what = measure.removesuffix("_to")
+            whose = "an error" if check.curve == "relative_error" else f"a {curve}"
+            cost = f"{COSTS.get(what, what)} to {whose} of {show(check.accuracy)}"
+            return f"growth exponent over {check.over} of {cost}" if isinstance(check, kinds.Growth) else cost
+        case kinds.Slope():
+            return f"slope of the {curve} in decades"
+        case kinds.ClaimedAfter():
+            return "claimed ε" if check.after is None else f"claimed ε after {check.after:,}"
+        case kinds.VacuousFrom():
+            return f"round from which the claimed ε is above {show(check.epsilon)}"
+        case _:
+            raise TypeError(f"no such measure: {check!r}")
+
+
+def _relation(check: kinds.Quantity) -> str:
+    """The relation to other numbers, in words."""
+    if check.equals is not None:
+        near = f"{show(100 * check.within)} %" if check.equals else show(check.within)
+        return f"equal to {show(check.equals)} within {near}"
+    if (other := other_of(check, "")) is not None:
+        whose = str(other) if other.of != check.of else f"that in {other.variant}"
+        less = check.below_of is not None
+        if check.by != 1:
+            return f"at least {show(check.by)} times {'smaller' if less else 'larger'} than {whose}"
+        return f"{'below' if less else 'above'} {whose}"
+    ends = [f"above {show(check.above)}"] if check.above is not None else []
+    return " and ".join(ends + ([f"below {show(check.below)}"] if check.below is not None else []))
+
+
+def _criterion(check: kinds.CheckSpec) -> str:
     """A check in words."""
     where = f" in {check.variant}" if check.variant else ""
     match check:
-        case OptimumIsZero():
+        case kinds.OptimumIsZero():
             return f"optimum{where} {'is' if check.equals else 'is not'} zero"
-        case Fact(measure="diverged"):
+        case kinds.Fact(measure="diverged"):
             return f"{check.of}{where} {'diverges' if check.equals else 'does not diverge'}"
-        case Fact():
+        case kinds.Fact():
             return f"claim of {check.of}{where} is {'undefined' if check.equals else 'defined'}"
-        case AttackVerdict():
-            words = check.equals if isinstance(check.equals, list) else [check.equals]
-            return f"{check.attack} on {check.of}{where}: {' or '.join(words)}"
-        case Verdict():
-            words = check.equals if isinstance(check.equals, list) else [check.equals]
-            return f"verdict on {check.of}{where}: {' or '.join(words)}"
+        case kinds.AttackVerdict():
+            return f"{check.attack} on {check.of}{where}: {' or '.join(_allowed(check))}"
+        case kinds.Verdict():
+            return f"verdict on {check.of}{where}: {' or '.join(_allowed(check))}"
         case _:
-            return f"{quantity(check)} of {check.of}{where} {relation(check)}"
+            return f"{_quantity(check)} of {check.of}{where} {_relation(check)}"
 
 
 def _sentence(
-    outcome: Outcome, spec: ReproducesSpec, failed: Sequence[tuple[CheckSpec, CheckAnswer]], reasons: list[str]
+    outcome: Outcome,
+    spec: kinds.ReproducesSpec,
+    failed: Sequence[tuple[kinds.CheckSpec, CheckAnswer]],
+    reasons: list[str],
 ) -> str:
     unprinted = f"Not printed, or other than printed: {'; '.join(spec.missing)}." if spec.missing else ""
     if outcome == "not finished":

@@ -45,26 +45,19 @@ class Run:
     @property
     def specs(self) -> list[Fields]:
         """Fields of the compared algorithms in the scenario; of own code also those of its class, and its hash."""
-        names = {entry.name for entry in self.entries}
-        specs = [one for one in self.results.scenario.algorithms if one.name in names]
-        return [self._whole(one.model_dump(mode="json")) for one in specs]
-
-    def _whole(self, spec: Fields) -> Fields:
-        known = self.resolved.get(str(spec.get("name")))
-        if spec.get("kind") != OWN or known is None:
-            return spec
-        parameters = {k: value for k, value in known.items() if k not in ("name", "algorithm", "file", "sha256")}
-        return {**spec, "parameters": parameters, "code (SHA-256)": str(known.get("sha256"))[:12]}
+        names, specs = {entry.name for entry in self.entries}, list[Fields]()
+        for one in self.results.scenario.algorithms:
+            spec: dict[str, Setting] = one.model_dump(mode="json")
+            if one.name in names and spec.get("kind") == OWN and (known := self.resolved.get(one.name)) is not None:
+                parameters = {k: v for k, v in known.items() if k not in ("name", "algorithm", "file", "sha256")}
+                spec |= {"parameters": parameters, "code (SHA-256)": str(known.get("sha256"))[:12]}
+            specs += [spec] if one.name in names else []
+        return specs
 
     @property
     def unrecorded(self) -> list[str]:
         """Algorithms of somebody's own whose parameters and code no manifest has."""
         return [str(one["name"]) for one in self.specs if one.get("kind") == OWN and one["name"] not in self.resolved]
-
-    @property
-    def own_code(self) -> dict[str, str]:
-        """SHA-256 of code that does not come with netsim, by algorithm."""
-        return {name: str(one["sha256"]) for name, one in self.resolved.items() if "sha256" in one}
 
 
 @dataclass(frozen=True)
@@ -85,17 +78,29 @@ def read_runs(places: Sequence[str]) -> list[Run]:
     """
     wanted: dict[Path, tuple[str, ...] | None] = {}
     for place in places:
-        folder, slug = _place(place)
+        folder, slug = Path(place), None
+        before, _, last = place.rpartition(":")
+        if not folder.exists() and before and last:
+            folder, slug = Path(before), last
+        elif folder.name == RESULTS:
+            folder = folder.parent
         for one in _folders(folder, place):
-            before = wanted.get(one, ())
-            wanted[one] = None if slug is None or before is None else tuple(dict.fromkeys((*before, slug)))
-    labels = _labels(list(wanted))
-    runs = [
-        Run(folder, label, _read(folder), slugs, _resolved(folder))
-        for (folder, slugs), label in zip(wanted.items(), labels, strict=True)
-    ]
-    for run in runs:
-        _check(run)
+            known = wanted.get(one, ())
+            wanted[one] = None if slug is None or known is None else tuple(dict.fromkeys((*known, slug)))
+    runs: list[Run] = []
+    for (folder, slugs), label in zip(wanted.items(), _labels(list(wanted)), strict=True):
+        try:
+            resolved = {str(one["name"]): one for one in read_manifest(folder).resolved}
+        except ScenarioError:  # no manifest that can be read
+            resolved = {}
+        runs.append(Run(folder, label, _read(folder), slugs, resolved))
+        there = [one.slug for one in runs[-1].results.algorithms]
+        for slug in slugs or ():
+            if slug not in there:
+                allowed = ", ".join(there) or "none"
+                raise ScenarioError("runs", f"{folder}:{slug}", "no such algorithm there", allowed)
+        if not there:
+            raise ScenarioError("runs", str(folder), "no algorithm was begun there", "a run that got farther")
     if sum(len(run.entries) for run in runs) < 2:
         raise ScenarioError(
             "runs", " ".join(places), "one algorithm of one run has nothing beside it", "two algorithms, or two runs"
@@ -114,15 +119,6 @@ def subjects(runs: Sequence[Run]) -> list[Subject]:
 
 
 # ── folders ─────────────────────────────────────────────────────────────────────────────────────────────
-def _place(place: str) -> tuple[Path, str | None]:
-    """The folder and the algorithm that a place names."""
-    folder, colon, slug = place.rpartition(":")
-    if not Path(place).exists() and colon and folder and slug:
-        return Path(folder), slug
-    whole = Path(place)
-    return (whole.parent if whole.name == RESULTS else whole), None
-
-
 def _folders(folder: Path, place: str) -> Iterator[Path]:
     """The folder, or those of its variants that have results."""
     found = _read(folder, place)
@@ -140,23 +136,6 @@ def _read(folder: Path, place: str | None = None) -> Results:
         allowed = "a folder that netsim run wrote, or FOLDER:SLUG"
         raise ScenarioError("runs", place or str(folder), f"no {RESULTS} there", allowed)
     return read_results(folder)
-
-
-def _resolved(folder: Path) -> dict[str, Fields]:
-    """The algorithms of the manifest beside the results; none where there is none that can be read."""
-    try:
-        return {str(one["name"]): one for one in read_manifest(folder).resolved}
-    except ScenarioError:
-        return {}
-
-
-def _check(run: Run) -> None:
-    there = [one.slug for one in run.results.algorithms]
-    for slug in run.slugs or ():
-        if slug not in there:
-            raise ScenarioError("runs", f"{run.folder}:{slug}", "no such algorithm there", ", ".join(there) or "none")
-    if not there:
-        raise ScenarioError("runs", str(run.folder), "no algorithm was begun there", "a run that got farther")
 
 
 def _labels(folders: Sequence[Path]) -> list[str]:
@@ -188,30 +167,22 @@ def differences(runs: Sequence[Run]) -> list[Difference]:
     plain values is one value.
     """
     alone = all(len(run.specs) == 1 for run in runs)
-    found = list(_differing([_fields(run, alone) for run in runs]))
-    kinds = {} if alone else {f"algorithms[{name}]": values for name, values in _kinds(runs).items()}
+    there = [{str(one.get("name")): one.get("kind") for one in run.specs} for run in runs]
+    kinds = {
+        f"algorithms[{name}]": tuple(one.get(name, ABSENT) for one in there)
+        for name in dict.fromkeys(name for one in there for name in one)
+        if not alone and any(name not in one for one in there)
+    }
+    within: list[Difference] = []
+    for one in _differing([_fields(run, alone) for run in runs]):
+        whole = next((name for name in kinds if one.field == name or one.field.startswith(f"{name}.")), None)
+        known = zip(one.values, kinds[whole] if whole else one.values, strict=True)
+        values = [value for value, kind in known if whole is None or kind is not ABSENT]
+        if any(not _same(value, values[0]) for value in values):
+            within.append(one)
     missing = [Difference(field, values) for field, values in kinds.items()]
-    within = [one for one in found if (whole := _above(one.field, kinds)) is None or _several(one, kinds[whole])]
     versions = [{f"version of {name}": value for name, value in run.results.versions.items()} for run in runs]
     return [*within, *missing, *_differing(versions)]
-
-
-def _kinds(runs: Sequence[Run]) -> dict[str, tuple[object, ...]]:
-    """The kind in each run of every algorithm that some run does not have, by name."""
-    there = [{str(one.get("name")): one.get("kind") for one in run.specs} for run in runs]
-    names = dict.fromkeys(name for one in there for name in one)
-    return {name: tuple(o.get(name, ABSENT) for o in there) for name in names if any(name not in o for o in there)}
-
-
-def _above(field: str, wholes: Mapping[str, object]) -> str | None:
-    """The algorithm whose field this is, of those that some runs do not have."""
-    return next((one for one in wholes if field == one or field.startswith(f"{one}.")), None)
-
-
-def _several(found: Difference, whole: Sequence[object]) -> bool:
-    """Whether the runs that have the algorithm differ in this field of it."""
-    values = [value for value, kind in zip(found.values, whole, strict=True) if kind is not ABSENT]
-    return any(not _same(value, values[0]) for value in values)
 
 
 def _differing(flat: Sequence[Mapping[str, object]]) -> Iterator[Difference]:
@@ -239,11 +210,7 @@ def _flat(path: str, value: object) -> Iterator[tuple[str, object]]:
             yield from _flat(f"{path}.{key}" if path else str(key), one)
     elif isinstance(value, list) and any(isinstance(one, Mapping) for one in cast("list[object]", value)):
         for place, one in enumerate(cast("list[object]", value)):
-            name = _name(one)
-            yield from _flat(f"{path}[{place if name is None else name}]", one)
+            name = cast("Fields", one).get("name") if isinstance(one, Mapping) else None
+            yield from _flat(f"{path}[{place if name is None else name}]", cast("object", one))
     else:
         yield path, value
-
-
-def _name(entry: object) -> Setting:
-    return cast("Fields", entry).get("name") if isinstance(entry, Mapping) else None

@@ -5,17 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from scenarios.results import findings
-from scenarios.results.attacks import (
-    ActivityResult,
-    Amount,
-    ComputingResult,
-    DimensionResult,
-    GradientResult,
-    ImageResult,
-    IntervalScore,
-    Traffic,
-)
+from scenarios.results import attack_words, findings
+from scenarios.results.attacks import Amount, ComputingResult, GradientResult, ImageResult, IntervalScore, Traffic
 from scenarios.results.audit import AuditResult, OverTime, Views, ViewsResult
 from scenarios.results.base import Refused
 from scenarios.results.findings import Entry
@@ -26,7 +17,7 @@ NOT_AUDITED = "not audited"
 _MARKS = {  # strongest finding first: (severity class, meaning)
     "unprotected": (
         "bad",
-        "A message on the wire is a deterministic function of private data: no noise covers it and ε is "
+        "A message on the wire is a deterministic function of private data: no noise protects it and ε is "
         "infinite, whatever was claimed.",
     ),
     "refuted": ("bad", "The exact ε, or a lower bound proved by a game, is above the claimed ε."),
@@ -97,16 +88,6 @@ class Finding(Judged):
     """Caution about exchanges with a deadline."""
 
     @property
-    def sentence(self) -> str:
-        """The outcome of the audit."""
-        return findings.sentence(self.entry)
-
-    @property
-    def caution(self) -> str | None:
-        """A caution about an active adversary."""
-        return findings.caution(self.entry)
-
-    @property
     def median_skill(self) -> float:
         """Of rebuilt images; nan without any."""
         images = self.entry.images
@@ -120,21 +101,6 @@ class Finding(Judged):
         if not isinstance(found, GradientResult) or found.median is None or found.baseline is None:
             return False
         return found.median >= found.baseline
-
-    @property
-    def misled(self) -> bool:
-        """Whether the median of the gradients' errors hides wrong estimates."""
-        return isinstance(self.entry.gradients, GradientResult) and findings.misled(self.entry.gradients)
-
-    @property
-    def drowned(self) -> bool:
-        """Whether noise kept the run farther from the optimum than it started."""
-        return findings.drowned(self.entry)
-
-    @property
-    def diverged(self) -> bool:
-        """Whether the errors grew without bound."""
-        return findings.diverged(self.entry)
 
 
 def ranked(results: Results) -> list[Finding]:
@@ -218,22 +184,29 @@ def missing(results: Results) -> list[str]:
 
 
 # ── the run and its audit ───────────────────────────────────────────────────────────────────────────────
-def ending(entry: AlgorithmResult) -> str | None:
-    """A warning where the run ended far above where it began."""
-    if entry.convergence is None or not findings.diverged(entry):
-        return None
-    return f"Diverged: the relative error ends at {show(entry.convergence.final)}."
-
-
-def carried(entry: AlgorithmResult) -> str | None:
-    """Packets, bytes and virtual time of a run."""
-    if entry.run is None:
-        return None
-    counts = entry.run.traffic
-    sent = f"{counts.get('packets_sent', 0):,} packets, {counts.get('bytes_sent', 0):,} bytes on the wire"
-    if "transmissions" in counts:
-        sent = f"{counts['transmissions']:,} transmissions, {counts['transmitted_bytes']:,} bytes on the air"
-    return f"{sent}, {entry.run.time:.4g} s of virtual time."
+def about(results: Results, entry: AlgorithmResult) -> list[str]:
+    """All that was found of an algorithm, a sentence or two each: audit, run, attacks."""
+    audit, run, spec = entry.audit, entry.run, results.scenario.audit
+    lines = [findings.sentence(entry)]
+    if isinstance(audit, AuditResult):
+        lines += [f"Pair: {audit.search.sentence}."] if audit.search else []
+        if spec is not None and audit.sequential_test.stopped:
+            counts = f"{audit.trials:,} of at most {spec.trials:,}"
+            lines.append(f"The audit ended after {counts} transcripts of each world: refuted.")
+        lines += _games(audit)
+    lines += filter(None, [over_time(entry.over_time)])
+    if entry.convergence is not None and findings.diverged(entry):
+        lines.append(f"Diverged: the relative error ends at {show(entry.convergence.final)}.")
+    if run is not None:
+        counts = run.traffic
+        sent = f"{counts.get('packets_sent', 0):,} packets, {counts.get('bytes_sent', 0):,} bytes on the wire"
+        if "transmissions" in counts:
+            sent = f"{counts['transmissions']:,} transmissions, {counts['transmitted_bytes']:,} bytes on the air"
+        lines.append(f"{sent}, {run.time:.4g} s of virtual time.")
+    lines += [*_gradients(entry.gradients, findings.listener(results)), *traffic(entry.traffic_analysis)]
+    lines += filter(None, [findings.deadline_note(results, entry)])
+    lines += [*_images(entry.images), *attack_words.lines(entry)]
+    return lines + views(entry.views, findings.exact_loss_refutes(entry))
 
 
 def stopped_early(entry: AlgorithmResult) -> str | None:
@@ -245,25 +218,10 @@ def stopped_early(entry: AlgorithmResult) -> str | None:
     return f"The run {words} at {ended:.4g} s of virtual time."
 
 
-def searched(entry: AlgorithmResult) -> str | None:
-    """The search for the audited pair; None where the pair was given."""
-    audit = entry.audit
-    return f"Pair: {audit.search.sentence}." if isinstance(audit, AuditResult) and audit.search else None
-
-
-def stopped(entry: AlgorithmResult, results: Results) -> str | None:
-    """Transcripts of each world after which an audit ended that may end early."""
-    audit, spec = entry.audit, results.scenario.audit
-    if not isinstance(audit, AuditResult) or spec is None or not audit.sequential_test.stopped:
-        return None
-    return f"The audit ended after {audit.trials:,} of at most {spec.trials:,} transcripts of each world: refuted."
-
-
-def games(entry: AlgorithmResult) -> str | None:
-    """The bounds that white and black boxes prove; None without a classifier, since ε audited is the same then."""
-    audit = entry.audit
-    if not isinstance(audit, AuditResult) or not (audit.classifier or audit.classifier_refused):
-        return None
+def _games(audit: AuditResult) -> list[str]:
+    """The bounds that white and black boxes prove; none without a classifier, since ε audited is the same then."""
+    if not (audit.classifier or audit.classifier_refused):
+        return []
     proved = [f"the exact loss proves ε ≥ {show(audit.white_box.epsilon_audited)} (white box)"]
     for game, refused, what in (
         (audit.black_box, audit.black_box_refused, "inferred gradients"),
@@ -273,7 +231,7 @@ def games(entry: AlgorithmResult) -> str | None:
             proved.append(f"{what} ε ≥ {show(game.epsilon_audited)}")
         elif refused:
             proved.append(f"{what} nothing ({refused.rstrip('.')})")
-    return f"Games: {', '.join(proved)}."
+    return [f"Games: {', '.join(proved)}."]
 
 
 def over_time(found: OverTime | None) -> str | None:
@@ -334,70 +292,66 @@ def views(found: Views | None, by_exact_loss: bool = False) -> list[str]:
     return lines + ([f"  and {left} more{which}"] if left else [])
 
 
-# ── gradients and images ────────────────────────────────────────────────────────────────────────────────
-def gradients(found: GradientResult | Refused | None, who: str) -> str | None:
+# ── attacks ─────────────────────────────────────────────────────────────────────────────────────────────
+def _gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
     """The gradients inferred by `who` (`findings.listener`), and how well; or why there was no attack."""
     if found is None:
-        return None
+        return []
     if isinstance(found, Refused):
-        return f"No attack on the gradients: {_ended(found.refused)}"
+        return [f"No attack on the gradients: {found.refused.rstrip('.')}."]
     outside = "from the wire" if found.estimated else "from what was tapped"
     source = outside if who == "eavesdropper" else f"by the {who}"
     if found.worst is None or not found.estimated:
-        return f"None of {found.queries} private gradients could be inferred {source}."
+        return [f"None of {found.queries} private gradients could be inferred {source}."]
     count = f"{found.estimated} of {found.queries} private gradients"
     if found.worst < findings.EXACT_GRADIENT:
-        return f"{count} recovered {source}, the worst to {show(found.worst)}."
+        return [f"{count} recovered {source}, the worst to {show(found.worst)}."]
     worst = f", the worst {show(found.worst)}" if findings.misled(found) else ""
-    return (
+    return [
         f"{count} estimated {source}, median relative error {show(found.median)}{worst} "
         f"({show(found.baseline)} for who knows only the public quadratic term)."
-    )
+    ]
 
 
-def images(found: ImageResult | Refused | None) -> str | None:
+def _images(found: ImageResult | Refused | None) -> list[str]:
     """The number of images rebuilt, or why none was."""
     if found is None:
-        return None
+        return []
     if isinstance(found, Refused):
-        return f"No image was rebuilt: {_ended(found.refused)}"
+        return [f"No image was rebuilt: {found.refused.rstrip('.')}."]
     skills = [agent.skill for agent in found.agents]
-    rebuilt = sum(skill > _REBUILT_SKILL for skill in skills)
-    if rebuilt:
-        return f"{rebuilt} of {len(skills)} training images rebuilt."
+    if rebuilt := sum(skill > _REBUILT_SKILL for skill in skills):
+        return [f"{rebuilt} of {len(skills)} training images rebuilt."]
     best = max(skills)
     by = f" by more than {best:.1%}" if best > 0.001 else ""
-    return f"No training image rebuilt: none is better than the prior's guess{by}."
+    return [f"No training image rebuilt: none is better than the prior's guess{by}."]
 
 
-def _ended(reason: str) -> str:
-    """A reason as the end of a sentence."""
-    return reason.rstrip(".") + "."
-
-
-# ── times and sizes ─────────────────────────────────────────────────────────────────────────────────────
 def traffic(found: Traffic | None) -> list[str]:
     """Traffic analysis in two sentences at most."""
     if found is None:
         return []
     if isinstance(found, Refused):
-        return [f"No traffic analysis: {_ended(found.refused)}"]
-    activity = found.activity
-    known = [_who_when(activity)] if activity.found or activity.wrong else []
+        return [f"No traffic analysis: {found.refused.rstrip('.')}."]
+    activity, size, known = found.activity, found.dimension, list[str]()
+    if activity.found or activity.wrong:
+        of = "" if activity.activations is None else f" of {activity.activations:,}"
+        wrong, guess = "", ""
+        if activity.activations is not None:
+            wrong = f", {activity.wrong:,} wrong" if activity.wrong else ""
+            guess = "" if activity.guessed is None else f" (a guess without the tap: {activity.guessed:.0%})"
+        known.append(f"who acted when, {activity.found:,}{of} activations{wrong}{guess}")
     known += [] if found.computing.refused else [_slower(found.computing)]
-    lines = [f"Times and sizes alone reveal: {'; '.join([*known, _dimension(found.dimension)])}."]
+    dimension = "not the dimension"
+    if size.low is not None and size.high is not None:
+        dimension = f"a dimension from {size.low:,} to {_whole(size.high)}"
+        if size.low == size.high:
+            dimension = f"dimension {size.low:,}{'' if size.truth in (None, size.low) else ' (wrongly)'}"
+    lines = [f"Times and sizes alone reveal: {'; '.join([*known, dimension])}."]
     if activity.refused:
         what = "All of who acted when" if known else "Who acted when"
-        lines.append(f"{what} is not identifiable: {_ended(activity.refused)}")
+        lines.append(f"{what} is not identifiable: {activity.refused.rstrip('.')}.")
     return lines
-
-
-def _who_when(activity: ActivityResult) -> str:
-    if activity.activations is None:
-        return f"who acted when, {activity.found:,} activations"
-    wrong = f", {activity.wrong:,} wrong" if activity.wrong else ""
-    guess = "" if activity.guessed is None else f" (a guess without the tap: {activity.guessed:.0%})"
-    return f"who acted when, {activity.found:,} of {activity.activations:,} activations{wrong}{guess}"
 
 
 def _slower(work: ComputingResult) -> str:
@@ -417,15 +371,6 @@ def _slower(work: ComputingResult) -> str:
     wrong = 0 if work.rightly is None else work.ranked - work.rightly
     mistaken = f", {wrong} wrongly" if wrong else ""
     return f"which of two agents computes slower for {work.ranked}{of} pairs{mistaken}"
-
-
-def _dimension(size: DimensionResult) -> str:
-    if size.low is None or size.high is None:
-        return "not the dimension"
-    if size.low == size.high:
-        wrong = "" if size.truth in (None, size.low) else " (wrongly)"
-        return f"dimension {size.low:,}{wrong}"
-    return f"a dimension from {size.low:,} to {_whole(size.high)}"
 
 
 def traffic_rows(found: Traffic) -> list[tuple[str, str, str, str]]:

@@ -84,21 +84,15 @@ def interrupted(kept: str, command: str) -> None:
     problems.print(f"Continue with: [bold]{escape(command)}[/]", highlight=False, soft_wrap=True)
 
 
-def stopped(error: BaseException | None) -> bool:
-    """Whether a Ctrl-C is behind an error: an extension module that was just being loaded makes an ImportError of it.
-    Such a module must not be asked anything any more, not even to clean up: see `leave`."""
+def leave_if_stopped(error: BaseException | None) -> None:
+    """End here and now where a Ctrl-C is behind an error: an extension module that was just being loaded makes an
+    ImportError of it. Such a module must not be asked anything any more, not even to clean up."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
-            return True
+            for console_ in (console, problems):
+                console_.file.flush()
+            os._exit(INTERRUPTED)
         error = error.__cause__ or error.__context__
-    return False
-
-
-def leave() -> NoReturn:
-    """End here and now, as interrupted."""
-    for console_ in (console, problems):
-        console_.file.flush()
-    os._exit(INTERRUPTED)
 
 
 def fail(
@@ -118,8 +112,8 @@ def fail(
     if isinstance(error, ScenarioError) and options is not None:
         named = [replace(one, field=options.get(one.field, one.field)) for one in error.each()]
         error = together(named)
-    if isinstance(error, ImportError | SystemError) and stopped(error):
-        leave()
+    if isinstance(error, ImportError | SystemError):
+        leave_if_stopped(error)
     code = status or (WRONG_INPUT if isinstance(error, ScenarioError) else FAILED)
     if "coroutine" in str(error):  # Python would say of it, after the last line, that it was not awaited
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
@@ -157,20 +151,13 @@ def _as_plain(error: Exception) -> dict[str, object]:
     what is allowed."""
     plain: dict[str, object] = {"type": type(error).__name__, "message": str(error)}
     if isinstance(error, ScenarioError):
-        plain["mistakes"] = [_mistake(one) for one in error.each()]
+        names = ("file", "line", "field", "value", "problem", "allowed")
+        mistakes = [{name: getattr(one, name) for name in names} for one in error.each()]
+        for one in mistakes:
+            if not isinstance(one["value"], bool | int | float | str | None):
+                one["value"] = repr(one["value"])
+        plain["mistakes"] = mistakes
     return plain
-
-
-def _mistake(error: ScenarioError) -> dict[str, object]:
-    plain = error.value is None or isinstance(error.value, bool | int | float | str)
-    return {
-        "file": error.file,
-        "line": error.line,
-        "field": error.field,
-        "value": error.value if plain else repr(error.value),
-        "problem": error.problem,
-        "allowed": error.allowed,
-    }
 
 
 @dataclass(frozen=True)
@@ -194,7 +181,15 @@ def fitted(columns: Sequence[Column], console: Console) -> Table:
     """The table, without those columns that there is no room for."""
     left = list(columns)
     while True:
-        table = _table(left, console)
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for one in left:
+            longest = max((console.render_str(cell).cell_len for cell in (escape(one.head), *one.cells)), default=0)
+            table.add_column(
+                escape(one.head), justify="right" if one.right else "left", no_wrap=one.whole,
+                overflow="ellipsis" if one.whole else "fold", min_width=min(longest, one.at_least) or None,
+            )  # fmt: skip
+        for row in zip(*(one.cells for one in left), strict=True):
+            table.add_row(*row)
         going = sorted((one for one in left if one.spared), key=lambda one: one.spared)
         if not going or Measurement.get(console, console.options, table).minimum <= console.width:
             return table
@@ -212,16 +207,3 @@ def leaves(fields: Sequence[str]) -> list[str]:
             return named
         for k in double:
             lengths[k] += 1
-
-
-def _table(columns: Sequence[Column], console: Console) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for one in columns:
-        longest = max((console.render_str(cell).cell_len for cell in (escape(one.head), *one.cells)), default=0)
-        table.add_column(
-            escape(one.head), justify="right" if one.right else "left", no_wrap=one.whole,
-            overflow="ellipsis" if one.whole else "fold", min_width=min(longest, one.at_least) or None,
-        )  # fmt: skip
-    for row in zip(*(one.cells for one in columns), strict=True):
-        table.add_row(*row)
-    return table

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pyarrow as pa
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from netsim.errors import NetsimError, ScenarioError, TranscriptError
-from netsim.transcript.record import COLUMNS, EVERYBODY, Event, Place, Record, Selection
-from netsim.transcript.stored import Rows, StreamedTranscript
+from netsim.transcript.record import COLUMNS, EVERYBODY, Place, Record, Selection
+from netsim.transcript.stored import StreamedTranscript
 from scenarios.results.files import MANIFEST
 
 if TYPE_CHECKING:
@@ -33,21 +34,6 @@ class _Known:
     replicas: int | None
     messages: object
     """Of the scenario, not yet validated: an empty mapping where it says nothing, None where there is no scenario."""
-
-    @classmethod
-    def of(cls, manifest: Any) -> "_Known":
-        scenario, problem = _part(manifest, "scenario"), _part(manifest, "problem")
-        agents, replicas = problem.get("agents"), scenario.get("replicas")
-        return cls(
-            agents if isinstance(agents, int) else None,
-            replicas if isinstance(replicas, int) else None,
-            scenario.get("messages", {}) if scenario else None,
-        )
-
-
-def _part(manifest: Any, name: str) -> dict[str, object]:
-    found = manifest.get(name)
-    return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 @dataclass(frozen=True)
@@ -107,9 +93,9 @@ class Traced:
             _present(by, range(self.agents))
         if _any(chosen):
             return ""
-        overview = TranscriptOverview.of(self.rows)
+        overview = _Overview(self.rows)
         if self.agents is None:
-            _present(by, sorted(overview.agents))
+            _present(by, sorted({agent for link in overview.links for agent in link} - {EVERYBODY}))
         return overview.without(by)
 
     def export(self, rows: StreamedTranscript, path: Path, replica: int, place: Place | None) -> int:
@@ -148,13 +134,11 @@ def _chosen(place: Path, algorithm: str | None) -> Path:
     found = transcripts(place)
     if not found:
         raise TranscriptError(f"{place}: holds no transcript; give a results folder, a .parquet or a .spool file")
-    if algorithm is None:
-        if len(found) > 1:
-            raise TranscriptError(f"{place}: several transcripts; choose one with --algorithm: {', '.join(found)}")
-        return next(iter(found.values()))
-    if algorithm not in found:
+    if algorithm is None and len(found) > 1:
+        raise TranscriptError(f"{place}: several transcripts; choose one with --algorithm: {', '.join(found)}")
+    if algorithm is not None and algorithm not in found:
         raise ScenarioError("--algorithm", algorithm, "no transcript of it", ", ".join(found))
-    return found[algorithm]
+    return next(iter(found.values())) if algorithm is None else found[algorithm]
 
 
 def transcripts(folder: Path) -> dict[str, Path]:
@@ -184,7 +168,14 @@ def _manifest(file: Path) -> _Known | None:
         except (OSError, ValueError):
             continue
         if isinstance(manifest, dict):
-            return _Known.of(manifest)
+            parts = [cast("Any", manifest).get(name) for name in ("scenario", "problem")]
+            scenario, problem = (cast("dict[str, object]", part) if isinstance(part, dict) else {} for part in parts)
+            agents, replicas = problem.get("agents"), scenario.get("replicas")
+            return _Known(
+                agents if isinstance(agents, int) else None,
+                replicas if isinstance(replicas, int) else None,
+                scenario.get("messages", {}) if scenario else None,
+            )
     return None
 
 
@@ -201,17 +192,17 @@ def refused(error: NetsimError, place: Path) -> str:
 # ── what was selected ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def selection(asked: Selection) -> Selection:
+def selection(chosen: Selection) -> Selection:
     """The same, checked. You get a `ScenarioError` for times and numbers that no row can have."""
-    for name, time in (("--since", asked.since), ("--until", asked.until)):
+    for name, time in (("--since", chosen.since), ("--until", chosen.until)):
         if math.isnan(time):
             raise ScenarioError(name, time, "not a time", "virtual seconds")
-    if asked.until <= asked.since:
-        raise ScenarioError("--until", asked.until, f"not after --since = {asked.since:g}", "later times")
-    for number in asked.numbers or ():
+    if chosen.until <= chosen.since:
+        raise ScenarioError("--until", chosen.until, f"not after --since = {chosen.since:g}", "later times")
+    for number in chosen.numbers or ():
         if number < -1:
             raise ScenarioError("--number", number, "messages count from 0", "0 or more; -1: without a number")
-    return asked
+    return chosen
 
 
 def _present(by: Selection, there: Iterable[int]) -> None:
@@ -233,34 +224,20 @@ def _any(rows: StreamedTranscript) -> bool:
     return next((True for part in rows.columns() if len(part["time"])), False)
 
 
-@dataclass
-class TranscriptOverview:
-    """Links, places, kinds and time span of a whole transcript."""
+class _Overview:
+    """Links, places, kinds and time span of a whole transcript, in bounded memory; values are not read."""
 
-    links: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
-    places: set[str] = field(default_factory=set[str])
-    kinds: set[str] = field(default_factory=set[str])
-    first: float = math.inf
-    last: float = -math.inf
-
-    @classmethod
-    def of(cls, rows: StreamedTranscript) -> "TranscriptOverview":
-        """In bounded memory; values are not read."""
-        found = cls()
+    def __init__(self, rows: StreamedTranscript) -> None:
+        self.links, self.places, self.kinds = set[tuple[int, int]](), set[str](), set[str]()
+        self.first, self.last = math.inf, -math.inf
         for part in rows.columns():
             if len(part["time"]):
                 pairs = np.unique(np.stack([part["sender"], part["receiver"]]), axis=1)
-                found.links.update(zip(*pairs.tolist(), strict=True))
-                found.places.update(part["place"].tolist())
-                found.kinds.update(part["kind"].tolist())
-                found.first = min(found.first, float(part["time"].min()))
-                found.last = max(found.last, float(part["time"].max()))
-        return found
-
-    @property
-    def agents(self) -> set[int]:
-        """Who sent or was sent something."""
-        return {agent for link in self.links for agent in link} - {EVERYBODY}
+                self.links.update(zip(*pairs.tolist(), strict=True))
+                self.places.update(part["place"].tolist())
+                self.kinds.update(part["kind"].tolist())
+                self.first = min(self.first, float(part["time"].min()))
+                self.last = max(self.last, float(part["time"].max()))
 
     def without(self, by: Selection) -> str:
         """The selected thing that is nowhere in the transcript, in a sentence."""
@@ -273,124 +250,86 @@ class TranscriptOverview:
             return f"The transcript has no such kind; it has {', '.join(sorted(self.kinds))}."
         if by.since > self.last or by.until <= self.first:
             return f"The transcript has no such times; it goes from {self.first:.6g} to {self.last:.6g} s."
-        return self._who(by) or "Each selected value is in the transcript, but not together."
-
-    def _who(self, by: Selection) -> str:
-        sends = {i: sorted(j for one, j in self.links if one == i) for i in sorted(by.senders or ())}
-        gets = {j: sorted(i for i, one in self.links if one == j) for j in sorted(by.receivers or ())}
         if any((by.senders is None or i in by.senders) and (by.receivers is None or j in by.receivers)
                for i, j in self.links):  # fmt: skip
-            return ""
-        found = [
-            f"{i} was captured sending to {_listed(to)}" if to else f"{i} was never captured"
-            for i, to in sends.items()
-        ] or [f"{j} received from {_listed(of)}" if of else f"nothing for {j} was captured" for j, of in gets.items()]
+            return "Each selected value is in the transcript, but not together."
+        found: list[str] = []
+        for i in sorted(by.senders or ()):
+            to = sorted(j for one, j in self.links if one == i)
+            found.append(f"{i} was captured sending to {_listed(to)}" if to else f"{i} was never captured")
+        for j in sorted(by.receivers or ()) if not found else ():
+            of = sorted(i for i, one in self.links if one == j)
+            found.append(f"{j} received from {_listed(of)}" if of else f"nothing for {j} was captured")
         return f"The transcript has no such link: {'; '.join(found[:3])}."
 
 
 _TALKERS = 10
 """Links that a summary names, by event."""
-_EVENTS: dict[Event, str] = {"air": "on air", "sent": "sent", "received": "received"}
+_EVENTS: dict[str, str] = {"air": "on air", "sent": "sent", "received": "received"}
 """A message passes each of these, so that they are never added up."""
-Link = tuple[int, int]
-
-
-@dataclass
-class Sum:
-    """Rows and bytes, in all and per link and kind, of the rows of one event."""
-
-    rows: int = 0
-    bytes: int = 0
-    links: dict[Link, tuple[int, int]] = field(default_factory=dict[Link, tuple[int, int]])
-    kinds: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-
-    def count(self, link: Link, kind: str, rows: int, size: int) -> None:
-        """So many rows more, `size` bytes together."""
-        self.rows, self.bytes = self.rows + rows, self.bytes + size
-        known = self.links.get(link, (0, 0))
-        self.links[link] = known[0] + rows, known[1] + size
-        known = self.kinds.get(kind, (0, 0))
-        self.kinds[kind] = known[0] + rows, known[1] + size
-
-    def talkers(self) -> list[tuple[Link, tuple[int, int]]]:
-        """Every link, in order of bytes."""
-        return sorted(self.links.items(), key=lambda item: (-item[1][1], item[0]))
-
-    def plain(self) -> dict[str, object]:
-        """The sums as JSON has them."""
-        links = [{"sender": i, "receiver": j, "rows": r, "bytes": b} for (i, j), (r, b) in self.talkers()]
-        kinds = {kind: {"rows": r, "bytes": b} for kind, (r, b) in sorted(self.kinds.items())}
-        return {"rows": self.rows, "bytes": self.bytes, "links": links, "kinds": kinds}
+Count = tuple[int, int]
+"""Rows, and their bytes together."""
 
 
 @dataclass
 class Totals:
-    """How many rows, from when to when, the sums by event, and how many exchanges were closed."""
+    """How many rows, from when to when, how many exchanges were closed, and the sums by event, link and kind."""
 
     rows: int = 0
     closed: int = 0
     first: float = math.inf
     last: float = -math.inf
-    events: dict[Event, Sum] = field(default_factory=dict[Event, Sum])
+    _sums: dict[tuple[str, tuple[int, int], str], Count] = field(default_factory=dict[Any, Count])
 
     @classmethod
     def of(cls, rows: StreamedTranscript) -> "Totals":
         """Of all rows, in bounded memory; values are not read."""
-        totals = cls()
+        totals, names = cls(), ["event", "sender", "receiver", "kind"]
         for part in rows.columns():
-            totals._add_columns(part)
+            if len(part["time"]):
+                table = cast("Any", pa).table({name: part[name] for name in (*names, "size")})
+                for one in table.group_by(names).aggregate([("size", "count"), ("size", "sum")]).to_pylist():
+                    event, i, j, kind = (one[name] for name in names)
+                    totals._count(event, (i, j), kind, one["size_count"], one["size_sum"])
+                totals._meet(float(part["time"].min()), float(part["time"].max()))
         return totals
 
     def add(self, row: Record) -> None:
         """One more row."""
-        self._meet(1, row.time, row.time)
-        if row.event == "closed":
-            self.closed += 1
+        self._meet(row.time, row.time)
+        self._count(row.event, (row.sender, row.receiver), row.kind, 1, row.size)
+
+    def _meet(self, first: float, last: float) -> None:
+        self.first, self.last = min(self.first, first), max(self.last, last)
+
+    def _count(self, event: str, link: tuple[int, int], kind: str, rows: int, size: int) -> None:
+        self.rows += rows
+        if event == "closed":
+            self.closed += rows
         else:
-            self._sum(row.event).count((row.sender, row.receiver), row.kind, 1, row.size)
+            known = self._sums.get((event, link, kind), (0, 0))
+            self._sums[event, link, kind] = known[0] + rows, known[1] + size
 
-    def _meet(self, rows: int, first: float, last: float) -> None:
-        self.rows, self.first, self.last = self.rows + rows, min(self.first, first), max(self.last, last)
+    def _of(self, event: str, part: int) -> dict[Any, Count]:
+        """The sums of an event by link (1) in order of bytes, by kind (2), or in all (0)."""
+        found: dict[Any, Count] = {}
+        for key, (rows, size) in self._sums.items():
+            if key[0] == event:
+                known = found.get(key[part], (0, 0))
+                found[key[part]] = known[0] + rows, known[1] + size
+        return dict(sorted(found.items(), key=lambda item: (-item[1][1] if part == 1 else 0, item[0])))
 
-    def _sum(self, event: Event) -> Sum:
-        return self.events.setdefault(event, Sum())
-
-    def _add_columns(self, part: Rows) -> None:
-        if not len(part["time"]):
-            return
-        self._meet(len(part["time"]), float(part["time"].min()), float(part["time"].max()))
-        self.closed += int(np.count_nonzero(part["event"] == "closed"))
-        for event in _EVENTS:
-            chosen = np.flatnonzero(part["event"] == event)
-            if len(chosen):
-                names = ("sender", "receiver", "kind", "size")
-                self._add_event(self._sum(event), *(part[name][chosen] for name in names))
-
-    @staticmethod
-    def _add_event(to: Sum, sender: Any, receiver: Any, kind: Any, size: Any) -> None:
-        kinds, which = np.unique(kind.astype(str), return_inverse=True)
-        receivers = int(receiver.max()) - EVERYBODY + 1
-        keys, group = np.unique(
-            (sender * receivers + receiver - EVERYBODY) * len(kinds) + which, return_inverse=True
-        )  # fmt: skip
-        sizes = np.zeros(len(keys), np.int64)
-        np.add.at(sizes, group, size)
-        rows = np.bincount(group, minlength=len(keys))
-        for key, count, total in zip(keys.tolist(), rows.tolist(), sizes.tolist(), strict=True):
-            link, what = divmod(key, len(kinds))
-            i, j = divmod(link, receivers)
-            to.count((i, j + EVERYBODY), str(kinds[what]), count, total)
-
-    def _sums(self) -> list[tuple[str, Sum]]:
-        return [(word, self.events[event]) for event, word in _EVENTS.items() if event in self.events]
+    def _events(self) -> list[tuple[str, Count]]:
+        """Each event that there was, with its sums."""
+        return [(event, all_of[event]) for event in _EVENTS if (all_of := self._of(event, 0))]
 
     def sentence(self) -> str:
         """Rows, bytes and span, by event: on air, sent and received."""
         span = f", {self.first:.6g} … {self.last:.6g} s" if self.rows else ""
-        rows, sums = f"{self.rows:,} row{'s' * (self.rows != 1)}", self._sums()
+        rows, sums = f"{self.rows:,} row{'s' * (self.rows != 1)}", self._events()
         if not self.closed and len(sums) < 2:
-            return f"{rows}, {sum(one.bytes for _, one in sums):,} bytes{span}"
-        parts = [f"{one.rows:,} {word} ({one.bytes:,} bytes)" for word, one in sums]
+            return f"{rows}, {sum(size for _, (_, size) in sums):,} bytes{span}"
+        parts = [f"{count:,} {_EVENTS[event]} ({size:,} bytes)" for event, (count, size) in sums]
         if self.closed:
             parts.append(f"{self.closed:,} exchange{'s' * (self.closed != 1)} closed")
         return f"{rows}: {', '.join(parts)}{span}"
@@ -398,21 +337,28 @@ class Totals:
     def tables(self) -> tuple[Table, Table]:
         """The links with most bytes, and every kind; shares are of the bytes of the same event."""
         links, kinds = _table("from → to"), _table("kind")
-        for word, one in self._sums():
-            talkers = one.talkers()
-            for (i, j), counts in talkers[:_TALKERS]:
-                _add(links, word, f"{i} → {'all' if j == EVERYBODY else j}", counts, one)
+        for event, (_, total) in self._events():
+            talkers = list(self._of(event, 1).items())
+            named = [(f"{i} → {'all' if j == EVERYBODY else j}", counts) for (i, j), counts in talkers[:_TALKERS]]
             if rest := [counts for _, counts in talkers[_TALKERS:]]:
                 more = sum(rows for rows, _ in rest), sum(size for _, size in rest)
-                _add(links, word, f"… and {len(rest):,} more link{'s' * (len(rest) != 1)}", more, one)
-            for kind, counts in sorted(one.kinds.items()):
-                _add(kinds, word, kind, counts, one)
+                named.append((f"… and {len(rest):,} more link{'s' * (len(rest) != 1)}", more))
+            for table, lines in ((links, named), (kinds, self._of(event, 2).items())):
+                for name, (rows, size) in lines:
+                    share = f"{size / max(1, total):.1%}"
+                    table.add_row(_EVENTS[event], str(name), f"{rows:,}", f"{size:,}", share)
         return links, kinds
 
     def as_json(self) -> str:
         """Everything as one JSON object; links of an event in order of bytes."""
-        span = [_finite(self.first), _finite(self.last)] if self.rows else None
-        events = {event: self.events[event].plain() for event in _EVENTS if event in self.events}
+        span = [_json_number(self.first), _json_number(self.last)] if self.rows else None
+        events: dict[str, object] = {}
+        for event, (rows, size) in self._events():
+            links = [
+                {"sender": i, "receiver": j, "rows": r, "bytes": b} for (i, j), (r, b) in self._of(event, 1).items()
+            ]
+            kinds = {kind: {"rows": r, "bytes": b} for kind, (r, b) in self._of(event, 2).items()}
+            events[event] = {"rows": rows, "bytes": size, "links": links, "kinds": kinds}
         return json.dumps({"rows": self.rows, "span": span, "events": events, "closed": self.closed})
 
 
@@ -423,15 +369,6 @@ def _table(what: str) -> Table:
     for name in ("rows", "bytes", "share"):
         table.add_column(name, justify="right", no_wrap=True)
     return table
-
-
-def _add(table: Table, word: str, name: str, counts: tuple[int, int], of: Sum) -> None:
-    rows, size = counts
-    table.add_row(word, name, f"{rows:,}", f"{size:,}", f"{size / max(1, of.bytes):.1%}")
-
-
-def _finite(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)
 
 
 _HEADS = ("time (s)", "from", "to", "event", "kind", "no.", "try", "bytes")
@@ -475,6 +412,7 @@ def _laid_out(cells: list[tuple[str, ...]], last: str, width: int) -> Table:
 
 
 def _cells(row: Record, replica: int, values: bool) -> Iterator[str]:
+    texts: list[str] = []
     yield f"{row.time:.6f}"
     yield str(row.sender)
     yield "all" if row.receiver == EVERYBODY else str(row.receiver)
@@ -483,12 +421,11 @@ def _cells(row: Record, replica: int, values: bool) -> Iterator[str]:
     yield "" if row.number < 0 else str(row.number)
     yield str(row.attempt)
     yield f"{row.size:,}"
-    told = (f"{name}={_vector_text(value[replica], values)}" for name, value in sorted(row.values.items()))
-    yield "  ".join(told)
-
-
-def _vector_text(vector: Any, values: bool) -> str:
-    return f"[{', '.join(f'{one:.6g}' for one in vector)}]" if values else f"{np.linalg.norm(vector):.4g}"
+    for name, value in sorted(row.values.items()):
+        vector = value[replica]
+        text = f"[{', '.join(f'{one:.6g}' for one in vector)}]" if values else f"{np.linalg.norm(vector):.4g}"
+        texts.append(f"{name}={text}")
+    yield "  ".join(texts)
 
 
 def as_json(row: Record, values: bool) -> str:

@@ -9,16 +9,14 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from scenarios.render import sentences
-from scenarios.render.sentences import word
+from scenarios.render.sentences import about, word
 from scenarios.render.terminal import Column, console, fitted, line, problems
-from scenarios.results import attack_words, curves, findings
+from scenarios.results import curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords, TruthStatus
-from scenarios.results.audit import AuditResult, EpsilonExact
-from scenarios.results.curves import Row
+from scenarios.results.audit import AuditResult
 from scenarios.results.findings import Entry
 from scenarios.results.numbers import MISSING, show
-from scenarios.results.tree import AlgorithmResult, Results, VariantResult
+from scenarios.results.tree import Results, VariantResult
 
 COLOURS = {
     "refuted": "bold red",
@@ -50,15 +48,14 @@ def print_results(results: Results, folder: Path) -> None:
     if results.variants is not None:
         _print_variants(results.variants)
     else:
-        print_verdicts(results)
-        _print_earlier(results)
+        _print_run(results)
     if (paper := results.reproduction) is not None:
         line(f"{paper.paper}, {paper.item}: {paper.outcome}. {paper.sentence}", soft_wrap=False)
     _print_witnesses(results, folder)
 
 
-def print_verdicts(results: Results) -> None:
-    """The network, the three epsilons, and what was found of each algorithm."""
+def _print_run(results: Results) -> None:
+    """The network, the three epsilons, what was found of each algorithm, and other audits of the same claims."""
     if results.network is not None:
         grid = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         grid.add_column(style="dim", no_wrap=True)
@@ -68,51 +65,37 @@ def print_verdicts(results: Results) -> None:
         console.print(grid, highlight=False)
     table = _table("algorithm", right=("ε claimed", "ε exact", "ε audited"), last="verdict")
     for entry in results.algorithms:
-        star = "*" if entry.outside_model else ""
-        table.add_row(escape(entry.name), *_epsilons(entry), coloured(entry) + star)
+        epsilons = [MISSING] * 3
+        if isinstance(audit := entry.audit, AuditResult):
+            low, high = show(audit.epsilon_exact.lower), show(audit.epsilon_exact.upper)
+            same = audit.epsilon_exact.lower == audit.epsilon_exact.upper
+            exact = show(audit.epsilon_exact.estimate) if same else f"{low} … {high}"
+            epsilons = [show(audit.epsilon_claimed), exact, f"≥ {show(audit.epsilon_audited)}"]
+        table.add_row(escape(entry.name), *epsilons, coloured(entry) + "*" * bool(entry.outside_model))
     console.print(table)
     if any(entry.outside_model for entry in results.algorithms):
         line("* outside the paper's threat model: an active adversary interfered\n")
     if (audited := findings.auditor(results)) is not None:
         line(f"{audited}\n", soft_wrap=False)
     for entry in results.algorithms:
-        _print_findings(results, entry)
+        console.print(f"[bold]{escape(entry.name)}[/]: {coloured(entry)}", highlight=False)
+        texts = [escape(text) for text in about(results, entry)]
+        if (caution := findings.caution(entry)) is not None:
+            texts.insert(0, f"[bold yellow]{escape(caution)}[/]")
+        for text in texts:
+            console.print(Padding(text, (0, 0, 0, 2)), highlight=False)
     _print_costs(results)
-
-
-def _epsilons(entry: AlgorithmResult) -> tuple[str, str, str]:
-    audit = entry.audit
-    if not isinstance(audit, AuditResult):
-        return MISSING, MISSING, MISSING
-    return show(audit.epsilon_claimed), _exact(audit.epsilon_exact), f"≥ {show(audit.epsilon_audited)}"
-
-
-def _exact(found: EpsilonExact) -> str:
-    same = found.lower == found.upper
-    return show(found.estimate) if same else f"{show(found.lower)} … {show(found.upper)}"
-
-
-def _print_findings(results: Results, entry: AlgorithmResult) -> None:
-    console.print(f"[bold]{escape(entry.name)}[/]: {coloured(entry)}", highlight=False)
-    if (caution := findings.caution(entry)) is not None:
-        console.print(Padding(f"[bold yellow]{escape(caution)}[/]", (0, 0, 0, 2)), highlight=False)
-    lines = [
-        findings.sentence(entry),
-        sentences.searched(entry),
-        sentences.stopped(entry, results),
-        sentences.games(entry),
-        sentences.over_time(entry.over_time),
-        sentences.ending(entry),
-        sentences.carried(entry),
-        sentences.gradients(entry.gradients, findings.listener(results)),
-        *sentences.traffic(entry.traffic_analysis),
-        findings.deadline_note(results, entry),
-        sentences.images(entry.images),
-        *attack_words.lines(entry),
-        *sentences.views(entry.views, findings.exact_loss_refutes(entry)),
-    ]
-    for text in filter(None, lines):
-        console.print(Padding(escape(text), (0, 0, 0, 2)), highlight=False)
+    for entry in results.algorithms:
+        if entry.audit is None:
+            continue
+        others = [("before", one) for one in entry.audit.earlier] + [("since", one) for one in entry.audit.later]
+        for when, one in others:
+            proven = MISSING if one.epsilon_audited is None else f"≥ {show(one.epsilon_audited)}"
+            line(
+                f"{entry.name}, audited {when} (draw {one.draw}): {one.verdict or 'refused'}, ε audited {proven} "
+                f"with {one.trials or 0:,} transcripts at {one.confidence:.6g}.",
+                style="dim",
+            )
 
 
 def _print_costs(results: Results) -> None:
@@ -122,7 +105,7 @@ def _print_costs(results: Results) -> None:
         return
     reached = [row for row in rows if any(value is not None for value in row[2])]
     if reached:
-        _print_reached(reached, results.scenario.measures.measure.replace("_", " "))
+        _print_reached(reached, results.scenario.curves.measure.replace("_", " "))
     missed: list[str] = []
     for name in dict.fromkeys(name for name, _, _ in rows):
         some = [show(one) for who, one, values in rows if who == name and values.count(None) == len(values)]
@@ -140,7 +123,8 @@ def _print_reached(rows: Sequence[Row], measure: str) -> None:
         Column("accuracy", [show(accuracy) for _, accuracy, _ in rows], right=True, whole=True),
     ]
     for key, (head, spared) in _COSTS.items():
-        cells = [_amount(values[keys.index(key)]) for _, _, values in rows]
+        amounts = [values[keys.index(key)] for _, _, values in rows]
+        cells = [MISSING if v is None else f"{v:,}" if isinstance(v, int) else f"{v:,.4g}" for v in amounts]
         columns.append(Column(head, cells, right=True, whole=True, spared=spared))
     console.print(fitted(columns, console))
     line(
@@ -148,13 +132,6 @@ def _print_reached(rows: Sequence[Row], measure: str) -> None:
         "agent; closed: rounds, or activations in all; bytes: all on the air; queries: of all agents.",
         soft_wrap=False,
     )
-
-
-def _amount(value: float | None) -> str:
-    """A whole number in full, other numbers in four digits."""
-    if value is None:
-        return MISSING
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
 def _print_witnesses(results: Results, folder: Path) -> None:
@@ -189,21 +166,6 @@ def _print_variants(variants: Sequence[VariantResult]) -> None:
             problems.print(f"[bold red]{escape(words)}[/]", highlight=False, soft_wrap=True)
 
 
-def _print_earlier(results: Results) -> None:
-    """The verdicts of other audits of the same claims in the folder."""
-    for entry in results.algorithms:
-        if entry.audit is None:
-            continue
-        others = [("before", one) for one in entry.audit.earlier] + [("since", one) for one in entry.audit.later]
-        for when, one in others:
-            proven = MISSING if one.epsilon_audited is None else f"≥ {show(one.epsilon_audited)}"
-            line(
-                f"{entry.name}, audited {when} (draw {one.draw}): {one.verdict or 'refused'}, ε audited {proven} "
-                f"with {one.trials or 0:,} transcripts at {one.confidence:.6g}.",
-                style="dim",
-            )
-
-
 def _table(*left: str, right: Sequence[str], last: str) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in left:
@@ -224,9 +186,10 @@ def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
             continue
         several = "first replica" if one.replicas == 1 else f"{one.replicas} replicas"
         line(f"  {one.rows:,} rows captured ({several}): {one.transcript}")
-        lines = [*_gradients(one.gradients), *_truth(one.truth)]
-        for text in lines:
+        for text in _gradients(one.gradients) if one.gradients is not None else ():
             line(f"  {text}")
+        if one.truth is not None:
+            line(f"  {_truth(one.truth)}")
         if one.reconstructions is not None:
             _print_records(one.reconstructions)
         others = [*one.sentences, *(found.sentence for found in (one.membership, one.property) if found is not None)]
@@ -234,9 +197,7 @@ def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
             line(f"  {text}")
 
 
-def _gradients(found: KeptGradients | None) -> list[str]:
-    if found is None:
-        return []
+def _gradients(found: KeptGradients) -> list[str]:
     if found.refused:
         return [f"No gradient was inferred: {found.refused}"]
     if found.queries is None:
@@ -250,15 +211,13 @@ def _gradients(found: KeptGradients | None) -> list[str]:
     return [first, f"Estimates: {found.estimates}"]
 
 
-def _truth(truth: TruthStatus | None) -> list[str]:
-    if truth is None:
-        return []
+def _truth(truth: TruthStatus) -> str:
     if truth.remade:
-        how = "with the same messages"
-        return [f"Scored: the truth was simulated again from the seed, in {truth.seconds:.1f} s, {how}."]
+        again = f"was simulated again from the seed, in {truth.seconds:.1f} s, with the same messages"
+        return f"Scored: the truth {again}."
     if truth.why_not == "not asked for":
-        return ["Not scored: the truth is not in a transcript (--score simulates it again from the seed)."]
-    return [f"Not scored: {truth.why_not}."]
+        return "Not scored: the truth is not in a transcript (--score simulates it again from the seed)."
+    return f"Not scored: {truth.why_not}."
 
 
 def _print_records(found: KeptRecords) -> None:

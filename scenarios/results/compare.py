@@ -6,6 +6,8 @@ from typing import Literal
 from scenarios.results.audit import EpsilonExact
 from scenarios.results.base import Setting, Status, Unit, result
 
+Side = Literal["below", "above", "not told apart"]
+
 
 @dataclass(frozen=True)
 class Ratio:
@@ -99,7 +101,7 @@ class Against:
 
     base: str
     other: str
-    epsilon_exact: Literal["below", "above", "not told apart"] | None
+    epsilon_exact: Side | None
     epsilon_exact_confidence: float | None
     final_error: Ratio | None
     gradient_error: Ratio | None

@@ -164,13 +164,11 @@ def test_an_audit_that_ended_early_says_after_how_many_transcripts(tmp_path):
     text = SMALL.replace("chunk: 50", "chunk: 50, stop: refuted").replace("scale: 0.3", CLAIMED)
     results = run_scenario(parse(text), tmp_path)
     (entry,) = results.algorithms
-    assert sentences.stopped(entry, results) is None
+    assert not any("ended after" in line for line in sentences.about(results, entry))
     test = replace(entry.audit.sequential_test, stopped=True)
     early = replace(entry, audit=replace(entry.audit, trials=100, sequential_test=test))
-    assert sentences.stopped(early, results) == (
-        "The audit ended after 100 of at most 300 transcripts of each world: refuted."
-    )
-    assert sentences.stopped(replace(entry, audit=None), results) is None
+    ended = "The audit ended after 100 of at most 300 transcripts of each world: refuted."
+    assert ended in sentences.about(results, early)
 
 
 LEARNED = SMALL.replace("chunk: 50}", "chunk: 50, classifier: true}")
@@ -180,7 +178,7 @@ LEARNED = SMALL.replace("chunk: 50}", "chunk: 50, classifier: true}")
 def learned(tmp_path_factory):
     folder = tmp_path_factory.mktemp("learned")
     results = run_scenario(parse(LEARNED), folder)
-    return folder, results.algorithms[0], sentences.games(results.algorithms[0])
+    return folder, results.algorithms[0], " ".join(sentences.about(results, results.algorithms[0]))
 
 
 class TestTheClassifier:
@@ -216,14 +214,14 @@ class TestTheClassifier:
         entry = results.algorithms[0]
         assert entry.audit.classifier is None
         assert "it takes two or more: 1 in all" in entry.audit.classifier_refused
-        assert "the trained classifier nothing (some chunks teach" in sentences.games(results.algorithms[0])
+        assert "the trained classifier nothing (some chunks teach" in " ".join(sentences.about(results, entry))
         assert "not played: some chunks teach" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
     def test_without_it_nothing_is_said_of_it(self, tmp_path):
         results = run_scenario(parse(SMALL), tmp_path)
         entry = results.algorithms[0]
         assert entry.audit.classifier is entry.audit.classifier_refused is None
-        assert sentences.games(results.algorithms[0]) is None
+        assert not any(line.startswith("Games: ") for line in sentences.about(results, entry))
         assert "Black box, trained" not in (tmp_path / "report.html").read_text(encoding="utf-8")
 
     def test_it_cannot_be_had_with_stop(self):

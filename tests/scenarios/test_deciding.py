@@ -312,9 +312,9 @@ def test_the_page_the_tables_and_the_terminal_have_them(finished, capsys):
     levels = results.algorithms[0].membership.levels
     assert rows["success_rate"][0] == levels[1].found.rate
     assert rows["guess_rate"].tolist()[:2] == [0.05, 0.5]
-    from scenarios.render.verdicts import print_verdicts
+    from scenarios.render.verdicts import print_results
 
-    print_verdicts(results)
+    print_results(results, folder)
     said = " ".join(capsys.readouterr().out.split())
     for entry in results.algorithms:
         for what in ("membership", "property"):

@@ -21,7 +21,7 @@ from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.ledger import ENTRIES, chosen, rows, run_entry, stored_entry, write_page
 from scenarios.ledger import entries as keeping
-from scenarios.ledger.entries import FOLDER, exact, first_sentence
+from scenarios.ledger.entries import FOLDER, exact
 from scenarios.results.audit import EpsilonExact
 from scenarios.results.findings import BROKEN, verdict
 from scenarios.results.header import slugs
@@ -257,9 +257,6 @@ class TestPage:
         assert told(0.0, 0.15, 0.2) == "≤ 0.2"
         assert told(0.0, 0.15, inf) == "not known"
         assert exact(None) == "–"
-
-    def test_a_reason_is_cut_at_its_first_sentence(self):
-        assert first_sentence("ε is at least 2.804. More.") == "ε is at least 2.804"
 
 
 class TestCommittedPage:

@@ -17,13 +17,16 @@ from netsim.readers.live import Downtime
 from netsim.schedules import Constant
 from scenarios.render import sentences
 from scenarios.render.page.report import page
-from scenarios.render.page.views import rows
+from scenarios.render.page.views import views
+from scenarios.render.sentences import Finding
 from scenarios.results.audited import views_result
 from scenarios.results.base import Refused
+from scenarios.results.numbers import e_to
+from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.load import parse
 from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
 from tests.attacks.audit.test_views import TellsOneNeighbor, claim_of, world
-from tests.scenarios.filled import tree
+from tests.scenarios.filled import filled, tree
 from tests.scenarios.small import SMALL
 from tests.worlds import changed, simulated
 
@@ -194,18 +197,14 @@ class TestThePage:
         )
 
     def test_refuted_views_come_first(self, found):
-        listed = rows(views_result(found))
-        refuted = [row.view.refuted for row in listed]
+        entry = replace(filled(AlgorithmResult, {"name": "a"}), views=views_result(found))
+        (section,) = views([Finding(entry)], None)
+        refuted = [one.refuted for one in section["found"]]
         assert refuted == sorted(refuted, reverse=True)
-        assert [row.view.name for row in listed if row.smallest] == ["link 1-2"]
+        assert section["smallest"] == ("link 1-2",)
 
-    def test_evidence_beyond_all_floats_is_shown(self, found):
-        described = views_result(found)
-        views = [replace(one, log_e=e) for one, e in zip(described.views, (2000.0, 0.0, 11.0), strict=False)]
-        shown = {row.view.name: row.evidence for row in rows(replace(described, views=tuple(views)))}
-        assert shown["link 0-1"] == "3.9 × 10⁸⁶⁸"
-        assert shown["link 1-2"] == "1"
-        assert shown["link 2-3"] == "6 × 10⁴"
+    def test_evidence_beyond_all_floats_is_shown(self):
+        assert [e_to(log_e) for log_e in (2000.0, 0.0, 11.0)] == ["3.9 × 10⁸⁶⁸", "1", "6 × 10⁴"]
 
 
 def test_a_scenario_asks_for_views():

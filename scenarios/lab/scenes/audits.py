@@ -20,7 +20,7 @@ from netsim.mechanisms import Gaussian, Laplace
 from netsim.problems.objective import direction
 from netsim.randomness import Streams
 from scenarios.certificate.certificate import certify
-from scenarios.certificate.false_alarms import Row, SoundCase
+from scenarios.certificate.rows import Row, SoundCase
 from scenarios.certificate.worlds import (
     AGENT,
     BOUND,

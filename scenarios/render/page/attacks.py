@@ -1,8 +1,7 @@
 """Sections on attacks: reconstructed records side by side, membership with its ROC, and properties."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,16 +12,12 @@ from scenarios.render.sentences import Finding
 from scenarios.results import attack_words as defences
 from scenarios.results.attack_words import ABSENT, VACUOUS, interval, percent, rate
 from scenarios.results.attacks import (
-    AtLevel,
     MembershipRefused,
     MembershipResult,
-    MembershipSetting,
     PropertyRefused,
     PropertyResult,
-    PropertySetting,
     ReconstructionResult,
     RecordAttack,
-    RecordsOfAgent,
 )
 from scenarios.results.numbers import MISSING, NARROW_SPACE, fixed, plural, show
 
@@ -34,8 +29,6 @@ _MARKS = {
     defences.FAILED: ("open", "?"),
 }
 """How a verdict is marked: a recovered record is the finding."""
-_PICTURED = 4
-"""Agents whose records are pictured at once; the others are behind a summary."""
 _INVERSIONS = {"strongest": "as inferred here", "published": "as the paper infers"}
 _ROUNDS = {
     "all": "all gradients", "first": "the first one", "last": "the last one",
@@ -57,80 +50,53 @@ _LARGE = 6.0
 
 
 # ── reconstructed records ───────────────────────────────────────────────────────────────────────────────
-@dataclass(frozen=True)
-class _Attack:
-    """One attack in the table."""
+Strip = tuple[str, list[tuple[str, Sequence[float], str]]]
+"""An agent's record, and what attacks make of it: label, values and a note of each."""
 
-    attack: str
-    source: str
+
+class _Attack(NamedTuple):
+    """One attack in the table; `above`: it succeeds more often than the claim allows."""
+
+    found: RecordAttack
     given: str
     verdict: str
     mark: str
     symbol: str
     cells: tuple[str, ...]
     above: bool
-    refused: str | None
 
 
-@dataclass(frozen=True)
-class _Strip:
-    """A record beside what attacks make of it: label, values and a note of each."""
-
-    agent: str
-    tiles: tuple[tuple[str, Sequence[float], str], ...]
-
-
-@dataclass(frozen=True)
-class Rebuilt:
+class _Rebuilt(NamedTuple):
     """What was rebuilt of one algorithm's agents."""
 
     name: str
     found: ReconstructionResult
     weak: bool
-    rows: tuple[_Attack, ...]
+    rows: list[_Attack]
     bounded: bool
-    strips: tuple[_Strip, ...]
-
-    @property
-    def pictures(self) -> tuple[_Strip, ...]:
-        """Strips that are shown at once."""
-        return self.strips[:_PICTURED]
-
-    @property
-    def more(self) -> tuple[_Strip, ...]:
-        """The other strips."""
-        return self.strips[_PICTURED:]
+    strips: list[Strip]
 
 
-@dataclass(frozen=True)
-class _Reconstructions:
-    """All algorithms whose records were attacked; what the verdicts mean, and whose the attacks are."""
-
-    sections: tuple[Rebuilt, ...]
-    words: tuple[tuple[str, str, str], ...]
-    sources: tuple[tuple[str, str], ...]
-
-
-def reconstructed(subjects: Sequence[Finding]) -> _Reconstructions:
-    """The attacks on records, in the order of the page."""
-    found = [one for a in subjects if (one := rebuilt(a.entry.name, a.entry.reconstructions)) is not None]
-    attacks = [one for section in found for one in section.found.attacks]
+def reconstructed(subjects: Sequence[Finding]) -> dict[str, object]:
+    """The attacks on records, in the order of the page; what the verdicts mean, and whose the attacks are."""
+    sections = [one for a in subjects if (one := rebuilt(a.entry.name, a.entry.reconstructions)) is not None]
+    attacks = [one for section in sections for one in section.found.attacks]
     used = {word for one in attacks for word in one.verdicts or ()}
-    return _Reconstructions(
-        tuple(found),
-        tuple((word, _MARKS[word][0], text) for word, text in _MEANINGS.items() if word in used),
-        tuple(dict.fromkeys((one.attack, one.source) for one in attacks)),
-    )
+    return {
+        "sections": sections,
+        "words": [(word, _MARKS[word][0], text) for word, text in _MEANINGS.items() if word in used],
+        "sources": list(dict.fromkeys((one.attack, one.source) for one in attacks)),
+    }
 
 
-def rebuilt(name: str, found: ReconstructionResult | None) -> Rebuilt | None:
+def rebuilt(name: str, found: ReconstructionResult | None) -> _Rebuilt | None:
     """The section of one algorithm; None where no record was attacked."""
     if found is None or not found.attacks:
         return None
     bounded = any(one.success and one.success.bound for one in found.attacks)
-    rows = tuple(_row(one, bounded) for one in found.attacks)
-    strips = tuple(_strips(found)) if found.image else ()
-    return Rebuilt(name, found, defences.only_against_weak(found.attacks), rows, bounded, strips)
+    rows = [_row(one, bounded) for one in found.attacks]
+    weak = defences.only_against_weak(found.attacks)
+    return _Rebuilt(name, found, weak, rows, bounded, _strips(found) if found.image else [])
 
 
 def _row(one: RecordAttack, bounded: bool) -> _Attack:
@@ -147,15 +113,14 @@ def _row(one: RecordAttack, bounded: bool) -> _Attack:
         fixed(one.psnr, 1), fixed(one.ssim), fixed(one.skill), rates, fixed(success and success.guess),
         *([show(bound and bound.bound)] if bounded else []), fixed(one.label_accuracy, 2),
     )  # fmt: skip
-    said = verdict if one.refused else defences.shares(one)
-    above = bound is not None and bound.above
-    return _Attack(one.attack, one.source, "; ".join(given), said, mark, symbol, cells, above, one.refused)
+    shown = verdict if one.refused else defences.shares(one)
+    return _Attack(one, "; ".join(given), shown, mark, symbol, cells, bound is not None and bound.above)
 
 
-def _strips(found: ReconstructionResult) -> list[_Strip]:
+def _strips(found: ReconstructionResult) -> list[Strip]:
     """For each agent and record the original, what each attack makes of it, and the prior's guess; an attacker who is
     given the other records rebuilds the first alone."""
-    strips: list[_Strip] = []
+    strips: list[Strip] = []
     for original in found.originals:
         attempts = [
             (one.attack, own, own.rebuilt) for one in found.attacks for own in one.agents
@@ -165,106 +130,76 @@ def _strips(found: ReconstructionResult) -> list[_Strip]:
             shown = [(name, own, values[index]) for name, own, values in attempts if index < len(values)]
             if attempts and not shown:
                 continue
-            tiles = [("original", record, ""), *((name, values, _caption(own)) for name, own, values in shown)]
+            tiles: list[tuple[str, Sequence[float], str]] = [("original", record, "")]
+            for name, own, values in shown:
+                note = f"skill {fixed(own.skill)}" if own.psnr is None else f"{fixed(own.psnr, 1)} dB"
+                tiles.append((name, values, note))
             if shown and (guess := shown[-1][1].guess) is not None:
                 tiles.append(("the prior's guess", guess[index], ""))
             which = f", record {index + 1}" if len(original.records) > 1 else ""
-            strips.append(_Strip(f"Agent {original.agent}{which}", tuple(tiles)))
+            strips.append((f"Agent {original.agent}{which}", tiles))
     return strips
-
-
-def _caption(own: RecordsOfAgent) -> str:
-    return f"skill {fixed(own.skill)}" if own.psnr is None else f"{fixed(own.psnr, 1)} dB"
 
 
 # ── membership ──────────────────────────────────────────────────────────────────────────────────────────
 Played = Sequence[tuple[str, MembershipResult, Series]]
 
 
-@dataclass(frozen=True)
-class _Level:
-    """A row of the table of membership; `whole` is of all levels of an algorithm, in its first row."""
-
-    name: str
-    of: int
-    cells: tuple[str, ...]
-    whole: tuple[str, ...]
-    broken: bool
-
-
-@dataclass(frozen=True)
-class _MembershipSection:
-    """Membership of one record, by algorithm."""
-
-    about: str
-    chart: Chart | None
-    rows: tuple[_Level, ...]
-    refused: tuple[tuple[str, str], ...]
-    unlimited: tuple[tuple[str, str], ...]
-    """Algorithms without a limit by a claim, and why."""
-    broken: tuple[str, ...]
-    allowed: bool
-    single: bool
-
-
-def membership(shown: Sequence[tuple[Finding, Series]]) -> _MembershipSection | None:
-    """The membership games; None where none was requested."""
+def membership(shown: Sequence[tuple[Finding, Series]]) -> dict[str, object] | None:
+    """The membership games, each level of each a row; None where none was requested."""
     games = [(one.entry.name, game, look) for one, look in shown if (game := one.entry.membership) is not None]
     if not games:
         return None
     played = [(name, game, look) for name, game, look in games if isinstance(game, MembershipResult)]
     allowed = any(_limits(one.allowed) for _, game, _ in played for one in game.levels)
-    return _MembershipSection(
-        _about(games[0][1]),
-        _roc(played, "roc") if played else None,
-        tuple(row for name, game, _ in played for row in _levels(name, game, allowed)),
-        tuple((name, game.refused) for name, game, _ in games if isinstance(game, MembershipRefused)),
-        tuple((name, game.claim.why_not) for name, game, _ in played if game.claim.why_not),
-        tuple(name for name, game, _ in played if game.claim.broken),
-        allowed,
-        any(game.trials == 1 for _, game, _ in played),
-    )
+    about = games[0][1]
+    others = "knows all other records of the agent" if about.informed else "knows no record of the agent"
+    if about.informed and about.holding == 1:
+        others = "knows which record that may be"
+    rows: list[dict[str, object]] = []
+    for name, game, _ in played:
+        ends = game.advantage, game.auc
+        whole = [fixed(one.estimate) if game.trials == 1 else interval(one) for one in ends]
+        for k, one in enumerate(game.levels):
+            cells = [percent(one.level), rate(one.found), percent(one.power), rate(one.alarms)]
+            cells += [_limit(one.allowed)] if allowed else []
+            first: dict[str, object] = {"name": name, "of": len(game.levels), "whole": whole} if k == 0 else {}
+            rows.append(first | {"cells": cells, "broken": game.claim.broken})
+    return {
+        "about": f"Agent {about.agent} holds {plural(about.holding, 'record')}. In one world a certain record is "
+        f"there, in the other {ABSENT[about.adjacency]}; the attacker {others}.",
+        "chart": _roc(played) if played else None,
+        "rows": rows,
+        "refused": [(name, game.refused) for name, game, _ in games if isinstance(game, MembershipRefused)],
+        "unlimited": [(name, game.claim.why_not) for name, game, _ in played if game.claim.why_not],
+        "broken": [name for name, game, _ in played if game.claim.broken],
+        "allowed": allowed,
+        "single": any(game.trials == 1 for _, game, _ in played),
+    }
 
 
 def _limits(allowed: float | None) -> bool:
     return allowed is not None and allowed < VACUOUS
 
 
-def _about(found: MembershipSetting) -> str:
-    others = "knows all other records of the agent" if found.informed else "knows no record of the agent"
-    if found.informed and found.holding == 1:
-        others = "knows which record that may be"
-    return (
-        f"Agent {found.agent} holds {plural(found.holding, 'record')}. In one world a certain record is there, in "
-        f"the other {ABSENT[found.adjacency]}; the attacker {others}."
-    )
+def _limit(allowed: float | None) -> str:
+    return percent(allowed) if allowed is not None and _limits(allowed) else MISSING
 
 
-def _levels(name: str, found: MembershipResult, allowed: bool) -> list[_Level]:
-    single = found.trials == 1
-    whole = tuple(fixed(one.estimate) if single else interval(one) for one in (found.advantage, found.auc))
-    return [
-        _Level(name if k == 0 else "", len(found.levels), _cells(one, allowed), whole if k == 0 else (),
-              bool(found.claim.broken))
-        for k, one in enumerate(found.levels)
-    ]  # fmt: skip
-
-
-def _cells(one: AtLevel, allowed: bool) -> tuple[str, ...]:
-    limit = percent(one.allowed) if one.allowed is not None and _limits(one.allowed) else MISSING
-    cells = percent(one.level), rate(one.found), percent(one.power), rate(one.alarms)
-    return (*cells, limit) if allowed else cells
-
-
-def _roc(played: Played, name: str) -> Chart:
+def _roc(played: Played) -> Chart:
     """Found against false alarms, each level with its intervals, and the border of what the claim allows."""
+
     edges = borders(played)
     with canvas(WIDTH, HEIGHT) as (figure, plot):
         plot.plot([0, 1], [0, 1], color=INK, alpha=0.5, linewidth=1, linestyle=(0, (2, 2)))
         for _, game, look in played:
             plot.plot(game.roc.alarms, game.roc.found, **look.line, **series(look.index))
-            for one in game.levels:
-                _cross(plot, one, look)
+            style: Style = {"color": look.colour, "linewidth": 1, **series(look.index)}
+            for x, y in ((one.alarms, one.found) for one in game.levels):
+                plot.plot([x.low, x.high], [y.rate] * 2, **style)
+                plot.plot([x.rate] * 2, [y.low, y.high], **style)
+                plot.plot([x.rate], [y.rate], **(look.point | {"markeredgewidth": 1}), linestyle="none", **style)
+
         at = np.linspace(0, 1, 201)
         for epsilon, delta, colour in edges:
             y = [allowed_power(float(x), epsilon, delta) for x in at]
@@ -276,7 +211,7 @@ def _roc(played: Played, name: str) -> Chart:
         plot.set_ylabel("found")
         areas = "; ".join(f"{label}: {show(game.auc.estimate)}" for label, game, _ in played)
         words = f"Membership: found against false alarms. Area under the curve, {areas}."
-        drawing = Drawing(name, words, figure)
+        drawing = Drawing("roc", words, figure)
     level = percent(played[0][1].confidence).replace(" ", NARROW_SPACE)
     whose = ", in the colour of the algorithm that claims it" if edges and edges[0][2] != INK else ""
     caption = (
@@ -286,14 +221,6 @@ def _roc(played: Played, name: str) -> Chart:
     )
     key = tuple(look.entry(label) for label, _, look in played)
     return Chart("How well is it recognized?", drawing, key, (caption,))
-
-
-def _cross(plot: Any, one: AtLevel, look: Series) -> None:
-    x, y = one.alarms, one.found
-    style: Style = {"color": look.colour, "linewidth": 1, **series(look.index)}
-    plot.plot([x.low, x.high], [y.rate] * 2, **style)
-    plot.plot([x.rate] * 2, [y.low, y.high], **style)
-    plot.plot([x.rate], [y.rate], **(look.point | {"markeredgewidth": 1}), linestyle="none", **style)
 
 
 def borders(played: Played) -> list[tuple[float, float, str]]:
@@ -310,46 +237,23 @@ def borders(played: Played) -> list[tuple[float, float, str]]:
 
 
 # ── properties ──────────────────────────────────────────────────────────────────────────────────────────
-@dataclass(frozen=True)
-class _Named:
-    """One algorithm in the tables of properties."""
-
-    name: str
-    cells: tuple[str, ...]
-    confusion: tuple[tuple[str | int, ...], ...]
-
-
-@dataclass(frozen=True)
-class _PropertySection:
-    """What one agent's records are like, by algorithm."""
-
-    about: PropertySetting
-    rows: tuple[_Named, ...]
-    refused: tuple[tuple[str, str], ...]
-    allowed: bool
-
-    @property
-    def heads(self) -> list[str]:
-        """Heads of the table of named hypotheses."""
-        return [f"named: {one.name}" for one in self.about.hypotheses]
-
-
-def properties(shown: Sequence[tuple[Finding, Series]]) -> _PropertySection | None:
-    """The property games; None where none was requested."""
+def properties(shown: Sequence[tuple[Finding, Series]]) -> dict[str, object] | None:
+    """What one agent's records are like, by algorithm; None where no property game was requested."""
     games = [(one.entry.name, game) for one, _ in shown if (game := one.entry.property) is not None]
     if not games:
         return None
     played = [(name, game) for name, game in games if isinstance(game, PropertyResult)]
     allowed = any(_limits(game.right.allowed) for _, game in played)
-    refused = tuple((name, game.refused) for name, game in games if isinstance(game, PropertyRefused))
-    return _PropertySection(
-        games[0][1], tuple(_named(name, game, allowed) for name, game in played), refused, allowed
-    )
-
-
-def _named(name: str, found: PropertyResult, allowed: bool) -> _Named:
-    right = found.right
-    cells = rate(right), percent(found.guess), percent(found.mean_posterior), fixed(found.bits, 2)
-    limit = percent(right.allowed) if right.allowed is not None and _limits(right.allowed) else MISSING
-    rows = zip((one.name for one in found.hypotheses), found.confusion, strict=True)
-    return _Named(name, (*cells, limit) if allowed else cells, tuple((label, *counts) for label, counts in rows))
+    rows: list[dict[str, object]] = []
+    for name, game in played:
+        cells = [rate(game.right), percent(game.guess), percent(game.mean_posterior), fixed(game.bits, 2)]
+        cells += [_limit(game.right.allowed)] if allowed else []
+        counts = zip(game.hypotheses, game.confusion, strict=True)
+        rows.append({"name": name, "cells": cells, "confusion": [(one.name, *row) for one, row in counts]})
+    return {
+        "about": games[0][1],
+        "heads": [f"named: {one.name}" for one in games[0][1].hypotheses],
+        "rows": rows,
+        "refused": [(name, game.refused) for name, game in games if isinstance(game, PropertyRefused)],
+        "allowed": allowed,
+    }

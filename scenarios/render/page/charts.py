@@ -7,14 +7,27 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
-from scenarios.render.page.drawing import HIGHEST, INK, Chart, Drawing, Entry, Scale, Series, Style, canvas, series
+from scenarios.render.page.drawing import (
+    HIGHEST,
+    INK,
+    Chart,
+    Drawing,
+    Entry,
+    Scale,
+    Series,
+    Style,
+    canvas,
+    series,
+    write_ticks,
+)
 from scenarios.render.sentences import Finding
+from scenarios.results import findings
 from scenarios.results.attacks import GradientResult, LeakageByQuery
 from scenarios.results.audit import AuditResult
 from scenarios.results.curves import thinned
 from scenarios.results.numbers import all_known, known, percent, show
-from scenarios.results.tree import AlgorithmResult
 
 WIDTH, HEIGHT = 470, 310
 FLOOR = 1e-17  # an error below it, 0 among them, is drawn here
@@ -60,8 +73,8 @@ def _convergence(shown: Shown) -> Chart | None:
     """Relative error over activations or rounds."""
     lines: list[_Line] = []
     units, finals = set[str](), list[str]()
-    for (name, entry), look in _named(shown):
-        curve = entry.convergence
+    for one, look in shown:
+        curve, name = one.entry.convergence, one.entry.name
         if curve is None or not curve.median:
             continue
         lines.append(_Line(name, look, curve.count, curve.median, curve.low, curve.high))
@@ -70,8 +83,8 @@ def _convergence(shown: Shown) -> Chart | None:
     if not lines:
         return None
     unit = " or ".join(sorted(units))
-    drowned = " and of ".join(one.entry.name for one, _ in shown if one.drowned)
-    diverged = " and ".join(one.entry.name for one, _ in shown if one.diverged)
+    drowned = " and of ".join(one.entry.name for one, _ in shown if findings.drowned(one.entry))
+    diverged = " and ".join(one.entry.name for one, _ in shown if findings.diverged(one.entry))
     caption = (
         "Relative error of the agents' estimates; line: median over replicas, band: 5 % to 95 %. Above 1 an estimate "
         "is worse than the starting point"
@@ -93,7 +106,10 @@ def _leakage(shown: Shown, listener: str) -> list[Chart]:
     ]  # fmt: skip
     label = "relative error of the estimate"
     if bands:
-        lines = [_Line(name, look, one.query, *_band_of(one)) for name, look, one in bands]
+        lines = [
+            _Line(name, look, one.query, *map(all_known, (one.median, one.low, one.high)))
+            for name, look, one in bands
+        ]
         caption = (
             f"{_RELATIVE} of an agent's first, second, … query. Line: median over agents and replicas; band: 5 % to "
             f"95 % of them. {_ROUNDING}"
@@ -101,9 +117,12 @@ def _leakage(shown: Shown, listener: str) -> list[Chart]:
         words = f"Error of inferred gradients by the agents' queries. Medians: {medians}."
         first = _chart(title, "leakage", lines, "an agent's gradients, by number", label, words, caption)
         return [first, *_identifiable(bands)]
-    lines = [
-        _blocks(one.entry.name, look, found.curve, found.estimated) for one, look, found in inferred if found.curve
-    ]
+    lines = list[_Line]()
+    for one, look, found in inferred:
+        if curve := found.curve:  # long ones by blocks of neighbours: their medians, least and largest values
+            at = np.linspace(1, max(found.estimated, len(curve)), len(curve)).tolist()
+            rows = (_every(curve, pick) for pick in (_middle, min, max))
+            lines.append(_Line(one.entry.name, look, _every(at, _last), *rows))
     if not lines:
         return []
     caption = (
@@ -112,10 +131,6 @@ def _leakage(shown: Shown, listener: str) -> list[Chart]:
     )
     words = f"Error of inferred gradients over time. Medians: {medians}."
     return [_chart(title, "inference", lines, "estimated gradients, in order of time", label, words, caption)]
-
-
-def _band_of(one: LeakageByQuery) -> tuple[list[float], list[float], list[float]]:
-    return all_known(one.median), all_known(one.low), all_known(one.high)
 
 
 def _identifiable(bands: Sequence[tuple[str, Series, LeakageByQuery]]) -> list[Chart]:
@@ -141,35 +156,18 @@ def _identifiable(bands: Sequence[tuple[str, Series, LeakageByQuery]]) -> list[C
     return [Chart("How many of them?", drawing, _key(lines), (caption,))]
 
 
-def _middle(block: Sequence[float]) -> float:
-    return float(np.median(block))
-
-
-def _blocks(name: str, look: Series, curve: Sequence[float], estimated: int) -> _Line:
-    """A long curve by blocks of neighbours: their medians, least and largest values."""
-    at = np.linspace(1, max(estimated, len(curve)), len(curve)).tolist()
-    rows = [_every(curve, pick) for pick in (_middle, min, max)]
-    return _Line(name, look, _every(at, _last), *rows)
-
-
 def _budget(shown: Shown) -> Chart | None:
     """ε spent up to each activation, down to what is proven, against the claim for the whole run."""
-    curves = [
-        (one.entry.name, audit, look) for one, look in shown if isinstance(audit := one.entry.audit, AuditResult)
-    ]
     lines: list[_Line] = []
-    for name, audit, look in curves:
-        levels = {level.activation: level for level in audit.growth}
-        rows = (
-            _every(row, _last) for row in zip(*((k, v.estimate, v.lower) for k, v in levels.items()), strict=True)
-        )
-        if levels:
-            lines.append(_Line(name, look, *rows))
+    claims: dict[str, float] = {}
+    for one, look in shown:
+        if isinstance(audit := one.entry.audit, AuditResult) and audit.growth:
+            levels = {level.activation: level for level in audit.growth}
+            rows = zip(*((k, v.estimate, v.lower) for k, v in levels.items()), strict=True)
+            lines.append(_Line(one.entry.name, look, *(_every(row, _last) for row in rows)))
+            claims[one.entry.name] = known(audit.epsilon_claimed)
     if not lines:
         return None
-    claims = {
-        name: known(audit.epsilon_claimed) for name, audit, _ in curves if any(one.label == name for one in lines)
-    }
     values = [v for one in lines for v in (*one.y, *one.low, claims[one.label]) if v or not one.y[-1]]
     scale, stated = Scale.over(values), {v for v in claims.values() if not math.isnan(v)}
     with canvas(WIDTH, HEIGHT) as (figure, plot):
@@ -204,32 +202,26 @@ def measures(shown: Shown) -> list[Chart]:
     """A small figure for each measure that some algorithm has."""
     lines: dict[str, list[_Line]] = {}
     units = set[str]()
-    for (label, entry), look in _named(shown):
-        if entry.measures is None:
-            continue
-        for name, curve in entry.measures.curves.items():
-            if name in _MEASURES and any(v == v for v in curve.median):
-                line = _Line(label, look, curve.count, curve.median, curve.low, curve.high)
+    for one, look in shown:
+        found = one.entry.measures
+        for name, curve in found.curves.items() if found is not None else ():
+            if found is not None and name in _MEASURES and any(v == v for v in curve.median):
+                line = _Line(one.entry.name, look, curve.count, curve.median, curve.low, curve.high)
                 lines.setdefault(name, []).append(line)
-                units.add(entry.measures.unit)
+                units.add(found.unit)
     if "relative_gap" in lines:
         lines.pop("objective_gap", None)
-    unit = " or ".join(sorted(units))
-    return [_measure(name, lines[name], unit) for name in _MEASURES if name in lines]
-
-
-def _measure(name: str, lines: Sequence[_Line], unit: str) -> Chart:
-    title, caption = _MEASURES[name]
-    ends = "; ".join(f"{one.label}: {show(one.y[-1])}" for one in lines)
-    words = f"{title} by {unit}. At the end, {ends}."
-    return _chart(title, name.replace("_", "-"), lines, unit, "", words, caption, _SMALL, name.endswith("accuracy"))
+    unit, figures = " or ".join(sorted(units)), list[Chart]()
+    for name, (title, caption) in _MEASURES.items():
+        if drawn := lines.get(name):
+            ends = "; ".join(f"{one.label}: {show(one.y[-1])}" for one in drawn)
+            words, label = f"{title} by {unit}. At the end, {ends}.", name.replace("_", "-")
+            shares = name.endswith("accuracy")
+            figures.append(_chart(title, label, drawn, unit, "", words, caption, _SMALL, shares))
+    return figures
 
 
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
-def _named(shown: Shown) -> list[tuple[tuple[str, AlgorithmResult], Series]]:
-    return [((one.entry.name, one.entry), look) for one, look in shown]
-
-
 def _key(lines: Sequence[_Line]) -> tuple[Entry, ...]:
     return tuple(one.look.entry(one.label) for one in lines)
 
@@ -253,8 +245,13 @@ def _chart(
         for one in lines:
             _draw(plot, one, most, None if shares else floor, zero=not small)
         values = [v for one in lines for v in one.y if v > 0 or not small]
-        if shares:
-            _shares(plot, values)
+        if shares:  # from the least above 0 to 1: at x = 0 no record has a class
+            least = min((v for v in values if v > 0), default=0.0)
+            low = max(0.0, min(least, 0.95) - 0.02)
+            plot.set_ylim(low, 1.0 + 0.03 * (1 - low))
+            plot.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+            write_ticks(plot.yaxis, percent)
+            plot.grid(axis="y")
         else:
             errors(plot, values, floor)
         _across(plot, [one.x for one in lines])
@@ -307,28 +304,16 @@ def _across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
     plot.set_xticks([], minor=True)
 
 
-def _shares(plot: Any, values: Sequence[float]) -> None:
-    """A linear axis of shares, from the least above 0 to 1: at x = 0 no record has a class."""
-    from matplotlib.ticker import MaxNLocator
-
-    least = min((v for v in values if v > 0), default=0.0)
-    low = max(0.0, min(least, 0.95) - 0.02)
-    plot.set_ylim(low, 1.0 + 0.03 * (1 - low))
-    plot.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    plot.yaxis.set_major_formatter(_in_percent)
-    plot.grid(axis="y")
-
-
-def _in_percent(value: float, _: object) -> str:
-    return percent(value)
-
-
 def _every(values: Sequence[float], pick: Callable[[Sequence[float]], float]) -> list[float]:
     """At most `_POINTS` values: one picked of each block of neighbours."""
     if len(values) <= _POINTS:
         return list(values)
     edges = [0, *(int(edge) for edge in np.linspace(1, len(values), _POINTS))]
     return [pick(values[a:b]) for a, b in pairwise(edges)]
+
+
+def _middle(block: Sequence[float]) -> float:
+    return float(np.median(block))
 
 
 def _last(block: Sequence[float]) -> float:

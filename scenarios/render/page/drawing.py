@@ -5,7 +5,7 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -173,7 +173,16 @@ def _adapt(text: str, prefix: str, label: str) -> str:
     text = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text)
     text = re.sub(r'(href="#|url\(#)', lambda m: f"{m[1]}{prefix}-", text)
     text = re.sub(r'<path d="[^"]*" style="fill: none; opacity: 0"/>|>\s+(?=<)', lambda m: m[0][:1].strip("<"), text)
-    return _alike(_without_bare_groups(text))
+    kept: list[bool] = []
+
+    def group(tag: re.Match[str]) -> str:
+        """A group's tag, but none of one without attributes."""
+        if tag[0] == "</g>":
+            return tag[0] if kept.pop() else ""
+        kept.append(tag[0] != "<g>")
+        return tag[0] if kept[-1] else ""
+
+    return _alike(re.sub(r"<g(?: [^>]*)?>|</g>", group, text))
 
 
 def _shorten(tag: re.Match[str]) -> str:
@@ -190,34 +199,22 @@ def _steps(path: str) -> str:
     if not re.fullmatch(r"(?:\s*[ML] \S+ \S+)+\s*z?\s*", path):
         return re.sub(r"\s*\b([MLCQz])\s", r"\1", path)
     found, here = list[str](), (0, 0)
+
+    def tenths(count: int) -> str:
+        return re.sub(r"^(-?)0(?=\.)", r"\1", f"{count / 10:.1f}".removesuffix(".0"))
+
     points = cast("list[tuple[str, str, str]]", re.findall(r"([ML]) (\S+) (\S+)", path))
     for letter, *point in points:
         x, y = (round(10 * float(one)) for one in point)
         step = (x - here[0], y - here[1])
         if letter == "M":
-            found.append(f"M{_tenths(x)} {_tenths(y)}")
+            found.append(f"M{tenths(x)} {tenths(y)}")
         elif all(step) or (not any(step) and len(points) == 2):
-            found.append(f"l{_tenths(step[0])} {_tenths(step[1])}")
+            found.append(f"l{tenths(step[0])} {tenths(step[1])}")
         elif any(step):
-            found.append(f"h{_tenths(step[0])}" if step[0] else f"v{_tenths(step[1])}")
+            found.append(f"h{tenths(step[0])}" if step[0] else f"v{tenths(step[1])}")
         here = (x, y)
     return "".join(found).replace(" -", "-") + "z" * path.rstrip().endswith("z")
-
-
-def _tenths(count: int) -> str:
-    return re.sub(r"^(-?)0(?=\.)", r"\1", f"{count / 10:.1f}".removesuffix(".0"))
-
-
-def _without_bare_groups(text: str) -> str:
-    kept: list[bool] = []
-
-    def group(tag: re.Match[str]) -> str:
-        if tag[0] != "</g>":
-            kept.append(tag[0] != "<g>")
-            return tag[0] if kept[-1] else ""
-        return tag[0] if kept.pop() else ""
-
-    return re.sub(r"<g(?: [^>]*)?>|</g>", group, text)
 
 
 def _alike(text: str) -> str:
@@ -321,6 +318,15 @@ class Scale:
         plot.set_yticks([], minor=True)
 
 
+def write_ticks(axis: Any, text: Callable[[float], str] = show) -> None:
+    """Write the numbers of a matplotlib axis as the page does."""
+
+    def written(value: float, _: object) -> str:
+        return text(value)
+
+    axis.set_major_formatter(written)
+
+
 # ── looks ───────────────────────────────────────────────────────────────────────────────────────────────
 _COLOURS = (BLUE, ORANGE, PURPLE, GREEN, INK, SKY, VERMILLION)
 _DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.4, 1.4), (6, 1.6, 1.4, 1.6))
@@ -366,11 +372,6 @@ class Series:
     def entry(self, label: str) -> Entry:
         """Its entry in a key."""
         return Entry(label, (self.line | self.point,), self.index)
-
-
-def looks(algorithms: Sequence[object]) -> list[Series]:
-    """One look for each algorithm, in the order given."""
-    return [Series(index) for index in range(len(algorithms))]
 
 
 def _stroke(line: Style) -> str:

@@ -1,13 +1,12 @@
 """The three epsilons: as a picture of the page, and as LaTeX and CSV tables for a paper."""
 
 import csv
-import io
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scenarios.render.page.drawing import (
     BLUE,
@@ -23,12 +22,12 @@ from scenarios.render.page.drawing import (
     canvas,
 )
 from scenarios.render.sentences import word
-from scenarios.results.audit import AuditResult, EpsilonExact
+from scenarios.results.audit import AuditResult
 from scenarios.results.files import RESULTS
 from scenarios.results.findings import Entry as Algorithm
 from scenarios.results.findings import judged
 from scenarios.results.numbers import at_least, exact, known, show
-from scenarios.results.tree import Results
+from scenarios.results.tree import AlgorithmResult, AuditSummary, Results
 
 _LANES = ("claimed", "exact", "audited")
 _BLOCK = 4.7  # lanes an algorithm takes, its name among them
@@ -55,7 +54,7 @@ _CAPTION = (
 
 def epsilons(algorithms: Sequence[tuple[str, Algorithm]], terms: str) -> Chart | None:
     """Claimed, exact and audited ε of every audited algorithm, by name, on one logarithmic axis."""
-    rows = [_Row.of(name, entry) for name, entry in algorithms if judged(entry) is not None]
+    rows = [_Row.of(name, audit) for name, entry in algorithms if (audit := judged(entry)) is not None]
     if not rows:
         return None
     caption = f"{_CAPTION[0]} {terms} {_CAPTION[1]}".replace("  ", " ")
@@ -64,7 +63,8 @@ def epsilons(algorithms: Sequence[tuple[str, Algorithm]], terms: str) -> Chart |
 
 
 def _picture(rows: Sequence["_Row"], name: str, width: int) -> Drawing:
-    scale = Scale.over([value for row in rows for value in row.values])
+    numbers = [(row.claimed, row.lower, row.estimate, row.upper, row.audited, row.ceiling) for row in rows]
+    scale = Scale.over([value for row in numbers for value in row])
     tops = [_BLOCK * i for i in range(len(rows))]
     with canvas(width, 50 + _LANE * _BLOCK * len(rows)) as (figure, plot):
         left, right = scale.limits
@@ -82,11 +82,14 @@ def _picture(rows: Sequence["_Row"], name: str, width: int) -> Drawing:
         pixel = (right - left + 2 * margin) / (width - 75)
         for row, top in zip(rows, tops, strict=True):
             _Painter(plot, scale, pixel, row, top).draw()
-        return Drawing(name, "The three epsilons. " + " ".join(row.sentence for row in rows), figure)
+        words = (
+            f"{row.name}: {row.verdict}; claimed {show(row.claimed)}, exact {row.exact}, "
+            f"audited at least {show(row.audited)}." for row in rows
+        )  # fmt: skip
+        return Drawing(name, "The three epsilons. " + " ".join(words), figure)
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """The numbers of one algorithm; nan where there is none."""
 
     name: str
@@ -101,31 +104,25 @@ class _Row:
     ceiling: float
 
     @classmethod
-    def of(cls, name: str, entry: Algorithm) -> "_Row":
-        audit = judged(entry)
-        assert audit is not None
-        interval: EpsilonExact | None = audit.epsilon_exact
-        games = [game.ceiling for game in (audit.white_box, audit.black_box, audit.classifier) if game is not None]
-        low, middle, high = (
-            (math.nan,) * 3 if interval is None else (interval.lower, interval.estimate, interval.upper)
-        )
+    def of(cls, name: str, audit: AuditResult | AuditSummary) -> "_Row":
+        interval = audit.epsilon_exact
+        nowhere = math.nan, math.nan, math.nan
+        low, middle, high = (interval.lower, interval.estimate, interval.upper) if interval else nowhere
+        games = (audit.white_box, audit.black_box, audit.classifier)
+        reach = max((game.ceiling for game in games if game and game.ceiling is not None), default=math.nan)
+        at_most = interval is not None and interval.upper_bound_only
+        proven = known(audit.epsilon_audited)
         return cls(
-            name, str(audit.verdict), known(audit.epsilon_claimed), low, middle, high,
-            interval is not None and interval.upper_bound_only, exact(interval), known(audit.epsilon_audited),
-            max((one for one in games if one is not None), default=math.nan),
-        )  # fmt: skip
-
-    @property
-    def values(self) -> list[float]:
-        """All that the axis has to show."""
-        return [self.claimed, self.lower, self.estimate, self.upper, self.audited, self.ceiling]
-
-    @property
-    def sentence(self) -> str:
-        """The row for who cannot see it."""
-        return (
-            f"{self.name}: {self.verdict}; claimed {show(self.claimed)}, exact {self.exact}, "
-            f"audited at least {show(self.audited)}."
+            name,
+            str(audit.verdict),
+            known(audit.epsilon_claimed),
+            low,
+            middle,
+            high,
+            at_most,
+            exact(interval),
+            proven,
+            reach,
         )
 
 
@@ -145,28 +142,28 @@ class _Painter:
             name = self.row.name[: letters - 1] + "…"
         self._text(left, 0, name, weight="bold", fontsize=12)
         self._text(right, 0, self.row.verdict, ha="right", style="italic", fontsize=12)
-        self._claimed()
-        self._exact()
-        self._audited()
+        for lane, value, draw, absent in (
+            (1, self.row.claimed, self._claimed, "none, or undefined"),
+            (2, self.row.estimate, self._exact, "not computed"),
+            (3, self.row.audited, self._audited, "no game was played"),
+        ):
+            if math.isnan(value):
+                self._text(left + 6 * self.pixel, lane, absent, style="italic", alpha=0.7)
+            else:
+                draw()
 
     # ── lanes ───────────────────────────────────────────────────────────────────────────────────────
     def _claimed(self) -> None:
-        claimed = self.row.claimed
-        if math.isnan(claimed):
-            self._absent(1, "none, or undefined")
-            return
-        at, (top, bottom) = self.scale.at(claimed), (self.top + 0.5, self.top + 3.5)
-        self.plot.fill_betweenx([top, bottom], at, self.plot.get_xlim()[1], color=VERMILLION, alpha=0.1, linewidth=0)
+        at, (top, bottom) = self.scale.at(self.row.claimed), (self.top + 0.5, self.top + 3.5)
+        end = self.plot.get_xlim()[1]
+        self.plot.fill_betweenx([top, bottom], at, end, color=VERMILLION, alpha=0.1, linewidth=0)
         self.plot.plot([at, at], [top, bottom], color=INK, linewidth=1.6)
         self.plot.plot([at], [self.top + 1], marker="D", color=INK, markersize=7.5)
-        crowded = self.plot.get_xlim()[1] - at < 55 * self.pixel
-        self._text(at + (-10 if crowded else 10) * self.pixel, 1, show(claimed), ha="right" if crowded else "left")
+        side = -1 if end - at < 55 * self.pixel else 1
+        self._text(at + side * 10 * self.pixel, 1, show(self.row.claimed), ha="right" if side < 0 else "left")
 
     def _exact(self) -> None:
         row, scale, y = self.row, self.scale, self.top + 2
-        if math.isnan(row.estimate):
-            self._absent(2, "not computed")
-            return
         inside = [scale.at(v) for v in (row.lower, row.estimate, row.upper) if math.isfinite(v)]
         if math.isinf(row.estimate) or math.isinf(row.upper):
             start = min(inside, default=scale.high - 24 * self.pixel)
@@ -199,9 +196,6 @@ class _Painter:
 
     def _audited(self) -> None:
         row, scale, y = self.row, self.scale, self.top + 3
-        if math.isnan(row.audited):
-            self._absent(3, "no game was played")
-            return
         at = scale.at(row.audited)
         if not math.isnan(row.ceiling):
             ceiling = scale.at(row.ceiling)
@@ -216,9 +210,6 @@ class _Painter:
             self._text(at + 37 * self.pixel, 3, at_least(row.audited), backed=True)
 
     # ── strokes ─────────────────────────────────────────────────────────────────────────────────────
-    def _absent(self, lane: int, text: str) -> None:
-        self._text(self.plot.get_xlim()[0] + 6 * self.pixel, lane, text, style="italic", alpha=0.7)
-
     def _text(self, at: float, lane: int, text: str, *, backed: bool = False, **style: object) -> None:
         look: Style = {"va": "center", "ha": "left", "fontsize": 11.5} | style
         if backed:
@@ -239,8 +230,7 @@ _LATEX = str.maketrans({
 })  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _TableRow:
+class _TableRow(NamedTuple):
     """One algorithm of one run; the fields are the columns of the CSV."""
 
     run: str
@@ -264,67 +254,48 @@ def export_tables(runs: Mapping[str, Results], folder: Path, source: str = RESUL
     The CSV has the numbers in full, "inf" for infinity, empty where there is none. The LaTeX table has three digits
     and needs booktabs.
     """
-    rows = [_table_row(run, entry.name, entry) for run, results in runs.items() for entry in results.algorithms]
+    rows = [_table_row(run, entry) for run, results in runs.items() for entry in results.algorithms]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "epsilons.csv").write_text(_as_csv(rows), encoding="utf-8")
-    (folder / "epsilons.tex").write_text(_as_latex(rows, source), encoding="utf-8")
-    return ["epsilons.csv", "epsilons.tex"]
-
-
-def _table_row(run: str, name: str, entry: Algorithm) -> _TableRow:
-    audit = entry.audit
-    if not isinstance(audit, AuditResult):
-        return _TableRow(run, name, word(entry))
-    interval, claim = audit.epsilon_exact, audit.claim
-    return _TableRow(
-        run, name, word(entry), audit.epsilon_claimed, interval.lower, interval.estimate, interval.upper,
-        audit.epsilon_audited, claim.delta, audit.confidence, audit.trials, claim.adjacency, claim.source,
-    )  # fmt: skip
-
-
-def _as_csv(rows: Sequence[_TableRow]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([one.name for one in fields(_TableRow)])
-    writer.writerows(astuple(row) for row in rows)
-    return stream.getvalue()
-
-
-def _as_latex(rows: Sequence[_TableRow], source: str) -> str:
-    """A LaTeX tabular (booktabs), with the run where there are several."""
+    with (folder / "epsilons.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([_TableRow._fields, *rows])
     several = len({row.run for row in rows}) > 1
-    head = (["Run"] if several else []) + ["Algorithm", r"$\varepsilon$ claimed", r"$\varepsilon$ exact"]
-    head += [r"$\varepsilon$ audited", r"$\delta$", "Verdict"]
+    head = ["Run"] * several + ["Algorithm", *(rf"$\varepsilon$ {lane}" for lane in _LANES), r"$\delta$", "Verdict"]
     lines = [
         f"% The three epsilons; numbers: {source}. Exact: estimate [lower, upper]. Needs booktabs.",
         r"\begin{tabular}{" + "l" * (1 + several) + "rrrrl}",
         r"\toprule",
         " & ".join(head) + r" \\",
         r"\midrule",
-        *(" & ".join(_cells(row, several)) + r" \\" for row in rows),
+        *(" & ".join(_cells(row)[not several :]) + r" \\" for row in rows),
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    return "\n".join(lines) + "\n"
+    (folder / "epsilons.tex").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return ["epsilons.csv", "epsilons.tex"]
 
 
-def _cells(row: _TableRow, several: bool) -> list[str]:
-    low, middle, high = (
-        _number(v) for v in (row.epsilon_exact_lower, row.epsilon_exact_estimate, row.epsilon_exact_upper)
-    )
+def _table_row(run: str, entry: AlgorithmResult) -> _TableRow:
+    audit = entry.audit
+    if not isinstance(audit, AuditResult):
+        return _TableRow(run, entry.name, word(entry))
+    interval, claim = audit.epsilon_exact, audit.claim
+    return _TableRow(
+        run, entry.name, word(entry), audit.epsilon_claimed, interval.lower, interval.estimate, interval.upper,
+        audit.epsilon_audited, claim.delta, audit.confidence, audit.trials, claim.adjacency, claim.source,
+    )  # fmt: skip
+
+
+def _cells(row: _TableRow) -> list[str]:
+    """The cells in LaTeX, the run first."""
+    ends = row.epsilon_exact_lower, row.epsilon_exact_estimate, row.epsilon_exact_upper
+    low, middle, high = map(_number, ends)
     interval = middle if low == high else f"{middle} [{low}, {high}]"
     if low != high and row.epsilon_exact_upper == math.inf:
         interval = f"$\\ge$ {low}"
     audited = _number(row.epsilon_audited)
-    return [
-        *([row.run.translate(_LATEX)] if several else []),
-        row.algorithm.translate(_LATEX),
-        _number(row.epsilon_claimed),
-        interval,
-        audited if row.epsilon_audited is None else f"$\\ge$ {audited}",
-        _number(row.delta),
-        row.verdict.translate(_LATEX),
-    ]
+    proven = audited if row.epsilon_audited is None else f"$\\ge$ {audited}"
+    names = [text.translate(_LATEX) for text in (row.run, row.algorithm, row.verdict)]
+    return [*names[:2], _number(row.epsilon_claimed), interval, proven, _number(row.delta), names[2]]
 
 
 def _number(value: float | None) -> str:

@@ -24,6 +24,8 @@ from scenarios.results.files import RESULTS
 from scenarios.results.tree import Results
 
 _FORMATS = ("svg", "png", "pdf")
+_UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27, "": 1.0}
+"""Inches of each."""
 _POINTS, _SMALLEST = 11.0, 8.0
 """The size of the letters on the page in pixels, and in a paper in points."""
 _WIDE = 8.5
@@ -69,7 +71,14 @@ def export_figures(
 
     You get a `ScenarioError` for a format, a width or a resolution that cannot be.
     """
-    wanted, inches = _formats(formats), _inches(width)
+    wanted = list(dict.fromkeys(one for kind in formats if (one := kind.strip().lower()))) or list(_FORMATS[:2])
+    for one in wanted:
+        if one not in _FORMATS:
+            raise ScenarioError("--format", one, "no format of a figure", ", ".join(_FORMATS))
+    given = re.fullmatch(rf"\s*(\d+\.?\d*|\.\d+)\s*({'|'.join(_UNITS)})\s*", str(width))
+    inches = float(given[1]) * _UNITS[given[2]] if given else 0.0
+    if not 1 <= inches <= 40:
+        raise ScenarioError("--width", width, "no width of a figure", "such as 3.5in, 89mm, 252pt: 1 to 40 inches")
     if not 30 <= dpi <= 2400:
         raise ScenarioError("--dpi", dpi, "no resolution of a figure", "30 … 2400")
     charts, shown = figures(results), progress or Silent()
@@ -78,7 +87,8 @@ def export_figures(
     exported: list[_Exported] = []
     missing = set[str]()
     for number, one in enumerate(charts, start=1):
-        name = f"{number:02d}-{_plain(one.title) or one.drawing.name}"
+        plain = re.sub(r"[^a-z0-9]+", "-", one.title.lower()).strip("-")
+        name = f"{number:02d}-{plain[:60].rstrip('-') or one.drawing.name}"
         files = [folder / f"{name}.{kind}" for kind in wanted]
         drawing = one.narrow if one.narrow and inches * _POINTS / _SMALLEST < _WIDE else one.drawing
         missing |= save(one, drawing, files, dpi, inches)
@@ -96,29 +106,6 @@ def export_figures(
     return exported
 
 
-# ── options ─────────────────────────────────────────────────────────────────────────────────────────────
-def _formats(formats: Sequence[str]) -> list[str]:
-    wanted = [one.strip().lower() for one in formats if one.strip()]
-    for one in wanted:
-        if one not in _FORMATS:
-            raise ScenarioError("--format", one, "no format of a figure", ", ".join(_FORMATS))
-    return list(dict.fromkeys(wanted)) or list(_FORMATS[:2])
-
-
-def _inches(width: str | float) -> float:
-    units = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27, "": 1.0}
-    given = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(in|cm|mm|pt|)\s*", str(width))
-    inches = float(given[1]) * units[given[2]] if given else 0.0
-    if not 1 <= inches <= 40:
-        raise ScenarioError("--width", width, "no width of a figure", "such as 3.5in, 89mm, 252pt: 1 to 40 inches")
-    return inches
-
-
-def _plain(title: str) -> str:
-    """A title as a part of file names."""
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].rstrip("-")
-
-
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────
 def save(one: Chart, drawing: Drawing, files: Sequence[Path], dpi: int, inches: float) -> set[str]:
     """Write a figure that wide, its letters of about `_SMALLEST` points, everything to scale, on white, with its key
@@ -130,7 +117,11 @@ def save(one: Chart, drawing: Drawing, files: Sequence[Path], dpi: int, inches: 
     height = high * (1 if one.narrow else max(0.72, min(1.0, inches / scale / across)))
     with cast("Any", mpl).rc_context(_SETTINGS):
         rows = _legend(figure, one.key, inches / scale)
-    _scale(figure, scale)
+    for artist in cast("list[Artist]", cast("Any", figure).findobj()):
+        for kind, name in _SCALED:
+            if isinstance(artist, kind):
+                value = getattr(artist, f"get_{name}")()
+                getattr(artist, f"set_{name}")([scale * v for v in value] if name == "linewidths" else scale * value)
     figure.set_size_inches(inches, (height + rows * _LINE / 72) * scale)
     figure.patch.set_alpha(1.0)
     figure.patch.set_facecolor("white")
@@ -139,18 +130,15 @@ def save(one: Chart, drawing: Drawing, files: Sequence[Path], dpi: int, inches: 
         kind = file.suffix[1:]
         with cast("Any", mpl).rc_context(_SETTINGS), glyphs_missing() as missing:
             cast("Any", figure).savefig(file, dpi=dpi, metadata=_METADATA[kind])
-        if kind == "svg":
-            _generic(file, drawing.words)
+        if kind == "svg":  # fonts that everybody has, and its meaning in words
+            text = file.read_text(encoding="utf-8")
+            text = text.replace("'DejaVu Sans'", "'DejaVu Sans', Helvetica, Arial, sans-serif")
+            head, svg, rest = re.split(r"(<svg[^>]*>)", text, maxsplit=1)
+            text = f"{head}{svg}<title>{html.escape(drawing.words)}</title>{rest}"
+            file.write_text(text, encoding="utf-8")
         else:
             lacking |= set(missing)
     return lacking
-
-
-def _generic(file: Path, words: str) -> None:
-    """Give an SVG file fonts that everybody has, and its meaning in words."""
-    text = file.read_text(encoding="utf-8").replace("'DejaVu Sans'", "'DejaVu Sans', Helvetica, Arial, sans-serif")
-    text = re.sub(r"(<svg[^>]*>)", lambda m: f"{m[1]}<title>{html.escape(words)}</title>", text, count=1)
-    file.write_text(text, encoding="utf-8")
 
 
 def _legend(figure: Figure, key: Sequence[Entry], inches: float) -> int:
@@ -165,12 +153,3 @@ def _legend(figure: Figure, key: Sequence[Entry], inches: float) -> int:
         loc="outside lower center", ncols=columns, frameon=False, fontsize=10.5, handlelength=2.6,
     )  # fmt: skip
     return -(-len(key) // columns)
-
-
-def _scale(figure: Figure, scale: float) -> None:
-    """Make letters, lines and marks so many times as large."""
-    for artist in cast("list[Artist]", cast("Any", figure).findobj()):
-        for kind, name in _SCALED:
-            if isinstance(artist, kind):
-                value = getattr(artist, f"get_{name}")()
-                getattr(artist, f"set_{name}")([scale * v for v in value] if name == "linewidths" else scale * value)

@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from attacks.audit.loss.wire_fields import Released
 from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import (
     BLUE,
@@ -19,6 +17,7 @@ from scenarios.render.page.drawing import (
     Scale,
     Style,
     canvas,
+    write_ticks,
 )
 from scenarios.render.sentences import Finding, moment
 from scenarios.results.audit import (
@@ -52,54 +51,31 @@ _KEY = (
 )
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A part of the loss in a table."""
-
-    label: str
-    law: str
-    count: str
-    cost: str
-    size: str
-    most: str
-    gamma: str
-
-
-@dataclass(frozen=True)
-class _Breakdown:
-    """The loss of one algorithm taken apart."""
-
-    name: str
-    charts: tuple[Chart, ...]
-    witness: str | None
-    rows: tuple[_Row, ...]
-    agent: int
-    transcripts: int
-    left_out: int
-    unprotected: tuple[tuple[str, ...], ...]
-    averages: tuple[tuple[str, ...], ...]
-
-    @property
-    def gammas(self) -> bool:
-        """Whether some part has a worst case."""
-        return any(row.gamma != MISSING for row in self.rows)
-
-
-def loss_breakdowns(ordered: Sequence[Finding]) -> list[_Breakdown]:
-    """The loss of each audited algorithm taken apart."""
-    audits = [(one.entry.name, one.entry.over_time, one.entry.audit) for one in ordered]
-    judged = [(name, time, audit) for name, time, audit in audits if isinstance(audit, AuditResult)]
-    return [_loss_breakdown(name, time, audit, f"loss-{k}") for k, (name, time, audit) in enumerate(judged)]
-
-
-def _loss_breakdown(name: str, time: OverTime | None, audit: AuditResult, prefix: str) -> _Breakdown:
-    parts = audit.loss_breakdown
-    found = [over_time(time, f"{prefix}-time") if time else None, _bars(parts, f"{prefix}-bars")]
-    return _Breakdown(
-        name, tuple(one for one in found if one is not None), audit.witness, tuple(_rows(parts)), parts.agent,
-        parts.transcripts, max(0, parts.counts.releases - _ROWS),
-        tuple(_unprotected(one) for one in audit.unprotected_fields), tuple(_averages(audit.average_case, parts)),
-    )  # fmt: skip
+def loss_breakdowns(ordered: Sequence[Finding]) -> list[dict[str, object]]:
+    """The loss of each audited algorithm taken apart: figures, and rows of tables."""
+    audits = [(one.entry, audit) for one in ordered if isinstance(audit := one.entry.audit, AuditResult)]
+    sections: list[dict[str, object]] = []
+    for k, (entry, audit) in enumerate(audits):
+        parts, rows = audit.loss_breakdown, _rows(audit.loss_breakdown)
+        drawn = [
+            over_time(entry.over_time, f"loss-{k}-time") if entry.over_time else None,
+            _bars(parts, f"loss-{k}-bars"),
+        ]
+        sections.append(
+            {
+                "name": entry.name,
+                "charts": [one for one in drawn if one is not None],
+                "witness": audit.witness,
+                "rows": rows,
+                "agent": parts.agent,
+                "transcripts": parts.transcripts,
+                "left_out": max(0, parts.counts.releases - _ROWS),
+                "unprotected": [_unprotected(one) for one in audit.unprotected_fields],
+                "averages": _averages(audit.average_case, parts),
+                "gammas": any(row[-1] != MISSING for row in rows),
+            }
+        )
+    return sections
 
 
 # ── ε over time ─────────────────────────────────────────────────────────────────────────────────────────
@@ -115,7 +91,14 @@ def over_time(time: OverTime, name: str) -> Chart | None:
     scale = Scale.over([v for values in (*lines, time.exact.lower) for v in values])
     with canvas(WIDTH, HEIGHT) as (figure, plot):
         scale.set_up(plot)
-        _vacuous(plot, time.vacuous_above, scale)
+        bottom, top = plot.get_ylim()
+        level = scale.at(time.vacuous_above)
+        level = max(bottom, min(level, scale.high) if scale.has_infinity else level)
+        if level < top:
+            plot.axhspan(level, top, color=INK, alpha=0.09, linewidth=0)
+            style: Style = {"ha": "right", "va": "bottom", "fontsize": 10, "style": "italic"}
+            words = f"ε > {show(time.vacuous_above)}: vacuous"
+            plot.text(0.99, level, words, transform=plot.get_yaxis_transform(), **style)
         low, high = ([scale.at(v) for v in row] for row in (time.exact.lower, time.exact.estimate))
         plot.fill_between(at, low, high, color=BLUE, alpha=0.2, linewidth=0)
         plot.plot(time.claimed.count, [scale.at(v) for v in claimed], **_CLAIMED)
@@ -140,17 +123,6 @@ def over_time(time: OverTime, name: str) -> Chart | None:
         "confidence, not all of them together.",
     )
     return Chart("The three epsilons over time", drawing, _KEY, caption)
-
-
-def _vacuous(plot: Any, level: float, scale: Scale) -> None:
-    """Shade the region above the level."""
-    bottom, top = plot.get_ylim()
-    start = min(scale.at(level), scale.high) if scale.has_infinity else scale.at(level)
-    if start < top:
-        start = max(start, bottom)
-        plot.axhspan(start, top, color=INK, alpha=0.09, linewidth=0)
-        style: Style = {"ha": "right", "va": "bottom", "fontsize": 10, "style": "italic"}
-        plot.text(0.99, start, f"ε > {show(level)}: vacuous", transform=plot.get_yaxis_transform(), **style)
 
 
 def _whole(plot: Any) -> None:
@@ -190,7 +162,7 @@ def _bars(parts: LossBreakdown, name: str) -> Chart | None:
         _whole(plot)
         plot.set_xlabel("activations of the audited agent")
         plot.set_ylabel("cost of its releases")
-        plot.yaxis.set_major_formatter(_tick)
+        write_ticks(plot.yaxis)
         plot.grid(axis="y")
         most = max(rows, key=lambda one: one.cost[1])
         words = f"The costliest is activation {count(most.activation)}, at {show(most.cost[1])} on average."
@@ -199,11 +171,7 @@ def _bars(parts: LossBreakdown, name: str) -> Chart | None:
     return Chart("Where it is spent", drawing, (), (caption,))
 
 
-def _tick(value: float, _: object) -> str:
-    return show(value)
-
-
-def _rows(parts: LossBreakdown) -> list[_Row]:
+def _rows(parts: LossBreakdown) -> list[tuple[str, ...]]:
     """All releases, each link, and the costliest releases."""
     if not parts.releases:
         return []
@@ -212,13 +180,17 @@ def _rows(parts: LossBreakdown) -> list[_Row]:
     rows = [_row("All that was released", parts.total)]
     rows += [_row(f"Link {one.link[0]} → {one.link[1]}", one) for one in links]
     rows += [_row("Not on the wire as released", parts.hidden)] if parts.hidden else []
-    return rows + [_row(_named(one), one, _law(one.where)) for one in sorted(releases, key=lambda one: one.release)]
+    for one in sorted(releases, key=lambda one: one.release):
+        low, high = one.where.scale if one.where else (0.0, 0.0)
+        law = f"{one.where.mechanism}, {show(low)}" + (f" to {show(high)}" if high > low else "") if one.where else ""
+        rows.append(_row(_named(one), one, law))
+    return rows
 
 
-def _row(label: str, one: LossPart, law: str = "") -> _Row:
+def _row(label: str, one: LossPart, law: str = "") -> tuple[str, ...]:
     least, mean, most = (show(v) for v in one.cost)
     cost = mean if least == mean == most else f"{mean} ({least} to {most})"
-    return _Row(label, law, count(one.count), cost, show(one.step_size), show(one.step[2]), _ends(one.gamma))
+    return label, law, count(one.count), cost, show(one.step_size), show(one.step[2]), _ends(one.gamma)
 
 
 def _named(one: ReleaseLoss) -> str:
@@ -231,13 +203,6 @@ def _named(one: ReleaseLoss) -> str:
     inside = where.inside
     out = f"inside “{inside.name}” of {inside.kind} {inside.number}" if inside else "not on the wire"
     return f"Activation {where.activation}: release {one.release}, {out}"
-
-
-def _law(where: Released | None) -> str:
-    if where is None:
-        return ""
-    low, high = where.scale
-    return f"{where.mechanism}, {show(low)}" + (f" to {show(high)}" if high > low else "")
 
 
 def _mean_cost(one: LossPart) -> float:

@@ -1,15 +1,17 @@
 """Plain picture of the network for lessons and papers, and the key of its marks."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.patches import Circle
 
 from scenarios.render.page.drawing import INK, PAPER, VERMILLION, Drawing, Entry, Style, canvas
-from scenarios.results.tree import Disc, NetworkResult
+from scenarios.results.tree import NetworkResult
 
 WIDTH, HEIGHT = 470, 330
+FEW = 40
+"""Up to so many agents are drawn large, with their numbers."""
+_EDGE: Style = {"markeredgecolor": VERMILLION}
 _TAP: Style = {"color": VERMILLION, "linewidth": 2.6, "marker": "v", "markersize": 9, "markeredgewidth": 1.6}
 _WIRE: Style = {"color": VERMILLION, "linewidth": 2.6}
 _FREE: Style = {"color": INK, "alpha": 0.45, "linewidth": 1.4, "linestyle": (0, (4, 2))}
@@ -18,7 +20,8 @@ _HELD: Style = {
     "linestyle": "none", "marker": "o", "markersize": 9, "markerfacecolor": PAPER, "markeredgecolor": VERMILLION,
     "markeredgewidth": 3,
 }  # fmt: skip
-_RING: Style = _HELD | {"markersize": 12, "markeredgewidth": 1.3}
+_RINGED: tuple[Style, ...] = (_HELD | {"markersize": 12, "markeredgewidth": 1.3}, _HELD | {"markersize": 6})
+_SEALED: Style = _TAP | {"markerfacecolor": PAPER}
 _REACH: tuple[Style, ...] = (
     {"linestyle": "none", "marker": "o", "markersize": 16, "color": VERMILLION, "alpha": 0.12, "markeredgewidth": 0},
     {"linestyle": "none", "marker": "v", "markersize": 7, "color": VERMILLION},
@@ -67,21 +70,13 @@ class Marks:
         ends = "recorded at one of its ends" if self.doors else "recorded by an agent at its end"
         entries: tuple[tuple[object, str, tuple[Style, ...]], ...] = (
             (self.tapped - self.sealed, "tapped link", (_TAP,)),
-            (
-                self.tapped & self.sealed,
-                "tapped, but encrypted: the tap gets sizes and times",
-                (_TAP | {"markerfacecolor": PAPER},),
-            ),
+            (self.tapped & self.sealed, "tapped, but encrypted: the tap gets sizes and times", (_SEALED,)),
             (self.at_ends, ends, (_WIRE,)),
             (quiet, "neighbors" if self.on_radio else "link without a tap", (_FREE,)),
             (self.intercepted, "active adversary in the middle", (_CROSS,)),
             (self.insiders, "insider: honest but curious agent", (_HELD | {"marker": "s"},)),
             (self.transmitters, "agent whose transmissions are recorded", (_HELD,)),
-            (
-                self.doors,
-                "agent tapped at its door",
-                (_RING, _HELD | {"markersize": 6}) if self.on_radio else (_HELD,),
-            ),
+            (self.doors, "agent tapped at its door", _RINGED if self.on_radio else (_HELD,)),
             (self.reach, "the eavesdropper, and its range", _REACH),
         )
         return tuple(Entry(words, lines) for occurs, words, lines in entries if occurs)
@@ -101,60 +96,47 @@ class Marks:
 
 def network(net: NetworkResult, name: str) -> Drawing:
     """Agents and links, and what is recorded or intercepted where, with the marks of the key."""
-    marks, few = Marks.of(net), len(net.positions) <= 40
+    marks, few = Marks.of(net), len(net.positions) <= FEW
     with canvas(WIDTH, HEIGHT) as (figure, plot):
-        prepared(plot)
+        prepare(plot)
         for link in sorted(marks.links, key=sorted):
-            _link(plot, [net.positions[i] for i in sorted(link)], link, marks, few)
+            (x0, y0), (x1, y1) = (net.positions[i] for i in sorted(link))
+            recorded = link in marks.tapped or link in marks.at_ends
+            plot.plot([x0, x1], [y0, y1], zorder=1, **(_WIRE if recorded else _FREE))
+            if link in marks.tapped:
+                look = _EDGE | {"markerfacecolor": PAPER if link in marks.sealed else VERMILLION}
+                place = [(x0 + x1) / 2], [(y0 + y1) / 2]
+                plot.plot(*place, "v", markersize=9 if few else 4, markeredgewidth=1.6, zorder=1.5, **look)
+            if link in marks.intercepted:
+                beside = [x0 + 0.32 * (x1 - x0)], [y0 + 0.32 * (y1 - y0)]  # the tap is in the middle
+                plot.plot(*beside, "x", color=INK, markersize=12 if few else 6, markeredgewidth=2.8, zorder=1.6)
         for agent, place in enumerate(net.positions):
-            edge: Style = {"markeredgecolor": VERMILLION, "markeredgewidth": 3} if marks.held(agent) else {}
-            if marks.on_radio and agent in marks.doors:
-                ring(plot, place, few)
-            disc(plot, agent, place, few, {"marker": "s" if agent in marks.insiders else "o"} | edge)
-        if net.disc is not None:
-            _reach(plot, net.disc)
+            edge: Style = _EDGE | {"markeredgewidth": 3} if marks.held(agent) else {}
+            ring = VERMILLION if marks.on_radio and agent in marks.doors else None
+            disc(plot, agent, place, few, {"marker": "s" if agent in marks.insiders else "o"} | edge, ring)
+        if net.disc is not None:  # the eavesdropper and its range, which may go over the picture's edge
+            (left, right), (bottom, top), (x, y) = plot.get_xlim(), plot.get_ylim(), net.disc.at
+            plot.add_patch(Circle((x, y), net.disc.range, facecolor=VERMILLION, alpha=0.12, linewidth=0, zorder=0))
+            plot.plot([x], [y], "v", color=VERMILLION, markersize=9, zorder=1)
+            plot.set_xlim(min(left, x - 0.09), max(right, x + 0.09))
+            plot.set_ylim(min(bottom, y - 0.09), max(top, y + 0.09))
         return Drawing(name, marks.sentence(len(net.positions)), figure)
 
 
-def prepared(plot: Any) -> None:
+def prepare(plot: Any) -> None:
     """Set up a plot without axes, equal in both directions."""
     plot.set_axis_off()
     plot.set_aspect("equal")
     plot.margins(0.1)
 
 
-def disc(plot: Any, agent: int, place: tuple[float, float], few: bool, style: Style) -> None:
-    """Draw an agent, with its number where there are few."""
+def disc(plot: Any, agent: int, place: tuple[float, float], few: bool, style: Style, ring: str | None = None) -> None:
+    """Draw an agent, with its number where there are few, and around it a ring of that colour."""
     look: Style = {"markeredgecolor": INK, "markeredgewidth": 1.3, "markerfacecolor": PAPER, "zorder": 2}
-    plot.plot([place[0]], [place[1]], markersize=24 if few else 7, **(look | style))
+    x, y, size = [place[0]], [place[1]], 24 if few else 7
+    if ring is not None:
+        around = look | {"markerfacecolor": "none", "markeredgecolor": ring}
+        plot.plot(x, y, "o", markersize=1.45 * size, **around)
+    plot.plot(x, y, markersize=size, **(look | style))
     if few:
         plot.text(*place, str(agent), ha="center", va="center_baseline", zorder=3, fontsize=11.5)
-
-
-def ring(plot: Any, place: tuple[float, float], few: bool, colour: str = VERMILLION) -> None:
-    """Draw a ring around an agent."""
-    look: Style = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.3, "zorder": 2}
-    plot.plot([place[0]], [place[1]], "o", markersize=1.45 * (24 if few else 7), **look)
-
-
-def _link(plot: Any, ends: Sequence[tuple[float, float]], link: frozenset[int], marks: Marks, few: bool) -> None:
-    (x0, y0), (x1, y1) = ends
-    recorded = link in marks.tapped or link in marks.at_ends
-    plot.plot([x0, x1], [y0, y1], zorder=1, **(_WIRE if recorded else _FREE))
-    if link in marks.tapped:
-        face = PAPER if link in marks.sealed else VERMILLION
-        look: Style = {"markeredgecolor": VERMILLION, "markeredgewidth": 1.6, "markerfacecolor": face}
-        plot.plot([(x0 + x1) / 2], [(y0 + y1) / 2], "v", markersize=9 if few else 4, zorder=1.5, **look)
-    if link in marks.intercepted:
-        beside = [x0 + 0.32 * (x1 - x0)], [y0 + 0.32 * (y1 - y0)]  # the tap is in the middle
-        plot.plot(*beside, "x", color=INK, markersize=12 if few else 6, markeredgewidth=2.8, zorder=1.6)
-
-
-def _reach(plot: Any, reach: Disc) -> None:
-    """The eavesdropper and its range, which may go over the picture's edge."""
-    (left, right), (bottom, top) = plot.get_xlim(), plot.get_ylim()
-    x, y = reach.at
-    plot.add_patch(Circle((x, y), reach.range, facecolor=VERMILLION, alpha=0.12, linewidth=0, zorder=0))
-    plot.plot([x], [y], "v", color=VERMILLION, markersize=9, zorder=1)
-    plot.set_xlim(min(left, x - 0.09), max(right, x + 0.09))
-    plot.set_ylim(min(bottom, y - 0.09), max(top, y + 0.09))

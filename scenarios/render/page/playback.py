@@ -4,11 +4,10 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -39,19 +38,13 @@ _FATES = {"lost": "lost", "on the way": "on its way when the run ended", "droppe
 _TAP = {"yes": "captured", "sealed": "size and time", "missed": "missed", "no": "–"}
 
 
-class Script(NamedTuple):
-    """The text between the tags, and its hash as a Content-Security-Policy has it."""
-
-    text: Markup
-    hash: str
-
-
-def script(name: str) -> Script:
-    """A script that lies beside this file; it must not contain its own end tag."""
+def script(name: str) -> dict[str, str]:
+    """The text of a script that lies beside this file, which must not contain its own end tag, and its hash as a
+    Content-Security-Policy has it."""
     text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     assert "</script" not in text.lower()
-    digest = hashlib.sha256(text.encode()).digest()
-    return Script(Markup(text), f"sha256-{base64.b64encode(digest).decode()}")
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest())
+    return {"text": Markup(text), "hash": f"sha256-{digest.decode()}"}
 
 
 def embedded(data: object) -> Markup:
@@ -82,7 +75,7 @@ def encoded(entry: AlgorithmResult) -> dict[str, object] | None:
         "f": _marks(timeline),
         "w": played.bounds,
         "m": _dates(entry, timeline, played),
-        "u": None if _in_rounds(entry) else _audited(entry),
+        "u": _walker(entry),
         "said": _windows_in_words(entry, timeline),
         "d": [[one.agent, one.start, one.until] for one in timeline.down],
         "break": _broken(timeline.break_),
@@ -90,44 +83,46 @@ def encoded(entry: AlgorithmResult) -> dict[str, object] | None:
     }
 
 
-class Packet(NamedTuple):
-    """A row of the table of packets."""
+def tabulated(entry: AlgorithmResult, timeline: Timeline, played: Mapping[str, object]) -> dict[str, object]:
+    """The same for the page's own text: the break in words, and a table of the first packets and those around it."""
+    broken = timeline.break_
+    return {
+        "name": entry.name,
+        "breaks": broken and _broken_in_words(broken),
+        "how": broken and _how(broken),
+        "stopped": stopped_early(entry),
+        "dates": ("rounds" if played["u"] is None else "walk") if played["m"] else None,
+        "rows": _rows(timeline),
+    }
 
-    sent: str
-    there: str
-    ends: str
-    what: str
-    bytes: int
-    tap: str
-    breaks: bool
 
-
-def rows(timeline: Timeline) -> list[Packet | None]:
-    """The first packets and those around the break; None where some are left out between."""
+def _rows(timeline: Timeline) -> list[dict[str, object] | None]:
+    """Packets of the table; None where some are left out between."""
     marks = _marks(timeline)
     chosen = set(range(min(_FIRST, len(marks))))
     hit = next((k for k, mark in enumerate(marks) if mark & BREAK), None)
     if hit is not None:
         chosen |= set(range(max(0, hit - _AROUND), min(len(marks), hit + _AROUND + 1)))
-    table: list[Packet | None] = []
-    before = -1
+    table: list[dict[str, object] | None] = []
     for k in sorted(chosen):
-        table += [None] if k > before + 1 else []
-        table.append(_row(timeline, k, bool(marks[k] & BREAK)))
-        before = k
+        table += [None] if k and k - 1 not in chosen else []
+        kind, attempt = timeline.kind[k], timeline.attempt[k]
+        what = "acknowledgement" if kind == "ack" else f"{kind} {timeline.number[k]}"
+        table.append(
+            {
+                "sent": show(timeline.sent[k]),
+                "there": _FATES.get(timeline.fate[k]) or show(timeline.arrived[k]),
+                "ends": f"{timeline.sender[k]} → {timeline.receiver[k]}",
+                "what": what + (f", attempt {attempt + 1}" if attempt else ""),
+                "bytes": timeline.bytes[k],
+                "tap": _TAP[timeline.captured[k]],
+                "breaks": bool(marks[k] & BREAK),
+            }
+        )
     return table
 
 
-def _row(timeline: Timeline, k: int, breaks: bool) -> Packet:
-    kind, attempt = timeline.kind[k], timeline.attempt[k]
-    what = "acknowledgement" if kind == "ack" else f"{kind} {timeline.number[k]}"
-    what += f", attempt {attempt + 1}" if attempt else ""
-    there = _FATES.get(timeline.fate[k]) or show(timeline.arrived[k])
-    ends = f"{timeline.sender[k]} → {timeline.receiver[k]}"
-    return Packet(show(timeline.sent[k]), there, ends, what, timeline.bytes[k], _TAP[timeline.captured[k]], breaks)
-
-
-def broken_in_words(broken: ClaimBreak) -> str:
+def _broken_in_words(broken: ClaimBreak) -> str:
     """The message that breaks the claim, when, and by how much."""
     when = "" if broken.time is None else f" at {show(broken.time)} s"
     what = f"{broken.kind} {broken.number}"
@@ -137,10 +132,10 @@ def broken_in_words(broken: ClaimBreak) -> str:
     cause = "no noise protects it, ε = ∞" if broken.why == "unprotected" else f"ε is then {show(broken.epsilon)}"
     claimed = "" if broken.claimed is None else f", against {show(broken.claimed)} claimed"
     where = f"agent {broken.agent}, activation {broken.activation}{release}{when}"
-    return f"{how(broken).capitalize()}: {where}, sends {what} to {', '.join(map(str, broken.to))}; {cause}{claimed}"
+    return f"{_how(broken).capitalize()}: {where}, sends {what} to {', '.join(map(str, broken.to))}; {cause}{claimed}"
 
 
-def how(broken: ClaimBreak) -> str:
+def _how(broken: ClaimBreak) -> str:
     """The effect of that message."""
     return "no noise protects it" if broken.claimed is None else "breaks the claim"
 
@@ -234,19 +229,16 @@ def _marks(timeline: Timeline) -> list[int]:
 
 
 # ── rounds and activations ──────────────────────────────────────────────────────────────────────────────
-def _in_rounds(entry: AlgorithmResult) -> bool:
-    return entry.convergence is not None and entry.convergence.unit == "rounds"
-
-
-def _audited(entry: AlgorithmResult) -> int | None:
-    """The audited agent."""
-    return entry.audit.loss_breakdown.agent if isinstance(entry.audit, AuditResult) else None
+def _walker(entry: AlgorithmResult) -> int | None:
+    """The audited agent, whose activations are counted; None in rounds, and without an audit."""
+    rounds = entry.convergence is not None and entry.convergence.unit == "rounds"
+    return entry.audit.loss_breakdown.agent if isinstance(entry.audit, AuditResult) and not rounds else None
 
 
 def _dates(entry: AlgorithmResult, timeline: Timeline, played: _Played) -> list[list[float]]:
     """Where on the axis a round begins: with the first message that anybody sends in it; of a walk the activations of
     the audited agent. Its place, its number, and 1; or 0 where a window begins in the middle of it."""
-    agent, rounds = _audited(entry), _in_rounds(entry)
+    agent, rounds = _walker(entry), entry.convergence is not None and entry.convergence.unit == "rounds"
     if not rounds and agent is None:
         return []
     found, first, newest = list[list[float]](), 0, 0
@@ -274,7 +266,7 @@ def _broken(broken: ClaimBreak | None) -> dict[str, object] | None:
         "why": broken.why,
         "release": None if broken.release is None else broken.release + 1,
         "time": broken.time,
-        "says": how(broken),
+        "says": _how(broken),
         "claimed": broken.claimed is not None,
     }
 
@@ -289,7 +281,8 @@ def _budget(timeline: Timeline, budget: BudgetInTime | None, played: _Played) ->
     for sender, activation, attempt, knot in columns:
         if sender == budget.agent and not attempt:
             first.setdefault(activation, played.places[knot])
-    knots = list(zip(played.places, played.times, strict=True))
+    knots, claimed = list(zip(played.places, played.times, strict=True)), known(budget.claimed)
+    shares = [v / claimed if claimed > 0 and not math.isnan(v) else None for v in budget.epsilon]
     at = [
         first[k] if k in first else next((p for p, when in knots if when >= t), None)
         for k, t in zip(budget.activation, budget.time, strict=True)
@@ -299,18 +292,6 @@ def _budget(timeline: Timeline, budget: BudgetInTime | None, played: _Played) ->
         "p": at,
         "v": budget.activation,
         "e": [show(v) for v in budget.epsilon],
-        "share": [_share(v, known(budget.claimed)) for v in budget.epsilon],
+        "share": [v and (-1.0 if math.isinf(v) else round(v, 4)) for v in shares],  # −1: infinitely much of the claim
         "claimed": None if budget.claimed is None else show(budget.claimed),
     }
-
-
-def _share(level: float, claimed: float) -> float | None:
-    """Of the claim; −1 is infinitely much of it."""
-    if math.isnan(claimed) or claimed <= 0 or math.isnan(level):
-        return None
-    return -1.0 if math.isinf(level) else round(level / claimed, 4)
-
-
-def captured(timelines: Sequence[Timeline]) -> list[str]:
-    """What taps recorded of packets, each word once."""
-    return sorted({one for timeline in timelines for one in timeline.captured})

@@ -2,13 +2,24 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from scenarios.render.page.charts import FLOOR, HEIGHT, WIDTH
-from scenarios.render.page.drawing import HIGHEST, INK, Chart, Drawing, Scale, Series, Style, canvas, looks, series
+from scenarios.render.page.drawing import (
+    HIGHEST,
+    INK,
+    Chart,
+    Drawing,
+    Scale,
+    Series,
+    Style,
+    canvas,
+    series,
+    write_ticks,
+)
 from scenarios.results.numbers import show
-from scenarios.results.tree import CheckAnswer, FigureCurve, FigureResult, Reproduction, Results
+from scenarios.results.tree import CheckAnswer, FigureCurve, FigureResult, Results
 
 Place: TypeAlias = Callable[[float], float]
 Shown: TypeAlias = Sequence[tuple[FigureCurve, Series]]
@@ -31,33 +42,11 @@ _CHECK_LINES, _FIGURE_LINES = 4, 21
 """The height of a check with one answer, and of a figure, in lines of text."""
 
 
-@dataclass(frozen=True)
-class _Answers:
-    """Equal answers to a check; `where` names their variants if there are other answers too."""
+def reproduction(results: Results) -> dict[str, object]:
+    """The figures that a scenario requests and, where it reproduces a paper's item, its checks, equal answers in one.
 
-    result: str
-    found: str
-    where: str
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """Figures of a scenario, and the paper's item that they are of."""
-
-    block: Reproduction | None
-    checks: tuple[tuple[str, str, tuple[_Answers, ...]], ...]
-    """Statement of the paper, criterion, answers."""
-    figures: tuple[Chart, ...]
-    absent: tuple[str, ...]
-    """Missing from two figures or more."""
-    undrawn: tuple[str, ...]
-    series: int
-    beside: int
-    """Figures about as tall as the table of checks beside them."""
-
-
-def reproduction(results: Results) -> _Outcome:
-    """Every figure drawn, and the checks with equal answers in one."""
+    `absent` is missing from two figures or more; `beside` counts the figures about as tall as the table of checks.
+    """
     named = {
         f"variant {v.name} cannot be run, its data set is not present: {v.error}": f"{v.name}: {ABSENT}"
         for v in results.variants or () if v.error and v.status == ABSENT
@@ -68,25 +57,25 @@ def reproduction(results: Results) -> _Outcome:
     ]
     drawable = [one for one in requested if any(map(_drawn, one.curves))]
     labels = list(dict.fromkeys(curve.label for one in requested for curve in one.curves))
-    look = dict(zip(labels, looks(labels), strict=True))  # the same in every figure
+    look = {label: Series(k) for k, label in enumerate(labels)}  # the same in every figure
     lines = [line for one in drawable for line in one.absent]
-    everywhere = tuple(line for line in dict.fromkeys(lines) if lines.count(line) > 1)
+    everywhere = [line for line in dict.fromkeys(lines) if lines.count(line) > 1]
     block = results.reproduction
     short = dict.fromkeys(named, ABSENT)  # an answer has the variant's name beside it
-    checks = tuple((c.statement, c.criterion, _alike(c.answers, short)) for c in (block.checks if block else ()))
+    checks = [(c.statement, c.criterion, _alike(c.answers, short)) for c in (block.checks if block else ())]
     height = sum(max(_CHECK_LINES, 2 * len(answers)) for _, _, answers in checks)
-    return _Outcome(
-        block and replace(block, reasons=tuple(_reworded(one, short) for one in block.reasons)),
-        checks,
-        tuple(_shown(one, look, f"figure-{k}", everywhere) for k, one in enumerate(requested) if one in drawable),
-        everywhere,
-        tuple(
-            f"{_title(one)}{f' ({why})' if (why := '; '.join(one.absent)) else ''}"
-            for one in requested if one not in drawable
-        ),
-        len(labels),
-        max(1, round(height / _FIGURE_LINES)) if block else 0,
-    )  # fmt: skip
+    undrawn = [(_title(one), "; ".join(one.absent)) for one in requested if one not in drawable]
+    return {
+        "block": block and replace(block, reasons=tuple(_reworded(one, short) for one in block.reasons)),
+        "checks": checks,
+        "figures": [
+            _shown(one, look, f"figure-{k}", everywhere) for k, one in enumerate(requested) if one in drawable
+        ],
+        "absent": everywhere,
+        "undrawn": [f"{title} ({why})" if why else title for title, why in undrawn],
+        "series": len(labels),
+        "beside": max(1, round(height / _FIGURE_LINES)) if block else 0,
+    }
 
 
 def _reworded(text: str, words: Mapping[str, str]) -> str:
@@ -96,14 +85,20 @@ def _reworded(text: str, words: Mapping[str, str]) -> str:
     return text
 
 
-def _alike(answers: Sequence[CheckAnswer], words: Mapping[str, str]) -> tuple[_Answers, ...]:
+def _alike(answers: Sequence[CheckAnswer], words: Mapping[str, str]) -> list[dict[str, str]]:
+    """Equal answers to a check as one; `where` names their variants if there are other answers too."""
     groups: dict[tuple[str, str], list[str]] = {}
     for one in answers:
         groups.setdefault((one.result, _reworded(one.found or one.reason, words)), []).append(one.variant)
-    return tuple(
-        _Answers(*key, "" if len(groups) == 1 or key[1].startswith("variant ") else ", ".join(names))
-        for key, names in groups.items()
-    )
+    single = len(groups) == 1
+    return [
+        {
+            "result": result,
+            "found": found,
+            "where": "" if single or found.startswith("variant ") else ", ".join(names),
+        }
+        for (result, found), names in groups.items()
+    ]
 
 
 def _drawn(curve: FigureCurve) -> bool:
@@ -116,7 +111,11 @@ def _title(figure: FigureResult) -> str:
 
 def _shown(figure: FigureResult, look: Mapping[str, Series], name: str, everywhere: Sequence[str]) -> Chart:
     shown = [(curve, look[curve.label]) for curve in figure.curves if _drawn(curve)]
-    caption = [] if figure.points else _bands([curve for curve, _ in shown])
+    caption: list[str] = []
+    bare = [c.label for c, _ in shown if len(c.low) != len(c.x)]
+    if not figure.points and len(bare) < len(shown):
+        without = f" No band: {', '.join(bare)}." if bare else ""
+        caption.append(f"Line: median over replicas; band: 5 % to 95 %.{without}")
     if figure.level is not None:
         starts = [f"{c.label} from {c.vacuous_from:g} on" for c, _ in shown if c.vacuous_from is not None]
         where = "; ".join(starts) or "No curve gets there"
@@ -127,19 +126,10 @@ def _shown(figure: FigureResult, look: Mapping[str, Series], name: str, everywhe
     panels: tuple[tuple[str, Drawing], ...] = ()
     if len(shown) > _CROWDED and not figure.points:
         axes = [curve for curve, _ in shown]
-        panels = tuple(
-            (one[0].label, _plot(figure, [one], f"{name}-{k}", axes, _SMALL)) for k, one in enumerate(shown)
-        )
+        drawn = (_plot(figure, [one], f"{name}-{k}", axes, _SMALL) for k, one in enumerate(shown))
+        panels = tuple(zip((curve.label for curve in axes), drawn, strict=True))
     key = tuple(one.entry(curve.label) for curve, one in shown)
     return Chart(_title(figure), _plot(figure, shown, name), key, tuple(caption), panels=panels)
-
-
-def _bands(curves: Sequence[FigureCurve]) -> list[str]:
-    bare = [c.label for c in curves if len(c.low) != len(c.x)]
-    if len(bare) == len(curves):
-        return []
-    words = "Line: median over replicas; band: 5 % to 95 %."
-    return [words if not bare else f"{words} No band: {', '.join(bare)}."]
 
 
 # ── drawing ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -154,9 +144,15 @@ def _plot(
     curves = [*over] or [curve for curve, _ in shown]
     with canvas(*size) as (drawing, plot):
         place = _places(plot, figure, curves)
-        shift = _log(plot, figure, curves) if figure.log else _same
-        if over:
-            _same_axes(plot, figure, curves, place)
+        shift = _log(plot, figure, curves) if figure.log else float
+        if over:  # limits that show every curve
+            ends = [place(v) for curve in curves for v in curve.x]
+            margin = 0.04 * ((max(ends) - min(ends)) or 1.0)
+            plot.set_xlim(min(ends) - margin, max(ends) + margin)
+            finite = [y for curve in curves for y in curve.y if math.isfinite(y)]
+            if not figure.log and finite:
+                margin = 0.05 * ((max(finite) - min(finite)) or 1.0)
+                plot.set_ylim(min(finite) - margin, max(finite) + margin)
         for curve, look in shown:
             if figure.points:
                 _points(plot, curve, look, place, shift)
@@ -169,17 +165,6 @@ def _plot(
         plot.grid(axis="y")
         ends = "; ".join(f"{c.label}: {show(c.y[-1])}" for c, _ in shown)
         return Drawing(name, f"{figure.y} by {figure.x}. At the end, {ends}.", drawing)
-
-
-def _same_axes(plot: Any, figure: FigureResult, curves: Sequence[FigureCurve], place: Any) -> None:
-    """Limits that show every curve."""
-    ends = [place(v) for curve in curves for v in curve.x]
-    margin = 0.04 * ((max(ends) - min(ends)) or 1.0)
-    plot.set_xlim(min(ends) - margin, max(ends) + margin)
-    finite = [y for curve in curves for y in curve.y if math.isfinite(y)]
-    if not figure.log and finite:
-        margin = 0.05 * ((max(finite) - min(finite)) or 1.0)
-        plot.set_ylim(min(finite) - margin, max(finite) + margin)
 
 
 def _curve(plot: Any, curve: FigureCurve, look: Series, place: Any, shift: Place, haze: float) -> None:
@@ -225,7 +210,7 @@ def _places(plot: Any, figure: FigureResult, curves: Sequence[FigureCurve]) -> A
     if len(values) <= 8:
         plot.set_xticks(sorted(values), [show(x) for x in sorted(values)])
     elif max(values) >= 1e5 or plot.get_xscale() == "log":
-        plot.xaxis.set_major_formatter(_large)
+        write_ticks(plot.xaxis)
     return float
 
 
@@ -244,11 +229,3 @@ def _log(plot: Any, figure: FigureResult, curves: Sequence[FigureCurve]) -> Plac
         return math.nan if abs(y) > 10**HIGHEST or (y <= 0 and not floored) else max(y, 10**scale.low)
 
     return shift
-
-
-def _large(value: float, _: object) -> str:
-    return show(value)
-
-
-def _same(y: float) -> float:
-    return y

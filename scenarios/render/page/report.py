@@ -1,6 +1,6 @@
 """Self-contained HTML page from results: one scenario, or a study over all its variants."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -9,9 +9,9 @@ from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
 from scenarios.files.dump import dump
 from scenarios.render.page import tables
-from scenarios.render.page.attacks import Rebuilt, membership, properties, rebuilt, reconstructed
+from scenarios.render.page.attacks import membership, properties, rebuilt, reconstructed
 from scenarios.render.page.charts import Shown, charts, measures
-from scenarios.render.page.drawing import Chart, looks, picture
+from scenarios.render.page.drawing import Chart, Series, picture
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.loss_breakdown import loss_breakdowns
 from scenarios.render.page.network import scene
@@ -19,16 +19,16 @@ from scenarios.render.page.plan import Marks, network
 from scenarios.render.page.plots import MARKS, reproduction
 from scenarios.render.page.views import views
 from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, ranked, terms, traffic_rows
-from scenarios.results import numbers
+from scenarios.results import findings, numbers
 from scenarios.results.attack_words import headline as level_of
-from scenarios.results.attack_words import rate
+from scenarios.results.attack_words import only_against_weak, rate
 from scenarios.results.attacks import TrafficResult
 from scenarios.results.audit import AuditResult, ViewsResult
 from scenarios.results.curves import COLUMNS, NONE
 from scenarios.results.curves import rows as costs_of
-from scenarios.results.findings import Entry, auditor, diverged, judged, listener
+from scenarios.results.findings import listener
 from scenarios.results.numbers import count, plural, show
-from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, Results, VariantResult
+from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, Results
 
 _MOST = 2
 """Algorithms in the line of a closed section; of more the first one, which has the strongest finding."""
@@ -46,72 +46,77 @@ def page(results: Results) -> str:
 
 def figures(results: Results) -> list[Chart]:
     """Every figure of the page, and a plain network in place of the one that plays."""
-    requested = list(reproduction(results).figures)
+    requested = cast("list[Chart]", reproduction(results)["figures"])
     if results.variants is not None:
         return [*_epsilons_of(results), *requested]
     ordered = ranked(results)
-    shown = list(zip(ordered, looks(ordered), strict=True))
-    game = membership(shown)
-    found: list[Chart | None] = [
-        *requested,
-        epsilons(_named(ordered), terms(ordered)),
-        *(chart for one in loss_breakdowns(ordered) for chart in _of(one.name, one.charts)),
-        *(chart for one in views(ordered, results.network) for chart in _of(one.name, one.charts)),
-        *charts(shown, listener(results)),
-        *measures(shown),
-        game.chart if game else None,
-        _network(results),
-    ]
-    return [one for one in found if one is not None]
-
-
-def _of(name: str, charts: Sequence[Chart]) -> list[Chart]:
-    return [replace(one, title=f"{name}: {one.title}") for one in charts]
-
-
-def _network(results: Results) -> Chart | None:
-    net = results.network
-    if net is None or not net.positions:
-        return None
-    return Chart("Network", network(net, "network"), Marks.of(net).key, (f"The network: {net.name}.",))
+    shown = [(one, Series(k)) for k, one in enumerate(ordered)]
+    game, net = membership(shown), results.network
+    taken = epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered))
+    found = [*requested, *([taken] if taken else [])]
+    for section in (*loss_breakdowns(ordered), *views(ordered, net)):
+        found += [
+            replace(one, title=f"{section['name']}: {one.title}") for one in cast("list[Chart]", section["charts"])
+        ]
+    found += [*charts(shown, listener(results)), *measures(shown)]
+    found += [roc] if game and isinstance(roc := game["chart"], Chart) else []
+    if net is not None and net.positions:
+        found.append(Chart("Network", network(net, "network"), Marks.of(net).key, (f"The network: {net.name}.",)))
+    return found
 
 
 # ── one run ─────────────────────────────────────────────────────────────────────────────────────────────
 def _run(results: Results) -> str:
     ordered = ranked(results)
-    shown = list(zip(ordered, looks(ordered), strict=True))
+    shown = [(one, Series(k)) for k, one in enumerate(ordered)]
     audits = [(one.entry.audit, one.entry.plan) for one in ordered if isinstance(one.entry.audit, AuditResult)]
-    net = results.network
-    return environment().get_template("template.html.j2").render(
-        results=results,
-        title=results.title or results.name,
-        first="verdicts",
-        subjects=shown,
-        headline=headline(ordered),
-        epsilons=epsilons(_named(ordered), terms(ordered)),
-        meanings=meanings(ordered),
-        missing=missing(results),
-        auditor=auditor(results),
-        listener=listener(results),
-        outside=any(one.caution for one in ordered),
-        evidence=tables.evidence(audits) if audits else [],
-        views=views(ordered, net),
-        breakdowns=loss_breakdowns(ordered),
-        problem=tables.problem_facts(results.problem),
-        settings=tables.network_settings(net.settings) if net else {},
-        scene=scene(results, ordered),
-        reconstructions=reconstructed(ordered),
-        membership=membership(shown),
-        property=properties(shown),
-        paper=reproduction(results),
-        curves_title="The run and the attack",
-        run_title="Convergence and traffic",
-        run_rows=tables.runs(ordered),
-        series=max(len(shown), reproduction(results).series),
-        **progress(shown, listener(results)),
-        **_repeated(results),
-        summaries=_summaries(results, ordered),
-    )  # fmt: skip
+    net, paper = results.network, reproduction(results)
+    settings: dict[str, list[str]] = {}
+    for term, text in net.settings if net else ():
+        settings.setdefault(term, []).append(text)
+    return (
+        environment()
+        .get_template("template.html.j2")
+        .render(
+            subjects=shown,
+            headline=headline(ordered),
+            epsilons=epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered)),
+            meanings=meanings(ordered),
+            missing=missing(results),
+            auditor=findings.auditor(results),
+            listener=listener(results),
+            outside=any(one.entry.outside_model for one in ordered),
+            evidence=tables.evidence(audits) if audits else [],
+            views=views(ordered, net),
+            breakdowns=loss_breakdowns(ordered),
+            problem=tables.problem_facts(results.problem),
+            settings=settings,
+            scene=scene(results, ordered),
+            reconstructions=reconstructed(ordered),
+            membership=membership(shown),
+            property=properties(shown),
+            curves_title="The run and the attack",
+            run_title="Convergence and traffic",
+            run_rows=tables.runs(ordered),
+            summaries=_summaries(results, ordered),
+            **progress(shown, listener(results)),
+            **_shared(results, "verdicts", paper, len(shown)),
+        )
+    )
+
+
+def _shared(results: Results, first: str, paper: Mapping[str, object], series: int = 0) -> dict[str, object]:
+    """The part that the pages of a run and of a study have in common."""
+    return {
+        "results": results,
+        "title": results.title or results.name,
+        "first": first,
+        "paper": paper,
+        "series": max(series, cast("int", paper["series"])),
+        "version": results.versions.get("netsim-lab", ""),
+        "manifest": dump(results.scenario, full=True),
+        "notes": results.notes if results.variants is None else (),
+    }
 
 
 def environment() -> Environment:
@@ -123,60 +128,37 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    names = ("show", "fixed", "percent", "at_least", "setting")
+    names = ("show", "fixed", "percent", "at_least", "setting", "e_to")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
     cast("dict[str, object]", found.globals).update(
         picture=picture,
         exact=numbers.exact,
         hidden=tables.hidden,
-        hidden_in_full=tables.hidden_in_full,
         traffic_rows=traffic_rows,
-        weak=_weak,
+        only_against_weak=only_against_weak,
+        sentence=findings.sentence,
+        caution=findings.caution,
+        misled=findings.misled,
         marks=MARKS,
     )
     return found
 
 
-def _named(ordered: Sequence[Finding]) -> list[tuple[str, Entry]]:
-    return [(one.entry.name, one.entry) for one in ordered]
-
-
-def _weak(entry: AlgorithmResult) -> bool:
-    found = rebuilt(entry.name, entry.reconstructions)
-    return found is not None and found.weak
-
-
 def progress(shown: Shown, listener: str) -> dict[str, object]:
     """Figures of runs and attacks, and the cost of an accuracy."""
-    entries = [one.entry for one, _ in shown]
-    spent = [
-        (name, NONE if accuracy is None else show(accuracy), *(_cost(value) for value in values))
-        for name, accuracy, values in costs_of(entries)
-    ]
-    known = [one.measures for one in entries if one.measures]
-    small = measures(shown)
-    named = [(one.entry, look) for one, look in shown]
+    entries, small = [one.entry for one, _ in shown], measures(shown)
+    spent: list[tuple[str, ...]] = []
+    for name, accuracy, values in costs_of(entries):
+        cells = (show(value, 4) if isinstance(value, float) else count(value) for value in values)
+        spent.append((name, NONE if accuracy is None else show(accuracy), *cells))
+    measured = [(one.entry.measures, look.entry(one.entry.name)) for one, look in shown]
     return {
         "charts": charts(shown, listener),
         "measures": small,
-        "measured": tuple(look.entry(a.name) for a, look in named if a.measures and a.measures.curves)
-        if small
-        else (),
+        "measured": [key for found, key in measured if found and found.curves] if small else (),
         "spent": spent,
-        "measured_by": " or ".join(sorted({one.measure.replace("_", " ") for one in known})),
+        "measured_by": " or ".join(sorted({one.measure.replace("_", " ") for one, _ in measured if one})),
         "cost_columns": COLUMNS,
-    }
-
-
-def _cost(value: float | None) -> str:
-    return show(value, 4) if isinstance(value, float) else count(value)
-
-
-def _repeated(results: Results) -> dict[str, object]:
-    return {
-        "version": results.versions.get("netsim-lab", ""),
-        "manifest": dump(results.scenario, full=True),
-        "notes": results.notes if results.variants is None else (),
     }
 
 
@@ -202,7 +184,7 @@ def _summaries(results: Results, ordered: Sequence[Finding]) -> dict[str, str]:
 def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
     found: dict[str, str] = {}
     if entry.convergence and entry.convergence.final is not None:
-        words = "diverged, final relative error" if diverged(entry) else "final relative error"
+        words = "diverged, final relative error" if findings.diverged(entry) else "final relative error"
         found["curves"] = f"{words} {show(entry.convergence.final)}"
     wanted = entry.measures.to_accuracy if entry.measures else ()
     reached = [one for one in wanted if one.reached]
@@ -214,72 +196,55 @@ def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
         activity = entry.traffic_analysis.activity
         of = "" if activity.activations is None else f" of {count(activity.activations)}"
         found["traffic"] = f"{count(activity.found)}{of} activations identified"
-    if isinstance(entry.audit, AuditResult):
-        found |= _audited(entry.audit)
+    if isinstance(audit := entry.audit, AuditResult):
+        parts = audit.loss_breakdown
+        counted = f"{plural(parts.counts.releases, 'release')}, mean cost {show(parts.total.cost[1])}"
+        bare = len(audit.unprotected_fields)
+        found["breakdown"] = plural(bare, "unprotected field") if bare else counted
+        if audit.search:
+            found["searched"] = f"ε = {show(audit.search.winner.epsilon)}, {audit.search.winner.family}"
     if isinstance(seen := entry.views, ViewsResult):
         found["views"] = f"refuted for {len(seen.refuted)} of {plural(len(seen.views), 'view')}"
     if (game := entry.membership) and game.refused is None:
-        level = level_of(game.levels)
-        found["membership"] = f"found {rate(level.found)} of the time"
+        found["membership"] = f"found {rate(level_of(game.levels).found)} of the time"
     if (game := entry.property) and game.refused is None:
         found["property"] = f"right {rate(game.right)} of the time"
     return found
 
 
-def _audited(audit: AuditResult) -> dict[str, str]:
-    parts = audit.loss_breakdown
-    found = {"breakdown": f"{plural(parts.counts.releases, 'release')}, mean cost {show(parts.total.cost[1])}"}
-    if audit.unprotected_fields:
-        found["breakdown"] = plural(len(audit.unprotected_fields), "unprotected field")
-    if audit.search:
-        winner = audit.search.winner
-        found["searched"] = f"ε = {show(winner.epsilon)}, {winner.family}"
-    return found
-
-
 # ── all variants ────────────────────────────────────────────────────────────────────────────────────────
-def _summarized(results: Results) -> list[tuple[VariantResult, AlgorithmSummary]]:
-    return [(variant, entry) for variant in results.variants or () for entry in variant.algorithms]
-
-
 def _entries(results: Results) -> list[AlgorithmSummary]:
     """Every audited algorithm of every variant; the variant alone is its name where that is enough."""
-    found = _summarized(results)
+    found = [(variant.name, entry) for variant in results.variants or () for entry in variant.algorithms]
     alone = len({entry.name for _, entry in found}) == 1
     return [
-        replace(a, name=(v.name or a.name) if alone else f"{v.name} · {a.name}".strip(" ·"))
-        for v, a in found if a.audit and a.audit.epsilon_exact
+        replace(a, name=(name or a.name) if alone else f"{name} · {a.name}".strip(" ·"))
+        for name, a in found if a.audit and a.audit.epsilon_exact
     ]  # fmt: skip
 
 
 def _epsilons_of(results: Results) -> list[Chart]:
     entries = _entries(results)
-    found = epsilons([(one.name, one) for one in entries if judged(one)], terms([Judged(one) for one in entries]))
+    audited = [(one.name, one) for one in entries if findings.judged(one)]
+    found = epsilons(audited, terms([Judged(one) for one in entries]))
     return [] if found is None else [found]
 
 
-def _defences(results: Results) -> list[tuple[VariantResult, Rebuilt]]:
-    """The records that attacks rebuilt, for each algorithm of each variant."""
-    found = [(v, rebuilt(entry.name, entry.reconstructions)) for v, entry in _summarized(results)]
-    return [(v, one) for v, one in found if one is not None]
-
-
 def _study(results: Results) -> str:
-    entries = [Judged(one) for one in _entries(results)]
-    paper = reproduction(results)
-    return environment().get_template("study.html.j2").render(
-        results=results,
-        title=results.title or results.name,
-        first="variants",
-        unfinished=[v for v in results.variants or () if v.status != "complete"],
-        headline=headline(entries),
-        meanings=meanings(entries),
-        judged=len(entries),
-        epsilons=next(iter(_epsilons_of(results)), None),
-        marked=Judged,
-        defences=_defences(results),
-        paper=paper,
-        series=paper.series,
-        summaries={"repeat": f"seed {results.seed}"},
-        **_repeated(results),
-    )  # fmt: skip
+    entries, variants = [Judged(one) for one in _entries(results)], results.variants or ()
+    records = [(v, rebuilt(one.name, one.reconstructions)) for v in variants for one in v.algorithms]
+    return (
+        environment()
+        .get_template("study.html.j2")
+        .render(
+            unfinished=[v for v in variants if v.status != "complete"],
+            headline=headline(entries),
+            meanings=meanings(entries),
+            judged=len(entries),
+            epsilons=next(iter(_epsilons_of(results)), None),
+            marked=Judged,
+            defences=[(v, one) for v, one in records if one is not None],
+            summaries={"repeat": f"seed {results.seed}"},
+            **_shared(results, "variants", reproduction(results)),
+        )
+    )

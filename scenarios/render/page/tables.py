@@ -19,7 +19,6 @@ _TRAFFIC = (
     "bytes_in_flight",
 )  # fmt: skip
 """Rows that are there even where all cells are 0."""
-Cell = Callable[[AuditResult], str]
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class _Group:
 
 
 # ── the evidence of the audits ──────────────────────────────────────────────────────────────────────────
-_EVIDENCE: tuple[tuple[str, tuple[tuple[str, str, Cell], ...]], ...] = (
+_EVIDENCE: tuple[tuple[str, tuple[tuple[str, str, Callable[[AuditResult], str]], ...]], ...] = (
     ("The three epsilons", (
         ("ε claimed", "by the formula", lambda a: show(a.epsilon_claimed, 4)),
         ("ε exact", "of the pair examined", lambda a: _exact(a)),
@@ -63,7 +62,7 @@ _EVIDENCE: tuple[tuple[str, tuple[tuple[str, str, Cell], ...]], ...] = (
         ("Pair examined", "", lambda a: a.pair or MISSING),
         ("Activations examined", "of the audited agent", lambda a: count(a.activations)),
         ("How ε exact was found", "", lambda a: _method(a)),
-        ("Unprotected message", "no noise covers it", lambda a: a.unprotected or "\n".join(
+        ("Unprotected message", "no noise protects it", lambda a: a.unprotected or "\n".join(
             f"{leak.message}: in {show(leak.share, 2)} of the transcripts" for leak in a.leaks) or "none found"),
         ("Not judged", "noise below the rounding of the values", lambda a:
             "nothing" if a.not_judged_from is None else f"from activation {count(a.not_judged_from)} on"),
@@ -79,7 +78,9 @@ _EVIDENCE: tuple[tuple[str, tuple[tuple[str, str, Cell], ...]], ...] = (
         ("Black box", "has what the taps recorded", lambda a: _game(a.black_box, a.black_box_refused)),
         ("Black box, trained", "a classifier of what the links carried",
          lambda a: _game(a.classifier, a.classifier_refused)),
-        ("Sequential test", "the exact loss, coin by coin", lambda a: _sequential(a)),
+        ("Sequential test", "the exact loss, coin by coin", lambda a: a.sequential_test.sentence + (
+            " It ended the audit." if a.sequential_test.stopped else "" if a.sequential_test.counts
+            else " By itself at this level; the verdict does not use it.")),
     )),
     ("Self-checks", (
         ("Mean of e⁻ᴸ", "L: the loss; at most 1 but for sampling; from each world",
@@ -146,18 +147,10 @@ def _game(game: Game | None, refused: str | None) -> str:
     return words
 
 
-def _sequential(audit: AuditResult) -> str:
-    game = audit.sequential_test
-    if game.stopped:
-        return f"{game.sentence} It ended the audit."
-    return game.sentence + ("" if game.counts else " By itself at this level; the verdict does not use it.")
-
-
 def _checked(values: Sequence[float], passed: Sequence[bool], digits: int) -> str:
     """The numbers of a self-check, one for each direction, each with whether it passed, where that is known."""
-    marks = (
-        [" ✓ passed" if one else " ✗ failed" for one in passed] if len(passed) == len(values) else [""] * len(values)
-    )
+    known = len(passed) == len(values)
+    marks = [" ✓ passed" if one else " ✗ failed" for one in passed] if known else [""] * len(values)
     return ", ".join(f"{show(v, digits)}{mark}" for v, mark in zip(values, marks, strict=True)) or MISSING
 
 
@@ -184,29 +177,21 @@ def runs(ordered: Sequence[Finding]) -> list[tuple[str, ...]]:
     return [(name, *cells) for name, cells in rows]
 
 
-def hidden(gradients: GradientScores) -> str:
-    """How many gradients of each agent are not identifiable, shortly where all agree or there are many agents.
-
-    An agent that computes none, an insider, has a dash.
-    """
-    each = [(h if h + f else None, h + f) for h, f in zip(gradients.hidden, gradients.inferred, strict=True)]
-    given = [h for h, _ in each if h is not None]
-    if len(given) > 1 and len(set(given)) == 1:
-        return f"{count(given[0])} each" + (f" ({plural(len(given), 'agent')})" if len(given) < len(each) else "")
-    if len(each) <= _MOST_AGENTS:
-        return ", ".join(count(h) for h, _ in each) or MISSING
-    groups = Counter("all" if h == of else "none" if h == 0 else count(h) for h, of in each if h is not None)
-    if len(groups) <= _MOST_GROUPS:
-        return "; ".join(f"{word}: {plural(n, 'agent')}" for word, n in groups.items())
-    return f"{count(min(given))} to {count(max(given))}, median {show(median(given))}"
-
-
-def hidden_in_full(gradients: GradientScores) -> str:
-    """The same agent by agent, where `hidden` is a summary; else empty."""
+def hidden(gradients: GradientScores) -> tuple[str, str]:
+    """How many gradients of each agent are not identifiable, shortly where all agree or there are many agents; and
+    agent by agent where that is a summary, else "". An agent that computes none, an insider, has a dash."""
     pairs = list(zip(gradients.hidden, gradients.inferred, strict=True))
-    if len(pairs) <= _MOST_AGENTS:
-        return ""
-    return ", ".join(f"agent {i}: {count(h) if h + f else MISSING}" for i, (h, f) in enumerate(pairs))
+    each = [count(h) if h + f else MISSING for h, f in pairs]
+    full = ", ".join(f"agent {i}: {one}" for i, one in enumerate(each)) if len(each) > _MOST_AGENTS else ""
+    given = [h for h, f in pairs if h + f]
+    if len(given) > 1 and len(set(given)) == 1:
+        return f"{count(given[0])} each" + (f" ({plural(len(given), 'agent')})" * (len(given) < len(each))), full
+    if not full:
+        return ", ".join(each) or MISSING, full
+    groups = Counter("all" if not f else "none" if not h else count(h) for h, f in pairs if h + f)
+    if len(groups) <= _MOST_GROUPS:
+        return "; ".join(f"{word}: {plural(n, 'agent')}" for word, n in groups.items()), full
+    return f"{count(min(given))} to {count(max(given))}, median {show(median(given))}", full
 
 
 # ── the setting ─────────────────────────────────────────────────────────────────────────────────────────
@@ -231,11 +216,3 @@ def problem_facts(problem: ProblemResult | None) -> list[tuple[str, str]]:
         (f"Residual at {stationary}", show(problem.optimum_residual)),
     ]
     return [(term, value) for term, value in facts if value]
-
-
-def network_settings(settings: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    """Settings that are not at their default, by term."""
-    found: dict[str, list[str]] = {}
-    for term, text in settings:
-        found.setdefault(term, []).append(text)
-    return found

@@ -1,14 +1,13 @@
 """Views from which a claim breaks: the network with its views, their order, and a table."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from scenarios.render.page import plan
 from scenarios.render.page.drawing import INK, PAPER, VERMILLION, Chart, Drawing, Style, canvas
 from scenarios.render.sentences import Finding, view_strength
 from scenarios.results import findings
-from scenarios.results.audit import ViewResult, ViewsResult
-from scenarios.results.numbers import at_least, count, e_to, percent, show
+from scenarios.results.audit import ViewsResult
+from scenarios.results.numbers import count, percent, show
 from scenarios.results.tree import NetworkResult
 
 _MOST_LABELS = 14
@@ -21,47 +20,26 @@ _LINKS: dict[bool | None, Style] = {
 """A link that breaks the claim by itself, one that does not, and one without a view."""
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One view in the table."""
-
-    view: ViewResult
-    smallest: bool
-    evidence: str
-    audited: str
-    ceiling: str
-
-
-@dataclass(frozen=True)
-class _Views:
-    """The points of view on one algorithm."""
-
-    name: str
-    sentence: str
-    strength: str
-    charts: tuple[Chart, ...]
-    rows: tuple[_Row, ...]
-    inconsistent: tuple[str, ...]
-    played: str
-    confidence: str
-
-
-def views(algorithms: Sequence[Finding], net: NetworkResult | None) -> list[_Views]:
-    """Each algorithm whose claim was examined from many views."""
-    found = [(k, one, one.entry.views) for k, one in enumerate(algorithms)]
-    return [_views(one, seen, net, f"views-{k}") for k, one, seen in found if isinstance(seen, ViewsResult)]
-
-
-def _views(one: Finding, found: ViewsResult, net: NetworkResult | None, prefix: str) -> _Views:
-    charts = [
-        _network(found, net, f"{prefix}-network") if net is not None else None,
-        _order(found, f"{prefix}-order"),
-    ]
-    return _Views(
-        one.entry.name, _sentence(found), view_strength(findings.exact_loss_refutes(one.entry)),
-        tuple(chart for chart in charts if chart is not None), tuple(rows(found)), found.inconsistent,
-        count(found.played), percent(found.confidence),
-    )  # fmt: skip
+def views(algorithms: Sequence[Finding], net: NetworkResult | None) -> list[dict[str, object]]:
+    """The points of view on each algorithm whose claim was examined from many views."""
+    sections: list[dict[str, object]] = []
+    for k, one in enumerate(algorithms):
+        if isinstance(found := one.entry.views, ViewsResult):
+            charts = [_network(found, net, f"views-{k}-network")] if net is not None else []
+            sections.append(
+                {
+                    "name": one.entry.name,
+                    "sentence": _sentence(found),
+                    "strength": view_strength(findings.exact_loss_refutes(one.entry)),
+                    "charts": charts + ([_order(found, f"views-{k}-order")] if found.order else []),
+                    "found": sorted(found.views, key=lambda one: (not one.refuted, -one.log_e)),
+                    "smallest": found.smallest,
+                    "inconsistent": found.inconsistent,
+                    "played": count(found.played),
+                    "confidence": percent(found.confidence),
+                }
+            )
+    return sections
 
 
 def _sentence(found: ViewsResult) -> str:
@@ -75,15 +53,6 @@ def _sentence(found: ViewsResult) -> str:
     )
 
 
-def rows(found: ViewsResult) -> list[_Row]:
-    """The table: refuted views first, by their evidence."""
-    ordered = sorted(found.views, key=lambda one: (not one.refuted, -one.log_e))
-    return [
-        _Row(one, one.name in found.smallest, e_to(one.log_e), at_least(one.epsilon_audited), show(one.ceiling))
-        for one in ordered
-    ]
-
-
 # ── pictures ────────────────────────────────────────────────────────────────────────────────────────────
 def _network(found: ViewsResult, net: NetworkResult, name: str) -> Chart:
     """Links and agents as views: which of them break the claim, which do not, and from where nobody looked."""
@@ -92,18 +61,16 @@ def _network(found: ViewsResult, net: NetworkResult, name: str) -> Chart:
     for one in found.views:
         if one.kind in ("node", "door", "transmitter"):
             agents[one.agents[0]] = agents.get(one.agents[0], False) or one.refuted
-    few = len(net.positions) <= 40
+    few = len(net.positions) <= plan.FEW
     with canvas(plan.WIDTH, plan.HEIGHT) as (figure, plot):
-        plan.prepared(plot)
+        plan.prepare(plot)
         for edge in net.edges:
             ends = [net.positions[i] for i in edge]
             look = _LINKS[links.get((min(edge), max(edge)))]
             plot.plot([x for x, _ in ends], [y for _, y in ends], zorder=1, **look)
         for agent, place in enumerate(net.positions):
-            edge_look: Style = {"markeredgecolor": VERMILLION, "markeredgewidth": 3} if agents.get(agent) else {}
-            if agent == found.agent:
-                plan.ring(plot, place, few, INK)
-            plan.disc(plot, agent, place, few, {"marker": "o"} | edge_look)
+            style: Style = {"markeredgecolor": VERMILLION, "markeredgewidth": 3} if agents.get(agent) else {}
+            plan.disc(plot, agent, place, few, {"marker": "o"} | style, INK if agent == found.agent else None)
         broken = f"{sum(links.values())} of {len(links)} links"
         words = f"{broken} break the claim by themselves, and {sum(agents.values())} of {len(agents)} agents."
         drawing = Drawing(name, words, figure)
@@ -115,10 +82,8 @@ def _network(found: ViewsResult, net: NetworkResult, name: str) -> Chart:
     return Chart("Where", drawing, (), (caption,))
 
 
-def _order(found: ViewsResult, name: str) -> Chart | None:
-    """The order of inclusion: from small views below to large ones above; None where nothing contains anything."""
-    if not found.order:
-        return None
+def _order(found: ViewsResult, name: str) -> Chart:
+    """The order of inclusion: from small views below to large ones above."""
     by_name = {one.name: one for one in found.views}
     places = _layered(list(by_name), found.order)
     levels = [y for _, y in places.values()]
@@ -135,8 +100,9 @@ def _order(found: ViewsResult, name: str) -> Chart | None:
             face = VERMILLION if one.refuted else PAPER
             plot.plot([x], [y], "o", markersize=9, markerfacecolor=face, markeredgecolor=INK, markeredgewidth=1.1)
             if levels.count(y) <= _MOST_LABELS:
+                label = "all" if one.kind == "outside" else view if one.kind == "door" else view.split(" ", 1)[-1]
                 style: Style = {"ha": "center", "va": "top", "fontsize": 9.5, "zorder": 3}
-                plot.annotate(_short(one), (x, y), (0, -7), textcoords="offset points", **style)
+                plot.annotate(label, (x, y), (0, -7), textcoords="offset points", **style)
         words = f"Order of inclusion of {len(places)} views; {len(found.refuted)} break the claim."
         drawing = Drawing(name, words, figure)
     caption = (
@@ -159,9 +125,3 @@ def _layered(names: Sequence[str], edges: Sequence[tuple[str, str]]) -> Mapping[
     for name in names:
         layers.setdefault(high(name), []).append(name)
     return {name: ((k + 0.5) / len(layer), level) for level, layer in layers.items() for k, name in enumerate(layer)}
-
-
-def _short(view: ViewResult) -> str:
-    if view.kind == "outside":
-        return "all"
-    return view.name if view.kind == "door" else view.name.split(" ", 1)[-1]

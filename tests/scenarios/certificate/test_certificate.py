@@ -8,25 +8,24 @@ import pytest
 from attacks.audit.verdict import Verdict
 from netsim.algorithms.planted_faults import FAULTS, L1L2MixUp, WrongClip
 from netsim.randomness import Streams
-from scenarios.certificate import Certificate, cases, certify, failures, page, power, times
-from scenarios.certificate import false_alarms as games
-from scenarios.certificate import false_alarms as sound
+from scenarios.certificate import Certificate, cases, certify, failures, page, times
+from scenarios.certificate import rows as kinds
 from scenarios.certificate.certificate import promises
-from scenarios.certificate.false_alarms import repeated
+from scenarios.certificate.rows import repeated
 from scenarios.certificate.worlds import SOUND, twin
 
 DOCS = Path(__file__).parents[3] / "docs"
 WRITTEN = (DOCS / "certificate.json").read_text(encoding="utf-8")
 CERTIFICATE = Certificate.from_json(WRITTEN)
 REMEDY = "run the command at the top of docs/certificate.md"
-REPEATED = {sound.SOUND_PART: 1, games.PART: 4, power.PLANTED: 1, power.SUBTLE: 1}
+REPEATED = {kinds.SOUND_PART: 1, kinds.PART: 4, kinds.PLANTED: 1, kinds.SUBTLE: 1}
 """Of every row that is repeated here, the first so many repetitions."""
 
 
 def cheap(case):
     """Sound mechanisms, games, faults with the fewest transcripts; Gaussian noise a little too small takes long."""
-    few = getattr(case, "trials", 0) == {power.PLANTED: 20, power.SUBTLE: 100}.get(case.part)
-    return case.part in (sound.SOUND_PART, games.PART) or (few and "Gaussian, declared" not in case.name)
+    few = getattr(case, "trials", 0) == {kinds.PLANTED: 20, kinds.SUBTLE: 100}.get(case.part)
+    return case.part in (kinds.SOUND_PART, kinds.PART) or (few and "Gaussian, declared" not in case.name)
 
 
 def test_the_page_is_what_the_numbers_say():
@@ -44,7 +43,7 @@ def test_what_too_few_repetitions_leave_open_is_said():
     assert f"**Not contradicted**: of {len(rates)} rates" in said
     assert f"The other {sum(rates)} have too few repetitions to exclude more" in said
 
-    closed = tuple(row for row in CERTIFICATE.part(games.PART) if row.rate(games.ALARM).interval.upper < 0.05)
+    closed = tuple(row for row in CERTIFICATE.part(kinds.PART) if row.rate(kinds.ALARM).interval.upper < 0.05)
     assert closed
     assert "**It holds**: of " in page(replace(CERTIFICATE, rows=closed))
 
@@ -52,7 +51,7 @@ def test_what_too_few_repetitions_leave_open_is_said():
 def test_every_case_has_its_row_and_its_repetitions():
     rows = [(row.part, row.name, row.repetitions) for row in CERTIFICATE.rows]
     assert rows == [(c.part, c.name, times(c.part, CERTIFICATE.repetitions)) for c in cases()], REMEDY
-    assert sum(row.repetitions for row in CERTIFICATE.part(sound.SOUND_PART)) >= 1000
+    assert sum(row.repetitions for row in CERTIFICATE.part(kinds.SOUND_PART)) >= 1000
     assert len({(part, name) for part, name, _ in rows}) == len(rows)
 
 
@@ -67,18 +66,18 @@ def test_the_numbers_are_what_the_cases_give():
 def test_a_small_certificate_holds():
     """68 audits and 96 games with other seeds. Each of some 100 rates, were it nominal, would be proven above with
     probability 0.5 % at most; they are far below, and the seeds are fixed."""
-    found = certify(4, seed=1, chosen=[*sound.sound_cases(), *games.game_cases()])
+    found = certify(4, seed=1, chosen=[*kinds.sound_cases(), *kinds.game_cases()])
     assert failures(found) == []
-    assert sum(row.repetitions for row in found.part(sound.SOUND_PART)) == 68
+    assert sum(row.repetitions for row in found.part(kinds.SOUND_PART)) == 68
 
 
 def test_the_claims_are_tight():
     """A loose claim would hide false alarms: what is audited spends all that is claimed."""
-    rows = {row.name: row for row in CERTIFICATE.part(sound.SOUND_PART)}
+    rows = {row.name: row for row in CERTIFICATE.part(kinds.SOUND_PART)}
     assert list(rows) == list(SOUND)
     for name, row in rows.items():
         sampled = name in ("Laplace at δ", "discrete Gaussian")
-        assert row.medians[sound.EXACTLY] == pytest.approx(1.0, abs=0.1 if sampled else 1e-3), name
+        assert row.medians[kinds.EXACTLY] == pytest.approx(1.0, abs=0.1 if sampled else 1e-3), name
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in (L1L2MixUp, WrongClip)])
@@ -93,5 +92,5 @@ def test_a_twin_spends_its_claim_and_no_more(fault):
 
 
 def test_processes_change_nothing():
-    chosen = [*games.game_cases()[:2], sound.sound_cases()[10]]
+    chosen = [*kinds.game_cases()[:2], kinds.sound_cases()[10]]
     assert certify(8, chosen=chosen, jobs=2).as_json() == certify(8, chosen=chosen).as_json()

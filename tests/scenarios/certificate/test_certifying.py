@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from scenarios import certificate
 from scenarios.certificate import certificate as module
-from scenarios.certificate import false_alarms as games
+from scenarios.certificate import rows as kinds
 from scenarios.cli.app import app
 from tests.scenarios.certificate import sabotaged
 
@@ -14,7 +14,7 @@ runner = CliRunner()
 
 @pytest.fixture
 def games_alone(monkeypatch):
-    chosen = games.game_cases()[:2]
+    chosen = kinds.game_cases()[:2]
     monkeypatch.setattr(module, "cases", lambda: chosen)
     monkeypatch.setattr(certificate, "cases", lambda: chosen)
     return chosen
@@ -40,7 +40,7 @@ def test_without_a_file_the_page_is_printed(games_alone):
 
 
 def test_a_certificate_that_does_not_hold_says_so(games_alone, monkeypatch):
-    broken = [games.GameCase(c.name, c.draw, c.delta, sabotaged.without_the_sign) for c in games_alone]
+    broken = [kinds.GameCase(c.name, c.draw, c.delta, sabotaged.without_the_sign) for c in games_alone]
     monkeypatch.setattr(module, "cases", lambda: broken)
     done = runner.invoke(app, ["certificate", "--repetitions", "5", "--jobs", "1"])
     assert done.exit_code == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from netsim.randomness import Streams
-from scenarios.certificate.false_alarms import Outcome, Rate, Row, game_cases, repeated
+from scenarios.certificate.rows import Outcome, Rate, Row, game_cases, repeated
 
 CASE = game_cases()[0]
 

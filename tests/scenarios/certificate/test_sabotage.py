@@ -6,12 +6,11 @@ import pytest
 
 from attacks.audit.games.game import play
 from netsim.algorithms.planted_faults import FAULTS
-from scenarios.certificate import certify, failures, power
-from scenarios.certificate import false_alarms as games
-from scenarios.certificate import false_alarms as sound
+from scenarios.certificate import certify, failures
+from scenarios.certificate import rows as kinds
 from tests.scenarios.certificate import sabotaged
 
-BY_NAME = {case.name: case for case in [*games.game_cases(), *sound.sound_cases()]}
+BY_NAME = {case.name: case for case in [*kinds.game_cases(), *kinds.sound_cases()]}
 LEAKY = BY_NAME["randomized response that leaks with δ"]
 RESPONSE = BY_NAME["randomized response"]
 DISCRETE = BY_NAME["discrete Laplace"]
@@ -30,7 +29,7 @@ DISCRETE = BY_NAME["discrete Laplace"]
 )
 def test_a_sabotaged_game_is_proven_to_err_more_often_than_nominal(referee, case):
     wrong = failures(certify(150, chosen=[replace(case, referee=referee)]))
-    assert any(games.ALARM in line and case.name in line for line in wrong)
+    assert any(kinds.ALARM in line and case.name in line for line in wrong)
 
 
 def test_our_game_is_not():
@@ -43,16 +42,16 @@ def test_an_audit_at_less_than_its_confidence_raises_false_alarms():
     """100 audits; discrete Laplace noise: its loss takes few values, and the game proves nearly all of it."""
     case = replace(DISCRETE, auditor=sabotaged.much_less_sure_than_it_says)
     wrong = failures(certify(100, chosen=[case]))
-    assert any(sound.SOUND_ALARM in line and DISCRETE.name in line for line in wrong)
+    assert any(kinds.SOUND_ALARM in line and DISCRETE.name in line for line in wrong)
 
 
 def test_an_audit_that_exchanges_the_worlds_is_refused_and_refusals_count():
     found = certify(8, chosen=[replace(DISCRETE, auditor=sabotaged.worlds_exchanged)])
-    assert found.rows[0].rate(sound.SELF_CHECK, sound.REFUSED).count == 8
+    assert found.rows[0].rate(kinds.SELF_CHECK, kinds.REFUSED).count == 8
     assert failures(found)
 
 
 def test_an_auditor_that_finds_nothing_lets_faults_by():
-    cases = [power.FaultCase(fault, max(power.BUDGETS), sabotaged.blind) for fault in FAULTS[:2]]
+    cases = [kinds.FaultCase(fault, max(kinds.BUDGETS), sabotaged.blind) for fault in FAULTS[:2]]
     wrong = failures(certify(10, chosen=cases))
     assert [line.split(",")[0] for line in wrong] == [fault.__name__ for fault in FAULTS[:2]]

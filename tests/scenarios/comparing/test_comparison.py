@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
 from scenarios.render.compared_runs import ABSENT, Run, differences, read_runs
-from scenarios.render.comparison import Apart, compared
+from scenarios.render.comparison import Comparison
 from scenarios.render.page.comparison import exact_words, page
 from scenarios.results.files import as_json
 from scenarios.results.serialize import dumps, loads
@@ -49,18 +49,20 @@ def test_a_field_that_differs_is_the_only_one_told(pair):
 
 def test_the_same_run_twice_differs_in_nothing_and_by_nothing(pair, tmp_path):
     shutil.copytree(pair[0], tmp_path / "again")
-    comparison = compared(read_runs([str(pair[0]), str(tmp_path / "again")]))
+    comparison = Comparison(read_runs([str(pair[0]), str(tmp_path / "again")]))
     assert comparison.differences == []
     assert comparison.cautions == []
     for one in comparison.against:
-        assert all(r is not None and r.estimate == 1 and not r.told_apart for r in one.ratios.values())
-        assert one.exact is None or one.exact.side == 0
+        assert all(
+            r is not None and r.estimate == 1 and not r.told_apart for r in (one.final_error, one.gradient_error)
+        )
+        assert one.epsilon_exact in (None, "not told apart")
 
 
 def test_five_times_the_noise_is_told_apart_by_pairs(pair):
-    comparison = compared(read_runs([str(folder) for folder in pair]))
-    noisy = next(one for one in comparison.against if one.other.entry.slug == "noisy")
-    found = noisy.ratios["final_error"]
+    comparison = Comparison(read_runs([str(folder) for folder in pair]))
+    noisy = next(one for one in comparison.against if one.other.startswith("noisy"))
+    found = noisy.final_error
     assert found is not None
     assert found.paired
     assert found.told_apart
@@ -74,10 +76,10 @@ def test_five_times_the_noise_is_told_apart_by_pairs(pair):
 def test_replicas_of_another_seed_are_no_pairs(pair):
     runs = read_runs([str(folder) for folder in pair])
     other = changed(runs[1], "other", seed=6)
-    found = compared([runs[0], other]).against[1].ratios["final_error"]
+    found = Comparison([runs[0], other]).against[1].final_error
     assert found is not None
     assert not found.paired
-    paired = compared(runs).against[1].ratios["final_error"]
+    paired = Comparison(runs).against[1].final_error
     assert found.low < paired.low
     assert paired.high < found.high
 
@@ -91,7 +93,11 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
         ("algorithms__1__audit__claim__adjacency", "any", "Not the same adjacency"),
         ("algorithms__1__audit__claim__norm", "ℓ7", "Not the same norm of the claim"),
         ("algorithms__1__audit__claim__gradient_change", 77.0, "Not the same change of the gradient"),
-        ("algorithms__1__measures__measure", "mean_error", "Not the same accuracy's measure"),
+        (
+            "algorithms__1__measures__measure",
+            "mean_error",
+            "Not the same accuracy's measure (relative error: calm, plain · other; mean error: noisy · other)",
+        ),
         ("algorithms__1__audit__trials", 5, "Not the same number of trials"),
         (
             "algorithms__1__audit__confidence",
@@ -109,10 +115,10 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
 )
 def test_what_cannot_be_compared_is_said(pair, where, value, said):
     run = read_runs([str(pair[0])])[0]
-    comparison = compared([run, changed(run, "other", **{where: value})])
+    comparison = Comparison([run, changed(run, "other", **{where: value})])
     assert any(line.startswith(said) for line in comparison.cautions), comparison.cautions
     if "objective" in said:
-        assert all(r is None for one in comparison.against for r in one.ratios.values())
+        assert all(one.final_error is one.gradient_error is None for one in comparison.against)
         assert comparison.against[0].why["final_error"] == "not the same objective"
 
 
@@ -122,14 +128,12 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
     where = "algorithms__1__audit__"
     above = changed(run, "above", **{f"{where}epsilon_exact": ends, f"{where}confidence": 0.9})
     calm = changed(run, "calm", **{f"{where}epsilon_exact": ends | {"lower": 0.1, "estimate": 0.2, "upper": 0.3}})
-    comparison = compared([calm, above])
-    found = comparison.against[1].exact
-    assert found == Apart(1, pytest.approx(0.85))
+    comparison = Comparison([calm, above])
     assert exact_words(comparison.against[1]) == "larger, proven at 85 %"
-    told = comparison.result().against[1]
+    told = comparison.against[1]
     assert (told.epsilon_exact, told.epsilon_exact_confidence) == ("above", pytest.approx(0.85))
-    back = compared([above, calm])
-    assert back.against[1].exact == Apart(-1, pytest.approx(0.85))
+    back = Comparison([above, calm])
+    assert back.against[1].epsilon_exact == "below"
     for field, value, why in (
         ("claim__delta", 0.01, "δ"),
         ("claim__adjacency", "any", "adjacency"),
@@ -138,8 +142,8 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
         ("loss_breakdown__agent", 3, "audited agent"),
         ("pair", "two records", "audited pair"),
     ):
-        one = compared([calm, changed(above, "other", **{where + field: value})]).against[1]
-        assert one.exact is None
+        one = Comparison([calm, changed(above, "other", **{where + field: value})]).against[1]
+        assert one.epsilon_exact is None
         assert one.why["epsilon_exact"] == f"not the same {why}"
         assert exact_words(one) == f"– (not the same {why})"
 
@@ -152,7 +156,7 @@ def test_audits_again_and_other_code_are_said(pair, tmp_path):
     }
     earlier = {"algorithms__1__audit__earlier": [other], "algorithms__1__audit__joint_confidence": 0.9}
     run = read_runs([str(pair[0])])[0]
-    said = compared([run, changed(run, "again", **earlier)]).cautions
+    said = Comparison([run, changed(run, "again", **earlier)]).cautions
     words = "was audited 1 time before: its numbers are of the last audit, and all its audits hold together at 90 %."
     assert said == [f"noisy · again {words}"]
     results = read_runs([str(pair[0])])[0].results
@@ -161,34 +165,34 @@ def test_audits_again_and_other_code_are_said(pair, tmp_path):
         for name, code in (("one", "a" * 64), ("two", "b" * 64))
     ]
     told = "Not the same code of own.py:Noisy (aaaaaaaa: noisy · one; bbbbbbbb: noisy · two)"
-    assert [line.startswith(told) for line in compared(runs).cautions] == [True]
+    assert [line.startswith(told) for line in Comparison(runs).cautions] == [True]
     same = OwnRun(runs[1].folder, "two", runs[1].results, resolved=runs[0].resolved)
-    assert compared([runs[0], same]).cautions == []
+    assert Comparison([runs[0], same]).cautions == []
 
 
 def test_errors_that_are_no_numbers_have_no_ratio(pair):
     run = read_runs([str(pair[0])])[0]
     other = changed(run, "other", algorithms__1__convergence__finals=["inf"] * 12)
     older = changed(run, "older", algorithms__0__convergence__finals=[])
-    found = compared([run, other, older]).against
+    found = Comparison([run, other, older]).against
     assert found[1].why["final_error"] == "an error is 0 or no number"
     assert found[2].why["final_error"] == "nothing was run"
 
 
 def test_algorithms_of_one_folder_and_one_of_each(pair):
     alone = read_runs([f"{pair[0]}:plain", f"{pair[1]}:noisy"])
-    comparison = compared(alone)
+    comparison = Comparison(alone)
     assert [one.label for one in comparison.subjects] == ["plain · calm", "noisy · loud"]
     fields = {d.field: d.values for d in comparison.differences}
     assert fields["algorithm.kind"] == ("recal", "private_gradient_descent")
     assert fields["algorithm.activations"][1] is ABSENT
-    within = compared(read_runs([f"{pair[0]}:plain", f"{pair[0]}:noisy"]))
+    within = Comparison(read_runs([f"{pair[0]}:plain", f"{pair[0]}:noisy"]))
     assert len(within.runs) == 1
-    assert [(one.base.entry.slug, one.other.entry.slug) for one in within.against] == [("plain", "noisy")]
+    assert [(one.base, one.other) for one in within.against] == [("plain", "noisy")]
 
 
 def test_variants_of_a_study_are_runs(study):
-    comparison = compared(read_runs([str(study)]))
+    comparison = Comparison(read_runs([str(study)]))
     assert len(comparison.runs) == 2
     assert [d.field for d in comparison.differences] == ["topology.agents"]
     assert any("objective" in line for line in comparison.cautions)
@@ -219,9 +223,9 @@ def test_places_that_cannot_be_read_are_named(pair, tmp_path, places, said):
 
 
 def test_the_page_is_whole_and_the_same_each_time(pair):
-    comparison = compared(read_runs([str(folder) for folder in pair]))
+    comparison = Comparison(read_runs([str(folder) for folder in pair]))
     text = page(comparison)
-    assert text == page(compared(read_runs([str(folder) for folder in pair])))
+    assert text == page(Comparison(read_runs([str(folder) for folder in pair])))
     read = Page(text)
     assert len(read.ids) == len(set(read.ids))
     assert set(read.references) <= set(read.ids)
@@ -235,7 +239,7 @@ def test_the_page_is_whole_and_the_same_each_time(pair):
 
 def test_names_are_escaped(pair):
     run = read_runs([str(pair[0])])[0]
-    text = page(compared([run, changed(run, "<b>x</b>", algorithms__0__name="<script>alert(1)</script>")]))
+    text = page(Comparison([run, changed(run, "<b>x</b>", algorithms__0__name="<script>alert(1)</script>")]))
     assert "<script" not in text
     assert "<b>x</b>" not in text
 
@@ -268,7 +272,7 @@ def test_wrong_input_is_two(pair, tmp_path, monkeypatch, arguments):
 
 
 def test_ratios_are_none_or_numbers(pair):
-    for one in compared(read_runs([str(folder) for folder in pair])).result().against:
+    for one in Comparison(read_runs([str(folder) for folder in pair])).result().against:
         for name in ("final_error", "gradient_error"):
             found = getattr(one, name)
             assert (found is None) == (name in one.why)
@@ -294,13 +298,13 @@ attacks: {{images: false}}
 
 def test_what_an_own_class_sets_and_its_code_are_compared(tmp_path):
     quiet, loud = own_run(tmp_path / "a", 0.5), own_run(tmp_path / "b", 2.0)
-    comparison = compared(read_runs([f"{quiet}", f"{loud}"]))
+    comparison = Comparison(read_runs([f"{quiet}", f"{loud}"]))
     found = {one.field: one.values for one in comparison.differences}
     assert found["algorithm.parameters.scale.value"] == (0.5, 2.0)
     assert len(set(found["algorithm.code (SHA-256)"])) == 2
     assert comparison.unrecorded == []
     (loud / "manifest.json").unlink()
-    comparison = compared(read_runs([f"{quiet}", f"{loud}"]))
+    comparison = Comparison(read_runs([f"{quiet}", f"{loud}"]))
     assert [one.partition(" · ")[0] for one in comparison.unrecorded] == ["mine"]
     assert "nothing else differs" not in page(comparison)
 

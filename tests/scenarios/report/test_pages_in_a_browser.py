@@ -3,8 +3,8 @@
 import pytest
 
 from scenarios.render.compared_runs import read_runs
-from scenarios.render.comparison import compared
-from scenarios.render.page.comparison import render_comparison
+from scenarios.render.comparison import Comparison
+from scenarios.render.page.comparison import page as comparison_page
 from scenarios.render.page.report import render
 from scenarios.results.serialize import loads
 from tests.scenarios.filled import tree
@@ -42,7 +42,8 @@ def pages(pair, study, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     render(tree(sample()), folder / "report.html")
     render(loads((study / "results.json").read_text()), folder / "study.html")
-    render_comparison(compared(read_runs([str(one) for one in pair])), folder / "comparison.html")
+    text = comparison_page(Comparison(read_runs([str(one) for one in pair])))
+    (folder / "comparison.html").write_text(text, encoding="utf-8")
     return folder
 
 

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from netsim.errors import AbsentDataError, ScenarioError
 from netsim.simulation import Simulation
+from scenarios.build import problem as building
 from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.render.page import report
@@ -14,7 +15,6 @@ from scenarios.results.folder import read_results
 from scenarios.results.numbers import setting as flow
 from scenarios.results.serialize import dumps
 from scenarios.schema.load import parse
-from scenarios.schema.problem import Synthetic
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
 
@@ -154,14 +154,14 @@ def test_an_interrupted_study_keeps_what_was_done(tmp_path, monkeypatch):
 
 
 def test_data_that_are_not_here_are_an_outcome(tmp_path, monkeypatch):
-    whole = Synthetic.load
+    whole = building.load
 
-    def load(self):
-        if self.seed == 9:
+    def load(name, **options):
+        if options.get("seed") == 9:
             raise AbsentDataError("name", "covtype", "not on this machine", "a download")
-        return whole(self)
+        return whole(name, **options)
 
-    monkeypatch.setattr(Synthetic, "load", load)
+    monkeypatch.setattr(building, "load", load)
     data = "problem: {data: {name: synthetic}}\n"
     text = LOSSY.replace(", VARIANT", "").replace("links.loss: 0.5", "problem.data.seed: 9")
     results = run_study(parse(data + text, "f.yaml"), tmp_path / "out")

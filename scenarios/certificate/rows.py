@@ -1,10 +1,10 @@
-"""False-alarm cases: repeated games and whole audits of sound mechanisms, counted in rows."""
+"""Cases of the certificate (sound mechanisms, games, planted faults), and the rows that count what they did."""
 
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self, TypedDict, cast
+from typing import Literal, NamedTuple, Protocol, Self, TypedDict, cast
 
 import numpy as np
 
@@ -12,11 +12,16 @@ from attacks.audit.accounting.intervals import Interval, clopper_pearson
 from attacks.audit.audit import AuditResult, audit
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.verdict import RESOLUTION, ROUNDING, Verdict
+from netsim.algorithms import Setting
+from netsim.algorithms.planted_faults import FAULTS, Fault, OneScalar, ReusedSeed, SecondMessage, SentBefore
 from netsim.arrays import Array
+from netsim.claims import Adjacency, Claim
 from netsim.errors import PrivacyError
+from netsim.mechanisms import Gaussian, Laplace, Mechanism
+from netsim.node import Node
+from netsim.problems.objective import direction
 from netsim.randomness import Streams
 from scenarios.certificate import worlds as laws
-from scenarios.certificate.worlds import DELTA, SOUND, Auditor, World
 
 CONFIDENCE = 0.99
 """Of every interval on the page, by itself."""
@@ -91,15 +96,10 @@ class Row:
     def of(cls, case: Case, outcomes: Sequence[Outcome]) -> Self:
         names = sorted({name for one in outcomes for name in one.numbers})
         marks = sorted({mark for one in outcomes for mark in one.marks})
+        counts = {mark: sum(mark in one.marks for one in outcomes) for mark in marks}
         known = {name: [x for one in outcomes if (x := one.numbers.get(name)) is not None] for name in names}
-        return cls(
-            case.part,
-            case.name,
-            len(outcomes),
-            {mark: sum(mark in one.marks for one in outcomes) for mark in marks},
-            {name: round(statistics.median(values), 4) for name, values in known.items() if values},
-            tuple(outcomes[:FIRST]),
-        )
+        medians = {name: round(statistics.median(values), 4) for name, values in known.items() if values}
+        return cls(case.part, case.name, len(outcomes), counts, medians, tuple(outcomes[:FIRST]))
 
     def rate(self, *marks: str) -> Rate:
         """Rate of any of these marks; no two of them ever are together."""
@@ -155,9 +155,9 @@ class SoundCase:
     """One sound mechanism, audited again and again with new seeds; `auditor` may be another one than ours."""
 
     name: str
-    build: Callable[[float], World]
+    build: Callable[[float], laws.World]
     trials: int = SOUND_TRIALS
-    auditor: Auditor = audit
+    auditor: laws.Auditor = audit
     part: str = SOUND_PART
 
     def once(self, repetition: int, streams: Streams) -> Outcome:
@@ -165,32 +165,26 @@ class SoundCase:
         try:
             found = world.audited(self.trials, streams, self.auditor)
         except PrivacyError as error:
-            return Outcome(frozenset({refusal(error)}), {})
+            return Outcome(frozenset({_refusal(error)}), {})
+        room, marks = ROUNDING * world.truth + RESOLUTION, set[str]()
+        if found.judgement.verdict in BROKEN:
+            marks.add(SOUND_ALARM)
+        if found.epsilon_audited > world.truth:
+            marks.add(GAME)
+        if any(e.epsilon.lower > world.truth + room or e.epsilon.upper < world.truth - room for e in found.exact):
+            marks.add(EXACT)
+        marks |= {mark for mark, e in zip(LOW_P, found.exact, strict=True) if e.noise.p < LOW}
         numbers = {EXACTLY: found.epsilon_exact / world.truth, PROVEN: found.epsilon_audited / world.truth}
-        return Outcome(
-            frozenset(_marks(found, world.truth)), {name: round(value, 4) for name, value in numbers.items()}
-        )
+        return Outcome(frozenset(marks), {name: round(value, 4) for name, value in numbers.items()})
 
 
-def refusal(error: PrivacyError) -> str:
+def _refusal(error: PrivacyError) -> str:
     """Why there was no verdict."""
     return next((name for words, name in REFUSALS.items() if words in str(error)), REFUSED)
 
 
 def sound_cases() -> list[SoundCase]:
-    return [SoundCase(name, build) for name, build in SOUND.items()]
-
-
-def _marks(found: AuditResult, truth: float) -> list[str]:
-    room = ROUNDING * truth + RESOLUTION
-    marks: list[str] = []
-    if found.judgement.verdict in BROKEN:
-        marks.append(SOUND_ALARM)
-    if found.epsilon_audited > truth:
-        marks.append(GAME)
-    if any(e.epsilon.lower > truth + room or e.epsilon.upper < truth - room for e in found.exact):
-        marks.append(EXACT)
-    return marks + [mark for mark, e in zip(LOW_P, found.exact, strict=True) if e.noise.p < LOW]
+    return [SoundCase(name, build) for name, build in laws.SOUND.items()]
 
 
 PART = "game"
@@ -211,7 +205,7 @@ def _randomized_response(epsilon: float, rng: np.random.Generator) -> tuple[Arra
     return np.where(right[0], -epsilon, epsilon), np.where(right[1], epsilon, -epsilon)
 
 
-def laplace(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _laplace(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
     noise = rng.laplace(0, 1 / epsilon, (2, TRIALS))
     return _laplace_score(noise[0], epsilon), _laplace_score(noise[1] + 1, epsilon)
 
@@ -232,7 +226,7 @@ def _geometric(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def _gaussian(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    mu = laws.gaussian_mu(epsilon, DELTA)
+    mu = laws.gaussian_mu(epsilon, laws.DELTA)
     noise = rng.standard_normal((2, TRIALS))
     return mu * noise[0] - mu * mu / 2, mu * noise[1] + mu * mu / 2
 
@@ -240,7 +234,7 @@ def _gaussian(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
 def _leaky_response(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Randomized response that with probability δ tells its world outright."""
     zero, one = _randomized_response(epsilon, rng)
-    leaked = rng.random((2, TRIALS)) < DELTA
+    leaked = rng.random((2, TRIALS)) < laws.DELTA
     return np.where(leaked[0], -math.inf, zero), np.where(leaked[1], math.inf, one)
 
 
@@ -250,11 +244,11 @@ def _laplace_score(released: Array, epsilon: float) -> Array:
 
 GAMES: dict[str, tuple[Draw, float]] = {
     "randomized response": (_randomized_response, 0.0),
-    "Laplace": (laplace, 0.0),
+    "Laplace": (_laplace, 0.0),
     "three Laplace releases": (_three_laplace, 0.0),
     "discrete Laplace": (_geometric, 0.0),
-    "Gaussian at δ": (_gaussian, DELTA),
-    "randomized response that leaks with δ": (_leaky_response, DELTA),
+    "Gaussian at δ": (_gaussian, laws.DELTA),
+    "randomized response that leaks with δ": (_leaky_response, laws.DELTA),
 }
 """By name: how scores are drawn, and the δ of the game."""
 
@@ -281,3 +275,168 @@ class GameCase:
 
 def game_cases() -> list[GameCase]:
     return [GameCase(name, draw, delta) for name, (draw, delta) in GAMES.items()]
+
+
+# ── planted faults ──────────────────────────────────────────────────────────────────────────────────────
+PLANTED, SUBTLE = "planted", "subtle"
+BUDGETS = (20, 100, 400)
+"""Transcripts of each world."""
+LARGER_BUDGETS = (100, 300, 1000)
+SCALE = 0.8
+"""Of the gallery's faults: they claim 0.75, `SecondMessage` 1, `WrongClip` 1.7 at δ = 0.001."""
+EPSILON = 1.0
+"""ε claimed of noise that is a little too small."""
+BARE: dict[type[Fault], str] = {OneScalar: "x", SentBefore: "monitored", ReusedSeed: "x", SecondMessage: "z"}
+"""Faults that leave an unprotected message, and its field."""
+CAUGHT, NAMED, BY_GAME = "caught", "named", "caught by the game alone"
+VIOLATION, TIGHTNESS = "first violating release", "exact, of the claim"
+Law = Literal["Laplace", "Gaussian"]
+LAWS: tuple[Law, ...] = ("Laplace", "Gaussian")
+FACTORS = (0.98, 0.95, 0.9, 0.8, 0.5)
+"""Noise, as a share of the noise that the claim needs."""
+HIDDEN_FACTORS = (1.05, 0.95, 0.9, 0.8)
+"""Noise drawn, of the noise that the code declares."""
+
+
+@dataclass(frozen=True)
+class FaultCase:
+    """One planted fault, audited again and again with so many transcripts."""
+
+    fault: type[Fault]
+    trials: int
+    auditor: laws.Auditor = audit
+    part: str = PLANTED
+
+    @property
+    def name(self) -> str:
+        return f"{self.fault.__name__}, {self.trials} transcripts"
+
+    def once(self, repetition: int, streams: Streams) -> Outcome:  # noqa: ARG002
+        world = laws.of_gallery(self.fault, SCALE, sound=False)
+        try:
+            found = world.audited(self.trials, streams, self.auditor)
+        except PrivacyError as error:
+            return Outcome(frozenset({_refusal(error)}), {})
+        field, verdict = BARE.get(self.fault), found.judgement.verdict
+        # the message in the clear is named; or, where all have noise, none is, and the claim is refuted
+        named = verdict is Verdict.UNPROTECTED and f"sends {field!r}" in str(found.uncovered)
+        if field is None:
+            named = verdict is Verdict.REFUTED and found.uncovered is None
+        first = None if found.first_violation is None else float(found.first_violation)
+        marks = _caught(found) | ({NAMED} if named else set[str]())
+        return Outcome(frozenset(marks), {VIOLATION: first, TIGHTNESS: _of_claim(found)})
+
+
+def _caught(found: AuditResult) -> set[str]:
+    claimed = found.claim.epsilon
+    assert claimed is not None
+    marks = {CAUGHT} if found.judgement.verdict in BROKEN else set[str]()
+    return marks | ({BY_GAME} if found.epsilon_audited > claimed else set[str]())
+
+
+def _of_claim(found: AuditResult) -> float | None:
+    """ε_exact over the claim; None where ε is infinite."""
+    assert found.claim.epsilon is not None
+    ratio = found.epsilon_exact / found.claim.epsilon
+    return round(ratio, 4) if math.isfinite(ratio) else None
+
+
+@dataclass(frozen=True)
+class _MisdrawnLaplace(Laplace):
+    """Declares b and draws with `drawn`·b."""
+
+    drawn: float = 1.0
+
+    def release(self, value: Array, rng: np.random.Generator) -> Array:
+        return Laplace(self.scale * self.drawn).release(value, rng)
+
+
+@dataclass(frozen=True)
+class _MisdrawnGaussian(Gaussian):
+    """Declares σ and draws with `drawn`·σ."""
+
+    drawn: float = 1.0
+
+    def release(self, value: Array, rng: np.random.Generator) -> Array:
+        return Gaussian(self.stddev * self.drawn).release(value, rng)
+
+
+@dataclass(frozen=True)
+class _LessNoise(Fault):
+    """Noise `declared` times as large as claimed, or drawn `drawn` times as large as the code declares.
+
+    Laplace noise as in the gallery, or Gaussian noise of deviation `scale`; both claim ε = `EPSILON`.
+    """
+
+    lesson = "A small fault asks for many transcripts, and for the right tool."
+    law: Law = "Laplace"
+    declared: float = 1.0
+    drawn: float = 1.0
+
+    def mechanism(self) -> Mechanism:
+        size = self.scale * self.declared
+        if self.drawn != 1:
+            misdrawn = _MisdrawnLaplace if self.law == "Laplace" else _MisdrawnGaussian
+            return misdrawn(size, self.drawn)
+        return Laplace(size) if self.law == "Laplace" else Gaussian(size)
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        for _ in range(self.rounds):
+            received = await node.exchange(x=node.privatize(x, self.mechanism()))
+            x = await self.moved(node, received.mix("x"), x)
+            node.estimate(x)
+
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
+        if self.law == "Laplace":
+            return super().claim(adjacency, setting, delta)
+        return Claim(EPSILON, laws.DELTA, "the exact ε of Gaussian releases", adjacency, "ℓ2")
+
+
+@dataclass(frozen=True)
+class SubtleCase:
+    """Noise a little too small, declared so or not, audited again and again with so many transcripts."""
+
+    law: Law
+    declared: float
+    drawn: float
+    trials: int
+    auditor: laws.Auditor = audit
+    part: str = SUBTLE
+
+    @property
+    def name(self) -> str:
+        what = f"declared {self.declared}" if self.drawn == 1 else f"drawn {self.drawn}"
+        return f"{self.law}, {what}, {self.trials} transcripts"
+
+    def world(self) -> laws.World:
+        releases, moved = laws.ROUNDS - 1, 2 * laws.BOUND * laws.STEP
+        laplace = releases * moved / EPSILON
+        gaussian = math.sqrt(releases) * moved / laws.gaussian_mu(EPSILON, laws.DELTA)
+        algorithm = _LessNoise(
+            rounds=laws.ROUNDS,
+            step=laws.STEP,
+            scale=laplace if self.law == "Laplace" else gaussian,
+            bound=laws.BOUND,
+            law=self.law,
+            declared=self.declared,
+            drawn=self.drawn,
+        )
+        slope = laws.STEEP * direction("coordinate", laws.DIMENSION)
+        return laws.turned(algorithm, (slope, -slope), None, math.nan)
+
+    def once(self, repetition: int, streams: Streams) -> Outcome:  # noqa: ARG002
+        try:
+            found = self.world().audited(self.trials, streams, self.auditor)
+        except PrivacyError as error:
+            return Outcome(frozenset({_refusal(error)}), {})
+        return Outcome(frozenset(_caught(found)), {TIGHTNESS: _of_claim(found)})
+
+
+def cases() -> list[Case]:
+    """All, in the order of the page; of noise too small each law and size at each budget, what is declared too small
+    before what is drawn otherwise than declared."""
+    sizes = [(factor, 1.0) for factor in FACTORS] + [(1.0, factor) for factor in HIDDEN_FACTORS]
+    planted = [FaultCase(fault, trials) for fault in FAULTS for trials in BUDGETS]
+    subtle = [SubtleCase(law, *size, trials) for law in LAWS for size in sizes for trials in LARGER_BUDGETS]
+    return [*sound_cases(), *game_cases(), *planted, *subtle]
