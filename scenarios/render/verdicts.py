@@ -14,6 +14,7 @@ from scenarios.render.terminal import Column, console, fitted, line, problems
 from scenarios.results import curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords, TruthStatus
 from scenarios.results.audit import AuditResult
+from scenarios.results.curves import Row
 from scenarios.results.findings import Entry
 from scenarios.results.numbers import MISSING, show
 from scenarios.results.tree import Results, VariantResult
