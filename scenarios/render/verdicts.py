@@ -106,7 +106,7 @@ def _print_costs(results: Results) -> None:
         return
     reached = [row for row in rows if any(value is not None for value in row[2])]
     if reached:
-        _print_reached(reached, results.scenario.curves.measure.replace("_", " "))
+        _print_reached(reached, results.scenario.measures.measure.replace("_", " "))
     missed: list[str] = []
     for name in dict.fromkeys(name for name, _, _ in rows):
         some = [show(one) for who, one, values in rows if who == name and values.count(None) == len(values)]
