@@ -45,18 +45,15 @@ from netsim.mechanisms import Laplace
 from netsim.node import Exchange, Node
 from netsim.schedules import SILENT, Constant, Schedule
 from netsim.topology import Topology
-from netsim.topology.weights import largest_laplacian_eigenvalue
 
 Matrix = Literal["mixing", "laplacian"]
 """P: I − W, or the graph's Laplacian."""
 _ONE = Constant(1.0)
 
 
-def largest_eigenvalue(matrix: Matrix, topology: Topology) -> float:
+def _largest_eigenvalue(matrix: Matrix, topology: Topology) -> float:
     """λ_max(P)."""
-    if matrix == "laplacian":
-        return largest_laplacian_eigenvalue(topology.adjacency)
-    return 1 - topology.least_eigenvalue
+    return topology.largest_laplacian_eigenvalue if matrix == "laplacian" else 1 - topology.least_eigenvalue
 
 
 @dataclass(frozen=True)
@@ -66,11 +63,11 @@ class Dpp2(InRounds):
     step: Annotated[Positive, Auto("1/(2L)", lambda at: 0.5 / at.smoothness)]
     """α, the step size."""
     beta: Annotated[
-        NonNegative, Auto("α/(2λ_max(P))", lambda at: at.step / (2 * largest_eigenvalue(at.matrix, at.topology)))
+        NonNegative, Auto("α/(2λ_max(P))", lambda at: at.step / (2 * _largest_eigenvalue(at.matrix, at.topology)))
     ]
     """β of the method."""
     rho: Annotated[
-        Positive, Auto("2L/λ_max(P)", lambda at: 2 * at.smoothness / largest_eigenvalue(at.matrix, at.topology))
+        Positive, Auto("2L/λ_max(P)", lambda at: 2 * at.smoothness / _largest_eigenvalue(at.matrix, at.topology))
     ]
     """ρ of the method."""
     eta: Schedule = _ONE
@@ -125,7 +122,7 @@ class Dpp2(InRounds):
             raise ScenarioError("step", self.step, "unstable", f"0 < α < 2/L = {2 / smoothness:.6g}")
         if setting.topology is None:
             return
-        largest = largest_eigenvalue(self.matrix, setting.topology)
+        largest = _largest_eigenvalue(self.matrix, setting.topology)
         if self.beta * largest >= self.step:
             name = "the graph's Laplacian" if self.matrix == "laplacian" else "I − W"
             why = f"αI − βP is not positive: λ_max(P) = {largest:.6g} for P = {name}"

@@ -29,7 +29,6 @@ from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Node
 from netsim.schedules import SILENT, Schedule
-from netsim.topology.weights import largest_laplacian_eigenvalue
 
 if TYPE_CHECKING:
     from netsim.topology import Topology
@@ -81,18 +80,15 @@ class Ppdc(LaplaceInRounds):
             condition = f"ω² <= γ/(2η), ω <= {bound:.6g}"
             raise ScenarioError("omega", self.omega, "outside the convergence condition", condition)
         smoothness, topology = max(setting.smoothness), setting.topology
-        least = 1 - (self.step * self.gamma - (self.step * self.omega) ** 2) * _largest_eigenvalue(topology)
+        largest = 0.0 if topology is None else topology.largest_laplacian_eigenvalue
+        least = 1 - (self.step * self.gamma - (self.step * self.omega) ** 2) * largest
         if not self.step * smoothness < 2 * least:
             safe = ppdc_step(smoothness, topology, self.gamma, self.omega)
             condition = f"ηL_f < 2λ_min(W̃) = {2 * least:.6g}: η = {safe:.6g} is safe"
             raise ScenarioError("step", self.step, "outside the convergence condition", condition)
 
 
-def _largest_eigenvalue(topology: "Topology | None") -> float:
-    """λ_max of the graph Laplacian; 0 for one agent alone."""
-    return 0.0 if topology is None else largest_laplacian_eigenvalue(topology.adjacency)
-
-
 def ppdc_step(smoothness: float, topology: "Topology | None", gamma: float = 1.0, omega: float = 1.0) -> float:
     """min(1/(L_f + 2γλ_max(L)), γ/(2ω²)): a step η that meets both conditions."""
-    return min(1 / (smoothness + 2 * gamma * _largest_eigenvalue(topology)), gamma / (2 * omega**2))
+    largest = 0.0 if topology is None else topology.largest_laplacian_eigenvalue
+    return min(1 / (smoothness + 2 * gamma * largest), gamma / (2 * omega**2))

@@ -62,7 +62,6 @@ from netsim.mechanisms import UniformLaplace
 from netsim.node import Node
 from netsim.randomness import Streams
 from netsim.schedules import SILENT, Constant, Geometric, Schedule
-from netsim.topology.weights import largest_laplacian_eigenvalue, largest_walk_eigenvalue
 
 _FADING = Geometric(1.0, 1 / 1.02)
 _SUMMED = "Xiao 2019, Theorem 2.2.1 (worst case), summed over releases"
@@ -128,8 +127,8 @@ class RandomPenaltyAdmm(InRounds):
             raise ScenarioError("penalty", self.penalty, "unstable", f"D > L/2 = {smoothness / 2:.6g}")
         check(self)
         if setting.topology is not None and setting.agents > 1:  # for one agent D > L/2 is what is asked for
-            q = largest_walk_eigenvalue(setting.topology.adjacency)
-            largest = largest_laplacian_eigenvalue(setting.topology.adjacency)
+            q = setting.topology.largest_walk_eigenvalue
+            largest = setting.topology.largest_laplacian_eigenvalue
             w = q + 2 * (smoothness / self.penalty)
             room = 4 - w - q**2 / (3 * w)
             if room <= 0:

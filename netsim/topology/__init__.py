@@ -20,10 +20,7 @@ from netsim.topology.builders import (
     torus,
     watts_strogatz,
 )
-from netsim.topology.graph import DENSE_AGENTS, Graph, Places, Topology
-from netsim.topology.weights import RULES, Rule, Weights, metropolis
-
-BUILDERS["file"] = from_file
+from netsim.topology.graph import DENSE_AGENTS, RULES, Graph, Places, Rule, Topology, Weights
 
 __all__ = [
     "BUILDERS",
@@ -43,7 +40,6 @@ __all__ = [
     "from_graph",
     "grid",
     "hypercube",
-    "metropolis",
     "path",
     "random_geometric",
     "random_regular",

@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import isfinite, log, pi, sqrt
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from xml.etree.ElementTree import ParseError
 
 import networkx as nx
 from annotated_types import Ge, Gt, Le
 
 from netsim.errors import ScenarioError
-from netsim.topology.graph import Graph, Topology
-from netsim.topology.weights import Weights
+from netsim.topology.graph import Graph, Topology, Weights
 
 _METROPOLIS = "metropolis"
 _EVERY_PAIR = 5_000
@@ -52,57 +51,55 @@ Seed = Annotated[int, Ge(0), "The seed of the draw."]
 
 def ring(agents: _ThreeAgents, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agent i is linked to i − 1 and i + 1 (modulo n)."""
-    _at_least("agents", agents, 3)
+    _at_least(3, agents=agents)
     return Topology(nx.cycle_graph(agents), f"ring of {agents}", weights)
 
 
 def complete(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     """Every agent is linked to every other."""
-    _at_least("agents", agents, 2)
+    _at_least(2, agents=agents)
     _affordable("agents", agents, agents * (agents - 1) / 2)
     return Topology(nx.complete_graph(agents), f"complete graph of {agents}", weights)
 
 
 def path(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     """A line: agent i is at (i, 0) and is linked to i ± 1."""
-    _at_least("agents", agents, 2)
+    _at_least(2, agents=agents)
     places = [(float(i), 0.0) for i in range(agents)]
     return Topology(nx.path_graph(agents), f"path of {agents}", weights, positions=places)
 
 
 def star(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agent 0 is linked to all others, and they only to it."""
-    _at_least("agents", agents, 2)
+    _at_least(2, agents=agents)
     return Topology(nx.star_graph(agents - 1), f"star of {agents}", weights)
 
 
 def grid(rows: Rows, columns: Columns, *, weights: Weights = _METROPOLIS) -> Topology:
     """A sheet: agent r·columns + c is in row r and column c, at (c, r), linked to those above, below and beside."""
-    _at_least("rows", rows, 1)
-    _at_least("columns", columns, 1 if rows > 1 else 2)
+    _at_least(1, rows=rows)
+    _at_least(1 if rows > 1 else 2, columns=columns)
     graph = _numbered(nx.grid_2d_graph(rows, columns))
     return Topology(graph, f"grid of {rows} × {columns}", weights, positions=_lattice(rows, columns))
 
 
 def torus(rows: _ThreeRows, columns: _ThreeColumns, *, weights: Weights = _METROPOLIS) -> Topology:
     """A grid whose opposite sides touch: every agent has four neighbors. Its places are the grid's, unwrapped."""
-    _at_least("rows", rows, 3)
-    _at_least("columns", columns, 3)
+    _at_least(3, rows=rows, columns=columns)
     graph = nx.grid_2d_graph(rows, columns, periodic=True)
     return Topology(_numbered(graph), f"torus of {rows} × {columns}", weights, positions=_lattice(rows, columns))
 
 
 def hypercube(dimension: Dimension, *, weights: Weights = _METROPOLIS) -> Topology:
     """2^dimension agents; two are neighbors where their numbers differ in one binary digit."""
-    _at_least("dimension", dimension, 1)
+    _at_least(1, dimension=dimension)
     _affordable("dimension", dimension, dimension * 2.0 ** (min(dimension, 1000) - 1))
     return Topology(_numbered(nx.hypercube_graph(dimension)), f"hypercube of dimension {dimension}", weights)
 
 
 def balanced_tree(branching: _Branching, height: _Height, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agent 0 is the root; every agent above the last of `height` levels has `branching` children."""
-    _at_least("branching", branching, 1)
-    _at_least("height", height, 1)
+    _at_least(1, branching=branching, height=height)
     _affordable("height", height, float(branching) ** min(height, 64))
     graph = nx.balanced_tree(branching, height)
     return Topology(graph, f"tree of height {height}, {branching} children each", weights)
@@ -113,15 +110,15 @@ def balanced_tree(branching: _Branching, height: _Height, *, weights: Weights = 
 
 def random_tree(agents: _Agents, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Each of the n^(n−2) trees on n numbered agents with the same probability."""
-    _at_least("agents", agents, 2)
+    _at_least(2, agents=agents)
     graph = nx.random_labeled_tree(agents, seed=_seed(seed))
     return Topology(graph, f"random tree of {agents}, seed {seed}", weights)
 
 
 def random_regular(agents: _Agents, degree: _Degree, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Every agent has `degree` neighbors; close to uniform among such graphs (Kim, Vu 2003)."""
-    _at_least("agents", agents, 2)
-    _at_least("degree", degree, 1)
+    _at_least(2, agents=agents)
+    _at_least(1, degree=degree)
     if degree >= agents:
         raise ScenarioError("degree", degree, "more neighbors than there are other agents", f"<= {agents - 1}")
     if agents * degree % 2:
@@ -137,7 +134,7 @@ def erdos_renyi(agents: _Agents, probability: _Chance, seed: Seed = 0, *, weight
 
     From 5,000 agents on the draw takes time in proportion to the links (Batagelj, Brandes 2005).
     """
-    _at_least("agents", agents, 2)
+    _at_least(2, agents=agents)
     if not 0 < probability <= 1:
         raise ScenarioError("probability", probability, "an edge probability", "0 < probability <= 1")
     _affordable("probability", probability, probability * agents * (agents - 1) / 2)
@@ -151,7 +148,7 @@ def watts_strogatz(
     agents: _ThreeAgents, nearest: _Nearest, probability: _Rewiring, seed: Seed = 0, *, weights: Weights = _METROPOLIS
 ) -> Topology:
     """A ring of links from each agent to its `nearest` (even) closest, each link rewired with `probability`."""
-    _at_least("agents", agents, 3)
+    _at_least(3, agents=agents)
     if nearest < 2 or nearest % 2 or nearest >= agents:
         raise ScenarioError("nearest", nearest, "half of them sit on each side", f"even, 2 … {agents - 1}")
     if not 0 <= probability <= 1:
@@ -164,7 +161,7 @@ def watts_strogatz(
 
 def barabasi_albert(agents: _Agents, attach: _Attach, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Grown from a star: each new agent is linked to `attach` others, popular ones more likely. Always connected."""
-    _at_least("agents", agents, 2)
+    _at_least(2, agents=agents)
     if not 1 <= attach < agents:
         raise ScenarioError("attach", attach, "links of each new agent", f"1 … {agents - 1}")
     _affordable("attach", attach, agents * attach)
@@ -174,7 +171,7 @@ def barabasi_albert(agents: _Agents, attach: _Attach, seed: Seed = 0, *, weights
 
 def random_geometric(agents: _Agents, radius: _Radius, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agents uniform in the unit square, an edge up to distance `radius`."""
-    _at_least("agents", agents, 2)
+    _at_least(2, agents=agents)
     if not radius > 0:
         raise ScenarioError("radius", radius, "a distance in the unit square", "> 0")
     _affordable("radius", radius, min(1.0, pi * radius**2) * agents * (agents - 1) / 2)
@@ -190,7 +187,7 @@ def random_geometric(agents: _Agents, radius: _Radius, seed: Seed = 0, *, weight
 
 def from_edges(agents: _Agents, edges: Iterable[tuple[int, int]], *, weights: Weights = _METROPOLIS) -> Topology:
     """The graph with exactly these undirected edges."""
-    _at_least("agents", agents, 2)
+    _at_least(2, agents=agents)
     graph = nx.Graph()
     graph.add_nodes_from(range(agents))
     for index, (i, j) in enumerate(edges):
@@ -215,31 +212,17 @@ def from_graph(graph: Graph, name: str = "graph", *, weights: Weights = _METROPO
     plain = nx.Graph()
     plain.add_nodes_from(range(len(order)))
     plain.add_edges_from((number[a], number[b]) for a, b in graph.edges())
-    return Topology(plain, name, weights, [str(node) for node in order], _marked(graph, order))
+    places = [(graph.nodes[node].get("x"), graph.nodes[node].get("y")) for node in order]
+    marked = all(
+        isinstance(v, int | float) and not isinstance(v, bool) and isfinite(v) for place in places for v in place
+    )
+    return Topology(plain, name, weights, [str(node) for node in order], places if marked else None)
 
 
-BUILDERS: dict[str, Callable[..., Topology]] = {
-    "ring": ring,
-    "complete": complete,
-    "path": path,
-    "star": star,
-    "grid": grid,
-    "torus": torus,
-    "hypercube": hypercube,
-    "balanced_tree": balanced_tree,
-    "random_tree": random_tree,
-    "random_regular": random_regular,
-    "erdos_renyi": erdos_renyi,
-    "watts_strogatz": watts_strogatz,
-    "barabasi_albert": barabasi_albert,
-    "random_geometric": random_geometric,
-    "edges": from_edges,
-}
-
-
-def _at_least(name: str, value: int, bound: int) -> None:
-    if value < bound:
-        raise ScenarioError(name, value, "too few", f">= {bound}")
+def _at_least(bound: int, **sizes: int) -> None:
+    for name, value in sizes.items():
+        if value < bound:
+            raise ScenarioError(name, value, "too few", f">= {bound}")
 
 
 def _affordable(name: str, value: float, links: float) -> None:
@@ -263,14 +246,6 @@ def _lattice(rows: int, columns: int) -> list[tuple[float, float]]:
     return [(float(c), float(r)) for r in range(rows) for c in range(columns)]
 
 
-def _marked(graph: Graph, order: list[Any]) -> list[tuple[float, float]] | None:
-    """The places that are written at the nodes; None unless every node has one."""
-    places = [(graph.nodes[node].get("x"), graph.nodes[node].get("y")) for node in order]
-    if any(isinstance(v, bool) or not isinstance(v, int | float) or not isfinite(v) for xy in places for v in xy):
-        return None
-    return places
-
-
 def _drawn(
     graph: Graph, name: str, weights: Weights, remedy: str, places: list[tuple[float, float]] | None = None
 ) -> Topology:
@@ -284,13 +259,7 @@ def _drawn(
 
 
 Format = Literal["auto", "graphml", "edges"]
-_FORMATS: dict[str, Format] = {
-    ".graphml": "graphml",
-    ".xml": "graphml",
-    ".edges": "edges",
-    ".edgelist": "edges",
-    ".txt": "edges",
-}
+_FORMATS: dict[Format, tuple[str, ...]] = {"graphml": (".graphml", ".xml"), "edges": (".edges", ".edgelist", ".txt")}
 """What "auto" takes a file for, by the end of its name."""
 
 
@@ -304,37 +273,34 @@ def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = _
     one is at fault.
     """
     source = Path(path)
-    chosen = _FORMATS.get(source.suffix.lower()) if format == "auto" else format
+    ending = source.suffix.lower()
+    chosen = next((f for f, ends in _FORMATS.items() if ending in ends), None) if format == "auto" else format
     if chosen is None:
         raise ScenarioError("format", format, f"the name {source.name!r} does not say what it is", "graphml, edges")
-    graph = _graphml(source) if chosen == "graphml" else _edges(source)
+    try:
+        text = source.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        problem = f"no readable file ({error})"
+        raise ScenarioError("path", str(path), problem, "a file, from the working directory") from error
+    graph = nx.Graph()
+    if chosen == "graphml":
+        try:
+            graph = nx.parse_graphml(text)
+        except (nx.NetworkXError, ParseError, KeyError, ValueError) as error:
+            raise ScenarioError("path", str(path), f"not valid GraphML: {error}", "GraphML") from error
+    else:
+        for number, line in enumerate(text.splitlines(), start=1):
+            words = line.partition("#")[0].split()
+            if len(words) == 1:
+                raise ScenarioError("path", str(path), f"line {number}: {line.strip()!r} is no link", "two names")
+            if words:
+                graph.add_edge(words[0], words[1])
     if graph.is_directed():
         raise ScenarioError("path", str(path), "the graph is directed", 'edgedefault="undirected"')
     return from_graph(graph, f"graph of {source.name}", weights=weights)
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        problem = f"no readable file ({error})"
-        raise ScenarioError("path", str(path), problem, "a file, from the working directory") from error
-
-
-def _graphml(path: Path) -> Graph:
-    text = _text(path)
-    try:
-        return nx.parse_graphml(text)
-    except (nx.NetworkXError, ParseError, KeyError, ValueError) as error:
-        raise ScenarioError("path", str(path), f"not valid GraphML: {error}", "GraphML") from error
-
-
-def _edges(path: Path) -> Graph:
-    graph = nx.Graph()
-    for number, line in enumerate(_text(path).splitlines(), start=1):
-        words = line.partition("#")[0].split()
-        if len(words) == 1:
-            raise ScenarioError("path", str(path), f"line {number}: {line.strip()!r} is no link", "two names")
-        if words:
-            graph.add_edge(words[0], words[1])
-    return graph
+_SHAPES = (ring, complete, path, star, grid, torus, hypercube, balanced_tree)
+_DRAWN = (random_tree, random_regular, erdos_renyi, watts_strogatz, barabasi_albert, random_geometric)
+_GIVEN: dict[str, Callable[..., Topology]] = {"edges": from_edges, "file": from_file}
+BUILDERS = {build.__name__: build for build in (*_SHAPES, *_DRAWN)} | _GIVEN

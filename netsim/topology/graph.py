@@ -1,21 +1,25 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # (networkx ships no types)
-"""A graph with its weights, stored sparsely: n agents and m links take memory of the order of n + m."""
+"""A graph with its mixing weights W and its spectra, stored sparsely: n agents and m links take memory of n + m.
 
+W is symmetric, its rows and columns sum to 1, and it has nothing off the edges and the diagonal. Eigenvalues are
+computed densely up to 512 agents, sparsely above.
+"""
+
+import difflib
+import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
-from scipy.sparse import csgraph
+from scipy.sparse import csgraph, csr_array, diags_array, eye_array, issparse
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, cg, eigsh, splu
 
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
-from netsim.topology import weights as distances
-from netsim.topology import weights as spectra
-from netsim.topology.weights import Sparse, Weights, adjacency_matrix, mixing_matrix
 
 Graph: TypeAlias = Any
 """A `networkx.Graph` (networkx ships no types)."""
@@ -23,8 +27,23 @@ Graph: TypeAlias = Any
 Places: TypeAlias = Array | Sequence[Sequence[float]]
 """A row (x, y) for each agent, in order."""
 
+Sparse: TypeAlias = "csr_array[np.float64, tuple[int, int]]"
+"""A sparse (n, n) matrix of float64, by rows."""
+Rule = Literal["metropolis", "lazy_metropolis", "uniform", "max_degree", "best_constant"]
+RULES: tuple[str, ...] = get_args(Rule)
+Weights: TypeAlias = "Rule | Array | Sparse"
+"""The name of a rule, or the matrix itself, symmetric and doubly stochastic."""
+
 DENSE_AGENTS = 10_000
 """From this many agents on there is no dense weight matrix (800 MB at this size): see `Topology.row`."""
+_TOLERANCE = 1e-9
+"""How far a given row may sum from 1, and two mirrored weights from each other (absolute)."""
+_DENSE = 512
+"""Up to this many agents all eigenvalues are computed, by LAPACK."""
+RESTARTS = 60
+"""How often Lanczos may restart before M is inverted."""
+_STEPS = 300
+"""How many steps of conjugate gradients are still quick."""
 
 
 class Topology:
@@ -55,12 +74,12 @@ class Topology:
         _check(graph, self.labels)
         self.positions: Final = None if positions is None else _places(positions, self.agents)
         """Where the agents are, (n, 2), read-only, in whatever unit of length; None where they are nowhere."""
-        self.adjacency: Final = adjacency_matrix(graph)
+        self.adjacency: Final = _adjacency(graph)
         """A, n × n, sparse: 1 where there is a link."""
         _check_connected(self.adjacency, name, self.labels)
         self.weighting: Final = weights if isinstance(weights, str) else "given"
         """The name of the weights' rule, or "given"."""
-        self.mixing: Final = mixing_matrix(weights, self.adjacency)
+        self.mixing: Final = _mixing(weights, self.adjacency)
         """W, n × n, sparse, read-only; holds an entry for each link and each agent, even where it is 0."""
 
     def __repr__(self) -> str:
@@ -130,17 +149,21 @@ class Topology:
         """Whether all w_ij ≥ 0, so that W is doubly stochastic. Only "best_constant" can say no."""
         return bool(self.mixing.data.min() >= 0)
 
-    # ── how fast it mixes ───────────────────────────────────────────────────────────────────────────────
+    # ── how fast it mixes, and how far it is across ─────────────────────────────────────────────────────
 
     @cached_property
     def spectral_gap(self) -> float:
         """1 − the second largest |eigenvalue| of W: how fast mixing forgets. 0: it never does."""
-        return spectra.gap(self.mixing)
+        one: Any = eye_array(self.agents, format="csr")
+        upper = _least(one - self.mixing, constants=False)
+        if 2 * float(self.mixing.diagonal().min()) >= upper:  # Gershgorin: λ_n ≥ 2 min w_ii − 1
+            return upper
+        return min(upper, 1 + self.least_eigenvalue)
 
     @cached_property
     def least_eigenvalue(self) -> float:
         """λ_n, the smallest eigenvalue of W: how far a round of mixing swings over, if it is negative."""
-        return spectra.least_eigenvalue(self.mixing)
+        return _least(eye_array(self.agents, format="csr") + self.mixing, constants=True) - 1
 
     @property
     def second_eigenvalue_modulus(self) -> float:
@@ -150,7 +173,23 @@ class Topology:
     @cached_property
     def algebraic_connectivity(self) -> float:
         """The second smallest eigenvalue of the Laplacian D − A (Fiedler 1973): of the graph, not of W."""
-        return spectra.algebraic_connectivity(self.adjacency)
+        return _least(csgraph.laplacian(self.adjacency), constants=False)
+
+    @cached_property
+    def largest_laplacian_eigenvalue(self) -> float:
+        """λ_1 of the Laplacian; at most max (d_i + d_j) over the links (Anderson, Morley 1985)."""
+        return _largest_laplacian(self.adjacency)
+
+    @cached_property
+    def largest_walk_eigenvalue(self) -> float:
+        """That of I − Deg⁻¹A, in (1, 2] for a connected graph of two agents or more, 2 where it is bipartite."""
+        root: Any = diags_array(1 / np.sqrt(_degrees(self.adjacency)))
+        scaled = root @ self.adjacency @ root
+        return 1 - (_least(eye_array(self.agents, format="csr") + scaled, constants=True) - 1)
+
+    def hops(self, agent: int) -> Array:
+        """The number of hops from one agent to each."""
+        return _hops(self.adjacency, agent)
 
     @cached_property
     def diameter(self) -> int:
@@ -159,12 +198,31 @@ class Topology:
         Few searches on most graphs, up to one from each agent where all see the graph alike (random regular,
         torus): minutes for 10,000 of them. `diameter_bounds` is always quick.
         """
-        return distances.diameter_bounds(self.adjacency)[0]
+        return self._eccentric(None)[0]
 
     @cached_property
     def diameter_bounds(self) -> tuple[int, int]:
         """Two bounds on the diameter, from at most 16 searches; equal on trees and wherever that is enough."""
-        return distances.diameter_bounds(self.adjacency, searches=16)
+        return self._eccentric(16)
+
+    def _eccentric(self, searches: int | None) -> tuple[int, int]:
+        """Bounds on the diameter, equal unless `searches` ran out.
+
+        Each search from v bounds the eccentricity e of every w by max(d, e(v) − d) ≤ e(w) ≤ e(v) + d, d = d(v, w);
+        an agent whose upper bound is no larger than an eccentricity already found needs no search of its own
+        (Takes, Kosters 2011). The next v has, in turn, the largest upper and the smallest lower bound.
+        """
+        lower, upper = np.zeros(self.agents), np.full(self.agents, np.inf)
+        found, done = 0.0, 0
+        while upper.max() > found and (searches is None or done < searches):
+            v = int(np.argmax(np.where(upper > found, upper if done % 2 == 0 else -lower, -np.inf)))
+            d = self.hops(v)
+            eccentricity = float(d.max())
+            lower = np.maximum(lower, np.maximum(d, eccentricity - d))
+            upper = np.minimum(upper, eccentricity + d)
+            upper[v] = eccentricity
+            found, done = max(found, float(lower.max())), done + 1
+        return int(found), int(max(found, upper.max()))
 
 
 # ── checks ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -209,11 +267,191 @@ def _check_connected(adjacency: Sparse, name: str, labels: tuple[str, ...]) -> N
     if count > 1:
         order, starts = np.argsort(part, kind="stable"), np.searchsorted(np.sort(part), range(1, min(count, 5)))
         parts = [[labels[i] for i in group] for group in np.split(order, starts)[: min(count, 4)]]
-        raise ScenarioError(
-            "topology", name, f"the graph is disconnected: {_shown(count, parts)}", "a connected graph"
+        shown = " | ".join(f"{{{', '.join(one[:6])}{', …' if len(one) > 6 else ''}}}" for one in parts)
+        problem = f"the graph is disconnected: {count} components, {shown}{' | …' if count > 4 else ''}"
+        raise ScenarioError("topology", name, problem, "a connected graph")
+
+
+# ── weights ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _adjacency(graph: Any) -> Sparse:
+    """1 where there is a link, rows sorted; agents are numbered 0 … n−1."""
+    n = graph.number_of_nodes()
+    edges = np.array(list(graph.edges), dtype=np.int64).reshape(-1, 2)
+    rows, columns = np.concatenate([edges, edges[:, ::-1]]).T
+    matrix: Any = csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
+    matrix.sort_indices()
+    return matrix
+
+
+def _mixing(weights: Weights, adjacency: Sparse) -> Sparse:
+    """W on this graph, read-only. You get a `ScenarioError` for an unknown rule, or one that is refused here."""
+    if not isinstance(weights, str):
+        matrix = _given(weights, adjacency)
+    elif weights in RULES:
+        values = _by_rule(weights, adjacency)
+        # A row's sum is rounded once, so W does not depend on how the agents are numbered.
+        rest = [1 - math.fsum(values[a:b].tolist()) for a, b in pairwise(adjacency.indptr.tolist())]
+        matrix = _on_links(adjacency, values, np.array(rest))
+    else:
+        near = difflib.get_close_matches(weights, RULES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ScenarioError("weights", weights, f"no such rule{hint}", f"{', '.join(RULES)}, or a matrix")
+    matrix.data.flags.writeable = False
+    return matrix
+
+
+def _by_rule(rule: Rule, adjacency: Sparse) -> Array:
+    """w_ij of the links, in the order of the adjacency's entries."""
+    degrees, rows = _degrees(adjacency), _rows(adjacency)
+    most, regular = degrees.max(), degrees.min() == degrees.max()
+    larger = np.maximum(degrees[rows], degrees[adjacency.indices])
+    match rule:
+        case "metropolis":
+            return 1 / (1 + larger)
+        case "lazy_metropolis":
+            return 1 / (2 * larger)
+        case "uniform":
+            if not regular:
+                columns = (adjacency @ (1 / (1 + degrees))) + 1 / (1 + degrees)
+                worst = int(np.argmax(np.abs(columns - 1)))
+                column = f"column {worst} of 1/(1 + d_i) sums to {columns[worst]:.6g}"
+                problem = f"not doubly stochastic: degrees are {int(degrees.min())} … {int(most)}, and {column}"
+                allowed = "graphs whose degrees are all equal, or metropolis"
+                raise ScenarioError("weights", rule, problem, allowed)
+            return 1 / (1 + degrees[rows])
+        case "max_degree":
+            distance = _hops(adjacency, 0) if regular else degrees
+            if regular and np.all((distance[rows] + distance[adjacency.indices]) % 2 == 1):  # all links: bipartite
+                why = f"the graph is bipartite and all degrees are {int(most)}"
+                problem = f"W has the eigenvalue −1 and never settles: {why}"
+                raise ScenarioError("weights", rule, problem, "lazy_metropolis, metropolis or best_constant")
+            return np.full(adjacency.nnz, 1 / most)
+        case "best_constant":
+            connectivity = _least(csgraph.laplacian(adjacency), constants=False)
+            return np.full(adjacency.nnz, 2 / (_largest_laplacian(adjacency) + connectivity))
+
+
+def _given(weights: Any, adjacency: Sparse) -> Sparse:
+    """The matrix on the graph's links, checked: in [0, 1], rows and columns sum to 1, symmetric, edges only."""
+    n = adjacency.shape[0]
+    weights = weights if issparse(weights) else np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n, n):
+        raise ScenarioError("weights", weights.shape, "wrong shape", f"({n}, {n})")
+    W: Any = csr_array(weights, dtype=np.float64)
+    W.sum_duplicates()
+    rows = _rows(W)
+    for place in np.flatnonzero(~(W.data >= 0))[:1]:
+        i, j, value = int(rows[place]), int(W.indices[place]), float(W.data[place])
+        problem = "not a number" if math.isnan(value) else "negative"
+        raise ScenarioError(f"weights[{i}][{j}]", value, f"not doubly stochastic: {problem}", "0 <= w_ij <= 1")
+    for axis, line in ((1, "row"), (0, "column")):
+        sums = np.asarray(W.sum(axis=axis))
+        worst = int(np.argmax(np.abs(sums - 1)))
+        if not abs(sums[worst] - 1) <= _TOLERANCE:
+            field = f"weights[{worst}]" if line == "row" else "weights"
+            problem = f"not doubly stochastic: {line} {worst} sums to {sums[worst]:.12g}"
+            raise ScenarioError(field, float(sums[worst]), problem, "rows and columns that sum to 1")
+    skew: Any = abs(W - W.T).tocoo()
+    if skew.nnz and skew.data.max() > _TOLERANCE:
+        worst = int(np.argmax(skew.data))
+        i, j = sorted((int(skew.row[worst]), int(skew.col[worst])))
+        problem = f"not symmetric: the mirrored weight is {float(W[j, i]):.12g}"
+        raise ScenarioError(f"weights[{i}][{j}]", float(W[i, j]), problem, "w_ij = w_ji")
+    there = np.isin(rows * n + W.indices, _rows(adjacency) * n + adjacency.indices)
+    for place in np.flatnonzero(~there & (rows != W.indices) & (W.data > 0))[:1]:
+        i, j = int(rows[place]), int(W.indices[place])
+        raise ScenarioError(f"weights[{i}][{j}]", [i, j], "a weight where there is no edge", "edges only")
+    links: Any = W[_rows(adjacency), adjacency.indices]
+    return _on_links(adjacency, np.asarray(links.todense() if hasattr(links, "todense") else links), W.diagonal())
+
+
+def _on_links(adjacency: Sparse, values: Array, own: Array) -> Sparse:
+    n = len(own)
+    rows = np.concatenate([_rows(adjacency), np.arange(n)])
+    columns = np.concatenate([adjacency.indices, np.arange(n)])
+    matrix: Any = csr_array((np.concatenate([values, own]), (rows, columns)), shape=(n, n))
+    matrix.sort_indices()
+    return matrix
+
+
+def _degrees(adjacency: Sparse) -> Array:
+    return np.diff(adjacency.indptr).astype(float)
+
+
+def _rows(matrix: Sparse) -> Any:
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def _hops(adjacency: Sparse, agent: int) -> Array:
+    search: Any = csgraph.dijkstra
+    return search(adjacency, unweighted=True, indices=agent)
+
+
+# ── eigenvalues ─────────────────────────────────────────────────────────────────────────────────────────
+
+_Apply: TypeAlias = Callable[[Array], Array]
+"""A linear map."""
+
+
+def _largest_laplacian(adjacency: Sparse) -> float:
+    degrees = np.diff(adjacency.indptr)
+    bound = float(np.max(np.repeat(degrees, degrees) + degrees[adjacency.indices]))
+    one: Any = eye_array(adjacency.shape[0], format="csr")
+    return bound - _least(bound * one - csgraph.laplacian(adjacency), constants=True)
+
+
+def _least(M: Any, constants: bool) -> float:
+    """The least eigenvalue of a positive semidefinite M; without `constants`, of M off its null vector 1.
+
+    By Lanczos on s − M, where s bounds M's; where it does not converge, on M's (pseudo-)inverse.
+    """
+    n = int(M.shape[0])
+    if n <= _DENSE:
+        return max(0.0, float(np.linalg.eigvalsh(M.toarray())[0 if constants else 1]))
+    start, bound = np.random.default_rng(0).normal(size=n), float(abs(M).sum(axis=1).max())
+
+    def centered(x: Array) -> Array:
+        x = x.ravel()
+        return x if constants else x - x.mean()
+
+    def shifted(x: Array) -> Array:
+        x = centered(x)
+        return centered(bound * x - M @ x)
+
+    def dominant(apply: _Apply, restarts: int) -> float:
+        """The eigenvalue of largest magnitude, from a start that is always the same."""
+        operator: Any = LinearOperator((n, n), matvec=apply, dtype=np.float64)
+        values = eigsh(operator, k=1, which="LM", v0=start, ncv=40, maxiter=restarts, return_eigenvectors=False)
+        return float(values[0])
+
+    try:
+        return max(0.0, bound - dominant(shifted, RESTARTS))
+    except ArpackNoConvergence:
+        solve = _solver(M, start, centered, 0 if constants else 1)
+        return 0.0 if solve is None else 1 / dominant(solve, 10 * RESTARTS)
+
+
+def _solver(M: Any, start: Array, centered: _Apply, first: int) -> _Apply | None:
+    """M's (pseudo-)inverse by conjugate gradients scaled by M's diagonal or, where they are slow, by factors without
+    its `first` rows and columns; None where M is singular."""
+    if M.diagonal().min() > 0:
+        scale = 1 / M.diagonal()
+        iterate: Any = cg
+        scaled: Any = LinearOperator(M.shape, matvec=lambda r: scale * r.ravel(), dtype=np.float64)
+
+        def solved(b: Array) -> tuple[Array, int]:
+            x, failed = iterate(M, centered(b), rtol=1e-12, atol=0.0, maxiter=_STEPS, M=scaled)
+            return centered(x), failed
+
+        if not solved(start)[1]:
+            return lambda b: solved(b)[0]
+    options = {"SymmetricMode": True}
+    try:
+        factor: Any = splu(
+            M.tocsc()[first:, first:], permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options
         )
-
-
-def _shown(count: int, parts: list[list[str]]) -> str:
-    shown = [f"{{{', '.join(part[:6])}{', …' if len(part) > 6 else ''}}}" for part in parts]
-    return f"{count} components, " + " | ".join(shown) + (" | …" if count > 4 else "")
+    except RuntimeError:  # "Factor is exactly singular"
+        return None
+    return lambda b: centered(np.concatenate([np.zeros(first), factor.solve(centered(b)[first:])]))

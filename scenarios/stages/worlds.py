@@ -28,7 +28,6 @@ from netsim.problems import Objective
 from netsim.randomness import NoiseThrough, Streams, coins_of, dither_of
 from netsim.settings import Recording
 from netsim.simulation import Simulation
-from netsim.topology.weights import hops
 from scenarios.build.adjacency import data_print
 from scenarios.build.experiment import Subject
 from scenarios.results.header import versions
@@ -202,7 +201,7 @@ def views_of(simulation: Simulation, agent: int, wanted: Wanted) -> tuple[View, 
     radio = network.medium != "links"
     # Whether nothing that is sent is lost on its way: else who sits at a door knows which messages got there.
     complete = network.exchange_policy.endless and not simulation.timing.downtimes and not network.active_adversaries
-    distance: list[float] = hops(topology.adjacency, agent).tolist()
+    distance: list[float] = topology.hops(agent).tolist()
     every = sorted(range(topology.agents), key=lambda i: (distance[i], i))
     others = [i for i in every if i != agent]
     views: list[View] = []

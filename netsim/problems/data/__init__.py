@@ -15,20 +15,12 @@ from netsim.problems.data.dataset import Dataset, Part
 
 __all__ = ["Cache", "Dataset", "Part", "load"]
 
-LOADERS: dict[str, Callable[..., Dataset]] = {
-    "digits": named.digits,
-    "breast_cancer": named.breast_cancer,
-    "synthetic": named.synthetic,
-    "sensors": named.sensors,
-    "mnist": named.mnist,
-    "fashion_mnist": named.fashion_mnist,
-    "cifar10_cat_dog": named.cifar10_cat_dog,
-    "ijcnn1": named.ijcnn1,
-    "covtype": named.covtype,
-    "adult": named.adult,
-    "libsvm": files.libsvm,
-    "csv": files.csv_file,
-}
+_OF_NAME = (
+    *(named.digits, named.breast_cancer, named.synthetic, named.sensors, named.mnist, named.fashion_mnist),
+    *(named.cifar10_cat_dog, named.ijcnn1, named.covtype, named.adult),
+)
+_OF_PATH: dict[str, Callable[..., Dataset]] = {"libsvm": files.libsvm, "csv": files.csv_file}
+LOADERS = {loader.__name__: loader for loader in _OF_NAME} | _OF_PATH
 
 
 def load(
@@ -155,8 +147,13 @@ def is_kept(name: str) -> bool:
 
 def stored(name: str, cache: Cache | None = None) -> tuple[Stored, ...]:
     """The parts of a set that is kept in the data folder; none of one that needs no file from there."""
-    place = cache or Cache()
-    return tuple(_stored(part, place, layouts) for part, layouts in _remote_parts(name)) if is_kept(name) else ()
+    place, found = cache or Cache(), list[Stored]()
+    for part, layouts in _remote_parts(name) if is_kept(name) else ():
+        there = [all((place.folder / one.path).is_file() for one in layout) for layout in layouts]
+        at = there.index(True) if True in there else 0
+        files = tuple(place.folder / one.path for one in layouts[at])
+        found.append(Stored(part, files, True in there, at == 0, all(one.urls for one in layouts[0])))
+    return tuple(found)
 
 
 def fetch(name: str, part: Part, cache: Cache, progress: Callable[[int, int | None], None] | None = None) -> Dataset:
@@ -194,10 +191,3 @@ def _remote_parts(name: str) -> Iterator[tuple[Part, tuple[Sequence[Remote], ...
             if not asking.noted:
                 raise
         yield part, asking.noted[0]
-
-
-def _stored(part: Part, cache: Cache, layouts: Sequence[Sequence[Remote]]) -> Stored:
-    there = [all((cache.folder / one.path).is_file() for one in layout) for layout in layouts]
-    at = there.index(True) if True in there else 0
-    files = tuple(cache.folder / one.path for one in layouts[at])
-    return Stored(part, files, True in there, at == 0, all(one.urls for one in layouts[0]))

@@ -88,21 +88,25 @@ class Cache:
                 for path in paths:
                     self._verify(name, path)
                 return index, paths
-        if not self.download:
-            raise self._missing(name, layouts)
-        paths = [self._downloaded(name, remote) for remote in layouts[0]]
-        return 0, paths
-
-    def _missing(self, name: str, layouts: Sequence[Sequence[Remote]]) -> ScenarioError:
+        if self.download:
+            return 0, [self._downloaded(name, remote) for remote in layouts[0]]
         wanted = " or ".join(
             ", ".join(r.path for r in layout if not (self.folder / r.path).is_file()) for layout in layouts
         )
         problem = f"not in the data folder {self.folder}, which lacks {wanted}"
-        return AbsentDataError("name", name, problem, f"download: true, or {VARIABLE} = a folder that has it")
+        raise AbsentDataError("name", name, problem, f"download: true, or {VARIABLE} = a folder that has it")
 
     def _verify(self, name: str, path: Path) -> None:
+        """Compare a file with every digest on record for it."""
+        recorded: list[tuple[str, Path]] = []
+        beside = path.with_name(path.name + ".sha256")
+        below = path.relative_to(self.folder).as_posix()
         try:
-            recorded = self._recorded(path)
+            for source, relative in ((beside, path.name), (self.folder / _SUMS, below)):
+                for line in source.read_text(encoding="utf-8").splitlines() if source.is_file() else ():
+                    digest, _, entry = line.strip().partition(" ")
+                    if entry.strip().removeprefix("*").removeprefix("./") == relative:
+                        recorded.append((digest.lower(), source))
             found = _digest(path.read_bytes()) if recorded else ""
         except (OSError, UnicodeDecodeError) as error:
             raise ScenarioError(
@@ -112,19 +116,6 @@ class Cache:
             if found != expected:
                 problem = f"{path} has changed: its SHA-256 is {found}, and {source} says {expected}"
                 raise ScenarioError("name", name, problem, "the file as it was, or none, to download it again")
-
-    def _recorded(self, path: Path) -> list[tuple[str, Path]]:
-        """Every digest on record for a file, and where."""
-        entries: list[tuple[str, Path]] = []
-        beside = path.with_name(path.name + ".sha256")
-        for source, relative in ((beside, path.name), (self.folder / _SUMS, _below(path, self.folder))):
-            if not source.is_file():
-                continue
-            for line in source.read_text(encoding="utf-8").splitlines():
-                digest, _, entry = line.strip().partition(" ")
-                if entry.strip().removeprefix("*").removeprefix("./") == relative:
-                    entries.append((digest.lower(), source))
-        return entries
 
     def _downloaded(self, name: str, remote: Remote) -> Path:
         path = self.folder / remote.path
@@ -162,7 +153,3 @@ class Cache:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _below(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix()

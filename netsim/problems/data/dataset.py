@@ -3,9 +3,7 @@
 Records 0 … m−1 are dealt out so that nobody goes empty-handed.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
@@ -38,22 +36,21 @@ def _deal(
     order = rng.permutation(len(labels))
     if classes:
         order = order[np.argsort(labels[order], kind="stable")]
+    pools = [order[labels[order] == label] for label in np.unique(labels)] if classes else [order]
     if concentration is not None:
-        parts = _dirichlet(_by_class(order, labels, classes), agents, concentration, rng)
+        parts = _dirichlet(pools, agents, concentration, rng)
     elif by == "label":
-        parts = _label(_by_class(order, labels, classes), agents, rng)
+        parts = _label(pools, agents, rng)
     else:
         parts = [order[agent::agents] for agent in range(agents)]
     return [np.sort(part) for part in parts]
 
 
-def _by_class(order: _Indices, labels: Array, classes: bool) -> list[_Indices]:
-    """The shuffled records of each class; all of them together where labels are real targets."""
-    return [order[labels[order] == label] for label in np.unique(labels)] if classes else [order]
-
-
 def _dirichlet(pools: list[_Indices], agents: int, concentration: float, rng: np.random.Generator) -> list[_Indices]:
-    """Each pool cut at the cumulated shares p ~ Dir(concentration, …, concentration)."""
+    """Each pool cut at the cumulated shares p ~ Dir(concentration, …, concentration).
+
+    An agent without a record gets the last one of whoever has the most, the first such agent.
+    """
     if not 0 < concentration < np.inf:
         raise ScenarioError("concentration", concentration, "not positive and finite", "a number > 0")
     pieces: list[list[_Indices]] = [[] for _ in range(agents)]
@@ -62,53 +59,36 @@ def _dirichlet(pools: list[_Indices], agents: int, concentration: float, rng: np
         cuts = np.rint(np.clip(ends, 0.0, 1.0) * len(pool)).astype(int)
         for agent, piece in enumerate(np.split(pool, cuts)):
             pieces[agent].append(piece)
-    return _nobody_empty([np.concatenate(piece) for piece in pieces])
-
-
-def _nobody_empty(parts: list[_Indices]) -> list[_Indices]:
-    """An agent without a record gets the last one of whoever holds the most, the first such agent."""
+    parts = [np.concatenate(piece) for piece in pieces]
     for agent, part in enumerate(parts):
         if not part.size:
-            richest = max(range(len(parts)), key=lambda i: (len(parts[i]), -i))
+            richest = max(range(agents), key=lambda i: (len(parts[i]), -i))
             parts[agent], parts[richest] = parts[richest][-1:], parts[richest][:-1]
     return parts
 
 
 def _label(pools: list[_Indices], agents: int, rng: np.random.Generator) -> list[_Indices]:
-    """Agents shared among the classes in proportion, one or more each; within a class equal shares."""
+    """Agents shared among the classes in proportion, one or more each; within a class equal shares.
+
+    Fewer agents than classes have every `agents`-th class. Of more than two classes each has one agent at first, and
+    the others go one by one where an agent has most records, of equals to the first.
+    """
     if len(pools) == 1 or agents == 1:
         order = np.concatenate(pools)
         return [order[agent::agents] for agent in range(agents)]
-    if len(pools) > 2:
-        return _many_labels(pools, agents, rng)
-    first, second = pools
-    least, most = max(1, agents - len(second)), min(agents - 1, len(first))
-    holders = int(np.clip(round(agents * len(first) / (len(first) + len(second))), least, most))
-    parts = [first[agent::holders] for agent in range(holders)]
-    parts += [second[agent :: agents - holders] for agent in range(agents - holders)]
-    return [parts[place] for place in rng.permutation(agents)]
-
-
-def _many_labels(pools: list[_Indices], agents: int, rng: np.random.Generator) -> list[_Indices]:
-    """The same of three classes or more; fewer agents than classes hold every `agents`-th class."""
+    sizes = list(map(len, pools))
     if agents < len(pools):
         parts = [np.concatenate(pools[agent::agents]) for agent in range(agents)]
     else:
-        parts = [
-            pool[place::holders]
-            for pool, holders in zip(pools, _holders(list(map(len, pools)), agents), strict=True)
-            for place in range(holders)
-        ]
+        holders = [1] * len(pools)
+        if len(pools) == 2:
+            least, most = max(1, agents - sizes[1]), min(agents - 1, sizes[0])
+            holders[0] = int(np.clip(round(agents * sizes[0] / sum(sizes)), least, most))
+            holders[1] = agents - holders[0]
+        for _ in range(agents - sum(holders)):
+            holders[max(range(len(sizes)), key=lambda c: (sizes[c] / holders[c], -c))] += 1
+        parts = [pool[place::n] for pool, n in zip(pools, holders, strict=True) for place in range(n)]
     return [parts[place] for place in rng.permutation(agents)]
-
-
-def _holders(sizes: list[int], agents: int) -> list[int]:
-    """How many agents hold each class: one, and the others one by one where a holder has most records; no more than
-    it has records. Of equals the first."""
-    holders = [1] * len(sizes)
-    for _ in range(agents - len(sizes)):
-        holders[max(range(len(sizes)), key=lambda c: (sizes[c] / holders[c], -c))] += 1
-    return holders
 
 
 Part = Literal["train", "test"]
@@ -224,25 +204,6 @@ class Dataset:
         return replace(self, features=self.features * factor, value_range=ends)
 
 
-def some_of_ten(classes: Sequence[int]) -> tuple[int, ...]:
-    """Two different numbers of 0 to 9, (the −1, the +1), or more: (the 0, the 1, the 2, …)."""
-    if len(classes) < 2 or len(set(classes)) < len(classes):
-        raise ScenarioError("classes", classes, "not two different classes or more", "two of 0 to 9, or more")
-    return tuple(whole(number, "classes", 0, 9) for number in classes)
-
-
-def numbered(chosen: Array | NDArray[np.integer], classes: Sequence[int]) -> Array:
-    """−1 and +1 for two classes; for more of them 0, 1, 2, … in their order."""
-    if len(classes) == 2:
-        return signs(chosen, classes[1])
-    return np.argmax(np.asarray(chosen)[:, None] == np.asarray(classes), axis=1).astype(np.float64)
-
-
-def signs(chosen: Array | NDArray[np.integer], positive: int) -> Array:
-    """+1 where the class is the positive one, else −1."""
-    return np.where(chosen == positive, 1.0, -1.0)
-
-
 def some(indices: _Indices, records: int | None, seed: int) -> _Indices:
     """The first `records` of a shuffle of these, in their own order; None is all of them."""
     if records is None:
@@ -250,14 +211,3 @@ def some(indices: _Indices, records: int | None, seed: int) -> _Indices:
     whole(records, "records", 1, len(indices))
     order = np.random.default_rng(whole(seed, "seed", 0)).permutation(len(indices))
     return indices[np.sort(order[:records])]
-
-
-def to_unit(features: Array, low: Array, high: Array) -> Array:
-    """Columns from [low, high] to [0, 1], a constant one to 0; values beyond the ends go to the nearest end."""
-    width = np.where(high > low, high - low, 1.0)
-    return np.clip((features - low) / width, 0.0, 1.0)
-
-
-def broken(name: str, path: Path, problem: str) -> ScenarioError:
-    """A file of the cache that cannot be read as what it is kept as."""
-    return ScenarioError("name", name, f"{path} {problem}", "the file as published, or none, to download it again")

@@ -68,7 +68,9 @@ def csv_file(
     others = [k for k in range(len(names)) if k != answer]
     chosen = others if features is None else [_column("features", name, names) for name in features]
     if answer in chosen or len(set(chosen)) < len(chosen) or not chosen:
-        raise ScenarioError("features", features, "not different columns beside the label", _listed(names))
+        raise ScenarioError(
+            "features", features, "not different columns beside the label", "columns of " + ", ".join(names)
+        )
     values = np.array([_numbers(file, row, chosen, names, first + k) for k, row in enumerate(rows)])
     answers = np.array([row[answer].strip() for row in rows])
     return _dataset(file, values, answers, kind, classes, records, seed)
@@ -108,10 +110,6 @@ def _column(field: str, column: Column, names: list[str]) -> int:
     return whole(column, field, -len(names), len(names) - 1) % len(names)
 
 
-def _listed(names: list[str]) -> str:
-    return "columns of " + ", ".join(names)
-
-
 def _numbers(path: Path, row: list[str], chosen: list[int], names: list[str], number: int) -> list[float]:
     values: list[float] = []
     for k in chosen:
@@ -137,25 +135,25 @@ def _dataset(
     if kind == "regression":
         if classes is not None:
             raise ScenarioError("classes", classes, "a regression has none", "kind: classification")
-        labels, kept = _targets(path, answers), np.arange(len(features))
+        try:
+            labels, kept = answers.astype(np.float64), np.arange(len(features))
+        except ValueError as error:
+            problem = f"a label is no number ({error})"
+            raise ScenarioError("path", str(path), problem, "kind: classification") from error
     else:
         labels, kept = _two_classes(answers, classes)
     chosen = some(kept, records, seed)
     return Dataset(path.name, features[chosen], labels[chosen])
 
 
-def _targets(path: Path, answers: Array | NDArray[np.str_]) -> Array:
-    try:
-        return answers.astype(np.float64)
-    except ValueError as error:
-        raise ScenarioError("path", str(path), f"a label is no number ({error})", "kind: classification") from error
-
-
 def _two_classes(
     answers: Array | NDArray[np.str_], classes: Sequence[_Class] | None
 ) -> tuple[Array, NDArray[np.int64]]:
     """±1 for every record, and which records are of the two classes; without `classes` there are just two."""
-    values = _comparable(answers)
+    try:
+        values = answers.astype(np.float64)  # numbers where all are numbers, so that 1 is 1.0
+    except ValueError:
+        values = answers
     if classes is None:
         found = np.unique(values)
         if len(found) != 2:
@@ -165,26 +163,15 @@ def _two_classes(
     else:
         if len(classes) != 2 or classes[0] == classes[1]:
             raise ScenarioError("classes", classes, "not two different labels", "[the −1, the +1]")
-        negative, positive = (_like(value, values) for value in classes)
+        named: list[_Class] = []
+        for one in classes:
+            try:
+                named.append(float(one) if values.dtype.kind == "f" else str(one))
+            except ValueError:
+                raise ScenarioError("classes", one, "the labels are numbers", "[the −1, the +1]") from None
+        negative, positive = named
     kept = np.flatnonzero((values == negative) | (values == positive))
     if len(np.unique(values[kept])) < 2:
         shown = ", ".join(str(value) for value in np.unique(values)[:8])
         raise ScenarioError("classes", classes, "not both among the labels", shown)
     return np.where(values == positive, 1.0, -1.0), kept
-
-
-def _comparable(answers: Array | NDArray[np.str_]) -> Array | NDArray[np.str_]:
-    """Numbers where all are numbers, so that 1 is 1.0; else the texts."""
-    try:
-        return answers.astype(np.float64)
-    except ValueError:
-        return answers
-
-
-def _like(value: _Class, values: Array | NDArray[np.str_]) -> _Class:
-    if values.dtype.kind != "f":
-        return str(value)
-    try:
-        return float(value)
-    except ValueError:
-        raise ScenarioError("classes", value, "the labels are numbers", "[the −1, the +1]") from None

@@ -6,7 +6,7 @@ import io
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, cast
 
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from netsim.arrays import Array, nonnegative, unknown, whole
 from netsim.bounds import Count, Index, NonNegative
+from netsim.errors import ScenarioError
 from netsim.problems.data.cache import Cache, Remote
-from netsim.problems.data.dataset import Dataset, Part, broken, numbered, signs, some, some_of_ten, to_unit
+from netsim.problems.data.dataset import Dataset, Part, some
 
 # Types of options, with their bounds and meaning: scenarios, their JSON Schema and the reference derive from them.
 _Classes = Annotated[
@@ -35,13 +36,13 @@ def digits(classes: _Classes = (0, 1)) -> Dataset:
     """Scikit-learn's 8×8 images of two digits or more, in [0, 1]."""
     from sklearn import datasets  # slow to import
 
-    wanted = some_of_ten(classes)
-    images, labels = _fetched(datasets.load_digits)
+    wanted = _some_of_ten(classes)
+    images, labels = cast(_Loaded, datasets.load_digits(return_X_y=True))
     chosen = np.isin(labels, wanted)
     return Dataset(
         "digits",
         images[chosen] / 16,
-        numbered(labels[chosen], wanted),
+        _numbered(labels[chosen], wanted),
         image_shape=(8, 8),
         value_range=(0.0, 1.0),
         class_count=len(wanted),
@@ -52,9 +53,9 @@ def breast_cancer() -> Dataset:
     """Scikit-learn's 569 tumours, 30 standardized features; −1 malignant, +1 benign."""
     from sklearn import datasets
 
-    features, benign = _fetched(datasets.load_breast_cancer)
+    features, benign = cast(_Loaded, datasets.load_breast_cancer(return_X_y=True))
     standardized = (features - features.mean(axis=0)) / features.std(axis=0)
-    return Dataset("breast_cancer", standardized, signs(benign, 1))
+    return Dataset("breast_cancer", standardized, _signs(benign, 1))
 
 
 def synthetic(
@@ -91,11 +92,8 @@ def sensors(
     return Dataset("sensors", features, targets)
 
 
-def _fetched(loader: Callable[..., object]) -> tuple[Array, NDArray[np.int64]]:
-    """What scikit-learn, which carries no types, returns."""
-    return cast(tuple[Array, NDArray[np.int64]], loader(return_X_y=True))
-
-
+_Loaded = tuple[Array, NDArray[np.int64]]
+"""Features and labels, as scikit-learn, which carries no types, returns them."""
 Bytes = NDArray[np.uint8]
 _PREFIX: dict[Part, str] = {"train": "train", "test": "t10k"}
 DIGESTS = {
@@ -152,12 +150,12 @@ def cifar10_cat_dog(cache: Cache, part: _PartOf = "train", records: Chosen = Non
     try:
         images, animals = (_cifar_binary if layout == 0 else _cifar_jpegs)(path, part)
     except (OSError, EOFError, ValueError, KeyError, tarfile.TarError, zlib.error) as error:
-        raise broken("cifar10_cat_dog", path, f"cannot be read ({error})") from error
+        raise _broken("cifar10_cat_dog", path, f"cannot be read ({error})") from error
     chosen = some(np.arange(len(animals)), records, seed)
     return Dataset(
         "cifar10_cat_dog",
         images[chosen].reshape(len(chosen), -1) / 255,
-        signs(animals[chosen], DOG),
+        _signs(animals[chosen], DOG),
         image_shape=(32, 32, 3),
         value_range=(0.0, 1.0),
         part=part,
@@ -166,30 +164,29 @@ def cifar10_cat_dog(cache: Cache, part: _PartOf = "train", records: Chosen = Non
 
 
 def _idx_set(name: str, cache: Cache, classes: Sequence[int], part: Part, records: int | None, seed: int) -> Dataset:
-    wanted = some_of_ten(classes)
-    remotes = [_remote(name, f"{_PREFIX[part]}-{which}-ubyte.gz") for which in ("images-idx3", "labels-idx1")]
+    wanted = _some_of_ten(classes)
+    files = [f"{_PREFIX[part]}-{which}-ubyte.gz" for which in ("images-idx3", "labels-idx1")]
+    remotes = [
+        Remote(f"{name}/{file}", tuple(host + file for host in HOSTS[name]), DIGESTS[f"{name}/{file}"])
+        for file in files
+    ]
     _, (image_file, label_file) = cache.files(name, remotes)
     images, labels = _idx(name, image_file, 3), _idx(name, label_file, 1)
     if len(images) != len(labels):
-        raise broken(name, label_file, f"has {len(labels)} labels for {len(images)} images")
+        raise _broken(name, label_file, f"has {len(labels)} labels for {len(images)} images")
     found = np.flatnonzero(np.isin(labels, wanted))
     if not found.size:
-        raise broken(name, label_file, f"has no record of the classes {' and '.join(map(str, wanted))}")
+        raise _broken(name, label_file, f"has no record of the classes {' and '.join(map(str, wanted))}")
     chosen = some(found, records, seed)
     return Dataset(
         name,
         images[chosen].reshape(len(chosen), -1) / 255,
-        numbered(labels[chosen], wanted),
+        _numbered(labels[chosen], wanted),
         image_shape=(images.shape[1], images.shape[2]),
         value_range=(0.0, 1.0),
         part=part,
         class_count=len(wanted),
     )
-
-
-def _remote(name: str, file: str) -> Remote:
-    path = f"{name}/{file}"
-    return Remote(path, tuple(host + file for host in HOSTS[name]), DIGESTS[path])
 
 
 def _idx(name: str, path: Path, axes: int) -> Bytes:
@@ -198,13 +195,13 @@ def _idx(name: str, path: Path, axes: int) -> Bytes:
         with gzip.open(path) as stream:
             content = stream.read()
     except (OSError, EOFError, zlib.error) as error:
-        raise broken(name, path, f"cannot be read ({error})") from error
+        raise _broken(name, path, f"cannot be read ({error})") from error
     start = 4 + 4 * axes
     if content[:4] != bytes((0, 0, 8, axes)) or len(content) < start:
-        raise broken(name, path, f"is no IDX file of bytes with {axes} axes")
+        raise _broken(name, path, f"is no IDX file of bytes with {axes} axes")
     lengths = np.frombuffer(content, ">u4", axes, 4).astype(int)
     if len(content) - start != lengths.prod():
-        raise broken(name, path, f"holds {len(content) - start} values, not {lengths.prod()}")
+        raise _broken(name, path, f"holds {len(content) - start} values, not {lengths.prod()}")
     return np.frombuffer(content, np.uint8, offset=start).reshape(lengths)
 
 
@@ -263,9 +260,13 @@ def ijcnn1(cache: Cache, part: _PartOf = "train", records: Chosen = None, seed: 
     layouts = [[_IJCNN1[part]], [_IJCNN1_REBUILT]] if part == "train" else [[_IJCNN1[part]]]
     layout, (path,) = cache.files("ijcnn1", *layouts)
     try:
-        features, labels = svmlight(path, _IJCNN1_FEATURES) if layout == 0 else _arrays(path)
+        if layout == 0:
+            features, labels = svmlight(path, _IJCNN1_FEATURES)
+        else:
+            with np.load(path, allow_pickle=False) as arrays:
+                features, labels = arrays["X"], arrays["y"].astype(np.float64)
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise broken("ijcnn1", path, f"cannot be read ({error})") from error
+        raise _broken("ijcnn1", path, f"cannot be read ({error})") from error
     chosen = some(np.arange(len(labels)), records, seed)
     note = "the ten one-hot columns were rebuilt: they are right up to a permutation of those columns"
     return Dataset("ijcnn1", features[chosen], labels[chosen], part=part, note="" if layout == 0 else note)
@@ -279,15 +280,15 @@ def covtype(cache: Cache, records: Chosen = None, seed: Seed = 0) -> Dataset:
             table = np.loadtxt(stream, delimiter=",", skiprows=layout, ndmin=2)
         features, types = table[:, :COVTYPE_FEATURES], table[:, COVTYPE_FEATURES]
     except (OSError, EOFError, ValueError, IndexError, zlib.error) as error:
-        raise broken("covtype", path, f"cannot be read ({error})") from error
+        raise _broken("covtype", path, f"cannot be read ({error})") from error
     if layout == 0:
-        features = to_unit(features, features.min(axis=0), features.max(axis=0))
+        features = _to_unit(features, features.min(axis=0), features.max(axis=0))
     chosen = some(np.arange(len(types)), records, seed)
     note = f"a subset: the file has {len(types):,} of {COVTYPE_RECORDS:,} records, scaled to [0, 1] by its author"
     return Dataset(
         "covtype",
         features[chosen],
-        signs(types[chosen], LODGEPOLE),
+        _signs(types[chosen], LODGEPOLE),
         value_range=(0.0, 1.0),
         note="" if layout == 0 else note,
     )
@@ -301,11 +302,6 @@ def svmlight(path: Path, dimension: int | None) -> tuple[Array, Array]:
         "tuple[object, Array]", load_svmlight_file(str(path), n_features=dimension, zero_based="auto")
     )
     return cast(Array, features.toarray()), labels  # type: ignore[attr-defined]
-
-
-def _arrays(path: Path) -> tuple[Array, Array]:
-    with np.load(path, allow_pickle=False) as arrays:
-        return arrays["X"], arrays["y"].astype(np.float64)
 
 
 HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
@@ -343,7 +339,16 @@ def adult(
     parts: tuple[Part, ...] = ("train",) if part == "train" else ("train", "test")
     _, paths = cache.files("adult", [FILES[one] for one in parts])
     known, rows = _rows(paths[0]), _rows(paths[-1])
-    features = np.hstack([_numbers(rows, known, numeric), *(_one_hot(rows, known, c) for c in _CATEGORICAL)])
+    values, base = (np.array([[float(row[c]) for c in _NUMERIC] for row in table]) for table in (rows, known))
+    if numeric == "unit":
+        columns = [_to_unit(values, base.min(axis=0), base.max(axis=0))]
+    else:
+        spread = base.std(axis=0)
+        columns = [(values - base.mean(axis=0)) / np.where(spread > 0, spread, 1.0)]
+    for column in _CATEGORICAL:
+        categories = sorted({row[column] for row in known})
+        columns.append(np.array([[float(row[column] == category) for category in categories] for row in rows]))
+    features = np.hstack(columns)
     labels = np.array([1.0 if row[ANSWER] == RICH else -1.0 for row in rows])
     chosen = some(np.arange(len(rows)), records, seed)
     return Dataset(
@@ -366,26 +371,43 @@ def _rows(path: Path) -> Rows:
                     continue
                 row[-1] = row[-1].removesuffix(".")
                 if len(row) != COLUMNS or row[ANSWER] not in (RICH, POOR):
-                    raise broken("adult", path, f"line {number} is no row of {COLUMNS} fields that ends in {RICH}")
+                    raise _broken("adult", path, f"line {number} is no row of {COLUMNS} fields that ends in {RICH}")
                 if "?" not in row:
                     rows.append(row)
         for column in _NUMERIC:
             [float(row[column]) for row in rows]
     except (OSError, ValueError, csv.Error) as error:
-        raise broken("adult", path, f"cannot be read ({error})") from error
+        raise _broken("adult", path, f"cannot be read ({error})") from error
     if not rows:
-        raise broken("adult", path, "has no whole row")
+        raise _broken("adult", path, "has no whole row")
     return rows
 
 
-def _numbers(rows: Rows, known: Rows, numeric: _Scaling) -> Array:
-    values, base = (np.array([[float(row[c]) for c in _NUMERIC] for row in some]) for some in (rows, known))
-    if numeric == "unit":
-        return to_unit(values, base.min(axis=0), base.max(axis=0))
-    spread = base.std(axis=0)
-    return (values - base.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+def _some_of_ten(classes: Sequence[int]) -> tuple[int, ...]:
+    """Two different numbers of 0 to 9, (the −1, the +1), or more: (the 0, the 1, the 2, …)."""
+    if len(classes) < 2 or len(set(classes)) < len(classes):
+        raise ScenarioError("classes", classes, "not two different classes or more", "two of 0 to 9, or more")
+    return tuple(whole(number, "classes", 0, 9) for number in classes)
 
 
-def _one_hot(rows: Rows, known: Rows, column: int) -> Array:
-    categories = sorted({row[column] for row in known})
-    return np.array([[float(row[column] == category) for category in categories] for row in rows])
+def _numbered(chosen: Array | NDArray[np.integer], classes: Sequence[int]) -> Array:
+    """−1 and +1 for two classes; for more of them 0, 1, 2, … in their order."""
+    if len(classes) == 2:
+        return _signs(chosen, classes[1])
+    return np.argmax(np.asarray(chosen)[:, None] == np.asarray(classes), axis=1).astype(np.float64)
+
+
+def _signs(chosen: Array | NDArray[np.integer], positive: int) -> Array:
+    """+1 where the class is the positive one, else −1."""
+    return np.where(chosen == positive, 1.0, -1.0)
+
+
+def _to_unit(features: Array, low: Array, high: Array) -> Array:
+    """Columns from [low, high] to [0, 1], a constant one to 0; values beyond the ends go to the nearest end."""
+    width = np.where(high > low, high - low, 1.0)
+    return np.clip((features - low) / width, 0.0, 1.0)
+
+
+def _broken(name: str, path: Path, problem: str) -> ScenarioError:
+    """A file of the cache that cannot be read as what it is kept as."""
+    return ScenarioError("name", name, f"{path} {problem}", "the file as published, or none, to download it again")

@@ -9,7 +9,6 @@ import pytest
 from attacks.replay import replay
 from netsim import topology
 from netsim.algorithms import Dpp2
-from netsim.algorithms.dpp2 import largest_eigenvalue
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.network.links import LinkLaw
@@ -29,7 +28,9 @@ DECAY = Geometric(1.0, 0.9)
 
 
 def well_tuned(problem, graph, rounds, matrix="mixing", **changes):
-    alpha, largest = 0.5 / problem.smoothness, largest_eigenvalue(matrix, graph)
+    laplacian = matrix == "laplacian"
+    alpha = 0.5 / problem.smoothness
+    largest = graph.largest_laplacian_eigenvalue if laplacian else 1 - graph.least_eigenvalue
     algorithm = Dpp2(rounds, alpha, alpha / (2 * largest), 2 * problem.smoothness / largest, matrix=matrix)
     return replace(algorithm, **changes)
 

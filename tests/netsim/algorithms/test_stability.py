@@ -11,7 +11,6 @@ from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares, Problem
 from netsim.schedules import Constant, UniformDraws
 from netsim.simulation import Simulation
-from netsim.topology.weights import largest_laplacian_eigenvalue, largest_walk_eigenvalue
 
 D = 10.0
 GRAPHS = {
@@ -33,7 +32,7 @@ def squares(agents, curvature=1.0):
 
 def allowed(graph, ratio):
     """The largest ζλ_max/D, and λ_max."""
-    q, largest = largest_walk_eigenvalue(graph.adjacency), largest_laplacian_eigenvalue(graph.adjacency)
+    q, largest = graph.largest_walk_eigenvalue, graph.largest_laplacian_eigenvalue
     w = q + 2 * ratio
     return 4 - w - q**2 / (3 * w), largest
 
