@@ -10,7 +10,8 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
-from scenarios.cli.options import OfTranscript, complete_run, complete_variant, dated_folder, given, refuse, taken
+from scenarios.cli.commands import command
+from scenarios.cli.options import OfTranscript, dated_folder, given, of_run, of_variant, refuse
 from scenarios.render.terminal import DONE, INTERRUPTED, apart, fail, print_page, problems, write_result
 
 if TYPE_CHECKING:
@@ -23,12 +24,16 @@ _OTHERS = ("traffic", "membership", "property")
 """Attacks that rebuild nothing, by the words of a scenario."""
 
 
-def attack(
+@command(
+    "attack",
+    "netsim attack results/lossy",
+    "netsim attack results/lossy --attack posterior --attack dlg",
+    "netsim attack captured.parquet --scenario mine.yaml",
+)
+def _attack(
     what: Annotated[
         str,
-        taken(
-            metavar="WHAT",
-            autocompletion=complete_run,
+        of_run(
             help="A results folder; a transcript (FILE.parquet, with --scenario); a scenario's YAML file, or the "
             "name of a shipped one, which is simulated first.",
         ),
@@ -54,9 +59,7 @@ def attack(
     option: Annotated[
         list[str] | None, given("-o", "--option", metavar="FIELD=VALUE", help="Set a field of a scenario.")
     ] = None,
-    variant: Annotated[
-        str | None, given(help="Attack only this variant of a folder.", autocompletion=complete_variant)
-    ] = None,
+    variant: Annotated[str | None, of_variant(help="Attack only this variant of a folder.")] = None,
     out: Annotated[Path | None, given(help="Where to write. Default: beside the transcript.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
 ) -> None:

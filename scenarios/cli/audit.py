@@ -16,7 +16,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from netsim.errors import ScenarioError, together
-from scenarios.cli.options import complete_run, complete_variant, dated_folder, given, refuse, repeated, taken
+from scenarios.cli.commands import command
+from scenarios.cli.options import dated_folder, given, of_run, of_variant, refuse, repeated
 from scenarios.render import terminal
 
 if TYPE_CHECKING:
@@ -29,12 +30,16 @@ if TYPE_CHECKING:
 _Game = StrEnum("_Game", ["anytime", "classifier", "links", "nodes", "coalitions", "views"])
 
 
-def audit(
+@command(
+    "audit",
+    "netsim audit mine.py:Mine -o rounds=20 -o scale=0.5 --epsilon 1",
+    "netsim audit private-descent",
+    "netsim audit results/mine --trials 10000",
+)
+def _audit(
     what: Annotated[
         str,
-        taken(
-            metavar="WHAT",
-            autocompletion=complete_run,
+        of_run(
             help="FILE.py:CLASS (or PACKAGE.MODULE:CLASS), an algorithm of your own; a results folder; a scenario's "
             "YAML file; or the name of a shipped scenario.",
         ),
@@ -73,7 +78,7 @@ def audit(
         ),
     ] = None,
     algorithm: Annotated[str | None, given(metavar="NAME", help="Audit only this algorithm (name or slug).")] = None,
-    variant: Annotated[str | None, given(help="Audit only this variant.", autocompletion=complete_variant)] = None,
+    variant: Annotated[str | None, of_variant(help="Audit only this variant.")] = None,
     out: Annotated[
         Path | None,
         given(

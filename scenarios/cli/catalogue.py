@@ -1,21 +1,46 @@
-"""Everything that netsim knows by name, and the smallest scenario that runs each algorithm."""
+"""Commands `netsim list` and `netsim show`: all that netsim knows by name, and a first scenario of each algorithm."""
 
 import importlib
 import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from difflib import get_close_matches
+from enum import StrEnum
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
+import typer
 from pydantic import BaseModel, TypeAdapter
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.schema.own import AlgorithmSpec
+from scenarios.cli.commands import command
+from scenarios.cli.data import print_sets, sets
+from scenarios.cli.options import YAML, AsJson, Settings, Subject, taken
+from scenarios.files.document import Fields, place_of
+from scenarios.render.terminal import console, fail, write, write_document
 
 if TYPE_CHECKING:
     from netsim.algorithms import Algorithm
     from netsim.claims import Claim
 
+Kind = StrEnum(
+    "Kind", ["scenarios", "algorithms", "attacks", "problems", "data", "topologies", "codecs", "faults", "ledger"]
+)
+_HEADS = {
+    "algorithms": ("kind", "description", "claim"),
+    "attacks": ("attack", "needs", "source"),
+    "problems": ("kind", "loss of an agent"),
+    "topologies": ("kind", "description"),
+    "codecs": ("kind", "description"),
+    "faults": ("fault", "lesson"),
+    "ledger": ("entry", "algorithms"),
+}
+"""Heads of the columns of a list; scenarios and data sets are printed in forms of their own."""
 _RELEASES = 20
 _VALUES: Mapping[str, object] = {
     "rounds": 40,
@@ -29,7 +54,7 @@ _VALUES: Mapping[str, object] = {
 """Values in a starter for fields that have to be given, or without which a walk does not end."""
 NOISE = ("scale", "scale_x", "scale_y", "scale_w", "scale_e", "scale_v", "stddev")
 """Fields for the amount of noise; default: 0."""
-PROBLEMS = {
+_PROBLEMS = {
     "logistic": "mean of log(1 + exp(−b aᵀx)), two classes",
     "ridge": "mean of (aᵀx − b)²/2, with an ℓ2 penalty",
     "lasso": "mean of (aᵀx − b)²/2, with an ℓ1 term",
@@ -40,8 +65,153 @@ PROBLEMS = {
 }
 
 
+@command("list", "netsim list", "netsim list algorithms")
+def _list(
+    kind: Annotated[
+        Kind | None, taken(help="What to list. Default: the scenarios (with --json: everything).")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the scenarios, algorithms, attacks, problems, data sets, … that come with netsim.
+
+    Exit status: 0 done, 2 wrong input.
+    """
+    from scenarios.files.library import shipped
+
+    if as_json:
+        wanted = [str(one) for one in Kind if kind in (None, one)]
+        write_document({name: [row.plain for row in _rows(name)] for name in wanted})
+        return
+    chosen = kind or Kind.scenarios
+    if chosen == Kind.data:
+        print_sets()
+    elif chosen == Kind.scenarios:  # names and titles, read from the files: nothing is built for that
+        found = shipped()
+        width = max(len(one.name) for one in found)
+        for group, members in groupby(found, key=lambda one: one.group):
+            several = [(one, f" [dim]({len(one.variants)} variants)[/]" if one.variants else "") for one in members]
+            rows = [(one.name, escape(one.title) + note) for one, note in several]
+            _print_group(group[:1].upper() + group[1:], rows, width=width)
+        console.print(
+            "Run one with [bold]netsim run NAME[/], read it with [bold]netsim show NAME[/].", highlight=False
+        )
+    else:
+        for group, some in groupby(_rows(chosen), key=lambda row: row.group):
+            _print_group(group, [[*map(escape, row.cells)] for row in some], _HEADS[chosen])
+    others = ", ".join(str(one) for one in Kind if one != chosen)
+    console.print(f"\n[bold]netsim list KIND[/] also lists: {others}.", highlight=False)
+
+
+def _print_group(
+    name: str, rows: Sequence[Sequence[str]], heads: Sequence[str] = ("", ""), width: int | None = None
+) -> None:
+    """Rows of marked-up cells below their heads, or without heads, the first column at least `width` wide."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=width is None)
+    for k, head in enumerate(heads):
+        table.add_column(head, no_wrap=k == 0, style=None if k else "bold", min_width=None if k else width)
+    for row in rows:
+        table.add_row(*row)
+    if name:
+        console.print(f"[bold cyan]{escape(name)}[/]", highlight=False)
+    console.print(Padding(table, (0, 0, 1, 2)) if name else table, highlight=False)
+
+
+@command("show", "netsim show lossy-tap", "netsim show lossy-tap --resolved", "netsim show dp_recal")
+def _show(
+    name: Subject,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="Print a scenario with every default, and without `extends`.")
+    ] = False,
+    option: Settings = None,
+) -> None:
+    """Print a scenario, to start one of your own, or describe an algorithm: its update, parameters, and claim.
+
+    A shipped scenario is printed as it is written, with its variants in a comment at the end. A file that extends
+    another is printed with the fields that it takes from there.
+
+    Exit status: 0 done, 2 wrong input.
+    """
+    from scenarios.files.library import library
+
+    try:
+        if name in library() or Path(name).is_file() or "/" in name or name.endswith(YAML):
+            text = _scenario(name, resolved, option or [])
+        else:
+            text = _algorithm(name)
+    except ScenarioError as error:
+        fail(error)
+    write(text.rstrip("\n"))
+
+
+def _scenario(name: str, resolved: bool, settings: list[str]) -> str:
+    """A shipped scenario; or a file as it is, and where it extends another, with all that it takes from there."""
+    from scenarios.files.dump import dump
+    from scenarios.files.library import EXTENDS, library, plain_tree, variant_names
+    from scenarios.schema.export import MARK, schema_line, with_schema_line
+    from scenarios.schema.load import load_scenario
+
+    if resolved or settings:
+        note = f"# {name}{''.join(f' -o {one}' for one in settings)}, with every default.\n"
+        return schema_line() + note + dump(load_scenario(name, settings).scenario, full=True)
+    if name in library():
+        text, names = library()[name], variant_names(plain_tree(name))
+        text = with_schema_line(text) if text.startswith(MARK) else text  # it holds wherever the text is written to
+        return text + (f"# {len(names)} variants: {', '.join(names)}\n" if names else "")
+    located = load_scenario(name)
+    if EXTENDS not in located.tree:
+        return Path(name).read_text(encoding="utf-8-sig")
+
+    def own(tree: Any, before: str = "") -> Iterator[str]:
+        """The fields that stand in this file, as dotted paths; of a mapping that it says in part, those in it."""
+        for key, value in tree.items():
+            if isinstance(value, Fields) and any(place.file != name for place in value.places.values()):
+                yield from own(value, f"{before}{key}.")
+            elif key != EXTENDS and (place := place_of(tree, key)) is not None and place.file == name:
+                yield f"{before}{key}"
+
+    base = located.tree[EXTENDS]
+    note = (
+        f"# {name} extends {base}: all that it comes to, without what is at its default.\n"
+        f"# The file itself says: {', '.join(own(located.tree)) or 'nothing else'}. The rest is from {base}.\n"
+    )
+    return schema_line() + note + dump(located.scenario)
+
+
+def _algorithm(kind: str) -> str:
+    """An algorithm for people: the docstring of its file, its parameters, its claim."""
+    from scenarios.files.library import library
+
+    known = models()
+    if kind not in known:
+        near = get_close_matches(kind, [*library(), *known], n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        allowed = f"{hint}a path, a scenario of `netsim list`, or an algorithm of `netsim list algorithms`"
+        raise ScenarioError("name", kind, "no shipped scenario, no file, and no algorithm", allowed)
+    model = known[kind]
+    algorithm, claim = _built(kind)
+    lines = [f"{model.model_fields['name'].get_default() or kind} (kind: {kind})", ""]
+    if algorithm is not None:
+        lines += [inspect.cleandoc(importlib.import_module(type(algorithm).__module__).__doc__ or ""), ""]
+    about = inspect.cleandoc(model.__doc__ or "").splitlines()
+    lines += ["In a scenario", "", *(f"  {line}" if line else "" for line in about), ""]
+    parameters = list(_parameters(model))
+    width = max(len(name) for name, _, _ in parameters)
+    for name, required, default in parameters:
+        lines.append(f"  {name:<{width}}  {'required' if required else json.dumps(default, ensure_ascii=False)}")
+    lines += ["", f"Claim: {'none' if claim is None else f'{claim.source} ({claim.norm})'}"]
+    if algorithm is not None:
+        names = _inversions(algorithm)
+        lines += [f"Attacks on its gradients, in this order: {', '.join(names)}"] if names else []
+        lines.append(f"Code: {type(algorithm).__module__}.{type(algorithm).__name__}")
+        lines.append(f"Start with: netsim new mine --algorithm {kind}")
+    return "\n".join(lines)
+
+
+# ── algorithms and their starters ───────────────────────────────────────────────────────────────────────
 def models() -> dict[str, type[BaseModel]]:
     """Every algorithm's model by the `kind` of a scenario, by name."""
+    from scenarios.schema.own import AlgorithmSpec
+
     return dict(sorted(_kinds(AlgorithmSpec), key=lambda pair: pair[0]))
 
 
@@ -55,18 +225,20 @@ def starter(kind: str) -> dict[str, object]:
         elif name != "kind" and one.is_required() and get_origin(one.annotation) is Literal:
             found[name] = get_args(one.annotation)[0]
     if "target" in fields:
-        found["target"] = {"epsilon": 4.0}
-        return found
+        return found | {"target": {"epsilon": 4.0}}
     return found | {name: 1.0 for name in NOISE if name in fields and not fields[name].get_default()}
 
 
-def built(kind: str) -> "tuple[Algorithm, Claim | None]":
-    """Such an algorithm as its starter makes it, on a small complete graph; and its claim, if any."""
+def _built(kind: str) -> "tuple[Algorithm | None, Claim | None]":
+    """The algorithm as its starter makes it, on a small complete graph, and its claim; None for code of one's own."""
     from netsim.claims import Adjacency
     from netsim.problems import build, load
     from netsim.topology import complete
     from scenarios.schema.algorithms import Ground
+    from scenarios.schema.own import AlgorithmSpec
 
+    if "path" in models()[kind].model_fields:
+        return None, None
     data = load("synthetic", records=12, dimension=2, norm_bound=1.0)
     adjacency = Adjacency(1.0, "a gradient that moves by a constant vector", 0.0, constant=True)
     ground = Ground(build("logistic", data.split(4), ridge=0.5), complete(4), adjacency)
@@ -78,49 +250,69 @@ def built(kind: str) -> "tuple[Algorithm, Claim | None]":
 
 
 # ── rows of lists ───────────────────────────────────────────────────────────────────────────────────────
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """A line of a list: its fields for machines, its cells for people, and the heading that it stands under."""
 
     plain: dict[str, object]
     cells: tuple[str, ...] = ()
-    group: str = field(default="")
+    group: str = ""
 
 
-def _scenarios() -> Iterator[_Row]:
-    """The shipped ones, and whether their data are here (None where a variant names other data)."""
-    from scenarios.cli.data import sets
+def _rows(kind: str) -> Iterator[_Row]:
+    """The rows of a list. A scenario has `data_present`: None where a variant names other data."""
+    from netsim.algorithms.planted_faults import FAULTS
     from scenarios.files.library import shipped
-
-    here = {one.name: one.present for one in sets()}
-    return (_Row({**asdict(one), "data_present": here.get(one.data or "digits")}) for one in shipped())
-
-
-def _data() -> Iterator[_Row]:
-    from scenarios.cli.data import sets
     from scenarios.results.serialize import plain
+    from scenarios.schema.network import MessageSpec, TopologySpec
 
-    return (_Row(plain(one)) for one in sets())
+    match kind:
+        case "scenarios":
+            here = {one.name: one.present for one in sets()}
+            yield from (_Row({**asdict(one), "data_present": here.get(one.data or "digits")}) for one in shipped())
+        case "data":
+            yield from (_Row(plain(one)) for one in sets())
+        case "algorithms":
+            yield from _algorithm_rows()
+        case "attacks":
+            yield from _attack_rows()
+        case "problems":
+            yield from (_Row({"name": name, "loss": loss}, (name, loss)) for name, loss in _PROBLEMS.items())
+        case "faults":
+            for one in FAULTS:
+                fields = {"name": one.__name__, "what": _first(one.__doc__), "lesson": one.lesson}
+                yield _Row({**fields}, (one.__name__, one.lesson))
+        case "ledger":
+            from scenarios.ledger import ENTRIES
+
+            for one in ENTRIES:
+                scenario = one.located.scenario
+                names = [algorithm.name for algorithm in scenario.algorithms]
+                fields = {"name": one.name, "title": scenario.title, "algorithms": names}
+                yield _Row({**fields}, (one.name, "; ".join(names)))
+        case _:
+            union = TopologySpec if kind == "topologies" else MessageSpec.model_fields["codec"].annotation
+            for name, model in _kinds(union):
+                what, parameters = _first(model.__doc__), [field for field in model.model_fields if field != "kind"]
+                yield _Row({"name": name, "what": what, "parameters": parameters}, (name, what))
 
 
-def _algorithms() -> Iterator[_Row]:
+def _algorithm_rows() -> Iterator[_Row]:
     """Every `kind` of a scenario; class and module are null for code of one's own."""
     for kind, model in models().items():
         parameters = [dict(zip(("name", "required", "default"), one, strict=True)) for one in _parameters(model)]
         found: dict[str, object] = {"name": kind, "kind": kind, "title": model.model_fields["name"].get_default()}
         found |= {"parameters": parameters, "class": None, "module": None, "update": _first(model.__doc__)}
         found |= {"claim": None, "attacks": []}
-        source = "none"
-        if "path" not in model.model_fields:
-            algorithm, claim = built(kind)
+        algorithm, claim = _built(kind)
+        if algorithm is not None:
             found |= {"class": type(algorithm).__name__, "module": type(algorithm).__module__}
             found |= {"update": _module_sentence(type(algorithm)), "attacks": _inversions(algorithm)}
-            if claim is not None:
-                source, found["claim"] = claim.source, {"source": claim.source, "norm": claim.norm}
-        yield _Row(found, (kind, str(found["update"]), source))
+        if claim is not None:
+            found["claim"] = {"source": claim.source, "norm": claim.norm}
+        yield _Row(found, (kind, str(found["update"]), "none" if claim is None else claim.source))
 
 
-def _attacks() -> Iterator[_Row]:
+def _attack_rows() -> Iterator[_Row]:
     """On gradients, by inversions; then on records (the kinds of `attacks.reconstruct`) and on facts (membership and
     properties), by their words in a scenario."""
     from attacks.inference import inversions_of
@@ -134,9 +326,9 @@ def _attacks() -> Iterator[_Row]:
         return _Row(fields | {"source": source, "algorithms": tried}, cells, f"On {on}")
 
     tried: dict[Callable[..., object], list[str]] = {}
-    for kind, model in models().items():
-        if "path" not in model.model_fields:
-            for inversion in inversions_of(built(kind)[0]):
+    for kind in models():
+        if (algorithm := _built(kind)[0]) is not None:
+            for inversion in inversions_of(algorithm):
                 tried.setdefault(inversion, []).append(kind)
     most = max(map(len, tried.values()))
     for inversion, kinds in sorted(tried.items(), key=lambda pair: -len(pair[1])):
@@ -157,98 +349,6 @@ def _attacks() -> Iterator[_Row]:
         needed = [text for text, there in words.items() if there]
         on = "records" if kind in RECORDS else "facts"
         yield row(on, one.name, kind, _module_sentence(type(one)), needed, one.source, None)
-
-
-def _problems() -> Iterator[_Row]:
-    from netsim.problems.problem import Kind
-
-    return (_Row({"name": kind, "loss": PROBLEMS[kind]}, (kind, PROBLEMS[kind])) for kind in get_args(Kind))
-
-
-def _members(annotation: Any) -> Iterator[_Row]:
-    """The kinds of a union of models, and what each is."""
-    for kind, model in _kinds(annotation):
-        what, parameters = _first(model.__doc__), [name for name in model.model_fields if name != "kind"]
-        yield _Row({"name": kind, "what": what, "parameters": parameters}, (kind, what))
-
-
-def _topologies() -> Iterator[_Row]:
-    from scenarios.schema.network import TopologySpec
-
-    return _members(TopologySpec)
-
-
-def _codecs() -> Iterator[_Row]:
-    from scenarios.schema.network import MessageSpec
-
-    return _members(MessageSpec.model_fields["codec"].annotation)
-
-
-def _faults() -> Iterator[_Row]:
-    """The gallery of planted faults, for an auditor's exam."""
-    from netsim.algorithms.planted_faults import FAULTS
-
-    for one in FAULTS:
-        fields: dict[str, object] = {"name": one.__name__, "what": _first(one.__doc__), "lesson": one.lesson}
-        yield _Row(fields, (one.__name__, one.lesson))
-
-
-def _ledger() -> Iterator[_Row]:
-    from scenarios.ledger import ENTRIES
-
-    for one in ENTRIES:
-        scenario = one.located.scenario
-        names = [algorithm.name for algorithm in scenario.algorithms]
-        fields: dict[str, object] = {"name": one.name, "title": scenario.title, "algorithms": names}
-        yield _Row(fields, (one.name, "; ".join(names)))
-
-
-LISTS: dict[str, tuple[Callable[[], Iterator[_Row]], tuple[str, ...]]] = {
-    "scenarios": (_scenarios, ()),
-    "algorithms": (_algorithms, ("kind", "description", "claim")),
-    "attacks": (_attacks, ("attack", "needs", "source")),
-    "problems": (_problems, ("kind", "loss of an agent")),
-    "data": (_data, ()),
-    "topologies": (_topologies, ("kind", "description")),
-    "codecs": (_codecs, ("kind", "description")),
-    "faults": (_faults, ("fault", "lesson")),
-    "ledger": (_ledger, ("entry", "algorithms")),
-}
-"""The rows of each list, and the heads of its columns; scenarios and data sets are printed in forms of their own."""
-
-
-# ── one algorithm ───────────────────────────────────────────────────────────────────────────────────────
-def algorithm_page(kind: str) -> str:
-    """An algorithm for people: the docstring of its file, its parameters, its claim. You get a `ScenarioError` for an
-    unknown kind."""
-    from scenarios.files.library import library
-
-    known = models()
-    if kind not in known:
-        from difflib import get_close_matches
-
-        near = get_close_matches(kind, [*library(), *known], n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        allowed = f"{hint}a path, a scenario of `netsim list`, or an algorithm of `netsim list algorithms`"
-        raise ScenarioError("name", kind, "no shipped scenario, no file, and no algorithm", allowed)
-    model = known[kind]
-    algorithm, claim = (None, None) if "path" in model.model_fields else built(kind)
-    lines = [f"{model.model_fields['name'].get_default() or kind} (kind: {kind})", ""]
-    if algorithm is not None:
-        lines += [inspect.cleandoc(importlib.import_module(type(algorithm).__module__).__doc__ or ""), ""]
-    about = inspect.cleandoc(model.__doc__ or "").splitlines()
-    lines += ["In a scenario", "", *(f"  {line}" if line else "" for line in about), ""]
-    parameters = list(_parameters(model))
-    width = max(len(name) for name, _, _ in parameters)
-    for name, required, default in parameters:
-        lines.append(f"  {name:<{width}}  {'required' if required else json.dumps(default, ensure_ascii=False)}")
-    lines += ["", f"Claim: {'none' if claim is None else f'{claim.source} ({claim.norm})'}"]
-    if algorithm is not None:
-        names = _inversions(algorithm)
-        lines += [f"Attacks on its gradients, in this order: {', '.join(names)}"] if names else []
-        lines.append(f"Code: {type(algorithm).__module__}.{type(algorithm).__name__}")
-        lines.append(f"Start with: netsim new mine --algorithm {kind}")
-    return "\n".join(lines)
 
 
 def _inversions(algorithm: "Algorithm") -> list[str]:

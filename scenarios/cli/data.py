@@ -8,14 +8,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError
+from scenarios.cli.commands import app
 from scenarios.cli.options import AsJson, DataSet, given
 from scenarios.render.terminal import DONE, FAILED, WRONG_INPUT, apart, console, fail, problems, write, write_document
 from scenarios.results.base import result, taken
 
-data = typer.Typer(help="Data sets by name: list them, fetch one, print their folder.", no_args_is_help=True)
+_data = typer.Typer(help="Data sets by name: list them, fetch one, print their folder.", no_args_is_help=True)
+app.add_typer(_data, name="data", rich_help_panel="Experiments")
 
 
-@data.command("list", epilog="Example: netsim data list")
+@_data.command("list", epilog="Example: netsim data list")
 def _list(as_json: AsJson = False) -> None:
     """List the data sets: records, dimension, source, and whether they are on this machine.
 
@@ -33,7 +35,7 @@ def _list(as_json: AsJson = False) -> None:
     console.print("[bold]netsim data fetch NAME[/] downloads one that is absent.", highlight=False)
 
 
-@data.command("where", epilog="Example: netsim data where")
+@_data.command("where", epilog="Example: netsim data where")
 def _where(as_json: AsJson = False) -> None:
     """Print the folder of downloaded data sets: NETSIM_DATA, or netsim's among the user's caches.
 
@@ -51,7 +53,7 @@ def _where(as_json: AsJson = False) -> None:
     problems.print(f"({why}{there})", highlight=False, soft_wrap=True)
 
 
-@data.command("fetch", epilog="Example: netsim data fetch adult")
+@_data.command("fetch", epilog="Example: netsim data fetch adult")
 def _fetch(
     name: DataSet,
     part: Annotated[

@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from typing import NamedTuple
 
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, REFUTED
 from scenarios.results import findings
@@ -21,13 +20,6 @@ from scenarios.results.tree import (
     VariantResult,
     VariantStatus,
 )
-
-
-class _Ending(NamedTuple):
-    """The exit status of a command that ran a scenario, and why, in a sentence."""
-
-    status: int
-    reason: str
 
 
 @result
@@ -112,16 +104,16 @@ class _Document:
     algorithms: tuple[_Algorithm, ...]
 
 
-def ending(results: Results) -> _Ending:
+def _ending(results: Results) -> tuple[int, str]:
     """How `netsim run` and `netsim audit` end: the first that holds of interrupted (130), failed (70), an algorithm
     that is refuted or unprotected and no baseline, or a paper's finding that differs (1), done (0)."""
     variants = results.variants or ()
     if results.status == "interrupted":
-        return _Ending(INTERRUPTED, "interrupted: the folder has what was done until then")
+        return INTERRUPTED, "interrupted: the folder has what was done until then"
     if results.status == "failed":
         names = ", ".join(one.name for one in variants if one.status == "failed")
         error = results.error
-        return _Ending(FAILED, f"failed: {f'{error.type}: {error.message}' if error else names}")
+        return FAILED, f"failed: {f'{error.type}: {error.message}' if error else names}"
     entries: list[tuple[str, Entry]] = [("", one) for one in results.algorithms]
     entries += [(f"{variant.name}: ", one) for variant in variants for one in variant.algorithms]
     broken: list[str] = []
@@ -138,13 +130,13 @@ def ending(results: Results) -> _Ending:
     if (paper := results.reproduction) is not None and paper.outcome == "differs":
         reasons.append(f"{paper.item} of {paper.paper} differs")
     if reasons:
-        return _Ending(REFUTED, "; ".join(reasons))
-    return _Ending(DONE, "done: nothing but baselines is refuted or unprotected")
+        return REFUTED, "; ".join(reasons)
+    return DONE, "done: nothing but baselines is refuted or unprotected"
 
 
 def document(results: Results, folder: Path) -> _Document:
     """The document of a run with these results, in this folder, from which those of variants are read."""
-    end = ending(results)
+    status, reason = _ending(results)
     rows = [_algorithm(entry, folder) for entry in results.algorithms]
     variants: list[_Variant] = []
     for one in results.variants or ():
@@ -153,7 +145,7 @@ def document(results: Results, folder: Path) -> _Document:
         links = {"folder": str(place) if there else None, "report": str(place / PAGE) if there else None}
         variants.append(taken(_Variant, one, **links))
     return taken(
-        _Document, results, exit_status=end.status, exit_reason=end.reason, folder=str(folder),
+        _Document, results, exit_status=status, exit_reason=reason, folder=str(folder),
         report=str(folder / PAGE), results=str(folder / RESULTS), variants=tuple(variants), algorithms=tuple(rows),
     )  # fmt: skip
 

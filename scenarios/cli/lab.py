@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError, install
+from scenarios.cli.commands import command
 from scenarios.cli.options import given, taken
 from scenarios.render.terminal import console, fail, line
 
@@ -19,7 +20,8 @@ COPIES = Path("netsim-lab")
 NEEDED = ("marimo", "uvicorn", "zmq")
 
 
-def lab(
+@command("lab", "netsim lab", "netsim lab noise", "netsim lab --list")
+def _lab(
     lesson: Annotated[
         str | None, taken(help="A lesson's number or name, a notebook (.py), or a folder of them. Default: all.")
     ] = None,

@@ -1,7 +1,7 @@
-"""Command `netsim ledger`."""
+"""Commands `netsim ledger` and `netsim certificate`: audits of all that ships, and of the auditor itself."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +12,8 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from netsim.errors import ScenarioError
+from scenarios.cli.commands import command
 from scenarios.cli.options import Jobs, given, taken
 from scenarios.render import terminal
 
@@ -22,7 +24,8 @@ DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 COLOURS = {"refuted": "bold red", "unprotected": "bold red", "consistent": "green", "no claim": "dim"}
 
 
-def ledger(
+@command("ledger", "netsim ledger uniform-mean", "netsim ledger --out docs/ledger.md")
+def _ledger(
     names: Annotated[list[str] | None, taken(help="Entries. Default: all.")] = None,
     out: Annotated[Path | None, given(help="The page, in Markdown. Default: FOLDER/ledger.md.")] = None,
     folder: Annotated[Path, typer.Option(help="Folder of the entries' results.")] = Path("results/ledger"),
@@ -38,7 +41,6 @@ def ledger(
     Exit status: 0 done, whatever was found; 2 wrong input, 70 an entry failed, 130 interrupted (finished entries are
     kept).
     """
-    from netsim.errors import ScenarioError
     from scenarios.ledger import ENTRIES, chosen, rows, stored_entry, write_page
 
     said = terminal.apart(as_json)
@@ -74,7 +76,6 @@ def ledger(
 
 def _run(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said: Console) -> int:
     """Run the entries without results; the exit status."""
-    from netsim.errors import ScenarioError
     from scenarios.cli.progress import Bars
     from scenarios.ledger import run_entry, stored_entry
 
@@ -119,3 +120,60 @@ def _print(found: Sequence["Row"]) -> None:
             colour = COLOURS[row.verdict]
             terminal.console.print(f"[bold]{escape(row.name)}[/]: [{colour}]{row.verdict}[/]", highlight=False)
             terminal.console.print(Padding(escape(row.reason), (0, 0, 0, 2)), highlight=False)
+
+
+@command("certificate", "netsim certificate --repetitions 5 --out certificate.md")
+def _certificate(
+    repetitions: Annotated[
+        int, typer.Option(help="Audits of each sound mechanism; games are repeated more often, faults less.")
+    ] = 1000,
+    out: Annotated[Path | None, typer.Option(help="Where to write the page. Default: it is printed.")] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Where to write the page's numbers.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core. Does not change the page.")] = -1,
+) -> None:
+    """Audit the auditor: its false alarms on sound mechanisms, and its power on planted faults.
+
+    Exit status: 0 the auditor passes, 1 it does not, 2 wrong input.
+    """
+    from scenarios.certificate import cases, certify, failures, page, times
+    from scenarios.cli.progress import Bars
+
+    try:
+        for name, file in (("out", out), ("json", json)):  # before minutes are spent
+            if file is not None and (why := _unwritable(file)) is not None:
+                raise ScenarioError(name, str(file), why, "a file that can be written, in a folder that is there")
+        if out is not None and json is not None and out.resolve() == json.resolve():
+            raise ScenarioError("json", str(json), "the page is written there", "another file than --out")
+        with Bars(terminal.problems) as bars:
+            bars.begin("auditing the auditor", sum(times(case.part, repetitions) for case in cases()))
+            found = certify(repetitions, seed=seed, jobs=jobs, progress=bars.advance)
+    except ScenarioError as error:
+        terminal.fail(replace(error, field=f"--{error.field}"))
+    if json is not None:
+        json.write_text(found.as_json(), encoding="utf-8")
+    if out is None:
+        terminal.write(page(found).removesuffix("\n"))
+    else:
+        out.write_text(page(found), encoding="utf-8")
+    wrong = failures(found)
+    for one in wrong:
+        terminal.remark(one)
+    raise typer.Exit(terminal.REFUTED if wrong else terminal.DONE)
+
+
+def _unwritable(file: Path) -> str | None:
+    """Why a file cannot be written; None where it can. Leaves the folder as it is."""
+    if not file.parent.is_dir():
+        return "its folder is not there"
+    if file.is_dir():
+        return "a folder"
+    there = file.exists()
+    try:
+        with file.open("ab"):
+            pass
+        if not there:
+            file.unlink()
+    except OSError as error:
+        return f"cannot be written ({error.strerror or error})"
+    return None

@@ -15,6 +15,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
+from scenarios.cli.commands import command
 from scenarios.cli.options import Algorithm, Base, taken
 from scenarios.render.terminal import console, fail
 
@@ -23,7 +24,8 @@ _CLAIMED = {"epsilon": 2.0}
 """The claim of a starter whose scale can be given by it; an audit of some hundred transcripts can test it."""
 
 
-def new(
+@command("new", "netsim new first", "netsim new lossier --from lossy-tap", "netsim new my-descent --python")
+def _new(
     name: Annotated[str, taken(help="Its name: small letters, digits, hyphens.")],
     base: Base = None,
     algorithm: Algorithm = None,
@@ -68,8 +70,8 @@ def new(
     if python:
         steps = {f"edit {first}": "put your algorithm there", f"python {others[0]}": "audit its claim"}
     console.print("Next:")
-    for command, what in steps.items():
-        console.print(f"  [bold]{escape(command)}[/]  [dim]{what}[/]", highlight=False)
+    for step, what in steps.items():
+        console.print(f"  [bold]{escape(step)}[/]  [dim]{what}[/]", highlight=False)
 
 
 # ── a scenario ──────────────────────────────────────────────────────────────────────────────────────────

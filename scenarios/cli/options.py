@@ -53,7 +53,7 @@ def _data_sets(incomplete: str) -> list[str]:
     return [str(name) for form in fetched for name in _words(form, "name") if str(name).startswith(incomplete)]
 
 
-def complete_results(incomplete: str) -> list[str]:
+def _results(incomplete: str) -> list[str]:
     """Results folders, the latest first; where none fits, the shell offers files."""
     found = [one for depth in ("*", "*/*", "*/*/*") for one in Path("results").glob(f"{depth}/{MANIFEST}")]
     latest = sorted(found, key=lambda one: one.stat().st_mtime, reverse=True)[:_MOST]
@@ -65,12 +65,12 @@ def _subjects(incomplete: str) -> list[_Offer]:
     return _scenarios(incomplete) + _algorithms(incomplete)
 
 
-def complete_run(incomplete: str) -> list[_Offer]:
+def _runs(incomplete: str) -> list[_Offer]:
     """Scenarios and results folders."""
-    return _scenarios(incomplete) + [(one, "") for one in complete_results(incomplete)]
+    return _scenarios(incomplete) + [(one, "") for one in _results(incomplete)]
 
 
-def complete_variant(context: typer.Context, incomplete: str) -> list[str]:
+def _variants(context: typer.Context, incomplete: str) -> list[str]:
     """Variants of the scenario on the command line."""
     return [name for name in variant_names(_tree(context)) if name.startswith(incomplete)]
 
@@ -179,6 +179,9 @@ def _values(tree: _Node, path: str) -> list[str]:
 given = partial(typer.Option, show_default=False)
 """An option whose help says itself what holds without it."""
 taken = partial(typer.Argument, show_default=False)
+of_folder = partial(taken, autocompletion=_results)
+of_run = partial(taken, metavar="WHAT", autocompletion=_runs)
+of_variant = partial(given, autocompletion=_variants)
 Scenario = Annotated[
     str, typer.Argument(help="A YAML file, or the name of a shipped scenario.", autocompletion=_scenarios)
 ]
@@ -216,13 +219,13 @@ Settings = Annotated[
         autocompletion=_settings,
     ),
 ]
-Variant = Annotated[str | None, given(help="Run only this variant of the scenario.", autocompletion=complete_variant)]
+Variant = Annotated[str | None, of_variant(help="Run only this variant of the scenario.")]
 Out = Annotated[
     Path | None,
     given(
         help="The results folder: new, empty, or of an earlier run of a scenario of this name, which is continued "
         "or replaced. Default: results/NAME/DATE-TIME.",
-        autocompletion=complete_results,
+        autocompletion=_results,
     ),
 ]
 Jobs = Annotated[int, typer.Option(help="Processes that share an audit's simulations; -1: one per core.")]

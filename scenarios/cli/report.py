@@ -1,25 +1,31 @@
-"""Command `netsim report`."""
+"""Commands `netsim report` and `netsim compare`: pages of results that are there already; nothing is run."""
 
 import webbrowser
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
+from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.cli.options import complete_results, given, taken
-from scenarios.render.terminal import console, fail, line, problems
+from scenarios.cli.commands import command
+from scenarios.cli.options import given, of_folder
+from scenarios.render.terminal import console, fail, line, problems, write_result
 from scenarios.results.files import PAGE, RESULTS
 
 if TYPE_CHECKING:
     from scenarios.build.progress import Progress
+    from scenarios.render.comparison import Comparison
+
+_COMPARED = Path("comparison.html")
 
 
-def report(
-    folder: Annotated[
-        Path, taken(help="A results folder, or the results.json in it.", autocompletion=complete_results)
-    ],
+@command("report", "netsim report results/lossy --open")
+def _report(
+    folder: Annotated[Path, of_folder(help="A results folder, or the results.json in it.")],
     out: Annotated[Path | None, given(help="The page. Default: report.html in the folder.")] = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
     figures: Annotated[bool, typer.Option("--figures", help="Also write the page's figures as files.")] = False,
@@ -96,3 +102,104 @@ def _pages(folder: Path, out: Path | None, progress: "Progress") -> list[Path]:
             raise ScenarioError("--out", str(page), why, "a file") from None
         progress.advance(1)
     return pages
+
+
+@command("compare", "netsim compare results/a results/b --out compared.html")
+def _compare(
+    places: Annotated[
+        list[str],
+        of_folder(
+            metavar="FOLDER…",
+            help="Results folders, folders of scenarios with variants, or FOLDER:SLUG for one algorithm.",
+        ),
+    ],
+    out: Annotated[Path | None, given(help=f"The page to write. Default: {_COMPARED}, or none with --json.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document, in place of tables.")] = False,
+) -> None:
+    """Compare runs on one page: the fields in which they differ, all their epsilons, curves, leakage and costs.
+
+    The first run is the base of the others. What cannot be compared is named. Nothing is run again.
+
+    Exit status: 0 done, 2 wrong input.
+    """
+    from scenarios.cli.progress import Bars
+
+    try:
+        with Bars(problems, lines=False) as bars:
+            bars.begin("comparing", 3)
+            from scenarios.render.compared_runs import read_runs
+            from scenarios.render.comparison import Comparison
+            from scenarios.render.page.comparison import page as page_of
+
+            runs = read_runs(places)
+            bars.advance(1)
+            comparison = Comparison(runs)
+            bars.advance(1)
+            page = out if out is not None or as_json else _COMPARED
+            if page is not None:
+                if page.is_dir() or page.suffix not in (".html", ".htm"):
+                    raise ScenarioError("--out", str(page), "not the name of a page", "a file that ends in .html")
+                if not page.parent.is_dir():
+                    why = f"there is no folder {page.parent}"
+                    raise ScenarioError("--out", str(page), why, "a folder that is there")
+                page.write_text(page_of(comparison), encoding="utf-8")
+    except ScenarioError as error:
+        fail(error, as_json=as_json)
+    if as_json:
+        write_result(comparison.result())
+        return
+    _print(comparison)
+    console.print(f"\nPage: [bold]{page}[/]", soft_wrap=True, highlight=False)
+
+
+def _print(comparison: "Comparison") -> None:
+    from scenarios.render.compared_runs import ABSENT
+    from scenarios.render.comparison import CONFIDENCE, QUANTITIES
+    from scenarios.render.page.comparison import exact_words, run_cells, times, verdict_cells
+    from scenarios.render.verdicts import coloured
+    from scenarios.results.numbers import MISSING, setting
+
+    for caution in comparison.cautions:
+        line(caution, style="yellow")
+    verdicts = _table("algorithm", right=("ε claimed", "ε exact [interval]", "ε audited", "δ"), last="verdict")
+    for one in comparison.subjects:
+        verdicts.add_row(escape(one.label), *verdict_cells(one)[:4], coloured(one.entry))
+    console.print(verdicts)
+    ends = _table("algorithm", right=("final error", "inferred", "their error", "Θ", "messages", "bytes"))
+    for one in comparison.subjects:
+        cells = run_cells(one)
+        ends.add_row(escape(one.label), cells[0].partition(" [")[0], *cells[2:7])
+    console.print(ends)
+    if len(comparison.runs) > 1:
+        if comparison.unrecorded:
+            names = ", ".join(comparison.unrecorded)
+            line(f"Not recorded of {names}: the parameters of the class, and the code.", style="yellow")
+        if not comparison.differences:
+            line("The scenarios are the same in every field.")
+        else:
+            differences = _table("field", *(escape(run.label) for run in comparison.runs))
+            for one in comparison.differences:
+                cells = [MISSING if value is ABSENT else escape(setting(value)) for value in one.values]
+                differences.add_row(escape(one.field), *cells)
+            console.print(differences)
+    for one in comparison.against:
+        console.print(f"[bold]{escape(one.other)}[/] against {escape(one.base)}:", highlight=False)
+        for name, words in QUANTITIES.items():
+            found = getattr(one, name)
+            how = "" if found is None else f", replicas {'' if found.paired else 'not '}paired"
+            line(f"  {words}: {times(found, one.why.get(name, ''))}{how}")
+        if one.epsilon_exact is not None or "epsilon_exact" in one.why:
+            line(f"  exact ε: {exact_words(one)}")
+    if comparison.against:
+        line(f"The intervals of ratios hold together at {CONFIDENCE:.0%}; × is times as large.")
+
+
+def _table(first: str, *left: str, right: Iterable[str] = (), last: str | None = None) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name in (first, *left):
+        table.add_column(name, overflow="fold")
+    for name in right:
+        table.add_column(name, justify="right", no_wrap=True, overflow="fold")
+    if last is not None:
+        table.add_column(last, overflow="fold")
+    return table

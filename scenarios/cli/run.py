@@ -7,11 +7,13 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
+from scenarios.cli.commands import command
 from scenarios.cli.options import AsJson, Jobs, Out, Scenario, Settings, Variant, dated_folder, repeated
 from scenarios.render import terminal
 
 
-def run(
+@command("run", "netsim run lossy-tap --out results/lossy", "netsim run private-descent -o audit.trials=100 --json")
+def _run(
     scenario: Scenario,
     out: Out = None,
     jobs: Jobs = -1,
@@ -29,7 +31,7 @@ def run(
     (or a variant) failed midway, 130 interrupted.
     """
     from scenarios.build.variants import alone
-    from scenarios.cli.json_output import document, ending
+    from scenarios.cli.json_output import document
     from scenarios.cli.progress import Bars, Watcher
     from scenarios.render.verdicts import print_results
     from scenarios.schema.load import load_scenario
@@ -50,18 +52,19 @@ def run(
         terminal.fail(error, options={"folder": "--out", "jobs": "--jobs"}, as_json=as_json)
     except Exception as error:  # of a run; or a defect, or an algorithm's own: no finding about a claim
         terminal.fail(error, folder, as_json=as_json)
+    found = document(results, folder)
     if as_json:
-        terminal.write_result(document(results, folder))
+        terminal.write_result(found)
     else:
         print_results(results, folder)
         terminal.print_page(folder)
     if results.status == "interrupted":
         terminal.interrupted("the folder holds what was done until then", f"{again} --out {shlex.quote(str(folder))}")
-        raise typer.Exit(terminal.INTERRUPTED)
-    raise typer.Exit(ending(results).status)
+    raise typer.Exit(found.exit_status)
 
 
-def check(scenario: Scenario, option: Settings = None, as_json: AsJson = False) -> None:
+@command("check", "netsim check private-descent -o links.loss=0.2")
+def _check(scenario: Scenario, option: Settings = None, as_json: AsJson = False) -> None:
     """Check a scenario without running it: everything that can be known before time 0.
 
     Exit status: 0 it can be run, 2 wrong input, or data that are not on this machine.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from netsim.errors import ScenarioError
+from scenarios.cli.commands import command
 from scenarios.cli.options import given
 from scenarios.render.terminal import fail, write
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from scenarios.schema.export import Kind
 
 
-def schema(
+@command("schema", "netsim schema --out scenario.schema.json")
+def _schema(
     what: Annotated[
         Literal["scenario", "sweep", "results"],
         typer.Argument(help="Whose schema: a file's, or that of results.json."),

@@ -13,6 +13,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError, install
+from scenarios.cli.commands import command
 from scenarios.cli.options import dated_folder, given
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, console, fail, interrupted, problems
 
@@ -28,7 +29,8 @@ MOST = 24
 """Rows on the terminal; the table has all."""
 
 
-def sweep(
+@command("sweep", "netsim sweep sweep.yaml --out results/sweep")
+def _sweep(
     file: Annotated[str, typer.Argument(help="A YAML file of the fields to vary; see docs/sweeps.md.")],
     out: Annotated[Path | None, given(help="The results folder. Default: results/NAME/sweep-DATE-TIME.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,

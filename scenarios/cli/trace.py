@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from scenarios.cli.options import complete_results, given, taken
+from scenarios.cli.commands import command
+from scenarios.cli.options import given, of_folder
 from scenarios.render.terminal import WRONG_INPUT, console, fail, line, remark, write
 
 if TYPE_CHECKING:
@@ -27,13 +28,9 @@ USES = {
 AGENT = "number of an agent; may be given several times"
 
 
-def trace(
-    place: Annotated[
-        Path,
-        taken(
-            help="A results folder, a transcript (.parquet), or a spool (.spool).", autocompletion=complete_results
-        ),
-    ],
+@command("trace", "netsim trace results/lossy --to 3 --until 1", "netsim trace results/lossy --summary")
+def _trace(
+    place: Annotated[Path, of_folder(help="A results folder, a transcript (.parquet), or a spool (.spool).")],
     algorithm: Annotated[
         str | None, given(help="The algorithm whose transcript of a folder is shown.", metavar="SLUG")
     ] = None,

@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from scenarios.cli.commands import command
 from scenarios.cli.options import taken
 from scenarios.render.terminal import DONE, REFUTED, WRONG_INPUT, console, fail, problems, write_document
 
@@ -27,7 +28,8 @@ NAMED = 4
 """Receivers that are named one by one."""
 
 
-def witness(
+@command("witness", "netsim witness results/eq-23/even/witness-diadsp.json")
+def _witness(
     file: Annotated[Path, taken(help="A witness-….json of a results folder.")],
     every: Annotated[bool, typer.Option("--all", help="Show every release of a long transcript.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all releases.")] = False,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scenarios.cli.json_output import document, ending
+from scenarios.cli.json_output import document
 from scenarios.render.verdicts import print_results
 from scenarios.results.attacks import MembershipAllowed
 from scenarios.results.audit import Budget, EpsilonExact
@@ -83,25 +83,25 @@ def test_a_row_has_the_three_epsilons_and_their_terms(refuted, tmp_path):
 
 
 @pytest.mark.parametrize(("broken", "baseline", "status"), [(True, False, 1), (True, True, 0), (False, False, 0)])
-def test_a_claim_that_membership_breaks_decides_where_no_audit_is_requested(results, broken, baseline, status):
+def test_a_claim_that_membership_breaks_decides_without_an_audit(results, broken, baseline, status, tmp_path):
     allowed = MembershipAllowed(
         epsilon=1.0, delta=0.0, source=None, adjacency=None, steps=1, why_not=None, broken=broken
     )
     one = AlgorithmSummary(**NO_AUDIT | {"membership": MembershipSummary(claim=allowed), "baseline": baseline})
-    end = ending(study(results, one))
-    assert end.status == status
-    assert ("membership is inferred better than the claim of x allows" in end.reason) == (status == 1)
+    end = document(study(results, one), tmp_path)
+    assert end.exit_status == status
+    assert ("membership is inferred better than the claim of x allows" in end.exit_reason) == (status == 1)
 
 
 @pytest.mark.parametrize(("baseline", "status"), [(False, 1), (True, 0)])
-def test_an_unprotected_variant_decides_unless_it_is_a_baseline(results, baseline, status):
+def test_an_unprotected_variant_decides_unless_it_is_a_baseline(results, baseline, status, tmp_path):
     nothing = ClaimSummary(delta=None, adjacency=None)
     audit = AuditSummary(
         verdict="unprotected", reason="", refused=None, epsilon_claimed=None, epsilon_exact=None,
         epsilon_audited=None, confidence=None, claim=nothing,
     )  # fmt: skip
     one = AlgorithmSummary(**NO_AUDIT | {"audit": audit, "audit_status": "done", "baseline": baseline})
-    assert ending(study(results, one)).status == status
+    assert document(study(results, one), tmp_path).exit_status == status
 
 
 def test_variants_are_rows_of_the_same_list_read_from_their_folders(results, folder, tmp_path):
@@ -117,7 +117,7 @@ def test_variants_are_rows_of_the_same_list_read_from_their_folders(results, fol
     assert [one.folder for one in found.variants] == [str(tmp_path / "v"), None]
 
 
-def test_the_first_that_holds_decides_the_exit_status(results, refuted):
+def test_the_first_that_holds_decides_the_exit_status(results, refuted, tmp_path):
     error = RunError(type="DeadlockError", message="waits", hint="")
     (entry,) = refuted.algorithms
     differs = Reproduction(
@@ -130,9 +130,9 @@ def test_the_first_that_holds_decides_the_exit_status(results, refuted):
         (replace(refuted, algorithms=(replace(entry, outside_model="an active adversary"),)), 0, "done"),
         (replace(results, reproduction=differs), 1, "Fig. 1 of P"),
     ):
-        found = ending(changed)
-        assert found.status == status
-        assert reason in found.reason
+        found = document(changed, tmp_path)
+        assert found.exit_status == status
+        assert reason in found.exit_reason
 
 
 def test_without_an_audit_the_claim_is_that_of_the_budget(results, tmp_path):

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from scenarios.cli import app as cli
 from scenarios.cli.app import app
+from scenarios.cli.commands import GROUPS
 from scenarios.cli.commands_page import leaves
 from scenarios.render import terminal
 from tests.scenarios.small import SMALL
@@ -42,7 +43,7 @@ def test_every_help_has_an_exit_status_and_an_example_that_its_parser_takes(word
 
 def test_the_help_is_in_groups():
     text = runner.invoke(app, ["--help"]).output
-    places = [text.index(group) for group in (cli.FIRST, cli.EXPERIMENTS, cli.RESULTS, cli.MORE)]
+    places = [text.index(group) for group in GROUPS]
     assert places == sorted(places)
     assert "--install-completion" in text
 

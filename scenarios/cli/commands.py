@@ -1,0 +1,76 @@
+"""The `netsim` command: groups of its help, how a command joins it, and usage errors as JSON."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from scenarios.render.terminal import WRONG_INPUT, write_document
+
+GROUPS = {
+    "First steps": ("list", "show", "run", "new", "audit"),
+    "Experiments": ("attack", "check", "sweep", "lab", "data"),
+    "Results": ("trace", "report", "compare", "witness"),
+    "More": ("ledger", "certificate", "schema"),
+}
+"""Groups of the help with their commands, in this order."""
+_USAGE: type[Exception] = typer.BadParameter.__mro__[1]
+"""The error of a missing argument, an unknown option or a value of a wrong type, whichever click typer has."""
+
+
+class _Group(TyperGroup):
+    """All commands. With `--json` a mistake of usage is also a document on the standard output, like every other
+    error; the message for people and the exit status (2) stay as they are."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  typer's own name
+        """All commands in the order of the help."""
+        return [name for names in GROUPS.values() for name in names]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Note whether `--json` is among the arguments, before any is parsed."""
+        ctx.meta["netsim.json"] = "--json" in args
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the named command."""
+        try:
+            return super().invoke(ctx)
+        except _USAGE as error:
+            mistake: Any = error
+            mistake.message = str(mistake.message).replace("Value error, ", "")
+            if ctx.meta.get("netsim.json"):
+                why, parameter = str(mistake.format_message()), getattr(error, "param", None)
+                if parameter is None:
+                    field = str(getattr(error, "option_name", None) or "command line")
+                elif parameter.param_type_name == "option":
+                    field = max(parameter.opts, key=len)
+                else:
+                    field = parameter.name.upper()
+                one = {"file": None, "line": None, "field": field, "value": None, "problem": why, "allowed": ""}
+                described = {"type": "ScenarioError", "message": why, "mistakes": [one]}
+                write_document({"exit_status": WRONG_INPUT, "exit_reason": why, "error": described})
+            raise
+
+
+app = typer.Typer(
+    cls=_Group,
+    help="A laboratory for private decentralized optimization: simulate, eavesdrop, invert, audit.",
+    epilog="Begin with: netsim list; then: netsim run private-descent. Every command's --help has an example.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def command(name: str, *examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a command: its docstring is the help, in which a line break is one only between paragraphs."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        text = inspect.cleandoc(function.__doc__ or "")
+        flowed = "\n\n".join(" ".join(one.split()) for one in text.split("\n\n"))
+        end = "\n\n".join(["Example:" if len(examples) == 1 else "Examples:", *examples])
+        panel = next(group for group, names in GROUPS.items() if name in names)
+        return app.command(name, rich_help_panel=panel, help=flowed, epilog=end)(function)
+
+    return register
