@@ -11,7 +11,11 @@ time moves. Three things share the heap, ordered by (time, priority, sequence):
 - calls, bare tuples `(time, priority, sequence, callback, argument)`, which is what a message in flight is.
 
 At equal times a message is delivered before a timer fires: what arrives exactly at a deadline is in time.
-There is no wall clock, no socket, no thread; asking for one is an `UnsupportedError`.
+There is no wall clock, no socket, no thread; a request for one is an `UnsupportedError`.
+
+A heap of very many entries spends its time waiting for memory. From `PAGES_ABOVE` entries on it keeps only the first
+page of the future, a stretch of time of about `PAGE` entries; later ones lie unsorted in pages of their own until the
+heap is empty. The order in which entries come is the same.
 
 Sharp edges: `time.sleep` in an agent is invisible to virtual time (``debug=True`` names slow callbacks by the
 wall clock); `asyncio.as_completed` over bare coroutines and a user's own sets of strings iterate in an order
@@ -29,7 +33,7 @@ from asyncio import events
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import Context
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from threading import get_ident
 from typing import Any, NoReturn, TypeVar, cast
 from weakref import WeakSet
@@ -37,7 +41,6 @@ from weakref import WeakSet
 import simpy
 from simpy.core import SimTime
 
-from netsim.calendar import Calendar
 from netsim.errors import DeadlockError, SimulationError, StalledError, UnsupportedError
 
 T = TypeVar("T")
@@ -47,8 +50,11 @@ DELIVERY = 0
 _TIMER = 2
 """Priority of asyncio's timers: after everything else at the same instant."""
 
-_CALLBACKS_PER_INSTANT = 20_000_000
-_STEPS_PER_INSTANT = 50_000_000
+PAGES_ABOVE = 1 << 15
+"""Entries on the heap from which on the later ones are kept in pages."""
+PAGE = 1 << 11
+"""Entries that a page is meant to hold."""
+_LAST_PAGE = 1 << 60
 CHECK_EVERY = 1 << 16
 COMPACT_ABOVE = 256
 _logger = logging.getLogger("netsim.clock")
@@ -64,12 +70,83 @@ class Timer:
         self.cancelled = False
 
 
-class VirtualEnvironment(Calendar):
-    """A SimPy environment whose heap also carries bare calls and asyncio timers."""
+class VirtualEnvironment(simpy.Environment):
+    """A SimPy environment whose one heap, paged when it is large, also carries bare calls and asyncio timers.
+
+    An entry is a tuple that begins (time, priority, sequence).
+    """
+
+    _queue: list[Any]
 
     def __init__(self, initial_time: SimTime = 0.0) -> None:
         super().__init__(initial_time)
         self.owner: VirtualLoop | None = None
+        self.paged = False
+        self._pages: dict[int, list[Any]] = {}
+        self._numbers: list[int] = []  # a heap: which pages there are
+        self._first = 0  # the page that is on the heap
+        self._pages_per_second = 0.0
+        self._later = 0  # entries on other pages
+        self.pages_above = PAGES_ABOVE
+
+    def put(self, entry: tuple[Any, ...]) -> None:
+        """Put an entry where it belongs, its time first: on the heap, or in a later page."""
+        if self.paged and (number := self._page_of(entry)) > self._first:
+            page = self._pages.get(number)
+            if page is None:
+                self._pages[number] = [entry]
+                heappush(self._numbers, number)
+            else:
+                page.append(entry)
+            self._later += 1
+        else:
+            heappush(self._queue, entry)
+
+    def _page_of(self, entry: tuple[Any, ...]) -> int:
+        """Never falls as time grows, so entries of different pages are in order."""
+        place = entry[0] * self._pages_per_second
+        return int(place) if place < _LAST_PAGE else _LAST_PAGE
+
+    def turn_page(self) -> bool:
+        """Get the next page on the empty heap; False if there is none."""
+        while self._numbers:
+            self._first = heappop(self._numbers)
+            self._queue[:] = self._pages.pop(self._first)
+            if self._queue:  # `keep` may have emptied it
+                self._later -= len(self._queue)
+                heapify(self._queue)
+                return True
+        return False
+
+    def spread(self) -> None:
+        """Leave on the heap what comes first, now that it is too large."""
+        queue = self._queue
+        entries = [*queue, *(entry for page in self._pages.values() for entry in page)]
+        times = sorted(entry[0] for entry in queue)
+        half = times[len(times) // 2] - times[0]
+        if half <= 0:  # most come at once
+            self.pages_above *= 2
+            return
+        self._pages_per_second = min(len(queue) / (2 * half * PAGE), _LAST_PAGE)
+        self._pages.clear()
+        self._numbers.clear()
+        queue.clear()
+        self.paged, self._later = True, 0
+        self._first = min(map(self._page_of, entries))
+        for entry in entries:
+            self.put(entry)
+        self.pages_above = max(PAGES_ABOVE, 2 * len(queue))
+
+    def keep(self, wanted: Callable[[Any], bool]) -> None:
+        """Drop the entries that are not wanted; the heap stays the same list."""
+        for entries in (self._queue, *self._pages.values()):
+            entries[:] = filter(wanted, entries)
+        heapify(self._queue)
+        self._later = sum(map(len, self._pages.values()))
+
+    def size(self) -> int:
+        """How many entries are to come."""
+        return len(self._queue) + self._later
 
     def call_at(self, when: float, callback: Callable[[Any], object], argument: object) -> None:
         """Call `callback(argument)` at virtual time `when` (seconds), before timers of the same instant."""
@@ -83,7 +160,7 @@ class VirtualEnvironment(Calendar):
         """The heap and its sequence numbers, for who pushes calls in a tight loop: while it is not `paged`."""
         return self._queue, self._eid
 
-    def timer(self, when: float, callback: Callable[[Any], object], argument: object) -> "Timer":
+    def timer(self, when: float, callback: Callable[[Any], object], argument: object) -> Timer:
         """Like `call_at`, but after every delivery of the same instant, and can be cancelled."""
         timer = Timer(callback, argument)
         self.put((when, _TIMER, next(self._eid), timer))
@@ -122,18 +199,17 @@ class VirtualEnvironment(Calendar):
             else:
                 self._now = entry[0]
                 owner._ready.append(item)
-            return
-        if isinstance(item, Timer):
+        elif isinstance(item, Timer):
             if not item.cancelled:
                 self._now = entry[0]
                 item.callback(item.argument)
-            return
-        self._now = entry[0]
-        callbacks, item.callbacks = item.callbacks, None
-        for callback in callbacks:
-            callback(item)
-        if not item.ok and not item.defused:
-            raise item.value
+        else:
+            self._now = entry[0]
+            callbacks, item.callbacks = item.callbacks, None
+            for callback in callbacks:
+                callback(item)
+            if not item.ok and not item.defused:
+                raise item.value
 
     def run(self, until: Any = None) -> Any:
         """SimPy's `run`, refused while agents run on this environment: they already move its time."""
@@ -159,14 +235,6 @@ class _NumberedTask(asyncio.Task[T]):
         return self is other
 
 
-def _refused(what: str) -> Callable[..., NoReturn]:
-    def refuse(*_args: object, **_kwargs: object) -> NoReturn:
-        why = "agents run in virtual time, which has no threads, sockets, files or processes"
-        raise UnsupportedError(f"{what}: {why}")
-
-    return refuse
-
-
 class VirtualLoop(asyncio.BaseEventLoop):
     """An asyncio loop whose `time()` is its environment's `now`, in simulated seconds.
 
@@ -184,16 +252,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.cancelled_timers = 0
         self.task_numbers = itertools.count()
         self.tasks: WeakSet[_NumberedTask[Any]] = WeakSet()
-        self.callbacks_per_instant = _CALLBACKS_PER_INSTANT
-        self.steps_per_instant = _STEPS_PER_INSTANT
-        self._callbacks = 0
+        self.callbacks_per_instant, self.steps_per_instant = 20_000_000, 50_000_000
+        self._callbacks = self._steps = 0
         self._instant = -math.inf
-        self._steps = 0
-        self.set_task_factory(self._numbered)
 
-    @staticmethod
-    def _numbered(loop: asyncio.AbstractEventLoop, coro: Any, **kwargs: Any) -> "_NumberedTask[Any]":
-        return _NumberedTask(coro, loop=cast(Any, loop), **kwargs)
+        def numbered(_loop: object, coro: Any, **kwargs: Any) -> "_NumberedTask[Any]":
+            return _NumberedTask(coro, loop=self, **kwargs)
+
+        self.set_task_factory(numbered)
 
     # ── time ────────────────────────────────────────────────────────────────────────────────────────
     def time(self) -> float:
@@ -206,7 +272,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Asyncio's `call_at` on the environment's heap. An infinite time is never; NaN is an error."""
         self._check_closed()
         if math.isnan(when):
-            raise ValueError("a timer at NaN: the delay that was asked for is not a number")
+            raise ValueError("a timer at NaN: the delay that was requested is not a number")
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         if when < math.inf:
             environment = self.environment
@@ -221,7 +287,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.cancelled_timers += 1
         environment = self.environment
         if self.cancelled_timers > COMPACT_ABOVE and 2 * self.cancelled_timers > environment.size():
-            environment.keep(lambda entry: not _is_cancelled(entry[3]))
+            environment.keep(lambda e: not (isinstance(e[3], asyncio.TimerHandle) and e[3].cancelled()))
             self.cancelled_timers = 1  # `handle` itself: asyncio marks it after this call
 
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────
@@ -231,7 +297,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._advance()
         count = len(ready)
         if self._debug:
-            self._run_timed(count)
+            for _ in range(count):
+                handle = ready.popleft()
+                if handle._cancelled:
+                    continue
+                began = time.perf_counter()
+                handle._run()
+                if (took := time.perf_counter() - began) >= self.slow_callback_duration:
+                    _logger.warning("%r took %.3f s of real time (virtual time stood still)", handle, took)
         else:
             for _ in range(count):
                 handle = ready.popleft()
@@ -244,16 +317,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 f"{spent:,} callbacks at t={self.time():g} s without a message or a timer: an agent "
                 "spins (an endless `sleep(0)`, say) and time cannot advance"
             )
-
-    def _run_timed(self, count: int) -> None:
-        for _ in range(count):
-            handle = self._ready.popleft()
-            if handle._cancelled:
-                continue
-            began = time.perf_counter()
-            handle._run()
-            if (took := time.perf_counter() - began) >= self.slow_callback_duration:
-                _logger.warning("%r took %.3f s of real time (virtual time stood still)", handle, took)
 
     def _advance(self) -> None:
         """Take entries from the heap until a callback is ready: the only place where time moves."""
@@ -289,8 +352,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if self._steps > self.steps_per_instant:
             raise StalledError(f"{self._steps:,} events at t={now:g} s: time cannot advance")
 
-    def unheard(self) -> list[BaseException]:
-        """Exceptions of finished tasks that nobody has asked for, in order of the tasks' creation."""
+    def unretrieved(self) -> list[BaseException]:
+        """Exceptions of finished tasks that nobody has retrieved, in order of the tasks' creation."""
         failed = [task for task in self.tasks if task.done() and not task.cancelled() and task._log_traceback]
         return [cast(BaseException, task.exception()) for task in sorted(failed, key=hash)]
 
@@ -306,41 +369,39 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _write_to_self(self) -> None:
         """Nobody sleeps in a selector, so nobody has to be woken."""
 
-    run_in_executor = _refused("run_in_executor or asyncio.to_thread (a thread)")
-    set_default_executor = _refused("set_default_executor (threads)")
-    getaddrinfo = _refused("getaddrinfo (the real network)")
-    getnameinfo = _refused("getnameinfo (the real network)")
-    create_connection = _refused("create_connection (a socket)")
-    create_server = _refused("create_server (a socket)")
-    create_datagram_endpoint = _refused("create_datagram_endpoint (a socket)")
-    create_unix_connection = _refused("create_unix_connection (a socket)")
-    create_unix_server = _refused("create_unix_server (a socket)")
-    connect_accepted_socket = _refused("connect_accepted_socket (a socket)")
-    start_tls = _refused("start_tls (a socket)")
-    sock_recv = _refused("sock_recv (a socket)")
-    sock_recv_into = _refused("sock_recv_into (a socket)")
-    sock_recvfrom_into = _refused("sock_recvfrom_into (a socket)")
-    sock_recvfrom = _refused("sock_recvfrom (a socket)")
-    sock_sendall = _refused("sock_sendall (a socket)")
-    sock_sendto = _refused("sock_sendto (a socket)")
-    sock_connect = _refused("sock_connect (a socket)")
-    sock_accept = _refused("sock_accept (a socket)")
-    sock_sendfile = _refused("sock_sendfile (a file)")
-    sendfile = _refused("sendfile (a file)")
-    add_reader = _refused("add_reader (a file descriptor)")
-    add_writer = _refused("add_writer (a file descriptor)")
-    remove_reader = _refused("remove_reader (a file descriptor)")
-    remove_writer = _refused("remove_writer (a file descriptor)")
-    connect_read_pipe = _refused("connect_read_pipe (a file)")
-    connect_write_pipe = _refused("connect_write_pipe (a file)")
-    subprocess_exec = _refused("create_subprocess_exec (a process)")
-    subprocess_shell = _refused("create_subprocess_shell (a process)")
-    add_signal_handler = _refused("add_signal_handler (a signal)")
-    remove_signal_handler = _refused("remove_signal_handler (a signal)")
+
+_REFUSED = {
+    "a socket": "create_connection create_server create_datagram_endpoint create_unix_connection create_unix_server "
+    "connect_accepted_socket start_tls sock_recv sock_recv_into sock_recvfrom_into sock_recvfrom sock_sendall "
+    "sock_sendto sock_connect sock_accept",
+    "a file": "sock_sendfile sendfile connect_read_pipe connect_write_pipe",
+    "a file descriptor": "add_reader add_writer remove_reader remove_writer",
+    "a signal": "add_signal_handler remove_signal_handler",
+    "the real network": "getaddrinfo getnameinfo",
+    "threads": "set_default_executor",
+    "a thread": "run_in_executor",
+    "a process": "subprocess_exec subprocess_shell",
+}
+"""Methods of an asyncio loop for which virtual time has nothing, by what they need."""
+_CALLED = {
+    "run_in_executor": "run_in_executor or asyncio.to_thread",
+    "subprocess_exec": "create_subprocess_exec",
+    "subprocess_shell": "create_subprocess_shell",
+}
+"""Those that people call by another name."""
 
 
-def _is_cancelled(item: object) -> bool:
-    return isinstance(item, asyncio.TimerHandle) and item.cancelled()
+def _refuse(name: str, need: str) -> None:
+    def refused(*_args: object, **_kwargs: object) -> NoReturn:
+        why = "agents run in virtual time, which has no threads, sockets, files or processes"
+        raise UnsupportedError(f"{_CALLED.get(name, name)} ({need}): {why}")
+
+    setattr(VirtualLoop, name, refused)
+
+
+for _need, _names in _REFUSED.items():
+    for _name in _names.split():
+        _refuse(_name, _need)
 
 
 async def until(event: simpy.Event) -> Any:
@@ -370,7 +431,7 @@ def run(main: Coroutine[Any, Any, T], *, loop: VirtualLoop | None = None, debug:
     note. Ctrl-C cancels the main task, then raises `KeyboardInterrupt`.
     """
     own = loop if loop is not None else VirtualLoop()
-    with _outer_loop_hidden(), rare_garbage_collection(), _old_objects_set_aside():
+    with _outer_loop_hidden(), _old_objects_set_aside():
         runner = asyncio.Runner(loop_factory=lambda: own, debug=debug)
         try:
             result = runner.run(main)
@@ -419,17 +480,6 @@ def _outer_loop_hidden() -> Generator[None]:
         events._set_running_loop(outer)
         if task is not None:
             asyncio.tasks._enter_task(outer, task)
-
-
-@contextmanager
-def rare_garbage_collection() -> Generator[None]:
-    """Messages are freed by reference counts; the collector only walks what lives long."""
-    thresholds = gc.get_threshold()
-    gc.set_threshold(100_000, 50, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
 
 
 FROZEN_BY_PYTHON = gc.get_freeze_count() if sys.version_info[:2] == (3, 12) else 0

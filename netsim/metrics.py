@@ -4,12 +4,12 @@
 
 `Run.metrics` has the relative error of every estimate. `Run.measures` has every measure as a curve, the costs so far
 at every round or activation, and what it cost to reach a given accuracy; they are computed when they are read, from
-the `Course` of the run, kept in bounded memory while it goes on. Row r of every measure depends on row r alone.
+what `Metrics` keeps in bounded memory while the run goes on. Row r of every measure depends on row r alone.
 """
 
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
@@ -38,24 +38,102 @@ MEMORY = 2**26
 WORK = 10**9
 
 
-@dataclass
-class Metrics:
-    """Relative errors ‖x − x*‖/‖x⁰ − x*‖ (absolute where x* = 0) of every estimate, per replica.
+# ── while the run goes on ───────────────────────────────────────────────────────────────────────────────
 
-    Row t is the t-th call of `Node.estimate` in the whole run: by `agents[t]`, at `times[t]` seconds.
+
+class _RunningSpread:
+    """x̄ and (1/n) Σ ‖x_i − x̄‖², one estimate (replicas, dimension) after the other (Welford 1962)."""
+
+    __slots__ = ("count", "mean", "squares")
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.count = 0
+        self.mean, self.squares = np.zeros(shape), np.zeros(shape)
+
+    def add(self, x: Array) -> None:
+        self.count += 1
+        before = x - self.mean
+        self.mean = self.mean + before / self.count
+        self.squares = self.squares + before * (x - self.mean)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A round or an activation, number `count`, that closing `at` of the whole run completed.
+
+    `answer` is what is judged, (replicas, dimension); the others are (replicas,).
     """
 
-    optimum: Array
-    times: list[float] = field(default_factory=list[float])
-    agents: list[int] = field(default_factory=list[int])
-    errors: list[Array] = field(default_factory=list[Array])
+    count: int
+    at: int
+    answer: Array
+    mean_error: Array
+    consensus: Array
 
-    def record(self, time: float, agent: int, x: Array) -> None:
-        """One estimate x (replicas, dimension)."""
-        scale = float(np.linalg.norm(self.optimum)) or 1.0
+
+class Metrics:
+    """Relative errors ‖x − x*‖/‖x⁰ − x*‖ (absolute where x* = 0) of every estimate, and the facts that the measures
+    of the run are made of.
+
+    Row t of `errors`, one number per replica, is the t-th call of `Node.estimate` in the whole run: by `agents[t]`,
+    at `times[t]` seconds. `ledger` has five whole numbers for each: what was on the air by then, and the closing
+    agent's own counts. `every`: a stride that stays, whatever memory it takes.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        replicas: int,
+        *,
+        walk: bool,
+        air: Air,
+        nodes: "Sequence[LiveNode]",
+        every: int | None = None,
+        last: int | None = None,
+    ) -> None:
+        self.times, self.agents, self.errors = list[float](), list[int](), list[Array]()
+        self.walk, self._air, self._nodes = walk, air, nodes
+        names = ("packets", "bytes", "messages", "message_bytes", "queries")
+        self.ledger: dict[str, array[int]] = {name: array("q") for name in names}
+        self._optimum = problem.optimum().point
+        self._scale = float(np.linalg.norm(self._optimum)) or 1.0
+        self._shape = (replicas, problem.dimension)
+        self.stride, self._fixed, self._last = every or 1, every is not None, last
+        numbers = replicas * problem.dimension
+        records = sum(int(getattr(f, "records", problem.dimension)) for f in problem.objectives)
+        self.limit = max(FEWEST, min(MOST, MEMORY // (8 * numbers), WORK // (numbers * records)))
+        """How many points there are at most, but for those at powers of two."""
+        self._points: dict[int, _Point] = {}
+        self._rounds: dict[int, _RunningSpread] = {}
+        self._of = [0] * problem.agents
+        self._latest = np.zeros((*self._shape, problem.agents)) if walk else None
+        self._newest: Array | None = None
+
+    def closed(self, time: float, agent: int, x: Array) -> None:
+        """An agent closed a round or an activation with the estimate x (replicas, dimension), kept as it is."""
         self.times.append(time)
         self.agents.append(agent)
-        self.errors.append(np.linalg.norm(x - self.optimum, axis=-1) / scale)
+        self.errors.append(np.linalg.norm(x - self._optimum, axis=-1) / self._scale)
+        node, air = self._nodes[agent], self._air
+        noted = (air.packets, air.bytes, node.messages, node.message_bytes, node.queries)
+        for counts, count in zip(self.ledger.values(), noted, strict=True):
+            counts.append(count)
+        self._of[agent] += 1
+        if self._latest is not None:
+            self._latest[:, :, agent] = x
+            self._newest = x
+            if self._due(len(self.times)):
+                self._of_walk()
+                self._thin()
+        elif self._due(count := self._of[agent]):
+            if (found := self._rounds.get(count)) is None:
+                found = self._rounds[count] = _RunningSpread(self._shape)
+            found.add(x)
+            if found.count == len(self._of):
+                del self._rounds[count]
+                mean_square = np.einsum("rd->r", found.squares) / found.count
+                self._keep(count, found.mean, found.mean, mean_square)
+            self._thin()
 
     def relative_errors(self) -> Array:
         """All errors, shape (estimates, replicas)."""
@@ -78,106 +156,9 @@ class Metrics:
             raise ProtocolError("no agent ever called `node.estimate`: there is no round to measure")
         return self.relative_errors()[self.closings(agents)].max(axis=0)
 
-
-# ── while the run goes on ───────────────────────────────────────────────────────────────────────────────
-
-
-class _RunningSpread:
-    """x̄ and (1/n) Σ ‖x_i − x̄‖², one estimate (replicas, dimension) after the other (Welford 1962)."""
-
-    __slots__ = ("_squares", "count", "mean")
-
-    def __init__(self, shape: tuple[int, int]) -> None:
-        self.count = 0
-        self.mean = np.zeros(shape)
-        self._squares = np.zeros(shape)
-
-    def add(self, x: Array) -> None:
-        self.count += 1
-        before = x - self.mean
-        self.mean = self.mean + before / self.count
-        self._squares = self._squares + before * (x - self.mean)
-
-    @property
-    def mean_square(self) -> Array:
-        """(1/n) Σ ‖x_i − x̄‖², shape (replicas,)."""
-        return np.einsum("rd->r", self._squares) / self.count
-
-
-@dataclass(frozen=True)
-class _Point:
-    """A round or an activation, number `count`, that closing `at` of the whole run completed.
-
-    `answer` is what is judged, (replicas, dimension); the others are (replicas,).
-    """
-
-    count: int
-    at: int
-    answer: Array
-    mean_error: Array
-    consensus: Array
-
-
-class Course:
-    """The facts that the measures of one run are made of. `every`: a stride that stays, whatever memory it takes.
-
-    `ledger` has five whole numbers for each closing: what was on the air by then, and the closing agent's own counts.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        replicas: int,
-        *,
-        walk: bool,
-        air: Air,
-        nodes: "Sequence[LiveNode]",
-        every: int | None = None,
-        last: int | None = None,
-    ) -> None:
-        self.walk, self._air, self._nodes = walk, air, nodes
-        names = ("packets", "bytes", "messages", "message_bytes", "queries")
-        self.ledger: dict[str, array[int]] = {name: array("q") for name in names}
-        self._optimum, self._agents = problem.optimum().point, problem.agents
-        self._shape = (replicas, problem.dimension)
-        self.stride, self._fixed, self._last = every or 1, every is not None, last
-        numbers = replicas * problem.dimension
-        records = sum(int(getattr(f, "records", problem.dimension)) for f in problem.objectives)
-        self.limit = max(FEWEST, min(MOST, MEMORY // (8 * numbers), WORK // (numbers * records)))
-        """How many points there are at most, but for those at powers of two."""
-        self._closed = 0
-        self._points: dict[int, _Point] = {}
-        self._rounds: dict[int, _RunningSpread] = {}
-        self._of = [0] * problem.agents
-        self._latest = np.zeros((*self._shape, problem.agents)) if walk else None
-        self._newest: Array | None = None
-
-    def closed(self, agent: int, x: Array) -> None:
-        """An agent closed a round or an activation with the estimate x (replicas, dimension), kept as it is."""
-        node, air = self._nodes[agent], self._air
-        noted = (air.packets, air.bytes, node.messages, node.message_bytes, node.queries)
-        for counts, count in zip(self.ledger.values(), noted, strict=True):
-            counts.append(count)
-        self._closed += 1
-        self._of[agent] += 1
-        if self._latest is not None:
-            self._latest[:, :, agent] = x
-            self._newest = x
-            if self._due(self._closed):
-                self._of_walk()
-                self._thin()
-        elif self._due(count := self._of[agent]):
-            if (found := self._rounds.get(count)) is None:
-                found = self._rounds[count] = _RunningSpread(self._shape)
-            found.add(x)
-            if found.count == self._agents:
-                del self._rounds[count]
-                self._keep(count, found.mean, found.mean, found.mean_square)
-            self._thin()
-
     def finish(self) -> None:
         """The run is over: a walk's last activation is a point too, and what is no point is forgotten."""
-        if self._latest is not None and self._newest is not None and self._closed not in self._points:
+        if self._newest is not None and len(self.times) not in self._points:
             with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
                 self._of_walk()
         self._latest = self._newest = None
@@ -194,18 +175,17 @@ class Course:
         assert self._latest is not None
         assert self._newest is not None
         seen = [i for i, times in enumerate(self._of) if times]
-        estimates = self._latest if len(seen) == self._agents else self._latest[:, :, seen]
+        estimates = self._latest if len(seen) == len(self._of) else self._latest[:, :, seen]
         mean = np.add.reduce(np.ascontiguousarray(estimates), axis=-1) / len(seen)
         deviations = (estimates - mean[..., None]).reshape(len(estimates), -1)
-        self._keep(self._closed, self._newest, mean, 2 * half_square(deviations) / len(seen))
+        self._keep(len(self.times), self._newest, mean, 2 * half_square(deviations) / len(seen))
 
     def _keep(self, count: int, answer: Array, mean: Array, consensus: Array) -> None:
-        scale = float(np.linalg.norm(self._optimum)) or 1.0
-        mean_error = np.sqrt(2 * half_square(mean - self._optimum)) / scale
-        self._points[count] = _Point(count, self._closed - 1, answer, mean_error, consensus)
+        mean_error = np.sqrt(2 * half_square(mean - self._optimum)) / self._scale
+        self._points[count] = _Point(count, len(self.times) - 1, answer, mean_error, consensus)
 
     def _thin(self) -> None:
-        powers = max(self._of).bit_length() if self._latest is None else self._closed.bit_length()
+        powers = (max(self._of) if self._latest is None else len(self.times)).bit_length()
         while not self._fixed and len(self._points) + len(self._rounds) > self.limit + powers + 1:
             self.stride *= 2
             for kept in (self._points, self._rounds):
@@ -244,7 +224,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Costs:
+class _Costs:
     """Entry k − 1 is what it had cost when round or activation k was closed, in a round by its last agent.
 
     `plf`: the largest number of activations of one agent so far, Θ in the DP-RECAL paper's privacy formula (PLF in
@@ -270,7 +250,7 @@ class Costs:
 class Reached:
     """What it had cost when a measure first stayed at a tolerance, and which round or activation, `count`, that was.
 
-    The other fields are those of `Costs`; `time` is in virtual seconds.
+    The other fields are those of `Measures.costs` there; `time` is in virtual seconds.
     """
 
     count: int
@@ -298,28 +278,41 @@ class _Classified(Protocol):
 class Measures:
     """How far a run got and at what cost: for who owns the run, since it opens the private objectives.
 
-    Nothing is computed before it is asked for. `held_out`: records that no agent holds (features and labels), for
+    Nothing is computed before it is read. `held_out`: records that no agent holds (features and labels), for
     `held_out_accuracy`.
     """
 
-    def __init__(self, problem: Problem, metrics: Metrics, course: Course, held_out: Dataset | None = None) -> None:
-        self._problem, self._metrics, self._course = problem, metrics, course
-        self._held_out = held_out
+    def __init__(self, problem: Problem, metrics: Metrics, held_out: Dataset | None = None) -> None:
+        self._problem, self._metrics, self._held_out = problem, metrics, held_out
         self._found: dict[str, Array] = {}
-        self.unit = "activations" if course.walk else "rounds"
-        self.stride = course.stride
+        self.unit = "activations" if metrics.walk else "rounds"
+        self.stride = metrics.stride
         """How many rounds or activations lie between two points of all measures but the relative error."""
 
     def on(self, held_out: Dataset | None) -> "Measures":
         """The same, and the accuracy on records that no agent holds."""
-        measures = Measures(self._problem, self._metrics, self._course, held_out)
+        measures = Measures(self._problem, self._metrics, held_out)
         measures._found |= {name: values for name, values in self._found.items() if name != "held_out_accuracy"}
         return measures
 
+    @staticmethod
+    def defined(problem: Problem, held_out: Dataset | None = None) -> tuple[str, ...]:
+        """The measures that a problem has."""
+        absent: set[str] = set()
+        if not problem.optimum().value > 0:
+            absent.add("relative_gap")
+        if not isinstance(problem.regularizer, Zero):
+            absent.add("stationarity_gap")
+        if not _classified(problem):
+            absent |= set(_ACCURACIES)
+        if held_out is None or not held_out.classes:
+            absent.add("held_out_accuracy")
+        return tuple(name for name in _DEFINITIONS if name not in absent)
+
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The measures that are `defined` here."""
-        return defined(self._problem, self._held_out)
+        """The measures that are defined here."""
+        return Measures.defined(self._problem, self._held_out)
 
     def counts(self, name: str) -> Counts:
         """The rounds or activations, from 1, at which a measure is known."""
@@ -344,14 +337,14 @@ class Measures:
             return Curve(self.counts(name), *_quantiles(self.values(name)))
 
     @cached_property
-    def costs(self) -> Costs:
+    def costs(self) -> _Costs:
         """What the run had cost by the end of every round or activation."""
-        course, seconds = self._course, np.array(self._metrics.times)
-        noted = {name: np.array(counts, dtype=np.int64) for name, counts in course.ledger.items()}
-        if not course.walk:
+        seconds = np.array(self._metrics.times)
+        noted = {name: np.array(counts, dtype=np.int64) for name, counts in self._metrics.ledger.items()}
+        if not self._metrics.walk:
             closings = self._closings
             last, queries = closings.max(axis=0), noted["queries"][closings]
-            return Costs(
+            return _Costs(
                 plf=np.arange(1, len(last) + 1, dtype=np.int64),
                 packets=noted["packets"][last],
                 bytes=noted["bytes"][last],
@@ -377,7 +370,7 @@ class Measures:
             found[order] = steps
             return np.cumsum(found)
 
-        return Costs(
+        return _Costs(
             plf=np.maximum.accumulate(activation),
             packets=noted["packets"],
             bytes=noted["bytes"],
@@ -421,7 +414,7 @@ class Measures:
             "error_median": median,
             "error_high": high,
         }
-        columns |= {name: np.array(counts, dtype=np.int64) for name, counts in self._course.ledger.items()}
+        columns |= {name: np.array(counts, dtype=np.int64) for name, counts in self._metrics.ledger.items()}
         at = [point.at for point in self._points]
         for name in self.names:
             if name == "relative_error":
@@ -436,7 +429,7 @@ class Measures:
 
     @cached_property
     def _points(self) -> list[_Point]:
-        return self._course.points()
+        return self._metrics.points()
 
     @cached_property
     def _closings(self) -> Counts:
@@ -445,29 +438,25 @@ class Measures:
     @cached_property
     def _answers(self) -> Array:
         """(points, replicas, dimension)."""
-        shape = (0, 0, self._problem.dimension)
-        return np.array([point.answer for point in self._points]) if self._points else np.empty(shape)
+        return np.array([point.answer for point in self._points] or np.empty((0, 0, self._problem.dimension)))
 
     @cached_property
     def _gradients(self) -> Array:
         """∇F/n at the answers."""
         return self._by_rows(self._problem.mean_gradient)
 
-    def _of_points(self, part: Callable[[_Point], Array]) -> Array:
-        return np.array([part(point) for point in self._points]) if self._points else np.empty((0, 0))
-
     def _compute(self, name: str) -> Array:
         problem, answers = self._problem, self._answers
         match name:
-            case "relative_error" if self._course.walk:
+            case "relative_error" if self._metrics.walk:
                 return self._metrics.relative_errors()
             case "relative_error":
                 errors = self._metrics.relative_errors()
                 return errors[self._closings].max(axis=0) if errors.size else np.empty((0, 0))
             case "mean_error":
-                return self._of_points(lambda point: point.mean_error)
+                return np.array([point.mean_error for point in self._points] or np.empty((0, 0)))
             case "consensus_error":
-                return self._of_points(lambda point: point.consensus)
+                return np.array([point.consensus for point in self._points] or np.empty((0, 0)))
             case "consensus_distance":
                 return np.sqrt(self.values("consensus_error"))
             case "objective_gap":  # near the optimum it is rounding, of either sign; it is not clipped
@@ -506,20 +495,6 @@ class Measures:
 def _quantiles(values: Array) -> Array:
     """5 %, median and 95 % over the replicas, the last axis: (3, points)."""
     return np.quantile(values, (0.05, 0.5, 0.95), axis=1) if values.size else np.empty((3, 0))
-
-
-def defined(problem: Problem, held_out: Dataset | None = None) -> tuple[str, ...]:
-    """The measures, of `_DEFINITIONS`, that a problem has."""
-    absent: set[str] = set()
-    if not problem.optimum().value > 0:
-        absent.add("relative_gap")
-    if not isinstance(problem.regularizer, Zero):
-        absent.add("stationarity_gap")
-    if not _classified(problem):
-        absent |= set(_ACCURACIES)
-    if held_out is None or not held_out.classes:
-        absent.add("held_out_accuracy")
-    return tuple(name for name in _DEFINITIONS if name not in absent)
 
 
 def _classified(problem: Problem) -> list[_Classified | Modelled]:

@@ -11,7 +11,10 @@ from netsim.network.network import Network
 if TYPE_CHECKING:
     from netsim.adversary import Tap
 
-COUNTS = {"sent": "sent", "duplicated": "duplicated", "delivered": "received", "lost": "lost", "dropped": "dropped"}
+COUNTS = {
+    "sent": "sent", "duplicated": "duplicated", "delivered": "received", "lost": "lost", "dropped": "dropped",
+    "in_flight": "in_flight",
+}  # fmt: skip
 """What becomes of a packet, in words, and how a wire calls it."""
 LEISURE = 20
 """Watching takes at most about one part of so many of the time."""
@@ -47,12 +50,11 @@ class Running:
         On radio these are what the neighbors get of each transmitter; what was on the air is counted besides.
         """
         wires = self._network.wires.values()
-        totals: dict[str, int] = {}
-        for unit, suffix in (("packets", ""), ("bytes", "_bytes")):
-            counted = {word: sum(map(attrgetter(name + suffix), wires)) for word, name in COUNTS.items()}
-            gone = counted["delivered"] + counted["lost"] + counted["dropped"]
-            counted["in_flight"] = counted["sent"] + counted["duplicated"] - gone
-            totals |= {f"{unit}_{word}": count for word, count in counted.items()}
+        totals = {
+            f"{unit}_{word}": sum(map(attrgetter(name + suffix), wires))
+            for unit, suffix in (("packets", ""), ("bytes", "_bytes"))
+            for word, name in COUNTS.items()
+        }
         return totals | self._network.on_air()
 
     def waiting(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from netsim.algorithms import Algorithm
 from netsim.arrays import whole
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError
-from netsim.network.active_adversaries import ActiveAdversary, check_active_adversaries
+from netsim.network.active_adversaries import ActiveAdversary, Alter
 from netsim.network.laws import ConstantDelay, DelayLaw
 from netsim.network.links import WAIT_FOR_ALL, AccessLaw, ExchangePolicy, LinkLaw, Transport
 from netsim.network.network import Edge
@@ -94,7 +94,29 @@ class NetworkSettings:
             why = f"{name} needs every message: it takes no exchange.deadline"
             deadline = self.exchange_policy.deadline
             raise ScenarioError("exchange_policy.deadline", deadline, why, "none: exchanges wait for all")
-        check_active_adversaries(self.active_adversaries, topology, self.link_law, self.codec_of(algorithm))
+        for index, adversary in enumerate(self.active_adversaries):
+            field = f"active_adversaries[{index}]"
+            if adversary.name in [other.name for other in self.active_adversaries[:index]]:
+                raise ScenarioError(f"{field}.name", adversary.name, "used twice", "a name of its own")
+            try:
+                self._check_active(adversary, topology, self.codec_of(algorithm))
+            except ScenarioError as error:
+                raise error.under(field) from None
+
+    def _check_active(self, adversary: ActiveAdversary, topology: Topology, codec: Codec) -> None:
+        """Links that exist; nobody alters what it cannot read (there is no encryption without authentication here),
+        or what a codec has made with random draws."""
+        sealed = [edge for edge in sorted(adversary.tampered(topology)) if self.link_law(edge).encrypted]
+        altering = [place for place, action in enumerate(adversary.actions) if isinstance(action, Alter)]
+        if not altering or not (sealed or codec.random):
+            return
+        if sealed:
+            problem = f"link {sealed[0][0]} → {sealed[0][1]} is encrypted: it takes the key to alter values there"
+        else:
+            problem = f"altered values go on as {codec} makes them, and an adversary has no draws for that"
+        other = "links that are not encrypted" if sealed else "a codec that draws nothing"
+        field = f"actions[{altering[0]}]"
+        raise ScenarioError(field, "alter", problem, f"drop, delay or replay; or {other}")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """A simulation: data in, a `Run` out, and the execution between them, where the parts of a simulation meet."""
 
 import asyncio
+import gc
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,8 +17,8 @@ from netsim.claims import Adjacency, Claim
 from netsim.clock import VirtualEnvironment, VirtualLoop
 from netsim.codecs import Codec, Dither
 from netsim.errors import ScenarioError, StalledError, TranscriptError
-from netsim.metrics import Course, Measures, Metrics
-from netsim.network.active_adversaries import InterceptionReport, outside_model
+from netsim.metrics import Measures, Metrics
+from netsim.network.active_adversaries import InterceptionReport
 from netsim.network.laws import Switch
 from netsim.network.network import Network, downs
 from netsim.network.radio import Radio, RadioNetwork
@@ -60,7 +61,19 @@ class Run:
     @property
     def outside_model(self) -> str | None:
         """The line that any result of a run with an active adversary has to carry; None for a run without."""
-        return outside_model(self.interceptions)
+        reports = self.interceptions
+        if not reports:
+            return None
+        ways = {edge for one in reports for edge in one.links}
+        links = sorted({(min(edge), max(edge)) for edge in ways})
+        names = [
+            f"{i}–{j}" if {(i, j), (j, i)} <= ways else f"{i} → {j} only" if (i, j) in ways else f"{j} → {i} only"
+            for i, j in links[:6]
+        ]
+        shown = ", ".join(names) + (f" and {len(links) - 6} more" if links[6:] else "")
+        where = f"link{'s' * (len(links) != 1)} {shown}" if links else "no link"
+        did = ". ".join(map(str, reports))
+        return f"outside the paper's threat model: an active adversary meddled with {where} ({did})"
 
     @property
     def largest_activations(self) -> int:
@@ -99,7 +112,6 @@ class _Execution:
         self.activations = [0] * n
         if packet_log is not None:
             packet_log.attend(self.network.wires, self.activations)
-        self.metrics = Metrics(problem.optimum().point) if recording.measure else None
         self.truth = None
         insiders = {i for adversary in simulation.adversaries for i in adversary.insiders}
         self.queries: dict[int, list[Query]] = {i: [] for i in insiders}
@@ -111,13 +123,20 @@ class _Execution:
                 self.queries = dict(enumerate(self.truth.queries))
         timing = simulation.timing
         unsteady = timing.downtimes if timing.activation is None else range(n)
-        self.activities = {i: self._activity(i, streams) for i in unsteady}
+        self.activities: dict[int, Activity] = {}
+        for i in unsteady:
+            ticks, down = timing.activation, timing.downtimes.get(i)
+            tick = None if ticks is None else partial(ticks.wait, streams.plain("agent", i, "clock"))
+            switch = None
+            if down is not None and down.effect != "offline":
+                switch = Switch(downs(i, down.outages, streams))
+            self.activities[i] = Activity(tick, switch)
         self.nodes = [self._node(i, streams) for i in range(n)]
         self.running = Running(self.environment, self.network, self.taps, self.activations)
         self.stopping = simulation.algorithm.stopping()
-        self.course = None
+        self.metrics = None
         if recording.measure:
-            self.course = Course(
+            self.metrics = Metrics(
                 problem,
                 simulation.replicas,
                 walk=self.stopping.walks,
@@ -190,13 +209,6 @@ class _Execution:
             closed=self._closed,
         )
 
-    def _activity(self, i: int, streams: Streams) -> Activity:
-        ticks, down = self.simulation.timing.activation, self.simulation.timing.downtimes.get(i)
-        tick = None if ticks is None else partial(ticks.wait, streams.plain("agent", i, "clock"))
-        if down is None or down.effect == "offline":
-            return Activity(tick, None)
-        return Activity(tick, Switch(downs(i, down.outages, streams)))
-
     def _waiting(self) -> str:
         """Who waits for what, for a deadlock's message; unless the run is over."""
         if self.going and self._stop_if_over():
@@ -211,9 +223,8 @@ class _Execution:
         self.total += 1
         self.activations[agent] += 1
         self.ended = self.environment.now
-        if self.metrics is not None and self.course is not None:
-            self.metrics.record(self.environment.now, agent, x)
-            self.course.closed(agent, x)
+        if self.metrics is not None:
+            self.metrics.closed(self.ended, agent, x)
         if self.watch is not None:
             self.watch(self.running)
         stopping = self.stopping
@@ -270,14 +281,14 @@ class _Execution:
         except KeyboardInterrupt:
             interrupted = True
         except Exception as first:
-            for other in self.loop.unheard():
+            for other in self.loop.unretrieved():
                 first.add_note(f"besides: {other!r}")
             if self.rescue is not None and not isinstance(first, OSError | TranscriptError):
                 self.rescue(self._finished(interrupted=True))
             for tap in self.taps:
                 tap.close()
             raise
-        for error in self.loop.unheard():
+        for error in self.loop.unretrieved():
             raise error
         return self._finished(interrupted)
 
@@ -310,9 +321,9 @@ class _Execution:
             }
             views.append(AdversaryView(tap.adversary, tap.transcript(simulation.replicas), public, inside))
         measures = None
-        if self.metrics is not None and self.course is not None:
-            self.course.finish()
-            measures = Measures(simulation.problem, self.metrics, self.course)
+        if self.metrics is not None:
+            self.metrics.finish()
+            measures = Measures(simulation.problem, self.metrics)
         run = Run(
             simulation,
             tuple(views),
@@ -322,12 +333,12 @@ class _Execution:
             self.ended,
             self.running.traffic(),
             interrupted,
-            self.network.interception.reports(),
+            self.network.interception.reports,
             sum(wire.rejected for wire in self.network.wires.values()),
             tuple(node.queries for node in self.nodes),
             measures,
         )
-        self.truth = self.metrics = self.course = None
+        self.truth = self.metrics = None
         self.queries, self.releases = {}, {}
         self.nodes, self.tasks = [], []
         return run
@@ -462,8 +473,12 @@ class Simulation:
         records what becomes of every packet, and changes nothing. `rescue` is given what there is of a run that an
         error ends, as of one that is interrupted, before the error is raised.
         """
-        with clock.rare_garbage_collection():
+        thresholds = gc.get_threshold()
+        gc.set_threshold(100_000, 50, 100)  # messages are freed by reference counts: it only walks what lives long
+        try:
             return _Execution(self, watch, every, packet_log, rescue).run()
+        finally:
+            gc.set_threshold(*thresholds)
 
 
 def setting_of(problem: Problem, topology: Topology | None, releases: int = 0) -> Setting:

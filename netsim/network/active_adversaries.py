@@ -21,7 +21,6 @@ from netsim.clock import VirtualEnvironment
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ScenarioError, SimulationError
 from netsim.network.laws import ConstantDelay, DelayLaw
-from netsim.network.links import LinkLaw
 from netsim.network.wires import LossyWire
 from netsim.randomness import Streams
 from netsim.topology import Topology
@@ -59,7 +58,8 @@ class ScaleBy(Alteration):
     """By what values are multiplied."""
 
     def __post_init__(self) -> None:
-        _finite("factor", self.factor)
+        if not math.isfinite(self.factor):
+            raise ScenarioError("factor", self.factor, "not finite", "a finite number")
 
     def apply(self, value: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
         return self.factor * value
@@ -73,7 +73,8 @@ class SetTo(Alteration):
     """What values become."""
 
     def __post_init__(self) -> None:
-        _finite("value", self.value)
+        if not math.isfinite(self.value):
+            raise ScenarioError("value", self.value, "not finite", "a finite number")
 
     def apply(self, value: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
         return np.full_like(value, self.value)
@@ -117,7 +118,6 @@ class Delay:
 
     @property
     def law(self) -> DelayLaw:
-        """The law of how long."""
         return ConstantDelay(self.seconds) if isinstance(self.seconds, int | float) else self.seconds
 
 
@@ -194,11 +194,6 @@ def _carried(name: str, new: object, value: Array) -> Array:
     return copy
 
 
-def _finite(field: str, value: float) -> None:
-    if not math.isfinite(value):
-        raise ScenarioError(field, value, "not finite", "a finite number")
-
-
 # ── who ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -250,36 +245,10 @@ class ActiveAdversary:
         return self.end == math.inf and any(isinstance(a, kinds) and a.probability >= 1 for a in self.actions)
 
 
-def check_active_adversaries(
-    active_adversaries: Sequence[ActiveAdversary], topology: Topology, law: Callable[[Edge], LinkLaw], codec: Codec
-) -> None:
-    """You get a `ScenarioError` for a name used twice, a link that is not there, for who would alter what it cannot
-    read (there is no encryption without authentication here), or what a codec has made with random draws."""
-    names = [adversary.name for adversary in active_adversaries]
-    for index, adversary in enumerate(active_adversaries):
-        if adversary.name in names[:index]:
-            field = f"active_adversaries[{index}].name"
-            raise ScenarioError(field, adversary.name, "used twice", "a name of its own")
-        try:
-            edges = adversary.tampered(topology)
-        except ScenarioError as error:
-            raise error.under(f"active_adversaries[{index}]") from None
-        sealed = [edge for edge in sorted(edges) if law(edge).encrypted]
-        altering = [place for place, action in enumerate(adversary.actions) if isinstance(action, Alter)]
-        if altering and (sealed or codec.random):
-            if sealed:
-                problem = f"link {sealed[0][0]} → {sealed[0][1]} is encrypted: it takes the key to alter values there"
-            else:
-                problem = f"altered values go on as {codec} makes them, and an adversary has no draws for that"
-            other = "links that are not encrypted" if sealed else "a codec that draws nothing"
-            field = f"active_adversaries[{index}].actions[{altering[0]}]"
-            raise ScenarioError(field, "alter", problem, f"drop, delay or replay; or {other}")
-
-
 # ── what it did ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
+@dataclass
 class InterceptionReport:
     """Packets that one active adversary touched, and how many of those that it altered or replayed were rejected.
 
@@ -304,41 +273,15 @@ class InterceptionReport:
         return f"{self.name}{when}: {did}; receivers rejected {self.rejected:,}"
 
 
-def outside_model(reports: Sequence[InterceptionReport]) -> str | None:
-    """The line that every result of a run with active adversaries carries; None for a run without."""
-    if not reports:
-        return None
-    ways = {edge for one in reports for edge in one.links}
-    links = sorted({(min(edge), max(edge)) for edge in ways})
-    names = [
-        f"{i}–{j}" if {(i, j), (j, i)} <= ways else f"{i} → {j} only" if (i, j) in ways else f"{j} → {i} only"
-        for i, j in links[:6]
-    ]
-    shown = ", ".join(names) + (f" and {len(links) - 6} more" if links[6:] else "")
-    where = f"link{'s' * (len(links) != 1)} {shown}" if links else "no link"
-    return (
-        f"outside the paper's threat model: an active adversary meddled with {where} ({'. '.join(map(str, reports))})"
-    )
-
-
 _Passing = Packet | Tagged
 _Onward = Callable[[_Passing], None]
 
 
-class _Tally:
-    """Counts of what one active adversary did so far, on all its links."""
-
-    __slots__ = ("adversary", "altered", "delayed", "dropped", "edges", "rejected", "replayed")
-
-    def __init__(self, adversary: ActiveAdversary, topology: Topology) -> None:
-        self.adversary, self.edges = adversary, adversary.tampered(topology)
-        self.dropped = self.delayed = self.replayed = self.altered = self.rejected = 0
-
-
 class Interception:
-    """All active adversaries of one run. Random numbers: a stream for each of them on each directed link; the noise
-    of an `AddGaussian` has another, which differs between chunks of replicas as the agents' does. Altered values
-    go on as `codec` makes them: there is nothing on the wire that it could not have made."""
+    """All active adversaries of one run; `reports` count what each did so far. Random numbers: a stream for each of
+    them on each directed link; the noise of an `AddGaussian` has another, which differs between chunks of replicas as
+    the agents' does. Altered values go on as `codec` makes them: there is nothing on the wire that it could not have
+    made."""
 
     def __init__(
         self,
@@ -348,23 +291,27 @@ class Interception:
         chunk: int,
         codec: Codec = FLOAT64,
     ) -> None:
-        self._tallies = [_Tally(adversary, topology) for adversary in active_adversaries]
         self._streams, self._chunk, self._codec = streams, chunk, codec
-        self._on: dict[Edge, list[_Tally]] = {}
-        for tally in self._tallies:
-            for edge in tally.edges:
-                self._on.setdefault(edge, []).append(tally)
+        reports: list[InterceptionReport] = []
+        self._on: dict[Edge, list[tuple[ActiveAdversary, InterceptionReport]]] = {}
+        for who in active_adversaries:
+            edges = sorted(who.tampered(topology))
+            reports.append(InterceptionReport(who.name, tuple(edges), 0, 0, 0, 0, 0, who.start, who.end))
+            for edge in edges:
+                self._on.setdefault(edge, []).append((who, reports[-1]))
+        self.reports = tuple(reports)
         self.edges = self._on.keys()
 
     def sit(self, environment: VirtualEnvironment, wire: LossyWire) -> None:
         """Put those who sit on a wire there: the first one of the run's meets a packet first."""
         edge = wire.source, wire.target
         onward: _Onward = wire.onward
-        for tally in reversed(self._on.get(edge, [])):
+        for adversary, report in reversed(self._on.get(edge, [])):
             # the name of a random stream: another word would change every transcript
-            name = ("meddler", tally.adversary.name, *edge)
+            name = ("meddler", adversary.name, *edge)
             rng, noise = self._streams.plain(*name), self._streams.generator(*name, "noise", self._chunk)
-            wire.middle = onward = _Middle(environment, wire, tally, rng, noise, self._codec, onward).meet
+            middle = _Middle(environment, wire, adversary, report, rng, noise, self._codec, onward)
+            wire.middle = onward = middle.meet
 
     def who_cuts(self, edge: Edge, *, tagged: bool) -> str:
         """Who may keep a reliable link from ever getting a packet through and acknowledged; empty if nobody.
@@ -372,72 +319,49 @@ class Interception:
         `tagged`: whether the receiver checks tags. What comes back are acknowledgements: nobody alters those.
         """
         ways = ((edge, tagged), ((edge[1], edge[0]), False))
-        there = [
-            tally.adversary
-            for way, checked in ways
-            for tally in self._on.get(way, [])
-            if tally.adversary.may_cut(tagged=checked)
-        ]
-        return ", ".join(dict.fromkeys(repr(adversary.name) for adversary in there))
-
-    @property
-    def dropped(self) -> int:
-        """Packets that active adversaries dropped so far."""
-        return sum(tally.dropped for tally in self._tallies)
-
-    def reports(self) -> tuple[InterceptionReport, ...]:
-        """Reports on each of them, in their order."""
-        counted = ("dropped", "delayed", "replayed", "altered", "rejected")
-        return tuple(
-            InterceptionReport(
-                tally.adversary.name,
-                tuple(sorted(tally.edges)),
-                **{word: getattr(tally, word) for word in counted},
-                start=tally.adversary.start,
-                end=tally.adversary.end,
-            )
-            for tally in self._tallies
-        )
+        there = [who.name for way, checked in ways for who, _ in self._on.get(way, []) if who.may_cut(tagged=checked)]
+        return ", ".join(map(repr, dict.fromkeys(there)))
 
 
 class _Middle:
     """One active adversary at the far end of one wire."""
 
-    __slots__ = ("_codec", "_environment", "_noise", "_onward", "_rng", "_tally", "_wire")
+    __slots__ = ("_adversary", "_codec", "_environment", "_noise", "_onward", "_report", "_rng", "_wire")
 
     def __init__(
         self,
         environment: VirtualEnvironment,
         wire: LossyWire,
-        tally: _Tally,
+        adversary: ActiveAdversary,
+        report: InterceptionReport,
         rng: random.Random,
         noise: np.random.Generator,
         codec: Codec,
         onward: _Onward,
     ) -> None:
-        self._environment, self._wire, self._tally = environment, wire, tally
+        self._environment, self._wire, self._adversary, self._report = environment, wire, adversary, report
         self._rng, self._noise, self._codec, self._onward = rng, noise, codec, onward
 
     def meet(self, packet: _Passing) -> None:
         """A packet comes by."""
-        adversary, tally, wire, now = self._tally.adversary, self._tally, self._wire, self._environment.now
+        adversary, report, wire, now = self._adversary, self._report, self._wire, self._environment.now
         wait = 0.0
         for action in adversary.actions if adversary.start <= now < adversary.end else ():
             if self._rng.random() >= action.probability:
                 continue
             match action:
                 case Drop():
-                    tally.dropped += 1
+                    report.dropped += 1
                     wire.lost += 1
                     wire.lost_bytes += packet.size
                     return
                 case Delay():
-                    tally.delayed += 1
+                    report.delayed += 1
                     wait += action.law.draw(self._rng)
                 case Replay():
                     if isinstance(packet, Tagged):  # marked, so that what is rejected can be laid at a door
-                        packet = Tagged(packet.packet, packet.number, genuine=packet.genuine, by=tally)
-                    tally.replayed += action.copies
+                        packet = Tagged(packet.packet, packet.number, genuine=packet.genuine, by=report)
+                    report.replayed += action.copies
                     wire.duplicated += action.copies
                     wire.duplicated_bytes += action.copies * packet.size
                     for number in range(1, action.copies + 1):
@@ -463,9 +387,9 @@ class _Middle:
                     values[name].setflags(write=False)
         if all(values[name] is value or values[name].tobytes() == value.tobytes() for name, value in before.items()):
             return packet
-        self._tally.altered += 1
+        self._report.altered += 1
         other: Packet = copy(message)  # of the same size
         other.values = values
         if isinstance(inner, Segment):
             other = Segment(inner.sequence, inner.attempt, other)
-        return Tagged(other, packet.number, genuine=False, by=self._tally) if isinstance(packet, Tagged) else other
+        return Tagged(other, packet.number, genuine=False, by=self._report) if isinstance(packet, Tagged) else other

@@ -46,7 +46,7 @@ class ReliableChannel:
         self._deliver, self._cut_by = deliver, cut_by
         self._given, self._travel = law.timeout, 4 * law.delay.mean()
         self._per_byte = 4 / law.bandwidth if law.bandwidth else 0.0
-        self._may_go = forward.may_go or backward.may_go
+        self._may_go = forward.switch is not None or backward.switch is not None
         self._next = 0
         self._unacknowledged: dict[int, Message] = {}
         self._timers: dict[int, Timer] = {}

@@ -26,16 +26,8 @@ class Inbox:
     """Messages that have arrived at one agent and were not taken yet, and what the agent waits for."""
 
     __slots__ = (
-        "_collected",
-        "_degree",
-        "_direct",
-        "_exchanges",
-        "_future",
-        "_loop",
-        "_wanted",
-        "neighbors",
-        "owner",
-    )
+        "_collected", "_degree", "_direct", "_exchanges", "_future", "_loop", "_wanted", "neighbors", "owner",
+    )  # fmt: skip
 
     def __init__(self, owner: int, neighbors: tuple[int, ...]) -> None:
         self.owner, self.neighbors = owner, neighbors
@@ -46,6 +38,13 @@ class Inbox:
         self._future: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wanted: int | None = None
+
+    @staticmethod
+    def of(owner: int, neighbors: tuple[int, ...], policy: ExchangePolicy | None) -> "Inbox":
+        """An agent's inbox; where the policy has a deadline, its exchanges end there."""
+        if policy is None or policy.deadline is None:
+            return Inbox(owner, neighbors)
+        return _PolicyInbox(owner, neighbors, policy, policy.deadline)
 
     def entrance(self, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
         """Where messages come in; each is counted in `tally`, which has no other entrance.
@@ -113,8 +112,8 @@ class Inbox:
 
     def woken(self, wanted: int | None) -> asyncio.Future[None]:
         """Done when the exchange `wanted` is complete; for None, when a direct message is here."""
-        if self._waits():
-            raise ProtocolError(f"agent {self.owner} waits twice at once: {self.waits_for()}; await one at a time")
+        if (waits := self.waits_for()) is not None:
+            raise ProtocolError(f"agent {self.owner} waits twice at once: {waits}; await one at a time")
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         self._wanted = wanted
@@ -125,31 +124,28 @@ class Inbox:
         """Nobody waits here any more: the agent was stopped. What has arrived stays."""
         self._future = None
 
-    def _waits(self) -> bool:
-        return self._future is not None and not self._future.done()
-
     def waits_for(self) -> str | None:
         """A sentence for a deadlock's message, or None if the agent does not wait here."""
-        if not self._waits():
+        if self._future is None or self._future.done():
             return None
-        if self._wanted is None:
-            return f"agent {self.owner} waits for any message from {_agents(self.neighbors)}"
-        return f"agent {self.owner} waits for exchange {self._wanted} from {_agents(self._missing(self._wanted))}"
+        what = "any message" if self._wanted is None else f"exchange {self._wanted}"
+        ids = self.neighbors if self._wanted is None else self._missing(self._wanted)
+        agents = "agent" if len(ids) == 1 else "agents"
+        return f"agent {self.owner} waits for {what} from {agents} {', '.join(map(str, ids))}"
 
     def _missing(self, number: int) -> tuple[int, ...]:
         here = self._exchanges.get(number, {})
         return tuple(j for j in self.neighbors if j not in here)
 
 
-class PolicyInbox(Inbox):
+class _PolicyInbox(Inbox):
     """An inbox whose exchanges end at a deadline, complete or not (`ExchangePolicy`)."""
 
     __slots__ = ("_deadline", "_shelf", "_timer")
 
-    def __init__(self, owner: int, neighbors: tuple[int, ...], policy: ExchangePolicy) -> None:
+    def __init__(self, owner: int, neighbors: tuple[int, ...], policy: ExchangePolicy, deadline: float) -> None:
         super().__init__(owner, neighbors)
-        assert policy.deadline is not None, "an inbox that waits for all is an Inbox"
-        self._deadline, self._shelf = policy.deadline, Shelf(neighbors, policy)
+        self._deadline, self._shelf = deadline, Shelf(neighbors, policy)
         self._timer: asyncio.TimerHandle | None = None
 
     @staticmethod
@@ -160,7 +156,7 @@ class PolicyInbox(Inbox):
         tally.received += 1
         tally.received_bytes += message.size
         inbox = tally.inbox
-        assert isinstance(inbox, PolicyInbox)
+        assert isinstance(inbox, _PolicyInbox)
         inbox._shelf.put(message)
         if inbox._future is not None and inbox._wanted is not None and not inbox._shelf.awaited:
             inbox._wake()
@@ -184,21 +180,16 @@ class PolicyInbox(Inbox):
 
     def forget(self) -> None:
         super().forget()
-        self._take_back()
+        self._cancel_deadline()
 
     def _wake(self) -> None:
         super()._wake()
-        self._take_back()
+        self._cancel_deadline()
 
-    def _take_back(self) -> None:
-        """The deadline is off."""
+    def _cancel_deadline(self) -> None:
         timer, self._timer = self._timer, None
         if timer is not None:
             timer.cancel()
 
     def _missing(self, number: int) -> tuple[int, ...]:
         return self._shelf.missing(number)
-
-
-def _agents(ids: tuple[int, ...]) -> str:
-    return ("agent " if len(ids) == 1 else "agents ") + ", ".join(map(str, ids))

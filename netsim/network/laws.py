@@ -184,7 +184,7 @@ class GilbertElliott(Checked):
     def process(self, rng: random.Random) -> LossProcess:
         draw, good_to_bad, stay_bad = rng.random, self.good_to_bad, 1 - self.bad_to_good
         loss_good, loss_bad = self.loss_good, self.loss_bad
-        bad = draw() < self.share_bad()
+        bad = draw() < self._share_bad
 
         def lost(_: float) -> bool:
             nonlocal bad
@@ -194,17 +194,13 @@ class GilbertElliott(Checked):
 
         return lost
 
-    def share_bad(self) -> float:
+    @property
+    def _share_bad(self) -> float:
         """Long-run share of packets that find the bad state: P / (P + p)."""
         return self.good_to_bad / (self.good_to_bad + self.bad_to_good)
 
     def rate(self) -> float:
-        bad = self.share_bad()
-        return (1 - bad) * self.loss_good + bad * self.loss_bad
-
-    def mean_burst(self) -> float:
-        """Mean number of consecutive packets in the bad state: 1 / p, their number being geometric."""
-        return 1 / self.bad_to_good
+        return (1 - self._share_bad) * self.loss_good + self._share_bad * self.loss_bad
 
 
 @dataclass(frozen=True)
@@ -411,6 +407,10 @@ class Switch:
     def gone(self) -> bool:
         """Whether it was down for good when it was last asked."""
         return self._down and self._until == math.inf
+
+    def down_from(self, now: float) -> float:
+        """The first time from `now` on at which it is down, ∞ if there is none."""
+        return now if self.is_down(now) else self._until
 
     def next_change(self, now: float) -> float:
         """The first flip after `now`, ∞ if there is none."""

@@ -8,7 +8,7 @@ from netsim.clock import VirtualEnvironment
 from netsim.codecs import FLOAT64, Codec
 from netsim.network.active_adversaries import ActiveAdversary, Interception
 from netsim.network.channels import Guard, ReliableChannel
-from netsim.network.inbox import Inbox, PolicyInbox, Tally
+from netsim.network.inbox import Inbox, Tally
 from netsim.network.laws import ConstantDelay, Outages, Switch
 from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw
 from netsim.network.wires import Air, Channel, Listener, LossyWire, Pipe, PlainWire, Wire, fan_out
@@ -53,11 +53,7 @@ class Network:
         self._downlinks = {i: Pipe(law.downlink) for i, law in rates if law.downlink is not None}
         self._observers = observers or {}
         self._downtimes = downtimes or {}
-        around = [(i, topology.neighbors(i)) for i in range(topology.agents)]
-        if policy is None or policy.endless:
-            self.inboxes = [Inbox(i, neighbors) for i, neighbors in around]
-        else:
-            self.inboxes = [PolicyInbox(i, neighbors, policy) for i, neighbors in around]
+        self.inboxes = [Inbox.of(i, topology.neighbors(i), policy) for i in range(topology.agents)]
         self.interception = Interception(active_adversaries, topology, streams, chunk, codec)
         self.fans: dict[Listener, Callable[[Fan], object]] = {}
         """Listeners that take a broadcast once, not on each of its links (`netsim.network.wires.FanListeners`)."""
@@ -65,12 +61,10 @@ class Network:
         """What all wires, or on radio all transmitters, have put on the air so far."""
         both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]
         self.wires = {edge: self._wire(edge, streams) for edge in sorted(both)}
-        self.channels: Mapping[Edge, Channel] = self.wires
-        if default.reliable or any(law.reliable for law in self._laws.values()):
-            self.channels = {
-                edge: self._reliable(edge, self._door(edge[1], Tally())) if self._law(edge).reliable else wire
-                for edge, wire in self.wires.items()
-            }
+        self.channels: dict[Edge, Channel] = {**self.wires}
+        for edge in self.wires:
+            if self._law(edge).reliable:
+                self.channels[edge] = self._reliable(edge, self._door(edge[1], Tally()))
         for edge, wire in self.wires.items():
             self._connect(edge, wire)
 
@@ -97,9 +91,9 @@ class Network:
         """Who waits for what, for a deadlock's message."""
         sentences = [s for inbox in self.inboxes if (s := inbox.waits_for()) is not None]
         shown = "; ".join(sentences[:8]) + (f"; and {len(sentences) - 8} more" if len(sentences) > 8 else "")
-        lost = sum(wire.lost for wire in self.wires.values())
-        rejected = sum(wire.rejected for wire in self.wires.values())
-        whose = f" ({self.interception.dropped} to active adversaries)" if self.interception.dropped else ""
+        wires, dropped = self.wires.values(), sum(report.dropped for report in self.interception.reports)
+        lost, rejected = sum(wire.lost for wire in wires), sum(wire.rejected for wire in wires)
+        whose = f" ({dropped} to active adversaries)" if dropped else ""
         whose += f", {rejected} were rejected" if rejected else ""
         hint = f" ({lost} packets were lost{whose}; links that are `reliable` send them again)"
         return (shown or "no agent waits for a message") + (hint if lost + rejected else "")

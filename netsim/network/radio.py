@@ -64,7 +64,7 @@ class _Reception(LossyWire):
 
     def receive(self, packet: Packet | Tagged, start: float, done: float) -> None:
         """It is on the air from `start` to `done`, in seconds."""
-        self._carry(packet, start, done, inf if self._switch is None else self._down_at(self._switch, start))
+        self._carry(packet, start, done, inf if self.switch is None else self.switch.down_from(start))
 
 
 class _Frame(NamedTuple):
@@ -85,16 +85,14 @@ class _Transmitter:
     """One agent's transmitter: serializes frames at its bandwidth, and takes turns with those that are `near`.
 
     A frame that finds no room in the buffer is dropped before it is on the air; one whose turn comes while the agent
-    is down (`off`) is lost, and not captured. `transmissions` and
-    `transmitted_bytes` count what was on the air, once each, whoever received it; every tap captures it then,
-    whatever the neighbors lose.
+    is down (`off`) is lost, and not captured. What was on the air counts once in `air`, whoever received it; every
+    tap captures it then, whatever the neighbors lose.
     """
 
     def __init__(self, environment: VirtualEnvironment, agent: int, law: LinkLaw, off: Switch | None = None) -> None:
         self.agent, self.receptions = agent, list[_Reception]()
         self.numbers = count()
         """Sequence numbers of the messages that neighbors acknowledge."""
-        self.transmissions = self.transmitted_bytes = 0
         self.air = Air()
         self._environment: VirtualEnvironment = environment
         self._rate, self._buffer, self._encrypted = law.bandwidth, law.buffer, law.encrypted
@@ -126,7 +124,11 @@ class _Transmitter:
             reception.expect(sealed.size)
         if self._rate is None:
             self._begin(frame, frame.since)
-        elif self._is_full(self._rate, sealed.size):
+            return
+        waiting = self._waiting_bytes
+        if self._on_air:
+            waiting += max(0.0, self._done - frame.since) * self._rate
+        if self._buffer is not None and waiting > 0 and waiting + sealed.size > self._buffer:
             for reception in receptions:
                 reception.dropped += 1
                 reception.dropped_bytes += sealed.size
@@ -146,19 +148,9 @@ class _Transmitter:
         if self._on_air:  # who waits and may begin has begun: all that waits comes after somebody's end
             environment.call_at(self._done, self._end, None)
 
-    def _is_full(self, rate: float, size: int) -> bool:
-        rest = max(0.0, self._done - self._environment.now) * rate if self._on_air else 0.0
-        waiting = self._waiting_bytes + rest
-        return self._buffer is not None and waiting > 0 and waiting + size > self._buffer
-
     # ── turns ───────────────────────────────────────────────────────────────────────────────────────
     def _may_begin(self) -> bool:
         return not self._on_air and not self._busy_nearby and bool(self._urgent or self._waiting)
-
-    def _turn(self) -> tuple[bool, float, int]:
-        """Who comes first: acknowledgements, then the one that has waited longest, then the lower number."""
-        frame = (self._urgent or self._waiting)[0]
-        return not frame.urgent, frame.since, self.agent
 
     def _next(self) -> None:
         """Begin with what comes first; what is lost because the agent is down takes no time."""
@@ -184,8 +176,12 @@ class _Transmitter:
         self._on_air = False
         for other in self.near:
             other._busy_nearby -= 1
-        ready = [transmitter for transmitter in (self, *self.near) if transmitter._may_begin()]
-        for transmitter in sorted(ready, key=_Transmitter._turn):
+        turns: list[tuple[bool, float, int, _Transmitter]] = []
+        for transmitter in (self, *self.near):  # acknowledgements, then who has waited longest, then the lower number
+            if transmitter._may_begin():
+                frame = (transmitter._urgent or transmitter._waiting)[0]
+                turns.append((not frame.urgent, frame.since, transmitter.agent, transmitter))
+        for transmitter in [turn[-1] for turn in sorted(turns)]:
             if transmitter._may_begin():  # nobody before it took the air
                 transmitter._next()
 
@@ -195,8 +191,6 @@ class _Transmitter:
     def _begin(self, frame: _Frame, done: float) -> None:
         start, packet = self._environment.now, frame.packet
         if not self._is_off():
-            self.transmissions += 1
-            self.transmitted_bytes += packet.size
             self.air.packets += 1
             self.air.bytes += packet.size
             captured = Ciphertext(packet.size) if self._encrypted else packet
@@ -386,10 +380,7 @@ class RadioNetwork(Network):
 
     def on_air(self) -> dict[str, int]:
         """Frames and bytes that were on the air, counted once each, whoever received them."""
-        return {
-            "transmissions": sum(transmitter.transmissions for transmitter in self.transmitters),
-            "transmitted_bytes": sum(transmitter.transmitted_bytes for transmitter in self.transmitters),
-        }
+        return {"transmissions": self.air.packets, "transmitted_bytes": self.air.bytes}
 
     def _wire(self, edge: Edge, streams: Streams) -> Wire:
         law, transmitter = self._law(edge), self.transmitters[edge[0]]

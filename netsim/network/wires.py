@@ -63,10 +63,6 @@ class Pipe:
         self.rate = rate
         self.free_at = 0.0
 
-    def backlog(self, now: float) -> float:
-        """Bytes that are not through yet."""
-        return max(0.0, self.free_at - now) * self.rate
-
     def push(self, now: float, size: int) -> tuple[float, float]:
         """When a packet that comes now begins to pass, and when it is through."""
         begun = max(now, self.free_at)
@@ -92,6 +88,8 @@ class Wire(Tally, ABC):
     dropped_bytes: int = 0
     duplicated: int = 0
     duplicated_bytes: int = 0
+    switch: Switch | None = None
+    """When the link is down; None: never."""
     rejected: int = 0
     """Of those that arrived, how many the receiver rejected as altered or repeated (`netsim.network.channels`)."""
 
@@ -102,7 +100,7 @@ class Wire(Tally, ABC):
         self.taps: tuple[Callable[[Capture], object], ...] = ()
         self.broadcasts: tuple[_Broadcast, ...] = ()
         self._sent = self._sent_bytes = 0
-        self.deliver: Callable[[Any], None] = _nowhere
+        self.deliver: Callable[[Any], None]  # the network sets it where a wire's own `arrive` stays
         self.arrive: Callable[[Any], None] = self._arrive
 
     @abstractmethod
@@ -114,14 +112,9 @@ class Wire(Tally, ABC):
         return self._environment.now
 
     @property
-    def may_go(self) -> bool:
-        """Whether the link is ever down."""
-        return False
-
-    @property
     def gone(self) -> bool:
         """Whether the last packet found the link down for good."""
-        return False
+        return self.switch is not None and self.switch.gone
 
     def tap(self, receiver: Listener) -> None:
         """Call `receiver` with every packet that goes on the air."""
@@ -135,18 +128,12 @@ class Wire(Tally, ABC):
     @property
     def sent(self) -> int:
         """Packets handed to the wire, alone or in a broadcast."""
-        sent = self._sent
-        for count in self.broadcasts:
-            sent += count.sent
-        return sent
+        return self._sent + sum([count.sent for count in self.broadcasts])
 
     @property
     def sent_bytes(self) -> int:
         """Their bytes."""
-        sent = self._sent_bytes
-        for count in self.broadcasts:
-            sent += count.sent_bytes
-        return sent
+        return self._sent_bytes + sum([count.sent_bytes for count in self.broadcasts])
 
     @property
     def in_flight(self) -> int:
@@ -203,7 +190,6 @@ class LossyWire(Wire):
         "_lost",
         "_pipe",
         "_rng",
-        "_switch",
         "_tagged",
         "_uplink",
         "dropped",
@@ -215,6 +201,7 @@ class LossyWire(Wire):
         "middle",
         "packet_log",
         "rejected",
+        "switch",
     )  # fmt: skip
 
     def __init__(
@@ -243,7 +230,7 @@ class LossyWire(Wire):
         self._lost = None if losses is None else losses.process(rng)
         self._pipe = None if law.bandwidth is None else Pipe(law.bandwidth)
         self._buffer = law.buffer
-        self._switch, self._uplink, self._downlink = switch, uplink, downlink
+        self.switch, self._uplink, self._downlink = switch, uplink, downlink
         self._fifo = not law.reordering and (self._constant is None or law.duplication > 0)
         self._last_arrival = 0.0
 
@@ -260,14 +247,15 @@ class LossyWire(Wire):
             _, now = self._uplink.push(now, size)
         start = done = now
         if self._pipe is not None:
-            if self._buffer is not None and self._pipe.backlog(now) > max(0.0, self._buffer - size):
+            backlog = max(0.0, self._pipe.free_at - now) * self._pipe.rate  # bytes that are not through yet
+            if self._buffer is not None and backlog > max(0.0, self._buffer - size):
                 self.dropped += 1
                 self.dropped_bytes += size
                 if self.packet_log is not None:
                     self.packet_log.dropped((self.source, self.target), packet, now)
                 return
             start, done = self._pipe.push(now, size)
-        down_at = math.inf if self._switch is None else self._down_at(self._switch, start)
+        down_at = math.inf if self.switch is None else self.switch.down_from(start)
         if down_at > start:
             captured = Ciphertext(size) if self._encrypted else packet
             for tap in self.taps:
@@ -295,12 +283,11 @@ class LossyWire(Wire):
             self._lose(packet, start, copy=copy)
             return
         end = self.middle or (self.arrive if self._downlink is None else self._come_down)
-        if self.packet_log is None:
-            pass
-        elif self.middle is None and self._downlink is None:
-            self.packet_log.passed((self.source, self.target), packet, start, arrival, copy=copy)
-        else:  # something at the far end may hold it back
-            self.packet_log.held(self, packet, start, copy=copy)
+        if self.packet_log is not None:
+            if self.middle is None and self._downlink is None:
+                self.packet_log.passed((self.source, self.target), packet, start, arrival, copy=copy)
+            else:  # something at the far end may hold it back
+                self.packet_log.held(self, packet, start, copy=copy)
         self._environment.call_at(arrival, end, packet)
 
     def _lose(self, packet: Packet | Tagged, start: float, *, copy: bool = False) -> None:
@@ -316,26 +303,12 @@ class LossyWire(Wire):
                 idle = pipe.free_at
         return idle
 
-    @property
-    def may_go(self) -> bool:
-        return self._switch is not None
-
-    @property
-    def gone(self) -> bool:
-        return self._switch is not None and self._switch.gone
-
-    @staticmethod
-    def _down_at(switch: Switch, start: float) -> float:
-        """When a packet that goes on the air at `start` finds the link down."""
-        return start if switch.is_down(start) else switch.next_change(start)
-
     def onward(self, packet: Packet | Tagged) -> None:
         """The rest of a packet's way, from `middle` to the receiver; now."""
         if self.packet_log is not None and self._downlink is None:
             now = self._environment.now
             self.packet_log.handed(self, packet, now, now)
-        end = self.arrive if self._downlink is None else self._come_down
-        end(packet)
+        (self.arrive if self._downlink is None else self._come_down)(packet)
 
     def _come_down(self, packet: Packet | Tagged) -> None:
         assert self._downlink is not None
@@ -343,13 +316,6 @@ class LossyWire(Wire):
         if self.packet_log is not None:
             self.packet_log.handed(self, packet, done, self._environment.now)
         self._environment.call_at(done, self.arrive, packet)
-
-
-def _nowhere(packet: Packet | Tagged) -> None:
-    raise AssertionError(f"{packet!r} arrived at a wire that nobody connected")
-
-
-_NO_FANS: FanListeners = {}
 
 
 class _Broadcast:
@@ -362,9 +328,7 @@ class _Broadcast:
 
     __slots__ = ("_air", "_arrivals", "_delays", "_environment", "_numbers", "_queue", "_taps", "sent", "sent_bytes")
 
-    def __init__(
-        self, environment: VirtualEnvironment, wires: Sequence[PlainWire], fans: FanListeners = _NO_FANS
-    ) -> None:
+    def __init__(self, environment: VirtualEnvironment, wires: Sequence[PlainWire], fans: FanListeners) -> None:
         self._environment = environment
         self._queue, self._numbers = environment.heap()
         self._delays = tuple([wire.seconds for wire in wires])
@@ -405,7 +369,7 @@ class _Broadcast:
 
 
 def fan_out(
-    environment: VirtualEnvironment, channels: Sequence[Channel], fans: FanListeners = _NO_FANS
+    environment: VirtualEnvironment, channels: Sequence[Channel], fans: FanListeners
 ) -> Callable[[Message], None]:
     """How a message goes to all of one agent's channels, in their order: a `_Broadcast`, where they allow it."""
     wires = [channel for channel in channels if isinstance(channel, PlainWire)]

@@ -9,7 +9,7 @@ import numpy as np
 from attacks.audit.pair import Pair
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError, together
-from netsim.metrics import defined
+from netsim.metrics import Measures
 from netsim.network.laws import DelayLaw
 from netsim.network.links import AccessLaw, LinkLaw
 from netsim.network.radio import Radio
@@ -64,7 +64,7 @@ class Experiment:
         advance = (progress or Silent()).advance
         topology = _topology(scenario)
         dataset, held_out, problem = posed(scenario, topology)
-        measure, known = scenario.measures.measure, defined(problem)
+        measure, known = scenario.measures.measure, Measures.defined(problem)
         if measure not in known:
             raise ScenarioError("measures.measure", measure, "not defined for this problem", ", ".join(known))
         advance(1)

@@ -5,6 +5,7 @@ import contextlib
 import gc
 import math
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -205,7 +206,8 @@ def test_cancelled_timers_are_compacted():
             async with asyncio.timeout(1e9):
                 await asyncio.sleep(0)
             largest = max(largest, len(loop.environment._queue))
-        dead = sum(clock._is_cancelled(entry[3]) for entry in loop.environment._queue)
+        timers = [entry[3] for entry in loop.environment._queue]
+        dead = sum(timer.cancelled() for timer in timers if isinstance(timer, asyncio.TimerHandle))
         assert dead == loop.cancelled_timers
         await asyncio.sleep(1)
 
@@ -312,12 +314,12 @@ def test_a_process_that_nobody_awaits_ends_the_run_when_it_fails():
 
         def process():
             yield env.timeout(3)
-            raise ValueError("unheard")
+            raise ValueError("unretrieved")
 
         env.process(process())
         await asyncio.sleep(10)
 
-    with pytest.raises(ValueError, match="unheard"):
+    with pytest.raises(ValueError, match="unretrieved"):
         clock.run(main())
 
 
@@ -734,3 +736,65 @@ def test_what_lived_before_a_run_is_the_collectors_again_after_it():
 
     assert clock.run(frozen()) > 1000 + clock.FROZEN_BY_PYTHON
     assert gc.get_freeze_count() == 0
+
+
+# ── pages of the future ─────────────────────────────────────────────────────────────────────────────────
+
+
+def crowd(times: list[float]) -> list[tuple[float, int]]:
+    """Calls at these times, each followed by one that it makes itself; timers and SimPy's events among them."""
+    environment = VirtualEnvironment()
+    loop, log = VirtualLoop(environment), []
+
+    def again(number: int) -> None:
+        log.append((environment.now, number))
+        if number >= 0:
+            environment.call_at(environment.now + times[number], again, -1 - number)
+
+    async def main() -> None:
+        for number, when in enumerate(times):
+            if number % 7 == 0:
+                loop.call_at(when, again, number)
+            elif number % 7 == 1:
+                environment.timer(when, again, number)
+            elif number % 7 == 2:
+                environment.timeout(when).callbacks.append(lambda _, number=number: again(number))
+            else:
+                environment.call_at(when, again, number)
+        await asyncio.sleep(3 * max(times))
+
+    clock.run(main(), loop=loop)
+    return log
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-12, 1.0, 1e9])
+def test_a_future_in_pages_comes_in_the_same_order(monkeypatch, spread):
+    rng = random.Random(3)
+    times = [1.0 + spread * rng.random() ** 4 for _ in range(500)] + [1.0] * 50 + [2e9]
+    one_heap = crowd(times)
+    assert len(one_heap) == 2 * len(times)
+    monkeypatch.setattr(clock, "PAGES_ABOVE", 16)
+    monkeypatch.setattr(clock, "PAGE", 4)
+    assert crowd(times) == one_heap
+
+
+def test_a_large_heap_is_spread_over_pages_and_nothing_is_lost():
+    environment = VirtualEnvironment()
+    came: list[float] = []
+    for number in range(3 * clock.PAGE):
+        environment.call_at(number / 1000, came.append, number / 1000)
+    environment.spread()
+    assert environment.paged
+    assert len(environment._queue) < 2 * clock.PAGE
+    assert environment.size() == 3 * clock.PAGE
+    environment.keep(lambda entry: entry[4] != 1.0)
+    assert environment.size() == 3 * clock.PAGE - 1
+    environment.run(until=5.0)
+    assert environment.peek() == 5.001
+    environment.run()
+    assert came == [number / 1000 for number in range(3 * clock.PAGE) if number != 1000]
+    assert (environment.peek(), environment.size()) == (math.inf, 0)
+    for number in range(2 * clock.PAGE):
+        environment.call_at(10.0 + number, came.append, 0.0)
+    environment.keep(lambda _: False)
+    assert (environment.peek(), environment.size()) == (math.inf, 0)

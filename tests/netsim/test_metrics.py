@@ -15,12 +15,12 @@ from netsim import metrics, topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, DPRecal, PrivateGradientDescent, Recal
 from netsim.errors import ScenarioError
-from netsim.metrics import Course, Measures, Metrics
+from netsim.metrics import Measures, Metrics
 from netsim.network.laws import LognormalDelay, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.network.radio import Radio
 from netsim.network.wires import Air
-from netsim.problems import L1, Problem, least_squares, load, logistic
+from netsim.problems import L1, Problem, least_squares, load, logistic, objective
 from netsim.schedules import Constant
 from netsim.simulation import Run, Simulation
 from netsim.transcript.message import TAG_BYTES
@@ -47,8 +47,10 @@ def world(algorithm: Algorithm, problem: Problem = PROBLEM, links: LinkLaw = LOS
 def logged(monkeypatch: pytest.MonkeyPatch, simulation: Simulation) -> tuple[Run, list[tuple[int, np.ndarray]]]:
     """The run, and every estimate in order."""
     log: list[tuple[int, np.ndarray]] = []
-    closed = Course.closed
-    monkeypatch.setattr(Course, "closed", lambda self, i, x: (log.append((i, x.copy())), closed(self, i, x))[1])
+    closed = Metrics.closed
+    monkeypatch.setattr(
+        Metrics, "closed", lambda self, t, i, x: (log.append((i, x.copy())), closed(self, t, i, x))[1]
+    )
     return simulation.run(), log
 
 
@@ -184,15 +186,13 @@ def test_how_often_it_is_measured_changes_no_bit():
 def at_distances(*distances: float) -> Measures:
     """A walk whose only replica is at these distances from the optimum."""
     optimum = PROBLEM.optimum().point
-    errors = Metrics(optimum)
-    course = Course(PROBLEM, 1, walk=True, air=Air(), nodes=NODES)
+    found = Metrics(PROBLEM, 1, walk=True, air=Air(), nodes=NODES)
     for k, distance in enumerate(distances):
         x = ((1 + distance) * optimum)[None]
         with np.errstate(invalid="ignore"):
-            errors.record(float(k), 0, x)
-            course.closed(0, x)
-    course.finish()
-    return Measures(PROBLEM, errors, course)
+            found.closed(float(k), 0, x)
+    found.finish()
+    return Measures(PROBLEM, found)
 
 
 @pytest.mark.parametrize(
@@ -283,19 +283,19 @@ def test_a_run_of_nothing_has_measures_of_nothing(tmp_path):
 # ── which points are kept ───────────────────────────────────────────────────────────────────────────────
 
 
-def made(walk: bool, replicas: int = 2, **options) -> Course:
-    return Course(PROBLEM, replicas, walk=walk, air=Air(), nodes=NODES, **options)
+def made(walk: bool, replicas: int = 2, **options) -> Metrics:
+    return Metrics(PROBLEM, replicas, walk=walk, air=Air(), nodes=NODES, **options)
 
 
 def x(agent: int, count: int) -> np.ndarray:
     return np.random.default_rng([agent, count]).standard_normal((2, DIMENSION))
 
 
-def rounds(found: Course, order: list[int]) -> Course:
+def rounds(found: Metrics, order: list[int]) -> Metrics:
     closed = [0] * AGENTS
     for agent in order:
         closed[agent] += 1
-        found.closed(agent, x(agent, closed[agent]))
+        found.closed(0.0, agent, x(agent, closed[agent]))
     found.finish()
     return found
 
@@ -306,7 +306,7 @@ def test_points_are_a_thinned_set_with_both_ends(walk, length):
     found = made(walk, last=None if walk else length)
     for count in range(1, length + 1):
         for agent in range(1 if walk else AGENTS):
-            found.closed(agent, x(agent, count % 50))
+            found.closed(0.0, agent, x(agent, count % 50))
     found.finish()
     counts = [point.count for point in found.points()]
     powers = {2**k for k in range(20)}
@@ -339,7 +339,7 @@ def test_an_agent_that_never_closes_takes_no_memory():
     found = made(False)
     for count in range(1, 20_000):
         for agent in range(AGENTS - 1):
-            found.closed(agent, np.zeros((2, DIMENSION)))
+            found.closed(0.0, agent, np.zeros((2, DIMENSION)))
         held = len(found._points) + len(found._rounds)
         assert held <= metrics.MOST + count.bit_length() + 1
     found.finish()
@@ -362,7 +362,7 @@ def test_a_walk_is_of_the_latest_estimates_of_who_has_closed():
 def test_every_is_obeyed_and_never_thinned():
     found = made(True, every=3)
     for count in range(1, 2001):
-        found.closed(0, x(0, count % 9))
+        found.closed(0.0, 0, x(0, count % 9))
     found.finish()
     assert {3 * k for k in range(1, 667)} <= {point.count for point in found.points()}
 
@@ -380,7 +380,7 @@ def test_the_spread_is_that_of_exact_arithmetic(offset, walk):
     """Far from 0 too, where the mean of squares minus the square of the mean would have no digit left."""
     found, estimates = made(walk), [offset + x(agent, 1) for agent in range(AGENTS)]
     for agent, estimate in enumerate(estimates):
-        found.closed(agent, estimate)
+        found.closed(0.0, agent, estimate)
     found.finish()
     point = found.points()[-1]
     for r in range(2):
@@ -396,7 +396,7 @@ def test_a_row_depends_on_itself_alone_to_the_last_bit(monkeypatch):
     run = world(ROUNDS, LASSO).run()
     together = run.measures
     monkeypatch.setattr(metrics, "BLOCK", 40)  # few rows at once
-    apart = Measures(LASSO, run.metrics, together._course)
+    apart = Measures(LASSO, run.metrics)
     for name in together.names:
         np.testing.assert_array_equal(apart.values(name), together.values(name))
 
@@ -404,9 +404,10 @@ def test_a_row_depends_on_itself_alone_to_the_last_bit(monkeypatch):
 def test_no_answer_is_a_wrong_answer_and_an_error_is_absolute_where_the_optimum_is_zero():
     found = at_distances(-1.0, np.nan)
     assert found.values("training_accuracy").tolist() == [[0.0], [0.0]]
-    errors = Metrics(np.zeros(2))
-    errors.record(0.0, 0, np.array([[3.0, 4.0], [0.0, 0.0]]))
-    assert errors.relative_errors().tolist() == [[5.0, 0.0]]
+    bowl = Problem((objective(lambda x: float(x @ x) / 2, lambda x: x, 2, smoothness=1.0, strong_convexity=1.0),))
+    absolute = Metrics(bowl, 2, walk=True, air=Air(), nodes=NODES)
+    absolute.closed(0.0, 0, np.array([[3.0, 4.0], [0.0, 0.0]]))
+    assert absolute.relative_errors().tolist() == [[5.0, 0.0]]
 
 
 class TestReserve:

@@ -21,7 +21,6 @@ from netsim.network.active_adversaries import (
     Replay,
     ScaleBy,
     SetTo,
-    outside_model,
 )
 from netsim.network.laws import UniformDelay
 from netsim.network.links import LinkLaw
@@ -170,6 +169,10 @@ class TestAlterations:
 def test_a_delay_may_be_a_number_or_a_law():
     assert Delay(2).law.mean() == 2
     assert Delay(UniformDelay(0.0, 1.0)).law.mean() == 0.5
+
+
+def outside_model(reports: tuple[InterceptionReport, ...]) -> str | None:
+    return replace(descending().run(), interceptions=reports).outside_model
 
 
 def test_the_line_says_who_did_what_and_where():

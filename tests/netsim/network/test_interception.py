@@ -77,7 +77,7 @@ class Line:
 
     @property
     def deeds(self) -> InterceptionReport:
-        return self.interception.reports()[0]
+        return self.interception.reports[0]
 
 
 # ── one wire ────────────────────────────────────────────────────────────────────────────────────────────

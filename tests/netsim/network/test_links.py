@@ -177,7 +177,7 @@ def test_the_fast_broadcast_does_what_wires_do_one_by_one(tapped):
             wire.deliver = lambda m, j=wire.target: log.append(("arrived", environment.now, j, m.number))
             if tapped:
                 wire.tap(lambda heard: log.append(("heard", *heard[:3], heard[3].number)))
-        broadcast = fan_out(environment, wires)
+        broadcast = fan_out(environment, wires, {})
         for number in range(3):
             environment.call_at(0.25 * number, broadcast, message(number))
         environment.run()
@@ -191,7 +191,7 @@ def test_a_wire_counts_what_it_sends_alone_and_in_every_broadcast():
     left, right = (PlainWire(environment, 0, j, 1.0) for j in (1, 2))
     left.deliver = right.deliver = lambda _: None
     for wires in ([left, right], [left]):
-        fan_out(environment, wires)(message(0))
+        fan_out(environment, wires, {})(message(0))
     left.send(message(1))
     assert [(w.sent, w.sent_bytes) for w in (left, right)] == [(3, 3 * SIZE), (1, SIZE)]
     assert [w.in_flight_bytes for w in (left, right)] == [3 * SIZE, SIZE]
