@@ -209,7 +209,7 @@ class _Order:
     def _folder(self, folder: Path) -> NoReturn:
         """Continue the audits of a results folder, or make new ones."""
         from scenarios.results.folder import RunFolder, is_results, parts_of, read_results
-        from scenarios.stages.reaudit import refresh
+        from scenarios.stages.study import refresh
 
         refuse("--out", self.out, "an audit of a folder stays in it", "no --out")
         why = "a folder has its scenario: another one is another run"

@@ -11,7 +11,7 @@ from netsim.errors import ScenarioError
 from scenarios.cli.commands import app
 from scenarios.cli.options import AsJson, DataSet, given
 from scenarios.render.terminal import DONE, FAILED, WRONG_INPUT, apart, console, fail, problems, write, write_document
-from scenarios.results.base import result, taken
+from scenarios.results.base import Result, taken
 
 _data = typer.Typer(help="Data sets by name: list them, fetch one, print their folder.", no_args_is_help=True)
 app.add_typer(_data, name="data", rich_help_panel="Experiments")
@@ -103,8 +103,7 @@ def _fetch(
         write_document({"exit_status": DONE, **plain(_data_set(name))})
 
 
-@result
-class _Part:
+class _Part(Result):
     """A part of the published split."""
 
     part: str
@@ -114,8 +113,7 @@ class _Part:
     files: tuple[str, ...]
 
 
-@result
-class _DataSet:
+class _DataSet(Result):
     """A data set and its parts on this machine."""
 
     name: str

@@ -7,7 +7,7 @@ from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, REFUTED
 from scenarios.results import findings
 from scenarios.results.attacks import Membership, Property
 from scenarios.results.audit import AuditRefused, AuditResult, EpsilonInterval, OtherAudit
-from scenarios.results.base import Setting, Status, Verdict, result, taken
+from scenarios.results.base import Result, Setting, Status, Verdict, taken
 from scenarios.results.files import PAGE, RESULTS
 from scenarios.results.findings import Entry
 from scenarios.results.tree import (
@@ -22,8 +22,7 @@ from scenarios.results.tree import (
 )
 
 
-@result
-class _AuditedEpsilon:
+class _AuditedEpsilon(Result):
     """ε proven by a game: above its lower end nothing is known."""
 
     lower: float
@@ -31,8 +30,7 @@ class _AuditedEpsilon:
     upper: float = math.inf
 
 
-@result
-class _Algorithm:
+class _Algorithm(Result):
     """One algorithm: its verdict and the three epsilons.
 
     ε exact and audited are null without an audit; the claim is then that of the budget, of which adjacency and norm
@@ -71,8 +69,7 @@ class _Algorithm:
     report: str
 
 
-@result
-class _Variant:
+class _Variant(Result):
     """One variant of a study."""
 
     name: str
@@ -83,8 +80,7 @@ class _Variant:
     report: str | None
 
 
-@result
-class _Document:
+class _Document(Result):
     """A run or an audit: how it ended, and a row for each algorithm."""
 
     command: str
@@ -119,7 +115,9 @@ def _ending(results: Results) -> tuple[int, str]:
     broken: list[str] = []
     bare: list[str] = []
     for where, one in entries:
-        if findings.decides_failure(one):
+        # No baseline of the scenario counts, and no verdict about a claim comes of a run with an active adversary.
+        broke = findings.verdict(one) in findings.BROKEN or findings.membership_breaks_claim(one)
+        if broke and not one.baseline and one.outside_model is None:
             how = f"membership is inferred better than the claim of {one.name} allows"
             if (verdict := findings.verdict(one)) in findings.BROKEN:
                 how = f"{one.name} is {verdict}"

@@ -26,7 +26,7 @@ from scenarios.render.sentences import meaning, word
 from scenarios.results import findings
 from scenarios.results.audit import AuditResult, EpsilonExact
 from scenarios.results.base import taken
-from scenarios.results.files import write_json
+from scenarios.results.files import as_json, write_text
 from scenarios.results.folder import read_results
 from scenarios.results.header import versions
 from scenarios.results.numbers import MISSING, percent, show
@@ -150,7 +150,7 @@ def run_entry(entry: Entry, folder: Path, *, progress: Progress | None = None, j
     clock.stop()
     if results.status != "complete":
         raise KeyboardInterrupt
-    write_json(place / NOTE, asdict(_Note(_fingerprint(entry), clock.seconds)))
+    write_text(place / NOTE, as_json(asdict(_Note(_fingerprint(entry), clock.seconds))))
     return StoredEntry(results, clock.seconds)
 
 

@@ -15,7 +15,7 @@ from scenarios.results.base import Setting
 from scenarios.results.curves import Curve, NotMeasuredError, curve, entry_of, leakage_curve
 from scenarios.results.numbers import setting
 from scenarios.results.over_time import VACUOUS
-from scenarios.results.run import ExactNumbers, ExactToAccuracy, SlopeOf, ValueAfter
+from scenarios.results.run import ExactNumbers
 from scenarios.results.tree import AlgorithmResult, FigureCurve, FigureResult, Results
 from scenarios.schema import Scenario
 from scenarios.schema import checks as kinds
@@ -194,7 +194,7 @@ def exact_numbers(found: Measures, scenario: Scenario) -> ExactNumbers | None:
     if not checks or not length:
         return None
     curves = {RELATIVE: found.curve(RELATIVE)}
-    rows: list[ExactToAccuracy | ValueAfter | SlopeOf] = []
+    rows: list[ExactNumbers.ExactToAccuracy | ExactNumbers.ValueAfter | ExactNumbers.SlopeOf] = []
     for check in checks:
         if not isinstance(check, Noted) or check.curve not in found.names:
             continue
@@ -207,9 +207,9 @@ def exact_numbers(found: Measures, scenario: Scenario) -> ExactNumbers | None:
         rows += [] if row in rows else [row]
     return ExactNumbers(
         diverged=points.grew(curves[RELATIVE].median),
-        to_accuracy=tuple(row for row in rows if isinstance(row, ExactToAccuracy)),
-        after=tuple(row for row in rows if isinstance(row, ValueAfter)),
-        slopes=tuple(row for row in rows if isinstance(row, SlopeOf)),
+        to_accuracy=tuple(row for row in rows if isinstance(row, ExactNumbers.ExactToAccuracy)),
+        after=tuple(row for row in rows if isinstance(row, ExactNumbers.ValueAfter)),
+        slopes=tuple(row for row in rows if isinstance(row, ExactNumbers.SlopeOf)),
     )
 
 
@@ -218,18 +218,18 @@ def _number(
     found: Measures,
     curve: MeasuredCurve,
     length: int,
-) -> ExactToAccuracy | ValueAfter | SlopeOf:
+) -> ExactNumbers.ExactToAccuracy | ExactNumbers.ValueAfter | ExactNumbers.SlopeOf:
     at, error, name = curve.count, curve.median, check.curve
     match check:
         case kinds.ErrorAfter(after=after):
-            return ValueAfter(curve=name, after=after, median=points.value(at, error, after))
+            return ExactNumbers.ValueAfter(curve=name, after=after, median=points.value(at, error, after))
         case kinds.Slope(start=start, end=end, floor=floor):
             slope = points.slope(at, error, start, end, floor)
-            return SlopeOf(curve=name, start=start, end=end, floor=floor, slope=slope)
+            return ExactNumbers.SlopeOf(curve=name, start=start, end=end, floor=floor, slope=slope)
         case _:
             low, high = points.ends(at, error, check.accuracy, length)
             ends = found.reached(low), None if high is None else found.reached(high)
-            return ExactToAccuracy(curve=name, accuracy=check.accuracy, low=ends[0], high=ends[1])
+            return ExactNumbers.ExactToAccuracy(curve=name, accuracy=check.accuracy, low=ends[0], high=ends[1])
 
 
 def reproduced(results: Results, runs: Sequence[Ran], fields: Fields, finished: bool) -> Results:

@@ -12,7 +12,7 @@ from netsim.metrics import Reached
 from scenarios.results import curves
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Setting
-from scenarios.results.curves import NotMeasuredError, bounds, conditions, curve, exact_numbers, unit
+from scenarios.results.curves import NotMeasuredError, bounds, conditions, curve, record_attack, unit
 from scenarios.results.findings import judged
 from scenarios.results.numbers import show
 from scenarios.results.tree import AlgorithmResult
@@ -55,7 +55,7 @@ def measured(check: kinds.Quantity, entry: AlgorithmResult) -> Found:
         case kinds.AtEnd():
             return _at_end(check.measure, entry)
         case kinds.Rebuilt():
-            return Found.of(curves.number_of(entry, check.attack, check.measure))
+            return Found.of(_rebuilt(entry, check.attack, check.measure))
         case kinds.ErrorAfter():
             return Found.of(_error_after(entry, check.after, check.curve))
         case kinds.CostTo():
@@ -70,9 +70,21 @@ def measured(check: kinds.Quantity, entry: AlgorithmResult) -> Found:
             raise TypeError(f"no such measure: {check!r}")
 
 
+def _rebuilt(entry: AlgorithmResult, attack: str, measure: str) -> float:
+    """A measure of an attack on records."""
+    found = record_attack(entry, attack)
+    if measure == "success":
+        value = None if found.success is None else found.success.rate
+    else:
+        value = cast("float | None", getattr(found, measure))
+    if value is None or math.isnan(value):
+        raise NotMeasuredError(f"{attack} on {entry.name} has no {measure.replace('_', ' ')}")
+    return value
+
+
 def diverged(entry: AlgorithmResult) -> bool:
     """Whether the error is not finite somewhere, or grew a thousandfold."""
-    noted = exact_numbers(entry)
+    noted = entry.measures and entry.measures.exact
     return noted.diverged if noted is not None else curves.grew(curve(entry, "relative_error", unit(entry)).y)
 
 
@@ -116,7 +128,7 @@ def cost(entry: AlgorithmResult, accuracy: float, x: str, name: str = "relative_
             raise NotMeasuredError(f"results of {entry.name} are by {unit(entry)}, not by {x.replace('_', ' ')}")
         return float(cast("float", value))
 
-    noted = exact_numbers(entry)
+    noted = entry.measures and entry.measures.exact
     for row in () if noted is None else noted.to_accuracy:
         if (row.curve, row.accuracy) == (name, accuracy):
             return Found(spent(row.low), spent(row.high))
@@ -129,7 +141,7 @@ def _error_after(entry: AlgorithmResult, after: int, name: str) -> float:
     """The median error after so many rounds or activations."""
     if not 1 <= after <= _length(entry):
         raise NotMeasuredError(f"the run of {entry.name} has {_length(entry):,} {unit(entry)}, not {after:,}")
-    noted = exact_numbers(entry)
+    noted = entry.measures and entry.measures.exact
     for row in () if noted is None else noted.after:
         if (row.curve, row.after) == (name, after):
             return row.median
@@ -138,7 +150,7 @@ def _error_after(entry: AlgorithmResult, after: int, name: str) -> float:
 
 def slope(entry: AlgorithmResult, start: int, end: int | None, floor: float, name: str = "relative_error") -> float:
     """Decades per round or activation of the least-squares line through log₁₀ of the median error at all of them."""
-    noted = exact_numbers(entry)
+    noted = entry.measures and entry.measures.exact
     for row in () if noted is None else noted.slopes:
         if (row.curve, row.start, row.end, row.floor) == (name, start, end, floor):
             return row.slope

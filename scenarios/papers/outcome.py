@@ -10,7 +10,7 @@ from scenarios.results import curves
 from scenarios.results.audit import AuditRefused
 from scenarios.results.curves import NotMeasuredError, conditions, entry_of
 from scenarios.results.numbers import show
-from scenarios.results.tree import AlgorithmResult, Answered, CheckAnswer, CheckResult, Outcome, Reproduction, Results
+from scenarios.results.tree import AlgorithmResult, Answered, CheckAnswer, Outcome, Reproduction, Results
 from scenarios.schema import checks as kinds
 
 HOLDS: Answered = "holds"
@@ -199,7 +199,7 @@ def judge(
         sentence=_sentence(outcome, spec, failed, reasons),
         reasons=tuple(reasons),
         checks=tuple(
-            CheckResult(statement=check.says, criterion=_criterion(check), answers=tuple(answers))
+            Reproduction.CheckResult(statement=check.says, criterion=_criterion(check), answers=tuple(answers))
             for check, answers in checks
         ),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from scenarios.results import attack_words, findings
-from scenarios.results.attacks import Amount, ComputingResult, GradientResult, ImageResult, IntervalScore, Traffic
+from scenarios.results.attacks import Amount, GradientResult, ImageResult, IntervalScore, Traffic, TrafficResult
 from scenarios.results.audit import AuditResult, OverTime, Views, ViewsResult
 from scenarios.results.base import Refused
 from scenarios.results.findings import Entry
@@ -354,7 +354,7 @@ def traffic(found: Traffic | None) -> list[str]:
     return lines
 
 
-def _slower(work: ComputingResult) -> str:
+def _slower(work: TrafficResult.ComputingResult) -> str:
     """The slowest agent, or the number of ranked pairs; what is wrong is marked where the truth is known."""
     scored = work.truth is not None
     no_time = all(mean is not None and mean[2] < _ROUNDING for mean in work.means)

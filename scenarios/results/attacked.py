@@ -3,12 +3,11 @@
 from typing import Literal
 
 from scenarios.results.attacks import Original, RecordAttack, Traffic
-from scenarios.results.base import Counts, LeftOut, Numbers, Rate, result
+from scenarios.results.base import Counts, LeftOut, Numbers, Rate, Result
 from scenarios.schema.attacks import HypothesisSpec, Inversion, Rounds
 
 
-@result
-class TruthStatus:
+class TruthStatus(Result):
     """Whether the truth was simulated again from the seed."""
 
     remade: bool
@@ -16,8 +15,7 @@ class TruthStatus:
     why_not: str | None
 
 
-@result
-class KeptGradients:
+class KeptGradients(Result):
     """Gradients inferred from a transcript; scores are null without the truth."""
 
     refused: str | None
@@ -37,8 +35,7 @@ class KeptGradients:
     by_replica: Numbers | None = None
 
 
-@result
-class KeptRecords:
+class KeptRecords(Result):
     """Records rebuilt from a transcript."""
 
     attacks: tuple[RecordAttack, ...]
@@ -57,8 +54,7 @@ class KeptRecords:
     """With the truth alone."""
 
 
-@result
-class _KeptGame:
+class _KeptGame(Result):
     """Setting of membership and property inference from a kept transcript; lists are empty where refused."""
 
     refused: str | None
@@ -72,8 +68,7 @@ class _KeptGame:
     """Whether the truth is known."""
 
 
-@result
-class KeptLevel:
+class KeptLevel(Result):
     """The membership test at one level, over agents and replicas."""
 
     level: float
@@ -84,20 +79,17 @@ class KeptLevel:
     alarms: Rate | None
 
 
-@result
-class KeptMember:
-    """Decisions about one agent's record."""
-
-    agent: int
-    estimates: int
-    score: float
-    accepted: Counts
-    """Replicas at each level."""
-
-
-@result
 class KeptMembership(_KeptGame):
     """Membership of each agent's record."""
+
+    class KeptMember(Result):
+        """Decisions about one agent's record."""
+
+        agent: int
+        estimates: int
+        score: float
+        accepted: Counts
+        """Replicas at each level."""
 
     adjacency: Literal["remove", "zero_out", "replace"]
     informed: bool
@@ -106,20 +98,17 @@ class KeptMembership(_KeptGame):
     left_out: tuple[LeftOut, ...] = ()
 
 
-@result
-class NamedHypothesis:
-    """The hypothesis named of one agent."""
-
-    agent: int
-    named: str
-    posterior: Numbers
-    likeliest: str | None
-    """By its own labels; null without the truth, or where two are."""
-
-
-@result
 class KeptProperty(_KeptGame):
     """The property of each agent's records."""
+
+    class NamedHypothesis(Result):
+        """The hypothesis named of one agent."""
+
+        agent: int
+        named: str
+        posterior: Numbers
+        likeliest: str | None
+        """By its own labels; null without the truth, or where two are."""
 
     hypotheses: tuple[HypothesisSpec, ...]
     agents: tuple[NamedHypothesis, ...] = ()
@@ -127,8 +116,7 @@ class KeptProperty(_KeptGame):
     guess: float | None = None
 
 
-@result
-class AttackReport:
+class AttackReport(Result):
     """All attacks on one algorithm's transcripts; null where not requested."""
 
     folder: str
@@ -149,8 +137,7 @@ class AttackReport:
     property: KeptProperty | None = None
 
 
-@result
-class AttackReports:
+class AttackReports(Result):
     """The document of `netsim attack --json`."""
 
     folder: str | None

@@ -2,14 +2,13 @@
 
 from typing import Literal, TypeAlias
 
-from scenarios.results.base import Counts, Edge, LeftOut, Numbers, Rate, Refused, Rows, result
+from scenarios.results.base import Counts, Edge, LeftOut, Numbers, Rate, Refused, Result, Rows
 from scenarios.schema.attacks import HypothesisSpec, Inversion, Labels, Rounds
 from scenarios.schema.checks import Outcome
 
 
 # ── gradients ───────────────────────────────────────────────────────────────────────────────────────────
-@result
-class GradientScores:
+class GradientScores(Result):
     """Inferred gradients against the true ones, as relative errors; null where nothing was estimated."""
 
     estimated: int
@@ -29,7 +28,6 @@ class GradientScores:
     """Median over estimates, of the first 1000 replicas."""
 
 
-@result
 class GradientResult(GradientScores):
     """Scores of the inversion that applies."""
 
@@ -37,63 +35,55 @@ class GradientResult(GradientScores):
     """Dotted name of the inversion."""
 
 
-@result
-class LeakageByQuery:
-    """Over agents, for each query number from 1."""
-
-    query: Counts
-    identifiable: Numbers
-    """Share of the agents that made the query."""
-    low: tuple[float | None, ...]
-    median: tuple[float | None, ...]
-    high: tuple[float | None, ...]
-
-
-@result
-class LeakageOfAgent:
-    """One agent's leak and its place in the network."""
-
-    agent: int
-    degree: int
-    hops: int | None
-    """To the nearest tap; null where there is no way."""
-    queries: int
-    identifiable: float
-    """Share of its queries."""
-    error: float | None
-    """Median; null where nothing is estimated."""
-
-
-@result
-class Leakage:
+class Leakage(Result):
     """Inferred gradients by query and by agent, insiders left out."""
+
+    class LeakageByQuery(Result):
+        """Over agents, for each query number from 1."""
+
+        query: Counts
+        identifiable: Numbers
+        """Share of the agents that made the query."""
+        low: tuple[float | None, ...]
+        median: tuple[float | None, ...]
+        high: tuple[float | None, ...]
+
+    class LeakageOfAgent(Result):
+        """One agent's leak and its place in the network."""
+
+        agent: int
+        degree: int
+        hops: int | None
+        """To the nearest tap; null where there is no way."""
+        queries: int
+        identifiable: float
+        """Share of its queries."""
+        error: float | None
+        """Median; null where nothing is estimated."""
 
     by_query: LeakageByQuery
     by_agent: tuple[LeakageOfAgent, ...]
 
 
 # ── images and records ──────────────────────────────────────────────────────────────────────────────────
-@result
-class ImageOfAgent:
-    """One agent's image and its reconstruction, flat; errors are means over replicas."""
-
-    agent: int
-    original: Numbers
-    rebuilt: Numbers
-    guess: Numbers
-    """Mean of the public images of its class."""
-    mse: float
-    mse_prior: float
-    skill: float
-    """1 − mse/mse_prior."""
-    largest_error: float
-    label_correct: float
-    """Share of replicas."""
-
-
-@result
-class ImageResult:
+class ImageResult(Result):
     """Images rebuilt in a second run in which each agent holds one."""
+
+    class ImageOfAgent(Result):
+        """One agent's image and its reconstruction, flat; errors are means over replicas."""
+
+        agent: int
+        original: Numbers
+        rebuilt: Numbers
+        guess: Numbers
+        """Mean of the public images of its class."""
+        mse: float
+        mse_prior: float
+        skill: float
+        """1 − mse/mse_prior."""
+        largest_error: float
+        label_correct: float
+        """Share of replicas."""
 
     shape: tuple[int, ...]
     range: tuple[float, float]
@@ -103,8 +93,7 @@ class ImageResult:
     agents: tuple[ImageOfAgent, ...]
 
 
-@result
-class Original:
+class Original(Result):
     """Records of one agent, the first few agents only."""
 
     agent: int
@@ -112,22 +101,19 @@ class Original:
     labels: Numbers
 
 
-@result
-class SuccessBound:
-    """Largest rate of success of any attack if the claim holds (reconstruction robustness)."""
-
-    bound: float
-    kappa: float
-    """Rate of the best guess without a transcript, upper end."""
-    epsilon: float
-    delta: float
-    above: bool
-    """Whether the rate found is above the bound, with confidence."""
-
-
-@result
-class Success:
+class Success(Result):
     """How often all records of an agent came within `distance` (root mean square)."""
+
+    class SuccessBound(Result):
+        """Largest rate of success of any attack if the claim holds (reconstruction robustness)."""
+
+        bound: float
+        kappa: float
+        """Rate of the best guess without a transcript, upper end."""
+        epsilon: float
+        delta: float
+        above: bool
+        """Whether the rate found is above the bound, with confidence."""
 
     distance: float
     count: int
@@ -142,32 +128,29 @@ class Success:
     """Null where nothing finite is claimed, or without the truth."""
 
 
-@result
-class RecordsOfAgent:
-    """One attack on one agent; medians over replicas."""
-
-    agent: int
-    verdict: Outcome
-    queries: int
-    first_query: int
-    last_query: int
-    gradient_norm: tuple[float, float]
-    skill: float | None
-    mse: float | None
-    psnr: float | None
-    """dB of the declared range."""
-    ssim: float | None
-    """Null of records that are no images."""
-    label_accuracy: float | None
-    prior: str
-    """The guess that skill is measured against."""
-    rebuilt: Rows | None = None
-    guess: Rows | None = None
-
-
-@result
-class RecordAttack:
+class RecordAttack(Result):
     """One attack on records and its scores; without the truth, or where refused, the scores are null."""
+
+    class RecordsOfAgent(Result):
+        """One attack on one agent; medians over replicas."""
+
+        agent: int
+        verdict: Outcome
+        queries: int
+        first_query: int
+        last_query: int
+        gradient_norm: tuple[float, float]
+        skill: float | None
+        mse: float | None
+        psnr: float | None
+        """dB of the declared range."""
+        ssim: float | None
+        """Null of records that are no images."""
+        label_accuracy: float | None
+        prior: str
+        """The guess that skill is measured against."""
+        rebuilt: Rows | None = None
+        guess: Rows | None = None
 
     attack: str
     """Its name in the scenario."""
@@ -196,8 +179,7 @@ class RecordAttack:
     """The attacker's own verdicts by frequency; of kept transcripts only."""
 
 
-@result
-class ReconstructionResult:
+class ReconstructionResult(Result):
     """All attacks on records of the second run."""
 
     holding: int
@@ -213,8 +195,7 @@ class ReconstructionResult:
 
 
 # ── membership and property ─────────────────────────────────────────────────────────────────────────────
-@result
-class _GameSetting:
+class _GameSetting(Result):
     """What membership and property games have in common."""
 
     agent: int
@@ -227,8 +208,7 @@ class _GameSetting:
     sentence: str
 
 
-@result
-class Allowed:
+class Allowed(Result):
     """(ε, δ) of the claim for the pair of worlds played, or the reason why there is none."""
 
     epsilon: float | None
@@ -240,7 +220,6 @@ class Allowed:
     why_not: str | None
 
 
-@result
 class MembershipAllowed(Allowed):
     """The same, and whether the rates found contradict it."""
 
@@ -248,8 +227,7 @@ class MembershipAllowed(Allowed):
     """Null where nothing is claimed."""
 
 
-@result
-class AtLevel:
+class AtLevel(Result):
     """The membership test at one level of false alarms."""
 
     level: float
@@ -261,8 +239,7 @@ class AtLevel:
     """Largest power under the claim."""
 
 
-@result
-class Bounded:
+class Bounded(Result):
     """A number with its interval."""
 
     estimate: float
@@ -270,22 +247,6 @@ class Bounded:
     high: float
 
 
-@result
-class Advantage(Bounded):
-    """True less false positive rate at score 0."""
-
-    allowed: float | None
-
-
-@result
-class Roc:
-    """Rates at every threshold, at most 100 points."""
-
-    alarms: Numbers
-    found: Numbers
-
-
-@result
 class MembershipSetting(_GameSetting):
     """A membership game before it is played."""
 
@@ -295,16 +256,25 @@ class MembershipSetting(_GameSetting):
     """Null where records are drawn for each transcript."""
 
 
-@result
 class MembershipRefused(MembershipSetting):
     """A membership game that could not be played."""
 
     refused: str
 
 
-@result
 class MembershipResult(MembershipSetting):
     """A membership game that was played."""
+
+    class Advantage(Bounded):
+        """True less false positive rate at score 0."""
+
+        allowed: float | None
+
+    class Roc(Result):
+        """Rates at every threshold, at most 100 points."""
+
+        alarms: Numbers
+        found: Numbers
 
     refused: None = None
     trials: int
@@ -320,30 +290,25 @@ class MembershipResult(MembershipSetting):
     claim: MembershipAllowed
 
 
-@result
-class RightRate(Rate):
-    """How often the true hypothesis was named."""
-
-    allowed: float | None
-
-
-@result
 class PropertySetting(_GameSetting):
     """A property game before it is played."""
 
     hypotheses: tuple[HypothesisSpec, ...]
 
 
-@result
 class PropertyRefused(PropertySetting):
     """A property game that could not be played."""
 
     refused: str
 
 
-@result
 class PropertyResult(PropertySetting):
     """A property game that was played."""
+
+    class RightRate(Rate):
+        """How often the true hypothesis was named."""
+
+        allowed: float | None
 
     refused: None = None
     trials: int
@@ -370,8 +335,7 @@ Amount: TypeAlias = tuple[float, float | None, float]
 """Low, guess, high; the guess is null where nothing between is likelier."""
 
 
-@result
-class IntervalScore:
+class IntervalScore(Result):
     """How well intervals hold the truth."""
 
     numbers: int
@@ -386,70 +350,61 @@ class IntervalScore:
     """The same without a tap."""
 
 
-@result
-class ActivityResult:
-    """Who acted when; scores are null without the truth."""
-
-    refused: str | None
-    complete: bool
-    events: tuple[tuple[float, int], ...]
-    """Time and agent of the first 2000."""
-    activations: int | None
-    """Of the run."""
-    found: int
-    wrong: int | None
-    guessed: float | None
-    """Share of activations that naming the best connected agent always gets right; null in rounds."""
-    counts: tuple[Amount, ...]
-    truth: Counts | None
-    score: IntervalScore | None
-
-
-@result
-class ComputingResult:
-    """Mean seconds of a query of each agent, and who is slower."""
-
-    refused: str | None
-    kind: str
-    means: tuple[Amount | None, ...]
-    samples: Counts
-    slower: tuple[Edge, ...]
-    """Pairs of which the first is slower."""
-    slowest: int | None
-    ranked: int
-    pairs: int
-    truth: tuple[float | None, ...] | None
-    slowest_truth: int | None
-    rightly: int | None
-    score: IntervalScore | None
-
-
-@result
-class LinkPackets:
-    """Repeated or lost packets of directed links."""
-
-    refused: str | None
-    links: tuple[Edge, ...]
-    packets: tuple[Amount, ...]
-    total: Amount | None
-    truth: Counts | None
-    total_truth: int | None
-    score: IntervalScore | None
-
-
-@result
-class DimensionResult:
-    """Dimensions that make packets of these sizes."""
-
-    refused: str | None
-    low: int | None
-    high: float | None
-    truth: int | None
-
-
-@result
-class TrafficResult:
+class TrafficResult(Result):
     """A traffic analysis."""
+
+    class ActivityResult(Result):
+        """Who acted when; scores are null without the truth."""
+
+        refused: str | None
+        complete: bool
+        events: tuple[tuple[float, int], ...]
+        """Time and agent of the first 2000."""
+        activations: int | None
+        """Of the run."""
+        found: int
+        wrong: int | None
+        guessed: float | None
+        """Share of activations that naming the best connected agent always gets right; null in rounds."""
+        counts: tuple[Amount, ...]
+        truth: Counts | None
+        score: IntervalScore | None
+
+    class ComputingResult(Result):
+        """Mean seconds of a query of each agent, and who is slower."""
+
+        refused: str | None
+        kind: str
+        means: tuple[Amount | None, ...]
+        samples: Counts
+        slower: tuple[Edge, ...]
+        """Pairs of which the first is slower."""
+        slowest: int | None
+        ranked: int
+        pairs: int
+        truth: tuple[float | None, ...] | None
+        slowest_truth: int | None
+        rightly: int | None
+        score: IntervalScore | None
+
+    class LinkPackets(Result):
+        """Repeated or lost packets of directed links."""
+
+        refused: str | None
+        links: tuple[Edge, ...]
+        packets: tuple[Amount, ...]
+        total: Amount | None
+        truth: Counts | None
+        total_truth: int | None
+        score: IntervalScore | None
+
+    class DimensionResult(Result):
+        """Dimensions that make packets of these sizes."""
+
+        refused: str | None
+        low: int | None
+        high: float | None
+        truth: int | None
 
     refused: None = None
     packets: int

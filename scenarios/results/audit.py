@@ -7,23 +7,20 @@ from attacks.audit.games.power import Prospect
 from attacks.audit.loss.pool import Level
 from attacks.audit.loss.wire_fields import Cause, Released
 from attacks.audit.views import Kind as ViewKind
-from scenarios.results.base import Counts, Edge, Ends, Numbers, Refused, Unit, Verdict, result
+from scenarios.results.base import Counts, Edge, Ends, Numbers, Refused, Result, Unit, Verdict
 from scenarios.schema.scenario import AuditSpec
 
 
 # ── before the run ──────────────────────────────────────────────────────────────────────────────────────
-@result
-class ClaimedLevel:
-    """Count after which the claimed ε is first above a level."""
-
-    epsilon: float
-    count: int | None
-    """Null where it never is, or nothing is defined."""
-
-
-@result
-class Budget:
+class Budget(Result):
     """The claimed ε as a formula of the length of the run."""
+
+    class ClaimedLevel(Result):
+        """Count after which the claimed ε is first above a level."""
+
+        epsilon: float
+        count: int | None
+        """Null where it never is, or nothing is defined."""
 
     unit: Literal["rounds", "plf"]
     """"plf": activations of one agent."""
@@ -37,8 +34,7 @@ class Budget:
     vacuous_from: tuple[ClaimedLevel, ...]
 
 
-@result
-class PlanResult:
+class PlanResult(Result):
     """Reach of the game of fixed size, computed before it starts."""
 
     trials: int
@@ -52,22 +48,7 @@ class PlanResult:
 
 
 # ── claim, epsilons, games ──────────────────────────────────────────────────────────────────────────────
-@result
-class ClaimResult:
-    """The claim under audit."""
-
-    epsilon: float | None
-    """Null exactly where a condition fails."""
-    delta: float
-    source: str
-    adjacency: str
-    norm: str
-    gradient_change: float
-    failed_conditions: tuple[str, ...]
-
-
-@result
-class EpsilonInterval:
+class EpsilonInterval(Result):
     """ε between two proven ends."""
 
     lower: float
@@ -75,7 +56,6 @@ class EpsilonInterval:
     upper: float
 
 
-@result
 class EpsilonExact(EpsilonInterval):
     """ε(δ) of the audited pair, of the larger direction."""
 
@@ -84,8 +64,7 @@ class EpsilonExact(EpsilonInterval):
     """Whether the adversary was granted releases that are not on the wire."""
 
 
-@result
-class Game:
+class Game(Result):
     """A distinguishing game of fixed size."""
 
     epsilon_audited: float
@@ -98,7 +77,6 @@ class Game:
     confidence: float
 
 
-@result
 class ClassifierGame(Game):
     """The game played with a trained classifier's scores."""
 
@@ -109,47 +87,8 @@ class ClassifierGame(Game):
     """Transcripts of each world that trained it."""
 
 
-@result
-class SequentialTest:
-    """The game that may stop at any coin."""
-
-    claim_epsilon: float
-    delta: float
-    alpha: float
-    trials: int
-    refuted_at: int | None
-    log_wealth: float
-    epsilon_audited: float
-    guesses: int
-    correct: int
-    counts: bool
-    """Whether it enters `epsilon_audited`: `audit.stop` is "refuted"."""
-    stopped: bool
-    sentence: str
-
-
-@result
-class Leak:
-    """An unprotected message in one direction of the pair."""
-
-    share: float
-    """Of the transcripts."""
-    message: str
-
-
-@result
-class SelfChecks:
-    """Checks of the exact loss, one entry a direction."""
-
-    mean_exp_minus_loss: Numbers
-    mean_passed: tuple[bool, ...]
-    noise_law_p: Numbers
-    noise_law_passed: tuple[bool, ...]
-
-
 # ── loss breakdown ──────────────────────────────────────────────────────────────────────────────────────
-@result
-class AverageCase:
+class AverageCase(Result):
     """Average loss against the worst case of a release, in nats."""
 
     transcripts: int
@@ -164,8 +103,7 @@ class AverageCase:
     gamma_formula: float | None
 
 
-@result
-class LossPart:
+class LossPart(Result):
     """Release cost and loss of some releases over all transcripts."""
 
     count: int
@@ -182,42 +120,33 @@ class LossPart:
     """E|loss| over the mean worst case; null without a bound."""
 
 
-@result
-class ReleaseLoss(LossPart):
-    """Loss of one release."""
-
-    release: int
-    where: Released | None
-    """Null where transcripts disagree."""
-    average: AverageCase | None = None
-
-
-@result
-class ActivationLoss(LossPart):
-    """Loss of one activation."""
-
-    activation: int
-
-
-@result
-class LinkLoss(LossPart):
-    """Loss on one directed link."""
-
-    link: Edge
-
-
-@result
-class PartCounts:
-    """Numbers of parts before the cheapest are left out."""
-
-    releases: int
-    activations: int
-    links: int
-
-
-@result
-class LossBreakdown:
+class LossBreakdown(Result):
     """The exact loss by release, activation and link; at most 120 of each, the costliest."""
+
+    class LinkLoss(LossPart):
+        """Loss on one directed link."""
+
+        link: Edge
+
+    class PartCounts(Result):
+        """Numbers of parts before the cheapest are left out."""
+
+        releases: int
+        activations: int
+        links: int
+
+    class ReleaseLoss(LossPart):
+        """Loss of one release."""
+
+        release: int
+        where: Released | None
+        """Null where transcripts disagree."""
+        average: AverageCase | None = None
+
+    class ActivationLoss(LossPart):
+        """Loss of one activation."""
+
+        activation: int
 
     agent: int
     transcripts: int
@@ -230,62 +159,24 @@ class LossBreakdown:
     total: LossPart
 
 
-@result
-class UnprotectedField:
-    """A field of a message that distinguishes the worlds and that no noise protects."""
-
-    agent: int
-    name: str
-    """Empty of what is no field."""
-    cause: Cause
-    message: int
-    activation: int
-    kind: str
-    number: int
-    messages: int
-    links: tuple[Edge, ...]
-    difference: float | None
-    distinguishing: int
-    """Transcripts in which it distinguishes the worlds."""
-    transcripts: int
-    reason: str
-    granted: bool
-    share: float
-    path: str
-
-
-@result
-class GameCurve:
-    """Lower bounds of ε by the end of some activations, each by itself."""
-
-    activation: Counts
-    epsilon: Numbers
-    ceiling: Numbers
-
-
 # ── search of the pair ──────────────────────────────────────────────────────────────────────────────────
-@result
-class WorstPair:
-    """The pair found."""
-
-    family: str
-    description: str
-    epsilon: float
-
-
-@result
-class PairFamily:
-    """One family of candidates."""
-
-    name: str
-    candidates: int
-    best: str
-    epsilon: float
-
-
-@result
-class PairSearch:
+class PairSearch(Result):
     """The search for the worst adjacent pair."""
+
+    class WorstPair(Result):
+        """The pair found."""
+
+        family: str
+        description: str
+        epsilon: float
+
+    class PairFamily(Result):
+        """One family of candidates."""
+
+        name: str
+        candidates: int
+        best: str
+        epsilon: float
 
     sentence: str
     candidates: int
@@ -299,8 +190,7 @@ class PairSearch:
 
 
 # ── repeated audits, and the audit ──────────────────────────────────────────────────────────────────────
-@result
-class OtherAudit:
+class OtherAudit(Result):
     """An audit of the same claim that the folder does not show."""
 
     draw: int
@@ -317,8 +207,7 @@ class OtherAudit:
     witness: str | None = None
 
 
-@result
-class _Repeated:
+class _Repeated(Result):
     """Bookkeeping of audits repeated in one folder; defaults where there is one audit alone."""
 
     joint_confidence: float | None = None
@@ -331,7 +220,6 @@ class _Repeated:
     """Sentence about the other audits."""
 
 
-@result
 class AuditRefused(_Repeated):
     """An audit that could not judge."""
 
@@ -339,9 +227,81 @@ class AuditRefused(_Repeated):
     confidence: float | None = None
 
 
-@result
 class AuditResult(_Repeated):
     """Three epsilons, evidence and verdict of one claim."""
+
+    class ClaimResult(Result):
+        """The claim under audit."""
+
+        epsilon: float | None
+        """Null exactly where a condition fails."""
+        delta: float
+        source: str
+        adjacency: str
+        norm: str
+        gradient_change: float
+        failed_conditions: tuple[str, ...]
+
+    class SequentialTest(Result):
+        """The game that may stop at any coin."""
+
+        claim_epsilon: float
+        delta: float
+        alpha: float
+        trials: int
+        refuted_at: int | None
+        log_wealth: float
+        epsilon_audited: float
+        guesses: int
+        correct: int
+        counts: bool
+        """Whether it enters `epsilon_audited`: `audit.stop` is "refuted"."""
+        stopped: bool
+        sentence: str
+
+    class Leak(Result):
+        """An unprotected message in one direction of the pair."""
+
+        share: float
+        """Of the transcripts."""
+        message: str
+
+    class SelfChecks(Result):
+        """Checks of the exact loss, one entry a direction."""
+
+        mean_exp_minus_loss: Numbers
+        mean_passed: tuple[bool, ...]
+        noise_law_p: Numbers
+        noise_law_passed: tuple[bool, ...]
+
+    class GameCurve(Result):
+        """Lower bounds of ε by the end of some activations, each by itself."""
+
+        activation: Counts
+        epsilon: Numbers
+        ceiling: Numbers
+
+    class UnprotectedField(Result):
+        """A field of a message that distinguishes the worlds and that no noise protects."""
+
+        agent: int
+        name: str
+        """Empty of what is no field."""
+        cause: Cause
+        message: int
+        activation: int
+        kind: str
+        number: int
+        messages: int
+        links: tuple[Edge, ...]
+        difference: float | None
+        distinguishing: int
+        """Transcripts in which it distinguishes the worlds."""
+        transcripts: int
+        reason: str
+        granted: bool
+        share: float
+        path: str
 
     verdict: Verdict
     reason: str
@@ -380,43 +340,34 @@ class AuditResult(_Repeated):
 
 
 # ── over time ───────────────────────────────────────────────────────────────────────────────────────────
-@result
-class ClaimedCurve:
-    """ε claimed had the run ended there."""
-
-    count: Counts
-    epsilon: tuple[float | None, ...]
-
-
-@result
-class ExactCurve:
-    """ε exact by the end of each activation."""
-
-    count: Counts
-    lower: Numbers
-    estimate: Numbers
-
-
-@result
-class AuditedCurve:
-    """ε audited by the end of some activations."""
-
-    count: Counts
-    epsilon: Numbers
-    ceiling: Numbers
-
-
-@result
-class Excess:
-    """Exact ε proven above the claim of its activation."""
-
-    exact: float
-    claimed: float
-
-
-@result
-class OverTime:
+class OverTime(Result):
     """The three epsilons by activation, and from where on they mean nothing."""
+
+    class ClaimedCurve(Result):
+        """ε claimed had the run ended there."""
+
+        count: Counts
+        epsilon: tuple[float | None, ...]
+
+    class ExactCurve(Result):
+        """ε exact by the end of each activation."""
+
+        count: Counts
+        lower: Numbers
+        estimate: Numbers
+
+    class AuditedCurve(Result):
+        """ε audited by the end of some activations."""
+
+        count: Counts
+        epsilon: Numbers
+        ceiling: Numbers
+
+    class Excess(Result):
+        """Exact ε proven above the claim of its activation."""
+
+        exact: float
+        claimed: float
 
     unit: Unit
     rounds: int | None
@@ -437,29 +388,26 @@ class OverTime:
 
 
 # ── views ───────────────────────────────────────────────────────────────────────────────────────────────
-@result
-class ViewResult:
-    """One point of view on the audited agent."""
-
-    name: str
-    kind: ViewKind
-    taps: str
-    links: tuple[Edge, ...]
-    agents: Counts
-    log_e: float
-    """ln of the e-value against the claim."""
-    refuted: bool
-    epsilon_audited: float
-    ceiling: float
-    score: str
-    right: int
-    wrong: int
-    coins: int
-
-
-@result
-class ViewsResult:
+class ViewsResult(Result):
     """All points of view, and which of them refute the claim together."""
+
+    class ViewResult(Result):
+        """One point of view on the audited agent."""
+
+        name: str
+        kind: ViewKind
+        taps: str
+        links: tuple[Edge, ...]
+        agents: Counts
+        log_e: float
+        """ln of the e-value against the claim."""
+        refuted: bool
+        epsilon_audited: float
+        ceiling: float
+        score: str
+        right: int
+        wrong: int
+        coins: int
 
     agent: int
     pair: str

@@ -10,24 +10,13 @@ from attacks.audit import views
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.loss.release_cost import Ratio
 from scenarios.results.audit import (
-    ActivationLoss,
     AuditResult,
     AverageCase,
-    ClaimResult,
     ClassifierGame,
     EpsilonExact,
     Game,
-    GameCurve,
-    Leak,
-    LinkLoss,
     LossBreakdown,
     LossPart,
-    PartCounts,
-    ReleaseLoss,
-    SelfChecks,
-    SequentialTest,
-    UnprotectedField,
-    ViewResult,
     ViewsResult,
 )
 from scenarios.results.base import Ends, taken
@@ -48,7 +37,7 @@ def audit_result(found: audits.AuditResult) -> AuditResult:
         pair=found.pair.description,
         unprotected=None if found.uncovered is None else str(found.uncovered),
         claim=taken(
-            ClaimResult,
+            AuditResult.ClaimResult,
             claim,
             adjacency=claim.adjacency.relation,
             gradient_change=claim.adjacency.gradient_change,
@@ -70,21 +59,30 @@ def audit_result(found: audits.AuditResult) -> AuditResult:
         else taken(ClassifierGame, found.classifier, model=learned.kind, loss=learned.loss, training=learned.taught),
         classifier_refused=found.untrained,
         sequential_test=taken(
-            SequentialTest, game, guesses=game.spoken, correct=game.right, counts=found.stop, stopped=found.stopped
+            AuditResult.SequentialTest,
+            game,
+            guesses=game.spoken,
+            correct=game.right,
+            counts=found.stop,
+            stopped=found.stopped,
         ),
         growth=tuple(found.growth),
         not_judged_from=min((e.unreliable_from for e in exact if e.unreliable_from), default=None),
-        leaks=tuple(Leak(share=e.leaks, message=str(e.uncovered)) for e in exact if e.uncovered is not None),
-        checks=SelfChecks(
+        leaks=tuple(
+            AuditResult.Leak(share=e.leaks, message=str(e.uncovered)) for e in exact if e.uncovered is not None
+        ),
+        checks=AuditResult.SelfChecks(
             mean_exp_minus_loss=tuple(e.self_check.mean for e in exact),
             mean_passed=tuple(e.self_check.passed for e in exact),
             noise_law_p=tuple(e.noise.p for e in exact),
             noise_law_passed=tuple(e.noise.passed for e in exact),
         ),
         loss_breakdown=loss_breakdown(parts.breakdown, found.confidence, parts.averages),
-        unprotected_fields=tuple(taken(UnprotectedField, one, distinguishing=one.told) for one in parts.uncovered),
-        average_case=average_case(parts.average),
-        audited_over_time=GameCurve(
+        unprotected_fields=tuple(
+            taken(AuditResult.UnprotectedField, one, distinguishing=one.told) for one in parts.uncovered
+        ),
+        average_case=_average_case(parts.average),
+        audited_over_time=AuditResult.GameCurve(
             activation=tuple(one.activation for one in parts.audited),
             epsilon=tuple(one.epsilon for one in parts.audited),
             ceiling=tuple(one.ceiling for one in parts.audited),
@@ -101,7 +99,7 @@ def loss_breakdown(
 
     Each γ holds at `confidence` by itself.
     """
-    average = dict(enumerate(map(average_case, averages)))
+    average = dict(enumerate(map(_average_case, averages)))
 
     def part(kind: type[Part], one: losses.Part, **where: object) -> Part:
         spent, gamma = one.spent, one.spent.gamma(confidence)
@@ -117,15 +115,15 @@ def loss_breakdown(
         )
 
     releases = [
-        part(ReleaseLoss, one, release=t, where=where, average=average.get(t))
+        part(LossBreakdown.ReleaseLoss, one, release=t, where=where, average=average.get(t))
         for t, (where, one) in enumerate(zip(found.where, found.releases, strict=True))
     ]
-    activations = [part(ActivationLoss, one, activation=k) for k, one in found.activations.items()]
-    links = [part(LinkLoss, one, link=link) for link, one in found.links.items()]
+    activations = [part(LossBreakdown.ActivationLoss, one, activation=k) for k, one in found.activations.items()]
+    links = [part(LossBreakdown.LinkLoss, one, link=link) for link, one in found.links.items()]
     return LossBreakdown(
         agent=found.agent,
         transcripts=found.transcripts,
-        counts=PartCounts(releases=len(releases), activations=len(activations), links=len(links)),
+        counts=LossBreakdown.PartCounts(releases=len(releases), activations=len(activations), links=len(links)),
         releases=_most_costly(releases),
         activations=_most_costly(activations),
         links=_most_costly(links),
@@ -140,7 +138,7 @@ def _most_costly(parts: list[Part]) -> tuple[Part, ...]:
     return tuple(parts[k] for k in sorted(order))
 
 
-def average_case(found: Ratio | None) -> AverageCase | None:
+def _average_case(found: Ratio | None) -> AverageCase | None:
     """Average loss of some releases against their worst case."""
     if found is None:
         return None
@@ -174,7 +172,7 @@ def views_result(found: views.ViewsResult) -> ViewsResult:
         log_e_needed_alone=found.needed,
         views=tuple(
             taken(
-                ViewResult,
+                ViewsResult.ViewResult,
                 one.view,
                 links=tuple(one.view.links),
                 agents=tuple(one.view.agents),

@@ -7,17 +7,21 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, dataclass_
 from pydantic import BeforeValidator, ConfigDict, JsonValue
 
 T = TypeVar("T")
-CONFIG = ConfigDict(extra="forbid", use_attribute_docstrings=True, validate_by_name=True, validate_by_alias=True)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
-def result(cls: type[T]) -> type[T]:
-    """Make a class a frozen, slotted, keyword-only dataclass that pydantic reads strictly by its keys.
+class Result:
+    """A subclass is a frozen, keyword-only dataclass that pydantic reads strictly by its keys.
 
     Pydantic takes the configuration from the class itself: a `TypeAdapter` passes none on to nested dataclasses.
     """
-    setattr(cls, "__pydantic_config__", CONFIG)  # noqa: B010 (pyright knows no such attribute of a type)
-    return dataclass(frozen=True, slots=True, kw_only=True)(cls)
+
+    __pydantic_config__ = ConfigDict(
+        extra="forbid", use_attribute_docstrings=True, validate_by_name=True, validate_by_alias=True
+    )
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
 
 def taken(cls: type[T], source: object, /, **others: object) -> T:
@@ -62,24 +66,21 @@ Verdict: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-@result
-class Refused:
+class Refused(Result):
     """A stage that could not be done."""
 
     refused: str
     """The reason, as a sentence."""
 
 
-@result
-class LeftOut:
+class LeftOut(Result):
     """An agent that an attack could not be run on."""
 
     agent: int
     why: str
 
 
-@result
-class Rate:
+class Rate(Result):
     """How often something happened, with its Clopper–Pearson interval."""
 
     count: int

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scenarios.results.audit import EpsilonExact
-from scenarios.results.base import Setting, Status, Unit, result
+from scenarios.results.base import Result, Setting, Status, Unit
 
 Side = Literal["below", "above", "not told apart"]
 
@@ -31,8 +31,7 @@ class Ratio:
         return self.low > 1 or self.high < 1
 
 
-@result
-class ComparedRun:
+class ComparedRun(Result):
     """One run of a comparison."""
 
     label: str
@@ -44,8 +43,7 @@ class ComparedRun:
     versions: dict[str, str] | None
 
 
-@result
-class Difference:
+class Difference(Result):
     """A field of the scenario that is not the same in all runs."""
 
     field: str
@@ -53,8 +51,7 @@ class Difference:
     """Null where a run has no such field."""
 
 
-@result
-class FinalError:
+class FinalError(Result):
     """Relative error at the end."""
 
     final: float | None
@@ -62,8 +59,7 @@ class FinalError:
     unit: Unit | None
 
 
-@result
-class InferredGradients:
+class InferredGradients(Result):
     """Inferred gradients in short."""
 
     queries: int | None
@@ -72,8 +68,7 @@ class InferredGradients:
     baseline: float | None
 
 
-@result
-class ComparedAlgorithm:
+class ComparedAlgorithm(Result):
     """One algorithm of one run."""
 
     label: str
@@ -95,8 +90,7 @@ class ComparedAlgorithm:
     """Of the whole run, by the names of `CostCurves`."""
 
 
-@result
-class Against:
+class Against(Result):
     """One algorithm against its base."""
 
     base: str
@@ -109,8 +103,7 @@ class Against:
     """Why a number is missing, by its name."""
 
 
-@result
-class ComparisonResult:
+class ComparisonResult(Result):
     """Runs side by side."""
 
     runs: tuple[ComparedRun, ...]

@@ -9,9 +9,9 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.results.attacks import GradientResult, ImageOfAgent, ImageResult, RecordAttack
+from scenarios.results.attacks import GradientResult, ImageResult, RecordAttack
 from scenarios.results.base import Refused
-from scenarios.results.run import Convergence, ExactNumbers, MeasureCurve, ToAccuracy
+from scenarios.results.run import Convergence, MeasureCurve, MeasureResults
 from scenarios.results.tree import AlgorithmResult, Results
 
 
@@ -69,11 +69,6 @@ def bounds(entry: AlgorithmResult, x: str, low: float, high: float) -> tuple[flo
     before = [s for k, s in zip(at, spent, strict=True) if k <= low]
     beyond = [s for k, s in zip(at, spent, strict=True) if k >= high]
     return (before[-1] if before else 0.0), (beyond[0] if beyond else math.inf)
-
-
-def exact_numbers(entry: AlgorithmResult) -> ExactNumbers | None:
-    """Numbers that the run noted from all of its rounds or activations, since checks or figures need them."""
-    return None if entry.measures is None else entry.measures.exact
 
 
 def _costs(entry: AlgorithmResult, x: str) -> tuple[Sequence[float], Sequence[float]]:
@@ -211,7 +206,7 @@ def _curve(entry: AlgorithmResult, y: str, rows: Iterable[tuple[float, ...]]) ->
     return Curve(x, middle, low, high)
 
 
-def _images(entry: AlgorithmResult) -> tuple[ImageOfAgent, ...]:
+def _images(entry: AlgorithmResult) -> tuple[ImageResult.ImageOfAgent, ...]:
     if not isinstance(entry.images, ImageResult) or not entry.images.agents:
         raise _absent(entry, "rebuilt images", entry.images)
     return entry.images.agents
@@ -220,18 +215,6 @@ def _images(entry: AlgorithmResult) -> tuple[ImageOfAgent, ...]:
 def _absent(entry: AlgorithmResult, what: str, found: object) -> NotMeasuredError:
     why = f": {found.refused}" if isinstance(found, Refused) else ""
     return NotMeasuredError(f"results of {entry.name} have no {what}{why}")
-
-
-def number_of(entry: AlgorithmResult, attack: str, measure: str) -> float:
-    """A measure of `scenarios.schema.checks.Rebuilt`."""
-    found = record_attack(entry, attack)
-    if measure == "success":
-        value = None if found.success is None else found.success.rate
-    else:
-        value = cast("float | None", getattr(found, measure))
-    if value is None or math.isnan(value):
-        raise NotMeasuredError(f"{attack} on {entry.name} has no {measure.replace('_', ' ')}")
-    return value
 
 
 def record_attack(entry: AlgorithmResult, attack: str) -> RecordAttack:
@@ -262,6 +245,8 @@ COLUMNS = (
 """Columns of the costs to an accuracy: the attribute of `Reached`, its heading, and what it counts."""
 CURVE_POINTS = 400
 """Of the curve of errors, at most."""
+FIRST_REPLICAS = 1000
+"""Replicas of which results keep a number each, for comparisons with intervals."""
 
 
 def rows(entries: Sequence[AlgorithmResult]) -> list[Row]:
@@ -271,7 +256,7 @@ def rows(entries: Sequence[AlgorithmResult]) -> list[Row]:
     """
     found: list[Row] = []
     for entry in entries:
-        wanted: Sequence[ToAccuracy] = () if entry.measures is None else entry.measures.to_accuracy
+        wanted: Sequence[MeasureResults.ToAccuracy] = () if entry.measures is None else entry.measures.to_accuracy
         if len(wanted) > 1 and not any(one.reached for one in wanted):
             found.append((entry.name, None, [None] * len(COLUMNS)))
             continue

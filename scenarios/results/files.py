@@ -20,11 +20,6 @@ def as_json(value: object) -> str:
     return to_json(_finite(value), indent=1).decode()  # with an indent json.dumps is in Python, and ten times as slow
 
 
-def write_json(path: Path, value: Mapping[str, object]) -> None:
-    """A document as a file, written whole or not at all."""
-    write_text(path, as_json(value))
-
-
 def write_text(path: Path, text: str) -> None:
     """Text and a line end as a file, written whole or not at all."""
     draft = path.with_name(path.name + ".part")

@@ -44,16 +44,6 @@ def claim_is_broken(entry: Entry) -> bool:
     return has_claim(entry) and verdict(entry) in BROKEN and entry.outside_model is None
 
 
-def decides_failure(entry: Entry) -> bool:
-    """Whether this algorithm makes the exit status 1.
-
-    It is refuted or unprotected, whatever number is claimed of it, or membership is inferred better than its claim
-    allows; it is no baseline of the scenario, and no active adversary (no verdict about a claim comes of one) acted.
-    """
-    broken = verdict(entry) in BROKEN or membership_breaks_claim(entry)
-    return broken and not entry.baseline and entry.outside_model is None
-
-
 def membership_breaks_claim(entry: Entry) -> bool:
     """Whether membership was inferred at rates that the claim rules out, with confidence."""
     match entry.membership:

@@ -1,7 +1,7 @@
 """Results folder of a finished run, opened again: its scenario and its results."""
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netsim.errors import ScenarioError
@@ -67,11 +67,11 @@ class RunFolder:
         You get a `ScenarioError` where the agents hold other data here than when the folder was written.
         """
         experiment = Experiment.of(self.scenario if scenario is None else scenario)
-        here, then = problem_facts(experiment.problem), self.manifest.problem
-        for name in [field.name for field in fields(here)] if then is not None else ():
-            value, before = getattr(here, name), getattr(then, name)
-            close = isinstance(value, float) and isinstance(before, int | float)
-            if value != before and not (close and math.isclose(value, before, rel_tol=1e-9)):
+        then = self.manifest.problem
+        for name, value in () if then is None else problem_facts(experiment.problem).items():
+            before = getattr(then, name)
+            close = isinstance(value, float) and math.isclose(value, before, rel_tol=1e-9)
+            if value != before and not close:
                 why = "the agents hold other data here than when the folder was written"
                 raise ScenarioError(f"problem.{name}", value, why, str(before))
         return experiment

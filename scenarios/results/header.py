@@ -12,9 +12,9 @@ import numpy as np
 
 from netsim.problems import Problem
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.results.base import Setting, taken
+from scenarios.results.base import Counts, Setting, taken
 from scenarios.results.network import network
-from scenarios.results.tree import Manifest, ProblemFacts, ProblemResult, Results
+from scenarios.results.tree import Manifest, ProblemResult, Results
 from scenarios.schema import Scenario, own_code
 
 SLUG = 80
@@ -61,16 +61,14 @@ def header(experiment: Experiment, command: str) -> Results:
         notes=(NOTES[:2] if attacks.images else ()) + rebuilt + NOTES[2:],
         problem=taken(
             ProblemResult,
-            problem_facts(experiment.problem),
+            data,
             kind=experiment.scenario.problem.kind,
             data=data.name,
-            part=data.part,
-            note=data.note,
-            records=data.records,
             held_out=None if experiment.held_out is None else experiment.held_out.records,
             optimum_residual=optimum.residual,
             optimum_is_zero=bool(np.all(optimum.point == 0)),
             optimum_is_stationary_only=optimum.stationary_only,
+            **problem_facts(experiment.problem),
         ),
         network=network(experiment),
     )
@@ -111,26 +109,18 @@ def _plain(value: object) -> Setting:
     return {"kind": kind} | {name: _plain(one) for name, one in vars(value).items()}
 
 
-def problem_facts(problem: Problem) -> ProblemFacts:
-    """The facts of a problem."""
-    return ProblemFacts(
-        agents=problem.agents,
-        dimension=problem.dimension,
-        records_per_agent=tuple(int(getattr(f, "records", 0)) for f in problem.objectives),
-        smoothness=problem.smoothness,
-        strong_convexity=problem.strong_convexity,
-    )
+def problem_facts(problem: Problem) -> dict[str, float | Counts]:
+    """Facts that are known without solving a problem, under the names of `ProblemResult`: other data give others."""
+    return {
+        "agents": problem.agents,
+        "dimension": problem.dimension,
+        "records_per_agent": tuple(int(getattr(f, "records", 0)) for f in problem.objectives),
+        "smoothness": problem.smoothness,
+        "strong_convexity": problem.strong_convexity,
+    }
 
 
 def slug(name: str, taken: Container[str]) -> str:
     """An algorithm's name as a part of file names, cut to `SLUG` letters: one that is not taken."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:SLUG].rstrip("-") or "algorithm"
     return next(one for k in count(1) if (one := plain if k == 1 else f"{plain}-{k}") not in taken)
-
-
-def slugs(experiment: Experiment) -> list[str]:
-    """Of all algorithms, in order."""
-    found: list[str] = []
-    for subject in experiment.subjects:
-        found.append(slug(subject.spec.name, found))
-    return found

@@ -10,7 +10,7 @@ from netsim.adversary import Adversary, Within
 from netsim.arrays import Array
 from netsim.topology import Topology
 from scenarios.build.experiment import Experiment
-from scenarios.results.tree import Disc, NetworkResult
+from scenarios.results.tree import NetworkResult
 from scenarios.schema import Scenario
 from scenarios.schema.base import Model
 from scenarios.schema.reference import tag_of, unit
@@ -20,7 +20,7 @@ Place: TypeAlias = tuple[float, float]
 
 def _drawn(
     topology: Topology, adversary: Adversary, on_radio: bool, seed: int
-) -> tuple[tuple[Place, ...], Disc | None]:
+) -> tuple[tuple[Place, ...], NetworkResult.Disc | None]:
     """Positions of the agents in the unit square, and the eavesdropper's disc among them."""
     places, rule = topology.positions, adversary.links
     if places is None or not (on_radio or isinstance(rule, Within)):
@@ -34,7 +34,7 @@ def _drawn(
     corner, side = places.min(axis=0), float(np.max(np.ptp(places, axis=0))) or 1.0
     disc = None
     if isinstance(rule, Within):
-        disc = Disc(at=_points((np.array([rule.at]) - corner) / side)[0], range=rule.range / side)
+        disc = NetworkResult.Disc(at=_points((np.array([rule.at]) - corner) / side)[0], range=rule.range / side)
     return _points((places - corner) / side), disc
 
 
@@ -68,7 +68,9 @@ def network(experiment: Experiment) -> NetworkResult:
         edges=topology.edges,
         positions=positions,
         disc=disc,
-        eavesdropper=Disc(at=(rule.at[0], rule.at[1]), range=rule.range) if isinstance(rule, Within) else None,
+        eavesdropper=NetworkResult.Disc(at=(rule.at[0], rule.at[1]), range=rule.range)
+        if isinstance(rule, Within)
+        else None,
         tapped=() if on_radio else tuple(sorted((i, j) for i, j in adversary.tapped(topology) if i < j)),
         tapped_transmitters=tuple(sorted(adversary.transmitters(topology))) if on_radio else (),
         tapped_nodes=tuple(adversary.nodes),

@@ -68,11 +68,6 @@ def exact(epsilon: "EpsilonInterval | None", digits: int = 3) -> str:
     return ("≤ " if getattr(epsilon, "upper_bound_only", False) else "") + show(epsilon.estimate, digits)
 
 
-def with_ends(estimate: float, low: float, high: float) -> str:
-    """A number and its interval."""
-    return f"{show(estimate)} [{show(low)}, {show(high)}]"
-
-
 def count(value: float | None) -> str:
     """An integer with narrow spaces between thousands; a fraction as `show` gives it."""
     x = known(value)

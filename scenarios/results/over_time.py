@@ -12,7 +12,7 @@ from attacks.audit.audit import AuditResult
 from attacks.audit.verdict import exceeds
 from netsim.claims import Adjacency, Claim
 from netsim.simulation import Simulation
-from scenarios.results.audit import AuditedCurve, Budget, ClaimedCurve, ClaimedLevel, ExactCurve, Excess, OverTime
+from scenarios.results.audit import Budget, OverTime
 from scenarios.schema import Scenario
 from scenarios.schema.checks import ClaimedAfter, VacuousFrom
 
@@ -22,7 +22,7 @@ VACUOUS = 20.0
 """The ε above which an audit calls a claim vacuous: odds of e^20 to 1."""
 
 
-def claim_after(simulation: Simulation, k: int, adjacency: Adjacency, delta: float) -> Claim | None:
+def _claim_after(simulation: Simulation, k: int, adjacency: Adjacency, delta: float) -> Claim | None:
     """The claim of the same algorithm had it k rounds, or k activations of its busiest agent."""
     if hasattr(simulation.algorithm, "rounds"):
         shorter: Any = simulation.algorithm
@@ -36,13 +36,13 @@ def budget(simulation: Simulation, adjacency: Adjacency, delta: float, scenario:
     The points are spread over the run, with those that the scenario's checks need.
     """
     last, block = simulation.algorithm.horizon, scenario.reproduces
-    final = None if last is None else claim_after(simulation, last, adjacency, delta)
+    final = None if last is None else _claim_after(simulation, last, adjacency, delta)
     if last is None or final is None:
         return None
 
     @cache
     def epsilon(k: int) -> float | None:
-        claim = claim_after(simulation, k, adjacency, delta)
+        claim = _claim_after(simulation, k, adjacency, delta)
         return None if claim is None else claim.epsilon
 
     checks = [] if block is None else block.checks
@@ -60,7 +60,9 @@ def budget(simulation: Simulation, adjacency: Adjacency, delta: float, scenario:
         source=final.source,
         failed_conditions=tuple(final.failed_conditions),
         vacuous_from=tuple(
-            ClaimedLevel(epsilon=level, count=None if final.epsilon is None else _first_above(level, last, epsilon))
+            Budget.ClaimedLevel(
+                epsilon=level, count=None if final.epsilon is None else _first_above(level, last, epsilon)
+            )
             for level in sorted(levels)
         ),
     )
@@ -96,7 +98,7 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
 
     @cache
     def claim(k: int) -> Claim | None:
-        return claim_after(simulation, k if rounds is None else min(k, rounds), adjacency, delta)
+        return _claim_after(simulation, k if rounds is None else min(k, rounds), adjacency, delta)
 
     def claimed(k: int) -> float | None:
         one = claim(k)
@@ -116,13 +118,13 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
         delta=found.claim.delta,
         confidence=found.confidence,
         vacuous_above=VACUOUS,
-        claimed=ClaimedCurve(count=tuple(at), epsilon=tuple(claimed(k) for k in at)),
-        exact=ExactCurve(
+        claimed=OverTime.ClaimedCurve(count=tuple(at), epsilon=tuple(claimed(k) for k in at)),
+        exact=OverTime.ExactCurve(
             count=tuple(shown),
             lower=tuple(levels[k][0] for k in shown),
             estimate=tuple(levels[k][1] for k in shown),
         ),
-        audited=AuditedCurve(
+        audited=OverTime.AuditedCurve(
             count=tuple(one.activation for one in audited),
             epsilon=tuple(one.epsilon for one in audited),
             ceiling=tuple(one.ceiling for one in audited),
@@ -133,7 +135,9 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
         undefined_from=undefined,
         condition=None if failed is None else "; ".join(failed.failed_conditions),
         exceeds_from=first,
-        exceeds=None if first is None or exceeded is None else Excess(exact=levels[first][0], claimed=exceeded),
+        exceeds=None
+        if first is None or exceeded is None
+        else OverTime.Excess(exact=levels[first][0], claimed=exceeded),
     )
 
 

@@ -5,11 +5,10 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from netsim.metrics import Reached
-from scenarios.results.base import Counts, Edge, Numbers, Unit, result
+from scenarios.results.base import Counts, Edge, Numbers, Result, Unit
 
 
-@result
-class Convergence:
+class Convergence(Result):
     """Relative error by activation or round, over replicas; empty where a run made no estimate."""
 
     unit: Unit
@@ -27,8 +26,7 @@ class Convergence:
     replicas: int
 
 
-@result
-class RunSummary:
+class RunSummary(Result):
     """Activations, virtual time, traffic and queries of a run."""
 
     activations: Counts
@@ -46,8 +44,7 @@ class RunSummary:
 
 
 # ── measures and costs ──────────────────────────────────────────────────────────────────────────────────
-@result
-class MeasureCurve:
+class MeasureCurve(Result):
     """One measure over the run: median and 5 %, 95 % quantiles over replicas."""
 
     count: Counts
@@ -56,66 +53,33 @@ class MeasureCurve:
     high: Numbers
 
 
-@result
-class CostCurves:
-    """Cost of the run by the end of each `count`, at most 200 points."""
-
-    count: Counts
-    plf: Counts
-    """Θ: largest number of activations of one agent."""
-    packets: Counts
-    bytes: Counts
-    messages: Counts
-    message_bytes: Counts
-    queries: Counts
-    queries_of_one: Counts
-    time: Numbers
-    """Virtual seconds."""
-
-
-@result
-class ToAccuracy:
-    """Cost of reaching an accuracy and staying there until the end."""
-
-    accuracy: float
-    reached: Reached | None
-    """Null where it was never reached."""
-
-
-@result
-class ExactToAccuracy:
-    """Cost to an accuracy as known from all rounds: it lies from `low` to `high`."""
-
-    curve: str
-    accuracy: float
-    low: Reached
-    high: Reached | None
-    """Null where the run ended above the accuracy."""
-
-
-@result
-class ValueAfter:
-    """Median of a curve at one count."""
-
-    curve: str
-    after: int
-    median: float
-
-
-@result
-class SlopeOf:
-    """Decades per count of a curve's least-squares line in log₁₀."""
-
-    curve: str
-    start: int
-    end: int | None
-    floor: float
-    slope: float
-
-
-@result
-class ExactNumbers:
+class ExactNumbers(Result):
     """Numbers of the full curves that checks and figures need, since stored curves are thinned."""
+
+    class ExactToAccuracy(Result):
+        """Cost to an accuracy as known from all rounds: it lies from `low` to `high`."""
+
+        curve: str
+        accuracy: float
+        low: Reached
+        high: Reached | None
+        """Null where the run ended above the accuracy."""
+
+    class ValueAfter(Result):
+        """Median of a curve at one count."""
+
+        curve: str
+        after: int
+        median: float
+
+    class SlopeOf(Result):
+        """Decades per count of a curve's least-squares line in log₁₀."""
+
+        curve: str
+        start: int
+        end: int | None
+        floor: float
+        slope: float
 
     diverged: bool
     to_accuracy: tuple[ExactToAccuracy, ...]
@@ -123,9 +87,30 @@ class ExactNumbers:
     slopes: tuple[SlopeOf, ...]
 
 
-@result
-class MeasureResults:
+class MeasureResults(Result):
     """Curves of all measures but the relative error, and costs."""
+
+    class CostCurves(Result):
+        """Cost of the run by the end of each `count`, at most 200 points."""
+
+        count: Counts
+        plf: Counts
+        """Θ: largest number of activations of one agent."""
+        packets: Counts
+        bytes: Counts
+        messages: Counts
+        message_bytes: Counts
+        queries: Counts
+        queries_of_one: Counts
+        time: Numbers
+        """Virtual seconds."""
+
+    class ToAccuracy(Result):
+        """Cost of reaching an accuracy and staying there until the end."""
+
+        accuracy: float
+        reached: Reached | None
+        """Null where it was never reached."""
 
     unit: Unit
     stride: int
@@ -140,8 +125,7 @@ class MeasureResults:
 
 
 # ── links and packets ───────────────────────────────────────────────────────────────────────────────────
-@result
-class LinkLoads:
+class LinkLoads(Result):
     """Traffic of each link, both ways together, or of each sender in a network of more than 200 links."""
 
     by: Literal["link", "sender"]
@@ -160,59 +144,50 @@ Fate: TypeAlias = Literal["arrived", "lost", "dropped", "on the way"]
 Captured: TypeAlias = Literal["yes", "sealed", "missed", "no"]
 
 
-@result
-class Window:
-    """Consecutive packets of the timeline."""
-
-    why: str
-    """"everything", or which of "the beginning", "around the break" and "the end", with commas."""
-    packets: int
-    left_out_before: int
-
-
-@result
-class Downtime:
-    """A time in which an agent was down, in virtual seconds."""
-
-    agent: int
-    start: Annotated[float, Field(alias="from")]
-    until: float | None
-    """Null where it lasted until the end."""
-
-
-@result
-class ClaimBreak:
-    """The message that breaks the claim, as this run sent it."""
-
-    agent: int
-    activation: int
-    claimed: float | None
-    release: int | None
-    """Index from 0 of the release that exceeds the claim; null for an unprotected message."""
-    field: str | None
-    epsilon: float
-    why: Literal["unprotected", "loss"]
-    kind: str
-    number: int
-    to: Counts
-    time: float | None
-    """Virtual seconds; null where this run did not send it."""
-
-
-@result
-class BudgetInTime:
-    """Exact ε of all that the audited agent had released, from the first message of each activation on."""
-
-    agent: int
-    claimed: float | None
-    time: Numbers
-    activation: Counts
-    epsilon: Numbers
-
-
-@result
-class Timeline:
+class Timeline(Result):
     """A bounded choice of packets, one entry in each list a packet."""
+
+    class Window(Result):
+        """Consecutive packets of the timeline."""
+
+        why: str
+        """"everything", or which of "the beginning", "around the break" and "the end", with commas."""
+        packets: int
+        left_out_before: int
+
+    class Downtime(Result):
+        """A time in which an agent was down, in virtual seconds."""
+
+        agent: int
+        start: Annotated[float, Field(alias="from")]
+        until: float | None
+        """Null where it lasted until the end."""
+
+    class ClaimBreak(Result):
+        """The message that breaks the claim, as this run sent it."""
+
+        agent: int
+        activation: int
+        claimed: float | None
+        release: int | None
+        """Index from 0 of the release that exceeds the claim; null for an unprotected message."""
+        field: str | None
+        epsilon: float
+        why: Literal["unprotected", "loss"]
+        kind: str
+        number: int
+        to: Counts
+        time: float | None
+        """Virtual seconds; null where this run did not send it."""
+
+    class BudgetInTime(Result):
+        """Exact ε of all that the audited agent had released, from the first message of each activation on."""
+
+        agent: int
+        claimed: float | None
+        time: Numbers
+        activation: Counts
+        epsilon: Numbers
 
     packets: int
     """Of the whole run."""

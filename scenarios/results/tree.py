@@ -8,7 +8,7 @@ from netsim.network.active_adversaries import InterceptionReport
 from scenarios.results.attacks import Gradients, Images, Leakage, Membership, MembershipAllowed, Property, Traffic
 from scenarios.results.attacks import ReconstructionResult as Reconstructions
 from scenarios.results.audit import Audit, Budget, EpsilonExact, OverTime, PlanResult, Views
-from scenarios.results.base import Counts, Edge, Numbers, Setting, Status, Unit, Verdict, result
+from scenarios.results.base import Counts, Edge, Numbers, Result, Setting, Status, Unit, Verdict
 from scenarios.results.run import Convergence, LinkLoads, MeasureResults, RunSummary, Timeline
 from scenarios.schema import Scenario
 
@@ -18,8 +18,7 @@ AuditStatus = Literal["done", "refused", "no claim", "not requested", "not reach
 VariantStatus = Literal["running", "complete", "interrupted", "failed", "data not present", "not reached"]
 
 
-@result
-class RunError:
+class RunError(Result):
     """The error that ended a run."""
 
     type: str
@@ -28,21 +27,14 @@ class RunError:
     """Empty where none is known."""
 
 
-@result
-class ProblemFacts:
-    """Facts about a problem that are known without solving it: other data give others."""
+class ProblemResult(Result):
+    """The problem that was solved, and its optimum."""
 
     agents: int
     dimension: int
     records_per_agent: Counts
     smoothness: float
     strong_convexity: float
-
-
-@result
-class ProblemResult(ProblemFacts):
-    """The problem that was solved, and its optimum."""
-
     kind: str
     data: str
     part: str
@@ -54,17 +46,14 @@ class ProblemResult(ProblemFacts):
     optimum_is_stationary_only: bool
 
 
-@result
-class Disc:
-    """A place and a range around it."""
-
-    at: tuple[float, float]
-    range: float
-
-
-@result
-class NetworkResult:
+class NetworkResult(Result):
     """The graph, its taps and interceptions, and what is not at its default."""
+
+    class Disc(Result):
+        """A place and a range around it."""
+
+        at: tuple[float, float]
+        range: float
 
     name: str
     medium: Literal["links", "radio"]
@@ -89,8 +78,7 @@ class NetworkResult:
     """Field and value in words."""
 
 
-@result
-class AlgorithmResult:
+class AlgorithmResult(Result):
     """One algorithm: stages fill it with `dataclasses.replace`; null: not requested, or not reached."""
 
     name: str
@@ -126,24 +114,19 @@ class AlgorithmResult:
 
 
 # ── studies ─────────────────────────────────────────────────────────────────────────────────────────────
-@result
-class ClaimSummary:
-    """Terms of a claim."""
-
-    delta: float | None
-    adjacency: str | None
-
-
-@result
-class Ceiling:
-    """Largest ε that a game could prove."""
-
-    ceiling: float | None
-
-
-@result
-class AuditSummary:
+class AuditSummary(Result):
     """The three epsilons of one variant's audit."""
+
+    class ClaimSummary(Result):
+        """Terms of a claim."""
+
+        delta: float | None
+        adjacency: str | None
+
+    class Ceiling(Result):
+        """Largest ε that a game could prove."""
+
+        ceiling: float | None
 
     verdict: Verdict | None
     reason: str | None
@@ -158,16 +141,14 @@ class AuditSummary:
     classifier: Ceiling | None = None
 
 
-@result
-class MembershipSummary:
+class MembershipSummary(Result):
     """What membership says of the claim."""
 
     claim: MembershipAllowed | None
     """Null of a refused game."""
 
 
-@result
-class AlgorithmSummary:
+class AlgorithmSummary(Result):
     """One algorithm in one variant."""
 
     name: str
@@ -188,8 +169,7 @@ class AlgorithmSummary:
     membership: MembershipSummary | None
 
 
-@result
-class VariantResult:
+class VariantResult(Result):
     """One variant of a study."""
 
     name: str
@@ -208,8 +188,7 @@ Outcome = Literal["agrees", "agrees in shape", "differs", "cannot be reproduced"
 Answered = Literal["holds", "fails", "cannot be checked"]
 
 
-@result
-class CheckAnswer:
+class CheckAnswer(Result):
     """One check in one variant, or over a group of variants."""
 
     variant: str
@@ -219,20 +198,17 @@ class CheckAnswer:
     reason: str
 
 
-@result
-class CheckResult:
-    """One check."""
-
-    statement: str
-    """Of the paper."""
-    criterion: str
-    """The check in words."""
-    answers: tuple[CheckAnswer, ...]
-
-
-@result
-class Reproduction:
+class Reproduction(Result):
     """A paper's item and whether it was reproduced."""
+
+    class CheckResult(Result):
+        """One check."""
+
+        statement: str
+        """Of the paper."""
+        criterion: str
+        """The check in words."""
+        answers: tuple[CheckAnswer, ...]
 
     paper: str
     item: str
@@ -245,8 +221,7 @@ class Reproduction:
     checks: tuple[CheckResult, ...]
 
 
-@result
-class FigureCurve:
+class FigureCurve(Result):
     """One line of a figure."""
 
     label: str
@@ -261,8 +236,7 @@ class FigureCurve:
     """Of claimed ε alone."""
 
 
-@result
-class FigureResult:
+class FigureResult(Result):
     """One figure with its axes in words."""
 
     title: str
@@ -280,8 +254,7 @@ class FigureResult:
 
 
 # ── all of it ───────────────────────────────────────────────────────────────────────────────────────────
-@result
-class Results:
+class Results(Result):
     """Results of a scenario; of a study `variants` stand in place of problem, network and algorithms."""
 
     schema_version: Annotated[int, Field(ge=1, le=SCHEMA_VERSION)] = SCHEMA_VERSION
@@ -305,8 +278,7 @@ class Results:
     """Null where the scenario draws none."""
 
 
-@result
-class Manifest:
+class Manifest(Result):
     """manifest.json: the scenario with every default, and the parameters computed from it."""
 
     name: str

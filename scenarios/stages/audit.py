@@ -16,7 +16,7 @@ from scenarios.build.problem import AnyLogistic
 from scenarios.build.progress import Progress
 from scenarios.build.search_spaces import Data, Moved, Records, Spaces
 from scenarios.results import serialize
-from scenarios.results.audit import AuditRefused, PairFamily, PairSearch, PlanResult, Views, WorstPair
+from scenarios.results.audit import AuditRefused, PairSearch, PlanResult, Views
 from scenarios.results.audited import audit_result, views_result
 from scenarios.results.base import Refused, taken
 from scenarios.results.files import write_text
@@ -62,8 +62,8 @@ def pair_for(
         PairSearch,
         found,
         candidates=found.tried,
-        winner=taken(WorstPair, winner.candidate, epsilon=winner.epsilon),
-        families=tuple(taken(PairFamily, one, candidates=one.tried) for one in found.families),
+        winner=taken(PairSearch.WorstPair, winner.candidate, epsilon=winner.epsilon),
+        families=tuple(taken(PairSearch.PairFamily, one, candidates=one.tried) for one in found.families),
         seed=experiment.scenario.seed,
     )
 

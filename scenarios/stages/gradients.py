@@ -15,20 +15,9 @@ from netsim.errors import AttackError
 from netsim.simulation import Run
 from netsim.topology import Topology
 from scenarios.build.experiment import Experiment
-from scenarios.results.attacks import (
-    GradientResult,
-    Gradients,
-    GradientScores,
-    ImageOfAgent,
-    ImageResult,
-    Images,
-    Leakage,
-    LeakageByQuery,
-    LeakageOfAgent,
-)
+from scenarios.results.attacks import GradientResult, Gradients, GradientScores, ImageResult, Images, Leakage
 from scenarios.results.base import Refused, taken
-from scenarios.results.curves import evenly
-from scenarios.stages.measured import FIRST_REPLICAS
+from scenarios.results.curves import FIRST_REPLICAS, evenly
 
 BAND = (0.05, 0.5, 0.95)
 
@@ -82,7 +71,7 @@ def leakage(score: GradientScore, topology: Topology, adversary: Adversary, on_r
     bands: list[list[float | None]] = [
         np.quantile(score.errors[row], BAND).tolist() if len(row) else [None] * 3 for row in rows
     ]
-    by_query = LeakageByQuery(
+    by_query = Leakage.LeakageByQuery(
         query=tuple(k + 1 for k in kept),
         identifiable=tuple(len(row) / int(np.sum(made > k)) for k, row in zip(kept, rows, strict=True)),
         low=tuple(band[0] for band in bands),
@@ -93,12 +82,12 @@ def leakage(score: GradientScore, topology: Topology, adversary: Adversary, on_r
     graph.add_nodes_from(range(topology.agents))
     search: Any = networkx.multi_source_dijkstra_path_length
     hops: dict[int, int] = search(graph, near, weight=None) if near else {}
-    by_agent: list[LeakageOfAgent] = []
+    by_agent: list[Leakage.LeakageOfAgent] = []
     for agent, count in enumerate(made.tolist()):
         own = np.flatnonzero(agents == agent)
         if count:
             by_agent.append(
-                LeakageOfAgent(
+                Leakage.LeakageOfAgent(
                     agent=agent,
                     degree=len(topology.neighbors(agent)),
                     hops=hops.get(agent),
@@ -136,7 +125,7 @@ def rebuild_images(experiment: Experiment, run: Run) -> Images:
         note="each agent holds one image",
         agents=tuple(
             taken(
-                ImageOfAgent,
+                ImageResult.ImageOfAgent,
                 one,
                 original=tuple(one.truth.tolist()),
                 rebuilt=tuple(one.rebuilt.tolist()),

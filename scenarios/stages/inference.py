@@ -31,7 +31,7 @@ from scenarios.build.inference import FIRST, Staging, staged
 from scenarios.build.progress import Progress
 from scenarios.results import attacks as results
 from scenarios.results.attack_words import ABSENT, VACUOUS, headline, interval, percent, rate
-from scenarios.results.attacks import Advantage, Allowed, AtLevel, Bounded, MembershipAllowed, RightRate, Roc
+from scenarios.results.attacks import Allowed, AtLevel, Bounded, MembershipAllowed, MembershipResult, PropertyResult
 from scenarios.results.base import Rate, taken
 from scenarios.results.numbers import show
 from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec
@@ -150,12 +150,12 @@ class Games:
             estimates=len(decisions[0].queries),
             levels=tuple(_levels(score, claim)),
             advantage=taken(
-                Advantage,
+                MembershipResult.Advantage,
                 _bounded(score.advantage),
                 allowed=None if epsilon is None else allowed_advantage(epsilon, delta),
             ),
             auc=_bounded(score.auc),
-            roc=Roc(alarms=tuple(score.roc[0].tolist()), found=tuple(score.roc[1].tolist())),
+            roc=MembershipResult.Roc(alarms=tuple(score.roc[0].tolist()), found=tuple(score.roc[1].tolist())),
             claim=taken(
                 MembershipAllowed,
                 claim,
@@ -204,7 +204,7 @@ class Games:
             setting,
             trials=spec.trials,
             estimates=len(choices[0].queries),
-            right=taken(RightRate, rate_of(score.right, score.count, score.trials), allowed=most),
+            right=taken(PropertyResult.RightRate, rate_of(score.right, score.count, score.trials), allowed=most),
             guess=1 / hypotheses,
             mean_posterior=score.stated,
             bits=score.bits,

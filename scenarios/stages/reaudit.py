@@ -9,23 +9,23 @@ from attacks.audit.archive import MARK
 from netsim.errors import ScenarioError
 from netsim.settings import Recording
 from netsim.transcript.packet_log import PacketLog
-from scenarios.build.progress import Progress, Silent, simulated, undisturbed
+from scenarios.build.experiment import Subject
+from scenarios.build.progress import Progress, simulated, undisturbed
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
 from scenarios.render.sentences import missing
 from scenarios.results import serialize
 from scenarios.results.audit import Audit, AuditRefused, AuditResult, EpsilonInterval, OtherAudit
 from scenarios.results.base import Setting, taken
-from scenarios.results.files import PAGE, RESULTS, write_text
+from scenarios.results.files import write_text
 from scenarios.results.findings import BROKEN, DONE, NO_CLAIM, REFUSED
 from scenarios.results.folder import RunFolder, read_results
-from scenarios.results.tree import AlgorithmResult, Results, VariantResult
+from scenarios.results.tree import AlgorithmResult
 from scenarios.schema import Scenario
 from scenarios.schema.scenario import AuditSpec
 from scenarios.stages.audit import Judge, audit_file
 from scenarios.stages.outputs import write_outputs
-from scenarios.stages.study import ran_of, summary
-from scenarios.stages.timeline import Chronicle, packets_around
+from scenarios.stages.timeline import Chronicle
 from scenarios.stages.witness import file_of
 from scenarios.stages.worlds import AuditOptions
 
@@ -35,7 +35,7 @@ Made = Audit | OtherAudit
 """An audit that was read: the one that the folder shows, or another."""
 
 
-def audits(audit: Audit | None) -> list[Made]:
+def _audits(audit: Audit | None) -> list[Made]:
     """All audits of a claim that were read, in the order in which they were made; `audit` is the one shown."""
     return [] if audit is None else [*audit.earlier, audit, *audit.later]
 
@@ -57,7 +57,7 @@ def share(confidence: float, before: int) -> float:
     return confidence if not before else 1 - (1 - confidence) / (before * (before + 1))
 
 
-def check(confidence: float, made: Sequence[Made]) -> None:
+def _check(confidence: float, made: Sequence[Made]) -> None:
     """A `ScenarioError` where another audit at this confidence could not decide anything: all together would hold
     with a probability below `LEAST`."""
     together = 1 - spent(made) - (1 - share(confidence, len(made)))
@@ -96,10 +96,6 @@ def _besides(audit: Audit) -> str:
         parts.append("No later audit takes a refutation back.")
     sure = f"This audit and all before it hold at once with probability {audit.joint_confidence:.4g} at least."
     return " ".join([*parts, sure]) if parts else ""
-
-
-def _breaks(audit: Audit) -> bool:
-    return isinstance(audit, AuditResult) and audit.verdict in BROKEN
 
 
 def _draw_of(audit: Audit) -> int:
@@ -169,8 +165,7 @@ class Reaudit:
                 self.kept.check_code(entry.name)
                 own = spec.model_copy(update={"confidence": _confidence_of(entry.audit)})
                 scenario = self.kept.scenario.model_copy(update={"audit": own})
-                judge = self._judge(scenario)
-                subject = judge.experiment.subject(entry.name)
+                judge, subject = self._judge(scenario, entry)
                 self._look(entry, judge, judge.options(subject, entry.run.largest_activations))
                 self._finish(scenario)
                 done = True
@@ -187,14 +182,14 @@ class Reaudit:
         wanted = AuditSpec.model_validate(before.model_dump() | dict(self.settings))
         if status not in (DONE, REFUSED):
             return wanted
-        made = audits(entry.audit)
+        made = _audits(entry.audit)
         if wanted == before and not self.again:
             last = made[-1]
             trials = None if isinstance(last, AuditRefused) else last.trials
             of = f" ({trials:,} transcripts of each world)" if trials else ""
             self.say(f"{name}: the audit is there{of}; --trials N or --again makes another one.")
             return None
-        check(wanted.confidence, made)
+        _check(wanted.confidence, made)
         part = share(wanted.confidence, len(made))
         self.say(
             f"{name}: its audit has been read, so nothing may be added to it: what follows is a new one, with noise "
@@ -207,11 +202,10 @@ class Reaudit:
 
     # ── doing it ────────────────────────────────────────────────────────────────────────────────────────
     def _audit(self, entry: AlgorithmResult, activations: int, spec: AuditSpec) -> None:
-        made = audits(entry.audit) if entry.audit_status in (DONE, REFUSED) else []
+        made = _audits(entry.audit) if entry.audit_status in (DONE, REFUSED) else []
         own = spec.model_copy(update={"confidence": share(spec.confidence, len(made))})
         scenario = self.kept.scenario.model_copy(update={"audit": own})
-        judge = self._judge(scenario, f".draw{own.draw}" if made else "")
-        subject = judge.experiment.subject(entry.name)
+        judge, subject = self._judge(scenario, entry, f".draw{own.draw}" if made else "")
         found, options = judge.decide(entry, subject, activations)
         if found.audit is None or found.audit_status == NO_CLAIM:
             self.kept.put(found)
@@ -233,7 +227,8 @@ class Reaudit:
         """Write that the audit is done; the algorithm's results, and whether the new audit is the one shown."""
         old, new, folder, slug = before.audit, found.audit, self.kept.folder, found.slug
         assert new is not None
-        shown = not made or old is None or not _breaks(old) or _breaks(new)
+        refuted = [isinstance(one, AuditResult) and one.verdict in BROKEN for one in (old, new)]
+        shown = not made or not refuted[0] or refuted[1]
         draft = former_draft = ""
         if made and old is not None:
             draft, former_draft = f".draw{_draw_of(new)}", f".draw{_draw_of(old)}"
@@ -270,16 +265,15 @@ class Reaudit:
             simulation = replace(options.subject.simulation, recording=Recording(measure=False))
             run = simulated(simulation, stage, self.progress, log)
             chronicle = Chronicle(run, log, len(judge.experiment.subjects))
-            if (sought := chronicle.sought(entry)) is not None:
-                chronicle.look(packets_around(sought, simulation, stage, self.progress))
-            entry = replace(entry, timeline=chronicle.timeline(entry))
+            entry = replace(entry, timeline=chronicle.audited(entry, simulation, stage, self.progress))
             self.kept.put(entry)
             self.kept.save()
         self.kept.put(replace(entry, views=judge.views(options)))
 
-    def _judge(self, scenario: Scenario, draft: str = "") -> Judge:
+    def _judge(self, scenario: Scenario, entry: AlgorithmResult, draft: str = "") -> tuple[Judge, Subject]:
         experiment = self.kept.experiment(scenario)
-        return Judge(experiment, self.kept.folder, self.progress, self.jobs, lambda _: None, draft)
+        judge = Judge(experiment, self.kept.folder, self.progress, self.jobs, lambda _: None, draft)
+        return judge, experiment.subject(entry.name)
 
     def _save(self, scenario: Scenario) -> None:
         results = self.kept.results
@@ -299,33 +293,9 @@ class Reaudit:
         write_outputs(results, {None: results}, self.kept.folder, self.progress)
 
 
-def refresh(folder: Path) -> None:
-    """Bring the results and the page over all variants up to date with those of each."""
-    results, runs = read_results(folder), dict[str | None, Results]()
-    variants: list[VariantResult] = []
-    for variant in results.variants or ():
-        if variant.name and (folder / variant.name / RESULTS).is_file():
-            own = runs[variant.name] = read_results(folder / variant.name)
-            variant = replace(variant, algorithms=tuple(map(summary, own.algorithms)))
-            if own.status == "complete" and variant.status in ("interrupted", "not reached"):
-                report = f"{variant.name}/{PAGE}"
-                variant = replace(variant, status="complete", problem=own.problem, report=report)
-        variants.append(variant)
-    each = {one.status for one in variants}
-    status = results.status  # of a study that was interrupted or killed: done where each of its variants is
-    if status in ("interrupted", "running") and not each & {"interrupted", "not reached", "running"}:
-        status = "failed" if "failed" in each else "complete"
-    results = replace(results, variants=tuple(variants), status=status)
-    ran = [ran_of(one.name, one.status, runs.get(one.name), one.error) for one in variants]
-    fields = {one.name: one.fields for one in variants}
-    results = reproduced(results, ran, fields, results.status in ("complete", "failed"))
-    serialize.save(folder, results)
-    write_outputs(results, runs, folder, Silent())
-
-
 def _before(entry: AlgorithmResult, scenario: Scenario) -> AuditSpec:
     """Options of the last audit that is there; the scenario's where there is none, the default without one."""
-    made = audits(entry.audit)
+    made = _audits(entry.audit)
     return (made[-1].options if made else None) or scenario.audit or AuditSpec()
 
 

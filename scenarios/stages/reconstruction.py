@@ -24,14 +24,7 @@ from netsim.simulation import Run
 from scenarios.build.experiment import Experiment, Subject, adjacency_of
 from scenarios.build.progress import Progress
 from scenarios.results.attack_words import Rebuilt, sentence
-from scenarios.results.attacks import (
-    Original,
-    ReconstructionResult,
-    RecordAttack,
-    RecordsOfAgent,
-    Success,
-    SuccessBound,
-)
+from scenarios.results.attacks import Original, ReconstructionResult, RecordAttack, Success
 from scenarios.results.base import LeftOut, Rows
 from scenarios.schema.attacks import InformedSpec, Inversion, RebuildModel, Rounds
 from scenarios.schema.checks import Outcome
@@ -44,7 +37,7 @@ DIGITS = 5
 MOST = 1000
 """Public records that the prior's rate of success is estimated from."""
 CONFIDENCE = 0.95
-Bound: TypeAlias = Callable[[float, float], SuccessBound | None]
+Bound: TypeAlias = Callable[[float, float], Success.SuccessBound | None]
 """From a distance, and the lower end of a success rate."""
 
 
@@ -177,11 +170,11 @@ def _scored(
     rate = success(scores, distance, silent=agents - len(scores))
     hits = np.array([np.all(score.within(distance), axis=-1) for score in scores])
     counted = Counter(word for own in words for word in own)
-    each: list[RecordsOfAgent] = []
+    each: list[RecordAttack.RecordsOfAgent] = []
     for score, own in zip(scores, words, strict=True):
         norms, shown = np.median(score.gradient_norm, axis=-1), score.agent < PICTURED
         each.append(
-            RecordsOfAgent(
+            RecordAttack.RecordsOfAgent(
                 agent=score.agent,
                 verdict=Counter(own).most_common(1)[0][0],
                 queries=len(score.queries),
@@ -265,11 +258,11 @@ def bound_of(experiment: Experiment, subject: Subject, run: Run) -> Bound:
         drawn = [rows[rng.permutation(len(rows))[:MOST]] for rows in each]
         return max(simulated_kappa(rows, distance, level).upper if len(rows) >= 4 else 1.0 for rows in drawn)
 
-    def bound(distance: float, lower: float) -> SuccessBound | None:
+    def bound(distance: float, lower: float) -> Success.SuccessBound | None:
         if claim is None or claim.epsilon is None:
             return None
         most = approximate_bound(kappa(distance), claim.epsilon, claim.delta)
-        return SuccessBound(
+        return Success.SuccessBound(
             bound=most, kappa=kappa(distance), epsilon=claim.epsilon, delta=claim.delta, above=lower > most
         )
 

@@ -38,11 +38,9 @@ from scenarios.results.attacked import (
     AttackReport,
     KeptGradients,
     KeptLevel,
-    KeptMember,
     KeptMembership,
     KeptProperty,
     KeptRecords,
-    NamedHypothesis,
     TruthStatus,
 )
 from scenarios.results.attacks import RecordAttack, Traffic
@@ -338,7 +336,7 @@ class _Recording:
             setting,
             levels=tuple(levels),
             agents=tuple(
-                KeptMember(
+                KeptMembership.KeptMember(
                     agent=one.agent,
                     estimates=len(one.queries),
                     score=float(np.median(one.scores[:, 0])),
@@ -376,7 +374,7 @@ class _Recording:
         staging, known = self._staging, self.again[0] is not None
         check_shares_of(spec, staging.unheld)
         attack, prior = PropertyInference(staging.hypotheses(spec), spec.draws), staging.prior
-        agents: list[NamedHypothesis] = []
+        agents: list[KeptProperty.NamedHypothesis] = []
         right: list[bool] = []
         for evidence in self._evidence(spec):
             rng = Streams(self.experiment.scenario.seed).generator("kept", "property", evidence.agent)
@@ -385,7 +383,9 @@ class _Recording:
             right += [] if true is None else [name == true for name in choice.chosen]
             posterior = tuple(choice.posterior[0].tolist())
             agents.append(
-                NamedHypothesis(agent=evidence.agent, named=choice.chosen[0], posterior=posterior, likeliest=true)
+                KeptProperty.NamedHypothesis(
+                    agent=evidence.agent, named=choice.chosen[0], posterior=posterior, likeliest=true
+                )
             )
         return replace(
             setting,

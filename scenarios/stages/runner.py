@@ -5,11 +5,16 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, TypeVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.arrays import Array
 from netsim.errors import DeadlockError, ScenarioError, TranscriptError
+from netsim.metrics import Measures
 from netsim.running import Running
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
@@ -19,26 +24,30 @@ from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.names import check_alone
 from scenarios.papers.outcome import Ran
 from scenarios.results import serialize
-from scenarios.results.base import Status
+from scenarios.results.base import Counts, Status, taken
+from scenarios.results.curves import FIRST_REPLICAS, evenly, thinned
 from scenarios.results.files import MANIFEST, write_text
-from scenarios.results.header import header, manifest, slugs
+from scenarios.results.header import header, manifest, slug
 from scenarios.results.over_time import budget
-from scenarios.results.run import MeasureResults
+from scenarios.results.run import Convergence, ExactNumbers, MeasureCurve, MeasureResults, RunSummary
 from scenarios.results.tree import AlgorithmResult, Results, RunError
 from scenarios.schema import Scenario
+from scenarios.schema.checks import MeasureSpec
 from scenarios.schema.load import Located
 from scenarios.schema.own_code import await_hint
 from scenarios.stages.audit import Judge
 from scenarios.stages.gradients import infer_gradients, rebuild_images
 from scenarios.stages.inference import Games
-from scenarios.stages.measured import convergence, measure_results, run_summary
 from scenarios.stages.outputs import TranscriptFiles, clear, write_outputs
 from scenarios.stages.reconstruction import Rebuilding
-from scenarios.stages.timeline import Chronicle, packets_around
+from scenarios.stages.timeline import Chronicle
 from scenarios.stages.traffic import analyse_traffic
 
+T = TypeVar("T")
 FLUSH = 1.0
 """Seconds of real time after which a transcript is on disk, however little it is."""
+POINTS = 200
+"""Of a measure's curve, at most."""
 
 
 def run_scenario(
@@ -51,6 +60,7 @@ def run_scenario(
     jobs: int = 1,
     part: bool = False,
     page: bool = True,
+    built: Experiment | None = None,
 ) -> Results:
     """Run all of a scenario; returns the results, which are in `folder` too (results.json, report.html, …).
 
@@ -61,12 +71,10 @@ def run_scenario(
     second with the simulation that runs, those of audits excepted. `jobs` processes share an audit's simulations
     (−1: as many as there are cores); the numbers are the same. `part`: this is one of several variants, so that
     nothing is said of what they reproduce together (`scenarios.stages.study` runs a scenario with variants). Without
-    `page` there is no report.html.
+    `page` there is no report.html. `built`: the experiment of this source, where that was checked before.
     """
-    if jobs == 0 or jobs < -1:
-        raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
-    experiment = checked(source, part)
-    prepare(folder, None if part else experiment.scenario.name)
+    experiment = built or checked(source, part)
+    prepare(folder, None if part else experiment.scenario.name, jobs)
     results = header(experiment, command)
     return _Session(experiment, folder, progress or Silent(), watch, jobs, part, page, results).run()
 
@@ -85,12 +93,15 @@ def checked(source: Scenario | Located, part: bool = False, progress: Progress |
         raise source.locate(error) if isinstance(source, Located) else error from None
 
 
-def prepare(folder: Path, name: str | None) -> None:
+def prepare(folder: Path, name: str | None, jobs: int) -> None:
     """Make a results folder. You get a `ScenarioError` where none can be, or where files of others would be mixed in,
-    and where it holds the results of a scenario that is not of this `name` (None: of any name).
+    where it holds the results of a scenario that is not of this `name` (None: of any name), and for a number of
+    `jobs` that is none.
 
     A former results folder, one with a manifest, is written over: what its run left is removed.
     """
+    if jobs == 0 or jobs < -1:
+        raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
     try:
         manifest: object = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         before = cast("dict[str, dict[str, object]]", manifest)["scenario"]["name"]
@@ -130,12 +141,14 @@ class _Session:
 
     def run(self) -> Results:
         write_text(self.folder / MANIFEST, serialize.dumps(manifest(self.results, self.experiment)))
-        names = slugs(self.experiment)
+        names: list[str] = []
+        for subject in self.experiment.subjects:
+            names.append(slug(subject.spec.name, names))
         clear(self.folder, names)
         serialize.save(self.folder, self.results)
         try:
-            for subject, slug in zip(self.experiment.subjects, names, strict=True):
-                self._subject(subject, slug)
+            for subject, name in zip(self.experiment.subjects, names, strict=True):
+                self._subject(subject, name)
         except KeyboardInterrupt:
             self._finish("interrupted")
         except Exception as error:
@@ -204,10 +217,8 @@ class _Session:
             if experiment.pair is not None:
                 judge = Judge(experiment, self.folder, self.progress, self.jobs, self._put)
                 self._put(judge.judge(self._entry, subject, run.largest_activations))
-                if (sought := chronicle.sought(self._entry)) is not None:
-                    stage = f"{name}: the packets around the break"
-                    chronicle.look(packets_around(sought, simulation, stage, self.progress))
-                self._put(timeline=chronicle.timeline(self._entry))
+                stage = f"{name}: the packets around the break"
+                self._put(timeline=chronicle.audited(self._entry, simulation, stage, self.progress))
         finally:
             keeper.end()
 
@@ -253,10 +264,11 @@ class _Session:
     def _keep(self, run: Run, log: PacketLog, keeper: TranscriptFiles, *, failed: bool = False) -> Chronicle:
         """What there is of a run, in results and in files; `failed`: an error ended it."""
         chronicle = Chronicle(run, log, len(self.experiment.subjects))
+        ending = "failed" if failed else "interrupted" if run.interrupted else None
         entry = replace(
             self._entry,
-            convergence=convergence(run),
-            run=run_summary(run, failed=failed),
+            convergence=_convergence(run),
+            run=taken(RunSummary, run, traffic=dict(run.traffic), stopped=ending),
             active_adversaries=run.interceptions,
             rejected=run.rejected if run.rejected or run.outside_model else None,
             outside_model=run.outside_model,
@@ -270,7 +282,7 @@ class _Session:
             scenario, found = self.experiment.scenario, run.measures.on(self.experiment.held_out)
             if scenario.outputs.metrics:
                 found.write(self.folder / f"metrics-{self._entry.slug}.parquet")
-            measures = replace(measure_results(found, scenario.measures), exact=exact_numbers(found, scenario))
+            measures = _measures(found, scenario.measures, exact_numbers(found, scenario))
         self._put(measures=measures)
         return chronicle
 
@@ -312,3 +324,66 @@ def _hint(error: Exception, scenario: Scenario) -> str:
         f"{where}.reliable is false: a packet that is lost or rejected is not sent again, and who waits for it waits "
         f"forever. Set {where}.reliable: true, or {where}.loss: 0. (Exchanges go on without it at exchange.deadline.)"
     )
+
+
+# ── numbers of one run ──────────────────────────────────────────────────────────────────────────────────
+def errors_of(run: Run) -> tuple[bool, Array]:
+    """Whether a run counts activations, not rounds; ‖x − x*‖/‖x*‖ by activation or, of the farthest agent, by round:
+    (count, replicas).
+
+    You get a `ProtocolError` of a run that was to the end, in rounds, and in which no agent made an estimate.
+    """
+    assert run.metrics is not None
+    stopping = run.simulation.algorithm.stopping()
+    walk = bool(stopping.per_agent or stopping.activations)
+    errors = run.metrics.relative_errors()
+    if walk or (run.interrupted and not errors.size):
+        return walk, errors
+    return walk, run.metrics.worst_by_round(len(run.activations))
+
+
+def _convergence(run: Run) -> Convergence:
+    """Errors by activation or round, thinned."""
+    walk, errors = errors_of(run)
+    if not errors.size:
+        return Convergence(
+            unit="activations", count=(), median=(), low=(), high=(), final=None, finals=(), replicas=0
+        )  # fmt: skip
+    low, median, high = np.quantile(errors, (0.05, 0.5, 0.95), axis=1)
+    chosen = evenly(len(errors))
+    return Convergence(
+        unit="activations" if walk else "rounds",
+        count=tuple(k + 1 for k in chosen),
+        median=tuple(median[chosen].tolist()),
+        low=tuple(low[chosen].tolist()),
+        high=tuple(high[chosen].tolist()),
+        final=float(median[-1]),
+        finals=tuple(errors[-1, :FIRST_REPLICAS].tolist()),
+        replicas=errors.shape[1],
+    )
+
+
+def _measures(found: Measures, spec: MeasureSpec, exact: ExactNumbers | None) -> MeasureResults:
+    """Curves of all measures but the relative error, which is `convergence`; costs so far, and to accuracies."""
+    curves = {name: found.curve(name) for name in found.names if name != "relative_error"}
+    chosen = thinned(len(found.counts("relative_error")), POINTS)
+    return MeasureResults(
+        unit="rounds" if found.unit == "rounds" else "activations",
+        stride=found.stride,
+        curves={
+            name: _points(MeasureCurve, curve, thinned(len(curve.count), POINTS)) for name, curve in curves.items()
+        },
+        costs=_points(MeasureResults.CostCurves, found.costs, chosen, count=tuple(int(k) + 1 for k in chosen)),
+        measure=spec.measure,
+        to_accuracy=tuple(
+            MeasureResults.ToAccuracy(accuracy=one, reached=found.to_accuracy(one, spec.measure))
+            for one in spec.accuracies
+        ),
+        exact=exact,
+    )
+
+
+def _points(kind: type[T], source: object, chosen: NDArray[np.intp], **others: Counts) -> T:
+    """Each array of `source` at these places, under the names of a result's fields."""
+    names = [field.name for field in fields(cast(Any, kind)) if field.name not in others]
+    return kind(**{name: tuple(getattr(source, name)[chosen].tolist()) for name in names}, **others)

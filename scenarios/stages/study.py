@@ -1,9 +1,10 @@
 """Study of a scenario: all its variants, a folder each, with one page and one results.json over them."""
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from attacks.audit.pair import spread
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError
@@ -17,7 +18,7 @@ from scenarios.papers.outcome import Ran
 from scenarios.results import serialize
 from scenarios.results.attacks import GradientResult, MembershipResult, ReconstructionResult
 from scenarios.results.audit import AuditRefused, AuditResult
-from scenarios.results.base import taken
+from scenarios.results.base import Setting, taken
 from scenarios.results.files import MANIFEST, PAGE, RESULTS, write_text
 from scenarios.results.folder import read_results
 from scenarios.results.header import blank, manifest
@@ -25,8 +26,6 @@ from scenarios.results.tree import (
     AlgorithmResult,
     AlgorithmSummary,
     AuditSummary,
-    Ceiling,
-    ClaimSummary,
     MembershipSummary,
     Results,
     VariantResult,
@@ -34,33 +33,32 @@ from scenarios.results.tree import (
 )
 from scenarios.schema import Scenario
 from scenarios.schema.load import Located
-from scenarios.stages import runner
 from scenarios.stages.outputs import clear, write_outputs
-from scenarios.stages.runner import checked, prepare
+from scenarios.stages.runner import checked, prepare, run_scenario
 
 ALONE = ""
 """The name of the only run of a scenario without variants whose data are not here."""
+Watch: TypeAlias = Callable[[Running], None]
+Ended: TypeAlias = tuple[VariantResult, Results | None]
+"""A variant as it ended, and its results where there are any."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class _Plan:
     """A scenario with all its variants, none of which can be known to be wrong; `absent` says whose data are not
     here, and why. `first` is the experiment of the first that can be run."""
 
-    source: Scenario | Located
+    scenario: Scenario
     variants: tuple[Variant, ...]
     absent: Mapping[str, str]
     first: Experiment | None
 
-    @property
-    def scenario(self) -> Scenario:
-        return self.source.scenario if isinstance(self.source, Located) else self.source
 
+def planned(source: Scenario | Located, progress: Progress | None = None) -> _Plan:
+    """Build what every run needs: a `ScenarioError` names the variant, the field and its line.
 
-def planned(source: Scenario | Located, progress: Progress | None = None) -> Plan:
-    """Build, and throw away, what every run needs: a `ScenarioError` names the variant, the field and its line.
-
-    Data that are not here are an error only of a scenario that is one run and reproduces nothing.
+    Only the first experiment is kept: the data of all variants at once may be more than the memory holds. Data that
+    are not here are an error only of a scenario that is one run and reproduces nothing.
     """
     scenario = source.scenario if isinstance(source, Located) else source
     variants = expanded(source)
@@ -84,7 +82,7 @@ def planned(source: Scenario | Located, progress: Progress | None = None) -> Pla
         except ScenarioError as error:
             raise error if variant is None else variant.named(error) from None
         first = first or built
-    return Plan(source, variants, absent, first)
+    return _Plan(scenario, variants, absent, first)
 
 
 def run_study(
@@ -93,7 +91,7 @@ def run_study(
     *,
     command: str = "",
     progress: Progress | None = None,
-    watch: Callable[[Running], None] | None = None,
+    watch: Watch | None = None,
     jobs: int = 1,
 ) -> Results:
     """Run a scenario; with variants, each into `folder`/VARIANT, and results.json and report.html over all of them.
@@ -102,120 +100,172 @@ def run_study(
     `variants` and not raised. A Ctrl-C ends all; what was done is in the folders. `jobs` processes (−1: one per core)
     share the variants, unless somebody watches, or else the simulations of an audit; the numbers are the same.
     """
-    plan = planned(source, progress)
+    plan, progress = planned(source, progress), progress or Silent()
     if not plan.variants and not plan.absent:
-        return runner.run_scenario(
-            source, folder, command=command, progress=progress, watch=watch, jobs=jobs
-        )  # fmt: skip
-    if jobs == 0 or jobs < -1:
-        raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
-    prepare(folder, plan.scenario.name)
-    return _Study(plan, folder, command, progress or Silent(), watch, jobs).run()
+        return run_scenario(
+            source, folder, command=command, progress=progress, watch=watch, jobs=jobs, built=plan.first
+        )
+    prepare(folder, plan.scenario.name, jobs)
+    results = blank(plan.scenario, command)
+    write_text(folder / MANIFEST, serialize.dumps(manifest(results)))
+    clear(folder)
+    for variant in plan.variants:
+        (folder / variant.name / RESULTS).unlink(missing_ok=True)
+    fields = {v.name: v.fields for v in plan.variants} or {ALONE: {}}
+    ran = {name: _ended(name, own, "not reached") for name, own in fields.items()}
+    ran |= {name: _ended(name, fields[name], "data not present", None, why) for name, why in plan.absent.items()}
+    serialize.save(folder, _with(results, [*ran.values()]))
+    try:
+        for done in _each(plan, folder, command, progress, watch, jobs):
+            ran[done[0].name] = done
+            serialize.save(folder, _with(results, [*ran.values()]))
+    except KeyboardInterrupt:  # variants in other processes left results in their folders
+        for name, (one, _) in ran.items():
+            if one.status == "not reached" and (folder / name / RESULTS).exists():
+                kept = read_results(folder / name)
+                status = "complete" if kept.status == "complete" else "interrupted"
+                ran[name] = _ended(name, fields[name], status, kept)
+    statuses = {one.status for one, _ in ran.values()}
+    if statuses & {"interrupted", "not reached"}:
+        results = replace(results, status="interrupted")
+    else:
+        results = replace(results, status="failed" if "failed" in statuses else "complete")
+    return _written(folder, results, [*ran.values()])
 
 
-@dataclass(frozen=True)
-class _Done:
-    """A variant that ended so; `error` is why, of one that failed or whose data are not here."""
+def refresh(folder: Path) -> None:
+    """Bring the results and the page over all variants up to date with those of each."""
+    results, ended = read_results(folder), list[Ended]()
+    for variant in results.variants or ():
+        own: Results | None = None
+        if variant.name and (folder / variant.name / RESULTS).is_file():
+            own = read_results(folder / variant.name)
+            variant = replace(variant, algorithms=tuple(map(_summary, own.algorithms)))
+            if own.status == "complete" and variant.status in ("interrupted", "not reached"):
+                report = f"{variant.name}/{PAGE}"
+                variant = replace(variant, status="complete", problem=own.problem, report=report)
+        ended.append((variant, own))
+    statuses = {one.status for one, _ in ended}
+    # A study that was interrupted or killed is done where each of its variants is.
+    if results.status in ("interrupted", "running") and not statuses & {"interrupted", "not reached", "running"}:
+        results = replace(results, status="failed" if "failed" in statuses else "complete")
+    _written(folder, results, ended)
 
-    variant: str
-    status: VariantStatus
-    results: Results | None
-    error: str | None = None
+
+def _each(
+    plan: _Plan, folder: Path, command: str, progress: Progress, watch: Watch | None, jobs: int
+) -> Iterator[Ended]:
+    """Every variant as it is done, in order."""
+    left = [v for v in plan.variants if v.name not in plan.absent]
+    commands = [f"{command} --variant {v.name}" if command else "" for v in left]
+    if jobs == 1 or watch is not None or len(left) < 2:
+        first = plan.first
+        for variant, own in zip(left, commands, strict=True):
+            named = _Named(progress, variant.name)
+            done = _one(variant, folder / variant.name, own, named, watch, jobs, first)
+            first = None
+            yield done
+            if done[0].status == "interrupted":
+                raise KeyboardInterrupt
+        return
+    progress.begin(f"{len(left)} variants", len(left))
+    tasks = [(v, folder / v.name, c, None, None, 1) for v, c in zip(left, commands, strict=True)]
+    for done in spread(_one, tasks, jobs):
+        progress.advance(1)
+        yield done
+
+
+def _one(
+    variant: Variant,
+    folder: Path,
+    command: str,
+    progress: Progress | None,
+    watch: Watch | None,
+    jobs: int,
+    built: Experiment | None = None,
+) -> Ended:
+    """Run a variant; its error in words, with the traceback of a defect, in place of raising it."""
+    try:
+        results = run_scenario(
+            variant.located,
+            folder,
+            command=command,
+            progress=progress,
+            watch=watch,
+            jobs=jobs,
+            part=True,
+            built=built,
+        )
+    except Exception as error:  # whatever it is: the others go on, and it is reported in full
+        words = f"{type(error).__name__}: {error}"
+        if not isinstance(error, NetsimError):
+            words += "\n" + traceback.format_exc()
+        kept = read_results(folder) if (folder / RESULTS).exists() else None
+        return _ended(variant.name, variant.fields, "failed", kept, words)
+    return _ended(variant.name, variant.fields, results.status, results)
 
 
 @dataclass
-class _Study:
-    plan: Plan
-    folder: Path
-    command: str
+class _Named:
+    """Progress of one variant."""
+
     progress: Progress
-    watch: Callable[[Running], None] | None
-    jobs: int
-    ran: dict[str, _Done] = field(default_factory=dict[str, _Done])
+    name: str
 
-    def run(self) -> Results:
-        results = blank(self.plan.scenario, self.command)
-        write_text(self.folder / MANIFEST, serialize.dumps(manifest(results)))
-        clear(self.folder)
-        for variant in self.plan.variants:
-            (self.folder / variant.name / RESULTS).unlink(missing_ok=True)
-        for name, why in self.plan.absent.items():
-            self.ran[name] = _Done(name, "data not present", None, why)
-        self.save(results)
-        try:
-            for done in self.each():
-                self.ran[done.variant] = done
-                self.save(results)
-        except KeyboardInterrupt:  # variants in other processes left results in their folders
-            for variant in self.plan.variants:
-                if variant.name not in self.ran and (self.folder / variant.name / RESULTS).exists():
-                    kept = read_results(self.folder / variant.name)
-                    status = "complete" if kept.status == "complete" else "interrupted"
-                    self.ran[variant.name] = _Done(variant.name, status, kept)
-        ended = {done.status for done in self.ran.values()}
-        if "interrupted" in ended or len(self.ran) < max(1, len(self.plan.variants)):
-            results = replace(results, status="interrupted")
-        else:
-            results = replace(results, status="failed" if "failed" in ended else "complete")
-        results = self.save(results)
-        runs: dict[str | None, Results] = {name: ran.results for name, ran in self.ran.items() if ran.results}
-        write_outputs(results, runs, self.folder, Silent())
-        return results
+    def begin(self, stage: str, total: int) -> None:
+        self.progress.begin(f"{self.name}: {stage}", total)
 
-    def each(self) -> Iterator[_Done]:
-        """Every variant as it is done, in order."""
-        left = [v for v in self.plan.variants if v.name not in self.plan.absent]
-        commands = [f"{self.command} --variant {v.name}" if self.command else "" for v in left]
-        if self.jobs == 1 or self.watch is not None or len(left) < 2:
-            for variant, command in zip(left, commands, strict=True):
-                named = _Named(self.progress, variant.name)
-                done = _one(variant, self.folder / variant.name, command, named, self.watch, self.jobs)
-                yield done
-                if done.status == "interrupted":
-                    raise KeyboardInterrupt
-            return
-        self.progress.begin(f"{len(left)} variants", len(left))
-        tasks = [(v, self.folder / v.name, c, None, None, 1) for v, c in zip(left, commands, strict=True)]
-        for done in spread(_one, tasks, self.jobs):
-            self.progress.advance(1)
-            yield done
+    def advance(self, steps: int) -> None:
+        self.progress.advance(steps)
 
-    def save(self, results: Results) -> Results:
-        """Write the results with all that ran so far."""
-        fields = {v.name: v.fields for v in self.plan.variants} or {ALONE: {}}
-        each = [self.ran.get(name) or _Done(name, "not reached", None) for name in fields]
-        variants = tuple(
-            VariantResult(
-                name=one.variant,
-                fields=dict(fields[one.variant]),
-                status=one.status,
-                error=one.error,
-                report=None if one.results is None else f"{one.variant}/{PAGE}",
-                problem=None if one.results is None else one.results.problem,
-                algorithms=() if one.results is None else tuple(map(summary, one.results.algorithms)),
-            )
-            for one in each
-        )
-        results = replace(results, variants=variants)
-        results = reproduced(
-            results,
-            [ran_of(one.variant, one.status, one.results, one.error) for one in each],
-            fields,
-            results.status in ("complete", "failed"),
-        )
-        serialize.save(self.folder, results)
-        return results
+    def say(self, sentence: str) -> None:
+        self.progress.say(sentence)
 
 
-def ran_of(name: str, status: VariantStatus, results: Results | None, error: str | None) -> Ran:
-    """A variant that ended so, for the outcome and the figures over all of them."""
-    what = f"{status}: {error.partition(':')[0]}" if status == "failed" and error else f"was {status}"
-    if status == "data not present":
-        what = f"cannot be run, its data set is not present: {error}"
-    return Ran(name, results, None if status == "complete" else what)
+# ── results over all variants ───────────────────────────────────────────────────────────────────────────
+def _ended(
+    name: str,
+    fields: Mapping[str, Setting],
+    status: VariantStatus,
+    results: Results | None = None,
+    error: str | None = None,
+) -> Ended:
+    """A variant that ended so; `error` is why, of one that failed or whose data are not here."""
+    return VariantResult(
+        name=name,
+        fields=dict(fields),
+        status=status,
+        error=error,
+        report=None if results is None else f"{name}/{PAGE}",
+        problem=None if results is None else results.problem,
+        algorithms=() if results is None else tuple(map(_summary, results.algorithms)),
+    ), results
 
 
-def summary(entry: AlgorithmResult) -> AlgorithmSummary:
+def _with(results: Results, ended: Sequence[Ended]) -> Results:
+    """Results with these variants, and what they reproduce together."""
+    runs: list[Ran] = []
+    for one, own in ended:
+        why = f"was {one.status}"
+        if one.status == "failed" and one.error:
+            why = f"failed: {one.error.partition(':')[0]}"
+        elif one.status == "data not present":
+            why = f"cannot be run, its data set is not present: {one.error}"
+        runs.append(Ran(one.name, own, None if one.status == "complete" else why))
+    results = replace(results, variants=tuple(one for one, _ in ended))
+    fields = {one.name: one.fields for one, _ in ended}
+    return reproduced(results, runs, fields, results.status in ("complete", "failed"))
+
+
+def _written(folder: Path, results: Results, ended: Sequence[Ended]) -> Results:
+    """The same, with its files, at the end."""
+    results = _with(results, ended)
+    serialize.save(folder, results)
+    write_outputs(results, {one.name: own for one, own in ended if own is not None}, folder, Silent())
+    return results
+
+
+def _summary(entry: AlgorithmResult) -> AlgorithmSummary:
     """An algorithm in one variant, for the page over all of them."""
     curve, claims, audit, member = entry.convergence, entry.budget, entry.audit, entry.membership
     three_epsilons: AuditSummary | None = None
@@ -228,12 +278,14 @@ def summary(entry: AlgorithmResult) -> AlgorithmSummary:
             epsilon_exact=None,
             epsilon_audited=None,
             confidence=audit.confidence,
-            claim=ClaimSummary(delta=None, adjacency=None),
+            claim=AuditSummary.ClaimSummary(delta=None, adjacency=None),
         )
     elif audit is not None:
         games = {"white_box": audit.white_box, "black_box": audit.black_box, "classifier": audit.classifier}
-        ceilings = {name: game and Ceiling(ceiling=game.ceiling) for name, game in games.items()}
-        three_epsilons = taken(AuditSummary, audit, refused=None, claim=taken(ClaimSummary, audit.claim), **ceilings)
+        ceilings = {name: game and AuditSummary.Ceiling(ceiling=game.ceiling) for name, game in games.items()}
+        three_epsilons = taken(
+            AuditSummary, audit, refused=None, claim=taken(AuditSummary.ClaimSummary, audit.claim), **ceilings
+        )
     return taken(
         AlgorithmSummary,
         entry,
@@ -264,42 +316,3 @@ def _brief(found: ReconstructionResult) -> ReconstructionResult:
             replace(one, agents=tuple(own for own in one.agents if own.agent in shown)) for one in found.attacks
         ),
     )
-
-
-@dataclass
-class _Named:
-    """Progress of one variant."""
-
-    progress: Progress
-    name: str
-
-    def begin(self, stage: str, total: int) -> None:
-        self.progress.begin(f"{self.name}: {stage}", total)
-
-    def advance(self, steps: int) -> None:
-        self.progress.advance(steps)
-
-    def say(self, sentence: str) -> None:
-        self.progress.say(sentence)
-
-
-def _one(
-    variant: Variant,
-    folder: Path,
-    command: str,
-    progress: Progress | None,
-    watch: Callable[[Running], None] | None,
-    jobs: int,
-) -> _Done:
-    """Run a variant; its error in words, with the traceback of a defect, in place of raising it."""
-    try:
-        results = runner.run_scenario(
-            variant.located, folder, command=command, progress=progress, watch=watch, jobs=jobs, part=True
-        )
-    except Exception as error:  # whatever it is: the others go on, and it is reported in full
-        words = f"{type(error).__name__}: {error}"
-        if not isinstance(error, NetsimError):
-            words += "\n" + traceback.format_exc()
-        kept = read_results(folder) if (folder / RESULTS).exists() else None
-        return _Done(variant.name, "failed", kept, words)
-    return _Done(variant.name, results.status, results)

@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple, cast
@@ -18,7 +19,7 @@ from netsim.transcript.record import EVERYBODY
 from scenarios.build.progress import Progress, simulated
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Counts
-from scenarios.results.run import BudgetInTime, Captured, ClaimBreak, Downtime, Fate, LinkLoads, Timeline, Window
+from scenarios.results.run import Captured, LinkLoads, Timeline
 from scenarios.results.tree import AlgorithmResult
 
 EVENTS, LEAST = 1_200, 250
@@ -103,38 +104,27 @@ class _Known:
         ]
 
 
-def packets_around(message: PacketKey, simulation: Simulation, stage: str, progress: Progress) -> PacketLog:
-    """The same packets once more, for those around a message that the first log does not keep."""
-    log = PacketLog(0, 0, message)
-    recording = Recording(measure=False, private="nothing")
-    simulated(replace(simulation, recording=recording, adversaries=()), stage, progress, log)
-    return log
-
-
 class Chronicle:
     """Links and timeline of one run with its packet log, before its audit or after it.
 
     The log of a long run keeps no packets of its middle, and only the audit knows which message breaks the claim.
-    Where that is in the middle, `sought` names it, and a log of the same run made again, around that message, is
-    given to `look`.
     """
 
     def __init__(self, run: Run, packet_log: PacketLog, algorithms: int = 1) -> None:
         self.run, self.packet_log = run, packet_log
         self.most = max(LEAST, EVENTS // algorithms)
-        self._captures = _Captures(run)
+        self._captured = _captures(run, packet_log.ended)
         self._known = _Known(packet_log)
 
-    def sought(self, entry: AlgorithmResult) -> PacketKey | None:
-        """The message that breaks the claim, where this run may have sent it and its log does not keep it."""
-        broken = self._break(entry)
-        if broken is None or len(self._known.every) == self._known.total:
-            return None
-        return message if self._known.place(message := _message(broken)) is None else None
-
-    def look(self, again: PacketLog) -> None:
-        """Take over the middle of the log of the same run, made again."""
-        self._known = _Known(self.packet_log, again)
+    def audited(self, entry: AlgorithmResult, simulation: Simulation, stage: str, progress: Progress) -> Timeline:
+        """The timeline after the audit. Where the log does not keep the message that breaks the claim, the same
+        packets are made once more for those around it."""
+        broken, complete = self._break(entry), len(self._known.every) == self._known.total
+        if broken is not None and not complete and self._known.place(message := _message(broken)) is None:
+            again, recording = PacketLog(0, 0, message), Recording(measure=False, private="nothing")
+            simulated(replace(simulation, recording=recording, adversaries=()), stage, progress, again)
+            self._known = _Known(self.packet_log, again)
+        return self.timeline(entry)
 
     def timeline(self, entry: AlgorithmResult) -> Timeline:
         """The packets to be played, and the message by which an algorithm's audit found its claim broken."""
@@ -147,7 +137,7 @@ class Chronicle:
             packets=self.packet_log.total,
             ended=_time(ended),
             windows=tuple(
-                Window(why=window.why, packets=len(window.packets), left_out_before=window.begin - end)
+                Timeline.Window(why=window.why, packets=len(window.packets), left_out_before=window.begin - end)
                 for window, end in zip(windows, before, strict=False)
             ),
             sent=tuple(_time(p.start) for p in chosen),
@@ -160,8 +150,11 @@ class Chronicle:
             copy=tuple(index for index, p in enumerate(chosen) if p.copy),
             bytes=tuple(p.size for p in chosen),
             activation=tuple(p.activation for p in chosen),
-            fate=tuple(_fate(p, ended) for p in chosen),
-            captured=tuple(self._captures.of(p, ended) for p in chosen),
+            fate=tuple(
+                "dropped" if p.dropped else "lost" if p.end is None else "arrived" if p.end <= ended else "on the way"
+                for p in chosen
+            ),
+            captured=tuple(self._captured(p) for p in chosen),
             down=tuple(self._down()),
             break_=broken,
             budget=self._budget(entry),
@@ -195,9 +188,9 @@ class Chronicle:
             ),
         )
 
-    def _down(self) -> list[Downtime]:
+    def _down(self) -> list[Timeline.Downtime]:
         """Downtimes of agents, in order, up to the end of the run."""
-        simulation, found = self.run.simulation, list[Downtime]()
+        simulation, found = self.run.simulation, list[Timeline.Downtime]()
         for agent, law in sorted(simulation.timing.downtimes.items()):
             flips = downs(agent, law.outages, Streams(simulation.seed))
             times = list(
@@ -205,11 +198,11 @@ class Chronicle:
             )
             for k in range(0, len(times), 2):
                 until = _time(times[k + 1]) if k + 1 < len(times) else None
-                found.append(Downtime(agent=agent, start=_time(times[k]), until=until))
+                found.append(Timeline.Downtime(agent=agent, start=_time(times[k]), until=until))
         return sorted(found, key=lambda one: one.start)[:DOWN]
 
     # ── the claim ───────────────────────────────────────────────────────────────────────────────────
-    def _break(self, entry: AlgorithmResult) -> ClaimBreak | None:
+    def _break(self, entry: AlgorithmResult) -> Timeline.ClaimBreak | None:
         """The first message that breaks the claim: one that no noise protects, or that of the release by which the
         exact loss is proven to be above it. Of the audited agent; as it went on the air in this run, if it did."""
         audit = entry.audit
@@ -239,7 +232,7 @@ class Chronicle:
             return None
         wanted = agent, carrier.kind, carrier.number
         sent = [p for p in self._known.every if (p.sender, p.kind, p.number) == wanted]
-        return ClaimBreak(
+        return Timeline.ClaimBreak(
             agent=agent,
             activation=activation,
             claimed=audit.claim.epsilon,
@@ -253,7 +246,7 @@ class Chronicle:
             time=_time(sent[0].start) if sent else None,
         )
 
-    def _budget(self, entry: AlgorithmResult) -> BudgetInTime | None:
+    def _budget(self, entry: AlgorithmResult) -> Timeline.BudgetInTime | None:
         """The exact ε of all that the audited agent had released, from the first message of each activation on."""
         audit, curves = entry.audit, entry.over_time
         if not isinstance(audit, AuditResult) or curves is None:
@@ -264,7 +257,7 @@ class Chronicle:
             for k, level in zip(curves.exact.count, curves.exact.estimate, strict=True)
             if (agent, k) in begun
         ]
-        return BudgetInTime(
+        return Timeline.BudgetInTime(
             agent=agent,
             claimed=audit.claim.epsilon,
             time=tuple(time for time, _, _ in rows),
@@ -273,64 +266,44 @@ class Chronicle:
         )
 
 
-class _Captures:
-    """Which packets an adversary's taps and insiders recorded."""
+def _captures(run: Run, ended: float) -> Callable[[PacketFate], Captured]:
+    """Which packets an adversary's taps and insiders recorded: "yes"; "sealed": size and time; "missed": a tap sat
+    there; "no"."""
+    simulation, topology = run.simulation, run.simulation.topology
+    adversary = simulation.adversaries[0] if simulation.adversaries else Adversary(links=())
+    radio, doors = simulation.network.medium != "links", frozenset(adversary.doors)
+    on_links: frozenset[tuple[int, int]] = frozenset() if radio else adversary.tapped(topology)
+    transmitters: frozenset[int] = adversary.transmitters(topology) if radio else frozenset()
+    laws, usual = simulation.network.link_laws, simulation.network.links
+    # What distinguishes each row that a link tap recorded from others, where taps miss some.
+    caught: set[tuple[object, ...]] | None = None
+    if adversary.capture_loss:
+        caught = {
+            (r.sender, r.receiver, "sealed", r.size, r.time)
+            if r.kind == "sealed"
+            else (r.sender, r.receiver, r.kind, r.number, r.sequence, r.attempt)
+            for r in run.views[0].transcript
+            if r.event == "air"
+        }
 
-    def __init__(self, run: Run) -> None:
-        simulation = run.simulation
-        adversary = simulation.adversaries[0] if simulation.adversaries else Adversary(links=())
-        self._radio = simulation.network.medium != "links"
-        self._doors = frozenset(adversary.doors)
-        topology = simulation.topology
-        self._on_links: frozenset[tuple[int, int]] = frozenset() if self._radio else adversary.tapped(topology)
-        self._transmitters: frozenset[int] = adversary.transmitters(topology) if self._radio else frozenset()
-        self._sealed = (
-            {edge: law.encrypted for edge, law in simulation.network.link_laws.items()},
-            simulation.network.links.encrypted,
-        )
-        # What tells each row that a link tap recorded from others, where taps miss some.
-        self._caught: set[tuple[object, ...]] | None = None
-        if adversary.capture_loss:
-            self._caught = {
-                (r.sender, r.receiver, "sealed", r.size, r.time)
-                if r.kind == "sealed"
-                else (r.sender, r.receiver, r.kind, r.number, r.sequence, r.attempt)
-                for r in run.views[0].transcript
-                if r.event == "air"
-            }
-
-    def of(self, passage: PacketFate, ended: float) -> Captured:
-        """ "yes"; "sealed": its size and time; "missed": a tap sat there; "no"."""
-        edge = passage.sender, passage.receiver
-        arrived = passage.end is not None and passage.end <= ended
-        at_door = passage.sender in self._doors or (passage.receiver in self._doors and arrived)
-        if at_door and passage.kind != "ack":
+    def captured(p: PacketFate) -> Captured:
+        arrived = p.end is not None and p.end <= ended
+        if (p.sender in doors or (p.receiver in doors and arrived)) and p.kind != "ack":
             return "yes"
-        if passage.dropped or not (edge in self._on_links or passage.sender in self._transmitters):
+        edge = p.sender, p.receiver
+        if p.dropped or not (edge in on_links or p.sender in transmitters):
             return "no"
-        laws, usual = self._sealed
-        sealed = laws.get(edge, usual)
-        if self._caught is not None and not self._keys(passage, sealed) & self._caught:
+        sealed = laws.get(edge, usual).encrypted
+        said = ("sealed", p.size, p.start) if sealed else (p.kind, p.number, p.sequence, p.attempt)
+        receivers = {p.receiver, EVERYBODY if radio else p.receiver}
+        if caught is not None and caught.isdisjoint((p.sender, receiver, *said) for receiver in receivers):
             return "missed"
         return "sealed" if sealed else "yes"
 
-    def _keys(self, p: PacketFate, sealed: bool) -> set[tuple[object, ...]]:
-        """What a row of the transcript that is this packet would say."""
-        to = EVERYBODY if self._radio else p.receiver
-        if sealed:
-            return {(p.sender, r, "sealed", p.size, p.start) for r in {p.receiver, to}}
-        return {(p.sender, r, p.kind, p.number, p.sequence, p.attempt) for r in {p.receiver, to}}
+    return captured
 
 
-def _fate(passage: PacketFate, ended: float) -> Fate:
-    if passage.dropped:
-        return "dropped"
-    if passage.end is None:
-        return "lost"
-    return "arrived" if passage.end <= ended else "on the way"
-
-
-def _message(broken: ClaimBreak) -> PacketKey:
+def _message(broken: Timeline.ClaimBreak) -> PacketKey:
     return broken.agent, cast("Kind", broken.kind), broken.number
 
 

@@ -9,16 +9,8 @@ from netsim.adversary import AdversaryView
 from netsim.errors import AttackError
 from netsim.simulation import Run
 from netsim.transcript.packet_log import PacketLog
-from scenarios.results.attacks import (
-    ActivityResult,
-    ComputingResult,
-    DimensionResult,
-    IntervalScore,
-    LinkPackets,
-    Traffic,
-    TrafficResult,
-)
 from scenarios.results.attacks import Amount as Ends
+from scenarios.results.attacks import IntervalScore, Traffic, TrafficResult
 from scenarios.results.base import Edge, Refused, taken
 
 EVENTS = 2000
@@ -36,7 +28,7 @@ def analyse_traffic(view: AdversaryView, run: Run | None, log: PacketLog) -> Tra
     sent = None if run is None else log.links
     return TrafficResult(
         packets=found.packets,
-        activity=ActivityResult(
+        activity=TrafficResult.ActivityResult(
             refused=activity.refused,
             complete=activity.complete,
             events=tuple((event.time, event.agent) for event in activity.events[:EVENTS]),
@@ -48,7 +40,7 @@ def analyse_traffic(view: AdversaryView, run: Run | None, log: PacketLog) -> Tra
             truth=run and run.activations,
             score=_score(score and score.activations),
         ),
-        computing=ComputingResult(
+        computing=TrafficResult.ComputingResult(
             refused=work.refused,
             kind=work.kind,
             means=tuple(None if one is None else _ends(one) for one in work.means),
@@ -74,7 +66,7 @@ def analyse_traffic(view: AdversaryView, run: Run | None, log: PacketLog) -> Tra
             None if sent is None else {link: count.lost for link, count in sent.items()},
             score and score.lost,
         ),
-        dimension=DimensionResult(
+        dimension=TrafficResult.DimensionResult(
             refused=size.refused,
             low=None if size.refused else size.low,
             high=None if size.refused else size.high,
@@ -89,7 +81,7 @@ def _ends(one: Amount) -> Ends:
 
 def _links(
     found: Mapping[Edge, Amount], refused: str | None, sent: Mapping[Edge, int] | None, score: Covered | None
-) -> LinkPackets:
+) -> TrafficResult.LinkPackets:
     edges = tuple(sorted(found))
     amounts = [found[edge] for edge in edges]
     known = [one.value for one in amounts if one.value is not None]
@@ -98,7 +90,7 @@ def _links(
         value = sum(known) if len(known) == len(amounts) else None
         total = sum(one.low for one in amounts), value, sum(one.high for one in amounts)
     truth = None if sent is None else tuple(sent[edge] for edge in edges)
-    return LinkPackets(
+    return TrafficResult.LinkPackets(
         refused=refused,
         links=edges,
         packets=tuple(map(_ends, amounts)),

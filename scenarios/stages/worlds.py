@@ -122,7 +122,7 @@ def _drawn(draw: int) -> tuple[int, ...]:
     return (draw,) if draw else ()
 
 
-def number_of(world: int, index: int, draw: int = 0) -> int:
+def _number_of(world: int, index: int, draw: int = 0) -> int:
     """The simulation's number of a chunk of a world: every draw has chunks, and so noise, of its own."""
     return 1 + 2 * (index + (draw * _CHUNKS if index < FIRST_CHUNK else 0)) + world
 
@@ -157,7 +157,7 @@ class _Worlds:
         )
 
     def _sample(self, world: int, index: int, replicas: int, noise: NoiseThrough | None = None) -> Sample:
-        chunk = number_of(world, index, self.draw)
+        chunk = _number_of(world, index, self.draw)
         run = replace(
             self.simulation,
             problem=self.simulation.problem.replace(self.agent, self.objectives[world]),
@@ -265,7 +265,7 @@ def seen_by(
             problem=problem,
             adversaries=adversaries,
             replicas=chunk,
-            chunk=number_of(world, index, draw),
+            chunk=_number_of(world, index, draw),
             recording=Recording(measure=False, private="nothing"),
         ).run()
         if run.interrupted:

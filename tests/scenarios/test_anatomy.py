@@ -14,7 +14,7 @@ from scenarios.render.page.loss_breakdown import loss_breakdowns
 from scenarios.render.page.report import page
 from scenarios.render.sentences import Finding
 from scenarios.results import over_time as curves
-from scenarios.results.audit import Excess
+from scenarios.results.audit import OverTime
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.attacks.audit.test_loss_breakdown import dpp2
@@ -188,7 +188,7 @@ def test_an_audit_that_is_refused_has_no_parts(tmp_path, monkeypatch):
 
 def test_what_is_sent_after_the_last_round_is_in_none():
     time, _ = over_time(PrivateGradientDescent(6, Constant(0.2), Constant(0.5), Clip(0.5)))
-    late = replace(time, exceeds_from=7, exact_vacuous_from=7, exceeds=Excess(exact=math.inf, claimed=5.0))
+    late = replace(time, exceeds_from=7, exact_vacuous_from=7, exceeds=OverTime.Excess(exact=math.inf, claimed=5.0))
     assert sentences.over_time(late) == (
         "The exact ε first exceeds the claim after the last round (6) (∞ > 5, claimed of a run that ends there) "
         "and is above 20 after the last round (6)."

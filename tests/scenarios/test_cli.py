@@ -89,7 +89,7 @@ def test_a_defect_is_told_in_full_and_is_no_finding(file, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("of its own")
 
-    monkeypatch.setattr("scenarios.stages.runner.run_scenario", broken)
+    monkeypatch.setattr("scenarios.stages.study.run_scenario", broken)
     done = runner.invoke(app, ["run", str(file)])
     assert done.exit_code == 70
     assert "Traceback" in done.stderr

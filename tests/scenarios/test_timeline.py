@@ -17,7 +17,7 @@ from scenarios.build.progress import Silent
 from scenarios.render.page import playback as played
 from scenarios.render.page.report import render
 from scenarios.results.folder import RunFolder, read_results
-from scenarios.results.run import Downtime
+from scenarios.results.run import Timeline
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.load import load_scenario, parse
 from scenarios.stages.reaudit import Reaudit
@@ -123,7 +123,7 @@ def test_the_break_is_the_message_that_the_audit_names(small):
 def test_a_lossy_tap_an_encrypted_link_and_who_is_down():
     told, run, diary = chronicle(FIFTY)
     results = told.timeline(NEW)
-    assert results.down == (Downtime(agent=3, start=0.2, until=0.6),)
+    assert results.down == (Timeline.Downtime(agent=3, start=0.2, until=0.6),)
     assert {"yes", "missed", "sealed"} == set(results.captured)
     heard = sum(told._captures.of(p, diary.ended) in ("yes", "sealed") for p in [*diary.head, *diary.tail])
     assert heard == sum(r.event == "air" for r in run.views[0].transcript)

@@ -24,7 +24,7 @@ from scenarios.render.page.drawing import (
 )
 from scenarios.render.sentences import Finding
 from scenarios.results import findings
-from scenarios.results.attacks import GradientResult, LeakageByQuery
+from scenarios.results.attacks import GradientResult, Leakage
 from scenarios.results.audit import AuditResult
 from scenarios.results.curves import thinned
 from scenarios.results.numbers import all_known, known, percent, show
@@ -133,7 +133,7 @@ def _leakage(shown: Shown, listener: str) -> list[Chart]:
     return [_chart(title, "inference", lines, "estimated gradients, in order of time", label, words, caption)]
 
 
-def _identifiable(bands: Sequence[tuple[str, Series, LeakageByQuery]]) -> list[Chart]:
+def _identifiable(bands: Sequence[tuple[str, Series, Leakage.LeakageByQuery]]) -> list[Chart]:
     """Share of the agents whose query of a number can be estimated; none where that is all of them."""
     if not any(share < 1 for _, _, one in bands for share in one.identifiable):
         return []

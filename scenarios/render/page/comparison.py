@@ -13,7 +13,7 @@ from scenarios.render.sentences import Finding, headline, meanings, terms
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.compare import Against, Ratio
-from scenarios.results.numbers import MISSING, at_least, count, exact, known, setting, show, with_ends
+from scenarios.results.numbers import MISSING, at_least, count, exact, known, setting, show
 
 _LETTERS = 300
 """Of a value in the table of differences."""
@@ -104,7 +104,7 @@ def run_cells(one: Subject) -> list[str]:
     curve, inferred = entry.convergence, entry.gradients
     final = show(curve and curve.final)
     if curve and curve.final is not None and curve.replicas > 1 and curve.low and curve.high:
-        final = with_ends(curve.final, curve.low[-1], curve.high[-1])
+        final = f"{show(curve.final)} [{show(curve.low[-1])}, {show(curve.high[-1])}]"
     got, median = MISSING, MISSING
     if isinstance(inferred, GradientResult):
         got, median = f"{count(inferred.estimated)} of {count(inferred.queries)}", show(inferred.median)

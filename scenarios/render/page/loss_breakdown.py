@@ -20,16 +20,7 @@ from scenarios.render.page.drawing import (
     write_ticks,
 )
 from scenarios.render.sentences import Finding, moment
-from scenarios.results.audit import (
-    ActivationLoss,
-    AuditResult,
-    AverageCase,
-    LossBreakdown,
-    LossPart,
-    OverTime,
-    ReleaseLoss,
-    UnprotectedField,
-)
+from scenarios.results.audit import AuditResult, AverageCase, LossBreakdown, LossPart, OverTime
 from scenarios.results.base import Ends
 from scenarios.results.numbers import MISSING, all_known, count, percent, show
 
@@ -149,7 +140,7 @@ def _notes(time: OverTime) -> list[str]:
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
 def _bars(parts: LossBreakdown, name: str) -> Chart | None:
     """Cost of each activation: mean over transcripts, and a line from the least to the most."""
-    rows: list[ActivationLoss] = [one for one in parts.activations if math.isfinite(one.cost[1])][:_BARS]
+    rows = [one for one in parts.activations if math.isfinite(one.cost[1])][:_BARS]
     if not rows:
         return None
     with canvas(WIDTH, HEIGHT) as (figure, plot):
@@ -193,7 +184,7 @@ def _row(label: str, one: LossPart, law: str = "") -> tuple[str, ...]:
     return label, law, count(one.count), cost, show(one.step_size), show(one.step[2]), _ends(one.gamma)
 
 
-def _named(one: ReleaseLoss) -> str:
+def _named(one: LossBreakdown.ReleaseLoss) -> str:
     where = one.where
     if where is None:
         return f"Release {one.release} (not the same in all transcripts)"
@@ -209,7 +200,7 @@ def _mean_cost(one: LossPart) -> float:
     return -1.0 if math.isnan(one.cost[1]) else one.cost[1]
 
 
-def _unprotected(one: UnprotectedField) -> tuple[str, ...]:
+def _unprotected(one: AuditResult.UnprotectedField) -> tuple[str, ...]:
     where = f"“{one.name}”" if one.name else "which messages there are"
     reason = one.reason + (" (for who knows what is not on the wire)" if one.granted else "")
     first = f"activation {count(one.activation)}"

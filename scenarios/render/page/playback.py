@@ -14,7 +14,7 @@ from markupsafe import Markup
 from scenarios.render.sentences import stopped_early
 from scenarios.results.audit import AuditResult
 from scenarios.results.numbers import count, known, show
-from scenarios.results.run import BudgetInTime, ClaimBreak, Timeline
+from scenarios.results.run import Timeline
 from scenarios.results.tree import AlgorithmResult
 
 Knot = tuple[float, int]
@@ -122,7 +122,7 @@ def _rows(timeline: Timeline) -> list[dict[str, object] | None]:
     return table
 
 
-def _broken_in_words(broken: ClaimBreak) -> str:
+def _broken_in_words(broken: Timeline.ClaimBreak) -> str:
     """The message that breaks the claim, when, and by how much."""
     when = "" if broken.time is None else f" at {show(broken.time)} s"
     what = f"{broken.kind} {broken.number}"
@@ -135,7 +135,7 @@ def _broken_in_words(broken: ClaimBreak) -> str:
     return f"{_how(broken).capitalize()}: {where}, sends {what} to {', '.join(map(str, broken.to))}; {cause}{claimed}"
 
 
-def _how(broken: ClaimBreak) -> str:
+def _how(broken: Timeline.ClaimBreak) -> str:
     """The effect of that message."""
     return "no noise protects it" if broken.claimed is None else "breaks the claim"
 
@@ -255,7 +255,7 @@ def _dates(entry: AlgorithmResult, timeline: Timeline, played: _Played) -> list[
     return found
 
 
-def _broken(broken: ClaimBreak | None) -> dict[str, object] | None:
+def _broken(broken: Timeline.ClaimBreak | None) -> dict[str, object] | None:
     if broken is None:
         return None
     return {
@@ -271,7 +271,7 @@ def _broken(broken: ClaimBreak | None) -> dict[str, object] | None:
     }
 
 
-def _budget(timeline: Timeline, budget: BudgetInTime | None, played: _Played) -> Mapping[str, object] | None:
+def _budget(timeline: Timeline, budget: Timeline.BudgetInTime | None, played: _Played) -> Mapping[str, object] | None:
     """Where each activation's ε begins to hold: at its first packet, or at its time where that is left out. ε is
     text: the script does not format numbers of this kind."""
     if budget is None or not budget.time:

@@ -24,7 +24,6 @@ from netsim.mechanisms import (
     small_shift_ratio,
 )
 from netsim.schedules import Constant, Geometric
-from scenarios.results.audited import average_case
 from scenarios.stages.worlds import worlds
 from tests.attacks.audit.test_loss_breakdown import dpp2, samples
 from tests.attacks.auditing import Releases, claim_of, judged, quadratic_world
@@ -258,7 +257,6 @@ def test_gaussian_noise_has_an_average_and_no_worst_case():
     assert found.computed in found.lost
     assert np.isinf(found.worst)
     assert found.measured_gamma is found.computed_gamma is found.formula_gamma is None
-    assert average_case(found).gamma_measured is None
 
 
 def test_laws_that_are_none_of_the_three_or_differ_have_no_value():
