@@ -125,7 +125,7 @@ def test_a_lossy_tap_an_encrypted_link_and_who_is_down():
     results = told.timeline(NEW)
     assert results.down == (Timeline.Downtime(agent=3, start=0.2, until=0.6),)
     assert {"yes", "missed", "sealed"} == set(results.captured)
-    heard = sum(told._captures.of(p, diary.ended) in ("yes", "sealed") for p in [*diary.head, *diary.tail])
+    heard = sum(told._captured(p) in ("yes", "sealed") for p in [*diary.head, *diary.tail])
     assert heard == sum(r.event == "air" for r in run.views[0].transcript)
     between = [k for k, pair in enumerate(zip(results.sender, results.receiver, strict=True)) if set(pair) == {0, 1}]
     assert {results.captured[k] for k in between} <= {"sealed", "missed"}
