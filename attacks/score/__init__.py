@@ -1,34 +1,10 @@
 """The only room where an estimate meets the truth: what was inferred against what was so."""
 
 from attacks.score.gradients import GradientScore, calibration, score_gradients
-from attacks.score.records import (
-    ImageScore,
-    RecordScore,
-    match,
-    mean_skill,
-    psnr,
-    score_image,
-    score_records,
-    ssim,
-    success,
-)
+from attacks.score.records import RecordScore, psnr, score_image, score_records, ssim, success
 from attacks.score.traffic import Covered, TrafficScore, computing_times, score_traffic
 
 __all__ = [
-    "Covered",
-    "GradientScore",
-    "ImageScore",
-    "RecordScore",
-    "TrafficScore",
-    "calibration",
-    "computing_times",
-    "match",
-    "mean_skill",
-    "psnr",
-    "score_gradients",
-    "score_image",
-    "score_records",
-    "score_traffic",
-    "ssim",
-    "success",
-]
+    "Covered", "GradientScore", "RecordScore", "TrafficScore", "calibration", "computing_times", "psnr",
+    "score_gradients", "score_image", "score_records", "score_traffic", "ssim", "success",
+]  # fmt: skip

@@ -10,7 +10,7 @@ interval is of both rates at once.
 
 (ε, δ)-DP for this pair of worlds allows at most (Kairouz, Oh, Viswanath 2015)
 
-    power at level α       min(e^ε α + δ, 1 − e^{−ε}(1 − δ − α), 1)
+    power at level α       min(e^ε α + δ, 1 − e^{−ε}(1 − δ − α), 1)   (`approximate_bound`)
     advantage              (e^ε − 1 + 2δ)/(e^ε + 1)
     right one of k         (e^ε + (k − 1)δ)/(e^ε + k − 1), all k equally likely and pairwise adjacent
 
@@ -71,28 +71,23 @@ def score_membership(
     thresholds = np.unique(np.concatenate([here, there]))[::-1]  # all of them, thinned, from (0, 0) to (1, 1)
     chosen = np.unique(np.linspace(0, thresholds.size - 1, min(thresholds.size, CURVE)).astype(int))
     points = np.array([[np.count_nonzero(own >= t) / own.size for t in thresholds[chosen]] for own in (there, here)])
+    found_at: list[_AtLevel] = []
+    for level in levels:
+        decided = [np.concatenate([one.accepted(level)[:, 0] for one in own]) for own in (inside, out)]
+        power = float(np.mean(np.concatenate([one.power(level)[:, 0] for one in inside])))
+        counts = int(np.sum(decided[0])), int(np.sum(decided[1]))
+        rates = [clopper_pearson(count, own.size, confidence) for count, own in zip(counts, decided, strict=True)]
+        found_at.append(_AtLevel(level, power, *rates, counts))
     return MembershipScore(
         (here.size, there.size),
-        tuple(_at(level, inside, out, confidence) for level in levels),
+        tuple(found_at),
         Interval(low, found.estimate - alarms.estimate, high, confidence),
         Interval(max(area - away, 0.0), area, min(area + away, 1.0), confidence),
         np.concatenate([np.zeros((2, 1)), points], axis=1),
     )
 
 
-def _at(level: float, inside: Sequence[Decision], out: Sequence[Decision], confidence: float) -> _AtLevel:
-    decided = [np.concatenate([one.accepted(level)[:, 0] for one in own]) for own in (inside, out)]
-    power = float(np.mean(np.concatenate([one.power(level)[:, 0] for one in inside])))
-    found, alarms = (clopper_pearson(int(np.sum(own)), own.size, confidence) for own in decided)
-    return _AtLevel(level, power, found, alarms, (int(np.sum(decided[0])), int(np.sum(decided[1]))))
-
-
 # ── what a claim allows ─────────────────────────────────────────────────────────────────────────────────
-
-
-def allowed_power(level: float, epsilon: float, delta: float) -> float:
-    """Largest power of a test whose false alarms have this probability."""
-    return approximate_bound(level, epsilon, delta)
 
 
 def allowed_advantage(epsilon: float, delta: float) -> float:
@@ -124,7 +119,7 @@ def breaks(score: MembershipScore, epsilon: float, delta: float, confidence: flo
     for one in score.levels:
         (here, there), (n, m) = one.count, score.trials
         found, alarms = clopper_pearson(here, n, each), clopper_pearson(there, m, each)
-        if found.lower > allowed_power(alarms.upper, epsilon, delta):
+        if found.lower > approximate_bound(alarms.upper, epsilon, delta):
             return True
     return False
 

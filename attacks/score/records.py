@@ -8,14 +8,13 @@ these too. skill = 1 − MSE/MSE_prior.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 from scipy.optimize import linear_sum_assignment
 
-from attacks.audit.accounting.intervals import Interval, clopper_pearson, normal_mean
+from attacks.audit.accounting.intervals import Interval, clopper_pearson
 from attacks.reconstruction.attack import Known, Prior, Reconstruction, Shape
 from attacks.reconstruction.record_hypotheses import sign_undecided
 from netsim.arrays import Array
@@ -69,11 +68,8 @@ def ssim(images: Array, others: Array, shape: Shape, width: float) -> Array:
     return np.mean(local, axis=(-3, -2, -1))
 
 
-class _Guess(NamedTuple):
-    """`features` (replicas, m, width) and `labels` (replicas, m), None where there is no opinion."""
-
-    features: Array
-    labels: Array | None
+_Guess = tuple[Array, Array | None]
+"""Features (replicas, m, width) and labels (replicas, m), None where there is no opinion."""
 
 
 def _baselines(known: Known, labels: Array, replicas: int, rng: np.random.Generator) -> dict[str, _Guess]:
@@ -89,7 +85,7 @@ def _baselines(known: Known, labels: Array, replicas: int, rng: np.random.Genera
     m, width = known.records, known.model.width
     if known.prior is None:
         low, high = known.value_range or (0.0, 0.0)
-        return {MIDDLE: _Guess(np.full((1, m, width), (low + high) / 2), None)}
+        return {MIDDLE: (np.full((1, m, width), (low + high) / 2), None)}
     prior = known.prior
     likely = np.array(max(prior.share, key=lambda label: prior.share[label]) if prior.share else np.nan)
     exact = {label: m * share for label, share in prior.share.items()}  # m labels by largest remainders
@@ -97,9 +93,9 @@ def _baselines(known: Known, labels: Array, replicas: int, rng: np.random.Genera
     for label in sorted(exact, key=lambda label: counts[label] - exact[label])[: m - sum(counts.values())]:
         counts[label] += 1
     by_share = [label for label, count in counts.items() for _ in range(count)]
-    found = {
-        MEAN: _Guess(np.broadcast_to(prior.overall, (1, m, width)), np.full((1, m), likely)),
-        CLASSES: _Guess(np.array([[prior.mean[label] for label in by_share]]), np.array([by_share])),
+    found: dict[str, _Guess] = {
+        MEAN: (np.broadcast_to(prior.overall, (1, m, width)), np.full((1, m), likely)),
+        CLASSES: (np.array([[prior.mean[label] for label in by_share]]), np.array([by_share])),
     }
     if prior.records:
         guesses, classes = np.empty((replicas, m, width)), np.empty((replicas, m))
@@ -108,10 +104,10 @@ def _baselines(known: Known, labels: Array, replicas: int, rng: np.random.Genera
             classes[r] = rng.choice(public, m, p=shares)
             rows = [prior.records[float(label)] for label in classes[r]]
             guesses[r] = [each[rng.integers(len(each))] for each in rows]
-        found[PUBLIC] = _Guess(guesses, classes)
+        found[PUBLIC] = guesses, classes
     if all(float(label) in prior.mean for label in labels):
         means = np.array([[prior.mean[float(label)] for label in labels]])
-        found[TOLD] = _Guess(means, np.asarray(labels, dtype=np.float64)[None])
+        found[TOLD] = means, np.asarray(labels, dtype=np.float64)[None]
     return found
 
 
@@ -138,28 +134,6 @@ class _Matched:
     @property
     def mean_mse(self) -> float:
         return float(np.mean(self.mse))
-
-
-def match(guess: Array, records: Array, modulo_sign: bool = False) -> tuple[Array, NDArray[np.int64], Array]:
-    """A guess (replicas, m, width) in the order of the `records` (m, width), that order (replicas, m), and the sign
-    it was taken with, (replicas,).
-
-    You get an `AttackError` where there are not as many as records, and for a sign of more than one.
-    """
-    if guess.shape[1] != len(records):
-        raise AttackError(f"{guess.shape[1]} records were rebuilt, and there are {len(records)}")
-    if modulo_sign and len(records) > 1:
-        raise AttackError(f"{len(records)} records: a joint sign is all that is open of one record only")
-    sign = np.ones(len(guess))
-    if modulo_sign:
-        sign = np.where(np.einsum("rmw,mw->r", guess, records) < 0, -1.0, 1.0)
-    guess = guess * sign[:, None, None]
-    orders = np.zeros((len(guess), len(records)), dtype=np.int64)
-    for r, one in enumerate(guess if len(records) > 1 else ()):
-        with np.errstate(over="ignore", invalid="ignore"):
-            cost = np.array([np.sum((one - record) ** 2, axis=-1) for record in records])
-        orders[r] = linear_sum_assignment(np.nan_to_num(np.minimum(cost, LOST), nan=LOST))[1]
-    return np.take_along_axis(guess, orders[..., None], axis=1), orders, sign
 
 
 @dataclass(frozen=True)
@@ -223,11 +197,6 @@ class RecordScore:
         """Which records were rebuilt to `distance`, root mean square over their coordinates; (replicas, m)."""
         return np.sqrt(self.attack_score.mse) <= distance
 
-    def guessed(self, distance: float) -> Mapping[str, float]:
-        """Rate at which each honest baseline has all of the records within `distance`, by the same matching."""
-        worst: dict[str, Array] = {name: np.max(self.baselines[name].mse, axis=-1) for name in self.honest}
-        return {name: float(np.mean(np.sqrt(mse) <= distance)) for name, mse in worst.items()}
-
 
 def _skill_of(mse: Array, mse_prior: float) -> Array:
     """1 − MSE/MSE_prior; where the guess is the record itself, 1 for who has it too, and −∞ for everybody else."""
@@ -251,7 +220,14 @@ def score_records(
     """
     features, labels = records_of(truth, reconstruction.agent)
     if known.others is not None and reconstruction.features.shape[1] == 1:
-        features, labels = _left(features, labels, known.others)
+        free = np.ones(len(labels), dtype=np.bool_)  # the one record that is not among the others
+        for record, label in zip(*known.others, strict=True):
+            same = np.flatnonzero(free & np.all(features == record, axis=1) & (labels == label))
+            free[same[:1]] = False
+        if (left := int(np.sum(free))) != 1:
+            others = len(known.others[1])
+            raise AttackError(f"{others} others are known, and {left} of the agent's records are left")
+        features, labels = features[free], labels[free]
         known = replace(known, records=1, others=None, labels=None)
     modulo = modulo_sign
     if modulo is None:
@@ -259,7 +235,7 @@ def score_records(
         modulo = mirrored and bool(np.any(sign_undecided(known, features, labels)))
     own = _scored(reconstruction.features, reconstruction.labels(known.model), features, labels, known, modulo)
     others = {
-        name: _scored(guess.features, guess.labels, features, labels, known, modulo)
+        name: _scored(*guess, features, labels, known, modulo)
         for name, guess in _baselines(known, labels, reconstruction.features.shape[0], rng).items()
     }
     public = known.labels is not None
@@ -293,36 +269,38 @@ def records_of(truth: Truth, agent: int) -> tuple[Array, Array]:
     return features, labels
 
 
-def _left(features: Array, labels: Array, others: tuple[Array, Array]) -> tuple[Array, Array]:
-    """The one record that is not among the others."""
-    free = np.ones(len(labels), dtype=np.bool_)
-    for record, label in zip(*others, strict=True):
-        same = np.flatnonzero(free & np.all(features == record, axis=1) & (labels == label))
-        if same.size:
-            free[same[0]] = False
-    if int(np.sum(free)) != 1:
-        raise AttackError(
-            f"{len(others[1])} others are known, and {int(np.sum(free))} of the agent's records are left"
-        )
-    return features[free], labels[free]
-
-
 def _scored(
     guess: Array, guessed: Array | None, records: Array, labels: Array, known: Known, modulo_sign: bool
 ) -> _Matched:
-    found, order, sign = match(guess, records, modulo_sign)
+    """A guess (replicas, m, width) in the order, and with the sign, that is nearest to the `records` (m, width).
+
+    You get an `AttackError` where there are not as many as records, and for a sign of more than one.
+    """
+    if guess.shape[1] != len(records):
+        raise AttackError(f"{guess.shape[1]} records were rebuilt, and there are {len(records)}")
+    if modulo_sign and len(records) > 1:
+        raise AttackError(f"{len(records)} records: a joint sign is all that is open of one record only")
+    sign = np.ones(len(guess))
+    if modulo_sign:
+        sign = np.where(np.einsum("rmw,mw->r", guess, records) < 0, -1.0, 1.0)
+    guess = guess * sign[:, None, None]
+    order = np.zeros((len(guess), len(records)), dtype=np.int64)
+    for r, one in enumerate(guess if len(records) > 1 else ()):
+        with np.errstate(over="ignore", invalid="ignore"):
+            cost = np.array([np.sum((one - record) ** 2, axis=-1) for record in records])
+        order[r] = linear_sum_assignment(np.nan_to_num(np.minimum(cost, LOST), nan=LOST))[1]
+    found = np.take_along_axis(guess, order[..., None], axis=1)
+    width = None if known.value_range is None else known.value_range[1] - known.value_range[0]
     with np.errstate(over="ignore", invalid="ignore"):
         mse = np.nan_to_num(np.mean((found - records) ** 2, axis=-1), nan=np.inf)
-    nothing = np.full(mse.shape, np.nan)
-    width = None if known.value_range is None else known.value_range[1] - known.value_range[0]
-    right = nothing
+        right = peak = similar = np.full(mse.shape, np.nan)
+        if width is not None and known.image_shape is not None:
+            similar = ssim(found, records, known.image_shape, width)
+    if width is not None:
+        peak = psnr(mse, width)
     if guessed is not None and known.model.classes:
         right = np.equal(sign[:, None] * np.take_along_axis(guessed, order, axis=1), labels).astype(np.float64)
-    similar = nothing
-    if known.image_shape is not None and width is not None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            similar = ssim(found, records, known.image_shape, width)
-    return _Matched(found, order, mse, nothing if width is None else psnr(mse, width), similar, right)
+    return _Matched(found, order, mse, peak, similar, right)
 
 
 def _moments(rebuilt: Array, targets: Array, features: Array, labels: Array, known: Known) -> tuple[Array, Array]:
@@ -361,27 +339,17 @@ def success(scores: Sequence[RecordScore], distance: float, confidence: float = 
 
 def guess_rate(scores: Sequence[RecordScore], distance: float) -> float:
     """Rate at which the best of the honest baselines, the same for all agents, has all of an agent's records within
-    `distance`."""
-    each = [score.guessed(distance) for score in scores]
-    return max(
-        (float(np.mean([one[name] for one in each])) for name in each[0] if all(name in e for e in each)), default=0.0
-    )
-
-
-def mean_skill(scores: Sequence[RecordScore], confidence: float = 0.95) -> Interval:
-    """1 − ΣMSE/ΣMSE_prior over agents, its normal interval over replicas: noise alone, for these agents' records.
-
-    With one replica the interval has no width that is known: it is NaN.
-    """
-    prior = np.mean([score.mse_prior for score in scores])
-    each = _skill_of(np.mean([np.mean(score.attack_score.mse, axis=-1) for score in scores], axis=0), float(prior))
-    if each.size == 1:
-        return Interval(float("nan"), float(each[0]), float("nan"), confidence)
-    return normal_mean(each, confidence)
+    `distance`, by the same matching."""
+    rates = [
+        {name: np.mean(np.sqrt(np.max(one.baselines[name].mse, axis=-1)) <= distance) for name in one.honest}
+        for one in scores
+    ]
+    common = set(rates[0]).intersection(*rates)
+    return max((float(np.mean([each[name] for each in rates])) for name in common), default=0.0)
 
 
 @dataclass(frozen=True)
-class ImageScore:
+class _ImageScore:
     """Quality of one agent's rebuilt record, mean over replicas.
 
     `mse_prior` is that of guessing the prior's mean of the true label (a guesser who knows the label);
@@ -403,7 +371,7 @@ class ImageScore:
         return 1 - self.mse / self.mse_prior
 
 
-def score_image(reconstruction: Reconstruction, truth: Truth, prior: Prior) -> ImageScore:
+def score_image(reconstruction: Reconstruction, truth: Truth, prior: Prior) -> _ImageScore:
     """Compare a rebuilt record with the agent's. You get an `AttackError` if the agent holds more than one."""
     objective = truth.problem.objectives[reconstruction.agent]
     if not isinstance(objective, LogisticLoss) or len(objective.labels) != 1:
@@ -411,7 +379,7 @@ def score_image(reconstruction: Reconstruction, truth: Truth, prior: Prior) -> I
     record: Array = objective.features[0]
     label, rebuilt = int(objective.labels[0]), reconstruction.features[:, 0]
     guess, error = prior.mean[label], rebuilt - record
-    return ImageScore(
+    return _ImageScore(
         reconstruction.agent,
         record,
         rebuilt[0],

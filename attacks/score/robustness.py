@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from attacks.audit.accounting.intervals import Interval, clopper_pearson
-from netsim.arrays import Array, Mask
+from netsim.arrays import Array
 from netsim.errors import PrivacyError
 
 
@@ -38,13 +38,8 @@ def gaussian_bound(kappa: float, mu: float) -> float:
     return float(ndtr(ndtri(kappa) + mu))
 
 
-def pure_bound(kappa: float, epsilon: float) -> float:
-    """min(e^ε κ, 1 − e^{−ε}(1 − κ))."""
-    return approximate_bound(kappa, epsilon, 0.0)
-
-
 def approximate_bound(kappa: float, epsilon: float, delta: float) -> float:
-    """min(e^ε κ + δ, 1 − e^{−ε}(1 − δ − κ), 1)."""
+    """min(e^ε κ + δ, 1 − e^{−ε}(1 − δ − κ), 1); δ = 0 is pure ε. Also the largest power of a test at level κ."""
     _check(kappa, epsilon=epsilon)
     if not 0 <= delta <= 1:
         raise PrivacyError(f"delta = {delta!r}: must lie in [0, 1]")
@@ -68,15 +63,6 @@ def _check(kappa: float, **budget: float) -> None:
     for name, value in budget.items():
         if not value >= 0:
             raise PrivacyError(f"{name} = {value!r}: must be at least 0")
-
-
-def exact_kappa(weights: Array, near: Mask) -> float:
-    """κ of a finite prior, exactly: the largest Σ_z weights[z]·near[guess, z] over the guesses.
-
-    `near` (guesses, records) must list a guess for every set of records that some guess is near at once: where
-    success is the record itself, the identity.
-    """
-    return float(np.max(near @ (weights / np.sum(weights))))
 
 
 @dataclass(frozen=True)
@@ -124,7 +110,7 @@ def _distances(rows: Array, others: Array) -> Array:
 
 @dataclass(frozen=True)
 class Robustness:
-    """A measured success rate beside what no attack exceeds."""
+    """A measured success rate beside what no attack exceeds: the `bound` for this κ, or for its upper end."""
 
     rate: Interval
     kappa: float
@@ -138,8 +124,3 @@ class Robustness:
         records that are drawn from the prior of κ, and the budget of everything that the attack saw.
         """
         return self.rate.lower > self.bound
-
-
-def beside(rate: Interval, kappa: float | _Baseline, bound: float) -> Robustness:
-    """`bound` was computed with this κ; of a `_Baseline` that is its upper end, which holds for every guess."""
-    return Robustness(rate, kappa.upper if isinstance(kappa, _Baseline) else kappa, bound)

@@ -54,7 +54,19 @@ def score_traffic(found: Sealed, run: Run, log: PacketLog) -> TrafficScore:
     """Compare with the packet log of the run, and with the computing times that its agents drew."""
     truth = computing_times(run)
     count = len(run.activations)
-    matched = _matched(found, log)
+    matched = 0  # events that are an activation's: each agent's, in order
+    begun: dict[int, list[float]] = {}
+    for (agent, _), passage in sorted(log.begun.items()):
+        begun.setdefault(agent, []).append(passage.start)
+    for own in begun.values():
+        own.sort(reverse=True)
+    for time, agent in found.activity.events:
+        left = begun.get(agent, [])
+        while left and left[-1] < time and not same(left[-1], time):
+            left.pop()
+        if left and same(left[-1], time):
+            left.pop()
+            matched += 1
     walk = run.simulation.algorithm.stopping().walks
     degrees = run.simulation.topology.degrees
     likely = max(range(count), key=lambda i: degrees[i])
@@ -94,24 +106,6 @@ def computing_times(run: Run) -> list[float | None]:
         drawn = [0.0 if law is None else law.draw(rng) for _ in range(queries)]
         means.append(sum(drawn) / queries if queries else None)
     return means
-
-
-def _matched(found: Sealed, log: PacketLog) -> int:
-    """Events that are an activation's: each agent's, in order."""
-    matched = 0
-    begun: dict[int, list[float]] = {}
-    for (agent, _), passage in sorted(log.begun.items()):
-        begun.setdefault(agent, []).append(passage.start)
-    for times in begun.values():
-        times.sort(reverse=True)
-    for time, agent in found.activity.events:
-        left = begun.get(agent, [])
-        while left and left[-1] < time and not same(left[-1], time):
-            left.pop()
-        if left and same(left[-1], time):
-            left.pop()
-            matched += 1
-    return matched
 
 
 def _covered(found: Sequence[Amount | None], truth: Sequence[float], guesses: Sequence[float]) -> Covered:

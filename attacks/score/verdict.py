@@ -30,7 +30,6 @@ from attacks.reconstruction.verdict import (
     STANDARD,
     Name,
     Seen,
-    Thresholds,
     explains,
     quantile,
     used,
@@ -78,36 +77,26 @@ def verdict(
     score: RecordScore,
     truth: Truth,
     robustness: Robustness | None = None,
-    thresholds: Thresholds = STANDARD,
 ) -> _Verdict:
     """Verdict on one agent. `own` is `attacks.reconstruction.verdict.seen` of the same reconstruction."""
-    case = used(case, found)
-    worse = _worse_than_truth(case, found, score, thresholds)
-    twin = _same_gradients(case, found, score, truth)
-    skills = score.skills
-    names: tuple[Name, ...] = tuple(
-        OPEN
-        if twin[r] and skills[r] < thresholds.close
-        else _name(
-            own.names[r], float(skills[r]), score.skill, float(own.expected_skill[r]), bool(worse[r]), thresholds
-        )
-        for r in range(len(skills))
-    )
-    return _Verdict(names, own, score.skill, robustness)
+    case, skills = used(case, found), score.skills
+    worse, twin = _worse_than_truth(case, found, score), _same_gradients(case, found, score, truth)
 
+    def name(r: int) -> Name:
+        skill, guessed = float(skills[r]), own.names[r]
+        if skill >= STANDARD.close:
+            return RECOVERED
+        if twin[r] or guessed in (FAILED, OPEN):
+            return OPEN if twin[r] else guessed
+        if guessed == DEFENDED and min(skill, score.skill) <= STANDARD.wide:
+            return DEFENDED
+        if skill > STANDARD.wide:
+            return PARTLY
+        if worse[r]:
+            return FAILED
+        return OPEN if own.expected_skill[r] >= STANDARD.close else DEFENDED
 
-def _name(own: Name, skill: float, mean: float, expected: float, worse: bool, at: Thresholds) -> Name:
-    if skill >= at.close:
-        return RECOVERED
-    if own in (FAILED, OPEN):
-        return own
-    if own == DEFENDED and min(skill, mean) <= at.wide:
-        return DEFENDED
-    if skill > at.wide:
-        return PARTLY
-    if worse:
-        return FAILED
-    return OPEN if expected >= at.close else DEFENDED
+    return _Verdict(tuple(name(r) for r in range(len(skills))), own, score.skill, robustness)
 
 
 def outcomes(
@@ -116,7 +105,6 @@ def outcomes(
     score: RecordScore,
     truth: Truth,
     distance: float,
-    thresholds: Thresholds = STANDARD,
 ) -> tuple[Name, ...]:
     """A word for each replica where many attacks meet many agents: without the Jacobian, whose cost is cubic in the
     unknowns, and so without what an attacker may expect. The first that applies:
@@ -136,33 +124,28 @@ def outcomes(
     """
     case = used(case, found)
     near, twin = np.all(score.within(distance), axis=-1), _same_gradients(case, found, score, truth)
-    fits = explains(case, found, thresholds) & found.converged
-    worse, skills = _worse_than_truth(case, found, score, thresholds), score.skills
-    undetermined = bool(found.open) or _fewer_numbers_than_unknowns(case)
+    fits = explains(case, found) & found.converged
+    worse, skills = _worse_than_truth(case, found, score), score.skills
+    known, points = case.known, case.evidence.points
+    unknowns = known.records * (known.model.width + (0 if known.model.classes else known.model.outputs))
+    undetermined = bool(found.open) or points.shape[0] * points.shape[-1] < unknowns
 
     def word(r: int) -> Name:
-        close = skills[r] >= thresholds.close
+        close = skills[r] >= STANDARD.close
         if twin[r] or not fits[r]:
             return RECOVERED if close and near[r] else OPEN if twin[r] else PARTLY if close else FAILED
         if close:
             return RECOVERED if near[r] else PARTLY
         if undetermined:
             return OPEN
-        if skills[r] > thresholds.wide:
+        if skills[r] > STANDARD.wide:
             return PARTLY
         return FAILED if worse[r] else OPEN if case.evidence.exact else DEFENDED
 
     return tuple(word(r) for r in range(len(skills)))
 
 
-def _fewer_numbers_than_unknowns(case: Case) -> bool:
-    """Whether the gradients are too few to determine the records, however they depend on them."""
-    known, points = case.known, case.evidence.points
-    free = 0 if known.model.classes else known.model.outputs
-    return points.shape[0] * points.shape[-1] < known.records * (known.model.width + free)
-
-
-def _worse_than_truth(case: Case, found: Reconstruction, score: RecordScore, thresholds: Thresholds) -> Array:
+def _worse_than_truth(case: Case, found: Reconstruction, score: RecordScore) -> Array:
     """Whether χ² exceeds that of the truth by more than the quantile of χ² exceeds its mean, (replicas,)."""
     features, labels, replicas = score.truth, score.labels, case.evidence.replicas
     exact = misfit(
@@ -174,8 +157,8 @@ def _worse_than_truth(case: Case, found: Reconstruction, score: RecordScore, thr
         return np.ones(replicas)
     own = misfit(case, found.features, found.targets)
     if case.evidence.exact:
-        return (own.relative > exact.relative + thresholds.relative).astype(np.float64)
-    return (own.squared > exact.squared + quantile(case, thresholds.false_alarm) - own.degrees).astype(np.float64)
+        return (own.relative > exact.relative + STANDARD.relative).astype(np.float64)
+    return (own.squared > exact.squared + quantile(case, STANDARD.false_alarm) - own.degrees).astype(np.float64)
 
 
 def _same_gradients(case: Case, found: Reconstruction, score: RecordScore, truth: Truth) -> Mask:

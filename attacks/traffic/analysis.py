@@ -16,10 +16,10 @@ On a reliable link data packets less messages are repetitions. Of losses only th
 A repetition is no proof of a loss: a timeout may be shorter than the way there and back.
 """
 
+import bisect
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from attacks.traffic.compute_times import computing_of_rounds, computing_of_walk
 from attacks.traffic.exchanges import exchanged, settled, slack
@@ -50,26 +50,16 @@ def _dimension(observed: ObservedPackets, protocol: Protocol, codec: Codec) -> D
     for count, payload in payloads.items():
         if not count:
             continue
-        least = _first(codec, count, payload)
-        after = _first(codec, count, payload + 1)
+        least, after = (  # the least dimension of which so many vectors take at least so many bytes
+            1 + bisect.bisect_left(range(1, LARGEST + 1), size, key=lambda d, count=count: count * codec.size(d))
+            for size in (payload, payload + 1)
+        )
         if least == after:
             return Dimension(
                 payloads=payloads, refused=f"no vector takes {payload} bytes: the header is not as public"
             )
         low, high = max(low, least), min(high, math.inf if after > LARGEST else after - 1)
     return Dimension(low, high, payloads)
-
-
-def _first(codec: Codec, count: int, payload: int) -> int:
-    """The least dimension of which so many vectors take at least so many bytes."""
-    low, high = 1, LARGEST + 1
-    while low < high:
-        middle = (low + high) // 2
-        if count * codec.size(middle) >= payload:
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 NOT_KNOWN = "no packet is sent again or acknowledged here: a lost one looks like any other"
@@ -80,9 +70,9 @@ class _Sendings:
     """When messages were first sent (`times`), as far as that is known; of each link the first sending of the last
     message that arrived for certain (`followed`); and what the timeout may be, None where nothing determines it."""
 
-    times: Mapping[Edge, Sequence[float]] = field(default_factory=dict[Edge, Sequence[float]])
-    followed: Mapping[Edge, float] = field(default_factory=dict[Edge, float])
-    timeouts: frozenset[float] | None = None
+    times: Mapping[Edge, Sequence[float]]
+    followed: Mapping[Edge, float]
+    timeouts: frozenset[float] | None
 
 
 def _carried(observed: ObservedPackets, messages: Mapping[Edge, int] | None, sendings: _Sendings) -> LinkTraffic:
@@ -100,29 +90,25 @@ def _carried(observed: ObservedPackets, messages: Mapping[Edge, int] | None, sen
         why = "links or agents are down at times: a packet that finds a link down is not observed"
     if why is not None or messages is None:
         return LinkTraffic({}, {}, why, why)
-    repeated = {link: _repeated(observed, link, messages[link]) for link in observed.links}
+    repeated: dict[Edge, Amount] = {}
+    for link in observed.links:
+        packets, known = len(observed.data.get(link, ())), messages[link]
+        if observed.whole:
+            repeated[link] = Amount.exactly(packets - known)
+        elif not observed.missed or observed.late:
+            repeated[link] = Amount(max(0, packets - known), None, float("inf"))
+        else:
+            repeated[link] = Amount._make(one - known for one in sent_in_all(packets, observed.missed, known))
     if not observed.whole:
         why = "the tap missed packets: an acknowledgement that is missing may have been missed, not lost"
         return LinkTraffic(repeated, {}, None, why)
     return LinkTraffic(repeated, {link: _lost(observed, link, repeated, sendings) for link in observed.links})
 
 
-def _repeated(observed: ObservedPackets, link: Edge, messages: int) -> Amount:
-    packets = len(observed.data.get(link, ()))
-    if observed.whole:
-        return Amount.exactly(packets - messages)
-    if not observed.missed or observed.late:
-        return Amount(max(0, packets - messages), None, float("inf"))
-    low, value, high = sent_in_all(packets, observed.missed, messages)
-    return Amount(low - messages, value - messages, high - messages)
-
-
 def _lost(observed: ObservedPackets, link: Edge, repeated: Mapping[Edge, Amount], sendings: _Sendings) -> Amount:
     """Data packets, and acknowledgements of the other direction's."""
-    back, acknowledged = (
-        (link[1], link[0]),
-        0,
-    )  # messages of the other direction of which an acknowledgement arrived for sure
+    back = link[1], link[0]
+    acknowledged = 0  # messages of the other direction of which an acknowledgement arrived for sure
     low, data = _data_lost(observed, link, sendings)
     if sendings.timeouts and observed.transport.alike and not observed.transport.queues:
         times, packets = sendings.times.get(back, ()), observed.data.get(back, ())
@@ -152,50 +138,40 @@ def analysed(view: AdversaryView) -> Sealed:
         raise AttackError("agents may be stopped and begin anew: how many messages each of them sends is not public")
     protocol = read(view.public)
     observed = ObservedPackets.of(view, protocol)
-    if protocol.walk:
-        return _of_walk(view, protocol, observed)
     endless = view.public.exchange_policy.endless
-    found = exchanged(observed, protocol, endless=endless)
-    messages = dict.fromkeys(observed.links, len(protocol.sends))
-    # an agent sends to all neighbors at once, and where exchanges wait for all no run ends before the last arrived
-    times = {link: own for link in observed.links if (own := found.times[link[0]]) is not None}
-    followed = {link: own[-1] for link, own in times.items()} if endless else {}
-    links = _carried(observed, messages, _Sendings(times, followed, found.timeouts))
-    work = _rounds_computing(view, protocol, observed, found.times)
-    return Sealed(observed.packets, found.activity, work, links, _dimension(observed, protocol, view.public.codec))
-
-
-def _of_walk(view: AdversaryView, protocol: Protocol, observed: ObservedPackets) -> Sealed:
-    found = walked(observed, protocol.first, view.public.algorithm.stopping())
-    times: dict[Edge, list[float]] = defaultdict(list)
-    followed: dict[Edge, float] = {}
-    for k, (time, sender, receiver) in enumerate(found.moves):
-        times[sender, receiver].append(time)
-        if k + 1 < len(found.moves):  # who passes a token on had it; the last one may not have arrived
-            followed[sender, receiver] = time
+    times, followed = dict[Edge, Sequence[float]](), dict[Edge, float]()
     messages: dict[Edge, int] | None = None
-    if found.activity.complete:
-        messages = {link: len(times.get(link, ())) for link in observed.links}
-        work = computing_of_walk(observed, protocol, found.moves)
+    work: Computing | str
+    if protocol.walk:
+        found = walked(observed, protocol.first, view.public.algorithm.stopping())
+        sendings: dict[Edge, list[float]] = {}
+        for k, (time, sender, receiver) in enumerate(found.moves):
+            sendings.setdefault((sender, receiver), []).append(time)
+            if k + 1 < len(found.moves):  # who passes a token on had it; the last one may not have arrived
+                followed[sender, receiver] = time
+        times.update(sendings)
+        if found.activity.complete:
+            messages = {link: len(times.get(link, ())) for link in observed.links}
+            work = computing_of_walk(observed, protocol, found.moves)
+        else:
+            work = "where visits may have been missed, a gap may hold several of them"
     else:
-        work = _no_work(observed, "where visits may have been missed, a gap may hold several of them")
+        found = exchanged(observed, protocol, endless=endless)
+        messages = dict.fromkeys(observed.links, len(protocol.sends))
+        # an agent sends to all neighbors at once, and where exchanges wait for all the last arrives before the end
+        times.update((link, own) for link in observed.links if (own := found.times[link[0]]) is not None)
+        if not endless:
+            work = "exchanges end at a deadline: what an agent waited for is not known"
+        elif all(own is None for own in found.times):
+            work = "when exchanges began is not known"
+        elif observed.transport.reliable and not observed.whole:
+            work = "the tap missed packets: which acknowledgement belongs to which arrival is not known"
+        else:
+            work = computing_of_rounds(observed, protocol, found.times)
+        if endless:
+            followed = {link: own[-1] for link, own in times.items()}
+    if isinstance(work, str):
+        agents = len(observed.neighbors)
+        work = Computing((None,) * agents, "bounded", (0,) * agents, refused=work)
     links = _carried(observed, messages, _Sendings(times, followed, found.timeouts))
     return Sealed(observed.packets, found.activity, work, links, _dimension(observed, protocol, view.public.codec))
-
-
-def _rounds_computing(
-    view: AdversaryView, protocol: Protocol, observed: ObservedPackets, times: tuple[tuple[float, ...] | None, ...]
-) -> Computing:
-    if not view.public.exchange_policy.endless:
-        return _no_work(observed, "exchanges end at a deadline: what an agent waited for is not known")
-    if all(own is None for own in times):
-        return _no_work(observed, "when exchanges began is not known")
-    if observed.transport.reliable and not observed.whole:
-        why = "the tap missed packets: which acknowledgement belongs to which arrival is not known"
-        return _no_work(observed, why)
-    return computing_of_rounds(observed, protocol, times)
-
-
-def _no_work(observed: ObservedPackets, why: str) -> Computing:
-    agents = len(observed.neighbors)
-    return Computing((None,) * agents, "bounded", (0,) * agents, refused=why)

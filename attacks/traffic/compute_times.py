@@ -81,24 +81,12 @@ def computing_of_rounds(
 ) -> Computing:
     """Computing times from the exchanges of agents whose neighbors' exchanges are known too. Without acknowledgements
     a gap holds as much of the neighbors' messages' travel as was not over when the agent itself sent."""
-    gaps = _gaps_of_rounds(observed, protocol, times)
-    if _acknowledged(observed):
-        return _computing(observed, gaps, np.zeros(len(gaps)))
-    travel = _travel(observed, protocol, times) if observed.transport.alike else math.inf
-    return _computing(observed, gaps, np.array([len(near) * travel for near in observed.neighbors]))
-
-
-def _gaps_of_rounds(
-    observed: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]
-) -> list[_Gaps]:
-    """The gaps of each agent, in order; after its last exchange it asks once more, unheard."""
-    gaps = [_Gaps(total=1 if protocol.after else 0) for _ in times]
+    gaps = [_Gaps(total=1 if protocol.after else 0) for _ in times]  # after its last exchange it asks once more
     seen, wait = _acknowledged(observed), _waits(observed)
     for i, own in enumerate(times):
-        around = [times[j] for j in observed.neighbors[i]]
-        if own is None or any(one is None for one in around):
+        near = {j: times[j] or () for j in observed.neighbors[i] if times[j] is not None}
+        if own is None or len(near) < len(observed.neighbors[i]):
             continue
-        near = {j: times[j] or () for j in observed.neighbors[i]}
         for k, sent in enumerate(protocol.sends):
             since: float | None = 0.0
             if k:  # when the exchange before was over; without acknowledgements a moment before which it was not
@@ -108,7 +96,10 @@ def _gaps_of_rounds(
                 since = max(own[k - 1], *known) if len(known) == len(there) else None
             gap = None if since is None or since > own[k] else own[k] - since
             gaps[i].add(sent.queries, gap, wait if sent.closed else 0.0)
-    return gaps
+    if seen:
+        return _computing(observed, gaps, np.zeros(len(gaps)))
+    travel = _travel(observed, protocol, times) if observed.transport.alike else math.inf
+    return _computing(observed, gaps, np.array([len(near) * travel for near in observed.neighbors]))
 
 
 def _travel(observed: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]) -> float:

@@ -17,7 +17,7 @@ import bisect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import accumulate, combinations, product
 from typing import Literal
 
 import numpy as np
@@ -36,28 +36,23 @@ State = tuple[int, tuple[tuple[Pending, ...], ...]]
 """Number of exchanges that have begun, and what is pending on each link."""
 Chain = tuple[float, ...] | Literal["none", "several"]
 """Beginnings of exchanges; of no reading, or of several that differ."""
-
-
-@dataclass(frozen=True)
-class _Wires:
-    """One agent's links: times of its data packets on each; of the acknowledgements that came back on each (`back`);
-    `arrived[j]`: times of those that it sent itself on each, None where its exchanges wait for nobody. `end`: a
-    moment at which the run was not over."""
-
-    data: Sequence[Sequence[float]]
-    back: Sequence[Sequence[float]]
-    arrived: Sequence[Sequence[float]] | None
-    end: float
+_Times = Sequence[Sequence[float]]
+"""Of the packets of each link."""
 
 
 def readings(
-    wires: _Wires, total: int, known: Sequence[float] | None
+    data: _Times, back: _Times, arrived: _Times | None, end: float, total: int, known: Sequence[float] | None
 ) -> Mapping[float, tuple[float, ...] | None] | None:
-    """Beginnings of `total` exchanges for each timeout that explains all packets, None where there are several
-    ways. Nothing where looking was given up. `known`: the beginnings, where only the timeout is looked for."""
-    moments = _moments(wires.data)
+    """Beginnings of `total` exchanges of one agent for each timeout that explains all packets, None where there are
+    several ways; nothing where looking was given up.
+
+    `data`: times of its data packets on each link; `back`: of the acknowledgements that came back on each;
+    `arrived[j]`: of those that it sent itself on each, None where its exchanges wait for nobody; `end`: a moment at
+    which the run was not over. `known`: the beginnings, where only the timeout is looked for.
+    """
+    moments = _moments(data)
     found: dict[float, tuple[float, ...] | None] = {}
-    search = _Search(wires, moments, total, known)
+    search = _Search(moments, back, arrived or (), end, total, known)
     for timeout in _timeouts(moments):
         one = search.completed(timeout)
         if search.left <= 0:
@@ -102,17 +97,20 @@ def _timeouts(moments: Sequence[_Moment]) -> list[float]:
 class _Search:
     """All readings of one agent, timeout by timeout; `left` counts down the states that may still be looked at."""
 
-    def __init__(self, wires: _Wires, moments: Sequence[_Moment], total: int, known: Sequence[float] | None) -> None:
+    def __init__(
+        self, moments: Sequence[_Moment], back: _Times, arrived: _Times, end: float, total: int,
+        known: Sequence[float] | None,
+    ) -> None:  # fmt: skip
         self.left = MOST_STATES + MOST_A_MOMENT * len(moments)
-        self._wires, self._moments, self._total, self._known = wires, moments, total, known
-        self._ahead = [0] * (len(moments) + 1)
-        for k in range(len(moments) - 1, -1, -1):
-            self._ahead[k] = self._ahead[k + 1] + min(moments[k].counts)
+        self._moments, self._back, self._arrived, self._end = moments, back, arrived, end
+        self._total, self._known = total, known
+        fewest = [min(moment.counts) for moment in moments]
+        self._ahead = [*accumulate(reversed(fewest), initial=0)][::-1]
 
     def completed(self, timeout: float) -> Chain:
         """The beginnings of all exchanges, moment by moment: of readings that agree on all that is to come, and not
         on what was, it is enough to know that there are several."""
-        layer: dict[State, Chain] = {(0, ((),) * len(self._wires.data)): ()}
+        layer: dict[State, Chain] = {(0, ((),) * len(self._back)): ()}
         for at, moment in enumerate(self._moments):
             after: dict[State, Chain] = {}
             for state, chain in layer.items():
@@ -125,7 +123,11 @@ class _Search:
                 return "none"
         only: Chain = "none"
         for state, chain in layer.items():
-            if state[0] == self._total and self._settled(state):
+            begun, pending = state
+            ends = [
+                (j, one) for j, link in enumerate(pending) for one in link if one[0] < self._end - slack(self._end)
+            ]
+            if begun == self._total and all(self._acknowledged(j, one) for j, one in ends):  # or due after the end
                 if only not in ("none", chain):
                     return "several"
                 only = chain
@@ -150,7 +152,7 @@ class _Search:
         if self._known is not None:
             least = most = sum(same(time, moment.time) for time in self._known[begun : begun + most + 1])
         now = moment.time + slack(moment.time)
-        there = [bisect.bisect_right(link, now) for link in self._wires.arrived or ()]  # of each neighbor's messages
+        there = [bisect.bisect_right(link, now) for link in self._arrived]  # of each neighbor's messages
         for new in range(least, most + 1):
             if new <= min(moment.counts) and (not new or all(count >= begun + new - 1 for count in there)):
                 yield new
@@ -178,18 +180,9 @@ class _Search:
     def _acknowledged(self, link: int, one: Pending) -> bool:
         """Whether an acknowledgement that may be this message's was on the air before it was due."""
         again, _, sent = one
-        back = self._wires.back[link]
+        back = self._back[link]
         k = bisect.bisect_left(back, sent - slack(sent))
         return k < len(back) and back[k] <= again + slack(again)
-
-    def _settled(self, state: State) -> bool:
-        """Whether what is pending in the end was acknowledged, or due after it."""
-        end = self._wires.end
-        return all(
-            one[0] >= end - slack(end) or self._acknowledged(j, one)
-            for j, pending in enumerate(state[1])
-            for one in pending
-        )
 
 
 def slack(time: float) -> float:
@@ -234,7 +227,13 @@ def exchanged(observed: ObservedPackets, protocol: Protocol, *, endless: bool = 
     counted = [None if why else _times(observed, i, total) for i in range(agents)]
     read, timeouts = _read(observed, counted, total, endless=endless) if not why else (counted, None)
     times = tuple(read)
-    if wrong := _caused(times, observed.neighbors) if endless else set[int]():
+    if endless:  # of agents whose exchanges begin before all of a neighbor's exchange before that one nothing holds
+        wrong: set[int] = set()
+        for i, own in enumerate(times):
+            for j in observed.neighbors[i]:
+                other = times[j]
+                if own and other and any(b < a - 1e-9 for a, b in zip(other, own[1:], strict=False)):
+                    wrong |= {i, j}
         times = tuple(None if i in wrong else own for i, own in enumerate(times))
     begins = [k for k, one in enumerate(protocol.sends) if one.closed]
     events = sorted(Event(own[k], i) for i, own in enumerate(times) if own is not None for k in begins)
@@ -271,7 +270,16 @@ def _read(
     transport = observed.transport
     if not (transport.reliable and observed.whole and transport.alike) or transport.queues:
         return list(counted), None
-    found = [_readings(observed, i, total, own, endless=endless) for i, own in enumerate(counted)]
+    found: list[Mapping[float, tuple[float, ...] | None] | None] = []
+    for i, own in enumerate(counted):
+        near = [j for j in observed.neighbors[i] if (i, j) in observed.links]
+        data = [observed.data.get((i, j), ()) for j in near]
+        if len(near) < 2 or all(len(link) == total for link in data):
+            found.append(None)
+            continue
+        back = [observed.acks.get((j, i), ()) for j in near]
+        arrived = [observed.acks.get((i, j), ()) for j in near] if endless else None
+        found.append(readings(data, back, arrived, observed.end, total, own))
     timeouts: set[float] | None = None
     for one in found:
         if one:
@@ -283,30 +291,3 @@ def _read(
             left = {own for timeout, own in one.items() if round(timeout, 9) in (timeouts or ())}
             times[i] = left.pop() if len(left) == 1 else None
     return times, None if timeouts is None else frozenset(timeouts)
-
-
-def _readings(
-    observed: ObservedPackets, agent: int, total: int, known: Sequence[float] | None, *, endless: bool
-) -> Mapping[float, tuple[float, ...] | None] | None:
-    near = [j for j in observed.neighbors[agent] if (agent, j) in observed.links]
-    data = [observed.data.get((agent, j), ()) for j in near]
-    if len(near) < 2 or all(len(link) == total for link in data):
-        return None
-    wires = _Wires(
-        data,
-        [observed.acks.get((j, agent), ()) for j in near],
-        [observed.acks.get((agent, j), ()) for j in near] if endless else None,
-        observed.end,
-    )
-    return readings(wires, total, known)
-
-
-def _caused(times: Sequence[tuple[float, ...] | None], neighbors: Sequence[Sequence[int]]) -> set[int]:
-    """Agents whose exchanges begin before all of a neighbor's exchange before that one, which cannot be; with it."""
-    wrong: set[int] = set()
-    for i, own in enumerate(times):
-        for j in neighbors[i]:
-            other = times[j]
-            if own and other and any(b < a - 1e-9 for a, b in zip(other, own[1:], strict=False)):
-                wrong |= {i, j}
-    return wrong

@@ -47,6 +47,7 @@ def due(ages: Array, timeouts: Array, now: float) -> npt.NDArray[np.bool_]:
 
 
 TAIL = 0.025
+MOST_MISSED = 2**40
 
 
 def sent_in_all(observed: int, missed: float, least: int) -> tuple[int, float, int]:
@@ -57,29 +58,17 @@ def sent_in_all(observed: int, missed: float, least: int) -> tuple[int, float, i
     def at_least(total: int) -> float:
         return 1.0 if observed <= 0 else float(special.betainc(observed, total - observed + 1, 1 - missed))
 
-    low = _first(least, lambda total: at_least(total) >= TAIL)
-    floor = TAIL * _at_most(observed, least, missed)
-    high = _first(max(least, low) + 1, lambda total: _at_most(observed, total + 1, missed) < floor)
+    def at_most(total: int) -> float:
+        return 1.0 if observed >= total else float(special.betainc(total - observed, observed + 1, missed))
+
+    def first(start: int, holds: Callable[[int], bool]) -> int:
+        """The least number from `start` on for which it holds; it does for all that follow."""
+        return start + bisect.bisect_left(range(start, start + MOST_MISSED), True, key=holds)
+
+    low = first(least, lambda total: at_least(total) >= TAIL)
+    floor = TAIL * at_most(least)
+    high = first(max(least, low) + 1, lambda total: at_most(total + 1) < floor)
     return low, min(max(observed / (1 - missed), low), high), high
-
-
-def _at_most(observed: int, total: int, missed: float) -> float:
-    """The probability to capture so many of `total`, or fewer."""
-    return 1.0 if observed >= total else float(special.betainc(total - observed, observed + 1, missed))
-
-
-def _first(low: int, holds: Callable[[int], bool]) -> int:
-    """The least number from `low` on for which it holds; it does for all that follow."""
-    step = 1
-    if holds(low):
-        return low
-    while not holds(low + step):
-        low, step = low + step, 2 * step
-    high = low + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 @dataclass(frozen=True)
@@ -146,7 +135,13 @@ class ObservedPackets:
                 data[i, j].append(time)
                 stream.append((time, i, j))
         every = {(i, j) for i, near in enumerate(view.public.neighbors) for j in near}
-        tapped = _tapped(view, {(i, j) for _, i, j, *_ in rows if j != EVERYBODY}, every)
+        tapped, links = every, adversary.links
+        if links != "all" and (
+            links is not None or adversary.insiders
+        ):  # a rule's links: where something was observed
+            observed = {(i, j) for _, i, j, *_ in rows if j != EVERYBODY}
+            named = links if isinstance(links, tuple) else observed
+            tapped = {edge for i, j in named for edge in ((i, j), (j, i))}
         own = {size - TAG_BYTES for *_, size, sealed in rows if sealed} - ({ACK_BYTES} if acknowledged else set())
         return cls(
             transport, view.public.neighbors, tuple(stream), data, acks, tuple(sorted(tapped)), tapped == every,
@@ -198,13 +193,3 @@ class ObservedPackets:
                 if after < len(back) and (k + 1 == len(times) or back[after] < times[k + 1]):
                     longest = max(longest, back[after] - sent)
         return longest
-
-
-def _tapped(view: AdversaryView, observed: set[Edge], every: set[Edge]) -> set[Edge]:
-    """The directed links with a tap: those that it names, or (of a rule) those on which something was observed."""
-    links = view.adversary.links
-    if links == "all" or (links is None and not view.adversary.insiders):
-        return every
-    if isinstance(links, tuple):
-        return {edge for i, j in links for edge in ((i, j), (j, i))}
-    return {edge for i, j in observed for edge in ((i, j), (j, i))}

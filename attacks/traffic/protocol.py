@@ -11,7 +11,6 @@ from typing import Any, cast
 import numpy as np
 
 from netsim.adversary import PublicKnowledge
-from netsim.algorithms.algorithm import Algorithm
 from netsim.arrays import Array
 from netsim.errors import AttackError, NetsimError
 from netsim.mechanisms import Mechanism
@@ -64,7 +63,18 @@ def read(public: PublicKnowledge) -> Protocol:
     algorithm = public.algorithm
     walk, first = algorithm.stopping().walks, int(getattr(algorithm, "first", 0))
     notes = _Notes(public, first, ACTIVATIONS if walk else None)
-    _play(algorithm, notes)
+    coroutine = cast("Coroutine[Any, Any, None]", algorithm.run(cast("Node", notes)))
+    try:
+        with np.errstate(all="ignore"):
+            coroutine.send(None)
+    except (StopIteration, _Done):
+        pass
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, NetsimError) as error:
+        raise AttackError(f"its code does not run on a port that only takes notes ({error})") from error
+    else:
+        raise AttackError("its code waits for something else than messages")
+    finally:
+        coroutine.close()
     closed = max(notes.closed, 1)
     if walk:
         sends = _split(notes.steps)
@@ -98,20 +108,6 @@ def _split(steps: Sequence[str]) -> tuple[_PublicSend, ...]:
             found.append(_PublicSend(queries, int(step[1:]), closed))
             queries, closed = 0, False
     return tuple(found)
-
-
-def _play(algorithm: Algorithm, notes: "_Notes") -> None:
-    coroutine = cast("Coroutine[Any, Any, None]", algorithm.run(cast("Node", notes)))
-    try:
-        with np.errstate(all="ignore"):
-            coroutine.send(None)
-    except (StopIteration, _Done):
-        return
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, NetsimError) as error:
-        raise AttackError(f"its code does not run on a port that only takes notes ({error})") from error
-    finally:
-        coroutine.close()
-    raise AttackError("its code waits for something else than messages")
 
 
 class _Notes:

@@ -67,7 +67,12 @@ def _decoded(
     that is one comes a timeout T after an earlier one of its link, and before any packet that no token explains: for
     each such T, and wherever a packet may be the next step as well as due again, every reading is followed.
     """
-    plain = _all_new(observed, first)
+    plain, holder = list[Move](), first  # the walk as far as every packet can be a new token
+    for time, sender, receiver in observed.stream:
+        if sender != holder:
+            break
+        plain.append((time, sender, receiver))
+        holder = receiver
     if len(plain) == len(observed.stream) and (not observed.transport.reliable or stopping.activations == len(plain)):
         return (tuple(plain), None) if stopping.activations in (None, len(plain)) else None
     if not observed.transport.reliable or observed.transport.queues or not observed.transport.alike:
@@ -86,17 +91,6 @@ def _decoded(
         return None
     moves, timeouts = found.popitem()
     return moves, frozenset(timeouts) if len(moves) < len(observed.stream) else None
-
-
-def _all_new(observed: ObservedPackets, first: int) -> list[Move]:
-    """The walk as far as every packet can be a new token."""
-    holder, moves = first, list[Move]()
-    for time, sender, receiver in observed.stream:
-        if sender != holder:
-            break
-        moves.append((time, sender, receiver))
-        holder = receiver
-    return moves
 
 
 def _timeouts(observed: ObservedPackets, steps: int) -> list[float]:

@@ -14,13 +14,13 @@ from attacks.reconstruction.property_inference import Choice, PropertyInference
 from attacks.score.inference import (
     MembershipScore,
     allowed_advantage,
-    allowed_power,
     allowed_right,
     breaks,
     of_group,
     score_membership,
     score_property,
 )
+from attacks.score.robustness import approximate_bound
 from netsim.adversary import AdversaryView
 from netsim.errors import AttackError, ScenarioError
 from netsim.problems import Dataset
@@ -248,7 +248,9 @@ def _levels(score: MembershipScore, claim: Allowed) -> Sequence[AtLevel]:
             power=one.power,
             found=rate_of(one.found, one.count[0], score.trials[0]),
             alarms=rate_of(one.alarms, one.count[1], score.trials[1]),
-            allowed=None if claim.epsilon is None else allowed_power(one.level, claim.epsilon, claim.delta or 0.0),
+            allowed=None
+            if claim.epsilon is None
+            else approximate_bound(one.level, claim.epsilon, claim.delta or 0.0),
         )
         for one in score.levels
     ]

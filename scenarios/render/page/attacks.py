@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attacks.score.inference import allowed_power
+from attacks.score.robustness import approximate_bound
 from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import INK, Chart, Drawing, Series, Style, canvas, series
 from scenarios.render.sentences import Finding
@@ -202,7 +202,7 @@ def _roc(played: Played) -> Chart:
 
         at = np.linspace(0, 1, 201)
         for epsilon, delta, colour in edges:
-            y = [allowed_power(float(x), epsilon, delta) for x in at]
+            y = [approximate_bound(float(x), epsilon, delta) for x in at]
             plot.plot(at, y, color=colour, linewidth=1.2, linestyle=(0, (7, 3)), alpha=0.8)
         plot.set_xlim(-0.01, 1.01)
         plot.set_ylim(-0.01, 1.01)

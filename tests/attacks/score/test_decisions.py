@@ -10,13 +10,13 @@ from attacks.reconstruction.membership import Decision, GaussianRatio
 from attacks.reconstruction.property_inference import Choice
 from attacks.score.inference import (
     allowed_advantage,
-    allowed_power,
     allowed_right,
     breaks,
     of_group,
     score_membership,
     score_property,
 )
+from attacks.score.robustness import approximate_bound
 
 
 def decisions(mu, trials, seed=0):
@@ -52,7 +52,7 @@ def test_randomized_response_spends_all_that_is_allowed(epsilon, hypotheses):
     assert allowed_right(hypotheses, epsilon, 0.0) == pytest.approx(truth)
     if hypotheses == 2:
         assert allowed_advantage(epsilon, 0.0) == pytest.approx(truth - lie)
-        assert allowed_power(lie, epsilon, 0.0) == pytest.approx(truth)
+        assert approximate_bound(lie, epsilon, 0.0) == pytest.approx(truth)
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.01, 0.3])
@@ -63,7 +63,7 @@ def test_a_mechanism_that_leaks_all_with_probability_delta_spends_it(delta):
     right = delta + (1 - delta) * truth
     assert allowed_right(2, epsilon, delta) == pytest.approx(right)
     assert allowed_advantage(epsilon, delta) == pytest.approx(2 * right - 1)
-    assert allowed_power(1 - right, epsilon, delta) == pytest.approx(right)
+    assert approximate_bound(1 - right, epsilon, delta) == pytest.approx(right)
 
 
 def test_a_group_costs_the_sum_of_its_steps():

@@ -11,7 +11,7 @@ from attacks.reconstruction.one_record import LogisticRecord
 from attacks.reconstruction.posterior import PosteriorMode
 from attacks.reconstruction.verdict import seen
 from attacks.score import score_records, success
-from attacks.score.robustness import beside, gaussian_bound, simulated_kappa, zcdp_bound
+from attacks.score.robustness import Robustness, gaussian_bound, simulated_kappa, zcdp_bound
 from attacks.score.verdict import verdict
 from netsim.algorithms import Recal
 from netsim.problems import load
@@ -65,4 +65,4 @@ def test_sent_state_is_defended_with_the_bound_beside_it():
     rate = success(scores, distance)
     for bound in (gaussian_bound(kappa.upper, math.sqrt(2 * rho)), zcdp_bound(kappa.upper, rho)):
         assert kappa.upper < bound < 1
-        assert not beside(rate, kappa, bound).above
+        assert not Robustness(rate, kappa.upper, bound).above

@@ -11,11 +11,9 @@ from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.informed import Informed
 from attacks.score.robustness import (
+    Robustness,
     approximate_bound,
-    beside,
-    exact_kappa,
     gaussian_bound,
-    pure_bound,
     simulated_kappa,
     zcdp_bound,
 )
@@ -69,10 +67,10 @@ def play(law, noise, count, width, kind, broken=1.0, trials=TRIALS, seed=0):
     case = Case(evidence, Known(model, 3, prior=prior, others=others))
     found = Informed().reconstruct([case], rng)[0]
     right = np.all(found.features[:, 0] == rows[chosen], axis=1)
-    kappa = exact_kappa(weights, np.eye(count, dtype=bool))
-    bound = gaussian_bound(kappa, budget) if law == "gaussian" else pure_bound(kappa, budget)
+    kappa = float(np.max(weights / np.sum(weights)))
+    bound = gaussian_bound(kappa, budget) if law == "gaussian" else approximate_bound(kappa, budget, 0.0)
     interval = clopper_pearson(int(np.sum(right)), trials, 1 - FAMILY / len(SETTINGS), "lower")
-    return beside(interval, kappa, bound)
+    return Robustness(interval, kappa, bound)
 
 
 def test_the_best_attack_never_exceeds_the_bound_in_240_settings():
@@ -111,7 +109,7 @@ def test_two_records_of_equal_weight_meet_the_gaussian_bound(noise):
     )
     best = Informed().reconstruct([Case(half, known)], rng)[0]
     exceeded = int(np.sum(np.all(best.features[:, 0] == rows[chosen], axis=1)))
-    assert beside(clopper_pearson(exceeded, trials, 0.999), 0.5, bound).above
+    assert Robustness(clopper_pearson(exceeded, trials, 0.999), 0.5, bound).above
 
 
 def neyman_pearson(p, q, kappa):
@@ -126,12 +124,12 @@ def test_bounds_hold_for_discrete_mechanisms_and_some_meet_them(kappa):
     pair that (ε, δ) describes meets its bound."""
     for epsilon in (0.1, 1.0, 3.0):
         p = np.array([math.exp(epsilon), 1.0]) / (1 + math.exp(epsilon))
-        assert neyman_pearson(p, p[::-1], kappa) == pytest.approx(pure_bound(kappa, epsilon), rel=1e-9)
+        assert neyman_pearson(p, p[::-1], kappa) == pytest.approx(approximate_bound(kappa, epsilon, 0.0), rel=1e-9)
         delta = 0.05
         worst = np.array([delta, *(1 - delta) * p, 0.0])
         best = neyman_pearson(worst, worst[::-1], kappa)
         assert best == pytest.approx(approximate_bound(kappa, epsilon, delta), rel=1e-9)
-        assert best >= pure_bound(kappa, epsilon) - 1e-12
+        assert best >= approximate_bound(kappa, epsilon, 0.0) - 1e-12
     for mu in (0.2, 1.0, 2.5):
         edges = np.linspace(-9, 9 + mu, 3001)
         p, q = (np.diff(stats.norm.cdf(edges, loc)) for loc in (mu, 0.0))
@@ -152,7 +150,7 @@ def test_bounds_hold_for_random_discrete_pairs(seed):
     rho = max(float(special.logsumexp(a * np.log(p) + (1 - a) * np.log(q))) / (a - 1) / a for a in orders)
     for kappa in (0.01, 0.1, 0.4):
         best = neyman_pearson(p, q, kappa)
-        assert best <= pure_bound(kappa, epsilon) + 1e-9
+        assert best <= approximate_bound(kappa, epsilon, 0.0) + 1e-9
         assert best <= zcdp_bound(kappa, rho) + 1e-9
         for share in (0.2, 0.6):
             e = share * epsilon
@@ -164,7 +162,7 @@ def test_limits():
     assert gaussian_bound(0.3, 0.0) == pytest.approx(0.3)
     assert gaussian_bound(0.3, math.inf) == 1.0
     assert gaussian_bound(0.0, 5.0) == 0.0
-    assert pure_bound(0.2, 0.0) == pytest.approx(0.2)
+    assert approximate_bound(0.2, 0.0, 0.0) == pytest.approx(0.2)
     assert zcdp_bound(0.2, 0.0) == pytest.approx(0.2)
     assert zcdp_bound(0.2, 9.0) == 1.0
     with pytest.raises(PrivacyError, match="kappa"):

@@ -11,7 +11,7 @@ from attacks.reconstruction.attack import Reconstruction
 from attacks.reconstruction.informed import FinitePrior
 from attacks.reconstruction.verdict import Thresholds, seen
 from attacks.score import score_records
-from attacks.score.robustness import beside, gaussian_bound
+from attacks.score.robustness import Robustness, gaussian_bound
 from attacks.score.verdict import outcomes, verdict
 from netsim.models import Linear, Logistic
 from netsim.problems import load
@@ -76,12 +76,12 @@ def test_defended_and_the_bound_beside_it():
     own, _ = judged(case, found, truth)
     assert set(own.names) == {"defended"}
     mean = candidate(case.known.prior.overall[None], 0.5, 50)
-    robustness = beside(clopper_pearson(1, 50, 0.95), 0.02, gaussian_bound(0.02, 0.05))
+    robustness = Robustness(clopper_pearson(1, 50, 0.95), 0.02, gaussian_bound(0.02, 0.05))
     own, scored = judged(case, mean, truth, robustness=robustness)
     assert scored.name == "defended"
     assert "no attack above 0.0225" in scored.sentence
     assert "audit" not in scored.sentence
-    refuted = beside(clopper_pearson(30, 50, 0.95), 0.02, gaussian_bound(0.02, 0.05))
+    refuted = Robustness(clopper_pearson(30, 50, 0.95), 0.02, gaussian_bound(0.02, 0.05))
     assert judged(case, mean, truth, robustness=refuted)[1].sentence.endswith("above the bound, a reason to audit")
 
 

@@ -4,15 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from attacks.traffic.compute_times import _gaps_of_rounds
-from attacks.traffic.exchanges import exchanged
-from attacks.traffic.packets import ObservedPackets
-from attacks.traffic.protocol import read
 from netsim.adversary import Adversary
 from netsim.algorithms import GradientTracking
-from netsim.network.laws import ExponentialDelay
+from netsim.network.laws import ConstantDelay, ExponentialDelay
 from netsim.network.links import ExchangePolicy
-from netsim.randomness import Streams
 from tests.attacks.traffic.worlds import ACKNOWLEDGED, LOSSY, MISSING, ROUNDS, SEALED, SLOW, listened
 
 
@@ -43,17 +38,12 @@ def test_the_straggler_is_ranked_rightly(law):
 @pytest.mark.parametrize("law", [ACKNOWLEDGED, LOSSY], ids=["acknowledged", "lossy"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_computing_time_that_is_said_to_be_seen_is_the_one_that_was_drawn(law, seed):
-    _, _, run, _ = listened(ROUNDS, law, seed=seed)
-    view = run.views[0]
-    protocol = read(view.public)
-    heard = ObservedPackets.of(view, protocol)
-    gaps = _gaps_of_rounds(heard, protocol, exchanged(heard, protocol).times)
-    for agent, one in enumerate(gaps):
-        rng, compute = Streams(seed).plain("agent", agent, "compute"), run.simulation.timing.compute_law(agent)
-        drawn = [compute.draw(rng) for _ in range(40)]
-        assert len(one.seconds) > 5
-        for seconds in one.seconds:
-            assert min(abs(seconds - true) for true in drawn) < 1e-9
+    """Constant times: one gap that holds anything else would move the mean, and open the interval."""
+    laws = {agent: ConstantDelay(0.02 * (agent + 1)) for agent in range(5)}
+    found, _, _, _ = listened(ROUNDS, law, seed=seed, compute=None, compute_laws=laws)
+    assert min(found.computing.samples) > 5
+    for agent, mean in enumerate(found.computing.means):
+        assert tuple(mean) == pytest.approx([0.02 * (agent + 1)] * 3, abs=1e-9)
 
 
 def test_a_difference_below_the_travel_of_a_message_is_not_said():
