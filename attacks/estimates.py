@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,8 +80,8 @@ class Evidence:
         return [cls.of(own, law) for _, own in sorted(by_agent.items())]
 
     @classmethod
-    def probed(cls, found: Probed, law: Law | Literal["stated"] | None = "stated") -> "Evidence":
-        """All gradients at known points that a probe identified; `law` in place of the probe's own.
+    def probed(cls, found: Probed) -> "Evidence":
+        """All gradients at known points that a probe identified.
 
         You get an `AttackError` where there is none.
         """
@@ -95,7 +95,7 @@ class Evidence:
             found.points[known],
             found.gradients[known],
             covariance,
-            _joint_law([found.law[t] for t in known.tolist()], covariance) if law == "stated" else law,
+            _joint_law({found.law[t] for t in known.tolist()}, covariance),
             len(found.identifiable) - len(known),
             found.rounding[known],
         )
@@ -132,6 +132,11 @@ class Evidence:
         """Deviation of each estimate's error, (rounds, dimension)."""
         return np.sqrt(np.maximum(np.einsum("ttd->td", self.covariance), 0.0))
 
+    def estimates(self) -> list[GradientEstimate]:
+        """One by one; of evidence that is as uncertain in every coordinate."""
+        each = zip(self.queries, self.points, self.gradients, self.stddev[:, 0].tolist(), strict=True)
+        return [GradientEstimate(self.agent, *one) for one in each]
+
     def without(self, penalty: Penalty) -> Array:
         """The gradients of the mean loss alone, (rounds, replicas, dimension): what is public is subtracted."""
         return self.gradients if penalty == NOTHING else self.gradients - penalty.gradient(self.points)
@@ -160,13 +165,13 @@ def _block(covariance: Array, rounds: Sequence[int] | NDArray[np.intp]) -> Array
     return np.broadcast_to(covariance[..., 0][cells][..., None], (len(chosen), len(chosen), covariance.shape[-1]))
 
 
-def _joint_law(laws: Sequence[Law | None], covariance: Array) -> Law | None:
+def _joint_law(laws: set[Law | None], covariance: Array) -> Law | None:
     """Law of all errors together: Gaussian, or independent Laplace."""
-    if set(laws) == {"gaussian"}:
+    if laws == {"gaussian"}:
         return "gaussian"
     block = covariance if covariance.strides[-1] else covariance[..., :1]
     apart = block.copy()
     np.einsum("ttd->td", apart)[:] = 0.0
     scale = np.sqrt(np.einsum("ttd->td", block))
     independent = np.all(np.abs(apart) <= UNMIXED**0.5 * scale[:, None] * scale[None, :])
-    return "laplace" if set(laws) == {"laplace"} and independent else None
+    return "laplace" if laws == {"laplace"} and independent else None

@@ -59,7 +59,21 @@ def closed_form_of(algorithm: Algorithm) -> _ClosedForm | None:
     if isinstance(algorithm, RandomPenaltyAdmm):
         return _ClosedForm(through_penalties, penalty_evidence, first=True)
     if isinstance(algorithm, PrivateGradientDescent):
-        return _ClosedForm(through_differences, _independent_laplace, first=False)
+
+        def of_states(view: AdversaryView) -> list[Evidence]:
+            """Each error is that of one release. Of what may have been clipped there is no estimate: it is hidden."""
+            estimates = through_differences(view)
+            kept = unclipped(view, estimates)
+            if estimates and not kept:
+                raise AttackError(
+                    "the clip may have acted on every gradient: what was sent gives the clipped ones alone "
+                    "(through_differences), not the gradients"
+                )
+            lost = Counter(e.agent for e in estimates)
+            lost.subtract(e.agent for e in kept)
+            return [replace(one, hidden=lost[one.agent]) for one in Evidence.each(kept, "laplace")]
+
+        return _ClosedForm(through_differences, of_states, first=False)
     if isinstance(algorithm, Dpp2):
 
         def of_relay(view: AdversaryView) -> list[Evidence]:  # of no one law: two Laplace noises, weighed
@@ -74,23 +88,6 @@ def closed_form_of(algorithm: Algorithm) -> _ClosedForm | None:
 
         return _ClosedForm(through_tracking, of_trackers, first=False)
     return None
-
-
-def _independent_laplace(view: AdversaryView) -> list[Evidence]:
-    """Each error is that of one release. What was clipped is no gradient: `unclipped` alone, the rest is hidden.
-
-    You get an `AttackError` where a clip may have acted on every gradient of every agent.
-    """
-    estimates = through_differences(view)
-    kept = unclipped(view, estimates)
-    if estimates and not kept:
-        raise AttackError(
-            "the clip may have acted on every gradient: what was sent gives the clipped ones alone "
-            "(through_differences), not the gradients"
-        )
-    lost = Counter(e.agent for e in estimates)
-    lost.subtract(e.agent for e in kept)
-    return [replace(one, hidden=lost[one.agent]) for one in Evidence.each(kept, "laplace")]
 
 
 FREE = Free()
@@ -140,16 +137,11 @@ def probed(
     check_lossless(view)
     if agent in view.public.forgetful:
         raise AttackError(f"agent {agent} may begin anew without its state: when is not known")
-    chosen = rows_of(view, agent) if rows is None else rows
+    chosen = Surroundings(view).rows(agent) if rows is None else rows
     if not chosen:
         raise AttackError(f"nothing was observed of agent {agent} that a probe can use")
     recording = Recording(view.public, agent, chosen, view.replicas, np.random.default_rng(0))
     return probe(recording, prior=prior, laplace=laplace)
-
-
-def rows_of(view: AdversaryView, agent: int) -> tuple[Record, ...]:
-    """The record at the agent's door, put together as far as it goes with gaps marked; empty where it cannot be."""
-    return Surroundings(view).rows(agent)
 
 
 def through_network(view: AdversaryView, gradients: Assumption = FREE) -> list[GradientEstimate]:
@@ -214,41 +206,35 @@ def evidence(view: AdversaryView, only: int | None = None, *, jointly: bool = Fa
     agents that the one refuses, by the other. `only`: of this agent alone, which is the same and takes a probe less
     time. `jointly`: by one probe of all agents at once.
     """
+    own = closed_form_of(view.public.algorithm)
     if jointly:
         found = [Evidence.probed(victim) for victim in probe_network(view).agents.values() if victim.usable]
+    elif own is not None and own.first:
+        try:
+            found = own.evidence(view)
+        except AttackError as refusal:
+            found = _or_else(refusal, lambda: _by_probe(view, None, only))
     else:
-        found = _evidence(view, only)
+        found = _by_probe(view, own, only)
     return [one for one in found if only in (None, one.agent)]
 
 
-def _evidence(view: AdversaryView, only: int | None) -> list[Evidence]:
-    own = closed_form_of(view.public.algorithm)
-    if own is None or not own.first:
-        return _by_probe(view, own, only)
-    try:
-        return own.evidence(view)
-    except AttackError as refusal:
-        return _or_else(refusal, lambda: _by_probe(view, None, only))
-
-
-def _by_probe(view: AdversaryView, own: _ClosedForm | None, only: int | None = None) -> list[Evidence]:
+def _by_probe(view: AdversaryView, own: _ClosedForm | None, only: int | None) -> list[Evidence]:
     """By a probe; of the agents that it refuses, by the algorithm's `own` inversion."""
     try:
         observed = _observed_agents(view)
     except AttackError as refusal:
         return _by_own(view, own, refusal)
-    found: dict[int, Evidence] = {}
-    refused: dict[int, AttackError] = {}
+    found, refused = dict[int, Evidence](), dict[int, AttackError]()
     for agent, rows in observed.items():
         if only not in (None, agent):
             continue
         try:
             one = probed(view, agent, rows)
-        except AttackError as refusal:
-            refused[agent] = refusal
-        else:
             if (one.identifiable & one.located).any():
                 found[agent] = Evidence.probed(one)
+        except AttackError as refusal:
+            refused[agent] = refusal
     if refused and (own is not None or not found):
         try:
             others = _by_own(view, own, next(iter(refused.values())))

@@ -95,15 +95,12 @@ def _relayed(view: AdversaryView) -> Iterator[_DPP2Round]:
             sent = [[exchanges.sent[agent, 2 * k + j]["yz"[j]] for k in range(rounds)] for j in (0, 1)]
             others = [[[v["yz"[j]] for v in taken[2 * k + j]] for k in range(rounds)] for j in (0, 1)]
             weights = None if _checked(view).matrix == "laplacian" else public.weights[agent]
-            apart = [_apart(weights, np.array(sent[j]), np.array(others[j])) for j in (0, 1)]
-            yield _DPP2Round(agent, np.array(sent[0]), np.array(sent[1]), *apart)
-
-
-def _apart(weights: Array | None, sent: Array, others: Array) -> Array:
-    """(Pv)_i of the Laplacian, or of I − W; `others` (rounds, neighbors, replicas, dimension)."""
-    if weights is None:
-        return others.shape[1] * sent - others.sum(axis=1)
-    return sent - weights[0] * sent - np.einsum("n,knrd->krd", weights[1:], others)
+            own, around = np.array(sent), np.array(others)  # around: (2, rounds, neighbors, replicas, dimension)
+            if weights is None:  # (Pv)_i of the Laplacian, or of I − W
+                apart = around.shape[2] * own - around.sum(axis=2)
+            else:
+                apart = own - weights[0] * own - np.array([np.einsum("n,knrd->krd", weights[1:], v) for v in around])
+            yield _DPP2Round(agent, *own, *apart)
 
 
 def _relay(sent: Array, eta: Array) -> Array:
@@ -209,8 +206,37 @@ def fit_relay(view: AdversaryView) -> _RelayFit:
     eta = np.array([fit.eta for fit in fits])
     known = np.array([fit.identifiable for fit in fits])
     spread = np.array([np.where(fit.identifiable, np.sqrt(np.diag(fit.covariance)), np.inf) for fit in fits])
-    estimates, deviations = _gradients(received, eta, [fit.covariance for fit in fits])
+    algorithm, rounds = received.algorithm, received.rounds
+    e, w = _variances(algorithm, rounds)
+    share = weigh(e, w)
+    own: Array = e * share  # of the two readings together: ew/(e + w)
+    moved = _spread(received, eta, [fit.covariance for fit in fits], share)
+    deviations = np.asarray(np.sqrt(own[None, :, None, None] + moved), dtype=np.float64)
+    estimates: list[GradientEstimate] = []
+    for i, whole in enumerate(received.sent):
+        sent = whole._replace(**{name: getattr(whole, name)[:rounds] for name in ("y", "z", "apart_y", "apart_z")})
+        for k, (point, gradient) in enumerate(_read(sent, algorithm, eta.T[:, :, None], share)):
+            deviation = root_mean_square(deviations[i, k])
+            estimates.append(GradientEstimate(sent.agent, k, point, gradient, deviation))
     return _RelayFit(eta, spread, known, np.array([fit.misfit for fit in fits]), estimates, deviations)
+
+
+def _spread(received: _Received, eta: Array, covariances: list[Array], share: Array) -> Array:
+    """G C Gᵀ of every gradient, (agents, rounds, replicas, dimension)."""
+    algorithm, rounds = received.algorithm, received.rounds
+    agents, _, replicas, dimension = received.y.shape
+    spread = np.zeros((agents, rounds, replicas, dimension))
+    weight = (1 - share[:-1]) / algorithm.step
+    apart = np.array([t.apart_y[:rounds] for t in received.sent])
+    for r in range(replicas):
+        values, vectors = np.linalg.eigh(covariances[r])
+        factor = vectors * np.sqrt(np.maximum(values, 0.0))
+        moved = _moves(eta[r], _flat(received.y[:, :, r])) @ factor
+        gradient = -algorithm.rho * (_moves(eta[r], _flat(apart[:, :, r])) @ factor)[1:]
+        gradient[:-1] -= weight[:, None, None] * (moved[2:] - 2 * moved[1:-1] + moved[:-2])
+        squares = np.sum(gradient**2, axis=-1).reshape(rounds, agents, dimension)
+        spread[:, :, r] = np.moveaxis(squares, 0, 1)
+    return spread
 
 
 class _Fit(NamedTuple):
@@ -291,41 +317,3 @@ def _moves(eta: Array, y: Array) -> Array:
         moves[k + 1] = eta[k] * moves[k]
         moves[k + 1, :, k] += d[k]
     return moves
-
-
-def _gradients(received: _Received, eta: Array, covariances: list[Array]) -> tuple[list[GradientEstimate], Array]:
-    algorithm, rounds = received.algorithm, received.rounds
-    e, w = _variances(algorithm, rounds)
-    share = weigh(e, w)
-    own: Array = e * share  # of the two readings together: ew/(e + w)
-    spread = _spread(received, eta, covariances, share)
-    deviations = np.asarray(np.sqrt(own[None, :, None, None] + spread), dtype=np.float64)
-    estimates: list[GradientEstimate] = []
-    for i, whole in enumerate(received.sent):
-        sent = whole._replace(**{name: getattr(whole, name)[:rounds] for name in ("y", "z", "apart_y", "apart_z")})
-        for k, (point, gradient) in enumerate(_read(sent, algorithm, eta.T[:, :, None], share)):
-            deviation = root_mean_square(deviations[i, k])
-            estimates.append(GradientEstimate(sent.agent, k, point, gradient, deviation))
-    return estimates, deviations
-
-
-def _spread(received: _Received, eta: Array, covariances: list[Array], share: Array) -> Array:
-    """G C Gᵀ of every gradient, (agents, rounds, replicas, dimension)."""
-    algorithm, rounds = received.algorithm, received.rounds
-    agents, _, replicas, dimension = received.y.shape
-    spread = np.zeros((agents, rounds, replicas, dimension))
-    weight = (1 - share[:-1]) / algorithm.step
-    apart = np.array([t.apart_y[:rounds] for t in received.sent])
-    for r in range(replicas):
-        factor = _root(covariances[r])
-        moved = _moves(eta[r], _flat(received.y[:, :, r])) @ factor
-        gradient = -algorithm.rho * (_moves(eta[r], _flat(apart[:, :, r])) @ factor)[1:]
-        gradient[:-1] -= weight[:, None, None] * (moved[2:] - 2 * moved[1:-1] + moved[:-2])
-        squares = np.sum(gradient**2, axis=-1).reshape(rounds, agents, dimension)
-        spread[:, :, r] = np.moveaxis(squares, 0, 1)
-    return spread
-
-
-def _root(covariance: Array) -> Array:
-    values, vectors = np.linalg.eigh(covariance)
-    return vectors * np.sqrt(np.maximum(values, 0.0))

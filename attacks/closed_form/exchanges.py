@@ -94,7 +94,8 @@ class Surroundings:
         if isinstance(self._view.public.algorithm, TOKENS):
             sent = {row.number: row for row in self._messages if row.sender == agent}
             return tuple(self._visits(agent, self._placed, sent))
-        if not self._view.public.exchange_policy.endless or self._directs:
+        directs = any(row.kind == "direct" for row in self._view.transcript)
+        if directs or not self._view.public.exchange_policy.endless:
             return ()
         return tuple(self._exchanged(agent))
 
@@ -115,10 +116,6 @@ class Surroundings:
                 "later messages do not show"
             )
         return tuple(self._exchanged(agent))
-
-    @cached_property
-    def _directs(self) -> bool:
-        return any(row.kind == "direct" for row in self._view.transcript)
 
     # ── exchanges ───────────────────────────────────────────────────────────────────────────────────
     def _exchanged(self, agent: int) -> Iterator[Record]:

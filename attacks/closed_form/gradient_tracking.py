@@ -87,11 +87,7 @@ def through_tracking(view: AdversaryView) -> list[GradientEstimate]:
                 point = np.where(np.isfinite(ends), ends / 2, 0.0)
                 middles.append(GradientEstimate(b.agent, b.query, point, b.middle, root_mean_square(b.uniform)))
         return middles
-    return [
-        GradientEstimate(found.agent, k, found.points[k], found.gradients[k], float(found.stddev[k, 0]))
-        for found in tracking_evidence(view)
-        for k in range(found.rounds)
-    ]
+    return [estimate for found in tracking_evidence(view) for estimate in found.estimates()]
 
 
 def tracking_evidence(view: AdversaryView) -> list[Evidence]:
@@ -128,7 +124,16 @@ def tracking_differences(view: AdversaryView) -> list[Difference]:
         observed = _observed_rounds(view, agent, Exchanges(view))
         for _, run in groupby(enumerate(sorted(observed)), key=lambda place: place[1] - place[0]):
             numbers = [k for _, k in run]  # rounds that follow each other
-            found += _differences(algorithm, agent, numbers[0], [observed[k] for k in numbers])
+            first, rounds = numbers[0], [observed[k] for k in numbers]
+            trackers, variances = _trackers(algorithm, rounds, first)
+            points = list(_points(algorithm, rounds, trackers))
+            if first > 0:
+                points[0] = rounds[0].x.low
+            for k in range(1, len(rounds)):
+                change = trackers[k] - (rounds[k - 1].y.low + rounds[k - 1].apart_y)
+                queries = first + k - 1, first + k
+                stddev = math.sqrt(float(variances[k]))
+                found.append(Difference(agent, queries, (points[k - 1], points[k]), change, stddev))
     return found
 
 
@@ -234,17 +239,6 @@ def _points(algorithm: DecayingNoise, rounds: list[_Round], trackers: Array) -> 
         yield r.x.low + _gamma(algorithm) * r.apart_x - algorithm.step * y
 
 
-def _differences(algorithm: DiaDSP, agent: int, first: int, rounds: list[_Round]) -> Iterator[Difference]:
-    trackers, variances = _trackers(algorithm, rounds, first)
-    points = list(_points(algorithm, rounds, trackers))
-    if first > 0:
-        points[0] = rounds[0].x.low
-    for k in range(1, len(rounds)):
-        change = trackers[k] - (rounds[k - 1].y.low + rounds[k - 1].apart_y)
-        queries = first + k - 1, first + k
-        yield Difference(agent, queries, (points[k - 1], points[k]), change, math.sqrt(float(variances[k])))
-
-
 def _bounded(algorithm: DecayingNoise, agent: int, rounds: list[_Round]) -> Iterator[GradientBounds]:
     gamma, variance = _gamma(algorithm), 0.0
     mixed = np.zeros_like(rounds[0].apart_y)  # γ Σ_{t<k} A_y
@@ -252,7 +246,11 @@ def _bounded(algorithm: DecayingNoise, agent: int, rounds: list[_Round]) -> Iter
     for k, r in enumerate(rounds):
         y = r.y
         if not algorithm.noisy and k + 1 < len(rounds):
-            y = _met(y, r, rounds[k + 1], gamma, algorithm.step)
+            now, after = gamma * r.apart_x, rounds[k + 1].x  # y by the motion of x too
+            low, high = (r.x.low + now - after.high) / algorithm.step, (r.x.high + now - after.low) / algorithm.step
+            slack = 1e-11 * np.maximum(1.0, np.abs(np.where(np.isfinite(low), low, 0.0))) / algorithm.step
+            low, high, wide = np.maximum(y.low, low - slack), np.minimum(y.high, high + slack), y.high - y.low > 0
+            y = Interval(np.where(wide, low, y.low), np.where(wide, high, y.high))
         size = np.maximum(size, np.maximum(np.abs(mixed), np.abs(np.where(np.isfinite(y.low), y.low, 0.0))))
         variance += 2 * algorithm.noise_y(k) ** 2
         slack = 1e-11 * np.maximum(1.0, size)
@@ -260,15 +258,6 @@ def _bounded(algorithm: DecayingNoise, agent: int, rounds: list[_Round]) -> Iter
         points = (zero, zero) if k == 0 and not algorithm.noisy else (r.x.low - slack, r.x.high + slack)
         yield GradientBounds(agent, k, points, y.low - mixed - slack, y.high - mixed + slack, math.sqrt(variance))
         mixed = mixed + gamma * r.apart_y
-
-
-def _met(y: Interval, now: _Round, after: _Round, gamma: float, step: float) -> Interval:
-    """Interval of y, by the motion of x too."""
-    mixed = gamma * now.apart_x
-    low, high = (now.x.low + mixed - after.x.high) / step, (now.x.high + mixed - after.x.low) / step
-    slack = 1e-11 * np.maximum(1.0, np.abs(np.where(np.isfinite(low), low, 0.0))) / step
-    low, high, wide = np.maximum(y.low, low - slack), np.minimum(y.high, high + slack), y.high - y.low > 0
-    return Interval(np.where(wide, low, y.low), np.where(wide, high, y.high))
 
 
 RANK = 1e-6
@@ -330,7 +319,10 @@ def hessian_of(evidence: Evidence) -> _Curvature:
     covariance = evidence.covariance[..., 0]
     if not np.allclose(evidence.covariance, covariance[..., None], rtol=1e-9, atol=0.0):
         raise AttackError("coordinates have covariances of their own: one weight for all rounds is not best")
-    factor = _whitener(covariance)
+    largest, factor = float(np.max(np.diag(covariance))), np.eye(evidence.rounds)
+    if largest > 0:  # F with F Σ Fᵀ = I
+        values, vectors = np.linalg.eigh(covariance)
+        factor = vectors.T / np.sqrt(np.maximum(values, EXACT**2 * largest))[:, None]
     offset = factor.sum(axis=1)
     offset /= np.linalg.norm(offset)
 
@@ -354,20 +346,10 @@ def hessian_from(differences: Sequence[Difference]) -> _Curvature:
     return _solved(differences[0].agent, np.moveaxis(steps, 0, 1), np.moveaxis(changes, 0, 1), exact)
 
 
-def _whitener(covariance: Array) -> Array:
-    """F with F Σ Fᵀ = I; the identity where nothing has noise."""
-    largest = float(np.max(np.diag(covariance)))
-    if largest == 0:
-        return np.eye(len(covariance))
-    values, vectors = np.linalg.eigh(covariance)
-    return vectors.T / np.sqrt(np.maximum(values, EXACT**2 * largest))[:, None]
-
-
 def _solved(agent: int, steps: Array, changes: Array, exact: bool) -> _Curvature:
     """`steps` and `changes` (replicas, rows, dimension)."""
     found = [_one(s, g, exact) for s, g in zip(steps, changes, strict=True)]
-    hessian, directions, spread = (np.array([f[j] for f in found]) for j in (0, 1, 3))
-    return _Curvature(agent, hessian, directions, np.array([f[2] for f in found]), spread)
+    return _Curvature(agent, *(np.array(part) for part in zip(*found, strict=True)))
 
 
 def _one(steps: Array, changes: Array, exact: bool) -> tuple[Array, Array, int, Array]:

@@ -41,7 +41,6 @@ Who may run all of these: any eavesdropper; α, β and σ_τ are public.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -89,7 +88,16 @@ def sparse_bounds(view: AdversaryView) -> list[GradientBounds]:
     w‖x‖₁, or a codec changes what is sent.
     """
     algorithm, threshold, beta = _checked(view)
-    return [b for own in _chains(view, algorithm) for b in _bounds(own, algorithm.step, beta, threshold)]
+    found: list[GradientBounds] = []
+    for visits in _chains(view, algorithm):
+        copies = {k: _copy_of(visit, beta, threshold) for k, visit in enumerate(visits)}
+        copies[0] = Interval.at(np.zeros_like(copies[0].low))
+        sent = np.zeros_like(copies[0].low)  # Σ_{t≤k} x_t
+        for k, visit in enumerate(visits[:-1]):
+            low, high = combined(_terms(k, algorithm.step, beta), copies, beta * (sent + visit.incoming["x"]))
+            found.append(GradientBounds(visit.agent, visit.number, (copies[k].low, copies[k].high), low, high))
+            sent = sent + visit.outgoing["x"]
+    return found
 
 
 def sparse_evidence(view: AdversaryView) -> list[Evidence]:
@@ -122,17 +130,6 @@ def _chains(view: AdversaryView, algorithm: DPRecal) -> list[list[Visit]]:
     for visit in unbroken_visits(view, algorithm.first, "u_noisy"):
         visits.setdefault(visit.agent, []).append(visit)
     return [own for _, own in sorted(visits.items())]
-
-
-def _bounds(visits: list[Visit], alpha: float, beta: float, threshold: float) -> Iterator[GradientBounds]:
-    copies = {k: _copy_of(visit, beta, threshold) for k, visit in enumerate(visits)}
-    copies[0] = Interval.at(np.zeros_like(copies[0].low))
-    sent = np.zeros_like(copies[0].low)  # Σ_{t≤k} x_t
-    for k, visit in enumerate(visits[:-1]):
-        x = visit.incoming["x"]
-        found = combined(_terms(k, alpha, beta), copies, beta * (sent + x))
-        yield GradientBounds(visit.agent, visit.number, (copies[k].low, copies[k].high), found.low, found.high)
-        sent = sent + visit.outgoing["x"]
 
 
 def _terms(k: int, alpha: float, beta: float) -> dict[int, float]:
@@ -200,11 +197,8 @@ def iterates(view: AdversaryView) -> TokenSystem:
     if not isinstance(algorithm, DPRecal):
         raise AttackError(f"{type(algorithm).__name__} is not DP-RECAL: this inversion is its own")
     check_lossless(view)
-    smooth = isinstance(view.public.regularizer, Zero)
-    return TokenSystem(view, algorithm, _wire(algorithm, smooth, coupling(view.public.agents)))
+    smooth, beta = isinstance(view.public.regularizer, Zero), coupling(view.public.agents)
 
-
-def _wire(algorithm: DPRecal, smooth: bool, beta: float) -> Wire:
     def stddev(visit: int) -> float:
         return float(np.max(algorithm.noise(visit + 1).stddev))
 
@@ -212,12 +206,14 @@ def _wire(algorithm: DPRecal, smooth: bool, beta: float) -> Wire:
         return stddev(visit) / (algorithm.step * beta)
 
     if algorithm.reading == "sent_state":
-        return Wire("u_noisy", "u_noisy", exactly, exactly if smooth else None, step, sums=True)
-    if algorithm.reading == "fresh_noise":
-        return Wire("u_noisy", "u_noisy", stddev, stddev if smooth else None, exactly, sums=False)
-    if not smooth:
-        return Wire("u_noisy", "u_noisy", stddev, None, exactly, sums=False)
-    return Wire("u_noisy", "u_noisy", None, exactly, exactly, sums=False)
+        wire = Wire("u_noisy", "u_noisy", exactly, exactly if smooth else None, step, sums=True)
+    elif algorithm.reading == "fresh_noise":
+        wire = Wire("u_noisy", "u_noisy", stddev, stddev if smooth else None, exactly, sums=False)
+    else:
+        wire = Wire(
+            "u_noisy", "u_noisy", None if smooth else stddev, exactly if smooth else None, exactly, sums=False
+        )
+    return TokenSystem(view, algorithm, wire)
 
 
 # ── what the papers infer themselves ─

@@ -331,70 +331,52 @@ class TokenSystem:
 
     def estimates(self) -> list[GradientEstimate]:
         """Agent by agent in order of time; `stddev` is one estimate's own, errors may be correlated."""
-        found: list[GradientEstimate] = []
-        for agent in self._agents():
-            queries, values = self._queries(agent), self._found.values
-            stddev = np.sqrt(np.diag(self._covariance(agent, queries))).tolist()
-            for k, deviation in zip(queries, stddev, strict=True):
-                point, gradient = values["y", agent, k], values["gradient", agent, k]
-                found.append(GradientEstimate(agent, k, point, gradient, deviation))
-        return found
+        return [estimate for one in self.evidence() for estimate in one.estimates()]
 
     def evidence(self) -> list[Evidence]:
         """The same with the covariance of each agent's errors; what is not determined is counted as hidden."""
-        found: list[Evidence] = []
+        found, values = list[Evidence](), self._found.values
         for agent in self._agents():
-            if queries := self._queries(agent):
-                values = self._found.values
+            visits = range(self._visits[agent])
+            queries = [k for k in visits if ("gradient", agent, k) in values and ("y", agent, k) in values]
+            if queries:
                 points = np.array([values["y", agent, k] for k in queries])
-                covariance = np.repeat(self._covariance(agent, queries)[..., None], points.shape[-1], axis=-1)
                 gradients = np.array([values["gradient", agent, k] for k in queries])
-                hidden = self._visits[agent] - len(queries)
+                between = self._found.covariance([("gradient", agent, k) for k in queries])
+                between += np.diag([self._wire.step(k) ** 2 for k in queries])
+                covariance = np.repeat(between[..., None], points.shape[-1], axis=-1)
+                hidden = len(visits) - len(queries)
                 found.append(Evidence(agent, tuple(queries), points, gradients, covariance, "gaussian", hidden))
         return found
 
     def differences(self) -> list[Difference]:
         """Differences of gradients that are not determined themselves, each to the agent's last before it that allows
         it."""
-        return [found for agent in self._agents() for found in self._differences(agent)]
-
-    def _differences(self, agent: int) -> Iterator[Difference]:
-        last: dict[tuple[Name, float], int] = {}
-        for k in range(self._visits[agent]):
-            if not self._lost(agent, k):
-                continue
-            root, factor, rest = self._found.ties.tie(("gradient", agent, k))
-            before = last.get((root, factor), k - 1)
-            if (root, factor) in last:
-                yield self._difference(
-                    agent, before, k, rest - self._found.ties.tie(("gradient", agent, before)).rest, 0.0
-                )
-            elif self._lost(agent, before) and (name := ("difference", agent, k)) in self._found.values:
-                variance = float(self._found.covariance([name])[0, 0])
-                yield self._difference(agent, before, k, self._found.values[name], variance)
-            last[root, factor] = k
-
-    def _lost(self, agent: int, k: int) -> bool:
-        values = self._found.values
-        return ("y", agent, k) in values and ("gradient", agent, k) not in values
-
-    def _difference(self, agent: int, before: int, k: int, change: Array, variance: float) -> Difference:
-        step, values = self._wire.step, self._found.values
-        stddev = (variance + step(k) ** 2 + step(before) ** 2) ** 0.5
-        points = values["y", agent, before], values["y", agent, k]
-        return Difference(agent, (before, k), points, change, stddev)
+        values, step, ties = self._found.values, self._wire.step, self._found.ties
+        found: list[Difference] = []
+        for agent in self._agents():
+            visits = range(self._visits[agent])
+            lost = {k for k in visits if ("y", agent, k) in values and ("gradient", agent, k) not in values}
+            last: dict[tuple[Name, float], int] = {}
+            for k in sorted(lost):
+                root, factor, rest = ties.tie(("gradient", agent, k))
+                before = last.get((root, factor), k - 1)
+                name: Name = ("difference", agent, k)
+                if (root, factor) in last:
+                    change, variance = rest - ties.tie(("gradient", agent, before)).rest, 0.0
+                elif before in lost and name in values:
+                    change, variance = values[name], float(self._found.covariance([name])[0, 0])
+                else:
+                    change, variance = None, 0.0
+                if change is not None:
+                    points = values["y", agent, before], values["y", agent, k]
+                    stddev = (variance + step(k) ** 2 + step(before) ** 2) ** 0.5
+                    found.append(Difference(agent, (before, k), points, change, stddev))
+                last[root, factor] = k
+        return found
 
     def _agents(self) -> list[int]:
         return [agent for agent in range(len(self._visits)) if agent not in self._skipped]
-
-    def _queries(self, agent: int) -> list[int]:
-        values = self._found.values
-        seen = range(self._visits[agent])
-        return [k for k in seen if ("gradient", agent, k) in values and ("y", agent, k) in values]
-
-    def _covariance(self, agent: int, queries: Sequence[int]) -> Array:
-        own = np.diag([self._wire.step(k) ** 2 for k in queries])
-        return self._found.covariance([("gradient", agent, k) for k in queries]) + own
 
     def _of_agent(self, observed: ObservedWalk, i: int) -> Iterator[Line]:
         alpha, beta, wire = self._alpha, self._beta, self._wire

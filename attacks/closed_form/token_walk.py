@@ -16,7 +16,7 @@ in order.
 """
 
 from collections import deque
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -134,7 +134,8 @@ class _Order:
 def _placed(view: AdversaryView, first: int, rows: Sequence[_Sent]) -> _Order:
     agents = view.public.agents
     if view.adversary.clock_error > 0:
-        return _Order(agents, first, _by_number(rows, first))
+        chain = _followed({name: record for record, name in rows}, first, {})
+        return _Order(agents, first, [_Sent(row, (row.sender, row.number)) for row in chain])
     names = {id(record): name for record, name in rows}
     complete = view.adversary.capture_loss == 0
     certain = [
@@ -154,17 +155,14 @@ def _placed(view: AdversaryView, first: int, rows: Sequence[_Sent]) -> _Order:
     return order
 
 
-def _by_number(rows: Sequence[_Sent], first: int) -> list[_Sent]:
-    """Tokens from the start on, as long as the next one was observed: its sender and number are known before it
-    is."""
-    known = {row.name: row for row in rows}
-    counts: dict[int, int] = {}
-    chain: list[_Sent] = []
-    holder = first
-    while (row := known.get((holder, counts.get(holder, 0)))) is not None:
-        counts[holder] = row.record.number + 1
+def _followed(known: dict[Id, Record], holder: int, counts: dict[int, int]) -> list[Record]:
+    """Take the tokens from `holder` on, as long as the next one was observed: its sender and number are known before
+    it is. `counts`: how many each agent has sent."""
+    chain: list[Record] = []
+    while (row := known.pop((holder, counts.get(holder, 0)), None)) is not None:
         chain.append(row)
-        holder = row.record.receiver
+        counts[holder] = row.number + 1
+        holder = row.receiver
     return chain
 
 
@@ -192,21 +190,15 @@ def unbroken_visits(view: AdversaryView, first: int, noisy: str) -> Iterator[Vis
     """
     watched, skipped = set(view.adversary.nodes), view.inside.keys() | view.public.forgetful
     start = {name: np.zeros((view.replicas, view.public.dimension)) for name in (noisy, "x")}
-    yield from _visits_at_doors(view, first, start, skipped)
-    if first in view.public.forgetful:
-        return
-    yield from (visit for visit in _visits_on_links(view, first, start) if visit.agent not in watched | skipped)
-
-
-def _visits_at_doors(view: AdversaryView, first: int, start: Values, skipped: Container[int]) -> Iterator[Visit]:
-    """A door tap misses nothing, and an agent passes its tokens on in the order in which it got them."""
-    doors = [agent for agent in view.adversary.doors if agent not in skipped]
-    held = {agent: deque([start] if agent == first else []) for agent in doors}
+    held = {agent: deque([start] if agent == first else []) for agent in view.adversary.doors if agent not in skipped}
     for row in view.transcript:
         if row.event == "received" and row.receiver in held:
             held[row.receiver].append(row.values)
-        elif row.event == "sent" and row.sender in held:
+        elif row.event == "sent" and row.sender in held:  # in the order in which it got them; a door misses nothing
             yield Visit(row.sender, row.number, held[row.sender].popleft(), row.values)
+    if first in view.public.forgetful:
+        return
+    yield from (visit for visit in _visits_on_links(view, first, start) if visit.agent not in watched | skipped)
 
 
 def _in_order(rows: Sequence[Record], holder: int) -> Iterator[Record]:
@@ -219,22 +211,13 @@ def _in_order(rows: Sequence[Record], holder: int) -> Iterator[Record]:
     for _, group in groupby(rows, key=attrgetter("time")):
         here = list(group)
         if len({row.place for row in here}) > 1:
-            here = _chained(here, holder, counts)
+            known = {(row.sender, row.number): row for row in here}
+            here = _followed(known, holder, dict(counts))
+            here += [row._replace(receiver=NOBODY) for row in known.values()]
         for row in here:
             counts[row.sender] = row.number + 1
             holder = row.receiver
             yield row
-
-
-def _chained(rows: list[Record], holder: int, counts: dict[int, int]) -> list[Record]:
-    known = {(row.sender, row.number): row for row in rows}
-    chain: list[Record] = []
-    counts = dict(counts)
-    while (row := known.pop((holder, counts.get(holder, 0)), None)) is not None:
-        chain.append(row)
-        counts[holder] = row.number + 1
-        holder = row.receiver
-    return chain + [row._replace(receiver=NOBODY) for row in known.values()]
 
 
 def _visits_on_links(view: AdversaryView, first: int, start: Values) -> Iterator[Visit]:

@@ -341,7 +341,7 @@ def guess_rate(scores: Sequence[RecordScore], distance: float) -> float:
     """Rate at which the best of the honest baselines, the same for all agents, has all of an agent's records within
     `distance`, by the same matching."""
     rates = [
-        {name: np.mean(np.sqrt(np.max(one.baselines[name].mse, axis=-1)) <= distance) for name in one.honest}
+        {name: np.mean(np.sqrt(one.baselines[name].mse.max(axis=-1)) <= distance, dtype=float) for name in one.honest}
         for one in scores
     ]
     common = set(rates[0]).intersection(*rates)

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from attacks.closed_form.exchanges import Surroundings
 from attacks.closed_form.recal import through_duals
-from attacks.inference import probed, rows_of, through_probe
+from attacks.inference import probed, through_probe
 from attacks.probe.mapping import Mapper
 from attacks.probe.node import RecordedAgent
 from attacks.replay.recorded import Recording, _not_recorded
@@ -58,7 +59,7 @@ def cut(view: AdversaryView, lost) -> AdversaryView:
 
 
 def mapper_of(view: AdversaryView, agent: int) -> Mapper:
-    recording = Recording(view.public, agent, rows_of(view, agent), view.replicas, np.random.default_rng(0))
+    recording = Recording(view.public, agent, Surroundings(view).rows(agent), view.replicas, np.random.default_rng(0))
     return Mapper(RecordedAgent(recording))
 
 
@@ -72,7 +73,7 @@ class TestExchanges:
         run = ran(DESCENT, ALL)
         gone = cut(view, lambda row: row.sender == 1 and row.number == 5)
         found = probed(gone, 1)
-        assert sum(map(_not_recorded, rows_of(gone, 1))) == 1
+        assert sum(map(_not_recorded, Surroundings(gone).rows(1))) == 1
         assert np.flatnonzero(~found.identifiable).tolist() == [4, 5, ROUNDS - 1]
         assert worst(found, run) < 1e-12
         assert found.rank == ROUNDS - 2  # of the two their weighted sum is told
@@ -247,7 +248,7 @@ class TestTokens:
         assert through_probe(late) == []
         for agent in range(5):
             found = probed(late, agent)
-            heard = [row.number for row in rows_of(late, agent) if not _not_recorded(row)]
+            heard = [row.number for row in Surroundings(late).rows(agent) if not _not_recorded(row)]
             whole = sum(heard.count(visit) == 2 for visit in set(heard))
             assert 8 <= whole < len(found.gradients)
             assert found.rank == whole - 1

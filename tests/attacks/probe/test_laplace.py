@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from attacks.inference import rows_of
+from attacks.closed_form.exchanges import Surroundings
 from attacks.probe import probe
 from attacks.probe.linear import most_likely, simulated, solve
 from attacks.replay.recorded import Recording
@@ -46,7 +46,7 @@ def both(algorithm, replicas=60):
     problem = synthetic_problem()
     run = Simulation(problem, topology.ring(5), algorithm, adversaries=(DOOR,), replicas=replicas).run()
     view = run.views[0]
-    recording = Recording(view.public, 1, rows_of(view, 1), view.replicas, np.random.default_rng(0))
+    recording = Recording(view.public, 1, Surroundings(view).rows(1), view.replicas, np.random.default_rng(0))
     truth = np.array([q.gradient for q in run.truth.queries[1]])
     return probe(recording), probe(recording, laplace="ml"), truth
 
