@@ -63,6 +63,23 @@ class Prior:
         """The mean of a record of any label, (width,): the guess of an attacker who knows nothing else."""
         return np.sum([self.share[label] * mean for label, mean in self.mean.items()], axis=0)
 
+    @property
+    def pooled(self) -> tuple[Array, Array]:
+        """Mean and variance (width,) over records of any label, all alike where there are no shares."""
+        shares = {label: self.share.get(label, 1 / len(self.mean)) for label in self.mean}
+        mean = np.sum([shares[label] * self.mean[label] for label in shares], axis=0)
+        around = [shares[label] * (self.variance[label] + (self.mean[label] - mean) ** 2) for label in shares]
+        return mean, np.sum(around, axis=0)
+
+    def law(self, label: float) -> tuple[Array, Array, float]:
+        """Mean and variance (width,) of the features of a label, and its share.
+
+        A label that it has no record of gets the law of all together, and the share of one record in ten thousand.
+        """
+        if label in self.mean:
+            return self.mean[label], self.variance[label], max(self.share.get(label, 1.0), 1e-4)
+        return *self.pooled, 1e-4
+
 
 Shape = tuple[int, int] | tuple[int, int, int]
 
@@ -103,6 +120,14 @@ class Known:
         clip = getattr(public.algorithm, "clip", None)
         known = cls(public.model, records, public.penalty, prior, None, public.value_range, image_shape)
         return replace(known, clip=clip if isinstance(clip, Clip) else None)
+
+    def others_gradients(self, points: Array) -> Array:
+        """Σ of the gradients of all records but one, the shape of `points`; 0 where there are no others."""
+        assert self.others is not None
+        features, labels = self.others
+        if not len(labels):
+            return np.zeros_like(points)
+        return len(labels) * self.model.gradient(points, features, self.model.targets(labels))
 
 
 class Case(NamedTuple):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from attacks.reconstruction.attack import Attack, Case, Known, Needs, Prior, Reconstruction, check_all
+from attacks.reconstruction.attack import Attack, Case, Needs, Prior, Reconstruction, check_all
 from attacks.reconstruction.residuals import Whitener
 from netsim.arrays import Array
 from netsim.errors import AttackError
@@ -164,15 +164,6 @@ def _surprises(case: Case, candidates: Population) -> Array:
     return found
 
 
-def sum_of_others(known: Known, points: Array) -> Array:
-    """Σ of the gradients of all records but one, the shape of `points`; 0 where there are no others."""
-    assert known.others is not None
-    features, labels = known.others
-    if not len(labels):
-        return np.zeros_like(points)
-    return len(labels) * known.model.gradient(points, features, known.model.targets(labels))
-
-
 @dataclass(frozen=True)
 class Informed:
     """All records but one are known; `then` attacks the one that is left."""
@@ -209,7 +200,7 @@ def alone(case: Case) -> Case:
     m = known.records
     if len(known.others[1]) != m - 1:
         raise AttackError(f"{len(known.others[1])} other records are known, and agent {evidence.agent} has {m}")
-    gradients = m * evidence.without(known.penalty) - sum_of_others(known, evidence.points)
+    gradients = m * evidence.without(known.penalty) - known.others_gradients(evidence.points)
     own = m**2 * (evidence.covariance[..., :1] if evidence.alike else evidence.covariance)
     left = replace(evidence, gradients=gradients, covariance=np.broadcast_to(own, evidence.covariance.shape))
     one = replace(known, records=1, penalty=NOTHING, others=None, labels=None)

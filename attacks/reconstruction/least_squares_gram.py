@@ -18,9 +18,9 @@ import numpy as np
 
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
 from attacks.reconstruction.map_estimate import Batch, Gaussian, Product, minimize
-from attacks.reconstruction.record_hypotheses import MIRRORED, law_of, pooled, preference, sign_is_open
+from attacks.reconstruction.record_hypotheses import MIRRORED, preference, sign_is_open
 from attacks.reconstruction.residuals import Whitener, misfit
-from netsim.arrays import Array, Mask
+from netsim.arrays import Array
 from netsim.models import Linear
 
 NOT_IDENTIFIABLE = (
@@ -60,7 +60,13 @@ def _reconstructed(name: str, case: Case) -> Reconstruction:
     features, targets = np.array([a for a, _ in pairs]), np.array([t for _, t in pairs])
     converged = None
     if not evidence.exact:
-        features, targets, converged = _likeliest(case, features, targets)
+        # the maximum likelihood, which is flat along Q, from a pair near it
+        product, m = Product.of([Case(evidence, replace(known, labels=None))]), known.records
+        start = np.concatenate([features, targets], axis=-1)
+        nothing = Gaussian(*(np.zeros((1, m * product.entries)) for _ in range(2)))
+        mode = minimize(Batch(product, m, np.zeros((1, m, 1)), nothing), start.reshape(len(start), 1, -1))
+        found, converged = mode.record.reshape(start.shape), mode.converged[:, 0]
+        features, targets = found[..., :-1], found[..., -1:]
     features, targets = _turned(features, targets, known)
     if known.records == 1 and known.labels is None:
         likes = preference(known, features[:, 0], targets[:, 0, 0], evidence.exact)
@@ -94,25 +100,14 @@ def _from_moments(white: Array, points: Array, ones: Array, known: Known, scale:
     return features, targets
 
 
-def _likeliest(case: Case, features: Array, targets: Array) -> tuple[Array, Array, Mask]:
-    """The maximum likelihood, which is flat along Q, from a pair near it."""
-    product = Product.of([Case(case.evidence, replace(case.known, labels=None))])
-    start = np.concatenate([features, targets], axis=-1)
-    m = case.known.records
-    nothing = Gaussian(*(np.zeros((1, m * product.entries)) for _ in range(2)))
-    mode = minimize(Batch(product, m, np.zeros((1, m, 1)), nothing), start.reshape(len(start), 1, -1))
-    found = mode.record.reshape(start.shape)
-    return found[..., :-1], found[..., -1:], mode.converged[:, 0]
-
-
 def _turned(features: Array, targets: Array, known: Known) -> tuple[Array, Array]:
     """The pair (QA, Qt) of largest prior density; as it is without a prior."""
     if known.prior is None:
         return features, targets
-    middle, variance = pooled(known.prior)
+    middle, variance = known.prior.pooled
     means = np.repeat(middle[None], known.records, axis=0)
     if known.labels is not None:
-        means = np.array([law_of(known.prior, float(label))[0] for label in known.labels])
+        means = np.array([known.prior.law(float(label))[0] for label in known.labels])
     pull = np.einsum("ip,rjp->rij", means / variance, features)  # what row i of QA should be like
     if known.labels is not None:
         pull = pull + np.einsum("i,rj->rij", known.labels, targets[..., 0]) / IDENTIFIED**2

@@ -29,7 +29,7 @@ from scipy import optimize, special
 
 from attacks.audit.accounting.products import ComplexArray, Product
 from attacks.reconstruction.attack import Case, Needs
-from attacks.reconstruction.informed import BatchLaw, Population, rows_of, sum_of_others
+from attacks.reconstruction.informed import BatchLaw, Population, rows_of
 from attacks.reconstruction.residuals import Whitener
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
@@ -87,7 +87,7 @@ class ProductRatio:
         return np.array([[_threshold(product, level) for product in row] for row in self.products])
 
     def power(self, level: float) -> Array:
-        return np.array([[_power(product, level) for product in row] for row in self.products])
+        return np.array([[tail(one, _threshold(one, level)) for one in row] for row in self.products])
 
 
 @lru_cache(maxsize=4096)
@@ -99,11 +99,6 @@ def _threshold(product: Product, level: float) -> float:
     reach = SPAN * math.sqrt(variance)
     low, high = -mean - reach, -mean + reach
     return float(optimize.brentq(lambda t: 1 - tail(product, -t) - level, low, high, xtol=1e-9 * reach))
-
-
-@lru_cache(maxsize=4096)
-def _power(product: Product, level: float) -> float:
-    return tail(product, _threshold(product, level))
 
 
 def tail(product: Product, x: float) -> float:
@@ -222,7 +217,7 @@ class Membership:
     def _informed(self, case: Case, records: Records) -> Decision:
         evidence, known = case
         model, points, m = known.model, evidence.points, known.records
-        others = sum_of_others(known, points)
+        others = known.others_gradients(points)
         if self.adjacency == "replace":
             if self.instead is None:
                 raise AttackError("membership by replacement needs the record that is there instead")
@@ -232,8 +227,25 @@ class Membership:
             out = others / (max(m - 1, 1) if self.adjacency == "remove" else m)
         each = zip(records[0], model.targets(records[1]), strict=True)
         differences = [(others + model.gradient(points, a[None], t[None])) / m - out for a, t in each]
-        laplace = evidence.law == "laplace" and not evidence.exact
-        scores, law = (_laplace if laplace else _gaussian)(case, evidence.without(known.penalty) - out, differences)
+        residual = evidence.without(known.penalty) - out
+        if evidence.law == "laplace" and not evidence.exact:
+            if not evidence.independent or np.any(evidence.stddev == 0):
+                raise AttackError(
+                    "membership needs Laplace errors that are independent between rounds: their covariance does not "
+                    "determine the law of sums of them"
+                )
+            scale = (evidence.stddev / np.sqrt(2))[:, None]
+            sums = [np.einsum("trd->r", (np.abs(residual) - np.abs(residual - d)) / scale) for d in differences]
+            products = [
+                tuple(Product.laplace(d[:, r], scale[:, 0]) for d in differences) for r in range(evidence.replicas)
+            ]
+            scores, law = np.array(sums).T, ProductRatio(tuple(products))
+        else:
+            whitener = Whitener.of(evidence)
+            given, white = whitener(residual), [whitener(d) for d in differences]
+            squares = np.array([np.einsum("trd,trd->r", d, d) for d in white]).T
+            scores = np.array([np.einsum("trd,trd->r", given, d) for d in white]).T - squares / 2
+            law = GaussianRatio(np.sqrt(squares))
         return Decision(self.name, evidence.agent, scores, law, evidence.queries)
 
     def _uninformed(self, case: Case, records: Records, rng: np.random.Generator) -> Decision:
@@ -278,29 +290,3 @@ class Membership:
             np.array([ratio(out, one) for one in own]),
             np.array([ratio(inside + one, one) for one in own]),
         )
-
-
-def _gaussian(case: Case, residual: Array, differences: list[Array]) -> tuple[Array, GaussianRatio]:
-    whitener = Whitener.of(case.evidence)
-    seen = whitener(residual)
-    white = [whitener(each) for each in differences]
-    squares = np.array([np.einsum("trd,trd->r", each, each) for each in white]).T
-    scores = np.array([np.einsum("trd,trd->r", seen, each) for each in white]).T - squares / 2
-    return scores, GaussianRatio(np.sqrt(squares))
-
-
-def _laplace(case: Case, residual: Array, differences: list[Array]) -> tuple[Array, ProductRatio]:
-    evidence = case.evidence
-    if not evidence.independent or np.any(evidence.stddev == 0):
-        raise AttackError(
-            "membership needs Laplace errors that are independent between rounds: their covariance does not "
-            "determine the law of sums of them"
-        )
-    scale = (evidence.stddev / np.sqrt(2))[:, None]
-    scores = np.array(
-        [np.einsum("trd->r", (np.abs(residual) - np.abs(residual - each)) / scale) for each in differences]
-    ).T
-    products = tuple(
-        tuple(Product.laplace(each[:, r], scale[:, 0]) for each in differences) for r in range(evidence.replicas)
-    )
-    return scores, ProductRatio(products)

@@ -121,7 +121,15 @@ def _together(name: str, cases: Sequence[Case], spread: bool, mean: bool) -> lis
     known = cases[0].known
     product = Product.of(cases)
     hypotheses = Hypotheses.of(product, known)
-    j, mode = _solved(cases[0].evidence, product, hypotheses)
+    evidence = cases[0].evidence
+    if np.any(hypotheses.prior.precision):
+        start = np.repeat(hypotheses.prior.mean[None], len(product.points), axis=0)
+    else:
+        start = np.where(product.free, rank_one(product, hypotheses).record, hypotheses.prior.mean)
+    if evidence.law == "laplace" and evidence.independent and np.all(evidence.stddev > 0):
+        j, mode = _laplace(evidence, product, hypotheses, start)
+    else:  # of errors that depend on each other, combinations of several are nearly Gaussian
+        j, mode = _gauss(product, hypotheses, start)
     scores = _weighed(mode, hypotheses) + 0.5 * _breadth(mode, hypotheses)
     chosen = np.argmin(scores, axis=1)
     rows, width = np.arange(len(chosen)), known.model.width
@@ -149,20 +157,6 @@ def _together(name: str, cases: Sequence[Case], spread: bool, mean: bool) -> lis
     return found
 
 
-def _solved(evidence: Evidence, product: Product, hypotheses: Hypotheses) -> tuple[Common | Weighted, MAPEstimate]:
-    """Modes from the prior's mean; without a prior, from what a closed form gives.
-
-    Laplace noise is taken as such where errors are independent; combinations of several are nearly Gaussian.
-    """
-    if np.any(hypotheses.prior.precision):
-        start = np.repeat(hypotheses.prior.mean[None], len(product.points), axis=0)
-    else:
-        start = np.where(product.free, rank_one(product, hypotheses).record, hypotheses.prior.mean)
-    if evidence.law == "laplace" and evidence.independent and np.all(evidence.stddev > 0):
-        return _laplace(evidence, product, hypotheses, start)
-    return _gauss(product, hypotheses, start)
-
-
 def _gauss(product: Product, hypotheses: Hypotheses, start: Array) -> tuple[Common | Weighted, MAPEstimate]:
     """Modes from the start, and, where that does not explain the gradients, from a closed form too."""
     j, mode = _descended(product, hypotheses, start)
@@ -179,20 +173,17 @@ def _gauss(product: Product, hypotheses: Hypotheses, start: Array) -> tuple[Comm
             mode.improve(lost, other)
     _rounded(j, hypotheses, mode)
     if isinstance(product.model, Linear):
-        _mirrored(product, hypotheses, mode)
+        # (−a, −t) has the same gradients of least squares: where the prior likes it better, from there too
+        mean, precision = hypotheses.prior
+        off, mirrored = (np.sum(precision * (s * mode.record - mean) ** 2, axis=-1) for s in (1, -1))
+        rows = np.flatnonzero(np.any(mirrored < off, axis=1))
+        if len(rows):
+            there, other = _descended(
+                product.only(rows), hypotheses, np.where(product.free, -mode.record[rows], mean)
+            )
+            _rounded(there, hypotheses, other)
+            mode.improve(rows, other)
     return j, mode
-
-
-def _mirrored(product: Product, hypotheses: Hypotheses, mode: MAPEstimate) -> None:
-    """(−a, −t) has the same gradients of least squares: where the prior likes it better, from there too."""
-    mean, precision = hypotheses.prior
-    off, mirrored = (np.sum(precision * (s * mode.record - mean) ** 2, axis=-1) for s in (1, -1))
-    rows = np.flatnonzero(np.any(mirrored < off, axis=1))
-    if len(rows):
-        start = np.where(product.free, -mode.record[rows], mean)
-        j, other = _descended(product.only(rows), hypotheses, start)
-        _rounded(j, hypotheses, other)
-        mode.improve(rows, other)
 
 
 def _rounded(j: Common | Weighted, hypotheses: Hypotheses, mode: MAPEstimate) -> None:

@@ -19,7 +19,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attacks.reconstruction.attack import FLOOR, Known, Prior
 from attacks.reconstruction.map_estimate import Gaussian, Product
@@ -52,21 +51,25 @@ class Hypotheses(NamedTuple):
 
     @classmethod
     def of(cls, product: Product, known: Known) -> "Hypotheses":
-        """All labels with the prior's law of each, or, without a prior, with none.
-
-        A label that the prior has no record of gets the law of all records together, and the share of one record in
-        ten thousand.
-        """
+        """All labels with the prior's law of each, or, without a prior, with none; of least squares one number, of
+        mean and variance as among the public records."""
         labels = list(known.model.classes) if known.labels is None else [float(known.labels[0])]
         if isinstance(known.model, Linear):
-            return cls._of_numbers(product, known)
+            mean, precision = np.zeros((1, product.entries)), np.zeros((1, product.entries))
+            if known.prior is not None:
+                center, variance = known.prior.pooled
+                middle, spread = _target_moments(known.prior)
+                mean[0], precision[0] = np.append(center, middle), 1 / np.append(variance, spread)
+            if known.labels is not None:
+                mean[0, -1] = float(known.labels[0])
+            return cls(np.zeros((1, 1)), Gaussian(mean, precision), np.zeros(1))
         targets = known.model.targets(np.array(labels)[:, None])[:, 0]
         mean = np.ones((len(labels), product.entries))
         precision = np.zeros_like(mean)
         surprise = np.zeros(len(labels))
         if known.prior is not None:
             for k, label in enumerate(labels):
-                center, variance, share = law_of(known.prior, label)
+                center, variance, share = known.prior.law(label)
                 mean[k, : known.model.width], precision[k, : known.model.width] = center, 1 / variance
                 surprise[k] = 0.5 * float(np.sum(np.log(variance))) - math.log(share)
         if known.prior is None or known.value_range is None:  # a prior alone is cut off at a range
@@ -74,18 +77,6 @@ class Hypotheses(NamedTuple):
         low, high = np.full(product.entries, -np.inf), np.full(product.entries, np.inf)
         low[: known.model.width], high[: known.model.width] = known.value_range
         return cls(targets, Gaussian(mean, precision), surprise, (low, high))
-
-    @classmethod
-    def _of_numbers(cls, product: Product, known: Known) -> "Hypotheses":
-        """Least squares: the target is a number of mean and variance as among the public records."""
-        mean, precision = np.zeros((1, product.entries)), np.zeros((1, product.entries))
-        if known.prior is not None:
-            center, variance = pooled(known.prior)
-            middle, spread = _target_moments(known.prior)
-            mean[0], precision[0] = np.append(center, middle), 1 / np.append(variance, spread)
-        if known.labels is not None:
-            mean[0, -1] = float(known.labels[0])
-        return cls(np.zeros((1, 1)), Gaussian(mean, precision), np.zeros(1))
 
 
 def _target_moments(prior: Prior) -> tuple[float, float]:
@@ -96,21 +87,6 @@ def _target_moments(prior: Prior) -> tuple[float, float]:
     shares = np.array([prior.share[label] for label in prior.labels])
     middle = float(np.sum(shares * labels))
     return middle, float(np.sum(shares * (labels - middle) ** 2)) + FLOOR
-
-
-def law_of(prior: Prior, label: float) -> tuple[Array, Array, float]:
-    """Mean and variance (width,) of the features of a label, and its share."""
-    if label in prior.mean:
-        return prior.mean[label], prior.variance[label], max(prior.share.get(label, 1.0), 1e-4)
-    return *pooled(prior), 1e-4
-
-
-def pooled(prior: Prior) -> tuple[Array, Array]:
-    """Mean and variance (width,) over records of any label."""
-    shares = {label: prior.share.get(label, 1 / len(prior.mean)) for label in prior.mean}
-    mean = np.sum([shares[label] * prior.mean[label] for label in shares], axis=0)
-    around = [shares[label] * (prior.variance[label] + (prior.mean[label] - mean) ** 2) for label in shares]
-    return mean, np.sum(around, axis=0)
 
 
 DECISIVE = math.log(1000)
@@ -136,12 +112,12 @@ def _surprise(known: Known, features: Array, labels: Array) -> Array:
     """−ln of the prior's density of records (…, width) with labels or targets `labels` (…), but for a constant."""
     assert known.prior is not None
     if not known.model.classes:
-        center, variance = pooled(known.prior)
+        center, variance = known.prior.pooled
         middle, spread = _target_moments(known.prior)
         return 0.5 * (np.sum((features - center) ** 2 / variance, axis=-1) + (labels - middle) ** 2 / spread)
     found = np.zeros(features.shape[:-1])
     for label in known.model.classes:
-        center, variance, share = law_of(known.prior, label)
+        center, variance, share = known.prior.law(label)
         own = 0.5 * np.sum((features - center) ** 2 / variance + np.log(variance), axis=-1) - math.log(share)
         found = np.where(labels == label, own, found)
     return found
@@ -173,13 +149,6 @@ def sign_is_open(known: Known, features: Array, labels: Array, exact: bool) -> M
     return preference(known, features, labels, exact) < DECISIVE
 
 
-def sign_undecided(known: Known, features: Array, labels: Array) -> Mask:
-    """Mask of where nothing decides between true records and their mirror images either way, (…)."""
-    if known.labels is not None:
-        return np.zeros(features.shape[:-1], np.bool_)
-    return np.abs(preference(known, features, labels, exact=True)) < DECISIVE
-
-
 IMPOSSIBLE = 1e6
 """In units of −ln p: what is outside a range, where nothing has errors."""
 
@@ -190,7 +159,7 @@ def implausibility(known: Known, features: Array, exact: bool) -> Array:
     if _one_signed(known) or known.prior is None:
         return far
     impossible = np.where(exact & (far > OUTSIDE**2), IMPOSSIBLE * (1 + far), 0.0)
-    mean, variance = pooled(known.prior)  # of any label: less is lost where a record is like no class
+    mean, variance = known.prior.pooled  # of any label: less is lost where a record is like no class
     return np.sum((features - mean) ** 2 / variance, axis=-1) + impossible
 
 
@@ -256,7 +225,12 @@ def _searched(product: Product, u: Array, targets: Array) -> _RankOne:
     grid = np.where(size > 0, size, 1.0)[:, None] * np.concatenate([-half[::-1], half])
     along = _Lengths.of(product, u, targets)
     found = np.concatenate([along.of_row(r).misfits(grid[r][None, None]) for r in range(len(u))])
-    starts = np.take_along_axis(np.broadcast_to(grid[:, None], found.shape), _two_lowest(found), axis=2)
+    ends = np.pad(found, ((0, 0), (0, 0), (1, 1)), constant_values=np.inf)
+    low = (found <= ends[..., :-2]) & (found < ends[..., 2:])  # the two lowest local minima; one of them twice
+    lowest = np.argsort(np.where(low, found, np.inf), axis=-1, kind="stable")[..., :2]
+    second = np.take_along_axis(low, lowest[..., 1:], axis=-1)
+    lowest[..., 1:] = np.where(second, lowest[..., 1:], lowest[..., :1])
+    starts = np.take_along_axis(np.broadcast_to(grid[:, None], found.shape), lowest, axis=2)
     polished = along.polished(starts)
     value = along.misfits(polished)
     noisy = product.unit == 1
@@ -266,16 +240,6 @@ def _searched(product: Product, u: Array, targets: Array) -> _RankOne:
     order = np.where(equal[..., None], np.argsort(np.abs(polished), axis=-1), np.argsort(value, axis=-1))[..., :1]
     length = np.take_along_axis(polished, order, axis=-1)
     return _RankOne(length * u[:, None], np.take_along_axis(value, order, axis=-1)[..., 0], equal & apart)
-
-
-def _two_lowest(values: Array) -> NDArray[np.intp]:
-    """Positions (…, 2) of the two lowest local minima along the last axis, the lowest twice where there is one."""
-    edge = np.full((*values.shape[:-1], 1), np.inf)
-    ends = np.concatenate([edge, values, edge], axis=-1)
-    low = (values <= ends[..., :-2]) & (values < ends[..., 2:])
-    order = np.argsort(np.where(low, values, np.inf), axis=-1, kind="stable")[..., :2]
-    second = np.take_along_axis(low, order[..., 1:], axis=-1)
-    return np.concatenate([order[..., :1], np.where(second, order[..., 1:], order[..., :1])], axis=-1)
 
 
 class _Lengths(NamedTuple):

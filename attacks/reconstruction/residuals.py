@@ -86,34 +86,14 @@ def _inverse_root(covariance: Array, least: float) -> Array:
     return roots[..., :, None] * np.swapaxes(axes, -1, -2) * scale[..., None, :]
 
 
-VARIANCE_OF_SQUARES = {"gaussian": 2.0, "laplace": 5.0}
-"""Var z² of a variable of variance 1."""
-
-
 @dataclass(frozen=True)
 class _Misfit:
-    """`squared` (replicas,): χ² over `degrees` residuals, of which each has mean square 1 at the true records.
-
-    `deviation`: the standard deviation of χ² there (where errors are independent or Gaussian). `relative`
-    (replicas,): ‖residual‖/‖gradients‖ over all rounds, without any weights.
-    """
+    """`squared` (replicas,): χ² over `degrees` residuals, of which each has mean square 1 at the true records;
+    `relative` (replicas,): ‖residual‖/‖gradients‖ over all rounds, without any weights."""
 
     squared: Array
     degrees: int
-    deviation: float
     relative: Array
-
-    @property
-    def per_degree(self) -> Array:
-        """χ²/degrees, (replicas,): about 1 at the true records."""
-        return self.squared / self.degrees
-
-    def excess(self, fitted: int = 0) -> Array:
-        """Standard deviations by which χ² lies above its mean, (replicas,), with so many unknowns fitted.
-
-        A fit of all there is leaves nothing: with `fitted` ≥ degrees the mean is 0.
-        """
-        return (self.squared - max(0, self.degrees - fitted)) / self.deviation
 
 
 def misfit(case: Case, features: Array, targets: Array) -> _Misfit:
@@ -137,6 +117,5 @@ def misfit(case: Case, features: Array, targets: Array) -> _Misfit:
     return _Misfit(
         np.einsum("trd->r", white**2),
         degrees,
-        math.sqrt(VARIANCE_OF_SQUARES[evidence.law or "gaussian"] * degrees),
         np.sqrt(np.einsum("trd->r", residual**2)) / np.where(norm > 0, norm, 1.0),
     )

@@ -23,7 +23,6 @@ from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, stats
 
 from attacks.reconstruction.attack import Case, Known, Reconstruction
@@ -115,12 +114,26 @@ def seen(
         rank = int(np.sum(sizes > thresholds.rank * sizes[0])) if sizes.size and sizes[0] > 0 else 0
     skill = _expected_skill(case, found, jacobian)
     open_ = bool(found.open) or (rank is not None and rank < unknowns)
-    apart = _disagree(case, found, restarts, thresholds)
-    names: tuple[Name, ...] = tuple(
-        _name(bool(fits[r]), bool(found.converged[r]), open_, bool(apart[r]), float(skill[r]), thresholds)
-        for r in range(len(fits))
-    )
-    return Seen(names, fits, rank, unknowns, skill, thresholds.false_alarm)
+    apart = np.zeros(case.evidence.replicas, dtype=np.bool_)  # another candidate fits as well and is as far as two
+    before = _prior_variance(case.known)  # draws of the prior are from each other
+    for other in restarts:
+        cost = np.mean((found.features[:, :, None] - other.features[:, None]) ** 2, axis=-1)
+        nearest = np.mean(np.min(cost, axis=2), axis=1)
+        scale = np.mean(before) if before is not None else np.mean(found.features**2)
+        apart |= explains(case, other, thresholds) & (nearest > scale)
+
+    def name(r: int) -> Name:
+        if not (fits[r] and found.converged[r]):
+            return FAILED
+        if open_:
+            return OPEN
+        if skill[r] <= thresholds.wide:
+            return DEFENDED
+        if apart[r]:
+            return OPEN
+        return RECOVERED if skill[r] >= thresholds.close else PARTLY
+
+    return Seen(tuple(map(name, range(len(fits)))), fits, rank, unknowns, skill, thresholds.false_alarm)
 
 
 def used(case: Case, found: Reconstruction) -> Case:
@@ -131,18 +144,6 @@ def used(case: Case, found: Reconstruction) -> Case:
         return case
     positions = [case.evidence.queries.index(query) for query in found.queries]
     return Case(case.evidence.only(positions), case.known)
-
-
-def _name(fits: bool, converged: bool, open_: bool, apart: bool, skill: float, at: Thresholds) -> Name:
-    if not (fits and converged):
-        return FAILED
-    if open_:
-        return OPEN
-    if skill <= at.wide:
-        return DEFENDED
-    if apart:
-        return OPEN
-    return RECOVERED if skill >= at.close else PARTLY
 
 
 def explains(case: Case, found: Reconstruction, thresholds: Thresholds = STANDARD) -> Mask:
@@ -203,9 +204,7 @@ def _sensitivity(case: Case, found: Reconstruction) -> Array | None:
 def _prior_variance(known: Known) -> Array | None:
     """Variance of each coordinate before anything is observed, (width,): the prior's, or of the declared range."""
     if known.prior is not None and known.prior.mean:
-        prior, overall = known.prior, known.prior.overall
-        each = [prior.share[b] * (prior.variance[b] + (prior.mean[b] - overall) ** 2) for b in prior.mean]
-        return np.sum(each, axis=0)
+        return known.prior.pooled[1]
     if known.value_range is not None:
         low, high = known.value_range
         return np.full(known.model.width, (high - low) ** 2 / 12)
@@ -236,18 +235,3 @@ def _expected_skill(case: Case, found: Reconstruction, jacobian: Array | None) -
     inverse = 1 / np.maximum(sizes, SINGULAR * sizes[-1])
     variance: Array = np.einsum("uv,v->u", axes**2, inverse).reshape(m, -1)[:, : len(before)]
     return np.fmin(skill, 1 - float(np.mean(variance)) / float(np.mean(before)))
-
-
-def _disagree(
-    case: Case, found: Reconstruction, restarts: Sequence[Reconstruction], thresholds: Thresholds
-) -> NDArray[np.bool_]:
-    """Whether another candidate fits as well and is as far as two draws of the prior are from each other."""
-    apart = np.zeros(case.evidence.replicas, dtype=np.bool_)
-    before = _prior_variance(case.known)
-    for other in restarts:
-        fits = explains(case, other, thresholds)
-        cost = np.mean((found.features[:, :, None] - other.features[:, None]) ** 2, axis=-1)
-        nearest = np.mean(np.min(cost, axis=2), axis=1)
-        scale = np.mean(before) if before is not None else np.mean(found.features**2)
-        apart |= fits & (nearest > scale)
-    return apart

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from attacks.estimates import Evidence, GradientEstimate
-from attacks.reconstruction.residuals import VARIANCE_OF_SQUARES, Whitener
+from attacks.reconstruction.residuals import Whitener
 from netsim.arrays import Array
 from netsim.truth import Truth
 
@@ -77,6 +77,10 @@ def _error(estimate: Array, gradient: Array) -> Array:
     return np.linalg.norm(estimate - gradient, axis=-1) / scale
 
 
+_VARIANCE_OF_SQUARES = {"gaussian": 2.0, "laplace": 5.0}
+"""Var z² of a variable of variance 1."""
+
+
 @dataclass(frozen=True)
 class _Calibration:
     """Whether the errors of one agent's estimates are as large as was stated.
@@ -103,7 +107,7 @@ class _Calibration:
         total, degrees = float(np.sum(self.statistics)), self.degrees * self.statistics.size
         if not degrees:
             return float("nan")
-        if self.variance == VARIANCE_OF_SQUARES["gaussian"]:
+        if self.variance == _VARIANCE_OF_SQUARES["gaussian"]:
             return 2 * min(float(special.chdtr(degrees, total)), float(special.chdtrc(degrees, total)))
         return 2 * float(special.ndtr(-abs(total - degrees) / math.sqrt(self.variance * degrees)))
 
@@ -124,4 +128,4 @@ def calibration(evidence: Evidence, truth: Truth) -> _Calibration:
     if degrees:
         whitener = Whitener.of(evidence.only(np.flatnonzero(noisy).tolist()))
         statistics = np.einsum("trd->r", whitener(errors[noisy]) ** 2)
-    return _Calibration(evidence.agent, statistics, degrees, exact, VARIANCE_OF_SQUARES[evidence.law or "gaussian"])
+    return _Calibration(evidence.agent, statistics, degrees, exact, _VARIANCE_OF_SQUARES[evidence.law or "gaussian"])

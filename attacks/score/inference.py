@@ -76,8 +76,8 @@ def score_membership(
         decided = [np.concatenate([one.accepted(level)[:, 0] for one in own]) for own in (inside, out)]
         power = float(np.mean(np.concatenate([one.power(level)[:, 0] for one in inside])))
         counts = int(np.sum(decided[0])), int(np.sum(decided[1]))
-        rates = [clopper_pearson(count, own.size, confidence) for count, own in zip(counts, decided, strict=True)]
-        found_at.append(_AtLevel(level, power, *rates, counts))
+        right, wrong = (clopper_pearson(n, own.size, confidence) for n, own in zip(counts, decided, strict=True))
+        found_at.append(_AtLevel(level, power, right, wrong, counts))
     return MembershipScore(
         (here.size, there.size),
         tuple(found_at),

@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 
 from attacks.audit.accounting.intervals import Interval, clopper_pearson
 from attacks.reconstruction.attack import Known, Prior, Reconstruction, Shape
-from attacks.reconstruction.record_hypotheses import sign_undecided
+from attacks.reconstruction.record_hypotheses import DECISIVE, preference
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.problems import LogisticLoss
@@ -231,8 +231,8 @@ def score_records(
         known = replace(known, records=1, others=None, labels=None)
     modulo = modulo_sign
     if modulo is None:
-        mirrored = known.model.name in ("linear", "logistic") and known.records == 1
-        modulo = mirrored and bool(np.any(sign_undecided(known, features, labels)))
+        mirrored = known.model.name in ("linear", "logistic") and known.records == 1 and known.labels is None
+        modulo = mirrored and bool(np.any(np.abs(preference(known, features, labels, exact=True)) < DECISIVE))
     own = _scored(reconstruction.features, reconstruction.labels(known.model), features, labels, known, modulo)
     others = {
         name: _scored(*guess, features, labels, known, modulo)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.map_estimate import Product, Weighted, _inverse_diagonal, objective
-from attacks.reconstruction.posterior import PosteriorBatch, PosteriorMean, PosteriorMode, PureMatching, _multiplicity
+from attacks.reconstruction.map_estimate import Product, Weighted, objective
+from attacks.reconstruction.posterior import PosteriorBatch, PosteriorMean, PosteriorMode, PureMatching
 from attacks.reconstruction.record_hypotheses import Hypotheses
 from attacks.reconstruction.residuals import misfit
 from netsim.errors import AttackError
@@ -156,7 +156,7 @@ def test_derivatives_and_the_two_forms_agree(model, own):
 def test_deviations_are_those_of_the_full_matrix():
     """The square roots of the inverse Gauss-Newton matrix's diagonal, formed column by column."""
     for model in (Linear(5, 0.7), Logistic(5), Softmax(5, 3)):
-        for rounds in (2, 12):
+        for rounds in (2, 5, 12):
             case, _, _, _ = world(model, 2, rounds, 0.3, 0.5)
             found = one(PosteriorMode(), case)
             product = Product.of([case])
@@ -229,7 +229,8 @@ def test_small_batches(model):
     nearer = [np.mean((f - features) ** 2, axis=(1, 2)) for f in (found.features, swapped)]
     guess = np.mean([np.mean(v) for v in prior.variance.values()])
     assert np.median(np.minimum(*nearer)) < 0.5 * guess
-    assert np.all(np.abs(misfit(case, found.features, found.targets).excess()) < 6)
+    fit = misfit(case, found.features, found.targets)
+    assert np.all(np.abs(fit.squared - fit.degrees) < 6 * np.sqrt(2 * fit.degrees))
     if model.classes:
         assert np.mean(np.sort(found.labels(model), axis=1) == np.sort(labels, axis=1)) > 0.9
 
@@ -265,16 +266,6 @@ def test_strong_noise_leaves_the_likeliest_number_of_each_label(share, m, likeli
     assert np.all(np.sum(found.labels(model) > 0, axis=1) == likeliest)
 
 
-def test_equal_modes_are_counted():
-    """m! where the records of one label are apart, m!/∏ n_k! where they are one."""
-    places = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 2], [0, 1, 0]])
-    same = np.zeros((1, 4, 6))
-    one = np.ones_like(same)
-    np.testing.assert_allclose(np.exp(_multiplicity(same, one, places)), [[1, 3, 6, 3]])
-    far = np.broadcast_to(np.repeat([0.0, 50, 100], 2), same.shape)
-    np.testing.assert_allclose(np.exp(_multiplicity(far, one, places)), [[6, 6, 6, 6]])
-
-
 SIZE = 16
 
 
@@ -294,12 +285,3 @@ def test_a_record_of_least_squares_from_nearly_exact_gradients(attack, stddev):
         assert np.max(np.abs(found.features - record)) < 0.01
         assert np.all(np.isfinite(found.spread))
         assert np.all(found.spread < 0.01)
-
-
-@pytest.mark.parametrize("rows", [3, 16, 40])
-def test_the_diagonal_of_the_inverse(rows):
-    rng = np.random.default_rng(rows)
-    d, b, a = rng.uniform(1, 2, SIZE), rng.standard_normal((rows, SIZE)), rng.standard_normal(SIZE)
-    c = 0.9 / float(a @ a)
-    direct = np.linalg.inv(np.diag(d) + b.T @ b - c * np.outer(a, a))
-    assert np.allclose(_inverse_diagonal(d, b, a, c), np.diag(direct), rtol=1e-10)
