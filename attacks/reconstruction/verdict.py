@@ -133,7 +133,7 @@ def seen(
             return OPEN
         return RECOVERED if skill[r] >= thresholds.close else PARTLY
 
-    return Seen(tuple(map(name, range(len(fits)))), fits, rank, unknowns, skill, thresholds.false_alarm)
+    return Seen(tuple(name(r) for r in range(len(fits))), fits, rank, unknowns, skill, thresholds.false_alarm)
 
 
 def used(case: Case, found: Reconstruction) -> Case:
