@@ -90,8 +90,8 @@ class SecretSharing(InRounds):
             received = await node.exchange(sum=held)  # 3
             total = received.sent("sum")
             for other in received.values("sum"):
-                total = plus(total, other, self.modulus)
-            mean = signed(total, self.modulus) / (node.agents / self.resolution)  # 4
+                total = _plus(total, other, self.modulus)
+            mean = _signed(total, self.modulus) / (node.agents / self.resolution)  # 4
             x = mean - self.step(k) * await node.gradient(x)  # 5
             node.estimate(x)
 
@@ -104,7 +104,7 @@ class SecretSharing(InRounds):
         for j in node.neighbors:
             share = node.privatize(nothing, mask)
             node.send(j, share=share)
-            own = minus(own, share, self.modulus)
+            own = _minus(own, share, self.modulus)
         early.setdefault(k, {})
         while len(early[k]) < len(node.neighbors):
             message = await node.receive()
@@ -112,7 +112,7 @@ class SecretSharing(InRounds):
             if of_round >= k:  # a copy of an older share is not one of this round
                 early.setdefault(of_round, {})[message.sender] = message.values["share"]
         for share in early.pop(k).values():  # in any order: sums of residues are exact
-            own = plus(own, share, self.modulus)
+            own = _plus(own, share, self.modulus)
         return own
 
     def largest(self, agents: int) -> int:
@@ -169,16 +169,16 @@ class SecretSharing(InRounds):
         return Claim(epsilon, delta, source, adjacency, "ℓ2", failed)
 
 
-def plus(a: Array, b: Array, modulus: int) -> Array:
+def _plus(a: Array, b: Array, modulus: int) -> Array:
     """a + b mod p of residues, exactly: a + b may exceed 2^53, a − (p − b) does not."""
     return np.remainder(a - (modulus - b), float(modulus))
 
 
-def minus(a: Array, b: Array, modulus: int) -> Array:
+def _minus(a: Array, b: Array, modulus: int) -> Array:
     """a − b mod p of residues, exactly."""
     return np.remainder(a - b, float(modulus))
 
 
-def signed(residue: Array, modulus: int) -> Array:
+def _signed(residue: Array, modulus: int) -> Array:
     """The number in (−p/2, p/2] of this residue."""
     return np.where(2 * residue > modulus, residue - modulus, residue)

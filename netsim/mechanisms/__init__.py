@@ -18,13 +18,11 @@ from netsim.mechanisms.continuous import (
     average_loss,
     average_ratio,
     gaussian_average_loss,
-    gaussian_log_mass,
     laplace_average_loss,
-    laplace_log_mass,
     mixture_average_loss,
     small_shift_ratio,
 )
-from netsim.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace, UniformModulo, sum_modulo, unwrap, wrap
+from netsim.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace, UniformModulo
 from netsim.mechanisms.mechanism import DiscreteMechanism, IntervalMechanism, Mechanism, OffCenter, Scale
 
 __all__ = [
@@ -42,12 +40,7 @@ __all__ = [
     "average_loss",
     "average_ratio",
     "gaussian_average_loss",
-    "gaussian_log_mass",
     "laplace_average_loss",
-    "laplace_log_mass",
     "mixture_average_loss",
     "small_shift_ratio",
-    "sum_modulo",
-    "unwrap",
-    "wrap",
 ]

@@ -44,13 +44,13 @@ class Laplace:
         return np.asarray(stats.laplace.cdf(observed - value, scale=self.scale), dtype=np.float64)
 
     def log_mass(self, low: Array, high: Array, value: Array) -> Array:
-        return summed_mass(np.broadcast_to(self.scale, value.shape), low, high, value, laplace_log_mass)
+        return summed_mass(np.broadcast_to(self.scale, value.shape), low, high, value, _laplace_log_mass)
 
     def variance(self) -> Scale:
         return 2 * self.scale**2
 
 
-def laplace_log_mass(low: Array, width: Array) -> Array:
+def _laplace_log_mass(low: Array, width: Array) -> Array:
     """log ∫ e^{−|t|}/2 from `low` to low + width, without cancellation."""
     high = low + width
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -92,13 +92,13 @@ class Gaussian:
         return np.asarray(special.ndtr((observed - value) / self.stddev), dtype=np.float64)
 
     def log_mass(self, low: Array, high: Array, value: Array) -> Array:
-        return summed_mass(np.broadcast_to(self.stddev, value.shape), low, high, value, gaussian_log_mass)
+        return summed_mass(np.broadcast_to(self.stddev, value.shape), low, high, value, _gaussian_log_mass)
 
     def variance(self) -> Scale:
         return self.stddev**2
 
 
-def gaussian_log_mass(low: Array, width: Array) -> Array:
+def _gaussian_log_mass(low: Array, width: Array) -> Array:
     """log ∫ of the standard normal density from `low` to low + width, to some 1e-11, also of thin slices."""
     high = low + width
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):

@@ -4,7 +4,6 @@ Values are rounded to the grid step·Z, and the noise is a whole number of steps
 the uniform noise.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,46 +18,70 @@ _FINEST = 2.0**46
 """The largest scale in steps: up to it whole numbers of steps are exact."""
 
 
-def _check_grid(what: str, scale: Scale, step: float) -> None:
-    """You get a `PrivacyError` for a step that is not positive and finite, or too fine for the scale."""
-    if not 0 < step < np.inf:
-        raise PrivacyError(f"{what} step = {step!r}: must be positive and finite")
-    if not np.all(np.asarray(scale) <= _FINEST * step):
-        raise PrivacyError(f"{what} step = {step!r}: too fine for {scale!r}; at most 2**46 steps make a scale")
+class _OnGrid:
+    """A value on step·Z and a whole number of steps of noise, all of it in units of the value.
 
+    What explains an observation is the noise in steps; without a scale nothing is added nor rounded.
+    """
 
-def rounded(value: Array, scale: Scale, step: float) -> Array:
-    """The value on the grid, halves to even; where the scale is 0, as it is."""
-    return np.where(np.equal(scale, 0), value, step * np.rint(value / step))
+    step: float
+
+    @property
+    def _size(self) -> Scale:
+        """b or σ."""
+        raise NotImplementedError
+
+    def _up_to(self, k: Array) -> Array:
+        """P(K ≤ k)."""
+        raise NotImplementedError
+
+    def _log_mass(self, k: Array) -> Array:
+        """log P(K = k), where the scale is not 0."""
+        raise NotImplementedError
+
+    def _drawn(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        """K."""
+        raise NotImplementedError
+
+    def _check(self, name: str) -> None:
+        """You get a `PrivacyError` for no scale, and for a step that is not positive and finite, or too fine."""
+        what = type(self).__name__
+        check_scale(f"{what} {name}", self._size)
+        if not 0 < self.step < np.inf:
+            raise PrivacyError(f"{what} step = {self.step!r}: must be positive and finite")
+        if not np.all(np.asarray(self._size) <= _FINEST * self.step):
+            problem = f"too fine for {self._size!r}; at most 2**46 steps make a scale"
+            raise PrivacyError(f"{what} step = {self.step!r}: {problem}")
+
+    @property
+    def noiseless(self) -> bool:
+        return none(self._size)
+
+    def rounded(self, value: Array) -> Array:
+        """The value on the grid, halves to even: all that a release depends on. Where the scale is 0, as it is."""
+        return np.where(np.equal(self._size, 0), value, self.step * np.rint(value / self.step))
+
+    def release(self, value: Array, rng: np.random.Generator) -> Array:
+        noise = self._drawn(value.shape, rng)
+        return np.where(np.equal(self._size, 0), value, self.step * (np.rint(value / self.step) + noise))
+
+    def log_density(self, observed: Array, value: Array) -> Array:
+        """Σ of log-probabilities over coordinates; where the scale is 0 the noise is 0, or the release impossible."""
+        there = np.rint(observed / self.step)
+        on_grid = np.logical_not(np.abs(observed - self.step * there) > np.spacing(np.abs(observed)))  # NaN stays NaN
+        logs = np.where(on_grid, self._log_mass(there - np.rint(value / self.step)), -np.inf)
+        silent = np.broadcast_to(np.equal(self._size, 0), observed.shape)
+        return np.sum(np.where(silent, np.where(observed == value, 0.0, -np.inf), logs), axis=-1)
+
+    def quantiles(self, observed: Array, value: Array) -> Array:
+        return self._up_to(np.rint(observed / self.step) - np.rint(value / self.step))
+
+    def quantiles_below(self, observed: Array, value: Array) -> Array:
+        return self._up_to(np.rint(observed / self.step) - np.rint(value / self.step) - 1)
 
 
 @dataclass(frozen=True)
-class _Steps:
-    """What explains an observation: `noise` in steps, possible only where `on_grid`; both in its shape."""
-
-    noise: Array
-    on_grid: Array
-
-    @classmethod
-    def of(cls, observed: Array, value: Array, step: float) -> "_Steps":
-        there = np.rint(observed / step)
-        on_grid = np.logical_not(np.abs(observed - step * there) > np.spacing(np.abs(observed)))  # NaN stays NaN
-        return cls(there - np.rint(value / step), on_grid)
-
-
-def _released(value: Array, noise: Array, scale: Scale, step: float) -> Array:
-    """The value on the grid and so many steps further; where the scale is 0, as it is."""
-    return np.where(np.equal(scale, 0), value, step * (np.rint(value / step) + noise))
-
-
-def _summed_probability(observed: Array, value: Array, scale: Array, steps: _Steps, logs: Array) -> Array:
-    """Σ of log-probabilities over coordinates; where the scale is 0 the noise is 0, or the release is impossible."""
-    noisy = np.where(steps.on_grid, logs, -np.inf)
-    return np.sum(np.where(scale == 0, np.where(observed == value, 0.0, -np.inf), noisy), axis=-1)
-
-
-@dataclass(frozen=True)
-class DiscreteLaplace:
+class DiscreteLaplace(_OnGrid):
     """The value rounded to step·Z, plus step·K per coordinate: P(K = k) = tanh(a/2) e^{−a|k|}, a = step/b.
 
     `scale` is b ≥ 0 and `step` the public grid's, both in the units of the value. Protects ℓ1 distances of the
@@ -74,35 +97,20 @@ class DiscreteLaplace:
     step: float = 1.0
 
     def __post_init__(self) -> None:
-        check_scale("DiscreteLaplace scale", self.scale)
-        _check_grid("DiscreteLaplace", self.scale, self.step)
+        self._check("scale")
 
     @property
-    def noiseless(self) -> bool:
-        return none(self.scale)
+    def _size(self) -> Scale:
+        return self.scale
 
-    def rounded(self, value: Array) -> Array:
-        """The value on the grid: all that a release depends on."""
-        return rounded(value, self.scale, self.step)
+    def _drawn(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        success = -np.expm1(-np.broadcast_to(self._rate(), shape))
+        return (rng.geometric(success) - rng.geometric(success)).astype(np.float64)
 
-    def release(self, value: Array, rng: np.random.Generator) -> Array:
-        success = -np.expm1(-np.broadcast_to(self._rate(), value.shape))
-        noise = rng.geometric(success) - rng.geometric(success)
-        return _released(value, noise.astype(np.float64), self.scale, self.step)
-
-    def log_density(self, observed: Array, value: Array) -> Array:
-        a, b = self._rate(), np.broadcast_to(self.scale, observed.shape)
-        steps = _Steps.of(observed, value, self.step)
-        size = np.abs(steps.noise)
+    def _log_mass(self, k: Array) -> Array:
+        a, size = self._rate(), np.abs(k)
         with np.errstate(over="ignore", invalid="ignore"):
-            logs = np.log(np.tanh(a / 2)) - np.where(size == 0, 0.0, a * size)
-        return _summed_probability(observed, value, b, steps, logs)
-
-    def quantiles(self, observed: Array, value: Array) -> Array:
-        return self._distribution(_Steps.of(observed, value, self.step).noise)
-
-    def quantiles_below(self, observed: Array, value: Array) -> Array:
-        return self._distribution(_Steps.of(observed, value, self.step).noise - 1)
+            return np.log(np.tanh(a / 2)) - np.where(size == 0, 0.0, a * size)
 
     def variance(self) -> Scale:
         with np.errstate(over="ignore"):
@@ -114,8 +122,7 @@ class DiscreteLaplace:
         with np.errstate(divide="ignore", over="ignore"):
             return np.asarray(self.step / np.asarray(self.scale, dtype=np.float64))
 
-    def _distribution(self, k: Array) -> Array:
-        """P(K ≤ k)."""
+    def _up_to(self, k: Array) -> Array:
         a = np.broadcast_to(self._rate(), k.shape)
         exponent = np.where(k < 0, -k, k + 1)
         with np.errstate(over="ignore"):
@@ -130,7 +137,7 @@ _REACH = 40
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian:
+class DiscreteGaussian(_OnGrid):
     """The value rounded to step·Z, plus step·K per coordinate: P(K = k) ∝ exp(−k²/(2 s²)), s = σ/step.
 
     `stddev` is σ ≥ 0, the law's parameter: its standard deviation is a little less, and far less where σ is below
@@ -147,43 +154,46 @@ class DiscreteGaussian:
     step: float = 1.0
 
     def __post_init__(self) -> None:
-        check_scale("DiscreteGaussian stddev", self.stddev)
-        _check_grid("DiscreteGaussian", self.stddev, self.step)
+        self._check("stddev")
 
     @property
-    def noiseless(self) -> bool:
-        return none(self.stddev)
+    def _size(self) -> Scale:
+        return self.stddev
 
-    def rounded(self, value: Array) -> Array:
-        """The value on the grid: all that a release depends on."""
-        return rounded(value, self.stddev, self.step)
+    def _drawn(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        """By inversion of a uniform number: the least k with P(K ≤ k) ≥ u in the lower half, mirrored."""
+        centered, s = rng.random(size=shape) - 0.5, self._sigma(shape)
+        u = np.maximum(0.5 - np.abs(centered), 2.0**-54)
+        k = np.minimum(np.ceil(s * special.ndtri(u) - 0.5), 0.0)
+        with np.errstate(invalid="ignore"):
+            while np.any(high := self._up_to(k - 1) >= u):
+                k = k - high
+            while np.any(low := (k < 0) & (self._up_to(k) < u)):
+                k = k + low
+        return np.where(centered < 0, k, -k)
 
-    def release(self, value: Array, rng: np.random.Generator) -> Array:
-        noise = _inverted(rng.random(size=value.shape) - 0.5, self._sigma(value))
-        return _released(value, noise, self.stddev, self.step)
-
-    def log_density(self, observed: Array, value: Array) -> Array:
-        steps, s = _Steps.of(observed, value, self.step), self._sigma(observed)
+    def _log_mass(self, k: Array) -> Array:
+        s = self._sigma(k.shape)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            scores = np.where(steps.noise == 0, 0.0, steps.noise / s)
-            logs = -0.5 * scores**2 - _log_normalizer(s)
-        return _summed_probability(observed, value, s, steps, logs)
+            return -0.5 * np.where(k == 0, 0.0, k / s) ** 2 - _log_normalizer(s)
 
-    def quantiles(self, observed: Array, value: Array) -> Array:
-        return _distribution(_Steps.of(observed, value, self.step).noise, self._sigma(observed))
-
-    def quantiles_below(self, observed: Array, value: Array) -> Array:
-        return _distribution(_Steps.of(observed, value, self.step).noise - 1, self._sigma(observed))
+    def _up_to(self, k: Array) -> Array:
+        lower = _tail(np.where(k < 0, k, -k - 1), self._sigma(k.shape))
+        return np.where(k < 0, lower, 1 - lower)
 
     def variance(self) -> Scale:
-        variance = self.step**2 * _variance(np.asarray(self.stddev / self.step, dtype=np.float64))
+        """step² Var K: s² minus what the grid takes off; by Poisson's sum for s ≥ 1."""
+        s = np.asarray(self.stddev / self.step, dtype=np.float64)
+        fine, coarse = np.maximum(s, 1.0), np.minimum(s, 1.0)
+        wide = fine**2 * (1 - (2 * np.pi * fine) ** 2 * _theta(fine, 2) / (1 + _theta(fine, 0)))
+        variance = self.step**2 * np.where(s >= 1, wide, _sums(coarse, 2) / _sums(coarse, 0))
         return variance if variance.ndim else float(variance)
 
-    def _sigma(self, like: Array) -> Array:
+    def _sigma(self, shape: tuple[int, ...]) -> Array:
         """σ in steps, in this shape; above 0 where σ is."""
         stddev = np.asarray(self.stddev, dtype=np.float64)
         least = np.where(stddev > 0, np.finfo(float).tiny, 0.0)
-        return np.broadcast_to(np.maximum(stddev / self.step, least), like.shape)
+        return np.broadcast_to(np.maximum(stddev / self.step, least), shape)
 
 
 def _sums(s: Array, power: int) -> Array:
@@ -207,56 +217,24 @@ def _log_normalizer(s: Array) -> Array:
     return np.where(s >= 1, wide, np.log(_sums(np.minimum(s, 1.0), 0)))
 
 
-def _variance(s: Array) -> Array:
-    """Of K: s² minus what the grid takes off; by Poisson's sum for s ≥ 1."""
-    fine, coarse = np.maximum(s, 1.0), np.minimum(s, 1.0)
-    wide = fine**2 * (1 - (2 * np.pi * fine) ** 2 * _theta(fine, 2) / (1 + _theta(fine, 0)))
-    return np.where(s >= 1, wide, _sums(coarse, 2) / _sums(coarse, 0))
-
-
-def _distribution(k: Array, s: Array) -> Array:
-    """P(K ≤ k)."""
-    lower = _tail(np.where(k < 0, k, -k - 1), s)
-    return np.where(k < 0, lower, 1 - lower)
-
-
 def _tail(k: Array, s: Array) -> Array:
-    """P(K ≤ k) for k ≤ −1."""
-    found = np.where(np.isnan(k), np.nan, 0.0)
-    wide = s >= SMOOTH
-    found[wide] = _smooth_tail(k[wide], s[wide])
-    rough = ~wide & (s > 0) & ~np.isnan(k)
-    for one in np.unique(s[rough]):
-        here = rough & (s == one)
-        found[here] = _table(float(one))[np.minimum(-k[here], _REACH * one + _REACH).astype(np.int64)]
-    return found
+    """P(K ≤ k) for k ≤ −1.
 
-
-def _table(s: float) -> Array:
-    """P(K ≤ −k) at k = 0, 1, …: the smallest terms are added first."""
-    k = np.arange(0, int(_REACH * s + _REACH) + 2, dtype=np.float64)
-    with np.errstate(over="ignore", divide="ignore"):
-        mass = np.exp(np.where(k > 0, -0.5 * (k / s) ** 2, 0.0) - _log_normalizer(np.asarray(s)))
-    return np.cumsum(mass[::-1])[::-1]
-
-
-def _smooth_tail(k: Array, s: Array) -> Array:
-    """Euler and Maclaurin's sum by midpoints: ∫ f − f'/24 + 7f'''/5760, f the density of N(0, s²)."""
-    z = (k + 0.5) / s
+    In fine steps by Euler and Maclaurin's sum by midpoints: ∫ f − f'/24 + 7f‴/5760, f the density of N(0, s²). In
+    coarse ones from a table of P(K ≤ −k) at k = 0, 1, …, whose smallest terms are added first.
+    """
+    found, wide = np.where(np.isnan(k), np.nan, 0.0), s >= SMOOTH
+    z = (k[wide] + 0.5) / s[wide]
     density = np.exp(-0.5 * (z**2 + LOG_TWO_PI))
-    return special.ndtr(z) + density * (z / 24 + 7 * (3 * z - z**3) / (5760 * s**2)) / s**2
-
-
-def _inverted(centered: Array, s: Array) -> Array:
-    """The K of a uniform number, `centered` at 0: the least k with P(K ≤ k) ≥ u in the lower half, mirrored."""
-    u = np.maximum(0.5 - np.abs(centered), 2.0**-54)
-    k = np.minimum(np.ceil(s * special.ndtri(u) - 0.5), 0.0)
-    with np.errstate(invalid="ignore"):
-        while np.any(high := _distribution(k - 1, s) >= u):
-            k = k - high
-        while np.any(low := (k < 0) & (_distribution(k, s) < u)):
-            k = k + low
-    return np.where(centered < 0, k, -k)
+    found[wide] = special.ndtr(z) + density * (z / 24 + 7 * (3 * z - z**3) / (5760 * s[wide] ** 2)) / s[wide] ** 2
+    rough = ~wide & (s > 0) & ~np.isnan(k)
+    for one in map(float, np.unique(s[rough])):
+        steps = np.arange(0, int(_REACH * one + _REACH) + 2, dtype=np.float64)
+        with np.errstate(over="ignore", divide="ignore"):
+            mass = np.exp(np.where(steps > 0, -0.5 * (steps / one) ** 2, 0.0) - _log_normalizer(np.asarray(one)))
+        table, here = np.cumsum(mass[::-1])[::-1], rough & (s == one)
+        found[here] = table[np.minimum(-k[here], _REACH * one + _REACH).astype(np.int64)]
+    return found
 
 
 LARGEST = 2**53
@@ -275,7 +253,9 @@ class UniformModulo:
     modulus: int
 
     def __post_init__(self) -> None:
-        _check_modulus(self.modulus)
+        p = self.modulus
+        if isinstance(p, bool) or not isinstance(p, int) or not 2 <= p <= LARGEST:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise PrivacyError(f"modulus = {p!r}: must be a whole number from 2 to 2**53")
 
     @property
     def noiseless(self) -> bool:
@@ -283,11 +263,11 @@ class UniformModulo:
 
     def release(self, value: Array, rng: np.random.Generator) -> Array:
         share = rng.integers(self.modulus, size=value.shape).astype(np.float64)
-        return _added(unwrap(value, self.modulus), share, self.modulus)
+        return self._added(_checked(value), share)
 
     def log_density(self, observed: Array, value: Array) -> Array:
         """−d ln p, a probability; −∞ for what is no residue."""
-        _check_whole(value)
+        _checked(value)
         possible = np.all((observed >= 0) & (observed < self.modulus) & (np.floor(observed) == observed), axis=-1)
         return np.where(possible, -observed.shape[-1] * np.log(float(self.modulus)), -np.inf)
 
@@ -304,53 +284,18 @@ class UniformModulo:
         return (float(self.modulus) ** 2 - 1) / 12
 
     def _share(self, observed: Array, value: Array) -> Array:
-        return _added(unwrap(observed, self.modulus), unwrap(-value, self.modulus), self.modulus)
+        return self._added(_checked(observed), np.remainder(_checked(-value), float(self.modulus)) + 0.0)
+
+    def _added(self, value: Array, share: Array) -> Array:
+        """A whole number's residue and another, exactly: their sum may exceed 2^53, but a − (p − b) does not."""
+        residue = np.remainder(value, float(self.modulus)) + 0.0  # never −0
+        difference = residue - (self.modulus - share)
+        return np.where(difference < 0, difference + self.modulus, difference)
 
 
-def unwrap(value: Array, modulus: int) -> Array:
-    """Whole numbers of either sign → their residues in {0, …, p − 1}, exactly.
-
-    You get a `PrivacyError` for a number that is not whole or beyond 2^53.
-    """
-    _check_modulus(modulus)
-    _check_whole(value)
-    return np.remainder(value, float(modulus)) + 0.0  # never −0
-
-
-def wrap(value: Array, modulus: int) -> Array:
-    """Whole numbers → the signed representative of their residue in (−p/2, p/2], exactly.
-
-    Undoes `unwrap` for signed numbers there: a sum of numbers that lies in (−p/2, p/2] is `wrap` of the sum of their
-    residues.
-    """
-    residue = unwrap(value, modulus)
-    return np.where(2 * residue > modulus, residue - modulus, residue)
-
-
-def sum_modulo(values: Iterable[Array], modulus: int) -> Array:
-    """The sum of arrays of whole numbers, modulo p, in {0, …, p − 1}: exact, however many they are."""
-    total: Array | None = None
-    for value in values:
-        residue = unwrap(value, modulus)
-        total = residue if total is None else _added(total, residue, modulus)
-    if total is None:
-        raise PrivacyError("a sum modulo p needs at least one array")
-    return total
-
-
-def _added(a: Array, b: Array, modulus: int) -> Array:
-    """Residues: a + b may exceed 2^53, but a − (p − b) does not."""
-    difference = a - (modulus - b)
-    return np.where(difference < 0, difference + modulus, difference)
-
-
-def _check_modulus(modulus: int) -> None:
-    if isinstance(modulus, bool) or not isinstance(modulus, int) or not 2 <= modulus <= LARGEST:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise PrivacyError(f"modulus = {modulus!r}: must be a whole number from 2 to 2**53")
-
-
-def _check_whole(value: Array) -> None:
+def _checked(value: Array) -> Array:
     whole = (np.abs(value) <= LARGEST) & (np.floor(value) == value)
     if not np.all(whole):
         worst = value[~whole].flat[0]
         raise PrivacyError(f"{worst!r} modulo p: must be a whole number, at most 2**53; round to fixed point first")
+    return value

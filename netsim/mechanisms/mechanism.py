@@ -103,11 +103,7 @@ def summed_mass(
     silent = scale == 0
     unit = np.where(silent, 1.0, scale)
     width = np.where(np.isinf(low) | np.isinf(high), np.inf, (high - low) / unit)
-    logs = log_mass(*_oriented((low - value) / unit, (high - value) / unit, width))
+    start = np.where(np.isneginf(low), -(high - value) / unit, (low - value) / unit)  # from an end that is finite
+    logs = log_mass(start, width)
     held = np.where((low <= value) & (value <= high), 0.0, -np.inf)
     return np.sum(np.where(silent, held, logs), axis=-1)
-
-
-def _oriented(low: Array, high: Array, width: Array) -> tuple[Array, Array]:
-    """From an end that is finite: an interval from −∞ is turned over."""
-    return np.where(np.isneginf(low), -high, low), width

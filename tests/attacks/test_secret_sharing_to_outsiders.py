@@ -17,7 +17,7 @@ from attacks.audit.verdict import Verdict
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import SecretSharing
-from netsim.algorithms.secret_sharing import PRIME, minus, plus, signed
+from netsim.algorithms.secret_sharing import PRIME
 from netsim.claims import Adjacency
 from netsim.mechanisms import Gaussian
 from netsim.problems import LeastSquares, Problem, Tilted
@@ -69,19 +69,21 @@ def wire(world):
 
 
 def total(sums, k):
-    added = np.zeros((TRIALS, 3))
-    for i in range(AGENTS):
-        added = plus(added, sums[k, i], PRIME)
-    return signed(added, PRIME) * RESOLUTION
+    return signed(sum(sums[k, i].astype(np.int64) for i in range(AGENTS)))
+
+
+def signed(total):
+    """The number in (−p/2, p/2] of this residue, in units of one."""
+    residue = total % PRIME
+    return np.where(2 * residue > PRIME, residue - PRIME, residue) * RESOLUTION
 
 
 def encoded(world, i):
     """e_i of the second round, by S_i and the shares on agent i's links: what a link in the clear tells."""
     sums, shares, _ = wire(world)
-    secret = sums[1, i]
-    for j in (j for j in range(AGENTS) if j != i):
-        secret = plus(minus(secret, shares[j, i], PRIME), shares[i, j], PRIME)
-    return signed(secret, PRIME) * RESOLUTION
+    others = [j for j in range(AGENTS) if j != i]
+    given = sum((shares[i, j] - shares[j, i]).astype(np.int64) for j in others)
+    return signed(sums[1, i].astype(np.int64) + given)
 
 
 def states(world, truth):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from netsim.errors import PrivacyError
-from netsim.mechanisms import DiscreteMechanism, UniformModulo, sum_modulo, unwrap, wrap
+from netsim.mechanisms import DiscreteMechanism, UniformModulo
 from netsim.mechanisms.discrete import LARGEST
 
 FALSE_ALARM = 1e-9
@@ -18,39 +18,15 @@ MODULI = st.one_of(st.integers(2, 50), st.integers(LARGEST - 5, LARGEST), st.int
 WHOLE = st.integers(-LARGEST, LARGEST)
 
 
-def as_column(numbers: list[int]) -> np.ndarray:
-    return np.array(numbers, dtype=np.float64)[:, None]
-
-
 @settings(max_examples=300, deadline=None)
-@given(MODULI, st.lists(WHOLE, min_size=1, max_size=8))
-def test_residues_and_signed_numbers_are_those_of_whole_numbers(modulus, numbers):
-    residues, signed = unwrap(as_column(numbers), modulus), wrap(as_column(numbers), modulus)
-    assert [int(r) for r in residues[:, 0]] == [v % modulus for v in numbers]
-    assert not np.signbit(residues).any()
-    for found, v in zip(signed[:, 0], numbers, strict=True):
-        assert (int(found) - v) % modulus == 0
-        assert -modulus < 2 * int(found) <= modulus
-    np.testing.assert_array_equal(wrap(residues, modulus), signed)
-
-
-@settings(max_examples=300, deadline=None)
-@given(MODULI, st.lists(WHOLE, min_size=1, max_size=40))
-def test_sums_are_exact_in_any_order(modulus, numbers):
-    expected = sum(numbers) % modulus
-    for order in (numbers, numbers[::-1]):
-        assert int(sum_modulo([np.array([[float(v)]]) for v in order], modulus)[0, 0]) == expected
-
-
-def test_shares_add_up_to_the_signed_secret():
-    """Three values split in five shares each, the last one what is missing: the sum of all shares is their sum."""
-    modulus, rng = LARGEST - 111, np.random.default_rng(0)
-    secrets = [rng.integers(-(2**50), 2**50, size=(40, 3)).astype(np.float64) for _ in range(3)]
-    shares = []
-    for secret in secrets:
-        masks = [UniformModulo(modulus).release(np.zeros_like(secret), rng) for _ in range(4)]
-        shares += [*masks, sum_modulo([secret, *(-m for m in masks)], modulus)]
-    np.testing.assert_array_equal(wrap(sum_modulo(shares, modulus), modulus), sum(secrets))
+@given(MODULI, WHOLE, st.integers(0, 99))
+def test_a_release_is_exact_in_whole_numbers_and_gives_its_share_back(modulus, number, seed):
+    mechanism, value = UniformModulo(modulus), np.array([[float(number)]])
+    share = int(np.random.default_rng(seed).integers(modulus, size=(1, 1))[0, 0])
+    released = mechanism.release(value, np.random.default_rng(seed))
+    assert int(released[0, 0]) == (number + share) % modulus
+    assert not np.signbit(released).any()
+    assert mechanism.quantiles_below(released, value)[0, 0] == share / modulus
 
 
 @pytest.mark.parametrize("modulus", [2, 7, 2**40, LARGEST])
@@ -110,10 +86,7 @@ def test_numbers_that_are_not_whole_are_refused(value):
     for use in (
         lambda: UniformModulo(7).release(values, rng),
         lambda: UniformModulo(7).log_density(np.zeros((1, 2)), values),
-        lambda: wrap(values, 7),
-        lambda: sum_modulo([values], 7),
+        lambda: UniformModulo(7).quantiles(values, np.zeros((1, 2))),
     ):
         with pytest.raises(PrivacyError, match="round to fixed point first"):
             use()
-    with pytest.raises(PrivacyError, match="at least one"):
-        sum_modulo([], 7)
