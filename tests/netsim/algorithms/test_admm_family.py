@@ -2,19 +2,16 @@
 
 from dataclasses import replace
 
-import networkx as nx
 import numpy as np
 import pytest
 
 from attacks.replay import replay
 from netsim.algorithms import DAdmm, DpAdmm, IcAdmm, MrAdmm, RAdmm, RwAdmm, Walkman
 from netsim.errors import ScenarioError
-from netsim.problems import Problem
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import Recording
 from netsim.simulation import Simulation
-from netsim.topology import Topology
 from tests.netsim.algorithms.admm_family import (
     AGENTS,
     DIMENSION,
@@ -89,40 +86,17 @@ def test_without_noise_it_reaches_the_lasso(name):
 
 
 @pytest.mark.parametrize("name", [*MEMBERS])
-def test_scale_zero_is_the_run_without_noise_bit_for_bit(name):
-    member, problem = MEMBERS[name], problem_of("logistic")
-    graph, plain = GRAPHS[member.graphs[0]], member.make(problem, 24)
-    assert not plain.noisy
-    silent = replace(plain, scale=Geometric(0.0, 0.9), noise="gaussian")
-    first, second = (everything_sent(tapped(problem, graph, a), member) for a in (plain, silent))
-    np.testing.assert_array_equal(first, second)
-
-
-@pytest.mark.parametrize("name", [*MEMBERS])
-def test_the_network_changes_no_bit(name):
-    """Delays, loss and a queue on reliable links: the same bits, for walks too."""
-    member, problem = MEMBERS[name], problem_of("logistic")
-    algorithm = noisy(member.make(problem, 24))
-    runs = [tapped(problem, GRAPHS[member.graphs[0]], algorithm, **o) for o in ({}, {"links": ROUGH})]
-    assert runs[1].traffic["packets_lost"] > 0
-    np.testing.assert_array_equal(*(everything_sent(run, member) for run in runs))
-
-
-@pytest.mark.parametrize("agent", [0, 1])
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("name", [*MEMBERS])
-def test_truth_reproduces_every_value_to_the_last_bit(name, noise, agent):
+def test_gaussian_releases_are_reproduced_too(name):
     """The hub's own release in DP-ADMM is not on the wire: granted; all others are."""
     member, problem = MEMBERS[name], problem_of("logistic")
-    algorithm = noisy(member.make(problem, 24), noise=noise)
-    run = tapped(problem, GRAPHS[member.graphs[0]], algorithm, node=agent, replicas=3, links=ROUGH)
-    granted = run.truth.releases[agent] if name == "dp_admm" and agent == 0 else None
-    found = replay(run.views[0], agent, problem.objectives[agent], coins(run, agent), granted)
+    algorithm = noisy(member.make(problem, 24), noise="gaussian")
+    run = tapped(problem, GRAPHS[member.graphs[0]], algorithm, node=0, replicas=3, links=ROUGH)
+    granted = run.truth.releases[0] if name == "dp_admm" else None
+    found = replay(run.views[0], 0, problem.objectives[0], coins(run, 0), granted)
     assert found.identical
     assert not found.overran
-    assert len(found.releases) == len(run.truth.releases[agent]) > 0
     assert all((release.sent_in is None) == (granted is not None) for release in found.releases)
-    for release, made in zip(found.releases, run.truth.releases[agent], strict=True):
+    for release, made in zip(found.releases, run.truth.releases[0], strict=True):
         np.testing.assert_array_equal(release.observed, made)
 
 
@@ -176,18 +150,6 @@ def test_dual_noise_is_twice_as_much_in_the_objective():
         b = release.mechanism.pull - release.value
         np.testing.assert_allclose(b[0], 0.8 * stream.laplace(size=(1, DIMENSION))[0], rtol=0, atol=1e-12)
         assert release.mechanism.noise.scale == 0.8
-
-
-@pytest.mark.parametrize("name", ["ic_admm", "pvp", "dvp", "r_admm", "everybody"])
-def test_relabelling_agents_permutes_the_result(name):
-    member, problem, graph = MEMBERS[name], problem_of("logistic"), GRAPHS["geometric"]
-    order = [3, 0, 5, 1, 4, 2]  # new agent k is old agent order[k]
-    edges = [(order.index(i), order.index(j)) for i, j in graph.edges]
-    moved = Topology(nx.Graph(edges))
-    other = Problem(tuple(problem.objectives[i] for i in order), problem.regularizer, problem.name, problem.ridge)
-    algorithm = member.make(problem, 30)
-    first, second = in_rounds(tapped(problem, graph, algorithm)), in_rounds(tapped(other, moved, algorithm))
-    np.testing.assert_allclose(second, first[:, order], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["ic_admm", "dvp", "rw_admm", "walkman_prox"])

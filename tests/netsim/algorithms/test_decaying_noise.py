@@ -126,13 +126,6 @@ def test_the_network_has_no_codec_besides():
         Simulation(problem(), GRAPHS["ring"], CPGT, NetworkSettings(codec=Float32()))
 
 
-def test_without_compression_the_releases_are_on_the_wire():
-    run = simulate(problem(), "ring", CPGT, replicas=3, links=ROUGH, seed=2)
-    found = replay(run.views[0], 1, run.simulation.problem.objectives[1], coins(run, 1))
-    assert found.identical
-    assert [release.sent_in for release in found.releases] == [k for k in range(30) for _ in range(2)]
-
-
 @pytest.mark.parametrize("compressor", [c for c in (*COMPRESSORS, RandomK(3)) if not c.lossless], ids=repr)
 def test_the_truth_reproduces_every_message_once_the_releases_are_granted(compressor):
     """Neither x^a nor y^a is on the wire; what a random compressor drew has to be given too."""

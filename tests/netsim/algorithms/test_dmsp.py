@@ -6,19 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.replay import replay
 from netsim import topology
 from netsim.algorithms import Dmsp
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.models.model import Ball, Box
-from netsim.network.links import LinkLaw
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
 from tests.oracles import noisy_descent as oracles
-from tests.worlds import ROUGH, changed, coins, synthetic_problem, tapped_ring
+from tests.worlds import changed, synthetic_problem, tapped_ring
 
 SIX = synthetic_problem(agents=6, dimension=4)
 GRAPHS = [topology.ring(6), topology.random_geometric(6, 0.6, seed=2)]
@@ -85,35 +83,6 @@ def test_a_start_outside_the_set_is_moved_into_it():
     np.testing.assert_array_equal(sent(run)[0], np.ones((6, 4)))
 
 
-def test_scale_zero_is_the_run_without_noise_and_links_change_no_bit():
-    algorithm = Dmsp(20, Geometric(0.5, 0.9), Ball(1.0))
-    silent = replace(algorithm, scale=Geometric(0.0, 0.9))
-    np.testing.assert_array_equal(sent(tapped(algorithm)), sent(tapped(silent)))
-    noisy = replace(algorithm, scale=Geometric(0.1, 0.95))
-    ideal, rough = (tapped(noisy, links=law) for law in (LinkLaw(), ROUGH))
-    assert rough.traffic["packets_lost"] > 20
-    np.testing.assert_array_equal(sent(ideal), sent(rough))
-
-
-def test_replay_reproduces_every_message():
-    algorithm = Dmsp(15, Geometric(0.5, 0.9), Ball(1.0), Geometric(0.1, 0.95))
-    run = tapped(algorithm, links=ROUGH, replicas=3)
-    found = replay(run.views[0], 1, SIX.objectives[1], coins(run, 1))
-    assert found.identical
-    assert len(found.releases) == 15
-    assert not found.comparisons
-
-
-def test_relabelled_agents_give_the_permuted_result():
-    order = [3, 0, 5, 1, 4, 2]
-    graph, algorithm = GRAPHS[1], Dmsp(30, Geometric(0.5, 0.95), Ball(0.3))
-    edges = [(order.index(i), order.index(j)) for i, j in graph.edges]
-    other = replace(SIX, objectives=tuple(SIX.objectives[i] for i in order))
-    ours = sent(tapped(algorithm, graph))
-    theirs = sent(tapped(algorithm, topology.from_edges(6, edges), other))
-    np.testing.assert_allclose(ours[:, order], theirs, atol=1e-14)
-
-
 class TestClaim:
     setting = setting_of(SIX, None, 0)
     paper = Dmsp(9, Geometric(0.3, 0.8), Ball(1.0), Geometric(2.0, 0.9))
@@ -130,18 +99,6 @@ class TestClaim:
         assert long == pytest.approx(limit, rel=1e-12)
         assert self.paper.claim(ANY, self.setting, 0.0).epsilon < limit
         assert replace(self.paper, scale=Geometric(2.0, 0.8)).limit(ANY, self.setting) == math.inf
-
-    def test_outside_its_conditions_it_has_no_value(self):
-        silent = replace(self.paper, scale=Constant(0.0)).claim(ANY, self.setting, 0.0)
-        unbounded = self.paper.claim(Adjacency(math.inf, "any"), self.setting, 0.0)
-        assert (silent.epsilon, unbounded.epsilon) == (None, None)
-        assert "round 1 has no noise" in silent.failed_conditions[0]
-        assert "no finite bound" in unbounded.failed_conditions[0]
-
-    def test_calibration_is_the_claim_backwards(self):
-        got = self.paper.calibrated(0.7, 0.0, ANY, self.setting)
-        assert got.claim(ANY, self.setting, 0.0).epsilon == pytest.approx(0.7, rel=1e-12)
-        assert got.scale.ratio == 0.9
 
     def test_no_projection_lengthens_the_distance_between_two_worlds(self):
         """What the sensitivity rests on, for points anywhere."""

@@ -6,12 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.replay import replay
 from netsim import topology
 from netsim.algorithms import Dpp2
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
-from netsim.network.links import LinkLaw
 from netsim.problems import LeastSquares, NonconvexLogistic, Problem, build
 from netsim.problems import load as load_data
 from netsim.randomness import Streams
@@ -19,7 +17,7 @@ from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
 from tests.oracles.dpp2 import dpp2 as oracle
-from tests.worlds import ROUGH, changed, coins, simulated, synthetic_problem, tapped_ring
+from tests.worlds import changed, simulated, synthetic_problem, tapped_ring
 
 SIX = synthetic_problem(agents=6, dimension=4)
 GRAPHS = [topology.ring(6), topology.complete(6), topology.random_geometric(6, 0.6, seed=2)]
@@ -162,38 +160,6 @@ def test_laws_of_the_dual_variables():
     np.testing.assert_allclose(q, gradients, atol=1e-11)
 
 
-def test_scale_zero_is_the_run_without_noise_and_links_change_no_bit():
-    algorithm = well_tuned(SIX, GRAPHS[2], 20)
-    plain = tapped(SIX, GRAPHS[2], algorithm)
-    silent = tapped(SIX, GRAPHS[2], replace(algorithm, scale_w=Geometric(0.0, 0.9), scale_e=Constant(0.0)))
-    np.testing.assert_array_equal(sent(plain, "z", 1), sent(silent, "z", 1))
-    noisy = replace(algorithm, scale_w=DECAY, scale_e=DECAY)
-    ideal, rough = (tapped(SIX, GRAPHS[2], noisy, links=law) for law in (LinkLaw(), ROUGH))
-    assert rough.traffic["packets_lost"] > 50
-    for name, parity in (("y", 0), ("z", 1)):
-        np.testing.assert_array_equal(sent(ideal, name, parity), sent(rough, name, parity))
-
-
-def test_replay_reproduces_every_message():
-    algorithm = well_tuned(SIX, GRAPHS[0], 15, eta=Constant(0.3), scale_w=DECAY, scale_e=DECAY)
-    run = tapped(SIX, GRAPHS[0], algorithm, links=ROUGH, replicas=3)
-    found = replay(run.views[0], 1, SIX.objectives[1], coins(run, 1))
-    assert found.identical
-    assert len(found.releases) == 30
-    assert not found.comparisons  # everything that is sent is a release
-
-
-def test_replicas_and_agents_are_worlds_of_their_own():
-    """Replica r has noise of its own; relabelled agents give the permuted result."""
-    algorithm = well_tuned(SIX, GRAPHS[0], 30, scale_w=DECAY, scale_e=DECAY)
-    many = tapped(SIX, GRAPHS[0], algorithm, replicas=5)
-    assert len(np.unique(sent(many, "y", 0, 4) - sent(many, "y", 0, 3))) > 100
-    turned = replace(SIX, objectives=(*SIX.objectives[1:], SIX.objectives[0]))  # a ring looks the same turned
-    silent = well_tuned(SIX, GRAPHS[0], 30)
-    a, b = (sent(tapped(problem, GRAPHS[0], silent), "z", 1) for problem in (SIX, turned))
-    np.testing.assert_allclose(np.roll(a, -1, axis=1), b, atol=1e-13)
-
-
 class TestConditions:
     def test_the_papers_parameters_with_the_plain_laplacian_are_refused(self):
         graph = topology.random_geometric(20, 0.4, seed=1)
@@ -289,9 +255,3 @@ class TestClaim:
         claim = replace(self.algorithm(), **change).claim(self.adjacency, self.setting, 0.0)
         assert claim.epsilon is None
         assert why in claim.failed_conditions[0]
-        assert self.algorithm().claim(Adjacency(math.inf, "any"), self.setting, 0.0).epsilon is None
-
-    def test_calibration_is_the_claim_backwards(self):
-        got = self.algorithm().calibrated(2.5, 0.0, self.adjacency, self.setting)
-        assert got.claim(self.adjacency, self.setting, 0.0).epsilon == pytest.approx(2.5, rel=1e-12)
-        assert got.scale_e(3) / got.scale_w(3) == pytest.approx(2.5)

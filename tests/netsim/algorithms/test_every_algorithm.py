@@ -1,6 +1,8 @@
 """What holds of every algorithm that there is: one without an example here fails this file."""
 
+import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,13 +12,16 @@ from attacks.replay import replay
 from attacks.score import score_gradients
 from netsim.codecs import Dither
 from netsim.errors import AttackError, PrivacyError, TranscriptError
+from netsim.problems import Problem
 from netsim.randomness import Streams, dither_of
-from tests.netsim.algorithms.every import DOOR, EXAMPLES, exported, kinds
+from netsim.topology import from_edges
+from tests.netsim.algorithms.every import ADJACENCY, DOOR, EXAMPLES, exported, kinds
 from tests.worlds import ROUGH, coins
 
 RANDOM_ITSELF = ("random_penalty_admm", "grouped_descent", "neighbor_range")
 """Their scale says how much Laplace noise there is beside what is random in any case."""
 WITHOUT_NOISE = ("recal",)
+DRAWS = {"batch", "secret_sharing"}
 
 
 def same_bits(ours, theirs):
@@ -111,6 +116,44 @@ class TestEvery:
         if name not in RANDOM_ITSELF and example.refused == "":
             assert not any(first.truth.releases)
             np.testing.assert_array_equal(*np.swapaxes(first.metrics.relative_errors(), 0, 1))
+
+    def test_names_of_agents_do_not_matter(self, name):
+        """Relabelled, without noise and coins: the same points to rounding, each at its agent."""
+        example, order = (
+            EXAMPLES[name],
+            np.array([0, 3, 5, 1, 4, 2]),
+        )  # agent i becomes order[i]; a star keeps its hub
+        here = example.simulation(noisy=False)
+        if (
+            name in RANDOM_ITSELF
+            or here.algorithm.stopping().walks
+            or here.wire_codec.random
+            or DRAWS & {*name.split()}
+        ):
+            pytest.skip("draws from streams that have the agents' names")
+        there = Problem(tuple(here.problem.objectives[i] for i in np.argsort(order)))
+        graph = from_edges(len(order), [(int(order[i]), int(order[j])) for i, j in here.topology.edges])
+        first, second = here.run(), replace(here, problem=there, topology=graph).run()
+        for agent, moved in enumerate(order):
+            pairs = zip(first.truth.queries[agent], second.truth.queries[moved], strict=True)
+            np.testing.assert_allclose(*np.array([(a.point, b.point) for a, b in pairs]).swapaxes(0, 1), atol=1e-10)
+
+    def test_calibration_is_the_claim_backwards(self, name):
+        """And there is no claim without noise, nor where a gradient's change has no bound."""
+        simulation = EXAMPLES[name].simulation()
+        algorithm, setting = simulation.algorithm, simulation.setting(8)
+        claim = algorithm.claim(ADJACENCY, setting, 1e-3)
+        if claim is None or claim.epsilon is None:
+            with pytest.raises(PrivacyError, match=r"nothing is claimed|the claim is undefined|no noise"):
+                algorithm.calibrated(7.0, 1e-3, ADJACENCY, setting)
+            return
+        calibrated = algorithm.calibrated(7.0, 1e-3, ADJACENCY, setting)
+        assert calibrated.claim(ADJACENCY, setting, 1e-3).epsilon == pytest.approx(7.0, rel=1e-9)
+        unbounded = algorithm.claim(replace(ADJACENCY, gradient_change=math.inf), setting, 1e-3)
+        silent = algorithm.scaled(0.0).claim(ADJACENCY, setting, 1e-3)
+        assert (unbounded.epsilon, silent.epsilon) == (None, None)
+        assert any("bound" in why for why in unbounded.failed_conditions)
+        assert any("noise" in why or "scale 0" in why or " = 0" in why for why in silent.failed_conditions)
 
     def test_it_travels_as_data_and_speaks_in_one_sentence(self, name):
         for noisy in (True, False):

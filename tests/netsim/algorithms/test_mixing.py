@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.replay import replay
 from netsim.algorithms import (
     DiaDSP,
     Extra,
@@ -20,13 +19,12 @@ from netsim.algorithms import (
     tracking_step,
 )
 from netsim.codecs import FixedPoint, Float64
-from netsim.errors import PrivacyError, ScenarioError, TranscriptError
-from netsim.network.links import LinkLaw
+from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares, Problem
 from netsim.schedules import Constant, Geometric
 from netsim.settings import Recording
 from netsim.simulation import Simulation
-from netsim.topology import Topology, from_edges, ring
+from netsim.topology import Topology, ring
 from tests.netsim.algorithms.mixing import (
     AGENTS,
     ALGORITHMS,
@@ -42,9 +40,7 @@ from tests.netsim.algorithms.mixing import (
     shifted,
     simulate,
 )
-from tests.worlds import ROUGH, coins
 
-STEPPED = [name for name in ALGORITHMS if not name.startswith("cpgt")]
 WITH_R = ["pg_extra", "nids"]
 
 
@@ -78,42 +74,6 @@ def test_logistic_losses_too(name):
     run = simulate(problem("logistic", 0.01 if name in WITH_R else 0.0), "geometric", ALGORITHMS[name](50))
     asked = points(run)[0][:, :, 0]
     close(asked, by_oracle(name, run)["x"][: len(asked)])
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_without_scale_there_is_no_noise_to_the_last_bit(name):
-    """Twice without noise, from different seeds; and every replica by itself has the same bits."""
-    quiet = ALGORITHMS[name](20).scaled(0.0)
-    if quiet.codec is not None and quiet.codec.random:
-        pytest.skip("its compressor draws")
-    one, many = (simulate(problem(), "ring", quiet, seed=s, replicas=r) for s, r in ((1, 1), (2, 5)))
-    first, second = points(one)[0], points(many)[0]
-    for r in range(5):
-        np.testing.assert_array_equal(first[:, :, 0], second[:, :, r])
-    assert not many.truth.releases[0]
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_iterates_do_not_depend_on_the_network(name):
-    """Zero delay, and random delays with 20 % loss on reliable links: the same bits."""
-    runs = [simulate(problem(), "geometric", ALGORITHMS[name](12), links=law) for law in (LinkLaw(), ROUGH)]
-    assert runs[1].traffic["packets_lost"] > 20
-    np.testing.assert_array_equal(*(points(run)[0] for run in runs))
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_names_of_agents_do_not_matter(name):
-    """Relabelled, without noise: the same points to rounding, each at its agent."""
-    quiet = ALGORITHMS[name](15).scaled(0.0)
-    if quiet.codec is not None and quiet.codec.random:
-        pytest.skip("its compressor draws, from streams of the agents' names")
-    order = np.random.default_rng(1).permutation(AGENTS)  # agent i becomes order[i]
-    graph, here = GRAPHS["geometric"], problem()
-    there = Problem(tuple(here.objectives[i] for i in np.argsort(order)), here.regularizer, here.name)
-    moved = from_edges(AGENTS, [(int(order[i]), int(order[j])) for i, j in graph.edges])
-    first = points(simulate(here, "geometric", quiet))[0]
-    second = points(Simulation(there, moved, quiet).run())[0]
-    np.testing.assert_allclose(second[:, order], first, rtol=0, atol=1e-12)
 
 
 # ── limits ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -341,37 +301,3 @@ def test_conditions_are_checked_before_time_0(algorithm, field):
 def test_those_without_a_proximal_step_refuse_a_regularizer(name):
     with pytest.raises(ScenarioError, match="no proximal step"):
         Simulation(problem("lasso", 0.05), GRAPHS["ring"], ALGORITHMS[name](5))
-
-
-@pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "diging", "ppdc"])
-def test_nothing_is_claimed_where_composition_does_not_cover(name):
-    algorithm = ALGORITHMS[name](5)
-    setting = Simulation(problem(), GRAPHS["ring"], algorithm).setting(5)
-    assert algorithm.claim(None, setting, 0.0) is None
-    with pytest.raises(PrivacyError, match="nothing is claimed"):
-        algorithm.calibrated(1.0, 0.0, None, setting)
-
-
-# ── replay ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("name", [name for name in STEPPED if name != "ppdc"])
-def test_the_truth_reproduces_every_message_from_the_wire_alone(name):
-    run = simulate(problem(), "ring", ALGORITHMS[name](12), replicas=3, links=ROUGH)
-    found = replay(run.views[0], 1, run.simulation.problem.objectives[1], coins(run, 1))
-    assert found.identical
-    assert len(found.sendings) == (24 if name == "atc" else 12)
-    assert all(release.sent_in is not None for release in found.releases)
-    assert not found.comparisons  # every value that is sent is a release
-    for release, made in zip(found.releases, run.truth.releases[1], strict=True):
-        np.testing.assert_array_equal(release.observed, made)
-
-
-def test_ppdc_keeps_its_noisy_dual_to_itself():
-    run = simulate(problem(), "ring", ALGORITHMS["ppdc"](12), replicas=3, links=ROUGH)
-    objective = run.simulation.problem.objectives[1]
-    with pytest.raises(TranscriptError, match="grant the replay its value"):
-        replay(run.views[0], 1, objective, coins(run, 1))
-    found = replay(run.views[0], 1, objective, coins(run, 1), run.truth.releases[1])
-    assert found.identical
-    assert [release.sent_in is None for release in found.releases] == [False, True] * 12

@@ -7,22 +7,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.replay import replay
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import SecretSharing
 from netsim.algorithms.secret_sharing import PRIME, ROUNDED
 from netsim.claims import Adjacency
 from netsim.codecs import Float32
-from netsim.errors import ScenarioError, TranscriptError
-from netsim.network.links import ExchangePolicy, LinkLaw
+from netsim.errors import ScenarioError
+from netsim.network.links import ExchangePolicy
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation, setting_of
 from tests.oracles.secret_sharing import decoded
 from tests.oracles.secret_sharing import shared_descent as oracle
-from tests.worlds import EVERY_LAW, ROUGH, coins, simulated, synthetic_problem
+from tests.worlds import EVERY_LAW, simulated, synthetic_problem
 
 FIVE = synthetic_problem(agents=5, dimension=3)
 COMPLETE = topology.complete(5)
@@ -110,16 +109,10 @@ def test_coarse_steps_show():
     assert difference > 1e-3
 
 
-def test_scale_zero_and_links_change_no_bit():
-    silent = SecretSharing(15, Constant(0.5))
-    noisy = replace(silent, stddev=Constant(0.2))
-    ideal, rough = (tapped(noisy, links=law) for law in (LinkLaw(), ROUGH))
-    assert rough.traffic["packets_lost"] > 50
-    np.testing.assert_array_equal(broadcasts(ideal), broadcasts(rough))
+def test_shares_that_arrive_twice_count_once():
+    noisy = SecretSharing(15, Constant(0.5), Constant(0.2))
     copied = tapped(noisy, links=replace(EVERY_LAW, loss=0.0, reliable=True, outages=None, buffer=None))
-    np.testing.assert_array_equal(broadcasts(ideal), broadcasts(copied))
-    again = tapped(replace(silent, stddev=Geometric(0.0, 0.5)))
-    np.testing.assert_array_equal(broadcasts(tapped(silent)), broadcasts(again))
+    np.testing.assert_array_equal(broadcasts(tapped(noisy)), broadcasts(copied))
 
 
 def test_what_travels_is_uniform_and_only_the_sum_tells():
@@ -151,16 +144,6 @@ def test_who_hears_all_links_reads_every_state():
     assert np.abs(state - x).max() > 0.01  # its own noise is all that is left
 
 
-def test_replay_reproduces_every_message_with_granted_releases():
-    run = tapped(SecretSharing(6, Constant(0.5), Constant(0.3)), links=ROUGH, replicas=3)
-    with pytest.raises(TranscriptError, match="not on the wire"):
-        replay(run.views[0], 1, FIVE.objectives[1], coins(run, 1))
-    found = replay(run.views[0], 1, FIVE.objectives[1], coins(run, 1), run.truth.releases[1])
-    assert found.identical
-    assert len(found.releases) == 6 * 5
-    assert {c.name for c in found.comparisons} == {"sum"}
-
-
 class TestClaim:
     setting = setting_of(FIVE, COMPLETE, 0)
     algorithm = SecretSharing(8, Constant(0.4), Geometric(0.5, 0.9))
@@ -179,7 +162,6 @@ class TestClaim:
         many = replace(self.setting, agents=20)
         few, lots = (self.algorithm.calibrated(1.0, 1e-3, RECORD, s) for s in (self.setting, many))
         assert lots.stddev(0) == pytest.approx(few.stddev(0) / 2, rel=1e-9)
-        assert few.claim(RECORD, self.setting, 1e-3).epsilon == pytest.approx(1.0, rel=1e-12)
 
     def test_states_are_no_farther_apart_than_the_sensitivity(self):
         """Two worlds with the same noise and the same means heard: run one agent's recursion in both."""
@@ -198,8 +180,7 @@ class TestClaim:
     def test_outside_its_conditions_it_has_no_value(self):
         silent = replace(self.algorithm, stddev=Constant(0.0)).claim(RECORD, self.setting, 1e-3)
         pure = self.algorithm.claim(RECORD, self.setting, 0.0)
-        unbounded = self.algorithm.claim(Adjacency(math.inf, "any"), self.setting, 1e-3)
-        assert [one.epsilon for one in (silent, pure, unbounded)] == [None] * 3
+        assert (silent.epsilon, pure.epsilon) == (None, None)
         assert "σ_1 = 0" in silent.failed_conditions[0]
         assert "δ = 0" in pure.failed_conditions[0]
 

@@ -26,7 +26,13 @@ def squares(seed: int = 0, records: int = 9, dimension: int = 5, ridge: float = 
     return LeastSquares(rng.normal(size=(records, dimension)), rng.normal(size=records), ridge)
 
 
+def nonconvex(seed: int = 0, records: int = 9, dimension: int = 5, ridge: float = 0.03) -> NonconvexLogistic:
+    loss = logistic(seed, records, dimension)
+    return NonconvexLogistic(loss.features, loss.labels, 0.3, 2.0, ridge)
+
+
 both = pytest.mark.parametrize("make", [logistic, squares])
+all_three = pytest.mark.parametrize("make", [logistic, squares, nonconvex])
 Make = Callable[..., LogisticLoss | LeastSquares]
 
 
@@ -35,14 +41,17 @@ def exact_value(loss: LogisticLoss | LeastSquares, x: list[mpmath.mpf]) -> mpmat
     rows = [[mpmath.mpf(float(t)) for t in row] for row in loss.features]
     products = [mpmath.fdot(row, x) for row in rows]
     ridge = mpmath.mpf(loss.ridge) / 2 * mpmath.fdot(x, x)
-    if isinstance(loss, LogisticLoss):
+    if isinstance(loss, NonconvexLogistic):
+        squared = [mpmath.mpf(loss.shape) * t**2 for t in x]
+        ridge += mpmath.mpf(loss.weight) * mpmath.fsum(t / (1 + t) for t in squared)
+    if not isinstance(loss, LeastSquares):
         terms = [mpmath.log1p(mpmath.exp(-float(b) * p)) for b, p in zip(loss.labels, products, strict=True)]
         return mpmath.fsum(terms) / loss.records + ridge
     terms = [(p - float(b)) ** 2 / 2 for b, p in zip(loss.targets, products, strict=True)]
     return mpmath.fsum(terms) / loss.records + ridge
 
 
-@both
+@all_three
 @pytest.mark.parametrize("size", [0.1, 1.0, 60.0])
 def test_value_and_derivatives_agree_with_fifty_digits(make: Make, size: float) -> None:
     loss = make()
@@ -81,7 +90,7 @@ def test_the_data_gradient_lacks_the_ridge_and_nothing_else(make: Make) -> None:
     assert np.abs(make(ridge=0.7).gradient(x) - make(ridge=0.0).gradient(x) - 0.7 * x).max() < 1e-15
 
 
-@both
+@all_three
 @given(replicas=st.integers(1, 40), records=st.integers(1, 20), dimension=st.integers(1, 20))
 @settings(max_examples=40, deadline=None)
 def test_no_replica_feels_another(make: Make, replicas: int, records: int, dimension: int) -> None:
@@ -162,7 +171,7 @@ def test_the_logistic_proximal_point_is_what_another_solver_finds() -> None:
     np.testing.assert_allclose(loss.proximal(v[None], step)[0], found.x, atol=1e-6)
 
 
-@both
+@all_three
 def test_a_diverged_replica_stays_diverged_alone(make: Make) -> None:
     loss, v = make(), np.random.default_rng(10).normal(size=(3, 5))
     sound = loss.proximal(v, 1.0)
@@ -173,7 +182,7 @@ def test_a_diverged_replica_stays_diverged_alone(make: Make) -> None:
     assert np.array_equal(x[[0, 2]], sound[[0, 2]])
 
 
-@both
+@all_three
 @pytest.mark.parametrize("step", [0.0, -1.0, np.nan, np.inf])
 def test_a_proximal_step_is_positive(make: Make, step: float) -> None:
     with pytest.raises(ProtocolError, match="step"):
@@ -183,7 +192,7 @@ def test_a_proximal_step_is_positive(make: Make, step: float) -> None:
 # one record replaced ---------------------------------------------------------------------------------------
 
 
-@both
+@all_three
 def test_an_adjacent_objective_differs_in_one_record(make: Make) -> None:
     loss = make()
     other = loss.with_record(4, np.arange(5.0), -1.0)
@@ -271,11 +280,6 @@ def test_targets_move_the_gradient_of_least_squares_by_a_constant(order: int) ->
 def divided(seed: int = 0, records: int = 9, dimension: int = 5, ridge: float = 0.03) -> LeastSquares:
     loss = squares(seed, records, dimension, ridge)
     return LeastSquares(loss.features, loss.targets, ridge, 36.0)
-
-
-def nonconvex(seed: int = 0, records: int = 9, dimension: int = 5, ridge: float = 0.03) -> NonconvexLogistic:
-    loss = logistic(seed, records, dimension)
-    return NonconvexLogistic(loss.features, loss.labels, 0.3, 2.0, ridge)
 
 
 sampled = pytest.mark.parametrize("make", [logistic, squares, divided, nonconvex])
@@ -390,7 +394,7 @@ def test_a_label_is_plus_or_minus_one() -> None:
         LogisticLoss([[1.0], [2.0]], [1.0, 0.0])
 
 
-@both
+@all_three
 @pytest.mark.parametrize(
     ("index", "row", "name"),
     [(9, np.ones(5), "index"), (-1, np.ones(5), "index"), (0, np.ones(4), "features_row")],

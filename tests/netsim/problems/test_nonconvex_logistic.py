@@ -1,6 +1,5 @@
 """The logistic loss with the bounded regularizer, against definitions, and where it stops being convex."""
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,37 +27,6 @@ def make(
     rng = np.random.default_rng(seed)
     labels = rng.choice([-1.0, 1.0], size=records)
     return NonconvexLogistic(rng.normal(size=(records, dimension)), labels, weight, shape, ridge)
-
-
-def exact_value(loss: NonconvexLogistic, x: list[mpmath.mpf]) -> mpmath.mpf:
-    terms = []
-    for row, label in zip(loss.features, loss.labels, strict=True):
-        product = mpmath.fdot([mpmath.mpf(float(t)) for t in row], x)
-        terms.append(mpmath.log1p(mpmath.exp(-float(label) * product)))
-    weight, shape = mpmath.mpf(loss.weight), mpmath.mpf(loss.shape)
-    bounded = mpmath.fsum(weight * shape * t**2 / (1 + shape * t**2) for t in x)
-    return mpmath.fsum(terms) / loss.records + bounded + mpmath.mpf(loss.ridge) / 2 * mpmath.fdot(x, x)
-
-
-@pytest.mark.parametrize("size", [0.1, 1.0, 30.0])
-def test_value_and_derivatives_agree_with_fifty_digits(size: float) -> None:
-    loss = make()
-    x = size * np.random.default_rng(1).normal(size=5)
-    with mpmath.workdps(50):
-        h, point = mpmath.mpf(10) ** -15, [mpmath.mpf(float(t)) for t in x]
-
-        def at(*moves: tuple[int, int]) -> mpmath.mpf:
-            moved = list(point)
-            for axis, sign in moves:
-                moved[axis] += sign * h
-            return exact_value(loss, moved)
-
-        gradient = [(at((i, 1)) - at((i, -1))) / (2 * h) for i in range(5)]
-        hessian = [[(at((i, 1), (j, 1)) - at((i, 1)) - at((j, 1)) + at()) / h**2 for j in range(5)] for i in range(5)]
-        expected = float(at()), np.array(gradient, dtype=float), np.array(hessian, dtype=float)
-    assert loss.value(x[None])[0] == pytest.approx(expected[0], rel=1e-14)
-    np.testing.assert_allclose(loss.gradient(x[None])[0], expected[1], rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(loss.hessian(x), expected[2], rtol=1e-11, atol=1e-13)
 
 
 def test_without_weight_it_is_the_logistic_loss() -> None:
@@ -90,18 +58,6 @@ def test_the_bounds_are_attained() -> None:
     assert blind.hessian(np.array([2.0**-0.5]))[0, 0] == pytest.approx(-blind.weak_convexity, rel=1e-12)
     assert make(weight=0.3, shape=2.0, ridge=0.5).weak_convexity == 0
     assert make(weight=0.3, shape=2.0, ridge=0.5).strong_convexity == pytest.approx(0.2)
-
-
-@given(replicas=st.integers(1, 30), records=st.integers(1, 15), dimension=st.integers(1, 12))
-@settings(max_examples=30, deadline=None)
-def test_no_replica_feels_another(replicas: int, records: int, dimension: int) -> None:
-    loss = make(3, records, dimension)
-    x = np.random.default_rng(4).normal(size=(replicas, dimension))
-    for method in (loss.value, loss.gradient, loss.data_gradient, loss.hessians, lambda v: loss.proximal(v, 0.8)):
-        together = method(x)
-        for r in range(replicas):
-            assert np.array_equal(together[r : r + 1], method(x[r : r + 1]))
-        assert np.array_equal(together, method(np.asfortranarray(x)))
 
 
 @given(seed=st.integers(0, 10_000), share=st.floats(1e-4, 0.97), log_size=st.floats(-3, 3))
