@@ -97,15 +97,6 @@ def silent_release(scale: Schedule, rounds: range) -> int:
     return next((k for k in rounds if scale(k) == 0), -1)
 
 
-def check_scale(field: str, scale: Schedule, releases: int) -> None:
-    """A schedule, finite and not negative at every release."""
-    if not callable(scale):
-        raise ScenarioError(field, scale, "not a schedule", "netsim.schedules.Constant, or any function of the round")
-    for k in range(releases):
-        if not 0 <= scale(k) < math.inf:
-            raise ScenarioError(field, scale(k), f"no scale, in round {k}", ">= 0 and finite")
-
-
 @dataclass(frozen=True)
 class Algorithm(ABC):
     """Frozen parameters and one coroutine. Everything in it is public: the adversary knows the protocol.
@@ -121,6 +112,22 @@ class Algorithm(ABC):
 
     def check(self, setting: Setting) -> None:  # noqa: B027
         """Raise a `ScenarioError` (field relative to the algorithm) where a condition of its theory fails."""
+
+    def _check_complete(self, setting: Setting, why: str) -> None:
+        """Every agent has a link to every other."""
+        if setting.topology is not None and min(setting.topology.degrees) < setting.agents - 1:
+            problem = f"the graph is not complete: {why}"
+            raise ScenarioError("", setting.topology.name, problem, "a complete graph")
+
+    def _check_scale(self, field: str, releases: int) -> None:
+        """A schedule, finite and not negative at every release."""
+        scale: Schedule = getattr(self, field)
+        if not callable(scale):
+            allowed = "netsim.schedules.Constant, or any function of the round"
+            raise ScenarioError(field, scale, "not a schedule", allowed)
+        for k in range(releases):
+            if not 0 <= scale(k) < math.inf:
+                raise ScenarioError(field, scale(k), f"no scale, in round {k}", ">= 0 and finite")
 
     def stopping(self) -> Stopping:
         """For walks; an algorithm in rounds ends by itself."""
@@ -220,4 +227,12 @@ class InRounds(Algorithm):
         whole(self.rounds, "rounds", 1)
         for one in fields(self):
             if one.type is Schedule and one.name in self.noise_fields:
-                check_scale(one.name, getattr(self, one.name), self.rounds)
+                self._check_scale(one.name, self.rounds)
+
+    def _check_steps(
+        self, step: Schedule, bound: float, condition: str, problem: str = "unstable at round {k}"
+    ) -> None:
+        """The step of every round in (0, bound); `condition` says so in the paper's letters."""
+        for k in range(self.rounds):
+            if not 0 < step(k) < bound:
+                raise ScenarioError("step", step(k), problem.format(k=k), f"{condition} = {bound:.6g}")

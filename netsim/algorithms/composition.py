@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from netsim.algorithms.algorithm import Algorithm, Setting, check_scale
+from netsim.algorithms.algorithm import Algorithm, Setting
 from netsim.bounds import Auto, check
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -90,11 +90,16 @@ class Noisy(Algorithm):
         check(self)
         if self.noise not in ("laplace", "gaussian"):
             raise ScenarioError("noise", self.noise, "no such law", "laplace, gaussian")
-        check_scale("scale", self.scale, 1)
+        self._check_scale("scale", 1)
         for why in self._unsolved(setting):
             never = math.inf in setting.weak_convexity
             allowed = "an algorithm that asks for gradients" if never else "a larger penalty"
             raise ScenarioError("penalty", None, why, allowed)
+
+    def _refuse_regularizer(self, setting: Setting, field: str, value: object) -> None:
+        """The density of a minimizer has a Jacobian only where everything is smooth."""
+        if setting.regularized:
+            raise ScenarioError(field, value, "perturbs the objective, which needs a smooth one", "r = 0 (no ℓ1)")
 
     def _unsolved(self, setting: Setting) -> list[str]:
         """A sentence for each agent whose inner problem, f_i + κ/2‖· − v‖², need not be strongly convex."""

@@ -92,7 +92,7 @@ class DAdmm(ExactInner, InRounds):
         if self.perturbation not in ("primal", "dual"):
             raise ScenarioError("perturbation", self.perturbation, "no such perturbation", "primal, dual")
         if self.perturbation == "dual":
-            refuse_regularizer(setting, "perturbation", self.perturbation)
+            self._refuse_regularizer(setting, "perturbation", self.perturbation)
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         if self.perturbation == "primal":
@@ -101,9 +101,3 @@ class DAdmm(ExactInner, InRounds):
         return self.claim_of_minimizers(
             adjacency, setting, delta, source, self.rounds, lambda i: [self.inner(setting, i)] * self.rounds, 2.0
         )
-
-
-def refuse_regularizer(setting: Setting, field: str, value: object) -> None:
-    """The density of a minimizer has a Jacobian only where everything is smooth."""
-    if setting.regularized:
-        raise ScenarioError(field, value, "perturbs the objective, which needs a smooth one", "r = 0 (no ℓ1)")

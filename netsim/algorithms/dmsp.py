@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
-from netsim.algorithms.mixing import check_smooth, check_steps
+from netsim.algorithms.mixing import check_smooth
 from netsim.bounds import Auto
 from netsim.claims import Adjacency, Claim
 from netsim.mechanisms import Laplace
@@ -71,7 +71,7 @@ class Dmsp(InRounds):
     def check(self, setting: Setting) -> None:
         """Steps in (0, 2/L), r = 0."""
         super().check(setting)
-        check_steps(self.step, self.rounds, 2 / max(setting.smoothness), "0 < step < 2/L")
+        self._check_steps(self.step, 2 / max(setting.smoothness), "0 < step < 2/L")
         check_smooth(setting, "DMSP")
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:

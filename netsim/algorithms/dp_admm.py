@@ -27,7 +27,6 @@ from typing import Annotated
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import SMOOTH, Noise, Noisy
-from netsim.algorithms.mixing import check_steps
 from netsim.bounds import Auto, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -79,7 +78,7 @@ class DpAdmm(Noisy, InRounds):
         super().check(setting)
         bound = 2 / max(setting.smoothness)
         problem = "η_{k} is outside the convergence condition"
-        check_steps(self.step, self.rounds, bound, "0 < η_k < 2/L", problem)
+        self._check_steps(self.step, bound, "0 < η_k < 2/L", problem)
         if setting.topology is not None:
             star = {_HUB: tuple(range(1, setting.agents))}
             for i in range(setting.agents):

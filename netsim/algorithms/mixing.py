@@ -31,15 +31,6 @@ def check_smooth(setting: Setting, name: str) -> None:
         raise ScenarioError("", name, "has no proximal step, and the problem has r ≠ 0", allowed)
 
 
-def check_steps(
-    step: Schedule, rounds: int, bound: float, condition: str, problem: str = "unstable at round {k}"
-) -> None:
-    """Every step in (0, bound); `condition` says so in the paper's letters."""
-    for k in range(rounds):
-        if not 0 < step(k) < bound:
-            raise ScenarioError("step", step(k), problem.format(k=k), f"{condition} = {bound:.6g}")
-
-
 def check_below(field: str, value: float, bound: float, condition: str) -> None:
     """0 < value < bound; `condition` says so in the paper's letters."""
     if not 0 < value < bound:

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
-from netsim.algorithms.mixing import check_steps
 from netsim.arrays import whole
 from netsim.bounds import Auto, Count
 from netsim.claims import Adjacency, Claim, Clip
@@ -96,7 +95,7 @@ class PrivateGradientDescent(InRounds):
             whole(self.batch, "batch", 1, min(setting.records, default=None))
         bound = stable_step(max(setting.smoothness), setting.topology)
         problem = "η_{k} is outside the stability condition"
-        check_steps(self.step, self.rounds, bound, "0 < η_k < (1 + λ_min(W))/L", problem)
+        self._check_steps(self.step, bound, "0 < η_k < (1 + λ_min(W))/L", problem)
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         del delta  # pure ε: holds with δ = 0, so with any δ

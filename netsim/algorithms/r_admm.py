@@ -29,7 +29,6 @@ from typing import Annotated
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import BALANCED, SMOOTH, Noisy, balanced
-from netsim.algorithms.d_admm import refuse_regularizer
 from netsim.bounds import Auto, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -84,7 +83,7 @@ class _Recycled(Noisy, InRounds):
         if not self.linearization > bound:
             why = "outside the convergence condition"
             raise ScenarioError("linearization", self.linearization, why, f"γ > max L_i / 2 = {bound:.6g}")
-        refuse_regularizer(setting, "kind", type(self).__name__)
+        self._refuse_regularizer(setting, "kind", type(self).__name__)
 
     def inner(self, setting: Setting, agent: int) -> float:
         return min(self._curvatures(setting, agent))

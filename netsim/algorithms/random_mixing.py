@@ -53,7 +53,7 @@ from typing import Annotated
 import numpy as np
 
 from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
-from netsim.algorithms.mixing import check_smooth, check_steps
+from netsim.algorithms.mixing import check_smooth
 from netsim.arrays import Array, whole
 from netsim.bounds import Auto, Index, NonNegative, Positive, check
 from netsim.claims import Adjacency, Claim
@@ -162,7 +162,7 @@ class _RandomAggregates(InRounds):
     def check(self, setting: Setting) -> None:
         """Steps in (0, 2/L), r = 0."""
         super().check(setting)
-        check_steps(self.step, self.rounds, 2 / max(setting.smoothness), "0 < step < 2/L")
+        self._check_steps(self.step, 2 / max(setting.smoothness), "0 < step < 2/L")
         check_smooth(setting, type(self).__name__)
 
 
@@ -225,7 +225,7 @@ class GroupedDescent(_RandomAggregates):
             raise ScenarioError(
                 "rounds", self.rounds, f"2K groups need N >= 2K agents, N = {setting.agents}", f"<= {most}"
             )
-        check_complete(setting, "every agent receives from every other")
+        self._check_complete(setting, "every agent receives from every other")
         for name, value in (("low", self.low), ("high", self.high)):
             if not math.isfinite(value):
                 raise ScenarioError(name, value, "no coordinate", "finite numbers")
@@ -270,9 +270,3 @@ class NeighborRange(_RandomAggregates):
         del delta  # pure ε
         steps = [self.step(k) for k in range(self.rounds)]
         return _worst_case(steps, self.scale, adjacency, setting.dimension)
-
-
-def check_complete(setting: Setting, why: str) -> None:
-    """A `ScenarioError` unless every agent has a link to every other."""
-    if setting.topology is not None and min(setting.topology.degrees) < setting.agents - 1:
-        raise ScenarioError("", setting.topology.name, f"the graph is not complete: {why}", "a complete graph")

@@ -46,8 +46,7 @@ from annotated_types import Ge, Le
 
 from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
 from netsim.algorithms.composition import zcdp_epsilon
-from netsim.algorithms.mixing import check_smooth, check_steps
-from netsim.algorithms.random_mixing import check_complete
+from netsim.algorithms.mixing import check_smooth
 from netsim.arrays import Array, whole
 from netsim.bounds import Auto, Positive, check
 from netsim.claims import Adjacency, Claim
@@ -91,7 +90,8 @@ class SecretSharing(InRounds):
             total = received.sent("sum")
             for other in received.values("sum"):
                 total = _plus(total, other, self.modulus)
-            mean = _signed(total, self.modulus) / (node.agents / self.resolution)  # 4
+            signed = np.where(2 * total > self.modulus, total - self.modulus, total)
+            mean = signed / (node.agents / self.resolution)  # 4
             x = mean - self.step(k) * await node.gradient(x)  # 5
             node.estimate(x)
 
@@ -104,7 +104,7 @@ class SecretSharing(InRounds):
         for j in node.neighbors:
             share = node.privatize(nothing, mask)
             node.send(j, share=share)
-            own = _minus(own, share, self.modulus)
+            own = np.remainder(own - share, float(self.modulus))
         early.setdefault(k, {})
         while len(early[k]) < len(node.neighbors):
             message = await node.receive()
@@ -138,9 +138,9 @@ class SecretSharing(InRounds):
         super().check(setting)
         whole(self.modulus, "modulus", 2 * setting.agents + 1, 2**53)
         check(self)
-        check_steps(self.step, self.rounds, 1 / max(setting.smoothness), "0 < step < 1/L")
+        self._check_steps(self.step, 1 / max(setting.smoothness), "0 < step < 1/L")
         check_smooth(setting, "secret sharing")
-        check_complete(setting, "every agent deals a share to every other")
+        self._check_complete(setting, "every agent deals a share to every other")
 
     def sensitivities(self, change: float, smoothness: float) -> list[float]:
         """Δ_k, k = 0 … K − 1: how far x_i^k may be apart in ℓ2."""
@@ -172,13 +172,3 @@ class SecretSharing(InRounds):
 def _plus(a: Array, b: Array, modulus: int) -> Array:
     """a + b mod p of residues, exactly: a + b may exceed 2^53, a − (p − b) does not."""
     return np.remainder(a - (modulus - b), float(modulus))
-
-
-def _minus(a: Array, b: Array, modulus: int) -> Array:
-    """a − b mod p of residues, exactly."""
-    return np.remainder(a - b, float(modulus))
-
-
-def _signed(residue: Array, modulus: int) -> Array:
-    """The number in (−p/2, p/2] of this residue."""
-    return np.where(2 * residue > modulus, residue - modulus, residue)

@@ -11,9 +11,15 @@ in the clear.
 `UniformLaplace` is the mixture that random weights make; `UniformModulo` makes additive secret shares.
 """
 
-from netsim.mechanisms.continuous import (
+from netsim.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace, UniformModulo
+from netsim.mechanisms.mechanism import (
+    DiscreteMechanism,
     Gaussian,
+    IntervalMechanism,
     Laplace,
+    Mechanism,
+    OffCenter,
+    Scale,
     UniformLaplace,
     average_loss,
     average_ratio,
@@ -22,8 +28,6 @@ from netsim.mechanisms.continuous import (
     mixture_average_loss,
     small_shift_ratio,
 )
-from netsim.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace, UniformModulo
-from netsim.mechanisms.mechanism import DiscreteMechanism, IntervalMechanism, Mechanism, OffCenter, Scale
 
 __all__ = [
     "DiscreteGaussian",

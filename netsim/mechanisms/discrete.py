@@ -11,8 +11,7 @@ from scipy import special
 
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
-from netsim.mechanisms.continuous import LOG_TWO_PI
-from netsim.mechanisms.mechanism import Scale, check_scale, none
+from netsim.mechanisms.mechanism import LOG_TWO_PI, Scale, check_scale, none
 
 _FINEST = 2.0**46
 """The largest scale in steps: up to it whole numbers of steps are exact."""

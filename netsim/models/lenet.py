@@ -120,7 +120,8 @@ class LeNet(Classifier):
 
     def _logits(self, theta: Any, rows: Any) -> Any:
         torch = _torch()
-        parts = [part.reshape(shape) for part, shape in zip(theta.split(self._sizes), self.shapes, strict=True)]
+        split = theta.split([prod(shape) for shape in self.shapes])
+        parts = [part.reshape(shape) for part, shape in zip(split, self.shapes, strict=True)]
         height, width = self.image_shape[:2]
         images = rows.reshape(-1, height, width, self.channels).permute(0, 3, 1, 2)
         for index, stride in enumerate(_STRIDES):
@@ -130,10 +131,6 @@ class LeNet(Classifier):
             )
         return images.reshape(len(images), -1) @ parts[-2].T + parts[-1]
 
-    @cached_property
-    def _sizes(self) -> list[int]:
-        return [prod(shape) for shape in self.shapes]
-
     def _mapped(self, function: _Function, parameters: Array, features: Array, *others: Array) -> list[Array]:
         """The function of each entry of the leading axes, which broadcast; all at once."""
         torch = _torch()
@@ -141,26 +138,18 @@ class LeNet(Classifier):
         arrays = [theta, features, *others]
         axes = [1, 2, 2, 1][: len(arrays)]
         lead = np.broadcast_shapes(*(a.shape[: a.ndim - n] for a, n in zip(arrays, axes, strict=True)))
-        flat = [_flat(a, n, lead) for a, n in zip(arrays, axes, strict=True)]
+        flat: list[Array] = []
+        for array, n in zip(arrays, axes, strict=True):  # with one leading axis, or none; contiguous and writable
+            wide = array if array.ndim == n else np.broadcast_to(array, (*lead, *array.shape[array.ndim - n :]))
+            copy = np.array(wide, dtype=np.float64, order="C")
+            flat.append(copy if array.ndim == n else copy.reshape(-1, *array.shape[array.ndim - n :]))
         places = tuple(None if a.ndim == n else 0 for a, n in zip(flat, axes, strict=True))
         tensors = [torch.from_numpy(a) for a in flat]
         everywhere = torch.func.vmap(function, places) if any(place == 0 for place in places) else function
         found: Any = everywhere(*tensors)
         several = cast("tuple[Any, ...]", found if isinstance(found, tuple) else (found,))
-        return [_numbers(one, lead) for one in several]
-
-
-def _flat(array: Array, axes: int, lead: tuple[int, ...]) -> Array:
-    """With one leading axis, or none where it has none; contiguous and writable."""
-    tail = array.shape[array.ndim - axes :]
-    if array.ndim == axes:
-        return np.array(array, dtype=np.float64, order="C")
-    return np.array(np.broadcast_to(array, (*lead, *tail)), dtype=np.float64, order="C").reshape(-1, *tail)
-
-
-def _numbers(tensor: Any, lead: tuple[int, ...]) -> Array:
-    found: Array = tensor.detach().numpy()
-    return found.reshape(*lead, *found.shape[1:]) if lead else found
+        numbers: list[Array] = [one.detach().numpy() for one in several]
+        return [one.reshape(*lead, *one.shape[1:]) if lead else one for one in numbers]
 
 
 @cache

@@ -6,12 +6,10 @@ and a regularizer together is argmin f(x) + r(x) + ‖x − v‖² / (2 step). I
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from netsim.arrays import Array, positive_step
 from netsim.errors import SimulationError
@@ -117,8 +115,6 @@ DENSE = 2000
 NEWTON_CG_STEPS, NEWTON_CG_HALVINGS, PRODUCTS = 100, 40, 2000
 _FORCING = 1e-3
 """To which share of its right side the linear system of a Newton step is solved."""
-_ITERATIONS = 200
-"""Of L-BFGS at most."""
 
 Map = Callable[[Array], Array]
 
@@ -164,42 +160,6 @@ def _solved(product: Map, right: Array) -> Array:
         before, square = square, float(np.sum(residual**2))
         direction = residual + square / before * direction
     return x
-
-
-def descended(value: Map, gradient: Map, start: Array) -> Array:
-    """Where 200 iterations of L-BFGS from `start` lead, for a function that need be neither convex nor bounded in
-    curvature: nothing is promised of the point but that the value is lower there."""
-
-    def both(x: Array) -> tuple[float, Array]:
-        return float(value(x[None])[0]), gradient(x[None])[0]
-
-    options = {"maxiter": _ITERATIONS, "ftol": 0.0, "gtol": 1e-12, "maxcor": 20}
-    found = cast(Any, minimize)(both, start[0], jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(found.x, dtype=np.float64)[None]
-
-
-SMALL = 20
-"""Up to so many coordinates the Hessian is written out."""
-_PRECISION = 1e-2
-
-
-def largest_curvature(product: Callable[[Array], Array], dimension: int) -> float:
-    """max |λ| of a symmetric matrix from its products (1, d) → (1, d), to 1e-2 of itself (Lanczos, from a fixed
-    start)."""
-    if dimension <= SMALL:
-        matrix = np.concatenate([product(unit[None]) for unit in np.eye(dimension)])
-        return float(np.abs(np.linalg.eigvalsh((matrix + matrix.T) / 2)).max())
-    operator = LinearOperator(
-        (dimension, dimension), matvec=lambda v: product(np.reshape(v, (1, -1)))[0], dtype=np.float64
-    )
-    start = np.random.default_rng(0).standard_normal(dimension)
-    try:
-        found = eigsh(operator, 1, which="LM", v0=start, tol=_PRECISION, return_eigenvectors=False)
-    except ArpackNoConvergence as error:
-        found = cast(Array, error.eigenvalues)
-        if not len(found):
-            raise
-    return float(np.abs(found).max())
 
 
 TOLERANCE = 1e-12
@@ -296,12 +256,6 @@ def stationary_point(
             if (np.diff(values) <= ROUNDING * np.abs(values).max()).all():
                 x = ahead
     return x
-
-
-def attained(gradient: Map, hessian: Map, x: Array) -> bool:
-    """Whether one more Newton step stays near: on separable classes every step goes on outwards."""
-    step = np.linalg.pinv(hessian(x), rcond=1e-10, hermitian=True) @ gradient(x)[0]
-    return bool(np.linalg.norm(step) <= 1e-3 * (1 + np.linalg.norm(x)))
 
 
 def _accelerated(gradient: Map, smoothness: float, regularizer: Regularizer, x: Array, steps: int) -> Array:

@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
+from typing import cast
 
 import numpy as np
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
@@ -13,7 +15,7 @@ from netsim.models.model import REAL_STEP, STEP, Regularizer
 from netsim.problems.minimizers import (
     DENSE,
     PROXIMAL_TOLERANCE,
-    largest_curvature,
+    Map,
     newton_cg,
     proximal_point,
     regularized_proximal,
@@ -80,11 +82,11 @@ class Modelled(OfRecords):
         """The largest of the mean loss, for a network that of f where it is measured."""
         if not self.convex:
             x = np.zeros((1, self.dimension))
-            most = largest_curvature(lambda v: self.product(x, v), self.dimension)
+            most = _largest_curvature(lambda v: self.product(x, v), self.dimension)
             for _ in range(PATH):
                 for _ in range(STRIDE):
                     x = x - self.gradient(x) / max(most, np.finfo(np.float64).tiny)
-                most = max(most, largest_curvature(lambda v, x=x: self.product(x, v), self.dimension))
+                most = max(most, _largest_curvature(lambda v, x=x: self.product(x, v), self.dimension))
             return most
         rows = self.features
         if isinstance(self.model, Softmax) and self.model.intercept:
@@ -172,3 +174,27 @@ class Modelled(OfRecords):
         found: Array = scores(np.ascontiguousarray(x), self.features)
         known = np.isfinite(found).all(axis=-1)
         return np.sum(known & (self.model.labels(found) == self.labels), axis=-1).astype(np.float64)
+
+
+_SMALL = 20
+"""Up to so many coordinates the Hessian is written out."""
+_PRECISION = 1e-2
+
+
+def _largest_curvature(product: Map, dimension: int) -> float:
+    """max |λ| of a symmetric matrix from its products (1, d) → (1, d), to 1e-2 of itself (Lanczos, from a fixed
+    start)."""
+    if dimension <= _SMALL:
+        matrix = np.concatenate([product(unit[None]) for unit in np.eye(dimension)])
+        return float(np.abs(np.linalg.eigvalsh((matrix + matrix.T) / 2)).max())
+    operator = LinearOperator(
+        (dimension, dimension), matvec=lambda v: product(np.reshape(v, (1, -1)))[0], dtype=np.float64
+    )
+    start = np.random.default_rng(0).standard_normal(dimension)
+    try:
+        found = eigsh(operator, 1, which="LM", v0=start, tol=_PRECISION, return_eigenvectors=False)
+    except ArpackNoConvergence as error:
+        found = cast(Array, error.eigenvalues)
+        if not len(found):
+            raise
+    return float(np.abs(found).max())

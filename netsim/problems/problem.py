@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
-from typing import Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize
 
 from netsim.arrays import Array, nonnegative, unknown, whole
 from netsim.errors import ScenarioError
@@ -23,8 +23,6 @@ from netsim.problems.minimizers import (
     DENSE,
     TOLERANCE,
     Optimum,
-    attained,
-    descended,
     minimizer,
     newton_cg,
     residual,
@@ -137,7 +135,7 @@ class Problem:
             if self.regularized:
                 allowed = "r = 0, or a ridge"
                 raise ScenarioError("regularizer", self.regularizer, "losses without a bound on curvature", allowed)
-            return self._noted(descended(self.value, self.mean_gradient, start), stationary_only=True)
+            return self._noted(self._descended(start), stationary_only=True)
         if self.dimension > DENSE and all(isinstance(f, Modelled) for f in self.objectives):
             return self._large_optimum(start)
         facts = (self.mean_gradient, self._mean_hessian, self.smoothness, self.regularizer, start)
@@ -145,10 +143,22 @@ class Problem:
         reached = uncertainty(self.mean_gradient, self.regularizer, x)
         if not reached <= TOLERANCE:
             raise ScenarioError("problem", self.name, f"its optimum is known to {reached:.1e} only", remedy)
-        smooth = isinstance(self.regularizer, Zero)
-        if smooth and not attained(self.mean_gradient, self._mean_hessian, x):
-            raise ScenarioError("problem", self.name, "its infimum is not attained at any finite x", remedy)
+        if not self.regularized:  # on separable classes every further Newton step goes on outwards
+            inverse = np.linalg.pinv(self._mean_hessian(x), rcond=1e-10, hermitian=True)
+            if not np.linalg.norm(inverse @ self.mean_gradient(x)[0]) <= 1e-3 * (1 + np.linalg.norm(x)):
+                raise ScenarioError("problem", self.name, "its infimum is not attained at any finite x", remedy)
         return self._noted(x, stationary_only=not self.convex)
+
+    def _descended(self, start: Array) -> Array:
+        """Where 200 iterations of L-BFGS lead, for losses that need be neither convex nor bounded in curvature:
+        nothing is promised of the point but that the value is lower there."""
+
+        def both(x: Array) -> tuple[float, Array]:
+            return float(self.value(x[None])[0]), self.mean_gradient(x[None])[0]
+
+        options = {"maxiter": 200, "ftol": 0.0, "gtol": 1e-12, "maxcor": 20}
+        found = cast(Any, minimize)(both, start[0], jac=True, method="L-BFGS-B", options=options)
+        return np.asarray(found.x, dtype=np.float64)[None]
 
     def _large_optimum(self, start: Array) -> Optimum:
         """Without a Hessian, from its products: for a strongly convex F, and r = 0."""
@@ -335,7 +345,8 @@ def scale_for(problem: Problem, smoothness: float) -> float:
         raise ScenarioError("smoothness", smoothness, "a network's gradient has no Lipschitz constant", "none")
     if any(isinstance(f, Modelled) for f in problem.objectives):
         return _scale_found(problem, smoothness)
-    public = max(problem.ridge + _bending(f) for f in problem.objectives)
+    bent = [f for f in problem.objectives if isinstance(f, NonconvexLogistic)]
+    public = problem.ridge + max((2 * f.weight * f.shape for f in bent), default=0.0)
     if not public < smoothness < np.inf:
         raise ScenarioError("smoothness", smoothness, "the public parts have as much", f"a number > {public:.6g}")
     if not problem.smoothness > public:
@@ -359,7 +370,3 @@ def _scale_found(problem: Problem, smoothness: float) -> float:
     while excess(above) < 0:
         above *= 2
     return float(brentq(excess, 0.0, above, xtol=1e-15, rtol=1e-14))
-
-
-def _bending(objective: Objective) -> float:
-    return 2 * objective.weight * objective.shape if isinstance(objective, NonconvexLogistic) else 0.0

@@ -15,12 +15,12 @@ from netsim.problems.data.dataset import Dataset, Part
 
 __all__ = ["Cache", "Dataset", "Part", "load"]
 
-_OF_NAME = (
+_OF_NAME: tuple[Callable[..., Dataset], ...] = (
     *(named.digits, named.breast_cancer, named.synthetic, named.sensors, named.mnist, named.fashion_mnist),
     *(named.cifar10_cat_dog, named.ijcnn1, named.covtype, named.adult),
 )
-_OF_PATH: dict[str, Callable[..., Dataset]] = {"libsvm": files.libsvm, "csv": files.csv_file}
-LOADERS = {loader.__name__: loader for loader in _OF_NAME} | _OF_PATH
+_OF_PATH = {"libsvm": files.libsvm, "csv": files.csv_file}
+LOADERS: dict[str, Callable[..., Dataset]] = {**{loader.__name__: loader for loader in _OF_NAME}, **_OF_PATH}
 
 
 def load(
