@@ -1,7 +1,7 @@
 """Command `netsim lab`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.markup import escape
@@ -42,21 +42,29 @@ def _lab(
     Everything runs on this machine, and the page is served to this machine only. Ctrl-C ends it. Exit status: 0 done,
     2 wrong input, or marimo is missing.
     """
-    from scenarios.lab.server import HOST, chosen, free_port, lessons, serve
+    from scenarios.lab.server import HOST, Lesson, chosen, free_port, lessons, serve
 
     try:
-        found, one = list(lessons()), None
+        found, one = list(lessons()), cast("Lesson | None", None)
         if lesson and (place := Path(lesson)).is_dir():
             if not (found := list(lessons(place))):
                 allowed = "a folder with marimo notebooks (.py)"
                 raise ScenarioError("lesson", lesson, "a folder without a lesson", allowed)
         elif lesson is not None and lesson.endswith(".py"):
-            one = _notebook(Path(lesson))
+            if not Path(lesson).is_file() or (one := Lesson.of(Path(lesson))) is None:
+                why = "no marimo notebook" if Path(lesson).is_file() else "no such file"
+                raise ScenarioError("lesson", lesson, why, "a marimo notebook (.py)")
             found = [one]
         elif lesson is not None:
             one = chosen(lesson, found)
         if listed:
-            _list(found)
+            table = Table(box=None, padding=(0, 2, 0, 0))
+            for column in ("", "lesson", "subject"):
+                table.add_column(column, no_wrap=column == "lesson")
+            for number, each in enumerate(found, 1):
+                table.add_row(str(number), f"[bold]{escape(each.name)}[/]", escape(f"{each.title}. {each.sentence}"))
+            console.print(table)
+            console.print("\nOpen one with [bold]netsim lab NAME[/], all with [bold]netsim lab[/].", highlight=False)
         elif edit:
             _edit(one, copy, port, browser and not headless)
         elif copy is not None:
@@ -69,25 +77,6 @@ def _lab(
             serve(found, number, browser=page if browser and not headless else None)
     except ScenarioError as error:
         fail(error)
-
-
-def _notebook(file: Path) -> "Lesson":
-    from scenarios.lab.server import lesson
-
-    if not file.is_file() or (one := lesson(file)) is None:
-        why = "no marimo notebook" if file.is_file() else "no such file"
-        raise ScenarioError("lesson", str(file), why, "a marimo notebook (.py)")
-    return one
-
-
-def _list(lessons: "list[Lesson]") -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("", "lesson", "subject"):
-        table.add_column(column, no_wrap=column == "lesson")
-    for number, one in enumerate(lessons, 1):
-        table.add_row(str(number), f"[bold]{escape(one.name)}[/]", escape(f"{one.title}. {one.sentence}"))
-    console.print(table)
-    console.print("\nOpen one with [bold]netsim lab NAME[/], all with [bold]netsim lab[/].", highlight=False)
 
 
 def _copy(lessons: "list[Lesson]", folder: Path) -> "list[Path]":

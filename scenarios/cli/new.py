@@ -15,10 +15,12 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
+from scenarios.cli.catalogue import NOISE, models, starter
 from scenarios.cli.commands import command
 from scenarios.cli.options import Algorithm, Base, taken
 from scenarios.render.terminal import console, fail
 
+_TEMPLATES = resources.files("scenarios") / "cli" / "templates"
 _DEFAULT = "private_gradient_descent"
 _CLAIMED = {"epsilon": 2.0}
 """The claim of a starter whose scale can be given by it; an audit of some hundred transcripts can test it."""
@@ -102,7 +104,6 @@ seed: {scenario.seed + 1}
 
 def _own(name: str, kind: str) -> str:
     """A scenario of its own, on the first graph on which the algorithm can be run."""
-    from scenarios.cli.catalogue import models
     from scenarios.schema.load import parse
     from scenarios.stages.runner import checked
 
@@ -124,7 +125,6 @@ def _own(name: str, kind: str) -> str:
 def _attempts(kind: str) -> Iterator[Mapping[str, object]]:
     """With noise for a claimed ε; the starter; with fewer rounds; and with noise given outright where none can be
     found for a claimed ε."""
-    from scenarios.cli.catalogue import NOISE, models, starter
     from scenarios.schema.algorithms import PureTarget
 
     fields, known = starter(kind), models()[kind].model_fields
@@ -138,58 +138,24 @@ def _attempts(kind: str) -> Iterator[Mapping[str, object]]:
 
 
 def _scenario(name: str, kind: str, graph: str, fields: Mapping[str, object]) -> str:
+    from scenarios.results.numbers import setting
     from scenarios.schema.export import schema_line
 
-    parameters = "\n".join(_line(key, value) for key, value in fields.items() if key != "kind")
-    return f"""\
-{schema_line()}# A scenario of your own. docs/scenario-reference.md has every field; editors that know JSON Schema
-# complete them. `netsim check` finds mistakes, `netsim run` runs it, and its `-o FIELD=VALUE` sets one field.
-name: {name}
-title: {name}
-description: Say in a sentence what this is to show.
-seed: 0                       # of all randomness: the same seed gives the same run, to the last bit
-
-problem:                      # the agents minimize the sum of private losses
-  kind: logistic              # `netsim list problems` has the others
-  ridge: 1.0
-  data:                       # `netsim list data`
-    name: breast_cancer
-    norm_bound: 1.0           # longer records are shortened: bounds how much one record can move a gradient
-
-topology: {{kind: {graph}, agents: 6}}   # `netsim list topologies`
-
-links:
-  delay: {{kind: uniform, low: 0.01, high: 0.03}}   # seconds
-  loss: 0.02                  # of the packets
-  reliable: true              # what is lost is sent again; every attempt can be heard
-
-adversary:                    # who listens, and what is missed
-  links: all
-  capture_loss: 0.0
-
-algorithms:                   # each on the same problem and network; `netsim show {kind}` says more
-  - kind: {kind}
-{parameters}
-
-attacks: {{gradients: true}}    # infer the private gradients from what was heard
-
-audit:                        # is the claim true? two adjacent worlds, distinguished by agent 0's messages
-  agent: 0
-  adjacency: record           # one record of the agent replaced; or agent, or {{change: …}}
-  trials: 500                 # transcripts of each world: more prove more
-  chunk: 250
-"""
+    lines: list[str] = []
+    for key, value in fields.items():
+        text = setting(value)
+        note = "   # how much noise: the claimed ε falls as it grows" if key in NOISE else ""
+        if isinstance(value, Mapping) and "epsilon" in value:
+            note = "   # the noise at which the theorem claims this ε; smaller: more noise"
+        lines += [f"    {key}: {text}{note}"] if key != "kind" else []
+    words = {"NAME": name, "KIND": kind, "GRAPH": graph, "PARAMETERS": "\n".join(lines)}
+    return schema_line() + _filled((_TEMPLATES / "scenario.yaml.txt").read_text(encoding="utf-8"), words)
 
 
-def _line(key: str, value: object) -> str:
-    """A parameter; an amount of noise with its effect."""
-    from scenarios.cli.catalogue import NOISE
-    from scenarios.results.numbers import setting
-
-    line = f"    {key}: {setting(value)}"
-    if isinstance(value, Mapping) and "epsilon" in value:
-        return f"{line}   # the noise at which the theorem claims this ε; smaller: more noise"
-    return f"{line}   # how much noise: the claimed ε falls as it grows" if key in NOISE else line
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    for word, value in words.items():
+        text = text.replace(f"__{word}__", value)
+    return text
 
 
 # ── an algorithm ────────────────────────────────────────────────────────────────────────────────────────
@@ -198,14 +164,11 @@ def _code(name: str) -> dict[str, str]:
     module = name.replace("-", "_")
     module = module if module.isidentifier() else f"my_{module}"
     words = {"MODULE": module, "CLASS": "".join(part.capitalize() for part in module.split("_"))}
-    folder = resources.files("scenarios") / "cli" / "templates"
     named = {f"{module}.py": "algorithm.py.txt", f"audit_{module}.py": "audit.py.txt"}
-    files = {file: (folder / template).read_text(encoding="utf-8") for file, template in named.items()}
+    files = {file: (_TEMPLATES / template).read_text(encoding="utf-8") for file, template in named.items()}
     if why := _not_free(module, words["CLASS"], files.values()):
         raise ScenarioError("NAME", name, why, f"another name, such as my-{name}")
-    for word, value in words.items():
-        files = {file: text.replace(f"__{word}__", value) for file, text in files.items()}
-    return files
+    return {file: _filled(text, words) for file, text in files.items()}
 
 
 def _not_free(module: str, named: str, templates: Iterable[str]) -> str:

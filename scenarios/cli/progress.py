@@ -66,7 +66,13 @@ class Watcher:
             self.panel = self._table(running)
         elif now.real - self._printed >= EVERY:
             self._printed = now.real
-            self.console.print(self._line(running), highlight=False, markup=False, soft_wrap=True)
+            spooled, rates = running.spooled(), self._rates()
+            words = (
+                f"  t={running.now:.6g} s; closed: {_closed(running)}; {rates[0]} packets per real second, "
+                f"{rates[1]} per virtual second; {_bytes(running)}; {len(running.waiting())} agents wait; "
+                f"{spooled['rows'] + spooled['in_memory']:,} rows captured"
+            )
+            self.console.print(words, highlight=False, markup=False, soft_wrap=True)
 
     def _rates(self) -> tuple[str, str]:
         """Packets that arrived per real and per virtual second of late; 0 where no time has passed."""
@@ -94,15 +100,6 @@ class Watcher:
         rows = f"{spooled['rows']:,} rows on disk ({decimal(spooled['bytes'])}), {spooled['in_memory']:,} in memory"
         table.add_row("captured", rows)
         return table
-
-    def _line(self, running: "Running") -> str:
-        """The same in one line."""
-        spooled, rates = running.spooled(), self._rates()
-        return (
-            f"  t={running.now:.6g} s; closed: {_closed(running)}; {rates[0]} packets per real second, {rates[1]} "
-            f"per virtual second; {_bytes(running)}; {len(running.waiting())} agents wait; "
-            f"{spooled['rows'] + spooled['in_memory']:,} rows captured"
-        )
 
 
 def _closed(running: "Running") -> str:

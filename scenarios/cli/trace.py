@@ -1,7 +1,6 @@
 """Command `netsim trace`."""
 
 import math
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -59,14 +58,20 @@ def _trace(
 
     Exit status: 0 done, 2 wrong input.
     """
-    from netsim.errors import NetsimError
+    from netsim.errors import NetsimError, TranscriptError
     from netsim.transcript.record import Selection
     from scenarios.render.trace import Totals, Traced, refused, selection, table
 
     most, shown_replica = ROWS if limit is None else limit, replica or 0
     try:
-        ways = {"--pcapng": pcapng, "--summary": summary, "--json": as_json, "--jsonl": as_lines}
-        _check_options({**ways, "--values": values, "--limit": limit, "--replica": replica})
+        options: dict[str, object] = {"--pcapng": pcapng, "--summary": summary, "--json": as_json}
+        options |= {"--jsonl": as_lines, "--values": values, "--limit": limit, "--replica": replica}
+        names = [name for name, value in options.items() if value is not None and value is not False]
+        way = next((way for way in USES if way in names), None)
+        for name in names:
+            if way is not None and name != way and name not in USES[way]:
+                uses = " and ".join(USES[way])
+                raise TranscriptError(f"{name} is of no use with {way}, which takes {uses} and what chooses rows")
         by = selection(
             Selection.of(since, until, sender=sender, receiver=receiver, place=at, kind=kind, number=number)
         )
@@ -97,20 +102,6 @@ def _trace(
         remark(f"The spool was {rows.note}." if rows.note else "")
     except NetsimError as error:
         fail(error, status=WRONG_INPUT, said=refused(error, place), as_json=as_json)
-
-
-def _check_options(options: "Mapping[str, object]") -> None:
-    """Raise a `TranscriptError` for an option without use in the chosen output, and for a second output. None and
-    False are options that were not given.
-    """
-    from netsim.errors import TranscriptError
-
-    names = [name for name, value in options.items() if value is not None and value is not False]
-    way = next((way for way in USES if way in names), None)
-    for name in names:
-        if way is not None and name != way and name not in USES[way]:
-            uses = " and ".join(USES[way])
-            raise TranscriptError(f"{name} is of no use with {way}, which takes {uses} and what chooses rows")
 
 
 def _objects(rows: "StreamedTranscript", limit: int, values: bool, as_lines: bool) -> None:

@@ -118,6 +118,11 @@ class Choice:
         if holding in (0, len(self.options)):
             raise ValueError(f"{holding} of {len(self.options)} options hold: {', '.join(self.options)}")
 
+    @classmethod
+    def of(cls, widget: Any, *options: Option) -> "Choice":
+        """Of the statements of a widget that `choice` made, in their order."""
+        return cls(dict(zip(widget.options, options, strict=True)))
+
     def check(self, answer: object) -> _Reply | None:
         if not isinstance(answer, str):
             return None

@@ -2,7 +2,6 @@
 
 import ast
 import contextlib
-import json
 import re
 import socket
 import threading
@@ -32,28 +31,28 @@ class Lesson:
     title: str
     sentence: str
 
+    @classmethod
+    def of(cls, path: Path) -> "Lesson | None":
+        """The lesson in a file; None where the file is no marimo notebook."""
+        text = path.read_text(encoding="utf-8")
+        if not re.search(r"^\w+ = marimo\.App\(", text, re.MULTILINE):
+            return None
+        try:
+            about = ast.get_docstring(ast.parse(text)) or ""
+        except SyntaxError as error:
+            why = f"line {error.lineno} is no Python ({error.msg})"
+            raise ScenarioError("lesson", str(path), why, "a marimo notebook") from None
+        name = path.stem.replace("_", "-")
+        title, _, rest = about.partition("\n")
+        return cls(name, path, title.rstrip(".") or name, " ".join(rest.strip().partition("\n\n")[0].split()))
+
 
 def lessons(folder: Path = SHIPPED) -> tuple[Lesson, ...]:
     """The lessons of a folder, or those that come with netsim: the course in its order, then the others by name."""
-    found = [one for path in sorted(folder.glob("*.py")) if (one := lesson(path)) is not None]
+    found = [one for path in sorted(folder.glob("*.py")) if (one := Lesson.of(path)) is not None]
     return tuple(
         sorted(found, key=lambda one: (ORDER.index(one.name) if one.name in ORDER else len(ORDER), one.name))
     )
-
-
-def lesson(path: Path) -> Lesson | None:
-    """The lesson in a file; None where the file is no marimo notebook."""
-    text = path.read_text(encoding="utf-8")
-    if not re.search(r"^\w+ = marimo\.App\(", text, re.MULTILINE):
-        return None
-    try:
-        said = ast.get_docstring(ast.parse(text)) or ""
-    except SyntaxError as error:
-        why = f"line {error.lineno} is no Python ({error.msg})"
-        raise ScenarioError("lesson", str(path), why, "a marimo notebook") from None
-    name = path.stem.replace("_", "-")
-    title, _, rest = said.partition("\n")
-    return Lesson(name, path, title.rstrip(".") or name, " ".join(rest.strip().partition("\n\n")[0].split()))
 
 
 def chosen(name: str, among: Sequence[Lesson]) -> Lesson:
@@ -87,24 +86,36 @@ def application(lessons: Sequence[Lesson], port: int) -> _App:
     """
     import marimo
 
-    known = json.dumps([[one.name, one.title] for one in lessons]).replace("<", "\\u003c")
-    builder: Any = marimo.create_asgi_app(quiet=True, include_code=True, html_head=_WAYS.replace("LESSONS", known))
-    for lesson in lessons:
-        builder = builder.with_app(path=f"/{lesson.name}", root=str(lesson.path))
-    notebooks: _App = builder.build()
     environment = Environment(
         loader=PackageLoader("scenarios.lab", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    ways = environment.get_template("ways.html.j2").render(lessons=[[one.name, one.title] for one in lessons])
+    builder: Any = marimo.create_asgi_app(quiet=True, include_code=True, html_head=ways)
+    for lesson in lessons:
+        builder = builder.with_app(path=f"/{lesson.name}", root=str(lesson.path))
+    notebooks: _App = builder.build()
     index = environment.get_template("index.html.j2").render(lessons=lessons).encode()
 
+    async def answer(send: _Send, status: int, body: bytes, kind: bytes) -> None:
+        headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    def is_local(scope: _Scope) -> bool:
+        """Whether a request names this server and comes from no other site's page (a rebound name, a script)."""
+        here = {f"{HOST}:{port}", f"localhost:{port}"}
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        origin = headers.get(b"origin")
+        return headers.get(b"host") in here and (origin is None or origin.partition("://")[2] in here)
+
     async def app(scope: _Scope, receive: _Receive, send: _Send) -> None:
-        if scope["type"] in ("http", "websocket") and not _is_local(scope, port):
+        if scope["type"] in ("http", "websocket") and not is_local(scope):
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008})
             else:
-                await _answer(send, 403, b"The lab answers its own pages on this machine only.\n", b"text/plain")
+                await answer(send, 403, b"The lab answers its own pages on this machine only.\n", b"text/plain")
         elif scope["type"] == "http" and scope["path"] == "/":
-            await _answer(send, 200, index, b"text/html; charset=utf-8")
+            await answer(send, 200, index, b"text/html; charset=utf-8")
         else:
             await notebooks(scope, receive, send)
 
@@ -135,55 +146,9 @@ def serve(lessons: Sequence[Lesson], port: int, *, browser: str | None = None) -
 def free_port(wanted: int | None = None) -> int:
     """A port of this machine that nobody listens on. You get a `ScenarioError` where the one wanted is taken."""
     for port in [wanted] if wanted is not None else range(PORT, PORT + TRIED):
-        if _is_free(port):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((HOST, port))
             return port
     value = wanted if wanted is not None else f"{PORT} … {PORT + TRIED - 1}"
     raise ScenarioError("--port", value, "something else listens there", "another port, 1024 … 65535")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return False
-        return True
-
-
-# ── who is answered ─────────────────────────────────────────────────────────────────────────────────────
-def _is_local(scope: _Scope, port: int) -> bool:
-    """Whether a request names this server and comes from no other site's page (a rebound name, a foreign script)."""
-    here = {f"{HOST}:{port}", f"localhost:{port}"}
-    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-    origin = headers.get(b"origin")
-    return headers.get(b"host") in here and (origin is None or origin.partition("://")[2] in here)
-
-
-async def _answer(send: _Send, status: int, body: bytes, kind: bytes) -> None:
-    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-_WAYS = """
-<style>
-#netsim-ways { position: absolute; top: 0; left: 0; z-index: 10; padding: .55rem 1rem; display: flex; gap: 1.1rem;
-  font: 14px system-ui, sans-serif; }
-#netsim-ways a { color: #5b5f66; text-decoration: none; } #netsim-ways a:hover { text-decoration: underline; }
-@media print { #netsim-ways { display: none; } }
-</style>
-<script>
-addEventListener("DOMContentLoaded", () => {
-  const lessons = LESSONS, names = lessons.map(one => one[0]);
-  const here = names.indexOf(location.pathname.split("/")[1]), ways = document.createElement("nav");
-  const way = (href, text, title) => { const a = document.createElement("a");
-    a.href = href; a.textContent = text; a.title = title; ways.append(a); };
-  ways.id = "netsim-ways"; ways.setAttribute("aria-label", "Lessons");
-  way("/", "All lessons", "All lessons");
-  if (here > 0) way(`/${names[here - 1]}/`, "← before", lessons[here - 1][1]);
-  if (here >= 0 && here + 1 < names.length) way(`/${names[here + 1]}/`, "next →", lessons[here + 1][1]);
-  document.body.prepend(ways);
-});
-</script>
-"""

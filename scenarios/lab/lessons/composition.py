@@ -32,7 +32,6 @@ def _():
     That is *basic composition*. It has two sequences in it, the differences above and the noise below, and everything
     in this lesson is about which of them falls faster.
     """)
-    return
 
 
 @app.cell(hide_code=True)

@@ -33,7 +33,6 @@ def _():
     The images stay at home. Is that enough? To find out we sit down at some of the links and listen. We know the
     algorithm, the graph, the weights $w_{ij}$ and the step $\eta$, for these are no secrets; we see no data.
     """)
-    return
 
 
 @app.cell(hide_code=True)
@@ -65,7 +64,6 @@ def _(encrypted, loss, taps, topology):
         taps,
         encrypted,
     )
-    return
 
 
 @app.cell(hide_code=True)
@@ -101,7 +99,6 @@ def _(seen):
             mo.ui.table(seen.listed(), page_size=10, **_look),
         ]
     )
-    return
 
 
 @app.cell(hide_code=True)
@@ -224,17 +221,12 @@ def _(answer_2, closed, sizes):
     pairs = {(row.sender, row.receiver) for row in closed.rows}
     times = {row.time for row in closed.rows}
     readable = sum(bool(row.values) for row in closed.rows)
-    question_2 = Choice(
-        {
-            "who talks to whom": Option(
-                not pairs, f"It is: the rows name {len(pairs)} pairs of sender and receiver."
-            ),
-            "when somebody sends": Option(not times, f"It is: the rows have {len(times):,} different times."),
-            "the models": Option(readable == 0, f"Of {len(closed.rows):,} packets {readable} can be read."),
-            "how many bytes are sent": Option(
-                not sizes, f"It is: {sum(row.size for row in closed.rows):,} bytes in all, packet by packet."
-            ),
-        }
+    question_2 = Choice.of(
+        answer_2,
+        Option(not pairs, f"It is: the rows name {len(pairs)} pairs of sender and receiver."),
+        Option(not times, f"It is: the rows have {len(times):,} different times."),
+        Option(readable == 0, f"Of {len(closed.rows):,} packets {readable} can be read."),
+        Option(not sizes, f"It is: {sum(row.size for row in closed.rows):,} bytes in all, packet by packet."),
     )
     page.reply(question_2, answer_2.value)
     return (question_2,)

@@ -36,7 +36,6 @@ def _():
 
     $$\varepsilon \;\ge\; \varepsilon_{\text{audited}} = \ln\frac{\underline p}{1-\underline p}.$$
     """)
-    return
 
 
 @app.cell(hide_code=True)
@@ -61,8 +60,8 @@ def _():
 @app.cell(hide_code=True)
 def _(epsilon, threshold, trials):
     both = scene.seen(epsilon.value, 10_000)
-    game = scene.tally(both, threshold.value, trials.value)
-    _middles, _zero, _one = (list(found) for found in scene.shares(both))
+    game = both.tally(threshold.value, trials.value)
+    _middles, _zero, _one = (list(found) for found in both.shares())
     _curves = [figures.Curve("world 0", _middles, _zero), figures.Curve("world 1", _middles, _one)]
     _rows = [[game.trials, game.guesses, game.right, game.accuracy, game.lower, game.epsilon_audited, epsilon.value]]
     page.stack(
@@ -71,7 +70,7 @@ def _(epsilon, threshold, trials):
         mo.md(
             f"This rule is right in {show(100 * game.truth)} % of its guesses in the long run. Laplace noise "
             "shows all of its ε where the number lies beyond both 0 and 1, from $t = 1/2$ on: there the odds are "
-            f"$e^\\varepsilon$ to 1, {show(100 * scene.true_accuracy(epsilon.value, 0.5))} %. A larger $t$ only "
+            f"$e^\\varepsilon$ to 1, {show(100 * both.true_accuracy(0.5))} %. A larger $t$ only "
             "leaves fewer guesses, and fewer guesses prove less. **Silence in the middle makes a game "
             "sharp; too much of it wastes trials.**"
         ),
@@ -321,14 +320,11 @@ def _(answer_3, told):
         f"The mechanism above was {fine.judgement.verdict} on one pair, and on another its exact ε is "
         f"{show(broken.epsilon_exact)} of {show(broken.claim.epsilon)} claimed: {broken.judgement.verdict}."
     )
-    question_3 = Choice(
-        {
-            "The claim is true.": Option(both_true, why),
-            "The claim is true with 95 % confidence.": Option(
-                both_true, f"{why} More transcripts make the statement on this pair surer; they look at no other."
-            ),
-            "On this pair nothing was found that exceeds it.": Option(not both_true, why),
-        }
+    question_3 = Choice.of(
+        answer_3,
+        Option(both_true, why),
+        Option(both_true, f"{why} More transcripts make the statement on this pair surer; they look at no other."),
+        Option(not both_true, why),
     )
     page.reply(question_3, answer_3.value)
     return both_true, broken, fine, question_3, why

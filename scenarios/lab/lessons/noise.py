@@ -36,7 +36,6 @@ def _():
     {scene.AGENTS} agents, {scene.ROUNDS} rounds, $\eta = {scene.STEP}$; every link is tapped. There is one slider in
     this lesson.
     """)
-    return
 
 
 @app.cell(hide_code=True)
@@ -100,7 +99,6 @@ def _(noisy, scale):
     """),
         noisy.played.pictures({"naive": "naive", "MAP": "MAP"}, "MAP"),
     )
-    return
 
 
 @app.cell(hide_code=True)
@@ -116,7 +114,6 @@ def _(all_scales, scale, scales):
             "image. A defence is as good as the best attack on it, and the attack's own prior is part of the attack."
         ),
     )
-    return
 
 
 @app.cell(hide_code=True)
@@ -138,7 +135,6 @@ def _(noisy, scale):
     A claim of ε = 1 says: whatever the attacker sees, its odds on which of two records an agent holds change by at
     most a factor of e. A claim of ε = 100 says nothing that could matter.
     """)
-    return
 
 
 @app.cell(hide_code=True)
@@ -186,7 +182,6 @@ def _(all_scales, noisy):
             marked=[index for index, one in enumerate(all_scales) if one.scale == noisy.scale],
         ),
     )
-    return
 
 
 @app.cell(hide_code=True)
@@ -223,41 +218,35 @@ def _(answer_1, reference):
 
 @app.cell(hide_code=True)
 def _():
-    yes, no, both = (
+    answer_2 = page.choice(
+        f"2. At b = {show(0.03)} an inferred gradient is farther off than the public part ρx alone. Are the images "
+        "safe?",
         "Yes: no attack does better than a guess",
         "No: the likeliest image is far better than a guess",
         "No: even the naive attack is better than a guess",
     )
-    answer_2 = page.choice(
-        f"2. At b = {show(0.03)} an inferred gradient is farther off than the public part ρx alone. Are the images "
-        "safe?",
-        yes,
-        no,
-        both,
-    )
     answer_2
-    return answer_2, both, no, yes
+    return (answer_2,)
 
 
 @app.cell(hide_code=True)
-def _(answer_2, both, no, reference, yes):
+def _(answer_2, reference):
     naive, likeliest = reference.played.skill("naive"), reference.played.skill("MAP")
     measured = (
         f"Gradient error {show(reference.score.median)} against {show(reference.score.baseline)}; skill "
         f"{show(likeliest)} of the likeliest image, {show(naive)} of the naive one."
     )
-    question_2 = Choice(
-        {
-            yes: Option(
-                max(naive, likeliest) <= scene.BEATEN,
-                f"The error of one gradient is not the error of what many gradients tell. {measured}",
-            ),
-            no: Option(
-                likeliest > scene.BEATEN >= naive,
-                f"Many weak estimates, weighed rightly and with a prior, make a picture. {measured}",
-            ),
-            both: Option(naive > scene.BEATEN, f"Not that one: it takes the noise for the image. {measured}"),
-        }
+    question_2 = Choice.of(
+        answer_2,
+        Option(
+            max(naive, likeliest) <= scene.BEATEN,
+            f"The error of one gradient is not the error of what many gradients tell. {measured}",
+        ),
+        Option(
+            likeliest > scene.BEATEN >= naive,
+            f"Many weak estimates, weighed rightly and with a prior, make a picture. {measured}",
+        ),
+        Option(naive > scene.BEATEN, f"Not that one: it takes the noise for the image. {measured}"),
     )
     page.reply(question_2, answer_2.value)
     return (question_2,)

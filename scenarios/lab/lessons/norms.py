@@ -31,7 +31,6 @@ def _():
     so Laplace noise is priced in $\ell_1$, the *sum* of the coordinates' changes. But gradients are bounded, and
     clipped, in $\ell_2$. Somebody takes $b = \|\Delta\|_2/\varepsilon$ and claims $\varepsilon$. What is it really?
     """)
-    return
 
 
 @app.cell(hide_code=True)
@@ -247,14 +246,11 @@ def _(answer_3, even):
         f"In the audit above the game proves ε ≥ {show(proven)}; claimed {show(last.claimed)}, "
         f"exact {show(last.exact)}."
     )
-    question_3 = Choice(
-        {
-            "about √d times the claim, like the exact ε": Option(proven > 0.8 * last.exact, said),
-            "more than the claim, but far less than the exact ε": Option(
-                last.claimed < proven <= 0.8 * last.exact, said
-            ),
-            "nothing: the claim is not exceeded": Option(proven <= last.claimed, said),
-        }
+    question_3 = Choice.of(
+        answer_3,
+        Option(proven > 0.8 * last.exact, said),
+        Option(last.claimed < proven <= 0.8 * last.exact, said),
+        Option(proven <= last.claimed, said),
     )
     page.reply(question_3, answer_3.value)
     return last, proven, question_3, said

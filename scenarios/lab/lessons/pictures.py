@@ -28,7 +28,6 @@ def _():
     images. It goes in two steps: first the gradients that the agents computed, then the images that the gradients
     were computed from. Neither step needs luck, and neither needs learning. Both are equations.
     """)
-    return
 
 
 @app.cell(hide_code=True)
@@ -111,7 +110,6 @@ def _(attacked, images):
             f"**{attacked.rebuilt} of {scene.AGENTS} agents** were rebuilt to within 0.05."
         ),
     )
-    return
 
 
 @app.cell(hide_code=True)
@@ -204,19 +202,12 @@ def _(answer_2):
         f"In a run just made, |⟨∇f(0), a⟩|/⟨a, a⟩ is {show(half)}, and what is left of the gradient beside a "
         f"is {show(beside)} of it."
     )
-    question_2 = Choice(
-        {
-            "the image, up to its sign": Option(
-                abs(half - 1) < 1e-6 and beside < 1e-6, f"The number before a is σ(0). {measured}"
-            ),
-            "half of the image, up to its sign": Option(
-                abs(half - 0.5) < 1e-6 and beside < 1e-6, f"σ(0) = ½. {measured}"
-            ),
-            "nothing that looks like it: the step to the image is random": Option(
-                beside > 0.1, f"Nothing is random in a gradient of all records. {measured}"
-            ),
-            "0, since the start is": Option(half < 1e-6, f"Only the ridge term ρx is 0 there. {measured}"),
-        }
+    question_2 = Choice.of(
+        answer_2,
+        Option(abs(half - 1) < 1e-6 and beside < 1e-6, f"The number before a is σ(0). {measured}"),
+        Option(abs(half - 0.5) < 1e-6 and beside < 1e-6, f"σ(0) = ½. {measured}"),
+        Option(beside > 0.1, f"Nothing is random in a gradient of all records. {measured}"),
+        Option(half < 1e-6, f"Only the ridge term ρx is 0 there. {measured}"),
     )
     page.reply(question_2, answer_2.value)
     return beside, half, measured, question_2

@@ -39,7 +39,6 @@ def _():
     $\tilde u^+ = u^+ + \mathcal N(0, \sigma^2 I)$, and its Theorem 4 prices these releases. Then it sends $x^+$
     along, as it is. The gradient does not enter $x^+$; why protect it?
     """)
-    return
 
 
 @app.cell(hide_code=True)
@@ -100,7 +99,6 @@ def _(claimed, reading, told):
             _curves, "ε claimed", "relative error of a gradient", log_x=True, log_y=True, at=claimed.value
         ),
     )
-    return
 
 
 @app.cell(hide_code=True)
@@ -114,7 +112,6 @@ def _(told):
             f"(above {scene.BEATEN} it is better than a guess)."
         ),
     )
-    return
 
 
 @app.cell(hide_code=True)
@@ -137,7 +134,6 @@ def _(told):
     Claimed: {show(told.epsilon)}. Verdict: **{told.audit.verdict}**. {told.audit.reason}
     """),
     )
-    return
 
 
 @app.cell(hide_code=True)
@@ -193,7 +189,6 @@ def _(claimed, told):
             "x = 0, where it began, it is 1."
         ),
     )
-    return
 
 
 @app.cell(hide_code=True)
@@ -235,38 +230,32 @@ def _(answer_1, published):
 
 @app.cell(hide_code=True)
 def _():
-    grows, stays, refuses = ("It grows with σ", "It stays at rounding", "None can be inferred any more")
     answer_2 = page.choice(
         "2. In the published reading, let the claim go down from ε = 100 to ε = 0.1, so that σ becomes much larger. "
         "What happens to the error of the gradients that both messages give?",
-        grows,
-        stays,
-        refuses,
+        "It grows with σ",
+        "It stays at rounding",
+        "None can be inferred any more",
     )
     answer_2
-    return answer_2, grows, refuses, stays
+    return (answer_2,)
 
 
 @app.cell(hide_code=True)
-def _(answer_2, grows, refuses, stays):
+def _(answer_2):
     weak, strong = (scene.leakage(next(iter(scene.READINGS)), one) for one in (100.0, 0.1))
     measured = (
         f"From σ = {show(weak.stddev)} to {show(strong.stddev)} the largest error went from "
         f"{show(weak.played.worst)} to {show(strong.played.worst)}."
     )
-    question_2 = Choice(
-        {
-            grows: Option(
-                strong.played.worst > 1e-6, f"That is so of what ũ alone tells: y has none of the noise. {measured}"
-            ),
-            stays: Option(
-                strong.inferred > 0 and strong.played.worst <= 1e-6,
-                f"The noise is on the wire too, and is subtracted as it was sent. {measured}",
-            ),
-            refuses: Option(
-                strong.inferred == 0, f"{strong.inferred} of {strong.played.queries} are inferred. {measured}"
-            ),
-        }
+    question_2 = Choice.of(
+        answer_2,
+        Option(strong.played.worst > 1e-6, f"That is so of what ũ alone tells: y has none of the noise. {measured}"),
+        Option(
+            strong.inferred > 0 and strong.played.worst <= 1e-6,
+            f"The noise is on the wire too, and is subtracted as it was sent. {measured}",
+        ),
+        Option(strong.inferred == 0, f"{strong.inferred} of {strong.played.queries} are inferred. {measured}"),
     )
     page.reply(question_2, answer_2.value)
     return (question_2,)

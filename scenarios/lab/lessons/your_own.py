@@ -17,7 +17,7 @@ with app.setup(hide_code=True):
     from scenarios.lab import figures, page
     from scenarios.lab.page import Choice, Option, Until
     from scenarios.lab.scenes import own as scene
-    from scenarios.lab.scenes.own_code import PLANTED, SOUND
+    from scenarios.lab.scenes.own import PLANTED, SOUND
     from scenarios.results.numbers import show
 
 
@@ -40,7 +40,6 @@ def _():
     $f_i = \frac12\|x - c_i\|^2$ in four dimensions; the auditor sits at agent 1's door. *The code in the field is run
     on this machine, with your rights, by the page that you opened yourself: paste nothing that you would not run.*
     """)
-    return
 
 
 @app.cell(hide_code=True)
@@ -101,12 +100,11 @@ def _(found, mistaken):
         mo.md("## What each reader found"),
         figures.table(["reader", "what it found"], found.readers()),
         figures.curves(
-            [figures.Curve("median of 50 draws of the noise", found.rounds, list(found.ran.errors))],
+            [figures.Curve("median of 50 draws of the noise", found.rounds, list(found.errors))],
             "round",
             "relative error of the worst agent",
         ),
     )
-    return
 
 
 @app.cell(hide_code=True)
@@ -124,7 +122,6 @@ def _(broken, found):
             marked=[len(found.witness) - 1],
         ),
     ) if broken else None
-    return
 
 
 @app.cell(hide_code=True)
@@ -140,12 +137,12 @@ def _(exercise):
 
 @app.cell(hide_code=True)
 def _(answer_1, asked, listed):
-    unsound = scene.examined(asked.source, asked.changes)
+    unsound, _ = asked.examined()
     question_1 = Choice(
         {
             line: Option(
                 number in asked.lines,
-                f"{asked.lesson} {scene.compared(asked)}"
+                f"{asked.lesson} {asked.compared()}"
                 if number in asked.lines
                 else f"This line is the same in the sound twin. The audit says: {unsound.worst.judgement.reason}",
             )
@@ -174,11 +171,10 @@ def _(answer_2, asked, unsound):
         f"Algorithm {asked.name} was reproduced to the last bit, and is {unsound.verdict}. Replay is what an audit "
         "stands on: only who can explain every message under one hypothesis can ask what it would be under the other."
     )
-    question_2 = Choice(
-        {
-            "Yes: nothing came from elsewhere.": Option(not leaky, said),
-            "No: that says only that the code is understood.": Option(leaky, said),
-        }
+    question_2 = Choice.of(
+        answer_2,
+        Option(not leaky, said),
+        Option(leaky, said),
     )
     page.reply(question_2, answer_2.value)
     return leaky, question_2, said
@@ -218,7 +214,6 @@ def _():
 
     `netsim lab your-own --edit` opens this page as a notebook of your own, with its code.
     """)
-    return
 
 
 @app.cell(hide_code=True)

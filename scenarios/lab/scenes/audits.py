@@ -40,38 +40,6 @@ LARGE, TINY = 6.0, 1e-6
 """A claim (ε, δ) that a few hundred transcripts cannot test."""
 
 
-class _Seen(NamedTuple):
-    """Releases of agent 1 in so many trials of each world, (trials,) each, under Laplace noise of scale 1/ε."""
-
-    epsilon: float
-    zero: Array
-    one: Array
-
-
-@lru_cache(8)
-def seen(epsilon: float, trials: int, seed: int = 0) -> _Seen:
-    """Both worlds simulated, the number 0 or 1 released once in each trial."""
-    claim = Claim(epsilon, 0.0, "the mechanism's own", Adjacency(1.0, "one number moved by 1"), "ℓ1 = ℓ2")
-    world = turned(OneRelease(Laplace(1 / epsilon)), (np.zeros(1), np.ones(1)), claim, epsilon)
-    other = world.pair.hypotheses[1]
-    simulate = worlds(replace(world.simulation, seed=seed), AGENT, other, trials)  # pyright: ignore[reportArgumentType]
-    zero, one = (simulate(which, 0).releases[0][:, 0] for which in (0, 1))
-    return _Seen(epsilon, zero, one)
-
-
-def shares(both: _Seen) -> tuple[Array, Array, Array]:
-    """Histograms from −3 to 4: the middles of 35 equal parts, and the shares of each world's trials in them."""
-    edges = np.linspace(-3.0, 4.0, 36)
-    zero, one = (np.histogram(values, edges)[0] / values.size for values in (both.zero, both.one))
-    return (edges[1:] + edges[:-1]) / 2, zero, one
-
-
-def _losses(values: Array, epsilon: float) -> Array:
-    """ln p₁/p₀ = ε(|y| − |y − 1|) of what was released: the best score there is."""
-    return epsilon * (np.abs(values) - np.abs(values - 1))
-
-
-# ── the game ────────────────────────────────────────────────────────────────────────────────────────────
 class _Tally(NamedTuple):
     """A game: `right` of `guesses` guesses, in `trials` coins, and what they prove at 95 %.
 
@@ -87,28 +55,58 @@ class _Tally(NamedTuple):
     truth: float
 
 
-def tally(both: _Seen, threshold: float, trials: int) -> _Tally:
-    """Play `trials` coins: say world 1 at y ≥ ½ + `threshold`, world 0 at y ≤ ½ − `threshold`, else nothing.
+class _Seen(NamedTuple):
+    """Releases of agent 1 in so many trials of each world, (trials,) each, under Laplace noise of scale 1/ε."""
 
-    The threshold is fixed before the game, as a valid bound needs. With p the lower bound of P(right | guessed),
-    ε ≥ ln(p/(1 − p)).
-    """
-    coins = np.random.default_rng(0).integers(0, 2, trials)
-    values = np.where(coins == 1, both.one[:trials], both.zero[:trials])
-    says = np.where(values >= 0.5 + threshold, 1, np.where(values <= 0.5 - threshold, 0, -1))
-    guesses, right = int((says >= 0).sum()), int((says == coins).sum())
-    p = clopper_pearson(right, guesses, CONFIDENCE, "lower").lower if guesses else 0.5
-    proven = max(math.log(p / (1 - p)), 0.0) if 0 < p < 1 else 0.0
-    accuracy = right / guesses if guesses else math.nan
-    return _Tally(trials, guesses, right, accuracy, max(p, 0.5), proven, true_accuracy(both.epsilon, threshold))
+    epsilon: float
+    zero: Array
+    one: Array
+
+    def shares(self) -> tuple[Array, Array, Array]:
+        """Histograms from −3 to 4: the middles of 35 equal parts, and the shares of each world's trials in them."""
+        edges = np.linspace(-3.0, 4.0, 36)
+        zero, one = (np.histogram(values, edges)[0] / values.size for values in (self.zero, self.one))
+        return (edges[1:] + edges[:-1]) / 2, zero, one
+
+    def losses(self, values: Array) -> Array:
+        """ln p₁/p₀ = ε(|y| − |y − 1|) of what was released: the best score there is."""
+        return self.epsilon * (np.abs(values) - np.abs(values - 1))
+
+    def tally(self, threshold: float, trials: int) -> _Tally:
+        """Play `trials` coins: say world 1 at y ≥ ½ + `threshold`, world 0 at y ≤ ½ − `threshold`, else nothing.
+
+        The threshold is fixed before the game, as a valid bound needs. With p the lower bound of P(right | guessed),
+        ε ≥ ln(p/(1 − p)).
+        """
+        coins = np.random.default_rng(0).integers(0, 2, trials)
+        values = np.where(coins == 1, self.one[:trials], self.zero[:trials])
+        says = np.where(values >= 0.5 + threshold, 1, np.where(values <= 0.5 - threshold, 0, -1))
+        guesses, right = int((says >= 0).sum()), int((says == coins).sum())
+        p = clopper_pearson(right, guesses, CONFIDENCE, "lower").lower if guesses else 0.5
+        proven = max(math.log(p / (1 - p)), 0.0) if 0 < p < 1 else 0.0
+        accuracy = right / guesses if guesses else math.nan
+        return _Tally(trials, guesses, right, accuracy, max(p, 0.5), proven, self.true_accuracy(threshold))
+
+    def true_accuracy(self, threshold: float) -> float:
+        """P(right | guessed) of that rule: e^ε/(1 + e^ε) from threshold ½ on, where every guess has the full odds."""
+        if threshold >= 0.5:
+            return float(special.expit(self.epsilon))
+        far, near = (
+            0.5 * math.exp(-self.epsilon * (threshold + 0.5)),
+            1 - 0.5 * math.exp(-self.epsilon * (0.5 - threshold)),
+        )
+        return near / (near + far)
 
 
-def true_accuracy(epsilon: float, threshold: float) -> float:
-    """P(right | guessed) of that rule: e^ε/(1 + e^ε) from threshold ½ on, where every guess has the full odds."""
-    if threshold >= 0.5:
-        return float(special.expit(epsilon))
-    far, near = 0.5 * math.exp(-epsilon * (threshold + 0.5)), 1 - 0.5 * math.exp(-epsilon * (0.5 - threshold))
-    return near / (near + far)
+@lru_cache(8)
+def seen(epsilon: float, trials: int, seed: int = 0) -> _Seen:
+    """Both worlds simulated, the number 0 or 1 released once in each trial."""
+    claim = Claim(epsilon, 0.0, "the mechanism's own", Adjacency(1.0, "one number moved by 1"), "ℓ1 = ℓ2")
+    world = turned(OneRelease(Laplace(1 / epsilon)), (np.zeros(1), np.ones(1)), claim, epsilon)
+    other = world.pair.hypotheses[1]
+    simulate = worlds(replace(world.simulation, seed=seed), AGENT, other, trials)  # pyright: ignore[reportArgumentType]
+    zero, one = (simulate(which, 0).releases[0][:, 0] for which in (0, 1))
+    return _Seen(epsilon, zero, one)
 
 
 class _ByTrials(NamedTuple):
@@ -128,7 +126,7 @@ def by_trials(epsilon: float, counts: tuple[int, ...], *, games: int = 100) -> _
     both, rng = seen(epsilon, games * max(counts), 0), np.random.default_rng(1)
 
     def game(part: slice) -> GameResult:
-        zero, one = (_losses(values[part], epsilon) for values in (both.zero, both.one))
+        zero, one = (both.losses(values[part]) for values in (both.zero, both.one))
         return play(zero, one, delta=0.0, confidence=CONFIDENCE, rng=rng)
 
     found = [[game(slice(k * count, (k + 1) * count)) for k in range(games)] for count in counts]
@@ -209,7 +207,7 @@ def alarms(epsilon: float, looks: int) -> _Alarms:
     refuted = luck <= 1 - CONFIDENCE
 
     def anytime(run: int) -> bool:
-        scores, rng = _losses(values[run], epsilon), np.random.default_rng(0)
+        scores, rng = both.losses(values[run]), np.random.default_rng(0)
         zero, one = scores[tossed[run] == 0], scores[tossed[run] == 1]
         return SequentialTestResult.play(zero, one, epsilon, 0.0, 1 - CONFIDENCE, rng).refuted
 

@@ -57,14 +57,6 @@ def test_right_answers_are_right_and_wrong_ones_are_told_why(lesson: Any) -> Non
             assert question.wrong_answers()
 
 
-def test_choices_offer_what_is_checked(lesson: Any) -> None:
-    _, defined, _ = lesson
-    for name, question in questions(defined).items():
-        if isinstance(question, Choice):
-            widget = defined[name.replace("question_", "answer_")]
-            assert set(widget.options) == set(question.options)
-
-
 def test_a_setting_that_is_asked_for_is_not_there_already(lesson: Any) -> None:
     _, defined, _ = lesson
     for question in questions(defined).values():

@@ -9,7 +9,7 @@ pytest.importorskip("marimo")
 
 from scenarios.lab.page import Number, Until
 from scenarios.lab.scenes import listening, noise
-from scenarios.lab.scenes.own_code import PLANTED, SOUND, Mistake
+from scenarios.lab.scenes.own import PLANTED, SOUND, Mistake
 from tests.scenarios.lab.lessons import Question, questions, run
 
 PUBLISHED, FRESH, REPAIRED = noise.READINGS

@@ -14,14 +14,14 @@ def test_what_is_seen_follows_its_law() -> None:
     both = scene.seen(2.0, 20_000)
     assert stats.kstest(both.zero, stats.laplace(0, 0.5).cdf).pvalue > 1e-3
     assert stats.kstest(both.one, stats.laplace(1, 0.5).cdf).pvalue > 1e-3
-    middles, zero, one = scene.shares(both)
+    middles, zero, one = both.shares()
     assert 0.95 < zero.sum() <= 1
     assert middles[np.argmax(one)] == pytest.approx(1.0, abs=0.2)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.5, 1.0])
 def test_a_rule_is_right_as_often_as_its_law_says(threshold: float) -> None:
-    game = scene.tally(scene.seen(2.0, 20_000), threshold, 20_000)
+    game = scene.seen(2.0, 20_000).tally(threshold, 20_000)
     assert game.right <= game.guesses <= game.trials == 20_000
     spread = math.sqrt(game.truth * (1 - game.truth) / game.guesses)
     assert abs(game.accuracy - game.truth) < 4 * spread
@@ -31,12 +31,12 @@ def test_a_rule_is_right_as_often_as_its_law_says(threshold: float) -> None:
 
 
 def test_from_a_half_on_silence_gains_nothing_more() -> None:
-    odds = [scene.true_accuracy(2.0, t) for t in (0.0, 0.25, 0.5, 2.0)]
+    odds = [scene.seen(2.0, 20_000).true_accuracy(t) for t in (0.0, 0.25, 0.5, 2.0)]
     assert odds[0] < odds[1] < odds[2] == odds[3] == pytest.approx(math.exp(2) / (1 + math.exp(2)))
 
 
 def test_a_rule_that_says_nothing_proves_nothing() -> None:
-    silent = scene.tally(scene.seen(2.0, 20_000), 50.0, 100)
+    silent = scene.seen(2.0, 20_000).tally(50.0, 100)
     assert silent.guesses == 0
     assert silent.epsilon_audited == 0.0
     assert math.isnan(silent.accuracy)
