@@ -28,17 +28,17 @@ def page() -> str:
 
     from scenarios.cli.app import app
 
-    return "\n".join([HEAD, *(_section(words, command) for words, command in leaves((), get_command(app)))])
+    return "\n".join([HEAD, *(_section(words, command) for words, command in _leaves((), get_command(app)))])
 
 
-def leaves(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _leaves(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command that can be run, in alphabetical order, with the words that call it."""
     inner: Any = getattr(command, "commands", {})
     if not inner:
         yield words, command
     for name in sorted(inner):
         if not inner[name].hidden:
-            yield from leaves((*words, name), inner[name])
+            yield from _leaves((*words, name), inner[name])
 
 
 def _section(words: tuple[str, ...], command: Any) -> str:

@@ -187,33 +187,15 @@ def _pictures_scenario(algorithm: str, images: int = 1, miss: float = 0.0) -> Sc
 @dataclass(frozen=True)
 class _Attacked:
     """What came of one run: gradients from the messages, images from the gradients of its second run, in which agents
-    hold a few images each."""
+    hold a few images each.
+
+    `estimates` are the gradients that follow from the recording of the second run, `played`; `inversion` says how.
+    """
 
     first: Played
-
-    @property
-    def played(self) -> Played:
-        """That second run."""
-        return self.first.second
-
-    @cached_property
-    def _inferred(self) -> tuple[str, list[GradientEstimate]]:
-        try:
-            inversion, _ = inferred(self.played.view)
-            by = "a probe of its public code" if inversion is through_probe else "the algebra of its own update"
-            return by, infer(self.played.view)
-        except AttackError:
-            return "every inversion refuses", []
-
-    @property
-    def estimates(self) -> list[GradientEstimate]:
-        """The gradients that follow from the recording; none where every inversion refuses."""
-        return self._inferred[1]
-
-    @property
-    def inversion(self) -> str:
-        """How the gradients were inferred."""
-        return self._inferred[0]
+    played: Played
+    inversion: str
+    estimates: list[GradientEstimate]
 
     @property
     def rebuilt(self) -> int:
@@ -268,4 +250,10 @@ class _Attacked:
 
 def attacked(algorithm: str, images: int = 1, miss: float = 0.0) -> _Attacked:
     """Run it, infer the gradients, rebuild the images."""
-    return _Attacked(play(_pictures_scenario(algorithm, images, miss)))
+    first = play(_pictures_scenario(algorithm, images, miss))
+    try:
+        inversion, _ = inferred(first.second.view)
+        by = "a probe of its public code" if inversion is through_probe else "the algebra of its own update"
+        return _Attacked(first, first.second, by, infer(first.second.view))
+    except AttackError:
+        return _Attacked(first, first.second, "every inversion refuses", [])

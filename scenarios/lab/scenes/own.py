@@ -258,7 +258,7 @@ class _Examined:
             rows.append([f"audit, {WAYS[way]}", f"{one.judgement.verdict}: {numbers}, {game}"])
         return rows
 
-    def missing(self, exercise: "Planted") -> str:
+    def missing(self, exercise: "_Planted") -> str:
         """The reason why this is no repair of the exercise; empty if it is one.
 
         A repair: nothing is found against its claim, for the changes that the exercise is about, and claim and error
@@ -428,7 +428,7 @@ _TWICE = (
 
 
 @dataclass(frozen=True)
-class Planted:
+class _Planted:
     """One exercise: what its author says, a sound text, the fault (`new` in place of `old`), what may change of the
     data, and a lesson."""
 
@@ -479,15 +479,15 @@ class Planted:
         )
 
 
-PLANTED: tuple[Planted, ...] = (
-    Planted(
+PLANTED: tuple[_Planted, ...] = (
+    _Planted(
         "A", "Every message is noisy, and noise has mean zero.", SOUND,
         "        for k in range(self.rounds):\n            sent = node.privatize(x, Laplace(self.scale))\n",
         "        noise = node.privatize(node.zeros(), Laplace(self.scale))\n"
         "        for k in range(self.rounds):\n            sent = x + noise\n",
         "moved", "Noise may be used once: subtract two messages that share it, and it is gone.",
     ),
-    Planted(
+    _Planted(
         "B", "The model that is published has the noise; what agents tell each other on the way is internal.", SOUND,
         "            sent = node.privatize(x, Laplace(self.scale))\n"
         "            received = await node.exchange(x=sent)\n"
@@ -500,27 +500,27 @@ PLANTED: tuple[Planted, ...] = (
         "            node.estimate(node.privatize(x, Laplace(self.scale)))\n",
         "moved", "What counts is what is sent: the noise has to be on that very value, before it leaves the agent.",
     ),
-    Planted(
+    _Planted(
         "C", "Whatever the data, a clipped gradient has norm C at most.", _CLIPPED,
         "self.clip(await node.gradient(sent))", "await node.gradient(sent)",
         "anything", "A bound that is claimed has to be enforced in the code: the clip is missing.",
     ),
-    Planted(
+    _Planted(
         "D", "Each message has Laplace noise for its change, so the algorithm is ε-private.", SOUND,
         "(self.rounds - 1) * self.step", "self.step",
         "moved", "Every release costs: over the rounds the budgets add up.",
     ),
-    Planted(
+    _Planted(
         "E", "The second average is of noisy values; averaging again cannot hurt.", _TWICE,
         "node.exchange(z=node.privatize(z, Laplace(self.scale)))", "node.exchange(z=z)",
         "moved", "Noisy values plus one exact gradient tell that gradient to who knows the noisy values.",
     ),
-    Planted(
+    _Planted(
         "F", "Gradients change by 1 at most, and the noise is scaled to that.", SOUND,
         'adjacency.in_norm("l1", setting.dimension)', "adjacency.gradient_change",
         "moved", "The change is bounded in ℓ2, and Laplace noise pays for ℓ1: up to √d times as much.",
     ),
-    Planted(
+    _Planted(
         "G", "Laplace noise with the variance of the theorem.", SOUND,
         "Laplace(self.scale)", "Laplace(self.scale / 2**0.5)",
         "moved", "Lap(b) has the variance 2b², not b²: the code's noise protects, not the paper's.",

@@ -1,8 +1,8 @@
-"""What all commands have in common: help that teaches, exit codes, and one document for machines."""
+"""All commands: help that teaches and its page, exit codes, and one document for machines."""
 
 import json
 import shlex
-import sys
+from pathlib import Path
 
 import pytest
 from typer.main import get_command
@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 from scenarios.cli import app as cli
 from scenarios.cli.app import app
 from scenarios.cli.commands import GROUPS
-from scenarios.cli.commands_page import leaves
-from scenarios.render import terminal
+from scenarios.cli.commands_page import page as commands_page
 from tests.scenarios.small import SMALL
 
 runner = CliRunner()
@@ -24,12 +23,33 @@ QUICK = (
 )
 
 
-COMMANDS = dict(leaves((), get_command(app)))
+PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
+
+
+def leaves(command, *words):
+    """Every command that can be run, by the words that call it."""
+    inner = getattr(command, "commands", {})
+    found = [leaves(inner[name], *words, name) for name in inner]
+    return {key: value for one in found for key, value in one.items()} if inner else {words: command}
+
+
+COMMANDS = leaves(get_command(app))
+
+
+def test_the_page_of_commands_is_up_to_date():
+    written = PAGE.read_text(encoding="utf-8")
+    assert written == commands_page(), "run: python -m scenarios.cli.commands_page > docs/commands.md"
 
 
 @pytest.mark.parametrize("words", list(COMMANDS), ids=" ".join)
-def test_every_help_has_an_exit_status_and_an_example_that_its_parser_takes(words):
+def test_every_command_has_its_section_an_exit_status_and_an_example_that_its_parser_takes(words):
     command = COMMANDS[words]
+    section = commands_page().split(f"\n## `{' '.join(words)}`\n")[1].split("\n## ")[0]
+    assert command.help.splitlines()[0] in section
+    for one in command.params:
+        if one.param_type_name == "option" and not one.hidden:
+            assert all(f"`{name}`" in section for name in one.opts)
+            assert one.help, f"{words} {one.opts}: an option without a word"
     assert "Exit status: 0 " in command.help
     examples = [
         one for part in command.epilog.split("\n\n") if (one := part.removeprefix("Example: ")).startswith("netsim ")
@@ -120,12 +140,5 @@ def test_a_defect_of_a_command_is_status_70_and_no_finding(monkeypatch, capsys):
     monkeypatch.setattr(cli, "app", broken)
     with pytest.raises(SystemExit) as ended:
         cli.main()
-    assert ended.value.code == terminal.FAILED
+    assert ended.value.code == 70
     assert "Traceback" in capsys.readouterr().err
-
-
-def test_the_exit_codes_are_those_of_the_documents():
-    assert (terminal.DONE, terminal.REFUTED, terminal.WRONG_INPUT, terminal.FAILED, terminal.INTERRUPTED) == (
-        0, 1, 2, 70, 130,
-    )  # fmt: skip
-    assert "scenarios.render.terminal" in sys.modules
