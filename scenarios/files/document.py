@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from netsim.errors import ScenarioError, together
@@ -90,23 +89,21 @@ def _inside(node: Any, key: Key, path: str, keys: Sequence[Key], value: Any, new
     """Value at a key; `new`: it need not be there."""
     where, around = dotted(keys), dotted(keys[:-1])
     if isinstance(node, list):
-        length = len(cast("list[Any]", node))
+        entries = cast("list[Any]", node)
+        length = len(entries)
         if isinstance(key, int) and key < length:
-            return cast("list[Any]", node)[key]
+            return entries[key]
         allowed = f"{around}[0] … {around}[{length - 1}]" if length else f"{around}: [...]"
         why = f"{where} is no entry of the list" if isinstance(key, int) else f"{around} is a list: say which entry"
         raise ScenarioError(path, value, why, allowed)
     if isinstance(node, Mapping) and isinstance(key, str):
         return cast("Tree", node).get(key) if new else cast("Tree", node)[key]
-    why = f"there is nothing inside of which {where} could be"
-    raise ScenarioError(path, value, why, "a path in the file")
+    raise ScenarioError(path, value, f"there is nothing inside of which {where} could be", "a path in the file")
 
 
 def _set(node: Any, key: Key, value: Any, place: Place | None) -> None:
     node[key] = value
-    places: dict[Key, Place] | None = getattr(node, "places", None)
-    if places is None:
-        return
+    places: dict[Key, Place] = getattr(node, "places", {})
     if place is None:
         places.pop(key, None)
     else:
@@ -115,14 +112,14 @@ def _set(node: Any, key: Key, value: Any, place: Place | None) -> None:
 
 MOST = 1_000_000
 """Values of a file, aliases spelled out: more would be a file that means to fill the memory."""
-NULL = re.compile(r"|~|null|Null|NULL")
-TRUE, FALSE = re.compile(r"true|True|TRUE"), re.compile(r"false|False|FALSE")
-INTEGER = re.compile(r"[-+]?[0-9]+")
-OCTAL, HEX = re.compile(r"0o[0-7]+"), re.compile(r"0x[0-9a-fA-F]+")
-REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-INFINITE, UNDEFINED = re.compile(r"[-+]?\.(inf|Inf|INF)"), re.compile(r"\.(nan|NaN|NAN)")
+TRUTHS = dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("false", "False", "FALSE"), False)
+CONSTANTS = dict.fromkeys(("", "~", "null", "Null", "NULL")) | TRUTHS
+INTEGER, BASED = re.compile(r"[-+]?[0-9]+"), re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 ZERO_FIRST = re.compile(r"[-+]?0[0-9]+")
 STANDARD = "tag:yaml.org,2002:"
+KNOWN = ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge")
+"""Tags of YAML's own."""
 TAB = "a tab, where only spaces may be", "use spaces: YAML is indented with spaces, two a level, never with tabs"
 DEEPER = (
     "wrong indentation: this line is indented deeper than the line above, which has a value already",
@@ -142,17 +139,11 @@ WORDS = {
 
 def plain_scalar(text: str) -> Any:
     """Value of a scalar without quotes: None, a truth value, a number, or text."""
-    if NULL.fullmatch(text):
-        return None
-    if TRUE.fullmatch(text) or FALSE.fullmatch(text):
-        return text[0] in "tT"
-    if INTEGER.fullmatch(text):
-        return int(text)
-    if OCTAL.fullmatch(text) or HEX.fullmatch(text):
-        return int(text, 0)
-    if REAL.fullmatch(text) or INFINITE.fullmatch(text) or UNDEFINED.fullmatch(text):
-        return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
-    return text
+    if text in CONSTANTS:
+        return CONSTANTS[text]
+    if INTEGER.fullmatch(text) or BASED.fullmatch(text):
+        return int(text, 0 if BASED.fullmatch(text) else 10)
+    return float(text.lower().replace(".inf", "inf").replace(".nan", "nan")) if REAL.fullmatch(text) else text
 
 
 def read_yaml(text: str, file: str) -> Any:
@@ -204,13 +195,7 @@ def _not_yaml(error: MarkedYAMLError, file: str, lines: list[str]) -> ScenarioEr
         allowed = "fields of one mapping, and entries of one list, begin in the same column"
     elif match := re.match(r"found undefined alias '(.*)'", problem):
         said, allowed = f"there is no anchor &{match[1]} above", "an alias (*NAME) of an anchor (&NAME) above it"
-    why = f"not valid YAML: {said or problem}"
-    return ScenarioError("file", file, why, allowed, file, line)
-
-
-def _is(node: Any, kind: type[Any]) -> bool:
-    """Whether a node of the composer, which has no types, is of this kind."""
-    return isinstance(node, kind)
+    return ScenarioError("file", file, f"not valid YAML: {said or problem}", allowed, file, line)
 
 
 class _Reader:
@@ -222,14 +207,14 @@ class _Reader:
         self.left -= 1
         if self.left < 0:
             raise ScenarioError("file", self.file, f"more than {MOST:,} values", "fewer aliases", self.file, 1)
-        if _is(node, ScalarNode):
+        if node.id == "scalar":
             return self._scalar(node, path)
         if id(node) in self.around:
             self._wrong(node, path, None, "an alias of what it is in", "an anchor that is closed before its alias")
             return None
         self._refuse_tag(node, path)
         self.around.append(id(node))
-        if _is(node, MappingNode):
+        if node.id == "mapping":
             found = self._mapping(node, path)
         else:
             found = _Entries()
@@ -242,10 +227,13 @@ class _Reader:
     def _mapping(self, node: Any, path: str) -> Fields:
         found, merged = Fields(), list[Any]()
         for key, child in cast("list[tuple[Any, Any]]", node.value):
-            if _is(key, ScalarNode) and key.value == "<<" and key.style is None:
+            if key.id == "scalar" and key.value == "<<" and key.style is None:
                 merged += self._merged(child, path)
                 continue
-            name, inner = self._key(key, path)
+            # numbers and words that are no text are the text that is written
+            name, inner = (str(key.value), f"{path}.{key.value}".lstrip(".")) if key.id == "scalar" else ("?", path)
+            if key.id != "scalar":
+                self._wrong(key, path or "file", None, "a field's name is text", "FIELD: VALUE")
             if name in found:
                 first = found.places[name].line
                 value = plain(self.read(child, inner))
@@ -258,24 +246,14 @@ class _Reader:
                     found[name], found.places[name] = value, base.places[name]
         return found
 
-    def _key(self, node: Any, path: str) -> tuple[str, str]:
-        """A field's name, and its path; numbers and words that are no text are the text that is written."""
-        if not _is(node, ScalarNode):
-            self._wrong(node, path or "file", None, "a field's name is text", "FIELD: VALUE")
-            return "?", path
-        name = str(node.value)
-        return name, f"{path}.{name}".lstrip(".")
-
     def _merged(self, node: Any, path: str) -> Iterator[Fields]:
-        children: list[Any] = node.value if _is(node, SequenceNode) else [node]
+        children: list[Any] = node.value if node.id == "sequence" else [node]
         for child in children:
-            found = self.read(child, path)
-            if isinstance(found, Fields):
+            if isinstance(found := self.read(child, path), Fields):
                 yield found
             else:
-                self._wrong(
-                    child, f"{path}.<<".lstrip("."), found, "merges what is no mapping", "an alias of a mapping"
-                )
+                inner = f"{path}.<<".lstrip(".")
+                self._wrong(child, inner, found, "merges what is no mapping", "an alias of a mapping")
 
     def _scalar(self, node: Any, path: str) -> Any:
         text = str(node.value)
@@ -290,13 +268,9 @@ class _Reader:
         return plain_scalar(text)
 
     def _refuse_tag(self, node: Any, path: str) -> None:
-        tag = str(node.tag)
-        core = tag.removeprefix(STANDARD)
-        known = ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge")
-        if tag.startswith(STANDARD) and core in known:
-            return
-        shown = "!!" + core if tag.startswith(STANDARD) else tag
-        self._wrong(node, path, shown, "tags are not read: nothing in a file is run", "the value without a tag")
+        tag = str(node.tag).replace(STANDARD, "!!", 1)
+        if tag.removeprefix("!!") not in KNOWN or not tag.startswith("!!"):
+            self._wrong(node, path, tag, "tags are not read: nothing in a file is run", "the value without a tag")
 
     def _wrong(self, node: Any, field: str, value: object, problem: str, allowed: str) -> None:
         place = self._place(node)

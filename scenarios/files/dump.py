@@ -24,49 +24,37 @@ TRUTHS = ("yes", "no", "on", "off")
 
 def dump(scenario: BaseModel, full: bool = False) -> str:
     """YAML that `load` reads as the same scenario; `full`: with every default. Fields are in the schema's order."""
-    return _as_yaml(as_mappings(scenario, full))
+    yaml: Any = cast("Any", YAML)()
+    yaml.Representer = _Representer
+    yaml.width, yaml.allow_unicode = WIDE, True
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    stream = StringIO()
+    yaml.dump(_node(as_mappings(scenario, full), 0), stream)
+    # what acts on a terminal stands in double quotes alone, where it is an escape
+    return "".join(one if one.isprintable() or one == "\n" else f"\\U{ord(one):08x}" for one in stream.getvalue())
 
 
 def as_mappings(model: BaseModel, full: bool = False) -> Tree:
     """A model as the mappings and lists of its file; `full`: with every default."""
     names = list(type(model).model_fields) if full else differing(model)
-    return {name: _plain(getattr(model, name), full) for name in _in_order(type(model), names)}
+    first = [name for name in (tag_field(type(model)), "kind", "name") if name in names]
+    return {name: _plain(getattr(model, name), full) for name in dict.fromkeys([*first, *names])}
 
 
 def differing(model: BaseModel) -> list[str]:
     """The fields that a file needs: the tag, those without a default, and those that differ from it (a default may
     depend on other fields: the ridge of an mlp)."""
     kind, tag = type(model), tag_field(type(model))
-    fields = kind.model_fields
+    own = {name: _plain(getattr(model, name), True) for name in kind.model_fields}
+    known = {name: field.get_default(call_default_factory=True) for name, field in kind.model_fields.items()}
+    # compared in words, to the type and the last bit: −0.0 is not 0.0, nor 1 1.0
     names = [
         name
-        for name, field in fields.items()
-        if name == tag
-        or field.is_required()
-        or not same(getattr(model, name), field.get_default(call_default_factory=True))
+        for name, field in kind.model_fields.items()
+        if name == tag or field.is_required() or repr(own[name]) != repr(_plain(known[name], True))
     ]
-    again = kind.model_validate({name: _plain(getattr(model, name), True) for name in names})
-    return [name for name in fields if name in names or not same(getattr(model, name), getattr(again, name))]
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are the same, to the type and the last bit: −0.0 is not 0.0, nor 1 1.0."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, BaseModel):
-        return all(same(getattr(one, name), getattr(other, name)) for name in type(one).model_fields)
-    if isinstance(one, dict):
-        ours, theirs = cast("dict[Any, Any]", one), cast("dict[Any, Any]", other)
-        return list(ours) == list(theirs) and all(same(ours[key], theirs[key]) for key in ours)
-    if isinstance(one, list):
-        entries, others = cast("list[Any]", one), cast("list[Any]", other)
-        return len(entries) == len(others) and all(map(same, entries, others))
-    return repr(one) == repr(other) if isinstance(one, float) else bool(one == other)
-
-
-def _in_order(kind: type[BaseModel], names: list[str]) -> list[str]:
-    first = [name for name in (tag_field(kind), "kind", "name") if name in names]
-    return list(dict.fromkeys([*first, *names]))
+    again = kind.model_validate({name: own[name] for name in names})
+    return [name for name in own if name in names or repr(own[name]) != repr(_plain(getattr(again, name), True))]
 
 
 def _plain(value: Any, full: bool) -> Any:
@@ -80,18 +68,6 @@ def _plain(value: Any, full: bool) -> Any:
 
 
 # ── YAML ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _as_yaml(tree: Any) -> str:
-    """Mappings, lists and plain values as YAML 1.2: a short value beside its field, a longer one below it."""
-    yaml: Any = cast("Any", YAML)()
-    yaml.Representer = _Representer
-    yaml.width, yaml.allow_unicode = WIDE, True
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    stream = StringIO()
-    yaml.dump(_node(tree, 0), stream)
-    # what acts on a terminal stands in double quotes alone, where it is an escape
-    return "".join(one if one.isprintable() or one == "\n" else f"\\U{ord(one):08x}" for one in stream.getvalue())
 
 
 class _Representer(RoundTripRepresenter):

@@ -81,34 +81,31 @@ class _Shipped:
     paper: str
     item: str
 
-    @classmethod
-    def of(cls, name: str) -> "_Shipped":
-        """From its file."""
+
+def shipped() -> list[_Shipped]:
+    """All of them: groups that are no papers first, in the order of their first names, and then by name."""
+    found: list[_Shipped] = []
+    for name in library():
         text, place = read_source(name)
-        own = tuple(read_fields(text, place, FORM))
         tree = plain_tree(name)
         reproduces: Tree = tree.get("reproduces") or {}
         algorithms: list[Tree] = tree.get("algorithms") or []
         problem: Tree = tree.get("problem") or {}
         data: Tree = problem.get("data") or {}
-        return cls(
+        one = _Shipped(
             name,
             tree.get("group") or OTHERS,
             tree.get("title") or name,
             tree.get("description") or "",
             tree.get(EXTENDS),
-            own,
+            tuple(read_fields(text, place, FORM)),
             tuple(variant_names(tree)),
             tuple(one["kind"] for one in algorithms),
             data.get("name"),
             reproduces.get("paper", ""),
             reproduces.get("item", ""),
         )
-
-
-def shipped() -> list[_Shipped]:
-    """All of them: groups that are no papers first, in the order of their first names, and then by name."""
-    found = [_Shipped.of(name) for name in library()]
+        found.append(one)
     return sorted(found, key=lambda one: (one.group == OTHERS, one.group.startswith("papers"), one.group, one.name))
 
 
@@ -125,7 +122,14 @@ def read_text(path: Path) -> str:
         raise ScenarioError("file", str(path), "is a folder", allowed) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ScenarioError("file", str(path), f"no readable file ({reason})", _neighbors(path)) from error
+        try:
+            names = [one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml")]
+        except OSError:
+            names = []
+        found = difflib.get_close_matches(path.name, names, n=2) or [n for n in names if Path(n).stem == path.name]
+        near = " or ".join(str(path.parent / one) for one in found)
+        allowed = f"did you mean {near}?" if found else "a YAML file"
+        raise ScenarioError("file", str(path), f"no readable file ({reason})", allowed) from error
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise ScenarioError("file", str(path), "is in UTF-16", "the same file, saved as UTF-8", str(path), 1)
     if b"\0" in raw:
@@ -136,16 +140,6 @@ def read_text(path: Path) -> str:
         line = raw.count(b"\n", 0, error.start) + 1
         why = f"is not in UTF-8 (byte {error.start}: {raw[error.start]:#04x})"
         raise ScenarioError("file", str(path), why, "the same file, saved as UTF-8", str(path), line) from error
-
-
-def _neighbors(path: Path) -> str:
-    """Files of near names beside one that is not there."""
-    try:
-        names = [one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml")]
-    except OSError:
-        return "a YAML file"
-    found = difflib.get_close_matches(path.name, names, n=2) or [n for n in names if Path(n).stem == path.name]
-    return f"did you mean {' or '.join(str(path.parent / one) for one in found)}?" if found else "a YAML file"
 
 
 def read_source(source: str) -> tuple[str, str]:
@@ -202,9 +196,9 @@ def _inherited(tree: Any, file: str, below: tuple[str, ...] = ()) -> Any:
         text, place = read_source(name if name in library() else str(Path(file).parent / name))
         base = read_fields(text, place, FORM)
     except ScenarioError as error:
-        raise (
-            error if error.file is not None else replace(error, field=EXTENDS, value=name, file=file, line=line)
-        ) from error
+        if error.file is not None:
+            raise
+        raise replace(error, field=EXTENDS, value=name, file=file, line=line) from error
     if place in (*below, file):
         why = f"extends itself ({' → '.join([*below, file, place])})"
         raise ScenarioError(EXTENDS, name, why, "a file that does not lead back here", file, line)
@@ -233,28 +227,23 @@ def _overridden(tree: Any, settings: Sequence[str]) -> Any:
     """
     mistakes: list[ScenarioError] = []
     for setting in settings:
+        path, equals, text = (part.strip() for part in setting.partition("="))
+        if not equals or not path:
+            mistakes.append(ScenarioError("-o", setting, "no setting", "FIELD=VALUE, such as links.loss=0.2"))
+            continue
         try:
-            _override(tree, setting)
+            value = plain(read_yaml(text, "-o"))
         except ScenarioError as error:
-            mistakes.append(error)
+            why = f"the value is not valid YAML: {error.problem.removeprefix('not valid YAML: ')}"
+            mistakes.append(ScenarioError("-o", setting, why, error.allowed))
+            continue
+        try:
+            put(tree, path, value)
+        except ScenarioError as error:
+            mistakes.append(replace(error, field=f"-o {error.field}"))
     if mistakes:
         raise together(mistakes)
     return tree
-
-
-def _override(tree: Any, setting: str) -> None:
-    path, equals, text = (part.strip() for part in setting.partition("="))
-    if not equals or not path:
-        raise ScenarioError("-o", setting, "no setting", "FIELD=VALUE, such as links.loss=0.2")
-    try:
-        value = plain(read_yaml(text, "-o"))
-    except ScenarioError as error:
-        problem, allowed = error.problem.removeprefix("not valid YAML: "), error.allowed
-        raise ScenarioError("-o", setting, f"the value is not valid YAML: {problem}", allowed) from error
-    try:
-        put(tree, path, value)
-    except ScenarioError as error:
-        raise replace(error, field=f"-o {error.field}") from error
 
 
 def is_set(field: str, settings: Sequence[str]) -> bool:

@@ -1,5 +1,7 @@
 """Error messages from pydantic's findings: field, value, line and what is allowed there."""
 
+import difflib
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,8 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from netsim.errors import ScenarioError, together
-from scenarios.files.document import Key, Place, Tree, dotted, keys_of, place_of, plain
-from scenarios.files.hints import alone_in, inside, near, near_text, of_no_form, of_the_wrong_type
+from scenarios.files.document import Key, Place, Tree, dotted, keys_of, place_of, plain, plain_scalar
 from scenarios.files.library import EXTENDS, is_set
 from scenarios.files.models import literals, models_in, tag_field
 
@@ -52,13 +53,11 @@ def validated(model: type[M], tree: Any, file: str, settings: Sequence[str] = ()
     try:
         return model.model_validate({key: value for key, value in plain(tree).items() if key != EXTENDS})
     except ValidationError as error:
-        found = mistakes(error, tree, file, model).each()
-        raise together(
-            [
-                replace(one, field=f"-o {one.field}", file=None, line=None) if is_set(one.field, settings) else one
-                for one in found
-            ]
-        ) from None
+        found = [
+            replace(one, field=f"-o {one.field}", file=None, line=None) if is_set(one.field, settings) else one
+            for one in mistakes(error, tree, file, model).each()
+        ]
+        raise together(found) from None
 
 
 def mistakes(error: ValidationError, tree: Any, file: str | None, root: type[BaseModel]) -> ScenarioError:
@@ -82,7 +81,10 @@ class _Mistakes:
         for one in error.errors(include_url=False):
             if (keys := self._path(one["loc"])) is None:
                 continue
-            groups.setdefault(tuple(self._unsettled(keys)), []).append((keys, one))
+            # of the outermost field on the way that may take several forms, and whose value does not say which one
+            parts = (keys[:length] for length in range(1, len(keys) + 1))
+            unsettled = (part for part in parts if len(self._alternatives(part)) > 1 and not self._is_settled(part))
+            groups.setdefault(tuple(next(unsettled, keys)), []).append((keys, one))
         best = [max(group, key=lambda pair: (len(pair[0]), _weight(pair[1]))) for group in groups.values()]
         paths = [keys for keys, _ in best]
         valued = [keys for keys, one in best if one["type"] in BOUNDS]
@@ -94,7 +96,13 @@ class _Mistakes:
         ]
         misspelt = {_meant(one) for one in found}
         found = [one for one in found if not (one.problem == "missing" and one.field in misspelt)]
-        found = [*(one for one in found if not _flat_list(one)), *self._flat_lists(found)]
+        # in place of an error for each entry of a list that was to be a list of lists, one of the list
+        for field in dict.fromkeys(flat for one in found if (flat := _flat_list(one))):
+            keys, value = keys_of(field), plain(_at(self.tree, keys_of(field)))
+            place = where(self.tree, keys, self.file)
+            problem = f"wrong type: a list of no lists; did you mean [{value}]?"
+            found.append(ScenarioError(field, value, problem, "a list of lists", place.file, place.line))
+        found = [one for one in found if not _flat_list(one)]
         return sorted(found, key=lambda one: (one.file != self.file, one.file or "", one.line or 0))
 
     def _error(self, keys: Path, error: Any) -> ScenarioError:
@@ -129,7 +137,8 @@ class _Mistakes:
             else:
                 continue
             keys.append(key)
-            tag = self._tag(keys, node)
+            tags = map(tag_field, self._models_at(keys)) if isinstance(node, Mapping) else ()
+            tag = next((cast(Tree, node).get(one) for one in tags if one is not None), None)
         return keys
 
     def _not_meant(self, keys: Sequence[Key]) -> set[str]:
@@ -139,44 +148,26 @@ class _Mistakes:
         best = [name for name, fit in fits.items() if fit == max(fits.values())]
         return set(fits) - set(best) if len(best) == 1 else set()
 
-    def _tag(self, keys: Sequence[Key], node: Any) -> str | None:
-        """What a mapping says it is, where there are several things it can be."""
-        if not isinstance(node, Mapping):
-            return None
-        tags = (tag_field(model) for model in self._models_at(keys))
-        return next((cast(Tree, node).get(tag) for tag in tags if tag is not None), None)
-
-    def _flat_lists(self, found: Sequence[ScenarioError]) -> list[ScenarioError]:
-        """In place of an error for each entry of a list that was to be a list of lists, one of the list."""
-        lists = dict.fromkeys(field for one in found if (field := _flat_list(one)))
-        flat: list[ScenarioError] = []
-        for field in lists:
-            keys, value = keys_of(field), plain(_at(self.tree, keys_of(field)))
-            place = where(self.tree, keys, self.file)
-            problem = f"wrong type: a list of no lists; did you mean [{value}]?"
-            flat.append(ScenarioError(field, value, problem, "a list of lists", place.file, place.line))
-        return flat
-
     # ── in words ────────────────────────────────────────────────────────────────────────────────────────
     def _explain(self, error: Any, keys: Sequence[Key], value: Any) -> tuple[str, str]:
         kind, context = error["type"], error.get("ctx", {})
         if kind in ("extra_forbidden", "missing"):
-            forms = [list(model.model_fields) for model in self._models_at(keys[:-1])]
+            models, name = self._models_at(keys[:-1]), str(keys[-1])
+            forms = [list(model.model_fields) for model in models]
+            allowed = "; or ".join(map(", ".join, forms))
             if kind == "missing":
-                return "missing", _forms(forms) if len(forms) > 1 else ""
-            inner = "" if near(str(keys[-1]), [one for form in forms for one in form]) else (
-                inside(str(keys[-1]), value, self._models_at(keys[:-1]))
-            )  # fmt: skip
-            return "unknown field" + (inner or near_text(str(keys[-1]), forms, self.root, keys)), _forms(forms)
+                return "missing", allowed if len(forms) > 1 else ""
+            inner = "" if _near(name, [one for form in forms for one in form]) else _alone_inside(name, value, models)
+            return "unknown field" + (inner or _near_text(name, forms, self.root, keys)), allowed
         if kind.startswith("union_tag"):
             return self._explain_tag(kind, context, keys)
         several = self._alternatives(keys)
+        models = [model for one in self._annotations_at(keys) for model in models_in(one)]
         if len(several) > 1 and _weight(error) == 1:
-            models = [model for one in self._annotations_at(keys) for model in models_in(one)]
-            hint = near(value, self._literals_at(keys)) or of_no_form(value, several, models)
+            hint = _near(value, self._literals_at(keys)) or _of_no_form(value, several, models)
             return "not one of the allowed values" + hint, _either(several)
         if kind == "literal_error":
-            hint = near(value, self._literals_at(keys)) or of_the_wrong_type(value, "text", bare=True)
+            hint = _near(value, self._literals_at(keys)) or _of_the_wrong_type(value, "text", bare=True)
             return "not one of the allowed values" + hint, str(context["expected"])
         if kind == "string_pattern_mismatch":
             slug = re.sub(r"[^a-z0-9]+", "-", str(value).lower()).strip("-")
@@ -185,12 +176,11 @@ class _Mistakes:
         if kind in BOUNDS:
             return "out of range", BOUNDS[kind].format(**context).replace("1 entries", "one entry")
         if kind == "int_from_float":
-            return of_the_wrong_type(value, "a whole number"), "a whole number"
+            return _of_the_wrong_type(value, "a whole number"), "a whole number"
         if kind.endswith(("_type", "_parsing")):
             wanted = WANTED.get(kind.removesuffix("_type").removesuffix("_parsing"), str(error["msg"]))
-            models = [model for one in self._annotations_at(keys) for model in models_in(one)]
-            hint = alone_in(value, models) if wanted == WANTED["model"] else ""
-            return (f"wrong type: a number{hint}" if hint else of_the_wrong_type(value, wanted)), wanted
+            hint = _alone_in(value, models) if wanted == WANTED["model"] else ""
+            return (f"wrong type: a number{hint}" if hint else _of_the_wrong_type(value, wanted)), wanted
         return str(error["msg"]).removeprefix("Value error, "), ""
 
     def _explain_tag(self, kind: str, context: Any, keys: Sequence[Key]) -> tuple[str, str]:
@@ -199,7 +189,7 @@ class _Mistakes:
             return "missing", ", ".join(str(value) for model, tag in there if tag for value in literals(model, tag))
         tags = str(context.get("expected_tags", "")).replace("'", "")
         own = OWN_ALGORITHM if keys[:1] == ["algorithms"] and len(keys) == 2 else ""
-        hint = near(context.get("tag"), tags.split(", "))
+        hint = _near(context.get("tag"), tags.split(", "))
         return f"unknown {context['discriminator'].strip(chr(39))}{hint or own}", tags
 
     # ── what the schema says of a place ─────────────────────────────────────────────────────────────────
@@ -216,7 +206,9 @@ class _Mistakes:
                 models = [one for field in fields for one in models_in(field.annotation)]
             else:
                 named_by_user = False
-            models = _fitting(models, node)
+            written: Tree = cast(Tree, node) if isinstance(cast(object, node), Mapping) else {}
+            tags = [(model, tag_field(model)) for model in models]
+            models = [m for m, tag in tags if tag and written.get(tag) in literals(m, tag)] or models
         return models
 
     def _annotations_at(self, keys: Sequence[Key]) -> list[Any]:
@@ -236,15 +228,6 @@ class _Mistakes:
         while named and isinstance(named[-1], int):
             named.pop()
         return [str(one) for annotation in self._annotations_at(named) for one in _all_literals(annotation)]
-
-    def _unsettled(self, keys: Path) -> Path:
-        """The path of the outermost field on the way that may take several forms, where its value does not say which
-        one is meant: errors of other forms lie in it."""
-        for length in range(1, len(keys) + 1):
-            part = keys[:length]
-            if len(self._alternatives(part)) > 1 and not self._is_settled(part):
-                return part
-        return keys
 
     def _is_settled(self, keys: Path) -> bool:
         around: Any = _at(self.tree, keys[:-1])
@@ -323,20 +306,9 @@ def _inside(inner: Path, outer: Path) -> bool:
     return len(inner) > len(outer) and inner[: len(outer)] == outer
 
 
-def _fitting(models: list[type[BaseModel]], node: Any) -> list[type[BaseModel]]:
-    if not isinstance(node, Mapping):
-        return models
-    written = cast(Tree, node)
-    tags = {model: tag_field(model) for model in models}
-    return [m for m, tag in tags.items() if tag and written.get(tag) in literals(m, tag)] or models
-
-
 def _all_literals(annotation: Any) -> Iterator[Any]:
-    if get_origin(annotation) is Literal:
-        yield from get_args(annotation)
-    elif not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
-        for argument in get_args(annotation):
-            yield from _all_literals(argument)
+    for argument in get_args(annotation):
+        yield from [argument] if get_origin(annotation) is Literal else _all_literals(argument)
 
 
 def _members(annotation: Any) -> Iterator[Any]:
@@ -349,10 +321,6 @@ def _members(annotation: Any) -> Iterator[Any]:
             yield from _members(one)
     else:
         yield annotation
-
-
-def _forms(forms: list[list[str]]) -> str:
-    return "; or ".join(", ".join(form) for form in forms)
 
 
 def _either(alternatives: list[str]) -> str:
@@ -368,7 +336,173 @@ def _either(alternatives: list[str]) -> str:
 
 
 def _at(tree: Any, keys: Sequence[Key]) -> Any:
-    node = tree
     for key in keys:
-        node = node[key]
-    return node
+        tree = tree[key]
+    return tree
+
+
+# ── the nearest allowed name, or form of a value ────────────────────────────────────────────────────────
+
+TRUTHS = {
+    "true": "true", "yes": "true", "on": "true", "y": "true",
+    "false": "false", "no": "false", "off": "false", "n": "false",
+}  # fmt: skip
+"""Truth values of YAML 1.1, which are text in YAML 1.2, and texts that are to be one."""
+
+SAID = {"data": "reconstruct", "records": "reconstruct"}
+"""Names by which people look for a field."""
+RENAMED = {"meddlers": "active_adversaries", "told_state": "sent_state", "last_heard": "last_received"}
+"""Fields and words of files of version 0.1, and what they are called now."""
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+SHORTEST = 3
+"""Letters of a name that is looked for in other parts."""
+DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d{1,2}")
+
+
+def _near(written: object, names: Sequence[str]) -> str:
+    """A question that offers the nearest name, where there is one; spelling counts, case and hyphens do not."""
+    if not isinstance(written, str):
+        return ""
+    if RENAMED.get(written) in names:
+        return f": renamed to {RENAMED[written]!r}"
+    simple = {name.lower().replace("-", "_").replace(" ", "_"): name for name in names}
+    found = difflib.get_close_matches(written.lower().replace("-", "_").replace(" ", "_"), simple, n=1)
+    return f"; did you mean {simple[found[0]]!r}?" if found else ""
+
+
+def _near_text(name: str, forms: Sequence[Sequence[str]], root: type[BaseModel], keys: Sequence[Key]) -> str:
+    """Suggestion for an unknown field: a missing space, a near name beside it, a longer one with it as a word, or
+    a field of another part."""
+    if match := re.fullmatch(r"(\w+):(\S.*)", name):
+        return f"; did you mean {match[1]!r}, with a space after the colon?"
+    if found := _near(name, [one for form in forms for one in form]):
+        return found
+    if len(name) < SHORTEST:
+        return ""
+    found = sorted({one for form in forms for one in form if name in one.split("_")})
+    if not found:
+        places = sorted(
+            {path for path in _paths(root, name) if path != name}, key=lambda path: (path.count("."), path)
+        )
+        found = [path for path in places if len(keys) > 1 and path.startswith(f"{keys[0]}")] or places
+    return f"; did you mean {' or '.join(map(repr, found[:2]))}?" if found else ""
+
+
+def _of_the_wrong_type(value: object, wanted: str, bare: bool = False) -> str:
+    """A value in the place of what is `wanted`, and how that is written; `bare`: as a clause to append."""
+    meant = _written_as(value, wanted)
+    hint = f"; did you mean {meant}?" if meant else ""
+    return hint if bare else f"wrong type: {_kind(value)}{hint}"
+
+
+def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseModel]]) -> str:
+    """How a value that is none of several forms may be written in one of them."""
+    for wanted in ("a number", "a whole number", "true or false"):
+        if wanted in forms and (meant := _written_as(value, wanted)):
+            text = value if isinstance(value, str) else ""
+            quoted = _kind(value).removeprefix("text").replace(", for", ":") if isinstance(value, str) else ""
+            point = ", with a decimal point" if DECIMAL_COMMA.fullmatch(text.strip()) else ""
+            return f"{quoted}; did you mean {meant}{point}?"
+    if isinstance(value, str) and (match := re.fullmatch(r"([\d.]+) ?(s|ms|us|µs)", value.strip())):
+        number = float(f"{float(match[1]) * UNITS[match[2]]:.12g}")
+        if hint := _of_no_form(number, (), models):
+            return f"; in seconds{hint}"
+    if isinstance(value, list) and len(cast("list[Any]", value)) == 1:
+        return "; did you mean the same without hyphens or brackets?"
+    for model in models:
+        tag = tag_field(model)
+        words: tuple[Any, ...] = literals(model, tag) if tag else ()
+        needed = [one for one, info in model.model_fields.items() if info.is_required() and one != tag]
+        if isinstance(value, str) and value.lower() in words:
+            return f"; did you mean {{{', '.join([f'{tag}: {value.lower()}', *(f'{one}: …' for one in needed)])}}}?"
+        number = isinstance(value, int | float) and not isinstance(value, bool) and len(needed) == 1
+        if tag and number and "float" in str(model.model_fields[needed[0]].annotation):
+            return f"; did you mean {{{tag}: {words[0]}, {needed[0]}: {value}}}?"
+    return ""
+
+
+def _alone_inside(name: str, value: object, models: Sequence[type[BaseModel]]) -> str:
+    """A question that offers the field in which a name stands alone, such as `scale: {epsilon: 1.0}` for `epsilon:
+    1.0`; and the field by which `SAID` has it."""
+    for model in models:
+        if SAID.get(name) in model.model_fields:
+            return f"; did you mean {SAID[name]!r}?"
+        for field, info in model.model_fields.items():
+            for one in models_in(info.annotation):
+                required = [key for key, inner in one.model_fields.items() if inner.is_required()]
+                if required == [name] and tag_field(one) is None and isinstance(value, int | float):
+                    return f"; did you mean {field}: {{{name}: {value}}}?"
+    return ""
+
+
+def _alone_in(value: object, models: Sequence[type[BaseModel]]) -> str:
+    """A question that offers a number as the only field that a mapping needs: `{bound: 1.0}` for `1.0`."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or len(models) != 1:
+        return ""
+    required = [key for key, info in models[0].model_fields.items() if info.is_required()]
+    return f"; did you mean {{{required[0]}: {value}}}?" if len(required) == 1 else ""
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "there is no value"
+    if isinstance(value, bool):
+        return "a truth value"
+    if isinstance(value, int):
+        return "a number"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "no finite number"
+    if isinstance(value, float):
+        return "a number with a fraction" if value % 1 else "a number that YAML reads as one with a fraction"
+    if isinstance(value, str):
+        return "text, for it stands in quotes" if not isinstance(plain_scalar(value), str) else "text"
+    return "a mapping" if isinstance(value, Mapping) else "a list"
+
+
+def _written_as(value: object, wanted: str) -> str:
+    if wanted == "true or false":
+        if isinstance(value, str):
+            return TRUTHS.get(value.lower(), "")
+        return ("false", "true")[value] if isinstance(value, int) and value in (0, 1) else ""
+    if wanted in ("a number", "a whole number"):
+        number = _number(value)
+        if number is None or (wanted == "a whole number" and number % 1):
+            return ""
+        return repr(int(number) if number % 1 == 0 and abs(number) < 1e15 else number)
+    if wanted == "text" and isinstance(value, int | float):
+        return f'"{str(value).lower()}", in quotes' if isinstance(value, bool) else f'"{value}", in quotes'
+    if wanted == "a list" and isinstance(value, str | int | float):
+        return f"[{value}]"
+    if wanted == "a list" and isinstance(value, Mapping):
+        return "a list of one, with a hyphen and a space before its first field"
+    if wanted == "a mapping of fields" and isinstance(value, list):
+        return "the same without hyphens or brackets" if len(cast("list[Any]", value)) == 1 else ""
+    return ""
+
+
+def _number(value: object) -> float | None:
+    """The finite number that a value was to be."""
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if not isinstance(value, str):
+        return None
+    text = value.strip().replace("_", "")
+    digits = text.removesuffix("%").strip()
+    try:
+        number = float(digits.replace(",", "." if DECIMAL_COMMA.fullmatch(digits) else ""))
+    except ValueError:
+        return None
+    number = number / 100 if text.endswith("%") else number
+    return number if math.isfinite(number) else None
+
+
+def _paths(model: type[BaseModel], name: str, where: str = "", depth: int = 3) -> Iterator[str]:
+    """The dotted paths of all fields of this name, some levels deep."""
+    for field, info in model.model_fields.items():
+        inner = list(models_in(info.annotation))
+        path = f"{where}.{field}".lstrip(".")
+        if field == name:
+            yield path
+        entries = "[…]" if "list[" in str(info.annotation) and inner else ""
+        for one in inner if depth > 1 else ():
+            yield from _paths(one, name, path + entries, depth - 1)

@@ -12,12 +12,11 @@ TAGS = ("kind", "name", "measure", "law")
 def tag_field(model: type[BaseModel], alone: bool = False) -> str | None:
     """The field that distinguishes a member of a union: a literal that is required, or that has one value only
     (`alone`: only such a one). None for a model that is no such member."""
-    return next((name for name in TAGS if name in model.model_fields and _is_tag(model, name, alone)), None)
-
-
-def _is_tag(model: type[BaseModel], name: str, alone: bool) -> bool:
-    words = literals(model, name)
-    return len(words) == 1 or (bool(words) and not alone and model.model_fields[name].is_required())
+    for name in TAGS:
+        words = literals(model, name) if name in model.model_fields else ()
+        if len(words) == 1 or (words and not alone and model.model_fields[name].is_required()):
+            return name
+    return None
 
 
 def literals(model: type[BaseModel], field: str) -> tuple[Any, ...]:

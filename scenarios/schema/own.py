@@ -22,6 +22,7 @@ from scenarios.schema.algorithms import AlgorithmModel, ClipSpec, Ground, Schedu
 from scenarios.schema.base import Model, NonNegative, Share, Words
 from scenarios.schema.spec import kinds_of
 
+FIELD = "algorithm.parameters"
 BY_HAND = "no norm of its own"
 """What a number that is claimed by hand is stated in: it is of the pairs that are adjacent, whatever the noise."""
 MEASURED = "no ε is claimed of it"
@@ -69,11 +70,9 @@ class PythonSpec(AlgorithmModel, kind="python"):
         try:
             made = suited(**_checked(found, self.parameters))
         except ScenarioError as error:
-            raise error if error.field.startswith("algorithm.") else error.under("algorithm.parameters") from None
+            raise error if error.field.startswith("algorithm.") else error.under(FIELD) from None
         except Exception as error:
-            raise ScenarioError(
-                "algorithm.parameters", self.parameters, f"{type(error).__name__}: {error}"
-            ) from error
+            raise ScenarioError(FIELD, self.parameters, f"{type(error).__name__}: {error}") from error
         if epsilon is None and found.claim is not Algorithm.claim:
             self._claims(made, ground)
         return made
@@ -89,8 +88,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
             file = str(owncode.load(self.path).file)
             own = [frame for frame in reached if frame.filename == file] or list(reached)
             place = f"{Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name}()"
-            why = f"{place}: {error or type(error).__name__}"
-            raise ScenarioError("algorithm.parameters", self.parameters, why) from None
+            raise ScenarioError(FIELD, self.parameters, f"{place}: {error or type(error).__name__}") from None
 
     @property
     def code(self) -> str:
@@ -118,7 +116,11 @@ def _suited(own: type[Algorithm], epsilon: float | None, delta: float, source: s
         noisy = "privatize" in set(_names(own))
         said["noisy"] = property(lambda _: noisy)
     if own.horizon is Algorithm.horizon and "rounds" in own.__dataclass_fields__:
-        said["horizon"] = property(_rounds)
+
+        def horizon(algorithm: Any) -> int | None:
+            return algorithm.rounds if type(algorithm.rounds) is int else None
+
+        said["horizon"] = property(horizon)
     if epsilon is not None or own.claim is Algorithm.claim:
 
         def claim(_: Algorithm, adjacency: Adjacency, setting: Setting, at: float) -> Claim:  # noqa: ARG001
@@ -138,32 +140,23 @@ def _suited(own: type[Algorithm], epsilon: float | None, delta: float, source: s
     return cast("Callable[..., Algorithm]", type(own.__name__, (own,), said))
 
 
-def _rounds(algorithm: Any) -> int | None:
-    """How often one agent acts at most."""
-    return algorithm.rounds if type(algorithm.rounds) is int else None
-
-
 def _names(own: type) -> Iterator[str]:
     """Every name that the code of a class and of its module uses: `privatize` is the only way to noise."""
+    ahead: list[object] = []
     for one in own.__mro__[: own.__mro__.index(Algorithm)]:
         module = inspect.getmodule(one)
-        for value in [*vars(one).values(), *(vars(module).values() if module is not None else ())]:
-            code = getattr(value, "__code__", None)
-            if isinstance(code, CodeType):
-                yield from _in(code)
-
-
-def _in(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _in(constant)
+        values = [*vars(one).values(), *(vars(module).values() if module is not None else ())]
+        ahead += [getattr(value, "__code__", None) for value in values]
+    while ahead:
+        if isinstance(code := ahead.pop(), CodeType):
+            yield from code.co_names
+            ahead += code.co_consts
 
 
 # ── its parameters ──────────────────────────────────────────────────────────────────────────────────────
 
-FIELD = "algorithm.parameters"
 SCHEDULE: TypeAdapter[Any] = TypeAdapter(ScheduleSpec)
+SCHEDULES = "a number, or {kind: geometric, first: …, ratio: …}, {kind: polynomial, …}, {kind: uniform_draws, …}"
 CLIP: TypeAdapter[Any] = TypeAdapter(ClipSpec)
 
 
@@ -195,9 +188,8 @@ def _checked(of: type, given: Tree) -> dict[str, object]:
     missing = [name for name, default in known.items() if default is inspect.Parameter.empty and name not in given]
     if missing:
         more = f" (and {len(missing) - 1} more: {', '.join(missing[1:])})" if len(missing) > 1 else ""
-        raise ScenarioError(
-            f"{FIELD}.{missing[0]}", None, f"missing: {of.__name__} has no default for it{more}", signature(of)
-        )
+        why = f"missing: {of.__name__} has no default for it{more}"
+        raise ScenarioError(f"{FIELD}.{missing[0]}", None, why, signature(of))
     return {name: _value(name, value, hints.get(name, Any)) for name, value in given.items()}
 
 
@@ -217,29 +209,19 @@ def _value(name: str, value: Any, hint: Any) -> Any:
             return schedule(SCHEDULE.validate_python(value, strict=True), field)
         if Clip in wanted and value is not None:
             return CLIP.validate_python(value, strict=True).build()
-        return _plain(value, hint)
+        try:
+            adapter: TypeAdapter[Any] = TypeAdapter(hint, config=ConfigDict(strict=True))
+            text = json.dumps(value)
+        except (PydanticUserError, TypeError):  # a type that only Python can make: the class has to cope
+            return value
+        return adapter.validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = "".join(f"[{key}]" if isinstance(key, int) else "" for key in first["loc"])
+        allowed = SCHEDULES if Schedule in wanted else _name(hint)
         raise ScenarioError(
-            field + where, value, f"wrong type: {first['msg'].removeprefix('Input ')}", _allowed(hint)
+            field + where, value, f"wrong type: {first['msg'].removeprefix('Input ')}", allowed
         ) from None
-
-
-def _plain(value: Any, hint: Any) -> Any:
-    """A number, a text or a list of those; what only Python can make cannot be given in a file."""
-    try:
-        adapter: TypeAdapter[Any] = TypeAdapter(hint, config=ConfigDict(strict=True))
-        text = json.dumps(value)
-    except (PydanticUserError, TypeError):  # a type of somebody's own: the class has to cope
-        return value
-    return adapter.validate_json(text, strict=True)
-
-
-def _allowed(hint: Any) -> str:
-    if Schedule in {hint, *get_args(hint)}:
-        return "a number, or {kind: geometric, first: …, ratio: …}, {kind: polynomial, …}, {kind: uniform_draws, …}"
-    return _name(hint)
 
 
 def _name(hint: Any) -> str:

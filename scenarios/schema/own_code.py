@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -80,8 +81,8 @@ def _imports(text: bytes, package: str) -> Iterator[str]:
 
 
 def _prefixes(name: str) -> Iterator[str]:
-    parts = name.split(".")
-    yield from (".".join(parts[: k + 1]) for k in range(len(parts)) if parts[0])
+    """`a`, `a.b` and `a.b.c` of `a.b.c`; none of a relative name."""
+    return accumulate(name.split(".") if name[:1] not in ("", ".") else (), "{}.{}".format)
 
 
 def _file_of(name: str, folder: Path) -> Path | None:
@@ -132,7 +133,11 @@ def load(place: str) -> OwnCode:
     A relative FILE starts at the working directory. You get a `ScenarioError` of `FIELD` for a file or module that is
     not there or does not run, and for a class that is not there or is no algorithm.
     """
-    where, name = _split(place)
+    where, colon, name = place.rpartition(":")
+    if not colon or name.endswith(".py"):
+        where, name = place, ""
+    if not where or (name and not name.isidentifier()) or (not name and not where.endswith(".py")):
+        raise ScenarioError(FIELD, place, "names no class", FORM)
     module = _from_file(place, Path(where)) if where.endswith(".py") else _imported(place, where)
     found = _class_of(place, module, name)
     _CODES[found] = _PRINTS[module]
@@ -143,21 +148,6 @@ def code_of(algorithm: Algorithm) -> str | None:
     """The SHA-256 of the code that this algorithm was made from, whatever its file says by now; None for one that was
     not loaded here."""
     return next((_CODES[one] for one in type(algorithm).__mro__ if one in _CODES), None)
-
-
-def _is_loaded(file: Path) -> bool:
-    """Whether code of this file was loaded here as an algorithm's, or with one."""
-    modules = (Path(str(module.__file__)).absolute() for module in _PRINTS)
-    return file.absolute() in _HELPERS or file.absolute() in modules
-
-
-def _split(place: str) -> tuple[str, str]:
-    where, colon, name = place.rpartition(":")
-    if not colon or name.endswith(".py"):
-        where, name = place, ""
-    if not where or (name and not name.isidentifier()) or (not name and not where.endswith(".py")):
-        raise ScenarioError(FIELD, place, "names no class", FORM)
-    return where, name
 
 
 # ── modules ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -217,7 +207,9 @@ def _run(place: str, texts: _Texts) -> ModuleType:
         if isinstance(error, KeyboardInterrupt):
             raise
         raise _does_not_run(place, error, file) from error
-    _by_value(module)
+    for pickler in ("cloudpickle", "joblib.externals.cloudpickle"):  # older releases of joblib have their own copy
+        with suppress(ImportError):
+            cast(Any, importlib.import_module(pickler)).register_pickle_by_value(module)
     _HELPERS.update({one: text for one, text in texts.found.items() if one != texts.file})
     _PRINTS[module] = _code_of(module, texts.found)
     return module
@@ -253,14 +245,6 @@ def _reachable(folder: Path) -> None:
     """What lies beside a file can be imported by it, here and in other processes."""
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-
-
-def _by_value(module: ModuleType) -> None:
-    """Other processes have no such module: they are sent its code. (Older releases of joblib have their own copy.)"""
-    for name in ("cloudpickle", "joblib.externals.cloudpickle"):
-        with suppress(ImportError):
-            pickler: Any = importlib.import_module(name)
-            pickler.register_pickle_by_value(module)
 
 
 # ── the class ───────────────────────────────────────────────────────────────────────────────────────────
@@ -309,32 +293,21 @@ def _check(place: str, found: type[Algorithm]) -> None:
 
 
 def _code_of(module: ModuleType, found: Sources) -> str:
-    """SHA-256 of files, and of those in the module's folder of which it holds something, however it came by that."""
-    files = {
-        Path(str(one.__file__)).absolute() for one in _used(module, Path(str(module.__file__)).absolute().parent)
-    }
-    return _digest({file: found[file] if file in found else file.read_bytes() for file in files | set(found)})
-
-
-def _used(module: ModuleType, folder: Path) -> Iterator[ModuleType]:
-    """The module, and those in the folder or below it of which something is in its globals, and so on."""
-    seen = {module.__name__}
-    ahead = [module]
+    """SHA-256 of files, and of those in the module's folder or below it of which something is in its globals, and so
+    on, however it came by that."""
+    file = Path(str(module.__file__)).absolute()
+    folder, seen, ahead = file.parent, {module.__name__: file}, [module]
     while ahead:
-        one = ahead.pop()
-        yield one
-        for value in list(vars(one).values()):
+        for value in list(vars(ahead.pop()).values()):
             name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
             other = sys.modules.get(name) if isinstance(name, str) else None
-            if other is not None and other.__name__ not in seen and _beside(other, folder):
-                seen.add(other.__name__)
+            if other is None or other.__name__ in seen or not (text := getattr(other, "__file__", None)):
+                continue
+            path = Path(text).absolute()
+            if _is_own_file(other.__name__, path) and path.is_relative_to(folder):
+                seen[other.__name__] = path
                 ahead.append(other)
-
-
-def _beside(module: ModuleType, folder: Path) -> bool:
-    file = getattr(module, "__file__", None)
-    path = Path(file).absolute() if file else None
-    return path is not None and _is_own_file(module.__name__, path) and path.is_relative_to(folder)
+    return _digest({one: found[one] if one in found else one.read_bytes() for one in {*seen.values(), *found}})
 
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -347,7 +320,8 @@ def await_hint(error: BaseException) -> str:
     that was loaded here; "" for any other error."""
     if not isinstance(error, TypeError | AttributeError) or "coroutine" not in str(error):
         return ""
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_loaded(Path(frame.filename))]
+    loaded = {*_HELPERS, *(Path(str(module.__file__)).absolute() for module in _PRINTS)}
+    own = [one for one in traceback.extract_tb(error.__traceback__) if Path(one.filename).absolute() in loaded]
     if not own:
         return ""
     file, line = own[-1].filename, own[-1].lineno or 1
@@ -368,15 +342,29 @@ def _forgotten_call(text: str, line: int) -> ast.Call | None:
         return None
     inner = max(around, key=lambda one: one.lineno)
     coroutines = OFFERED | {one.name for one in ast.walk(tree) if isinstance(one, ast.AsyncFunctionDef)}
-    calls = sorted(_not_awaited(inner, coroutines), key=lambda one: (one.lineno, one.col_offset))
-    statements = [one for one in ast.walk(inner) if isinstance(one, ast.stmt) and one is not inner]
-    there = [one for one in statements if _spans(one, line)]
+    nodes = list(ast.walk(inner))
+    awaited = {id(one.value) for one in nodes if isinstance(one, ast.Await)}
+    calls = [
+        one
+        for one in nodes
+        if isinstance(one, ast.Call)
+        and id(one) not in awaited
+        and getattr(one.func, "attr", getattr(one.func, "id", "")) in coroutines
+    ]
+    calls.sort(key=lambda one: (one.lineno, one.col_offset))
+    there = [one for one in nodes if isinstance(one, ast.stmt) and one is not inner and _spans(one, line)]
     if there:
         smallest = min(there, key=lambda one: (one.end_lineno or one.lineno) - one.lineno)
         if on_it := [one for one in calls if _spans(smallest, one.lineno)]:
             return next((one for one in on_it if _spans(one, line)), on_it[0])
         used = {one.id for one in ast.walk(smallest) if isinstance(one, ast.Name)}
-        named = [call for name, call in _assigned(inner, calls) if name in used and call.lineno < line]
+        named = [
+            one.value
+            for one in nodes
+            if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call) and one.value in calls
+            if one.value.lineno < line
+            if any(isinstance(name, ast.Name) and name.id in used for to in one.targets for name in ast.walk(to))
+        ]
         if named:
             return max(named, key=lambda one: one.lineno)
     return next((one for one in reversed(calls) if one.lineno < line), None)
@@ -384,21 +372,3 @@ def _forgotten_call(text: str, line: int) -> ast.Call | None:
 
 def _spans(node: ast.stmt | ast.expr, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-
-def _not_awaited(function: ast.AST, coroutines: frozenset[str]) -> Iterator[ast.Call]:
-    awaited = {id(one.value) for one in ast.walk(function) if isinstance(one, ast.Await)}
-    for one in ast.walk(function):
-        if isinstance(one, ast.Call) and id(one) not in awaited:
-            name = one.func.attr if isinstance(one.func, ast.Attribute) else getattr(one.func, "id", "")
-            if name in coroutines:
-                yield one
-
-
-def _assigned(function: ast.AST, calls: list[ast.Call]) -> Iterator[tuple[str, ast.Call]]:
-    """The names that such calls are given."""
-    for one in ast.walk(function):
-        if isinstance(one, ast.Assign):
-            for call in (call for call in calls if call is one.value):
-                yield from ((inner.id, call) for to in one.targets for inner in ast.walk(to)
-                            if isinstance(inner, ast.Name))  # fmt: skip

@@ -91,7 +91,7 @@ else:
                 if field in declared:
                     fields[field] = declared[field]
                     continue
-                fields[field] = adapted(annotation)
+                fields[field] = _adapted(annotation)
                 if optional:
                     fields[field], default = fields[field] | None, None
                 default = "auto" if _auto(annotation) and default is PydanticUndefined else default
@@ -192,22 +192,22 @@ def automatic(of: Any, field: str) -> Auto:
 # ── types of a scenario ─────────────────────────────────────────────────────────────────────────────────
 
 
-def adapted(annotation: Any, bounds: tuple[Any, ...] = ()) -> Any:
+def _adapted(annotation: Any, bounds: tuple[Any, ...] = ()) -> Any:
     """An annotation of the core as that of a model's field: tuples are lists, numbers finite, laws their unions."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        inner = adapted(arguments[0], tuple(one for one in arguments[1:] if not isinstance(one, Auto | str)))
+        inner = _adapted(arguments[0], tuple(one for one in arguments[1:] if not isinstance(one, Auto | str)))
         return Literal["auto"] | inner if _auto(annotation) else inner
     if annotation in OF_TYPE:
         return OF_TYPE[annotation]
     if origin in (Union, UnionType):
         kept = [one for one in arguments if one not in NEITHER and get_origin(one) not in NEITHER]
-        return adapted(kept[0], bounds) if len(kept) == 1 else Union[tuple(adapted(one) for one in kept)]  # noqa: UP007
+        return _adapted(kept[0], bounds) if len(kept) == 1 else Union[tuple(_adapted(one) for one in kept)]  # noqa: UP007
     if origin is Sequence or (origin is tuple and arguments[-1] is Ellipsis):
-        entries = list[adapted(arguments[0])]
+        entries = list[_adapted(arguments[0])]
         return Annotated[entries, *bounds] if bounds else entries
     if origin is tuple:
-        return Annotated[list[adapted(arguments[0])], Field(min_length=len(arguments), max_length=len(arguments))]
+        return Annotated[list[_adapted(arguments[0])], Field(min_length=len(arguments), max_length=len(arguments))]
     if annotation is float and not all(any(isinstance(one, end) for one in bounds) for end in (Ge | Gt, Le | Lt)):
         return Annotated[float, *bounds, Field(allow_inf_nan=False)]  # nothing infinite is between two bounds
     return Annotated[annotation, *bounds] if bounds else annotation

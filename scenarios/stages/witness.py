@@ -23,7 +23,7 @@ from netsim.problems import Objective
 from scenarios.build.adjacency import change_of, changed, check_adjacent
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Progress, Silent
-from scenarios.files.hints import RENAMED
+from scenarios.files.mistakes import RENAMED
 from scenarios.results.findings import capitalized
 from scenarios.results.header import versions
 from scenarios.schema.base import Index, Model

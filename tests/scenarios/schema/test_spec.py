@@ -14,7 +14,7 @@ from netsim.errors import ScenarioError
 from netsim.network import laws
 from netsim.schedules import Constant
 from scenarios.schema import AlgorithmSpec, Links, LognormalDelay, Ring
-from scenarios.schema.spec import KINDS, Spec, adapted, meaning, parameters
+from scenarios.schema.spec import KINDS, Spec, meaning, parameters
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,6 @@ def test_documentation_is_read_where_the_field_is_declared():
     assert meaning(LognormalDelay, "median") == "The median delay, in seconds."
     assert meaning(Ring, "agents") == "How many agents."
     assert meaning(Ring, "kind") == "Which of the possible kinds this is."
-
-
-def test_tuples_are_lists_and_laws_their_unions():
-    given = {"kind": "constant", "seconds": 1.0}
-    assert TypeAdapter(adapted(laws.DelayLaw)).validate_python(given).build() == laws.ConstantDelay(1.0)
-    assert TypeAdapter(adapted(tuple[Count, ...])).validate_python([1, 2]) == [1, 2]
 
 
 def test_every_algorithm_of_the_core_can_be_named_in_a_scenario():
