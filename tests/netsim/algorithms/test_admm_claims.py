@@ -121,18 +121,6 @@ def test_objective_perturbation_by_hand(algorithm, curvatures, factor):
 ALL = [a for a, _, _ in ADDITIVE] + [a for a, _, _ in PERTURBED]
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("algorithm", ALL)
-@pytest.mark.parametrize("epsilon", [1.0, 9.0])
-def test_calibration_is_the_claim_backwards(algorithm, noise, epsilon):
-    shape = replace(algorithm, scale=NOISE, noise=noise)
-    where = setting(star(6) if isinstance(algorithm, DpAdmm) else None)
-    found = shape.calibrated(epsilon, DELTA, RECORD, where)
-    assert found.claim(RECORD, where, DELTA).epsilon == pytest.approx(epsilon, rel=1e-9)
-    assert found.scale(2) / found.scale(0) == pytest.approx(0.81, rel=1e-12)
-    assert found.noise == noise
-
-
 def test_no_noise_buys_less_than_the_determinants():
     algorithm = RAdmm(6, penalty=0.3, linearization=L, scale=Constant(1.0))
     with pytest.raises(PrivacyError, match="no noise up to"):

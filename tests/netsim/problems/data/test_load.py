@@ -2,8 +2,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from netsim.errors import ScenarioError
 from netsim.problems import Dataset, LogisticLoss, load
@@ -56,43 +54,6 @@ def test_clipping_bounds_the_gradient_of_every_record() -> None:
     record = LogisticLoss(clipped.features[:1], clipped.labels[:1])
     x = 100 * np.random.default_rng(0).normal(size=(100, 64))
     assert np.linalg.norm(record.gradient(x), axis=1).max() <= 3.0 * (1 + 1e-12)
-
-
-@given(
-    negative=st.integers(0, 40),
-    positive=st.integers(0, 40),
-    agents=st.integers(1, 20),
-    seed=st.integers(0, 9),
-)
-@settings(max_examples=100, deadline=None)
-def test_a_split_is_a_fair_partition(negative: int, positive: int, agents: int, seed: int) -> None:
-    records = negative + positive
-    if records == 0:
-        return
-    labels = np.repeat([-1.0, 1.0], [negative, positive])
-    data = Dataset("numbered", np.arange(float(records))[:, None], labels)
-    if agents > records:
-        with pytest.raises(ScenarioError, match="agents"):
-            data.split(agents, seed)
-        return
-    parts = data.split(agents, seed)
-    assert sorted(np.concatenate([part.features[:, 0] for part in parts])) == list(range(records))
-    for counts in (
-        [part.records for part in parts],
-        [int((part.labels == -1).sum()) for part in parts],
-        [int((part.labels == 1).sum()) for part in parts],
-    ):
-        assert len(counts) == agents
-        assert max(counts) - min(counts) <= 1
-    for part in parts:
-        assert np.array_equal(part.labels, labels[part.features[:, 0].astype(int)])
-
-
-def test_a_split_depends_on_its_seed_alone() -> None:
-    digits = load("digits")
-    first, again, other = digits.split(7, 1), digits.split(7, 1), digits.split(7, 2)
-    assert all(np.array_equal(a.features, b.features) for a, b in zip(first, again, strict=True))
-    assert not np.array_equal(first[0].features, other[0].features)
 
 
 def test_real_targets_are_split_by_shuffling_alone() -> None:

@@ -29,9 +29,13 @@ def numbered(negative: int, positive: int) -> Dataset:
 )
 @settings(max_examples=200, deadline=None)
 def test_every_split_is_a_partition_and_nobody_goes_empty_handed(way, negative, positive, agents, seed) -> None:
-    if agents > negative + positive:
+    if not negative + positive:
         return
     data = numbered(negative, positive)
+    if agents > data.records:
+        with pytest.raises(ScenarioError, match="agents"):
+            data.split(agents, seed, **way)
+        return
     parts, again = data.split(agents, seed, **way), data.split(agents, seed, **way)
     assert len(parts) == agents
     assert min(part.records for part in parts) >= 1
@@ -40,6 +44,10 @@ def test_every_split_is_a_partition_and_nobody_goes_empty_handed(way, negative, 
         assert np.array_equal(part.features, same.features)
         assert (np.diff(part.features[:, 0]) > 0).all()
         assert np.array_equal(part.labels, data.labels[part.features[:, 0].astype(int)])
+    if way["by"] == "equal":
+        for label in (-1.0, 1.0, None):
+            counts = [part.records if label is None else int((part.labels == label).sum()) for part in parts]
+            assert max(counts) - min(counts) <= 1
 
 
 @given(negative=st.integers(1, 40), positive=st.integers(1, 40), agents=st.integers(2, 20), seed=st.integers(0, 9))
