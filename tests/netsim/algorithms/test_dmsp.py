@@ -11,10 +11,10 @@ from netsim.algorithms import Dmsp
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.models.model import Ball, Box
-from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
+from tests.netsim.algorithms.mixing import noises, sent
 from tests.oracles import noisy_descent as oracles
 from tests.worlds import changed, synthetic_problem, tapped_ring
 
@@ -27,29 +27,19 @@ def tapped(algorithm, graph=GRAPHS[0], problem=SIX, **options):
     return changed(tapped_ring(problem, algorithm), topology=graph, **options).run()
 
 
-def sent(run, replica=0):
-    rows = {(r.number, r.sender): r.values["y"][replica] for r in run.views[0].transcript.on_links()}
-    rounds, n = run.simulation.algorithm.rounds, run.simulation.problem.agents
-    return np.array([[rows[k, i] for i in range(n)] for k in range(rounds)])
-
-
 @pytest.mark.parametrize("domain", [Ball(0.3), Box(-0.2, 0.15), Ball(1e3)], ids=["ball", "box", "large"])
 @pytest.mark.parametrize("graph", GRAPHS, ids=["ring", "geometric"])
 @pytest.mark.parametrize("b", [0.0, 0.1])
 def test_iterates_are_the_oracles(graph, domain, b):
     algorithm = Dmsp(50, Geometric(0.9, 0.93), domain, Geometric(b, 0.97))
     run = tapped(algorithm, graph, seed=8)
-    noise = np.empty((50, 6, 4))
-    for i in range(6):
-        stream = Streams(8).generator("agent", i, "noise", 0)
-        noise[:, i] = [stream.laplace(size=(1, 4))[0] * b * 0.97**k for k in range(50)]
     project = oracles.ball(domain.radius) if isinstance(domain, Ball) else oracles.box(domain.low, domain.high)
     expected = oracles.dmsp(
         [lambda x, f=f: f.gradient(x[None])[0] for f in SIX.objectives],
         *(graph.weights, 0.9, 0.93, project, np.zeros((6, 4)), 50),
-        noise=noise,
+        noise=noises(run)[0, :, :, 0],
     )
-    np.testing.assert_allclose(sent(run), expected["sent"], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(sent(run, "y")[:, :, 0], expected["sent"], rtol=0, atol=1e-12)
     farther = 1.001 * expected["x"].reshape(-1, 4)
     assert (domain.project(farther) != farther).any() == (domain != Ball(1e3))  # some iterate lies on the boundary
 
@@ -73,14 +63,14 @@ def test_the_optimum_of_the_set_is_found_where_the_free_one_lies_outside():
     """On a small ball the constrained minimizer satisfies x = Proj_X(x − ∇F(x)): residual below 1e-3 at the end."""
     domain = Ball(0.1)
     run = tapped(Dmsp(1500, Polynomial(1.5, 0.9), domain), topology.complete(6))
-    x = sent(run)[-1].mean(axis=0)[None]
+    x = sent(run, "y")[:, :, 0][-1].mean(axis=0)[None]
     assert np.linalg.norm(SIX.optimum().point) > 0.2
     assert np.linalg.norm(x - domain.project(x - SIX.mean_gradient(x))) < 1e-3
 
 
 def test_a_start_outside_the_set_is_moved_into_it():
     run = tapped(Dmsp(3, Constant(0.1), Box(1.0, 2.0)))
-    np.testing.assert_array_equal(sent(run)[0], np.ones((6, 4)))
+    np.testing.assert_array_equal(sent(run, "y")[:, :, 0][0], np.ones((6, 4)))
 
 
 class TestClaim:

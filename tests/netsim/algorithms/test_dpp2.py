@@ -12,10 +12,10 @@ from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares, NonconvexLogistic, Problem, build
 from netsim.problems import load as load_data
-from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
+from tests.netsim.algorithms.mixing import noises, sent
 from tests.oracles.dpp2 import dpp2 as oracle
 from tests.worlds import changed, simulated, synthetic_problem, tapped_ring
 
@@ -35,27 +35,6 @@ def well_tuned(problem, graph, rounds, matrix="mixing", **changes):
 
 def errors(problem, graph, algorithm, **options):
     return simulated(problem, graph, algorithm, **options).run().metrics.worst_by_round(problem.agents)[:, 0]
-
-
-def sent(run, name, parity, replica=0):
-    """(rounds, n, d): what the exchanges of this parity carried under this name."""
-    rows = {
-        (r.number, r.sender): r.values[name][replica] for r in run.views[0].transcript.on_links() if name in r.values
-    }
-    numbers = sorted({number for number, _ in rows if number % 2 == parity})
-    return np.array([[rows[k, i] for i in range(run.simulation.problem.agents)] for k in numbers])
-
-
-def noises(algorithm, problem, seed):
-    """The engine's own noise, redrawn from its named streams: (w, e), each (rounds, n, d)."""
-    shape = (1, problem.dimension)
-    w, e = (np.zeros((algorithm.rounds, problem.agents, problem.dimension)) for _ in range(2))
-    for i in range(problem.agents):
-        stream = Streams(seed).generator("agent", i, "noise", 0)
-        for k in range(algorithm.rounds):
-            w[k, i] = stream.laplace(size=shape)[0] * algorithm.scale_w(k)
-            e[k, i] = stream.laplace(size=shape)[0] * algorithm.scale_e(k)
-    return w, e
 
 
 def by_oracle(problem, graph, algorithm, w=None, e=None):
@@ -85,10 +64,10 @@ def test_iterates_are_the_oracles(graph, matrix, noisy):
     if noisy:
         algorithm = replace(algorithm, scale_w=Geometric(0.5, 0.95), scale_e=Geometric(0.3, 0.9))
     run = tapped(SIX, graph, algorithm, seed=5)
-    expected = by_oracle(SIX, graph, algorithm, *(noises(algorithm, SIX, 5) if noisy else ()))
-    for name, parity in (("y", 0), ("z", 1)):
+    expected = by_oracle(SIX, graph, algorithm, *(noises(run)[:, :, :, 0] if noisy else ()))
+    for name in ("y", "z"):
         theirs = expected[f"sent_{name}"]
-        np.testing.assert_allclose(sent(run, name, parity), theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
+        np.testing.assert_allclose(sent(run, name)[:, :, 0], theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=NAMES)
@@ -140,22 +119,21 @@ def test_the_relayed_share_of_the_duals_leaves_x_unchanged(eta):
     runs = [tapped(SIX, GRAPHS[2], replace(plain, eta=one), seed=2) for one in (Constant(1.0), eta)]
     first, second = (run.metrics.relative_errors() for run in runs)
     np.testing.assert_allclose(first, second, rtol=1e-9)
-    assert np.abs(sent(runs[0], "y", 0) - sent(runs[1], "y", 0)).max() > 0.1  # what is sent does depend on η
+    assert np.abs(sent(runs[0], "y") - sent(runs[1], "y")).max() > 0.1  # what is sent does depend on η
 
 
 def test_laws_of_the_dual_variables():
     """With η = 0, y = x + d + w = d⁺, so d is on the wire: it grows by x + w each round; and Σ_i q_i = 0."""
     algorithm = well_tuned(SIX, GRAPHS[0], 60, eta=Constant(0.0), scale_w=DECAY, scale_e=DECAY)
     run = tapped(SIX, GRAPHS[0], algorithm, seed=3)
-    expected = by_oracle(SIX, GRAPHS[0], algorithm, *noises(algorithm, SIX, 3))
-    d = sent(run, "y", 0)
-    np.testing.assert_allclose(
-        np.diff(d, axis=0), (expected["x"][:-1] + noises(algorithm, SIX, 3)[0])[1:], atol=1e-12
-    )
+    noise = noises(run)[:, :, :, 0]
+    expected = by_oracle(SIX, GRAPHS[0], algorithm, *noise)
+    d = sent(run, "y")[:, :, 0]
+    np.testing.assert_allclose(np.diff(d, axis=0), (expected["x"][:-1] + noise[0])[1:], atol=1e-12)
     optimum = SIX.optimum().point
     late = (d[59] - d[39]).mean(axis=0) / 20  # the mean of d grows by the mean iterate, round after round
     np.testing.assert_allclose(late, optimum, rtol=0.1)
-    q = sent(run, "z", 1).sum(axis=1) - noises(algorithm, SIX, 3)[1].sum(axis=1)
+    q = sent(run, "z")[:, :, 0].sum(axis=1) - noise[1].sum(axis=1)
     gradients = [sum(f.gradient(x[i][None])[0] for i, f in enumerate(SIX.objectives)) for x in expected["x"][:-1]]
     np.testing.assert_allclose(q, gradients, atol=1e-11)
 
