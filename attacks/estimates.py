@@ -88,14 +88,21 @@ class Evidence:
         known = np.flatnonzero(found.identifiable & found.located)
         if not known.size:
             raise AttackError(f"no gradient of agent {found.agent} is identifiable: nothing to reconstruct from")
-        covariance = _block(found.covariance, known)
+        covariance, laws = _block(found.covariance, known), {found.law[t] for t in known.tolist()}
+        law: Law | None = "gaussian" if laws == {"gaussian"} else None
+        if laws == {"laplace"}:  # that of all together only where they are independent
+            block = covariance if covariance.strides[-1] else covariance[..., :1]
+            apart, scale = block.copy(), np.sqrt(np.einsum("ttd->td", block))
+            np.einsum("ttd->td", apart)[:] = 0.0
+            independent = np.all(np.abs(apart) <= UNMIXED**0.5 * scale[:, None] * scale[None, :])
+            law = "laplace" if independent else None
         return cls(
             found.agent,
             tuple(known.tolist()),
             found.points[known],
             found.gradients[known],
             covariance,
-            _joint_law({found.law[t] for t in known.tolist()}, covariance),
+            law,
             len(found.identifiable) - len(known),
             found.rounding[known],
         )
@@ -163,15 +170,3 @@ def _block(covariance: Array, rounds: Sequence[int] | NDArray[np.intp]) -> Array
     if covariance.strides[-1]:
         return covariance[cells]
     return np.broadcast_to(covariance[..., 0][cells][..., None], (len(chosen), len(chosen), covariance.shape[-1]))
-
-
-def _joint_law(laws: set[Law | None], covariance: Array) -> Law | None:
-    """Law of all errors together: Gaussian, or independent Laplace."""
-    if laws == {"gaussian"}:
-        return "gaussian"
-    block = covariance if covariance.strides[-1] else covariance[..., :1]
-    apart = block.copy()
-    np.einsum("ttd->td", apart)[:] = 0.0
-    scale = np.sqrt(np.einsum("ttd->td", block))
-    independent = np.all(np.abs(apart) <= UNMIXED**0.5 * scale[:, None] * scale[None, :])
-    return "laplace" if laws == {"laplace"} and independent else None

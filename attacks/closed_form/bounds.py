@@ -4,7 +4,6 @@ A codec's preimage is one source: what a vector may have been, given what receiv
 """
 
 import math
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -76,23 +75,6 @@ class Interval(NamedTuple):
         return cls(value, value)
 
 
-def combined(terms: Mapping[int, float], intervals: Mapping[int, Interval], constant: Array) -> Interval:
-    """constant + Σ_k terms[k]·v_k over all v_k in their intervals, which are independent: no wider than it must be.
-
-    Each end is moved outwards by `SLACK` of the largest number that came in.
-    """
-    low = high = constant
-    largest: Array = np.abs(constant)
-    for k, coefficient in terms.items():
-        if coefficient == 0:
-            continue
-        ends = coefficient * intervals[k].low, coefficient * intervals[k].high
-        low, high = low + np.minimum(*ends), high + np.maximum(*ends)
-        largest = np.maximum(largest, np.where(np.isfinite(ends[0]), np.abs(ends[0]), 0.0))
-        largest = np.maximum(largest, np.where(np.isfinite(ends[1]), np.abs(ends[1]), 0.0))
-    return Interval(low - SLACK * largest, high + SLACK * largest)
-
-
 CODEC_SLACK = 1e-9
 """Relative: how much a scale on the wire may be rounded."""
 
@@ -123,22 +105,21 @@ def preimage(codec: Codec, decoded: Array) -> Interval:
         slack = CODEC_SLACK * np.abs(sent) if codec.unbiased else 0.0
         return Interval(sent - open_ - slack, sent + open_ + slack)
     if isinstance(codec, Quantizer):
-        return _of_quantizer(codec, decoded)
+        # v/(ξ·unit) lies within one of the level; a scale with a common factor put in only makes the bounds wider
+        shrinkage = codec.shrinkage(decoded.shape[-1])
+        unit = shrinkage * np.array([FLOAT64.unpack(codec.pack(row)[:FLOAT_BYTES], 1) for row in decoded])
+        value, room = shrinkage * decoded, unit * (1 + CODEC_SLACK)
+        with np.errstate(invalid="ignore"):
+            low, high = value - room, value + room
+        low, high = (
+            np.where(decoded > 0, np.maximum(low, 0.0), low),
+            np.where(decoded < 0, np.minimum(high, 0.0), high),
+        )
+        nothing = (unit == 0) & (codec.norm == "l2")  # all levels 0: of any norm
+        return Interval(np.where(nothing, -np.inf, low), np.where(nothing, np.inf, high))
     if isinstance(codec, ScaledSign):
         most = np.abs(decoded) * decoded.shape[-1] * (1 + CODEC_SLACK)
         return Interval(np.where(decoded < 0, -most, 0.0), np.where(decoded < 0, 0.0, most))
     if (cells := codec.cells(decoded)) is not None:
         return Interval(*cells)
     raise AttackError(f"{codec}: no bounds are known of what was sent before it")
-
-
-def _of_quantizer(codec: Quantizer, decoded: Array) -> Interval:
-    """v/(ξ·unit) lies within one of the level. A scale with a common factor put in only makes the bounds wider."""
-    unit = np.array([FLOAT64.unpack(codec.pack(row)[:FLOAT_BYTES], 1) for row in decoded])
-    unit = codec.shrinkage(decoded.shape[-1]) * unit
-    value = codec.shrinkage(decoded.shape[-1]) * decoded
-    with np.errstate(invalid="ignore"):
-        low, high = value - unit * (1 + CODEC_SLACK), value + unit * (1 + CODEC_SLACK)
-    low, high = np.where(decoded > 0, np.maximum(low, 0.0), low), np.where(decoded < 0, np.minimum(high, 0.0), high)
-    nothing = (unit == 0) & (codec.norm == "l2")  # all levels 0: of any norm
-    return Interval(np.where(nothing, -np.inf, low), np.where(nothing, np.inf, high))

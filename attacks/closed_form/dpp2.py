@@ -86,7 +86,7 @@ def _checked(view: AdversaryView) -> Dpp2:
 def _relayed(view: AdversaryView) -> Iterator[_DPP2Round]:
     """Every agent of which round 0 was observed, up to the first round that was not."""
     exchanges, public = Exchanges(view), view.public
-    for agent in sorted(set(range(public.agents)) - view.inside.keys() - public.forgetful):
+    for agent in exchanges.agents:
         taken = exchanges.taken(agent)
         rounds = 0
         while all((agent, n) in exchanges.sent and n in taken for n in (2 * rounds, 2 * rounds + 1)):

@@ -26,6 +26,8 @@ class Exchanges:
 
     def __init__(self, view: AdversaryView) -> None:
         self._view = view
+        self.agents = sorted(set(range(view.public.agents)) - view.inside.keys() - view.public.forgetful)
+        """Those of which something may be inferred: no insiders, and none that may begin anew."""
 
     @cached_property
     def sent(self) -> dict[tuple[int, int], Values]:

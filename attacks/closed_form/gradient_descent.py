@@ -45,7 +45,7 @@ def through_differences(view: AdversaryView) -> list[GradientEstimate]:
     exchanges = Exchanges(view)
     sent = exchanges.sent
     estimates: list[GradientEstimate] = []
-    for agent in sorted(set(range(view.public.agents)) - view.inside.keys() - view.public.forgetful):
+    for agent in exchanges.agents:
         for k, taken in sorted(exchanges.taken(agent).items()):
             if (agent, k) not in sent or (agent, k + 1) not in sent:
                 continue

@@ -57,7 +57,6 @@ from netsim.algorithms.diadsp import DecayingNoise, DiaDSP
 from netsim.arrays import Array
 from netsim.codecs import Codec
 from netsim.errors import AttackError
-from netsim.transcript.message import Values
 
 
 class _Round(NamedTuple):
@@ -120,8 +119,9 @@ def tracking_differences(view: AdversaryView) -> list[Difference]:
     if not isinstance(algorithm, DiaDSP):
         raise AttackError("CPGT's copies are sums of all that was sent: after a gap they are lost")
     found: list[Difference] = []
-    for agent in _others(view):
-        observed = _observed_rounds(view, agent, Exchanges(view))
+    exchanges = Exchanges(view)
+    for agent in exchanges.agents:
+        observed = _observed_rounds(view, agent, exchanges)
         for _, run in groupby(enumerate(sorted(observed)), key=lambda place: place[1] - place[0]):
             numbers = [k for _, k in run]  # rounds that follow each other
             first, rounds = numbers[0], [observed[k] for k in numbers]
@@ -167,10 +167,6 @@ def _gamma(algorithm: DecayingNoise) -> float:
     return algorithm.gamma if isinstance(algorithm, Cpgt) else 1.0
 
 
-def _others(view: AdversaryView) -> list[int]:
-    return sorted(set(range(view.public.agents)) - view.inside.keys() - view.public.forgetful)
-
-
 def _observed_rounds(view: AdversaryView, agent: int, exchanges: Exchanges) -> dict[int, _Round]:
     """Rounds of DiaDSP that were observed whole: what is sent is x^a and y^a."""
     taken = exchanges.taken(agent)
@@ -193,31 +189,24 @@ def _apart(public: PublicKnowledge, agent: int, own: Array, others: list[Array])
 def _all_rounds(view: AdversaryView, codec: Codec) -> Iterator[tuple[int, list[_Round]]]:
     """Each agent with its rounds from 0 to the first that was missed, if there are any."""
     exchanges = Exchanges(view)
-    for agent in _others(view):
+    for agent in exchanges.agents:
         if isinstance(view.public.algorithm, Cpgt):
-            rounds = list(_copied(view, agent, exchanges, codec))
+            taken, rounds = exchanges.taken(agent), list[_Round]()
+            copies = {n: np.zeros((view.replicas, view.public.dimension)) for n in ("x", "y")}
+            apart = dict(copies)
+            while (k := len(rounds)) in taken and (agent, k) in exchanges.sent:
+                own, places = exchanges.sent[agent, k], list[Interval]()
+                for n in ("x", "y"):
+                    low, high = preimage(codec, own[n])
+                    places.append(Interval(copies[n] + low, copies[n] + high))
+                    copies[n] = copies[n] + own[n]
+                    apart[n] = apart[n] + _apart(view.public, agent, own[n], [v[n] for v in taken[k]])
+                rounds.append(_Round(*places, apart["x"], apart["y"]))
         else:
             observed = _observed_rounds(view, agent, exchanges)
             rounds = [observed[k] for k in range(next(k for k in range(len(observed) + 1) if k not in observed))]
         if rounds:
             yield agent, rounds
-
-
-def _copied(view: AdversaryView, agent: int, exchanges: Exchanges, codec: Codec) -> Iterator[_Round]:
-    taken = exchanges.taken(agent)
-    copies = {n: np.zeros((view.replicas, view.public.dimension)) for n in ("x", "y")}
-    apart = dict(copies)
-    k = 0
-    while k in taken and (agent, k) in exchanges.sent:
-        own: Values = exchanges.sent[agent, k]
-        places: dict[str, Interval] = {}
-        for n in ("x", "y"):
-            low, high = preimage(codec, own[n])
-            places[n] = Interval(copies[n] + low, copies[n] + high)
-            copies[n] = copies[n] + own[n]
-            apart[n] = apart[n] + _apart(view.public, agent, own[n], [v[n] for v in taken[k]])
-        yield _Round(places["x"], places["y"], apart["x"], apart["y"])
-        k += 1
 
 
 def _trackers(algorithm: DecayingNoise, rounds: list[_Round], first: int = 0) -> tuple[Array, Array]:

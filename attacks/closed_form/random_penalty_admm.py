@@ -20,7 +20,7 @@ agent, or at its door.
 """
 
 import math
-from collections.abc import Iterator
+from itertools import count
 
 import numpy as np
 
@@ -73,31 +73,24 @@ def penalty_bounds(view: AdversaryView) -> list[GradientBounds]:
     if not view.public.exchange_policy.endless:
         raise AttackError("exchanges may end without some messages: nobody else knows which λ took in")
     check_lossless(view)
-    exchanges = Exchanges(view)
-    agents = sorted(set(range(view.public.agents)) - view.inside.keys() - view.public.forgetful)
-    return [bounds for agent in agents for bounds in _of_agent(view, algorithm, exchanges, agent)]
-
-
-def _of_agent(
-    view: AdversaryView, algorithm: RandomPenaltyAdmm, exchanges: Exchanges, agent: int
-) -> Iterator[GradientBounds]:
-    sent, taken = exchanges.sent, exchanges.taken(agent)
+    exchanges, found = Exchanges(view), list[GradientBounds]()
     zeros = np.zeros((view.replicas, view.public.dimension))
-    x = dual = mean = zeros
-    k = 0
-    while (agent, k) in sent:
-        new = sent[agent, k]["x"]
-        low, high = np.minimum(x, mean), np.maximum(x, mean)
-        size = np.maximum(np.abs(dual), algorithm.penalty * np.maximum(np.maximum(-low, high), np.abs(new)))
-        slack = SLACK * size
-        base = dual - algorithm.penalty * new
-        stddev = algorithm.penalty * math.sqrt(2) * float(algorithm.scale(k))
-        yield GradientBounds(
-            agent, k, (x, x), base + algorithm.penalty * low - slack, base + algorithm.penalty * high + slack, stddev
-        )
-        if k not in taken:
-            return
-        others = np.array([values["x"] for values in taken[k]])
-        x, mean = new, others.mean(axis=0)
-        dual = dual + algorithm.dual_step * (others.sum(axis=0) - len(others) * new)
-        k += 1
+    for agent in exchanges.agents:
+        sent, taken = exchanges.sent, exchanges.taken(agent)
+        x = dual = mean = zeros
+        for k in count():
+            if (agent, k) not in sent:
+                break
+            new = sent[agent, k]["x"]
+            low, high = np.minimum(x, mean), np.maximum(x, mean)
+            size = np.maximum(np.abs(dual), algorithm.penalty * np.maximum(np.maximum(-low, high), np.abs(new)))
+            slack, base = SLACK * size, dual - algorithm.penalty * new
+            stddev = algorithm.penalty * math.sqrt(2) * float(algorithm.scale(k))
+            ends = base + algorithm.penalty * low - slack, base + algorithm.penalty * high + slack
+            found.append(GradientBounds(agent, k, (x, x), *ends, stddev))
+            if k not in taken:
+                break
+            others = np.array([values["x"] for values in taken[k]])
+            x, mean = new, others.mean(axis=0)
+            dual = dual + algorithm.dual_step * (others.sum(axis=0) - len(others) * new)
+    return found

@@ -41,10 +41,11 @@ Who may run all of these: any eavesdropper; α, β and σ_τ are public.
 """
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
-from attacks.closed_form.bounds import GradientBounds, Interval, combined, root_mean_square
+from attacks.closed_form.bounds import SLACK, GradientBounds, Interval, root_mean_square
 from attacks.closed_form.token_system import TokenSystem, Wire, exactly
 from attacks.closed_form.token_walk import Visit, unbroken_visits
 from attacks.estimates import Evidence, GradientEstimate, Inversion, check_lossless
@@ -94,7 +95,7 @@ def sparse_bounds(view: AdversaryView) -> list[GradientBounds]:
         copies[0] = Interval.at(np.zeros_like(copies[0].low))
         sent = np.zeros_like(copies[0].low)  # Σ_{t≤k} x_t
         for k, visit in enumerate(visits[:-1]):
-            low, high = combined(_terms(k, algorithm.step, beta), copies, beta * (sent + visit.incoming["x"]))
+            low, high = _combined(_terms(k, algorithm.step, beta), copies, beta * (sent + visit.incoming["x"]))
             found.append(GradientBounds(visit.agent, visit.number, (copies[k].low, copies[k].high), low, high))
             sent = sent + visit.outgoing["x"]
     return found
@@ -130,6 +131,23 @@ def _chains(view: AdversaryView, algorithm: DPRecal) -> list[list[Visit]]:
     for visit in unbroken_visits(view, algorithm.first, "u_noisy"):
         visits.setdefault(visit.agent, []).append(visit)
     return [own for _, own in sorted(visits.items())]
+
+
+def _combined(terms: Mapping[int, float], intervals: Mapping[int, Interval], constant: Array) -> Interval:
+    """constant + Σ_k terms[k]·v_k over all v_k in their intervals, which are independent: no wider than it must be.
+
+    Each end is moved outwards by `SLACK` of the largest number that came in.
+    """
+    low = high = constant
+    largest: Array = np.abs(constant)
+    for k, coefficient in terms.items():
+        if coefficient == 0:
+            continue
+        ends = coefficient * intervals[k].low, coefficient * intervals[k].high
+        low, high = low + np.minimum(*ends), high + np.maximum(*ends)
+        largest = np.maximum(largest, np.where(np.isfinite(ends[0]), np.abs(ends[0]), 0.0))
+        largest = np.maximum(largest, np.where(np.isfinite(ends[1]), np.abs(ends[1]), 0.0))
+    return Interval(low - SLACK * largest, high + SLACK * largest)
 
 
 def _terms(k: int, alpha: float, beta: float) -> dict[int, float]:
@@ -172,7 +190,7 @@ def _copy_of(visit: Visit, beta: float, threshold: float) -> Interval:
     x, noisy, x_new = visit.incoming["x"], visit.incoming["u_noisy"], visit.outgoing["x"]
     centre = x_new + np.sign(x_new) * threshold
     room = np.where(x_new == 0, threshold, 0.0)
-    return combined({0: 1 / beta}, {0: Interval(centre - room, centre + room)}, x - (x - noisy) / beta)
+    return _combined({0: 1 / beta}, {0: Interval(centre - room, centre + room)}, x - (x - noisy) / beta)
 
 
 def through_iterates(view: AdversaryView) -> list[GradientEstimate]:

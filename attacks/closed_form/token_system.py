@@ -34,12 +34,12 @@ whole.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from attacks.closed_form.token_walk import ObservedWalk, observed_walk
+from attacks.closed_form.token_walk import observed_walk
 from attacks.estimates import Evidence, GradientEstimate
 from attacks.probe.linear import solve
 from netsim.adversary import AdversaryView
@@ -307,7 +307,7 @@ class TokenSystem:
     """All that a view of a walk determines."""
 
     def __init__(self, view: AdversaryView, algorithm: Walk, wire: Wire) -> None:
-        self._wire, self._alpha, self._beta = wire, algorithm.step, coupling(view.public.agents)
+        self._wire = wire
         self._skipped = view.inside.keys() | view.public.forgetful
         fields = tuple(dict.fromkeys((wire.u, wire.noisy, "x")))
         observed = observed_walk(view, algorithm.first, fields)
@@ -317,7 +317,22 @@ class TokenSystem:
         for agent in range(view.public.agents):
             known["y", agent, 0] = known["dual", agent, 0] = zeros
         known_agents = [i for i in range(view.public.agents) if i not in view.public.forgetful]
-        lines = [line for i in known_agents for line in self._of_agent(observed, i)]
+        alpha, beta = algorithm.step, coupling(view.public.agents)
+        lines: list[Line] = []
+        for i, k in [(agent, k) for agent in known_agents for k in range(observed.visits[agent])]:
+            y, y_new, dual, dual_new = ("y", i, k), ("y", i, k + 1), ("dual", i, k), ("dual", i, k + 1)
+            x_new: Name = ("x", i, k)
+            lines.append(Line({dual_new: 1.0, dual: -1.0, x_new: -beta, y_new: beta}))
+            token = observed.came.get((i, k))
+            x: Name = ("x", *token) if token else ("x in", i, k)
+            u: Name = (wire.u, *token) if token else ("u in", i, k)
+            noisy: Name = (wire.noisy, *token) if token else ("u in", i, k)
+            if wire.change is not None and token:
+                lines.append(Line({(wire.u, i, k): 1.0, u: -1.0, dual_new: -1.0, dual: 1.0}, wire.change(k)))
+            if wire.move is not None and token:
+                lines.append(Line({x_new: 1.0, x: beta - 1, noisy: 1.0, y: -beta}, wire.move(k)))
+            gradient: Name = ("gradient", i, k)
+            lines.append(Line({gradient: 1.0, dual: -1.0, x: -beta, y: beta - 1 / alpha, y_new: 1 / alpha}))
         if wire.sums:
             for token, made in observed.made.items():
                 terms: dict[Name, float] = {("dual", i, k): -1.0 for i, k in enumerate(made) if k > 0}
@@ -377,20 +392,3 @@ class TokenSystem:
 
     def _agents(self) -> list[int]:
         return [agent for agent in range(len(self._visits)) if agent not in self._skipped]
-
-    def _of_agent(self, observed: ObservedWalk, i: int) -> Iterator[Line]:
-        alpha, beta, wire = self._alpha, self._beta, self._wire
-        for k in range(observed.visits[i]):
-            y, y_new, dual, dual_new = ("y", i, k), ("y", i, k + 1), ("dual", i, k), ("dual", i, k + 1)
-            x_new: Name = ("x", i, k)
-            yield Line({dual_new: 1.0, dual: -1.0, x_new: -beta, y_new: beta})
-            token = observed.came.get((i, k))
-            x: Name = ("x", *token) if token else ("x in", i, k)
-            u: Name = (wire.u, *token) if token else ("u in", i, k)
-            noisy: Name = (wire.noisy, *token) if token else ("u in", i, k)
-            if wire.change is not None and token:
-                yield Line({(wire.u, i, k): 1.0, u: -1.0, dual_new: -1.0, dual: 1.0}, wire.change(k))
-            if wire.move is not None and token:
-                yield Line({x_new: 1.0, x: beta - 1, noisy: 1.0, y: -beta}, wire.move(k))
-            gradient: Name = ("gradient", i, k)
-            yield Line({gradient: 1.0, dual: -1.0, x: -beta, y: beta - 1 / alpha, y_new: 1 / alpha})

@@ -40,7 +40,7 @@ START: Id = (-1, 0)
 
 
 @dataclass(frozen=True)
-class ObservedWalk:
+class _ObservedWalk:
     """`values` of each token that was observed, `START` too; `came[visit]`: the token that brought it, where that is
     certain; `made[token]`: how many visits each agent had made when it was sent, its sender's included, where all are
     certain; `visits[agent]`: how many are known of."""
@@ -51,7 +51,7 @@ class ObservedWalk:
     visits: tuple[int, ...]
 
 
-def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...]) -> ObservedWalk:
+def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...]) -> _ObservedWalk:
     """Tokens and visits of a walk from `first` on, as far as a view shows them; `names` are the token's fields, zeros
     at the start."""
     public = view.public
@@ -72,7 +72,7 @@ def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...]) -> Ob
     for sender, number in values.keys() - {START}:
         counts[sender] = max(counts[sender], number + 1)
     made = {} if public.forgetful else order.made
-    return ObservedWalk(values, came, made, tuple(counts))
+    return _ObservedWalk(values, came, made, tuple(counts))
 
 
 class _Sent(NamedTuple):

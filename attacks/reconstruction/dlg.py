@@ -103,19 +103,16 @@ class IDLG(DLG):
                 targets = stack.model.targets(labels)
             found, sentences = matched(stack, self.optimizer, start, y, targets)
             for k, first in enumerate(stack.firsts):
-                own = sound[first : first + stack.cases[k].evidence.replicas]
-                sentences[k] = _label_note(sentences[k], stack, first, int(np.sum(~own)))
+                parts = [sentences[k]] if sentences[k] else []
+                if unsure := int(np.sum(~sound[first : first + stack.cases[k].evidence.replicas])):
+                    parts.append(
+                        f"the label is a guess in {unsure} replicas: the last layer's gradient does not show it"
+                    )
+                if isinstance(stack.model, Logistic) and stack.wanted.shape[1] == 1:
+                    twins = len(logistic_twins(stack.wanted[first, 0], stack.points[first, 0])) // 2
+                    if twins != 1:
+                        parts.append(f"{twins} records with this label have this gradient of a logistic loss")
+                sentences[k] = "; ".join(parts)
             return stack.answers(self.name, found, sentences)
 
         return in_stacks(cases, self.rounds, solved)
-
-
-def _label_note(sentence: str, stack: Stack, first: int, unsure: int) -> str:
-    parts = [sentence] if sentence else []
-    if unsure:
-        parts.append(f"the label is a guess in {unsure} replicas: the last layer's gradient does not show it")
-    if isinstance(stack.model, Logistic) and stack.wanted.shape[1] == 1:
-        twins = len(logistic_twins(stack.wanted[first, 0], stack.points[first, 0])) // 2
-        if twins != 1:
-            parts.append(f"{twins} records with this label have this gradient of a logistic loss")
-    return "; ".join(parts)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
+from attacks.reconstruction.attack import Case, Needs, Reconstruction, check_all
 from attacks.reconstruction.gradient_matching import Matching, TotalVariation
 from attacks.reconstruction.matching_descent import (
     Stack,
@@ -74,8 +74,19 @@ class GradInversion:
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:
         """`AttackError`: no images, fewer estimates than `rounds`, or no valid rule of labels and none public."""
         check_all(self, cases)
-        for case in cases:
-            _check_labels(case.known)
+        for _, known in cases:
+            layer = last_layer(known.model)
+            if known.labels is not None:
+                continue
+            if layer is None or layer.outputs < 2:
+                raise AttackError(
+                    f"{self.name} needs several classes, and a {known.model.name} model has none or two"
+                )
+            if not non_negative(known):
+                raise AttackError(f"{self.name} needs activations that are not negative before the last layer")
+            if known.records > layer.outputs:
+                why = f"{known.records} are more than {layer.outputs}"
+                raise AttackError(f"{self.name} needs records of different classes, and {why}")
 
         def consensus(x: Array, _: Array) -> tuple[Array, Array]:
             """α ‖x − mean over the seeds‖²/size of each row, and its gradient with the mean held."""
@@ -90,6 +101,11 @@ class GradInversion:
             smooth, warmup = TotalVariation(known.image_shape, self.variation), min(50, self.iterations)
             adam = Adam(self.step, self.iterations, False, "cosine", warmup, known.value_range, noise=self.noise)
 
+            def fidelity(features: Array) -> tuple[Array, Array]:
+                value, slope = smooth(features)
+                weight = self.size / features[0].size
+                return value + weight * np.sum(features**2, axis=(1, 2)), slope + 2 * weight * features
+
             def minimize(objective: Matching, x: Array) -> Minimum:
                 return adam.minimize(objective, x, rng, consensus)
 
@@ -97,32 +113,8 @@ class GradInversion:
             targets = stack.targets
             if targets is None:
                 targets = stack.model.targets(by_lowest(known, stack.wanted, stack.records))
-            found = descended(stack, start, None, targets, minimize, "squared", _Fidelity(smooth, self.size))
+            found = descended(stack, start, None, targets, minimize, "squared", fidelity)
             sentences = ["; ".join(s for s in (one, NO_BATCH_NORM) if s) for one in opens(stack, found, False)]
             return stack.answers(self.name, found, sentences)
 
         return in_stacks(cases, self.rounds, solved)
-
-
-@dataclass(frozen=True)
-class _Fidelity:
-    smooth: TotalVariation
-    size: float
-
-    def __call__(self, features: Array) -> tuple[Array, Array]:
-        value, slope = self.smooth(features)
-        weight = self.size / features[0].size
-        return value + weight * np.sum(features**2, axis=(1, 2)), slope + 2 * weight * features
-
-
-def _check_labels(known: Known) -> None:
-    if known.labels is not None:
-        return
-    layer = last_layer(known.model)
-    if layer is None or layer.outputs < 2:
-        raise AttackError(f"grad_inversion needs several classes, and a {known.model.name} model has none or two")
-    if not non_negative(known):
-        raise AttackError("grad_inversion needs activations that are not negative before the last layer")
-    if known.records > layer.outputs:
-        raise AttackError(f"grad_inversion needs records of different classes, and {known.records} are more than "
-                          f"{layer.outputs}")  # fmt: skip

@@ -122,21 +122,21 @@ class FinitePrior:
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)
-        return [self._one(case) for case in cases]
-
-    def _one(self, case: Case) -> Reconstruction:
-        evidence, known = case
-        assert known.prior is not None
-        prior = Population.of(known.prior, known.model)
-        costs = _surprises(case, prior) - np.log(prior.weights)
-        best = np.argmin(costs, axis=1)
-        posterior = np.exp(np.min(costs, axis=1, keepdims=True) - costs)
-        posterior /= np.sum(posterior, axis=1, keepdims=True)
-        mean = np.einsum("rn,nw->rw", posterior, prior.features)
-        variance = np.einsum("rn,nw->rw", posterior, prior.features**2) - mean**2
-        features, targets = prior.features[best][:, None], prior.targets[best][:, None]
-        spread = np.sqrt(np.maximum(variance, 0.0))[:, None]
-        return Reconstruction.of(self.name, evidence, features, targets, np.min(costs, axis=1), spread=spread)
+        found: list[Reconstruction] = []
+        for case in cases:
+            evidence, known = case
+            assert known.prior is not None
+            prior = Population.of(known.prior, known.model)
+            costs = _surprises(case, prior) - np.log(prior.weights)
+            least, best = np.min(costs, axis=1), np.argmin(costs, axis=1)
+            posterior = np.exp(least[:, None] - costs)
+            posterior /= np.sum(posterior, axis=1, keepdims=True)
+            mean = np.einsum("rn,nw->rw", posterior, prior.features)
+            variance = np.einsum("rn,nw->rw", posterior, prior.features**2) - mean**2
+            features, targets = prior.features[best][:, None], prior.targets[best][:, None]
+            spread = np.sqrt(np.maximum(variance, 0.0))[:, None]
+            found.append(Reconstruction.of(self.name, evidence, features, targets, least, spread=spread))
+        return found
 
 
 def _surprises(case: Case, candidates: Population) -> Array:

@@ -36,7 +36,6 @@ from attacks.reconstruction.matching_descent import (
     why_no_sign,
 )
 from attacks.reconstruction.optimizers import Adam
-from netsim.arrays import Array
 from netsim.bounds import Count, NonNegative, Positive
 from netsim.models import Linear, Logistic
 
@@ -70,7 +69,12 @@ class InvertingGradients:
 
         def solved(stack: Stack) -> list[Reconstruction]:
             start, y = drawn(rng, stack, self.restarts, 1.0)
-            targets = _targets(stack)
+            targets, layer = stack.targets, last_layer(stack.model)
+            if targets is None and not why_no_sign(stack.known) and layer is not None:
+                labels, sound = by_sign(stack.known, stack.wanted, stack.deviation)
+                # one record's label is the likeliest one, sure or not
+                if stack.records == 1 or (layer.outputs > 1 and sound.all()):
+                    targets = stack.model.targets(labels)
             assert stack.known.image_shape is not None
             smooth = TotalVariation(stack.known.image_shape, self.variation)
             boxed = stack.records * stack.model.width
@@ -82,15 +86,3 @@ class InvertingGradients:
             return stack.answers(self.name, found, sentences)
 
         return in_stacks(cases, self.rounds, solved)
-
-
-def _targets(stack: Stack) -> Array | None:
-    """Targets of labels that are public or shown by the last layer's gradient, (pairs, m, outputs); None where some
-    pair's are not. One record's label is the likeliest one, sure or not."""
-    if stack.targets is not None:
-        return stack.targets
-    layer = last_layer(stack.model)
-    if why_no_sign(stack.known) or layer is None or (layer.outputs == 1 and stack.records > 1):
-        return None
-    labels, sound = by_sign(stack.known, stack.wanted, stack.deviation)
-    return stack.model.targets(labels) if stack.records == 1 or sound.all() else None

@@ -18,7 +18,7 @@ is the start of the maximum likelihood estimate of the exact model. Two records 
 the range of values or by the prior; where neither does, `open` names it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -128,8 +128,11 @@ class _DenseLayer:
 
     name: str
     source: str
-    rule: Callable[[Array, Array], Array]
     needs = Needs(models=("softmax", "mlp"), one_record=True, lengths=False)
+
+    @staticmethod
+    def rule(matrix: Array, slopes: Array) -> Array:
+        raise NotImplementedError
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)
@@ -144,7 +147,7 @@ class _DenseLayer:
         white = np.einsum("st,trd->rsd", Whitener.of(evidence).between, gradients)  # of one deviation, uncorrelated
         first, last = model.layers[0], model.layers[-1]
         rows = white.shape[0], -1
-        features = type(self).rule(first.matrix(white).reshape(*rows, model.width), first.offset(white).reshape(rows))
+        features = self.rule(first.matrix(white).reshape(*rows, model.width), first.offset(white).reshape(rows))
         labels = known.labels
         if labels is None:
             variance = np.mean(evidence.stddev**2, axis=-1)[:, None, None]
@@ -157,24 +160,17 @@ class _DenseLayer:
         return Reconstruction.of(self.name, evidence, features[:, None], targets, fit)
 
 
-def _least_squares(matrix: Array, slopes: Array) -> Array:
-    size = np.einsum("rn,rn->r", slopes, slopes)
-    return np.einsum("rn,rnp->rp", slopes, matrix) / np.where(size > 0, size, np.inf)[:, None]
-
-
-def _mean_of_ratios(matrix: Array, slopes: Array) -> Array:
-    sound = np.abs(slopes) > NEGLIGIBLE * np.max(np.abs(slopes), axis=-1, keepdims=True)
-    ratios = np.where(sound[..., None], matrix / np.where(sound, slopes, 1.0)[..., None], 0.0)
-    return np.sum(ratios, axis=-2) / np.maximum(np.sum(sound, axis=-1), 1)[:, None]
-
-
 @dataclass(frozen=True)
 class DenseLayerRecord(_DenseLayer):
     """Features of one record from the first layer of a softmax regression or a dense network, by least squares."""
 
     name = "dense-layer"
     source = "Geiping et al. 2020, Proposition 3.1; least squares over rows and rounds: this project"
-    rule = staticmethod(_least_squares)
+
+    @staticmethod
+    def rule(matrix: Array, slopes: Array) -> Array:
+        size = np.einsum("rn,rn->r", slopes, slopes)
+        return np.einsum("rn,rnp->rp", slopes, matrix) / np.where(size > 0, size, np.inf)[:, None]
 
 
 @dataclass(frozen=True)
@@ -183,7 +179,12 @@ class MeanOfRatios(_DenseLayer):
 
     name = "mean-of-ratios"
     source = "a formula that reimplementations of Phong et al. 2017 use"
-    rule = staticmethod(_mean_of_ratios)
+
+    @staticmethod
+    def rule(matrix: Array, slopes: Array) -> Array:
+        sound = np.abs(slopes) > NEGLIGIBLE * np.max(np.abs(slopes), axis=-1, keepdims=True)
+        ratios = np.where(sound[..., None], matrix / np.where(sound, slopes, 1.0)[..., None], 0.0)
+        return np.sum(ratios, axis=-2) / np.maximum(np.sum(sound, axis=-1), 1)[:, None]
 
 
 _CLOSED: dict[str, Attack] = {

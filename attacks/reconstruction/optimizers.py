@@ -298,21 +298,17 @@ class _State:
             trial += 1
             if trial == TRIALS or not searching.any():
                 break
-            t = _bracketed(t, low, high, rising & searching, flat & searching, f - self.f, slope)
+            rising, flat = rising & searching, flat & searching
+            high[rising], low[flat] = t[rising], t[flat]
+            with np.errstate(all="ignore"):
+                parabola = -slope * t**2 / (2 * (f - self.f - slope * t))
+                middle = np.where(np.isinf(high), 2 * t, (low + high) / 2)
+                inside = rising & (low == 0) & np.isfinite(parabola)
+                guess = np.where(inside, np.clip(parabola, 0.1 * t, 0.5 * t), middle)
+            t = np.where(rising | flat, guess, t)
         failed = self.stuck | rising | ~np.all(np.isfinite(g), axis=-1)
         if failed.any():
             self.stuck |= failed
             x, f = np.where(failed[:, None], self.x, x), np.where(failed, self.f, f)
             g = np.where(failed[:, None], self.g, g)
         return x, f, g
-
-
-def _bracketed(t: Array, low: Array, high: Array, rising: Mask, flat: Mask, change: Array, slope: Array) -> Array:
-    """The next steps; low and high are moved in place."""
-    high[rising], low[flat] = t[rising], t[flat]
-    with np.errstate(all="ignore"):
-        parabola = -slope * t**2 / (2 * (change - slope * t))
-        middle = np.where(np.isinf(high), 2 * t, (low + high) / 2)
-        inside = rising & (low == 0) & np.isfinite(parabola)
-        guess = np.where(inside, np.clip(parabola, 0.1 * t, 0.5 * t), middle)
-    return np.where(rising | flat, guess, t)

@@ -9,11 +9,13 @@ the model is another one. A small one means that the candidate explains them, no
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
+from scipy import fft, stats
 
 from attacks.estimates import Evidence
+from attacks.probe import Law
 from attacks.reconstruction.attack import Case
 from netsim.arrays import Array
 from netsim.errors import AttackError
@@ -86,6 +88,30 @@ def _inverse_root(covariance: Array, least: float) -> Array:
     return roots[..., :, None] * np.swapaxes(axes, -1, -2) * scale[..., None, :]
 
 
+MANY = 4096
+"""Terms above which three moments are enough."""
+CELL, LONGEST = 0.01, 400.0
+"""Cell and length of the grid; one square is above the longest with probability e⁻²⁸."""
+SKEWNESS = 592 / 20**1.5
+"""Skewness of a squared Laplace variable: E[X^2k] is proportional to (2k)!."""
+
+
+@lru_cache(maxsize=256)
+def _laplace_tail(false_alarm: float, terms: int) -> float:
+    """Quantile for independent Laplace errors, P(z² > y) = exp(−√(2y)): by convolution on a grid, squares rounded to
+    the middle of their cell; with more than `MANY` terms by the gamma distribution of equal mean, variance and
+    skewness."""
+    if terms > MANY:
+        skewness = SKEWNESS / np.sqrt(terms)
+        return float(stats.pearson3.isf(false_alarm, skewness, loc=terms, scale=np.sqrt(5 * terms)))
+    size = fft.next_fast_len(int((LONGEST + terms + 12 * np.sqrt(5 * terms)) / CELL), real=True)
+    edges = CELL * np.arange(size + 1)
+    cells = -np.diff(np.exp(-np.sqrt(2 * edges)))
+    law = fft.irfft(fft.rfft(cells) ** terms, size)
+    above = np.cumsum(law[::-1])[::-1]
+    return CELL * (int(np.argmax(above <= false_alarm)) + terms / 2)
+
+
 @dataclass(frozen=True)
 class _Misfit:
     """`squared` (replicas,): χ² over `degrees` residuals, of which each has mean square 1 at the true records;
@@ -94,6 +120,20 @@ class _Misfit:
     squared: Array
     degrees: int
     relative: Array
+    rounds: int
+    law: Law | None
+
+    def quantile(self, false_alarm: float) -> float:
+        """Value that χ² of the true records exceeds with this probability, by the law of the errors.
+
+        Where that is not known, errors may depend on each other between rounds, and their tails are taken for no
+        heavier than Laplace's: the largest of such sums, in convex order, has equal squares in all rounds.
+        """
+        if self.law is None:
+            return self.rounds * _laplace_tail(false_alarm, self.degrees // self.rounds)
+        if self.law == "laplace":
+            return _laplace_tail(false_alarm, self.degrees)
+        return float(stats.chi2.isf(false_alarm, self.degrees))
 
 
 def misfit(case: Case, features: Array, targets: Array) -> _Misfit:
@@ -118,4 +158,6 @@ def misfit(case: Case, features: Array, targets: Array) -> _Misfit:
         np.einsum("trd->r", white**2),
         degrees,
         np.sqrt(np.einsum("trd->r", residual**2)) / np.where(norm > 0, norm, 1.0),
+        evidence.rounds,
+        evidence.law,
     )

@@ -19,40 +19,14 @@ scored verdict is what came of it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
-from scipy import fft, stats
 
 from attacks.reconstruction.attack import Case, Known, Reconstruction
 from attacks.reconstruction.informed import alone
 from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array, Mask
-
-MANY = 4096
-"""Terms above which three moments are enough."""
-CELL, LONGEST = 0.01, 400.0
-"""Cell and length of the grid; one square is above the longest with probability e⁻²⁸."""
-SKEWNESS = 592 / 20**1.5
-"""Skewness of a squared Laplace variable: E[X^2k] is proportional to (2k)!."""
-
-
-@lru_cache(maxsize=256)
-def _laplace_tail(false_alarm: float, terms: int) -> float:
-    """Quantile for independent Laplace errors, P(z² > y) = exp(−√(2y)): by convolution on a grid, squares rounded to
-    the middle of their cell; with more than `MANY` terms by the gamma distribution of equal mean, variance and
-    skewness."""
-    if terms > MANY:
-        skewness = SKEWNESS / np.sqrt(terms)
-        return float(stats.pearson3.isf(false_alarm, skewness, loc=terms, scale=np.sqrt(5 * terms)))
-    size = fft.next_fast_len(int((LONGEST + terms + 12 * np.sqrt(5 * terms)) / CELL), real=True)
-    edges = CELL * np.arange(size + 1)
-    cells = -np.diff(np.exp(-np.sqrt(2 * edges)))
-    law = fft.irfft(fft.rfft(cells) ** terms, size)
-    above = np.cumsum(law[::-1])[::-1]
-    return CELL * (int(np.argmax(above <= false_alarm)) + terms / 2)
-
 
 Name = Literal["failed to optimize", "not identifiable", "defended", "recovered in part", "recovered"]
 FAILED: Final = "failed to optimize"
@@ -153,22 +127,7 @@ def explains(case: Case, found: Reconstruction, thresholds: Thresholds = STANDAR
     left = misfit(case, found.features, found.targets)
     if case.evidence.exact:
         return left.relative <= thresholds.relative
-    return left.squared <= quantile(case, thresholds.false_alarm)
-
-
-def quantile(case: Case, false_alarm: float) -> float:
-    """Value that χ² of the true records exceeds with this probability, by the law of the errors.
-
-    Where that is not known, errors may depend on each other between rounds, and their tails are taken for no heavier
-    than Laplace's: the largest of such sums, in convex order, has equal squares in all rounds.
-    """
-    evidence = case.evidence
-    rounds, dimension = evidence.rounds, evidence.points.shape[-1]
-    if evidence.law is None:
-        return rounds * _laplace_tail(false_alarm, dimension)
-    if evidence.law == "laplace":
-        return _laplace_tail(false_alarm, rounds * dimension)
-    return float(stats.chi2.isf(false_alarm, rounds * dimension))
+    return left.squared <= left.quantile(thresholds.false_alarm)
 
 
 def _sensitivity(case: Case, found: Reconstruction) -> Array | None:

@@ -31,7 +31,6 @@ from attacks.reconstruction.verdict import (
     Name,
     Seen,
     explains,
-    quantile,
     used,
 )
 from attacks.score.records import RecordScore, records_of
@@ -158,7 +157,7 @@ def _worse_than_truth(case: Case, found: Reconstruction, score: RecordScore) -> 
     own = misfit(case, found.features, found.targets)
     if case.evidence.exact:
         return (own.relative > exact.relative + STANDARD.relative).astype(np.float64)
-    return (own.squared > exact.squared + quantile(case, STANDARD.false_alarm) - own.degrees).astype(np.float64)
+    return (own.squared > exact.squared + own.quantile(STANDARD.false_alarm) - own.degrees).astype(np.float64)
 
 
 def _same_gradients(case: Case, found: Reconstruction, score: RecordScore, truth: Truth) -> Mask:

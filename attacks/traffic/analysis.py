@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from attacks.traffic.compute_times import computing_of_rounds, computing_of_walk
 from attacks.traffic.exchanges import exchanged, settled, slack
 from attacks.traffic.packets import ObservedPackets, sent_in_all
-from attacks.traffic.protocol import Protocol, read
+from attacks.traffic.protocol import Protocol
 from attacks.traffic.results import Amount, Computing, Dimension, Edge, LinkTraffic, Sealed
 from attacks.traffic.token_walk import walked
 from netsim.adversary import AdversaryView
@@ -136,7 +136,7 @@ def analysed(view: AdversaryView) -> Sealed:
     protocol that is neither one token that walks nor exchanges in rounds."""
     if view.public.forgetful:
         raise AttackError("agents may be stopped and begin anew: how many messages each of them sends is not public")
-    protocol = read(view.public)
+    protocol = Protocol.of(view.public)
     observed = ObservedPackets.of(view, protocol)
     endless = view.public.exchange_policy.endless
     times, followed = dict[Edge, Sequence[float]](), dict[Edge, float]()

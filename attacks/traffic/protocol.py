@@ -52,42 +52,42 @@ class Protocol:
     after: int = 0
     """Queries after the last message."""
 
+    @classmethod
+    def of(cls, public: PublicKnowledge) -> "Protocol":
+        """The pattern of the public algorithm. You get an `AttackError` where it is none of the two."""
+        algorithm = public.algorithm
+        walk, first = algorithm.stopping().walks, int(getattr(algorithm, "first", 0))
+        notes = _Notes(public, first, ACTIVATIONS if walk else None)
+        coroutine = cast("Coroutine[Any, Any, None]", algorithm.run(cast("Node", notes)))
+        try:
+            with np.errstate(all="ignore"):
+                coroutine.send(None)
+        except (StopIteration, _Done):
+            pass
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, NetsimError) as error:
+            raise AttackError(f"its code does not run on a port that only takes notes ({error})") from error
+        else:
+            raise AttackError("its code waits for something else than messages")
+        finally:
+            coroutine.close()
+        closed = max(notes.closed, 1)
+        if walk:
+            sends = _split(notes.steps)
+            alike = len(notes.steps) > 0 and len({(one.queries, one.vectors) for one in sends}) == 1
+            if not alike or len(sends) != closed or not _only(notes.steps, ">"):
+                raise AttackError(
+                    "the walk's messages are more than one token passed on: times and sizes do not follow it"
+                )
+            return cls(True, first, sends[:1], 0)
+        if not _only(notes.steps, "="):
+            raise AttackError("its agents send messages to single neighbors, besides exchanges or in place of them")
+        last = max(k for k, step in enumerate(notes.steps) if step[0] == "=")
+        return cls(False, 0, _split(notes.steps), closed, notes.steps[last:].count("query"))
+
     @property
     def vectors(self) -> tuple[int, ...]:
         """The numbers of vectors that messages may have, ascending."""
         return tuple(sorted({one.vectors for one in self.sends}))
-
-
-def read(public: PublicKnowledge) -> Protocol:
-    """The pattern of the public algorithm. You get an `AttackError` where it is none of the two."""
-    algorithm = public.algorithm
-    walk, first = algorithm.stopping().walks, int(getattr(algorithm, "first", 0))
-    notes = _Notes(public, first, ACTIVATIONS if walk else None)
-    coroutine = cast("Coroutine[Any, Any, None]", algorithm.run(cast("Node", notes)))
-    try:
-        with np.errstate(all="ignore"):
-            coroutine.send(None)
-    except (StopIteration, _Done):
-        pass
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, NetsimError) as error:
-        raise AttackError(f"its code does not run on a port that only takes notes ({error})") from error
-    else:
-        raise AttackError("its code waits for something else than messages")
-    finally:
-        coroutine.close()
-    closed = max(notes.closed, 1)
-    if walk:
-        sends = _split(notes.steps)
-        alike = len(notes.steps) > 0 and len({(one.queries, one.vectors) for one in sends}) == 1
-        if not alike or len(sends) != closed or not _only(notes.steps, ">"):
-            raise AttackError(
-                "the walk's messages are more than one token passed on: times and sizes do not follow it"
-            )
-        return Protocol(True, first, sends[:1], 0)
-    if not _only(notes.steps, "="):
-        raise AttackError("its agents send messages to single neighbors, besides exchanges or in place of them")
-    last = max(k for k, step in enumerate(notes.steps) if step[0] == "=")
-    return Protocol(False, 0, _split(notes.steps), closed, notes.steps[last:].count("query"))
 
 
 def _only(steps: Sequence[str], mark: str) -> bool:

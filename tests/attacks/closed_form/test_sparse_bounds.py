@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.closed_form.bounds import Interval, combined
 from attacks.closed_form.recal import sparse_bounds, sparse_evidence, through_duals, through_iterates
 from attacks.score import score_gradients
 from netsim import topology
@@ -101,21 +100,6 @@ def test_where_the_exact_u_is_on_the_wire_the_l1_term_hides_nothing(algorithm):
     score = score_gradients(through_duals(run.views[0]), run.truth)
     assert score.estimated == score.asked
     assert score.worst < 1e-8
-
-
-def test_intervals_of_a_form_are_attained():
-    """On a grid of corners the form reaches both ends and nothing beyond them."""
-    rng = np.random.default_rng(0)
-    centres, widths = rng.standard_normal((3, 1, 4)), rng.uniform(0, 1, (3, 1, 4))
-    intervals = {k: Interval(c - w, c + w) for k, (c, w) in enumerate(zip(centres, widths, strict=True))}
-    terms = {0: 1.5, 1: -0.3, 2: 0.0}
-    found = combined(terms, intervals, np.ones((1, 4)))
-    corners = [
-        1 + sum(terms[k] * intervals[k][(corner >> k) & 1] for k in range(3)) for corner in range(8)
-    ]  # fmt: skip
-    np.testing.assert_allclose(found.low, np.min(corners, axis=0), atol=1e-9)
-    np.testing.assert_allclose(found.high, np.max(corners, axis=0), atol=1e-9)
-    assert np.all(found.low <= np.min(corners, axis=0))
 
 
 def test_what_has_no_bounds_is_refused():

@@ -6,7 +6,7 @@ from scipy import stats
 
 from attacks.estimates import Evidence
 from attacks.reconstruction import Case, Known
-from attacks.reconstruction.verdict import quantile
+from attacks.reconstruction.residuals import misfit
 from netsim.models import Linear
 
 LEVEL, DRAWS = 1e-3, 200_000
@@ -16,7 +16,8 @@ def exceeded(law, rounds, dimension):
     """Value that χ² exceeds with the probability `LEVEL`."""
     values = np.zeros((rounds, 1, dimension))
     evidence = Evidence(0, tuple(range(rounds)), values, values, np.ones((rounds, rounds, dimension)), law)
-    return quantile(Case(evidence, Known(Linear(dimension), 1)), LEVEL)
+    case = Case(evidence, Known(Linear(dimension), 1))
+    return misfit(case, np.zeros((1, 1, dimension)), np.zeros((1, 1, 1))).quantile(LEVEL)
 
 
 def test_one_squared_laplace_error_in_closed_form():
