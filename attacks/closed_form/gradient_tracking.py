@@ -195,13 +195,13 @@ def _all_rounds(view: AdversaryView, codec: Codec) -> Iterator[tuple[int, list[_
             copies = {n: np.zeros((view.replicas, view.public.dimension)) for n in ("x", "y")}
             apart = dict(copies)
             while (k := len(rounds)) in taken and (agent, k) in exchanges.sent:
-                own, places = exchanges.sent[agent, k], list[Interval]()
+                own, places = exchanges.sent[agent, k], dict[str, Interval]()
                 for n in ("x", "y"):
                     low, high = preimage(codec, own[n])
-                    places.append(Interval(copies[n] + low, copies[n] + high))
+                    places[n] = Interval(copies[n] + low, copies[n] + high)
                     copies[n] = copies[n] + own[n]
                     apart[n] = apart[n] + _apart(view.public, agent, own[n], [v[n] for v in taken[k]])
-                rounds.append(_Round(*places, apart["x"], apart["y"]))
+                rounds.append(_Round(places["x"], places["y"], apart["x"], apart["y"]))
         else:
             observed = _observed_rounds(view, agent, exchanges)
             rounds = [observed[k] for k in range(next(k for k in range(len(observed) + 1) if k not in observed))]
