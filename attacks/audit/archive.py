@@ -7,12 +7,10 @@ made it, when, or in which order.
 import json
 import shutil
 import zipfile
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,9 +98,9 @@ class Archive:
         except (OSError, RuntimeError, zipfile.BadZipFile):
             return False
 
-    def explained(self, world: int, chunks: int) -> "Chunks":
-        """Comparisons of one world, read anew each time."""
-        return Chunks(lambda chunk: self.transcripts(world, chunk), chunks)
+    def explained(self, world: int, chunks: int) -> "_Chunks":
+        """Comparisons of one world, read anew at each iteration."""
+        return _Chunks(lambda chunk: self.transcripts(world, chunk), chunks)
 
     def noted(self, name: str, world: int, chunks: int) -> Array:
         """One note of all transcripts of one world."""
@@ -118,7 +116,7 @@ class Archive:
 
 
 @dataclass(frozen=True)
-class Chunks:
+class _Chunks:
     """Samples that are read anew at each iteration."""
 
     read: Callable[[int], WorldComparison]
@@ -126,16 +124,6 @@ class Chunks:
 
     def __iter__(self) -> Iterator[WorldComparison]:
         return (self.read(chunk) for chunk in range(self.count))
-
-
-@contextmanager
-def archive_in(archive: Archive | None) -> Generator[Archive]:
-    """Context of the given archive, or of a temporary one."""
-    if archive is not None:
-        yield archive
-        return
-    with TemporaryDirectory(prefix="netsim-audit-") as folder:
-        yield Archive.at(Path(folder) / "evidence", "")
 
 
 # ── as arrays ───────────────────────────────────────────────────────────────────────────────────────────

@@ -4,31 +4,24 @@ The caller brings the two hypotheses and the way to simulate each world; an audi
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, error_rate, normal_mean
-from attacks.audit.archive import Archive, Chunks, Seen, archive_in
+from attacks.audit.archive import Archive, Seen
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, SequentialTestResult, dealt, tossed
-from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.loss.comparison import WorldComparison, compare_worlds
 from attacks.audit.loss.envelopes import Measured
-from attacks.audit.loss.exact import (
-    NOISE,
-    WORST_CASE,
-    ExactLoss,
-    combine,
-    granted_from,
-    losses_on_wire,
-    with_worst_case,
-)
+from attacks.audit.loss.exact import NOISE, WORST_CASE, ExactLoss, Level
 from attacks.audit.loss.noise_check import NOTHING
-from attacks.audit.loss.pool import Level
 from attacks.audit.loss.unprotected import UnprotectedMessage
-from attacks.audit.loss_breakdown import LossBreakdown, loss_breakdown
+from attacks.audit.loss_breakdown import LossBreakdown
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
 from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import BROKEN, ROUNDING, Judgement, exceeds, judge
@@ -162,6 +155,8 @@ def _number(value: float) -> str:
 
 Task = tuple[int, int]
 """World and chunk."""
+_Parts = tuple[Iterable[WorldComparison], Iterable[WorldComparison]]
+"""Samples of each world."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +236,8 @@ def audit(
         )
     chunks = -(-trials // chunk)
     stop = stop and claim.epsilon is not None and not claim.failed_conditions
-    with archive_in(archive) as kept:
+    with TemporaryDirectory(prefix="netsim-audit-") as folder:
+        kept = archive or Archive.at(Path(folder) / "evidence", "")
         under_way = _Audit(kept, _Look(simulate, pair, infer, train), claim, confidence, rng, stop)
         under_way.gather(chunks, jobs, progress)
         return under_way.result(early=under_way.chunks < chunks)
@@ -297,8 +293,8 @@ class _Audit:
     def _play(self, index: int) -> None:
         """Play both worlds' transcripts of a chunk, with their exact losses as scores, until one world is empty."""
         parts = [self.kept.transcripts(world, index) for world in (0, 1)]
-        self._cut = min(self._cut, granted_from(parts))
-        zero, one = (losses_on_wire(part, self._cut) for part in parts)
+        self._cut = min(self._cut, *(part.granted_from for part in parts))
+        zero, one = (part.losses_on_wire(self._cut) for part in parts)
         queues = np.concatenate([self._left[0], -zero]), np.concatenate([self._left[1], one])
         coins = tossed(queues[0].size, queues[1].size, self._coins)
         ones = np.count_nonzero(coins)
@@ -364,18 +360,18 @@ class _Audit:
             stop=self.stop,
             stopped=early,
             witness=self._witness(parts) if judgement.verdict in BROKEN else None,
-            loss_breakdown=loss_breakdown(self.pair.agent, chain(*parts), exact, delta, self.confidence, self.rng),
+            loss_breakdown=LossBreakdown.of(self.pair.agent, chain(*parts), exact, delta, self.confidence, self.rng),
             classifier=classifier,
             trained=learned,
             untrained=untrained,
         )
 
-    def _exact(self, parts: tuple[Chunks, Chunks], sure: float) -> tuple[ExactLoss, ExactLoss]:
-        granted = granted_from(chain(*parts))
-        first, second = (combine(part, self.claim.delta, 1 - (1 - sure) / 2, granted) for part in parts)
+    def _exact(self, parts: _Parts, sure: float) -> tuple[ExactLoss, ExactLoss]:
+        granted = min(part.granted_from for part in chain(*parts))
+        first, second = (ExactLoss.of(part, self.claim.delta, 1 - (1 - sure) / 2, granted) for part in parts)
         if self.claim.delta == 0:
             first, second = (
-                with_worst_case(one, self.kept.get(world, WORST_CASE).explained, granted)
+                one.with_worst_case(self.kept.get(world, WORST_CASE).explained, granted)
                 for world, one in enumerate((first, second))
             )
         if not (first.passed and second.passed):
@@ -388,7 +384,7 @@ class _Audit:
             )
         return first, second
 
-    def _witness(self, parts: tuple[Chunks, Chunks]) -> Place | None:
+    def _witness(self, parts: _Parts) -> Place | None:
         """Best transcript sampled; or a worst-case one, if its loss is larger and no message in it is unprotected."""
         found = [best(parts)]
         if self.claim.delta == 0:

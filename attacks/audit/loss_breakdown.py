@@ -23,7 +23,7 @@ from attacks.audit.accounting.intervals import Interval, error_rate
 from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import WorldComparison
 from attacks.audit.loss.exact import ExactLoss
-from attacks.audit.loss.release_cost import Ratio, ratio
+from attacks.audit.loss.release_cost import Ratio
 from attacks.audit.loss.wire_fields import Link, Released, UnprotectedField, pooled
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
@@ -209,7 +209,7 @@ def _audited_levels(
 ) -> tuple[_AuditedLevel, ...]:
     """White-box games at up to `MOST_LEVELS` activations; none where transcripts differ in when releases are sent.
 
-    Before the last one it looks at the first transcripts only (`attacks.audit.loss.pool.COURSE`). A transcript's
+    Before the last one it looks at the first transcripts only (`attacks.audit.loss.exact.COURSE`). A transcript's
     score is its exact loss up to there, as it is for the whole run.
     """
     first, second = exact
@@ -253,34 +253,35 @@ class LossBreakdown:
     averages: tuple[Ratio | None, ...]
     audited: tuple[_AuditedLevel, ...]
 
+    @classmethod
+    def of(
+        cls,
+        agent: int,
+        parts: Iterable[WorldComparison],
+        exact: tuple[ExactLoss, ExactLoss],
+        delta: float,
+        confidence: float,
+        rng: np.random.Generator,
+    ) -> "LossBreakdown":
+        """Breakdown in one pass over all samples; memory does not grow with the transcripts."""
+        fields, averages = tuple[UnprotectedField, ...](), list[Array]()
 
-def loss_breakdown(
-    agent: int,
-    parts: Iterable[WorldComparison],
-    exact: tuple[ExactLoss, ExactLoss],
-    delta: float,
-    confidence: float,
-    rng: np.random.Generator,
-) -> LossBreakdown:
-    """Breakdown in one pass over all samples; memory does not grow with the transcripts."""
-    fields, averages = tuple[UnprotectedField, ...](), list[Array]()
+        def noted() -> Iterator[WorldComparison]:
+            nonlocal fields
+            room, seen = AVERAGED, 0
+            for part in parts:
+                fields = pooled([(fields, seen), (part.details.uncovered, part.replicas)])
+                seen += part.replicas
+                if room > 0:
+                    averages.append(part.details.averages)
+                    room -= part.details.averages.size
+                yield part
 
-    def noted() -> Iterator[WorldComparison]:
-        nonlocal fields
-        room, seen = AVERAGED, 0
-        for part in parts:
-            fields = pooled([(fields, seen), (part.details.uncovered, part.replicas)])
-            seen += part.replicas
-            if room > 0:
-                averages.append(part.details.averages)
-                room -= part.details.averages.size
-            yield part
-
-    breakdown = Breakdown.of(agent, noted())
-    return LossBreakdown(
-        breakdown,
-        fields,
-        ratio(averages, None, confidence),
-        tuple(ratio(averages, t, confidence) for t in range(len(breakdown.releases))),
-        _audited_levels(exact, delta, confidence, rng),
-    )
+        breakdown = Breakdown.of(agent, noted())
+        return cls(
+            breakdown,
+            fields,
+            Ratio.of(averages, None, confidence),
+            tuple(Ratio.of(averages, t, confidence) for t in range(len(breakdown.releases))),
+            _audited_levels(exact, delta, confidence, rng),
+        )

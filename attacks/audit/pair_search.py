@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attacks.audit.accounting.formulas import epsilon_estimate, gaussian_epsilon
-from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison, compare, reproduce
+from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison, compare
 from attacks.audit.loss.release_cost import PURE, UNBOUNDED, laws_with_cost
 from attacks.replay import Hypothesis, replay
 from netsim.arrays import Array
@@ -233,7 +233,7 @@ def search(
     at most. An unprotected message ends the search. `sample` has to be of a chunk that the audit does not use. Errors
     as of `compare_worlds`, and a `PrivacyError` for a space that is empty.
     """
-    tried = _Trials(reproduce(sample, agent, true), delta, budget, progress)
+    tried = _Trials(Reproduced.of(sample, agent, true), delta, budget, progress)
     for candidate in islice(_in_turn(space.families()), _PROPOSALS * budget):
         if tried.count >= math.ceil(_FIRST_SHARE * budget) or not tried.open:
             break

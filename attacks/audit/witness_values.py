@@ -1,4 +1,4 @@
-"""Plain JSON values of rows, releases and coins, read back to the last bit.
+"""One transcript at an agent's door as a witness, and as plain JSON values that are read back to the last bit.
 
 A finite number is itself: the shortest decimal that reads as the same float64. Others are texts: "inf", "-inf", and
 the sixteen hexadecimal digits of what is not a number. Whole numbers of 128 bits are texts too ("0x…"), for readers
@@ -7,16 +7,21 @@ that know float64 only.
 
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeAlias, TypeGuard, cast, get_args
 
 import numpy as np
 
+from attacks.audit.loss.comparison import Sample
+from netsim.adversary import Adversary, AdversaryView, PublicKnowledge
 from netsim.arrays import Array
+from netsim.codecs import Dither
 from netsim.errors import TranscriptError
 from netsim.transcript.message import Kind
 from netsim.transcript.record import DoorEvent, Record
+from netsim.transcript.transcript import Transcript
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """A tree that JSON can hold, in which infinities and NaN are texts."""
@@ -59,12 +64,12 @@ def to_number(tree: object, where: str) -> float:
     raise _wrong(where, tree, "a number")
 
 
-def vector(value: Array) -> list[Json]:
+def _vector(value: Array) -> list[Json]:
     """(1, dimension)."""
     return [number(one) for one in cast("list[float]", value[0].tolist())]
 
 
-def to_vector(tree: object, where: str) -> Array:
+def _to_vector(tree: object, where: str) -> Array:
     """(1, dimension), read-only."""
     if not is_list(tree) or not tree:
         raise _wrong(where, tree, "a list of numbers")
@@ -73,7 +78,7 @@ def to_vector(tree: object, where: str) -> Array:
     return value
 
 
-def row(record: Record) -> dict[str, Json]:
+def _row(record: Record) -> dict[str, Json]:
     """A row at a door: `receiver` −1 is every neighbor; no row of it was recorded on a link."""
     return {
         "time": number(record.time),
@@ -84,11 +89,11 @@ def row(record: Record) -> dict[str, Json]:
         "number": record.number,
         "attempt": record.attempt,
         "size": record.size,
-        "values": {name: vector(value) for name, value in record.values.items()},
+        "values": {name: _vector(value) for name, value in record.values.items()},
     }
 
 
-def to_row(tree: object, where: str, agent: int) -> Record:
+def _to_row(tree: object, where: str, agent: int) -> Record:
     """Row at the door of this agent."""
     time = to_number(entry(tree, "time", where), f"{where}.time")
     event, kind = entry(tree, "event", where), entry(tree, "kind", where)
@@ -116,11 +121,11 @@ def to_row(tree: object, where: str, agent: int) -> Record:
         -1,
         whole["attempt"],
         whole["size"],
-        {name: to_vector(value, f"{where}.values.{name}") for name, value in values.items()},
+        {name: _to_vector(value, f"{where}.values.{name}") for name, value in values.items()},
     )
 
 
-def releases(given: Sequence[Array], rows: Sequence[Record]) -> list[Json]:
+def _releases(given: Sequence[Array], rows: Sequence[Record]) -> list[Json]:
     """Each release: where it is on the wire to the last bit (the agent's `message`, from 0, and the `field`), or as
     numbers where it is nowhere."""
     sent = [one for one in rows if one.event == "sent"]
@@ -129,13 +134,13 @@ def releases(given: Sequence[Array], rows: Sequence[Record]) -> list[Json]:
         for k, one in reversed(list(enumerate(sent)))
         for name, value in one.values.items()
     }
-    return [placed.get(release.tobytes()) or vector(release) for release in given]
+    return [placed.get(release.tobytes()) or _vector(release) for release in given]
 
 
-def to_release(tree: object, where: str, rows: Sequence[Record]) -> Array:
+def _to_release(tree: object, where: str, rows: Sequence[Record]) -> Array:
     """(1, dimension)."""
     if not is_mapping(tree):
-        return to_vector(tree, where)
+        return _to_vector(tree, where)
     sent = [one for one in rows if one.event == "sent"]
     message = _whole(entry(tree, "message", where), f"{where}.message")
     name = entry(tree, "field", where)
@@ -227,3 +232,102 @@ def _whole(tree: object, where: str) -> int:
 def _wrong(where: str, value: object, wanted: str) -> TranscriptError:
     shown = repr(value)
     return TranscriptError(f"{where} = {shown if len(shown) < 60 else shown[:56] + ' …'}: not {wanted}")
+
+
+@dataclass(frozen=True)
+class Witness:
+    """One transcript at the door of `agent`, and all that a replay of that agent needs besides public knowledge.
+
+    `rows` are those of a tap at the agent, with values (1, dimension); `releases` the values of its `privatize`
+    calls, in order, (1, dimension); `coins` the state of its private coins' PCG64 at their start; `dither` the draws
+    of a random codec, one (1, dimension) array a value sent. It holds no datum; an auditor may see it, for an audit
+    grants as much.
+    """
+
+    agent: int
+    rows: tuple[Record, ...]
+    releases: tuple[Array, ...]
+    coins: Coins
+    dither: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, sample: Sample, agent: int) -> "Witness":
+        """Witness from a sample of one replica. Raises `TranscriptError` for coins that are no PCG64 stream."""
+        assert sample.view.replicas == 1
+        rows = sample.view.at_node(agent)
+        public = sample.view.public
+        drawn: Sequence[Array] = ()
+        if public.codec.random and sample.dither is not None:
+            count = sum(len(row.values) for row in rows if row.event == "sent")
+            drawn = list(islice(sample.dither.draws(public.dimension), count))
+        return cls(agent, rows, tuple(sample.releases), Coins.of(sample.coins()), tuple(drawn))
+
+    def sample(self, public: PublicKnowledge) -> Sample:
+        """Transcript in an audit's form. Raises `TranscriptError` where its vectors are no points of the problem, or
+        agents are named that are not there."""
+        view = AdversaryView(Adversary("auditor", (), nodes=(self.agent,)), Transcript(self.rows, 1), public)
+        for row in self.rows:
+            if not {row.sender, row.receiver} <= {-1, *range(public.agents)}:
+                raise TranscriptError(f"a row from {row.sender} to {row.receiver}: there are {public.agents} agents")
+        vectors = [value for row in self.rows for value in row.values.values()]
+        for value in (*vectors, *self.releases, *self.dither):
+            if value.shape != (1, public.dimension):
+                raise TranscriptError(f"a vector of {value.shape[-1]} numbers, where points have {public.dimension}")
+        dither = _Drawn(np.random.default_rng, 1, numbers=self.dither) if self.dither else None
+        return Sample(view, self.coins.generator, list(self.releases), dither)
+
+    def as_plain(self) -> dict[str, Json]:
+        """Numbers, texts, lists and mappings; `of_plain` makes the same of them, to the last bit."""
+        return {
+            "rows": [_row(row) for row in self.rows],
+            "releases": _releases(self.releases, self.rows),
+            "coins": self.coins.plain(),
+            "dither": [_vector(numbers) for numbers in self.dither],
+        }
+
+    @classmethod
+    def of_plain(cls, agent: int, tree: object) -> "Witness":
+        """You get a `TranscriptError` that names what is not there or not what it should be."""
+        rows = tuple(_to_row(one, f"rows[{k}]", agent) for k, one in enumerate(listed(tree, "rows")))
+        given = listed(tree, "releases")
+        return cls(
+            agent,
+            rows,
+            tuple(_to_release(one, f"releases[{k}]", rows) for k, one in enumerate(given)),
+            Coins.of_plain(entry(tree, "coins")),
+            tuple(_to_vector(one, f"dither[{k}]") for k, one in enumerate(listed(tree, "dither"))),
+        )
+
+
+@dataclass(frozen=True)
+class _Drawn(Dither):
+    """Dither of given numbers: one (1, dimension) array a value."""
+
+    numbers: tuple[Array, ...] = ()
+
+    def draws(self, dimension: int) -> Iterator[Array]:  # noqa: ARG002
+        yield from self.numbers
+        raise TranscriptError(f"a dither of {len(self.numbers)} values, and more are sent")
+
+
+def differences(stored: object, found: object, where: str = "") -> Iterator[str]:
+    """Places where two plain trees differ by more than 1e-9, relative (of numbers below 1: absolute)."""
+    if is_mapping(found) and is_mapping(stored):
+        for key in (*stored, *(key for key in found if key not in stored)):
+            yield from differences(stored.get(key), found.get(key), f"{where}.{key}" if where else key)
+    elif is_list(found) and is_list(stored):
+        if len(stored) != len(found):
+            yield f"{where}: {len(stored)} entries stored, {len(found)} found"
+        for k, (a, b) in enumerate(zip(stored, found, strict=False)):
+            yield from differences(a, b, f"{where}[{k}]")
+    else:
+        pair = stored, found
+        if any(isinstance(one, bool) for one in pair):
+            same = stored is found
+        elif isinstance(stored, int | float) and isinstance(found, int | float):
+            same = math.isclose(stored, found, rel_tol=1e-9, abs_tol=1e-9)
+        else:
+            same = stored == found
+        if not same:
+            one, other = (f"{value:.10g}" if isinstance(value, float) else str(value) for value in pair)
+            yield f"{where}: {one} stored, {other} found"

@@ -1,8 +1,4 @@
-"""A `Node` fed from a record, and where the code's releases go on the wire.
-
-One pass of the public code on empty values follows each array that `privatize` returned to the place where it
-is sent. It needs no private value: a branch on one would not be replayed faithfully, and the replay notices.
-"""
+"""A `Node` fed from the record of a tap at an agent's door."""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -31,11 +27,6 @@ def gap(event: Event, sender: int, receiver: int, kind: Kind, number: int, names
     """A row for a message that was not received, in its place among those that were; `names` are its fields'."""
     values = dict.fromkeys(names, _NOTHING)
     return Record(0.0, "node", event, sender, receiver, kind, number, -1, 0, NOT_RECORDED, values)
-
-
-def _not_recorded(row: Record) -> bool:
-    """Whether this row stands for a message that was not received."""
-    return row.size == NOT_RECORDED
 
 
 class EndOfRecord(Exception):  # noqa: N818
@@ -101,6 +92,10 @@ class RecordedNode(ABC):
 
     def read(self) -> None:
         """Run the agent's code to the end of the record."""
+        awaited = (
+            f"agent {self.id} awaited something that is not the port's: an algorithm reaches the world through "
+            "its node only, or it cannot be replayed"
+        )
         coroutine = self._algorithm.run(self)
         try:
             coroutine.send(None)
@@ -110,17 +105,11 @@ class RecordedNode(ABC):
             return
         except RuntimeError as error:
             if str(error) == "no running event loop":
-                raise self._unheard_of() from error
+                raise ProtocolError(awaited) from error
             raise
         finally:
             coroutine.close()
-        raise self._unheard_of()
-
-    def _unheard_of(self) -> ProtocolError:
-        return ProtocolError(
-            f"agent {self.id} awaited something that is not the port's: an algorithm reaches the world through "
-            "its node only, or it cannot be replayed"
-        )
+        raise ProtocolError(awaited)
 
     def zeros(self) -> Array:
         return np.zeros((self.replicas, self.dimension))
@@ -163,7 +152,7 @@ class RecordedNode(ABC):
         self.activation += 1
 
     def _take(self, row: Record) -> Message:
-        if _not_recorded(row):
+        if row.size == NOT_RECORDED:
             return self._imagined(row.sender, row.kind, row.number, row.values)
         self._pass(row)
         self._seen(row)
@@ -193,7 +182,7 @@ class RecordedNode(ABC):
         if row is None:
             self.overran = not self._unsent
             raise EndOfRecord
-        if _not_recorded(row):
+        if row.size == NOT_RECORDED:
             self._counts[kind] += 1
             self._unsent -= 1
             self.sent += 1
@@ -245,55 +234,3 @@ def _whom(receiver: int) -> str:
 
 def _fields(values: Values) -> str:
     return ", ".join(map(repr, values)) or "no value"
-
-
-Slot = tuple[str, int, str]
-"""Place of a release on the wire: kind and number of the message, name of the field."""
-
-
-def find_releases(recording: Recording) -> dict[int, Slot]:
-    """The first place of each release that is sent verbatim, by its index in the order of `privatize` calls."""
-    node = _Tracer(recording)
-    with np.errstate(all="ignore"):
-        node.read()
-    return node.slots
-
-
-class _Tracer(RecordedNode):
-    """The pass on empty values."""
-
-    def __init__(self, recording: Recording) -> None:
-        super().__init__(recording)
-        self.blind_to_receivers = True  # a tracer follows arrays, whoever gets them
-        self.slots: dict[int, Slot] = {}
-        self._made: list[Array] = []  # kept alive: an id is an array's own as long as it lives
-        self._index: dict[int, int] = {}
-
-    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:  # noqa: ARG002
-        return np.full_like(x, np.nan)
-
-    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:  # noqa: ARG002
-        return np.full_like(v, np.nan)
-
-    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:  # noqa: ARG002
-        empty = np.full_like(v, np.nan)
-        return empty if mechanism.noiseless else self._follow(empty)
-
-    def privatize(self, value: Array, mechanism: Mechanism) -> Array:
-        return value if mechanism.noiseless else self._follow(np.full_like(value, np.nan))
-
-    def _follow(self, empty: Array) -> Array:
-        self._index[id(empty)] = len(self._made)
-        self._made.append(empty)
-        return empty
-
-    def _stand_in(self, sender: int, kind: Kind, number: int, name: str) -> Array:  # noqa: ARG002
-        return np.full((self.replicas, self.dimension), np.nan)
-
-    def _seen(self, row: Record) -> None:
-        pass
-
-    def _sent(self, row: Record, values: Values) -> None:
-        for name, value in values.items():
-            if (index := self._index.get(id(value))) is not None:
-                self.slots.setdefault(index, (row.kind, row.number, name))

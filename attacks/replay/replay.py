@@ -17,19 +17,23 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording, Slot, find_releases
+from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
 from attacks.replay.replayed import ULPS, Answer, Comparison, Perturbed, Release, Replayed, Sending, bits
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.codecs import Dither, Encoder
 from netsim.errors import TranscriptError
-from netsim.mechanisms import Mechanism, Scale, UniformLaplace
+from netsim.mechanisms import Mechanism, UniformLaplace
 from netsim.models.model import Regularizer, Zero
-from netsim.transcript.message import Values
+from netsim.transcript.message import Kind, Values
 from netsim.transcript.record import Record
 
 ROUNDING = 1e-10
 """A noise below this fraction of the observed values drowns in their rounding: that replica is judged no more."""
+
+
+_Slot = tuple[str, int, str]
+"""Place of a release on the wire: kind and number of the message, name of the field."""
 
 
 class Hypothesis(Protocol):
@@ -71,22 +75,15 @@ def replay(
     if agent in view.public.forgetful:
         raise TranscriptError(f"agent {agent} may have begun anew without its state: a replay follows one life")
     recording = Recording(view.public, agent, view.at_node(agent), view.replicas, coins)
-    slots = {} if releases is not None else find_releases(recording._replace(coins=_clone(coins)))
+    slots: dict[int, _Slot] = {}
+    if releases is None:
+        twin = np.random.Generator(type(coins.bit_generator)())
+        twin.bit_generator.state = coins.bit_generator.state
+        slots = _find_releases(recording._replace(coins=twin))
     encoder = Encoder(view.public.codec, view.public.dimension, dither)
     node = _Reader(recording, hypothesis, encoder, slots, releases)
     node.read()
     return node.finish()
-
-
-def _clone(coins: np.random.Generator) -> np.random.Generator:
-    twin = np.random.Generator(type(coins.bit_generator)())
-    twin.bit_generator.state = coins.bit_generator.state
-    return twin
-
-
-def _finest(mechanism: Mechanism) -> Scale:
-    """The variance of the finest part of its noise; of a mixture that is the Laplace noise, for its width is data."""
-    return 2 * mechanism.scale**2 if isinstance(mechanism, UniformLaplace) else mechanism.variance()
 
 
 class _Reader(RecordedNode):
@@ -97,7 +94,7 @@ class _Reader(RecordedNode):
         recording: Recording,
         hypothesis: Hypothesis,
         encoder: Encoder,
-        slots: dict[int, Slot],
+        slots: dict[int, _Slot],
         granted: Sequence[Array] | None,
     ) -> None:
         super().__init__(recording)
@@ -137,7 +134,10 @@ class _Reader(RecordedNode):
         x = self._carried(self._observed(len(self._found.releases)))
         pull = (v - x) / step
         self._judge(mechanism, np.maximum(np.abs(v), np.abs(x)) / step)
-        law = Perturbed(mechanism, pull, _log_jacobian(self._hypothesis, x, step))
+        identity = np.eye(x.shape[-1]) / step
+        curvature = np.array([self._hypothesis.hessian(row) + identity for row in x])
+        log_jacobian = np.asarray(np.linalg.slogdet(curvature)[1], dtype=np.float64)
+        law = Perturbed(mechanism, pull, log_jacobian)
         return self._explained(Release(self.sent, law, x, self._hypothesis.gradient(x), self._judged))
 
     def privatize(self, value: Array, mechanism: Mechanism) -> Array:
@@ -170,7 +170,9 @@ class _Reader(RecordedNode):
 
     def _judge(self, mechanism: Mechanism, observed: Array) -> None:
         """A function of what was observed alone: the loss stays that of a transcript stopped at some time."""
-        stddev = np.broadcast_to(np.sqrt(_finest(mechanism)), observed.shape)
+        # of a mixture the Laplace noise counts, for its width is data
+        variance = 2 * mechanism.scale**2 if isinstance(mechanism, UniformLaplace) else mechanism.variance()
+        stddev = np.broadcast_to(np.sqrt(variance), observed.shape)
         drowned = np.any((stddev > 0) & (stddev < ROUNDING * np.abs(observed)), axis=-1)
         if np.any(drowned & self._judged):
             self._judged = self._judged & ~drowned
@@ -219,8 +221,53 @@ class _Reader(RecordedNode):
             return self._codec.could_be(observed, low, high)
 
 
-def _log_jacobian(hypothesis: Hypothesis, x: Array, step: float) -> Array:
-    """log det(I/step + ∇²f(x)) of each replica."""
-    identity = np.eye(x.shape[-1]) / step
-    curvature = np.array([hypothesis.hessian(row) + identity for row in x])
-    return np.asarray(np.linalg.slogdet(curvature)[1], dtype=np.float64)
+def _find_releases(recording: Recording) -> dict[int, _Slot]:
+    """The first place of each release that is sent verbatim, by its index in the order of `privatize` calls."""
+    node = _Tracer(recording)
+    with np.errstate(all="ignore"):
+        node.read()
+    return node.slots
+
+
+class _Tracer(RecordedNode):
+    """Pass of the public code on empty values: follows each array that `privatize` returned to where it is sent.
+
+    It needs no private value: a branch on one would not be replayed faithfully, and the replay notices.
+    """
+
+    blind_to_receivers = True  # it follows arrays, whoever gets them
+
+    def __init__(self, recording: Recording) -> None:
+        super().__init__(recording)
+        self.slots: dict[int, _Slot] = {}
+        self._made: list[Array] = []  # kept alive: an id is an array's own as long as it lives
+        self._index: dict[int, int] = {}
+
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:  # noqa: ARG002
+        return np.full_like(x, np.nan)
+
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:  # noqa: ARG002
+        return np.full_like(v, np.nan)
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:  # noqa: ARG002
+        empty = np.full_like(v, np.nan)
+        return empty if mechanism.noiseless else self._follow(empty)
+
+    def privatize(self, value: Array, mechanism: Mechanism) -> Array:
+        return value if mechanism.noiseless else self._follow(np.full_like(value, np.nan))
+
+    def _follow(self, empty: Array) -> Array:
+        self._index[id(empty)] = len(self._made)
+        self._made.append(empty)
+        return empty
+
+    def _stand_in(self, sender: int, kind: Kind, number: int, name: str) -> Array:  # noqa: ARG002
+        return np.full((self.replicas, self.dimension), np.nan)
+
+    def _seen(self, row: Record) -> None:
+        pass
+
+    def _sent(self, row: Record, values: Values) -> None:
+        for name, value in values.items():
+            if (index := self._index.get(id(value))) is not None:
+                self.slots.setdefault(index, (row.kind, row.number, name))

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.arrays import Array, Mask
-from netsim.mechanisms import DiscreteMechanism, IntervalMechanism, Mechanism
+from netsim.mechanisms import DiscreteGaussian, DiscreteLaplace, DiscreteMechanism, IntervalMechanism, Mechanism
 from netsim.transcript.message import Kind, as_sent
 
 ULPS = 4096
 """A difference below so many units in the last place of what a coordinate has carried may be rounding."""
 
 
-class Law(Protocol):
+class _Law(Protocol):
     """Density of one release under a hypothesis: that of what was observed."""
 
     @property
@@ -67,13 +67,38 @@ class Release:
     """
 
     made_before: int
-    mechanism: Law
+    mechanism: _Law
     observed: Array
     value: Array
     judged: Mask
     sent_in: int | None = None
     cells: tuple[Array, Array] | None = None
     carriers: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+    @property
+    def noise(self) -> _Law:
+        """Law of the noise: that in the objective, where the objective is perturbed."""
+        return self.mechanism.noise if isinstance(self.mechanism, Perturbed) else self.mechanism
+
+    @property
+    def scale(self) -> Array:
+        """Parameter of the law (Laplace b, Gaussian σ, a modulus) or its deviation: one, or per coordinate."""
+        law = self.noise
+        named = (getattr(law, name, None) for name in ("scale", "stddev", "modulus"))
+        scale = next((value for value in named if value is not None), np.sqrt(law.variance()))
+        return np.asarray(scale, dtype=np.float64)
+
+    @property
+    def variance(self) -> Array:
+        """Variance of the noise on each coordinate, (replicas, dimension)."""
+        return np.broadcast_to(self.mechanism.variance(), self.value.shape)
+
+    @property
+    def covered(self) -> Array:
+        """Value that the noise is added to: on a grid, where the mechanism rounds first."""
+        mechanism = self.mechanism
+        grid = isinstance(mechanism, DiscreteLaplace | DiscreteGaussian)
+        return mechanism.rounded(self.value) if grid else self.value
 
     def log_density(self) -> Array:
         """log p(observed | hypothesis), (replicas,); of cells, their probability."""
@@ -195,6 +220,10 @@ class Replayed:
     overran: bool = False
     out_of_releases: bool = False
     unreliable_from: int | None = None
+
+    def activation_of(self, message: int) -> int:
+        """Activation of the `message`-th message, from 0; of the last one for later messages; 1 without any."""
+        return self.sendings[min(message, len(self.sendings) - 1)].activation if self.sendings else 1
 
     @property
     def identical(self) -> bool:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.games.power import Prospect
-from attacks.audit.loss.pool import Level
+from attacks.audit.loss.exact import Level
 from attacks.audit.loss.wire_fields import Cause, Released
 from attacks.audit.views import Kind as ViewKind
 from scenarios.results.base import Counts, Edge, Ends, Numbers, Refused, Result, Unit, Verdict

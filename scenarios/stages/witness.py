@@ -15,7 +15,8 @@ from attacks.audit import witness
 from attacks.audit import witness_values as plain
 from attacks.audit.loss.exact import WORST_CASE
 from attacks.audit.pair import Pair
-from attacks.audit.witness import Account, Place, Shown, Witness, itemize
+from attacks.audit.witness import Account, Place, itemize
+from attacks.audit.witness_values import Witness
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import NetsimError, ScenarioError, TranscriptError
@@ -249,7 +250,7 @@ def save(path: Path, experiment: Experiment, subject: Subject, audited: Audited)
 
 def make(
     experiment: Experiment, subject: Subject, audited: Audited, where: Place
-) -> tuple[WitnessFile, Shown | None]:
+) -> tuple[WitnessFile, Literal["refuted", "unprotected"] | None]:
     """The file of the transcript at this place, and what it shows, be it nothing."""
     pair, claim = audited.pair, audited.claim
     own, other = (cast(Objective, one) for one in pair.hypotheses)
@@ -257,7 +258,7 @@ def make(
     assert spec is not None
     simulate = worlds(subject.simulation, pair.agent, other, spec.together, spec.draw)
     recorded, account = witness.find(simulate, pair, where)
-    shown = witness.shown(account, claim)
+    shown = account.proves(claim)
     made = WitnessFile(
         says=f"{subject.spec.name}, agent {pair.agent}. {_reason(account, claim)}",
         versions=versions(),
@@ -271,7 +272,7 @@ def make(
         pair=_PairPrint(description=pair.description, change=change_of(own, other)),
         claim=_plain(claim),
         data=_DataPrint.of(experiment, pair.agent),
-        account=witness.as_plain(account),
+        account=account.as_plain(),
         transcript=recorded.as_plain(),
     )
     return made.sealed(), shown
@@ -298,7 +299,7 @@ class Confirmation:
     file: WitnessFile
     claim: Claim | None
     account: Account | None
-    verdict: Shown | None
+    verdict: Literal["refuted", "unprotected"] | None
     reason: str
     remarks: tuple[str, ...]
 
@@ -323,7 +324,7 @@ class Confirmation:
             "claim": None if self.claim is None else _plain(self.claim),
             "first_above": self.first_above,
             "to_the_last_bit": None if self.account is None else self.account.identical,
-            "account": None if self.account is None else witness.as_plain(self.account),
+            "account": None if self.account is None else self.account.as_plain(),
         }
 
 
@@ -371,7 +372,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
         )
     elif file.scenario.get("active_adversaries"):
         against = f"There was an active adversary, and no claim is about one ({shows})"
-    shown = witness.shown(account, claim) if against is None else None
+    shown = account.proves(claim) if against is None else None
     return Confirmation(file, claim, account, shown, against or shows, remarks)
 
 
@@ -426,7 +427,7 @@ def _reason(account: Account, claim: Claim) -> str:
         return f"The claim is undefined ({'; '.join(claim.failed_conditions)}). {loss}."
     if claim.delta > 0:
         return f"{loss}; at δ = {claim.delta:.3g} one transcript refutes nothing."
-    if witness.shown(account, claim) is None:
+    if account.proves(claim) is None:
         return f"{loss}, not above {of_claim}."
     first = account.first_above(claim.epsilon)
     by = "" if first is None else f" by activation {account.items[first].activation}"
@@ -450,7 +451,7 @@ def _differences(file: WitnessFile, activations: int, claim: Claim | None, accou
         yield "The messages are reproduced but for rounding, not to the last bit."
     if account.unreliable_from is not None:
         yield f"From activation {account.unreliable_from} on noise drowns in rounding: nothing there counts."
-    found, then = witness.as_plain(account), file.account.get("releases")
+    found, then = account.as_plain(), file.account.get("releases")
     if not (plain.is_list(then) and any(plain.is_mapping(one) and "field" in one for one in then)):
         # A file of a version in which releases had no fields' names.
         releases = filter(plain.is_mapping, found["releases"] if plain.is_list(found["releases"]) else ())
@@ -459,7 +460,7 @@ def _differences(file: WitnessFile, activations: int, claim: Claim | None, accou
         ("Another claim", file.claim, None if claim is None else _plain(claim)),
         ("Other losses", file.account, found),
     ):
-        differ = list(witness.differences(stored, new))
+        differ = list(plain.differences(stored, new))
         if differ:
             more = f" (and {len(differ) - MOST} more)" if len(differ) > MOST else ""
             yield f"{what} than the file's: {'; '.join(islice(differ, MOST))}{more}."

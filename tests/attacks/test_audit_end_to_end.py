@@ -10,7 +10,7 @@ from scipy import optimize
 
 from attacks.audit.accounting.formulas import gaussian_delta, gaussian_epsilon
 from attacks.audit.loss.comparison import WorldComparison, compare_worlds
-from attacks.audit.loss.exact import combine
+from attacks.audit.loss.exact import ExactLoss
 from attacks.audit.loss.noise_check import NOTHING
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
@@ -277,7 +277,7 @@ def test_the_ends_cover_when_differences_depend_on_the_noise(count):
         bare=np.full(count, math.inf),
         inexplicable=None,
     )
-    found = combine([part], delta, 0.95)
+    found = ExactLoss.of([part], delta, 0.95)
     assert not found.by_formula
     assert gaussian_epsilon(1.0, delta) < found.epsilon.lower < truth < found.epsilon.upper
     assert found.epsilon.upper < 1.15 * gaussian_epsilon(2.0, delta)

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.exact import WORST_CASE
-from attacks.audit.witness import Place, Witness, best
+from attacks.audit.witness import Place, best
+from attacks.audit.witness_values import Witness
 from netsim import randomness
 from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment

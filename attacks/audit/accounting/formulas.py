@@ -164,19 +164,19 @@ class SelfCheck:
     confidence: float
     passed: bool
 
+    @classmethod
+    def of(cls, losses: Array, confidence: float) -> "SelfCheck":
+        """Test sampled losses against E_P[e^{−L}] = Q(p > 0) ≤ 1: fails only if the mean is proven to exceed 1.
 
-def loss_self_check(losses: Array, confidence: float) -> SelfCheck:
-    """Test sampled losses against E_P[e^{−L}] = Q(p > 0) ≤ 1: fails only if the mean is proven to exceed 1.
-
-    Correct losses fail with probability at most 1 − confidence, whatever their law: e^{−L} is nonnegative and
-    unbounded, so the bound is a betting one. Failing proves that these are no ln p/q of values drawn under P (a wrong
-    sign or scale, noise of another law, P and Q exchanged). Passing proves little: losses that are too large
-    throughout always pass, and small mistakes need many losses.
-    """
-    alpha = error_rate(confidence)
-    with np.errstate(over="ignore"):
-        ratios = np.exp(-_checked_losses(losses))
-        mean = float(ratios.mean())
-    passed = not exceeds(ratios, 1.0, alpha)
-    lower = mean_lower_bound(ratios, confidence, at_least=0.0 if passed else 1.0)
-    return SelfCheck(mean, lower, confidence, passed)
+        Correct losses fail with probability at most 1 − confidence, whatever their law: e^{−L} is nonnegative and
+        unbounded, so the bound is a betting one. Failing proves that these are no ln p/q of values drawn under P (a
+        wrong sign or scale, noise of another law, P and Q exchanged). Passing proves little: losses that are too
+        large throughout always pass, and small mistakes need many losses.
+        """
+        alpha = error_rate(confidence)
+        with np.errstate(over="ignore"):
+            ratios = np.exp(-_checked_losses(losses))
+            mean = float(ratios.mean())
+        passed = not exceeds(ratios, 1.0, alpha)
+        lower = mean_lower_bound(ratios, confidence, at_least=0.0 if passed else 1.0)
+        return cls(mean, lower, confidence, passed)

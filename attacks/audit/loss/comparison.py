@@ -18,11 +18,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from attacks.audit.loss.envelopes import Measured, measured
-from attacks.audit.loss.noise_check import NOTHING, NoiseScores, noise_scores
+from attacks.audit.loss.envelopes import Measured
+from attacks.audit.loss.noise_check import NOTHING, NoiseScores
 from attacks.audit.loss.release_cost import averages, cost_and_shifts
-from attacks.audit.loss.unprotected import Leaks, UnprotectedMessage, inexplicable, variance_of
-from attacks.audit.loss.wire_fields import Details, Place, Released, followed, released
+from attacks.audit.loss.unprotected import Leaks, UnprotectedMessage, inexplicable
+from attacks.audit.loss.wire_fields import FOLLOWED, Details, Released
 from attacks.replay import ULPS, Departure, Hypothesis, Perturbed, Replayed, Sending, bits, replay
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
@@ -78,7 +78,7 @@ def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, tog
     """
     door, replicas = sample.at_door(agent), sample.view.replicas
     for r in sorted({int(k) for k in np.linspace(0, replicas - 1, _ALONE)}) if replicas > 1 else ():
-        alone = replayed_under(door.replica(r), agent, hypothesis, f"replica {r} alone")
+        alone = door.replica(r).replayed(agent, hypothesis, f"replica {r} alone")
         same = (alone.departure is None) == (together.departure is None)
         if not same or not _same_releases(alone, together, slice(r, r + 1)):
             raise PrivacyError(
@@ -99,7 +99,7 @@ def _same_releases(alone: Replayed, together: Replayed, one: slice) -> bool:
         a, b = r.value, of_all.value[one]
         with np.errstate(invalid="ignore"):
             near = np.all((np.abs(a - b) <= room) | (a == b) | (np.isnan(a) & np.isnan(b)))
-        if not near or not np.allclose(variance_of(r), variance_of(of_all)[one], rtol=1e-9, atol=0.0, equal_nan=True):
+        if not near or not np.allclose(r.variance, of_all.variance[one], rtol=1e-9, atol=0.0, equal_nan=True):
             return False
     return True
 
@@ -122,6 +122,17 @@ class Sample:
         rows = self.view.transcript.at_node(agent)
         view = replace(self.view, transcript=Transcript(rows, self.view.replicas))
         return replace(self, view=view)
+
+    def replayed(self, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:
+        """Replay of the agent, all releases granted. Raises `PrivacyError` where its code fails under `which`."""
+        try:
+            return replay(self.view, agent, hypothesis, self.coins(), self.releases, self.dither)
+        except NetsimError:
+            raise
+        except Exception as error:
+            raise PrivacyError(
+                f"agent {agent}'s code fails under {which}: {type(error).__name__}: {error}"
+            ) from error
 
     def replica(self, index: int) -> "Sample":
         """Sample of one transcript."""
@@ -174,6 +185,33 @@ class WorldComparison:
         """Loss of each transcript by its first releases (None: all), (replicas,), in nats."""
         return np.asarray(np.sum(self.steps[:releases], axis=0), dtype=np.float64)
 
+    def counted(self, cut: float) -> int:
+        """Number of releases, from the first, that are on the wire before message `cut`."""
+        return next((t for t, sent in enumerate(self.sent_in) if sent >= cut), len(self.sent_in))
+
+    def on_wire(self, cut: float) -> "WorldComparison":
+        """Comparison for an adversary who is granted nothing: messages before the cut, and those no noise explains.
+
+        A release counts when it and all earlier ones are on the wire.
+        """
+        if math.isinf(cut):
+            return replace(self, leaked=np.minimum(self.leaked, self.bare))
+        length = self.counted(cut)
+        return replace(
+            self,
+            steps=self.steps[:length],
+            cost=self.cost[:length],
+            laws=self.laws[:length],
+            sent_in=self.sent_in[:length],
+            leaked=np.minimum(np.where(self.leaked < cut, self.leaked, math.inf), self.bare),
+            measured=None,
+        )
+
+    def losses_on_wire(self, cut: float) -> Array:
+        """Loss in nats of each transcript, (replicas,), before message `cut`, with nothing granted."""
+        seen = self.on_wire(cut)
+        return np.where(np.isfinite(seen.leaked), math.inf, seen.losses())
+
 
 @dataclass(frozen=True)
 class Reproduced:
@@ -183,6 +221,16 @@ class Reproduced:
     agent: int
     true: Hypothesis
     mine: Replayed
+
+    @classmethod
+    def of(cls, sample: Sample, agent: int, true: Hypothesis, *, to_the_bit: bool = True) -> "Reproduced":
+        """Replay under the hypothesis that was simulated; errors as of `compare_worlds`."""
+        if agent in sample.view.public.forgetful:
+            raise PrivacyError(f"agent {agent} may begin anew without its state: an audit follows one life")
+        mine = sample.replayed(agent, true, "the hypothesis that was simulated")
+        _check_reproduced(agent, mine, to_the_bit=to_the_bit)
+        _check_independent(sample, agent, true, mine)
+        return cls(sample, agent, true, mine)
 
 
 def compare_worlds(
@@ -194,17 +242,7 @@ def compare_worlds(
     Raises `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the agent's
     code fails under the other one.
     """
-    return compare(reproduce(sample, agent, true), other, reference=reference)
-
-
-def reproduce(sample: Sample, agent: int, true: Hypothesis) -> Reproduced:
-    """Replay under the hypothesis that was simulated; errors as of `compare_worlds`."""
-    if agent in sample.view.public.forgetful:
-        raise PrivacyError(f"agent {agent} may begin anew without its state: an audit follows one life")
-    mine = replayed_under(sample, agent, true, "the hypothesis that was simulated")
-    check_reproduced(agent, mine)
-    _check_independent(sample, agent, true, mine)
-    return Reproduced(sample, agent, true, mine)
+    return compare(Reproduced.of(sample, agent, true), other, reference=reference)
 
 
 def compare(
@@ -215,7 +253,7 @@ def compare(
     Not `scored`: the noise is not looked at, and `WorldComparison.noise`, `details` and `measured` are empty.
     """
     sample, agent, true, mine = known.sample, known.agent, known.true, known.mine
-    theirs = replayed_under(sample, agent, other, "the other hypothesis")
+    theirs = sample.replayed(agent, other, "the other hypothesis")
     if scored:
         _check_independent(sample, agent, other, theirs)
     rounded = rounded_replays(sample, agent, (true, mine), (other, theirs))
@@ -262,10 +300,10 @@ def compare(
         fixed = [
             np.zeros_like(a.value) if isinstance(a.mechanism, Perturbed) else a.value - b.value for a, b in pairs
         ]
-        noise = noise_scores([a for a, _ in pairs], fixed)
+        noise = NoiseScores.of([a for a, _ in pairs], fixed)
         details = Details(
             _released(sample, agent, true, mine, len(pairs)),
-            leaks.fields.finish(granted_from),
+            leaks.fields(granted_from),
             averages(pairs, replicas),
         )
     return WorldComparison(
@@ -284,7 +322,7 @@ def compare(
         bare=bare,
         inexplicable=inexplicable_,
         rounded=rounded is not None,
-        measured=measured(pairs, charges, reference) if scored else None,
+        measured=Measured.of(pairs, charges, reference) if scored else None,
         details=details,
     )
 
@@ -309,29 +347,29 @@ def _add_departures(
 
 
 def _released(sample: Sample, agent: int, true: Hypothesis, mine: Replayed, count: int) -> tuple[Released, ...]:
-    """Place of each of the first releases; those that no message carries are followed to where they come out."""
-    places: dict[int, Place] = {}
-    if not all(release.carriers for release in mine.releases):
-        one = sample.at_door(agent).replica(0)
+    """Place of each of the first releases; those that no message carries are followed to where they come out.
 
-        def again(releases: list[Array]) -> Replayed:
-            return replay(one.view, agent, true, one.coins(), releases, one.dither)
+    Of the first transcript each of these is moved by 1, and the agent's code replayed: a field that changes has the
+    release in it, or in the value that another release covers.
+    """
+    places: dict[int, tuple[int, str]] = {}
+    hidden = [t for t, release in enumerate(mine.releases) if not release.carriers]
+    one = sample.at_door(agent).replica(0) if hidden else sample
+    for t in [t for t in hidden if t < len(one.releases)][:FOLLOWED]:
+        moved = [r + 1.0 if k == t else r for k, r in enumerate(one.releases)]
+        try:
+            other = replay(one.view, agent, true, one.coins(), moved, one.dither)
+        except NetsimError:
+            continue
+        changed = [(c.message, c.name) for c in other.comparisons if not c.identical]
+        pairs = zip(mine.releases, other.releases, strict=False)
+        changed += [a.carriers[0] for a, b in pairs if a.carriers and not np.array_equal(a.value[:1], b.value)]
+        if changed:
+            places[t] = min(changed)
+    return Released.of(agent, sample.view.public.neighbors[agent], mine, count, places)
 
-        places = followed(mine, one.releases, again)
-    return released(agent, sample.view.public.neighbors[agent], mine.releases[:count], mine.sendings, places)
 
-
-def replayed_under(sample: Sample, agent: int, hypothesis: Hypothesis, which: str) -> Replayed:
-    """Replay of the agent, all releases granted. Raises `PrivacyError` where its code fails under `which`."""
-    try:
-        return replay(sample.view, agent, hypothesis, sample.coins(), sample.releases, sample.dither)
-    except NetsimError:
-        raise
-    except Exception as error:
-        raise PrivacyError(f"agent {agent}'s code fails under {which}: {type(error).__name__}: {error}") from error
-
-
-def check_reproduced(agent: int, mine: Replayed, *, to_the_bit: bool = True) -> None:
+def _check_reproduced(agent: int, mine: Replayed, *, to_the_bit: bool) -> None:
     """Raise a `PrivacyError` where a replay differs from what was sent (or differs by more than rounding)."""
     wrong = None if mine.departure is None else f"at its message {mine.departure.message} {mine.departure.what}"
     for one in mine.comparisons:

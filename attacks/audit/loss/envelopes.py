@@ -100,6 +100,53 @@ class Measured:
     greatest: float
     transcripts: int
 
+    @classmethod
+    def of(
+        cls,
+        pairs: Sequence[tuple[Release, Release]],
+        charges: Sequence[tuple[Array, Array | None]],
+        reference: "Measured | None",
+    ) -> "Measured | None":
+        """Measure one sample's releases; `charges` has the cost (replicas,) and the shifts (replicas, dimension).
+
+        Without a `reference` the first transcripts make one, and the others are counted. None where no release is
+        Laplace, or a difference is not finite.
+        """
+        laplace = [t for t, (_, shifts) in enumerate(charges) if shifts is not None]
+        if not laplace:
+            return None
+        gaussian = [type(a.mechanism) is Gaussian for a, _ in pairs]
+        costs = np.array(
+            [cost if mine else np.zeros_like(cost) for mine, (cost, _) in zip(gaussian, charges, strict=True)]
+        )
+        shifts = np.concatenate([s for _, s in charges if s is not None], axis=1)
+        if not (np.all(np.isfinite(costs)) and np.all(np.isfinite(shifts))):
+            return None
+        start = 0
+        if reference is None:
+            start = -(-len(shifts) // _FIRST)
+            sizes = np.array([0 if s is None else s.shape[1] for _, s in charges])
+            first = np.max(costs[:, :start], axis=1), sizes, np.max(shifts[:start], axis=0)
+            reference = cls(*first, np.inf, 0.0, 0)
+        least, greatest = _factors(reference, np.sum(costs[:, start:], axis=0), shifts[start:])
+        return replace(reference, least=least, greatest=greatest, transcripts=len(shifts) - start)
+
+    @staticmethod
+    def pooled(parts: "Iterable[Measured | None]") -> "Measured | None":
+        """Pool all chunks; None where one has no measure, or another reference."""
+        pooled: Measured | None = None
+        for part in parts:
+            names = ("costs", "coordinates", "shifts") if pooled is not None else ()
+            if part is None or not all(np.array_equal(getattr(pooled, name), getattr(part, name)) for name in names):
+                return None
+            pooled = part if pooled is None else replace(
+                pooled,
+                least=min(pooled.least, part.least),
+                greatest=max(pooled.greatest, part.greatest),
+                transcripts=pooled.transcripts + part.transcripts,
+            )  # fmt: skip
+        return pooled
+
     @property
     def known(self) -> bool:
         """Whether some transcript was counted, and the reference bounds them all."""
@@ -139,36 +186,6 @@ def _enclosed(least: Product, most: Product, delta: float, unseen: float, confid
     )
 
 
-def measured(
-    pairs: Sequence[tuple[Release, Release]],
-    charges: Sequence[tuple[Array, Array | None]],
-    reference: Measured | None,
-) -> Measured | None:
-    """Measure the releases of one sample; `charges` has the cost (replicas,) and the shifts (replicas, dimension).
-
-    Without a `reference` the first transcripts make one, and the others are counted. None where no release is
-    Laplace, or a difference is not finite.
-    """
-    laplace = [t for t, (_, shifts) in enumerate(charges) if shifts is not None]
-    if not laplace:
-        return None
-    gaussian = [type(a.mechanism) is Gaussian for a, _ in pairs]
-    costs = np.array(
-        [cost if mine else np.zeros_like(cost) for mine, (cost, _) in zip(gaussian, charges, strict=True)]
-    )
-    shifts = np.concatenate([s for _, s in charges if s is not None], axis=1)
-    if not (np.all(np.isfinite(costs)) and np.all(np.isfinite(shifts))):
-        return None
-    start = 0
-    if reference is None:
-        start = -(-len(shifts) // _FIRST)
-        sizes = np.array([0 if s is None else s.shape[1] for _, s in charges])
-        first = np.max(costs[:, :start], axis=1), sizes, np.max(shifts[:start], axis=0)
-        reference = Measured(*first, np.inf, 0.0, 0)
-    least, greatest = _factors(reference, np.sum(costs[:, start:], axis=0), shifts[start:])
-    return replace(reference, least=least, greatest=greatest, transcripts=len(shifts) - start)
-
-
 def _factors(reference: Measured, mu_squared: Array, shifts: Array) -> tuple[float, float]:
     """Least and greatest factor of some transcripts, (transcripts,) and (transcripts, coordinates).
 
@@ -189,22 +206,3 @@ def _factors(reference: Measured, mu_squared: Array, shifts: Array) -> tuple[flo
     beyond = np.any(shifts[:, size:] > 0) or np.any(here[:, ~bounded] > 0)
     least = float(np.min(low)) if low.size else 1.0
     return least, np.inf if beyond else float(np.max(high)) if high.size else 1.0
-
-
-def together(parts: Iterable[Measured | None]) -> Measured | None:
-    """Pool all chunks; None where one has no measure, or another reference."""
-    pooled: Measured | None = None
-    for part in parts:
-        if part is None or not (pooled is None or _same_reference(pooled, part)):
-            return None
-        pooled = part if pooled is None else replace(
-            pooled,
-            least=min(pooled.least, part.least),
-            greatest=max(pooled.greatest, part.greatest),
-            transcripts=pooled.transcripts + part.transcripts,
-        )  # fmt: skip
-    return pooled
-
-
-def _same_reference(one: Measured, two: Measured) -> bool:
-    return all(np.array_equal(getattr(one, name), getattr(two, name)) for name in ("costs", "coordinates", "shifts"))

@@ -1,5 +1,7 @@
 """Exact privacy loss of an adjacent pair: ε(δ) of one direction from every sample, and worst-case sampling.
 
+Transcripts of a direction are pooled: ε(δ) from their losses and costs, after each release and at the end.
+
 A release v + n under noise of density ∝ e^{−|n|/b} loses (|n + Δ| − |n|)/b to the world in which v would have been v
 − Δ: its maximum |Δ|/b where n has the sign of Δ. So one agent's noise is drawn as always and given those signs. Such
 transcripts are rare (2^{−numbers of noise}) and possible: their loss bounds pure ε from below, as any loss seen does,
@@ -15,18 +17,304 @@ from typing import Any, cast
 
 import numpy as np
 
-from attacks.audit.accounting.formulas import SelfCheck, loss_self_check
-from attacks.audit.accounting.intervals import Interval
+from attacks.audit.accounting.formulas import SelfCheck, epsilon_estimate, epsilon_from_losses, gaussian_epsilon
+from attacks.audit.accounting.intervals import Interval, clopper_pearson, error_rate
+from attacks.audit.accounting.products import Product
+from attacks.audit.accounting.quadrature import product_epsilon
 from attacks.audit.loss.comparison import Sample, WorldComparison
-from attacks.audit.loss.noise_check import ALPHA, NoiseCheck, NoiseScores, check_noise
-from attacks.audit.loss.pool import Level, Pool, Shape
+from attacks.audit.loss.envelopes import CONSTANT, SLACK, Measured
+from attacks.audit.loss.noise_check import ALPHA, NoiseCheck, NoiseScores
+from attacks.audit.loss.release_cost import PURE, UNBOUNDED, laws_with_cost
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.replay import Hypothesis, replay
 from netsim.arrays import Array
+from netsim.mechanisms import Gaussian, Laplace
 from netsim.randomness import NoiseThrough
 
 NOISE = 2_000_000
 """Numbers of each property of the noise that are checked; of later samples none is kept."""
+FORMULAS = 8
+"""Releases up to which ε of a product is computed after each; with more only at the end: it takes a second."""
+COURSE = 10_000
+"""Transcripts whose losses are kept release by release, for the levels on the way."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """Budget spent up to an agent's `activation`, from 1: ε(δ) of all that it had sent by then.
+
+    `release` is the last one included, from 0: the last of an activation counts with all that was sent by the end of
+    the activation. None where an activation had unprotected messages and no release. `lower` is proven at the
+    confidence of the whole, for each activation by itself; `estimate` is the sample's.
+    """
+
+    activation: int
+    lower: float
+    estimate: float
+    release: int | None
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Structure common to the transcripts of a direction: the longest list of releases, and the messages they are in.
+
+    `laws` are `object` where transcripts do not agree; `in_step`: all carry their releases in the same messages.
+    """
+
+    laws: tuple[type, ...]
+    sent_in: tuple[float, ...]
+    dates: tuple[int, ...]
+    in_step: bool
+    rounded: bool
+
+    @classmethod
+    def of(cls, parts: Iterable[WorldComparison]) -> "_Shape":
+        longest = cls((), (), (), True, False)
+        alike = in_step = True
+        for part in parts:
+            one = cls(part.laws, part.sent_in, part.dates, True, part.rounded)
+            short, long = (one, longest) if len(one.laws) <= len(longest.laws) else (longest, one)
+            alike = alike and short.laws == long.laws[: len(short.laws)]
+            in_step = in_step and short.sent_in == long.sent_in[: len(short.sent_in)]
+            dates = max(longest.dates, one.dates, key=len)
+            longest = replace(long, dates=dates, rounded=longest.rounded or one.rounded)
+        laws = longest.laws if alike else (object,) * len(longest.laws)
+        return replace(longest, laws=laws, in_step=in_step)
+
+    def date(self, message: float) -> float:
+        """Activation of a message; ∞ for a message that is never sent."""
+        if math.isinf(message):
+            return math.inf
+        return self.dates[min(int(message), len(self.dates) - 1)] if self.dates else 1
+
+    @property
+    def messages(self) -> Array:
+        """Message by which each release, and all before it, are on the wire."""
+        return np.maximum.accumulate(np.array(self.sent_in, dtype=np.float64))
+
+    @property
+    def ends(self) -> Array:
+        """Last message counted with each release: its own, or of its activation if no release follows there."""
+        messages = self.messages
+        dates = [self.date(message) for message in messages.tolist()]
+        last = [k + 1 == len(dates) or dates[k + 1] > date for k, date in enumerate(dates)]
+        whole = [self.end(date) for date in dates]
+        return np.maximum(messages, np.where(last, whole, messages))
+
+    def end(self, date: float) -> float:
+        """Last message of an activation; of the last activation, whatever follows too."""
+        if not self.dates or date >= self.dates[-1]:
+            return math.nextafter(math.inf, 0.0)
+        return float(np.searchsorted(self.dates, date, side="right")) - 1
+
+
+@dataclass(frozen=True)
+class _LossSummary:
+    """Summary of all transcripts up to some release: least and greatest cost, greatest loss, how many had an
+    unprotected message (`infinite`), whether Gaussian noise hid a difference (`unbounded`), the common product, and
+    the first losses."""
+
+    laws: tuple[type, ...]
+    least: float
+    most: float
+    top: float
+    infinite: int
+    unbounded: bool
+    product: Product | None
+    losses: Array
+
+
+class _Pool:
+    """Transcripts of a direction, added one sample after the other; a shorter one ends with zeros.
+
+    Kept: of each transcript its loss and first unprotected message, of each release the extremes of what had been
+    spent by then (`_Shape.ends`), and of the first `COURSE` transcripts the loss by then.
+    """
+
+    def __init__(self, parts: Iterable[WorldComparison], shape: _Shape, delta: float, confidence: float) -> None:
+        self.shape, self.delta, self.confidence = shape, delta, confidence
+        length = len(shape.laws)
+        self._messages, self._ends = shape.messages, shape.ends
+        self._least, self._most = np.full(length, math.inf), np.full(length, -math.inf)
+        self._top, self._dearest = np.full(length, -math.inf), np.zeros(length)
+        self.least, self.most = math.inf, 0.0
+        losses, leaked, course = list[Array](), list[Array](), list[Array]()
+        measured = list[Measured | None]()
+        room = COURSE
+        for part in parts:
+            spent, paid = (np.cumsum(_padded(rows, length), axis=0) for rows in (part.steps, part.cost))
+            exposed = part.leaked <= self._ends[:, None]
+            spent_by, paid_by = np.where(exposed, math.inf, spent), np.where(exposed, math.inf, paid)
+            if length:
+                cost = _padded(part.cost, length)
+                dearest = np.max(cost, axis=1, where=np.isfinite(cost), initial=0.0)
+                self._least = np.minimum(self._least, np.min(paid_by, axis=1))
+                self._most = np.maximum(self._most, np.max(paid_by, axis=1))
+                self._top = np.maximum(self._top, np.max(spent_by, axis=1))
+                self._dearest = np.maximum(self._dearest, dearest)
+            out = np.isfinite(part.leaked)
+            total = np.where(out, math.inf, paid[-1] if length else 0.0)
+            self.least, self.most = min(self.least, float(np.min(total))), max(self.most, float(np.max(total)))
+            losses.append(np.where(out, math.inf, spent[-1] if length else 0.0))
+            leaked.append(part.leaked)
+            measured.append(part.measured)
+            course.append(spent_by[:, :room])
+            room -= course[-1].shape[1]
+        self.losses, self.leaked = np.concatenate(losses), np.concatenate(leaked)
+        self.course = np.concatenate(course, axis=1)
+        self._measured = Measured.pooled(measured)
+
+    def enclosed(self) -> tuple[Interval, bool]:
+        """Interval of ε(δ), and whether its estimate is by formula."""
+        whole = self._whole
+        estimate, by_formula = self._estimate(whole)
+        if self.delta == 0:
+            return Interval(self._witnessed(whole), estimate, math.inf, self.confidence), by_formula
+        sampled = epsilon_from_losses(self.losses, self.delta, 1 - self._side)
+        lower, upper = sampled.lower, sampled.upper
+        if self._gaussian(whole):
+            lower = lower if self.shape.rounded else max(lower, self._cheapest(whole))
+            if self._unseen < self.delta:
+                dearest = math.sqrt(whole.most) + SLACK
+                upper = max(min(upper, gaussian_epsilon(dearest, self.delta - self._unseen)), lower)
+        elif (measured := self._products) is not None:
+            found = measured.enclosed(self.delta, 1 - self._side)
+            lower = lower if self.shape.rounded else max(lower, found.lower)
+            upper = max(min(upper, found.upper), lower)
+        return Interval(lower, min(max(estimate, lower), upper), upper, self.confidence), by_formula
+
+    def growth(self, final: float) -> tuple[Level, ...]:
+        """Levels after each release and all that its activation sent, and at the end of each activation that had
+        unprotected messages and no release; the last lower end is `final`.
+
+        The estimates do not fall, for ε of more messages is at least ε of fewer. Only the last level, where the
+        transcripts carry their releases in different messages.
+        """
+        whole = self._whole
+        end = self._estimate(whole)[0] if whole.product is not None else math.inf
+        found, reached = list[Level](), 0.0
+        for _, activation, release, spent in self._checkpoints():
+            reached = min(max(reached, self._estimate(spent)[0]), end)
+            found.append(Level(activation, self._proven(spent), reached, release))
+        if found:
+            found[-1] = replace(found[-1], lower=final)
+        elif np.any(np.isfinite(self.leaked)):
+            first = float(np.min(self.leaked))
+            found.append(Level(int(self.shape.date(first)), final, self._estimate(whole)[0], None))
+        return tuple(found)
+
+    def _checkpoints(self) -> list[tuple[float, int, int | None, "_LossSummary"]]:
+        """(last message that counts, activation, release if one was made, summary by then) of each level."""
+        if not self.shape.in_step or not self.shape.laws:
+            return []
+        points: list[tuple[float, int, int | None, _LossSummary]] = [
+            (end, int(self.shape.date(message)), t, self._level(t))
+            for t, (message, end) in enumerate(zip(self._messages.tolist(), self._ends.tolist(), strict=True))
+            if math.isfinite(message)
+        ]
+        with_release = {activation for _, activation, _, _ in points}
+        leaks = np.unique(self.leaked[np.isfinite(self.leaked)]).tolist()
+        for activation in sorted({int(self.shape.date(leak)) for leak in leaks} - with_release):
+            last = self.shape.end(activation)
+            before = sum(message <= last for message, *_ in points) - 1
+            points.append((last, activation, None, self._level(before, last)))
+        return sorted(points, key=lambda point: point[0])
+
+    def _level(self, t: int, last: float | None = None) -> _LossSummary:
+        """Summary up to release t (−1: none), and all unprotected messages up to a later message, `last`."""
+        length = len(self._messages)
+        until = self._ends[t] if last is None else last
+        infinite = int(np.count_nonzero(self.leaked <= until))
+        level = _LossSummary((), 0.0, 0.0, 0.0, infinite, False, None, np.zeros(self.course.shape[1]))
+        if t >= 0:
+            level = _LossSummary(
+                self.shape.laws[: t + 1],
+                float(self._least[t]),
+                float(self._most[t]),
+                float(self._top[t]),
+                infinite,
+                self._unbounded(t + 1),
+                self._product(t + 1) if last is None and (length <= FORMULAS or t + 1 == length) else None,
+                self.course[t],
+            )
+        if last is None:
+            return level
+        losses = np.where(self.leaked[: self.course.shape[1]] <= last, math.inf, level.losses)
+        return replace(level, most=math.inf, top=math.inf, losses=losses)
+
+    @property
+    def _whole(self) -> _LossSummary:
+        """Summary of all releases and all unprotected messages."""
+        top, infinite = float(np.max(self.losses)), int(np.count_nonzero(np.isinf(self.losses)))
+        releases = len(self.shape.laws)
+        unbounded, product = self._unbounded(releases), self._product(releases)
+        return _LossSummary(self.shape.laws, self.least, self.most, top, infinite, unbounded, product, self.losses)
+
+    def _unbounded(self, releases: int) -> bool:
+        """Whether noise of unbounded loss, not rounded, was seen to hide a difference: at δ = 0 that is ε = ∞."""
+        pairs = zip(self.shape.laws[:releases], self._dearest[:releases].tolist(), strict=True)
+        return not self.shape.rounded and any(law in UNBOUNDED and cost > SLACK**2 for law, cost in pairs)
+
+    @property
+    def _products(self) -> Measured | None:
+        """Transcripts as products of Laplace and Gaussian releases, where they are that and nothing else."""
+        found, laws = self._measured, laws_with_cost(self.shape.laws)
+        fits = Laplace in laws and laws <= {Gaussian, Laplace} and math.isfinite(self.most)
+        return found if fits and found is not None and found.known else None
+
+    def _product(self, releases: int) -> Product | None:
+        """Product of the first releases, where they make the same differences in all transcripts."""
+        found = self._products
+        return found.until(releases) if found is not None and found.constant else None
+
+    def _estimate(self, level: _LossSummary) -> tuple[float, bool]:
+        """(ε, whether by formula): the formula's where every transcript costs the same; else the sample's."""
+        largest = level.most
+        if math.isfinite(largest) and largest - level.least <= CONSTANT * largest:
+            if largest <= SLACK**2:
+                return 0.0, True
+            if laws_with_cost(level.laws) == {Gaussian} and not self.shape.rounded:
+                return gaussian_epsilon(math.sqrt(largest), self.delta), True
+            if level.product is not None and self.delta > 0 and not self.shape.rounded:
+                return product_epsilon(level.product, self.delta), True
+            if laws_with_cost(level.laws) <= PURE and self.delta == 0 and not self.shape.rounded:
+                return largest, True
+        return (epsilon_estimate(level.losses, self.delta) if self.delta > 0 else self._witnessed(level)), False
+
+    def _proven(self, level: _LossSummary) -> float:
+        """Lower end that needs no betting: for the levels on the way, of which there are many."""
+        if self.delta == 0:
+            return self._witnessed(level)
+        if self._gaussian(level) and not self.shape.rounded:
+            return self._cheapest(level)
+        share = clopper_pearson(level.infinite, self.leaked.size, 1 - self._side, "lower").lower
+        return math.inf if share > self.delta else 0.0
+
+    def _gaussian(self, level: _LossSummary) -> bool:
+        return laws_with_cost(level.laws) <= {Gaussian} and math.isfinite(level.most)
+
+    @property
+    def _side(self) -> float:
+        """Error rate of each end (α/2); half of it goes to the sampled losses and half to the cost."""
+        return error_rate(self.confidence) / 2
+
+    @property
+    def _unseen(self) -> float:
+        """Upper bound of the share of transcripts costing more than all seen, or less: Clopper–Pearson, 0 of N."""
+        return clopper_pearson(0, self.leaked.size, 1 - self._side / 2, "upper").upper
+
+    def _cheapest(self, level: _LossSummary) -> float:
+        root = max(math.sqrt(level.least) - SLACK, 0.0)
+        return gaussian_epsilon(root, self.delta + self._unseen) if self.delta + self._unseen < 1 else 0.0
+
+    @staticmethod
+    def _witnessed(level: _LossSummary) -> float:
+        """Lower end at δ = 0: the largest loss seen; ∞ if Gaussian noise, not rounded, hid a difference."""
+        return math.inf if level.unbounded else max(0.0, level.top)
+
+
+def _padded(rows: Array, length: int) -> Array:
+    return np.pad(rows, ((0, length - len(rows)), (0, 0)))
 
 
 @dataclass(frozen=True)
@@ -67,6 +355,60 @@ class ExactLoss:
     silent: bool
     aimed: bool = False
 
+    @classmethod
+    def of(
+        cls, parts: Iterable[WorldComparison], delta: float, confidence: float, granted: float | None = None
+    ) -> "ExactLoss":
+        """Pool the samples of one direction; they are read a few times and never held all at once.
+
+        `granted` is the first message that the lower end leaves out, the same for both directions (None: these
+        samples' own). All results hold together at `confidence`.
+        """
+        cut = min(part.granted_from for part in parts) if granted is None else granted
+        shape = _Shape.of(parts)
+        everything = _Pool(parts, shape, delta, confidence)
+        seen = _Shape.of(part.on_wire(cut) for part in parts)
+        wire = _Pool((part.on_wire(cut) for part in parts), seen, delta, confidence)
+        rest = _Rest.of(parts, cut)
+        epsilon, by_formula = everything.enclosed()
+        lower = wire.enclosed()[0].lower
+        upper = max(epsilon.upper if rest.closed else math.inf, lower)
+        return cls(
+            epsilon=Interval(lower, min(max(epsilon.estimate, lower), upper), upper, confidence),
+            by_formula=by_formula and math.isinf(cut) and rest.closed,
+            losses=wire.losses,
+            course=wire.course,
+            leaks=float(np.mean(np.isinf(wire.losses))),
+            uncovered=rest.uncovered,
+            faint=rest.faint,
+            granted_from=shape.date(cut),
+            self_check=SelfCheck.of(everything.losses, 1 - ALPHA),
+            noise=NoiseCheck.of(rest.noise),
+            growth=wire.growth(lower),
+            unreliable_from=rest.unreliable_from,
+            silent=not shape.dates,
+        )
+
+    def with_worst_case(self, part: WorldComparison, cut: float) -> "ExactLoss":
+        """Exact loss at δ = 0 with worst-case transcripts taken in, which are possible and no sample.
+
+        Their largest loss is a lower end as the largest loss seen is, before `cut` and what had to be granted.
+        """
+        seen = part.on_wire(min(cut, part.granted_from))
+        pool = _Pool([seen], _Shape.of([seen]), 0.0, self.epsilon.confidence)
+        lower = pool.enclosed()[0].lower
+        if not self.epsilon.lower < lower < math.inf:
+            return self
+        growth, levels = self.growth, pool.growth(lower)
+        if [level.activation for level in levels] == [level.activation for level in growth]:
+            growth = tuple(
+                replace(level, lower=max(level.lower, other.lower), estimate=max(level.estimate, other.lower))
+                for level, other in zip(growth, levels, strict=True)
+            )
+        ends = self.epsilon
+        epsilon = Interval(lower, max(ends.estimate, lower), max(ends.upper, lower), ends.confidence)
+        return replace(self, epsilon=epsilon, growth=growth, aimed=True)
+
     @property
     def unprotected(self) -> bool:
         """Whether more than δ of the transcripts are proven to hold an unprotected message: ε = ∞."""
@@ -76,72 +418,6 @@ class ExactLoss:
     def passed(self) -> bool:
         """Whether both self-checks hold: E[e^{−L}] ≤ 1, and the noise follows its declared law."""
         return self.self_check.passed and self.noise.passed
-
-
-def granted_from(parts: Iterable[WorldComparison]) -> float:
-    """First message, of any sample, from which on something had to be granted."""
-    return min(part.granted_from for part in parts)
-
-
-def with_worst_case(found: ExactLoss, part: WorldComparison, cut: float) -> ExactLoss:
-    """Exact loss at δ = 0 with worst-case transcripts taken in, which are possible and no sample.
-
-    Their largest loss is a lower end as the largest loss seen is, before `cut` and what had to be granted in them.
-    """
-    seen = _on_wire(part, min(cut, part.granted_from))
-    pool = Pool([seen], Shape.of([seen]), 0.0, found.epsilon.confidence)
-    lower = pool.enclosed()[0].lower
-    if not found.epsilon.lower < lower < math.inf:
-        return found
-    growth, levels = found.growth, pool.growth(lower)
-    if [level.activation for level in levels] == [level.activation for level in growth]:
-        growth = tuple(
-            replace(level, lower=max(level.lower, other.lower), estimate=max(level.estimate, other.lower))
-            for level, other in zip(growth, levels, strict=True)
-        )
-    ends = found.epsilon
-    epsilon = Interval(lower, max(ends.estimate, lower), max(ends.upper, lower), ends.confidence)
-    return replace(found, epsilon=epsilon, growth=growth, aimed=True)
-
-
-def losses_on_wire(part: WorldComparison, cut: float) -> Array:
-    """Loss in nats of each transcript, (transcripts,), before message `cut`, with nothing granted."""
-    seen = _on_wire(part, cut)
-    return np.where(np.isfinite(seen.leaked), math.inf, seen.losses())
-
-
-def combine(
-    parts: Iterable[WorldComparison], delta: float, confidence: float, granted: float | None = None
-) -> ExactLoss:
-    """Pool the samples of one direction; they are read a few times and never held all at once.
-
-    `granted` is the first message that the lower end leaves out, the same for both directions (None: these samples'
-    own). All results hold together at `confidence`.
-    """
-    cut = granted_from(parts) if granted is None else granted
-    shape = Shape.of(parts)
-    everything = Pool(parts, shape, delta, confidence)
-    seen = Shape.of(_on_wire(part, cut) for part in parts)
-    wire = Pool((_on_wire(part, cut) for part in parts), seen, delta, confidence)
-    rest = _Rest.of(parts, cut)
-    epsilon, by_formula = everything.enclosed()
-    lower = wire.enclosed()[0].lower
-    upper = max(epsilon.upper if rest.closed else math.inf, lower)
-    return ExactLoss(
-        epsilon=Interval(lower, min(max(epsilon.estimate, lower), upper), upper, confidence),
-        by_formula=by_formula and math.isinf(cut) and rest.closed,
-        losses=wire.losses,
-        course=wire.course,
-        leaks=float(np.mean(np.isinf(wire.losses))),
-        uncovered=rest.uncovered,
-        faint=rest.faint,
-        granted_from=shape.date(cut),
-        self_check=loss_self_check(everything.losses, 1 - ALPHA),
-        noise=check_noise(rest.noise),
-        growth=wire.growth(lower),
-        unreliable_from=rest.unreliable_from,
-        silent=not shape.dates,
-    )
 
 
 @dataclass(frozen=True)
@@ -167,25 +443,6 @@ class _Rest:
             noise.append(part.noise)
         first = min(found, key=lambda u: u.message, default=None)
         return cls(first, faint[0] if faint else None, min(unreliable, default=None), closed, noise)
-
-
-def _on_wire(part: WorldComparison, cut: float) -> WorldComparison:
-    """Comparison for an adversary who is granted nothing: messages before the cut, and those no noise explains.
-
-    A release counts when it and all earlier ones are on the wire.
-    """
-    if math.isinf(cut):
-        return replace(part, leaked=np.minimum(part.leaked, part.bare))
-    length = next((t for t, sent in enumerate(part.sent_in) if sent >= cut), len(part.sent_in))
-    return replace(
-        part,
-        steps=part.steps[:length],
-        cost=part.cost[:length],
-        laws=part.laws[:length],
-        sent_in=part.sent_in[:length],
-        leaked=np.minimum(np.where(part.leaked < cut, part.leaked, math.inf), part.bare),
-        measured=None,
-    )
 
 
 WORST_CASE = 2**41

@@ -36,12 +36,58 @@ class NoiseScores(NamedTuple):
     along_previous: Array
     along_earlier: Array
 
+    @classmethod
+    def of(cls, releases: list[Release], differences: list[Array]) -> "NoiseScores":
+        """Scores of one sample under the true hypothesis; `differences[t]` is Δ_t, (replicas, dimension)."""
+        parts: list[NoiseScores] = []
+        previous: Array | None = None
+        earlier: Array | None = None
+        signs = np.random.default_rng(0)
+        seed = 0  # from what was rounded or has atoms: samples must not share their draws within them
+        for release in releases:
+            if release.cells is not None or isinstance(release.mechanism, DiscreteMechanism):
+                seed = crc32(release.observed.tobytes(), seed)
+        within = np.random.default_rng(seed)
+        rows = max(1, _SAMPLE // max(1, sum(r.value.shape[-1] for r in releases)))
+        most = max(1, _SAMPLE // max(1, len(releases)))
+        for release, difference in zip(releases, differences, strict=True):
+            scores, noisy = _normal_scores(_first(release, most), within)
+            scores, noisy = scores[:most], noisy[:most]
+            freedom = noisy.sum(axis=-1)
+            squares = np.sum(scores**2, axis=-1)[freedom > 0]
+            length = np.asarray(stats.chi2.cdf(squares, freedom[freedom > 0]), dtype=np.float64)
+            parts.append(
+                cls(
+                    np.asarray(special.ndtr(scores[:rows][noisy[:rows]]), dtype=np.float64),
+                    _along(scores, np.where(noisy, difference[:most], 0.0)),
+                    length,
+                    np.empty(0) if previous is None else _along(scores, np.where(noisy, previous, 0.0)),
+                    np.empty(0) if earlier is None else _along(scores, np.where(noisy, earlier, 0.0)),
+                )
+            )
+            signed = signs.choice((-1.0, 1.0)) * scores
+            earlier = signed if earlier is None else earlier + signed
+            previous = scores
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True))) if parts else NOTHING
+
 
 @dataclass(frozen=True)
 class NoiseCheck:
     """Kolmogorov-Smirnov p-values of the five properties, χ² of all coordinates' size, and Bonferroni's of all."""
 
     p_values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, samples: list[NoiseScores]) -> "NoiseCheck":
+        """Test the pooled samples; a property of which nothing was seen has no p-value."""
+        pooled = [np.concatenate(column) for column in zip(*samples, strict=True)]
+        found = [float(stats.kstest(u, "uniform").pvalue) for u in pooled if u.size]
+        if pooled and pooled[0].size:  # χ² of all coordinates' size, two-sided: the first to show a wrong scale
+            scores = np.clip(special.ndtri(pooled[0]), -_FARTHEST, _FARTHEST)
+            total = float(np.sum(scores**2))
+            below, above = stats.chi2.cdf(total, scores.size), stats.chi2.sf(total, scores.size)
+            found.append(float(min(1.0, 2 * min(below, above))))
+        return cls(tuple(found))
 
     @property
     def p(self) -> float:
@@ -54,40 +100,6 @@ class NoiseCheck:
         return self.p >= ALPHA
 
 
-def noise_scores(releases: list[Release], differences: list[Array]) -> NoiseScores:
-    """Scores of one sample under the true hypothesis; `differences[t]` is Δ_t, (replicas, dimension)."""
-    parts: list[NoiseScores] = []
-    previous: Array | None = None
-    earlier: Array | None = None
-    signs = np.random.default_rng(0)
-    seed = 0  # from what was rounded or has atoms: samples must not share their draws within them
-    for release in releases:
-        if release.cells is not None or isinstance(release.mechanism, DiscreteMechanism):
-            seed = crc32(release.observed.tobytes(), seed)
-    within = np.random.default_rng(seed)
-    rows = max(1, _SAMPLE // max(1, sum(r.value.shape[-1] for r in releases)))
-    most = max(1, _SAMPLE // max(1, len(releases)))
-    for release, difference in zip(releases, differences, strict=True):
-        scores, noisy = _normal_scores(_first(release, most), within)
-        scores, noisy = scores[:most], noisy[:most]
-        freedom = noisy.sum(axis=-1)
-        squares = np.sum(scores**2, axis=-1)[freedom > 0]
-        length = np.asarray(stats.chi2.cdf(squares, freedom[freedom > 0]), dtype=np.float64)
-        parts.append(
-            NoiseScores(
-                np.asarray(special.ndtr(scores[:rows][noisy[:rows]]), dtype=np.float64),
-                _along(scores, np.where(noisy, difference[:most], 0.0)),
-                length,
-                np.empty(0) if previous is None else _along(scores, np.where(noisy, previous, 0.0)),
-                np.empty(0) if earlier is None else _along(scores, np.where(noisy, earlier, 0.0)),
-            )
-        )
-        signed = signs.choice((-1.0, 1.0)) * scores
-        earlier = signed if earlier is None else earlier + signed
-        previous = scores
-    return NoiseScores(*(np.concatenate(column) for column in zip(*parts, strict=True))) if parts else NOTHING
-
-
 def _first(release: Release, replicas: int) -> Release:
     """Release cut to the first replicas, where no number of the mechanism is an array; else as it is."""
     mechanism = release.mechanism
@@ -97,18 +109,6 @@ def _first(release: Release, replicas: int) -> Release:
     cells = None if release.cells is None else (release.cells[0][one], release.cells[1][one])
     observed, value, judged = release.observed[one], release.value[one], release.judged[one]
     return replace(release, observed=observed, value=value, judged=judged, cells=cells)
-
-
-def check_noise(samples: list[NoiseScores]) -> NoiseCheck:
-    """Test the pooled samples; a property of which nothing was seen has no p-value."""
-    pooled = [np.concatenate(column) for column in zip(*samples, strict=True)]
-    found = [float(stats.kstest(u, "uniform").pvalue) for u in pooled if u.size]
-    if pooled and pooled[0].size:  # χ² of all coordinates' size, two-sided: the first to show a wrong scale
-        scores = np.clip(special.ndtri(pooled[0]), -_FARTHEST, _FARTHEST)
-        total = float(np.sum(scores**2))
-        below, above = stats.chi2.cdf(total, scores.size), stats.chi2.sf(total, scores.size)
-        found.append(float(min(1.0, 2 * min(below, above))))
-    return NoiseCheck(tuple(found))
 
 
 def _normal_scores(release: Release, within: np.random.Generator) -> tuple[Array, Mask]:

@@ -21,8 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, normal_mean
-from attacks.replay import Perturbed, Release
-from attacks.replay.replayed import Law
+from attacks.replay import Release
 from netsim.arrays import Array
 from netsim.mechanisms import (
     DiscreteGaussian,
@@ -57,26 +56,6 @@ def cost_and_shifts(a: Release, b: Release) -> tuple[Array, Array | None]:
     return np.where(a.judged, np.sum(cost, axis=-1), 0.0), each
 
 
-def covered(release: Release) -> Array:
-    """Value that the noise is added to: on a grid, where the mechanism rounds first."""
-    mechanism = release.mechanism
-    grid = isinstance(mechanism, DiscreteLaplace | DiscreteGaussian)
-    return mechanism.rounded(release.value) if grid else release.value
-
-
-def noise_of(release: Release) -> Law:
-    """Law of the noise: that in the objective, where the objective is perturbed."""
-    return release.mechanism.noise if isinstance(release.mechanism, Perturbed) else release.mechanism
-
-
-def scale_of(release: Release) -> Array:
-    """Parameter of the law (Laplace b, Gaussian σ, a modulus) or its standard deviation: one, or per coordinate."""
-    law = noise_of(release)
-    named = (getattr(law, name, None) for name in ("scale", "stddev", "modulus"))
-    scale = next((value for value in named if value is not None), np.sqrt(law.variance()))
-    return np.asarray(scale, dtype=np.float64)
-
-
 def laws_with_cost(laws: Iterable[type]) -> set[type]:
     """Laws that a finite cost is made of: all but uniform noise modulo p, which costs nothing or ∞."""
     return set(laws) - {UniformModulo}
@@ -91,10 +70,10 @@ def _cost_per_coordinate(a: Release, b: Release) -> Array | None:
             return _ratio(a.value - b.value, stddev) ** 2 if np.array_equal(stddev, other) else None
         case DiscreteLaplace() as one, DiscreteLaplace() as two:
             same = np.array_equal(one.scale, two.scale) and one.step == two.step
-            return _ratio(covered(a) - covered(b), one.scale) if same else None
+            return _ratio(a.covered - b.covered, one.scale) if same else None
         case DiscreteGaussian() as one, DiscreteGaussian() as two:
             same = np.array_equal(one.stddev, two.stddev) and one.step == two.step
-            return _ratio(covered(a) - covered(b), one.stddev) ** 2 if same else None
+            return _ratio(a.covered - b.covered, one.stddev) ** 2 if same else None
         case UniformLaplace() as one, UniformLaplace() as two:
             if not np.array_equal(one.scale, two.scale):
                 return None
@@ -139,6 +118,25 @@ class Ratio:
     gap: Interval
     transcripts: int
 
+    @classmethod
+    def of(cls, samples: Iterable[Array], release: int | None, confidence: float) -> "Ratio | None":
+        """Averages of one release, or of all (None), from the samples' `averages`; None where a value is missing."""
+        one = [s.sum(axis=1) if release is None else s[:, release] for s in samples if s.shape[1] > (release or 0)]
+        if not one:
+            return None
+        pooled: Array = np.concatenate(one, axis=1)
+        if pooled.shape[1] < 2 or np.any(np.isnan(pooled)):
+            return None
+        means: list[float] = np.mean(pooled, axis=1).tolist()
+        return cls(
+            normal_mean(pooled[_LOST], confidence),
+            means[_COMPUTED],
+            means[_FORMULA],
+            means[_WORST],
+            normal_mean(pooled[_LOST] - pooled[_COMPUTED], confidence),
+            pooled.shape[1],
+        )
+
     @property
     def measured_gamma(self) -> Interval | None:
         """Measured share of the worst case; None where there is none, or it is 0."""
@@ -165,25 +163,6 @@ def averages(pairs: Sequence[tuple[Release, Release]], replicas: int) -> Array:
     mixed = any(isinstance(a.mechanism, UniformLaplace) for a, _ in pairs)
     rows = min(replicas, max(1, (_QUADRATURE if mixed else _CLOSED) // numbers))
     return np.array([_row(a, b, rows) for a, b in pairs]).reshape(len(pairs), 4, rows).transpose(1, 0, 2)
-
-
-def ratio(samples: Iterable[Array], release: int | None, confidence: float) -> Ratio | None:
-    """Averages of one release, or of all (None), from the samples' `averages`; None where something has no value."""
-    one = [s.sum(axis=1) if release is None else s[:, release] for s in samples if s.shape[1] > (release or 0)]
-    if not one:
-        return None
-    pooled: Array = np.concatenate(one, axis=1)
-    if pooled.shape[1] < 2 or np.any(np.isnan(pooled)):
-        return None
-    means: list[float] = np.mean(pooled, axis=1).tolist()
-    return Ratio(
-        normal_mean(pooled[_LOST], confidence),
-        means[_COMPUTED],
-        means[_FORMULA],
-        means[_WORST],
-        normal_mean(pooled[_LOST] - pooled[_COMPUTED], confidence),
-        pooled.shape[1],
-    )
 
 
 def _row(a: Release, b: Release, rows: int) -> Array:

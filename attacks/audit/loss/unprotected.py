@@ -1,5 +1,9 @@
 """Unprotected messages: values that distinguish the worlds and that no noise covers, hidden releases included.
 
+The first of a sample is named, and all of them are kept, field by field. A reason is given only where it is seen:
+where the difference of the two worlds is a multiple of that of the answers that the agent's objective gave last, the
+same for all transcripts and coordinates, or, of clipped ones, a sum of multiples of both.
+
 An adversary who is granted releases that are not on the wire may distinguish the worlds by these messages; one who
 sees the wire alone asks whether *some* noise explains the messages. Let them be y = a + B n under the other
 hypothesis, where n is the noise of the unseen releases: if y − a is not in the range of B, that world cannot have
@@ -10,17 +14,17 @@ nothing is claimed.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from attacks.audit.loss.release_cost import covered
-from attacks.audit.loss.wire_fields import Fields, activation_of
-from attacks.replay import ULPS, Comparison, Departure, Release, Replayed, bits
+from attacks.audit.loss.wire_fields import Cause, UnprotectedField
+from attacks.replay import ULPS, Answer, Comparison, Departure, Release, Replayed, bits
 from netsim.arrays import Array, Mask
 from netsim.errors import NetsimError
 from netsim.mechanisms import DiscreteMechanism
+from netsim.transcript.record import EVERYBODY
 
 _MOST = 128
 """Unseen numbers of noise, at most: with more, nothing is claimed."""
@@ -30,6 +34,8 @@ _SHARE = 1e-6
 """Share of the difference from which on an unexplained rest counts."""
 _ROUNDING = 1e-10
 """Share of the largest number observed from which on it counts: below, it may be rounding."""
+_ALIKE = 1e-6
+"""Relative: a difference so near to a multiple of the answer's counts as that multiple."""
 
 _Again = Callable[[list[Array]], Replayed]
 """Replay of the other hypothesis on these releases."""
@@ -53,7 +59,7 @@ def inexplicable(other: Replayed, releases: list[Array], again: _Again) -> _Inex
     unseen: list[tuple[int, int]] = []
     for t, release in enumerate(other.releases):
         if release.sent_in is None:
-            noisy = np.flatnonzero(np.all(variance_of(release) > 0, axis=0))
+            noisy = np.flatnonzero(np.all(release.variance > 0, axis=0))
             unseen += [(t, int(c)) for c in noisy]
     if (
         not unseen
@@ -154,107 +160,112 @@ class UnprotectedMessage:
         return self.sentence
 
 
-def variance_of(release: Release) -> Array:
-    """Variance of the noise on each coordinate, (replicas, dimension)."""
-    return np.broadcast_to(release.mechanism.variance(), release.value.shape)
-
-
 class Leaks:
     """Collector of unprotected messages, the earliest first.
 
     `first` (replicas,) is the first one of each transcript, ∞ if none; `uncovered` the first of all; `faint` a
-    difference that may be rounding or chance; `fields` all of them by field.
+    difference that may be rounding or chance.
     """
 
     def __init__(self, agent: int, replicas: int, true: Replayed, neighbors: Sequence[int]) -> None:
-        self.agent, self._sendings = agent, true.sendings
-        self.fields = Fields(agent, neighbors, true, replicas)
+        self.agent, self._true, self._neighbors = agent, true, neighbors
         self.first = np.full(replicas, math.inf)
         self.uncovered: UnprotectedMessage | None = None
         self.faint: UnprotectedMessage | None = None
+        self._answers = {(c.message, c.name): c.answer for c in true.comparisons}
+        self._fields: dict[tuple[str, Cause], UnprotectedField] = {}
+        self._where: dict[tuple[str, Cause], Mask] = {}
 
     def comparison(self, c: Comparison) -> None:
         """Add a value that is no release, if the other world would have sent another."""
         if c.identical:
             return
-        sentence = (
-            f"sends {c.name!r} to {_receiver(c.receiver)} at its activation {self._date(c.message)}, a deterministic "
-            f"function of its private gradients (the two worlds differ by {c.difference:.1e})"
+        receiver = "its neighbors" if c.receiver < 0 else f"agent {c.receiver}"
+        found = self._message(
+            c.message,
+            c.name,
+            f"sends {c.name!r} to {receiver} at its activation {self._true.activation_of(c.message)}, a "
+            f"deterministic function of its private gradients (the two worlds differ by {c.difference:.1e})",
         )
-        self._note(self._message(c.message, c.name, sentence), c.visible, c.differs)
-        self.fields.compared(c)
+        self._note(found, visible := c.visible, c.differs)
+        if np.any(visible):
+            known = (c.name, "value") in self._fields  # comparisons come in order: the first one says why
+            reason = "" if known else _why(c, self._answers.get((c.message, c.name)))
+            self._add(c.message, c.name, "value", visible, c.difference, reason)
 
     def unexplained(self, found: _Inexplicable) -> UnprotectedMessage:
         """Add a message that hidden noise cannot explain; only for an adversary who sees the wire alone."""
-        sentence = (
-            f"sends {found.name!r} to {_receiver(found.receiver)} at its activation {self._date(found.message)}, "
-            "which, with what it sent before, no noise can explain in the other world: there is less noise than "
-            "there are numbers to hide"
-        )
         why = "only releases that are not on the wire hide it, and no draw of these explains it in the other world"
-        self.fields.add(found.message, found.name, "too little noise", found.where, None, why)
-        return self._message(found.message, found.name, sentence)
+        self._add(found.message, found.name, "too little noise", found.where, None, why)
+        receiver = "its neighbors" if found.receiver < 0 else f"agent {found.receiver}"
+        return self._message(
+            found.message,
+            found.name,
+            f"sends {found.name!r} to {receiver} at its activation {self._true.activation_of(found.message)}, "
+            "which, with what it sent before, no noise can explain in the other world: there is less noise than "
+            "there are numbers to hide",
+        )
 
     def dithered(self, one: Comparison, two: Comparison) -> None:
         """Add values that are the same by chance: another dither might have distinguished the worlds."""
         assert one.value is not None
         assert two.value is not None
         sentence = (
-            f"encodes another {one.name!r} at its activation {self._date(one.message)} in the other world, and the "
-            "codec drew the same of both"
+            f"encodes another {one.name!r} at its activation {self._true.activation_of(one.message)} in the other "
+            "world, and the codec drew the same of both"
         )
         differs = np.logical_and(np.any(bits(one.value) != bits(two.value), axis=-1), one.judged)
         self._note(self._message(one.message, one.name, sentence), np.zeros(len(self.first), dtype=bool), differs)
 
     def release(self, a: Release, b: Release) -> None:
         """Add a release without noise in some coordinate where the worlds differ."""
-        silent = np.equal(variance_of(a), 0)
-        difference = np.where(silent, np.abs(covered(a) - covered(b)), 0.0)
+        silent = np.equal(a.variance, 0)
+        difference = np.where(silent, np.abs(a.covered - b.covered), 0.0)
         rounding = ULPS * np.finfo(float).eps * np.abs(a.observed)
         if a.cells is not None:
             rounding = rounding + np.where(silent, a.cells[1] - a.cells[0], 0.0)
-        message = _message_of(a)
-        sentence = (
-            f"releases a value at its activation {self._date(message)} without noise in a coordinate where the two "
-            f"worlds differ (by up to {np.max(difference):.1e})"
-        )
         seen = np.logical_and(np.any(difference > rounding, axis=-1), a.judged)
         differs = np.logical_and(np.any(difference > 0, axis=-1), a.judged)
-        self._note(self._message(message, "", sentence), seen, differs)
         size = float(np.max(difference[a.judged], initial=0.0))
+        sentence = f"without noise in a coordinate where the two worlds differ (by up to {np.max(difference):.1e})"
         why = f"the release has no noise in a coordinate, and the two worlds differ there by up to {size:.2g}"
-        self.fields.add(message, _field(a), "bare release", seen, size, why)
+        self._note_release(a, sentence, "bare release", seen, differs, size, why)
 
     def impossible(self, a: Release, b: Release, missing: Mask) -> None:
         """Add a release that the other world's law never makes, though noise covers it: another support, or no noise.
 
         `missing` (replicas,): where its density there is 0. Differences that neither world covers are `release`'s.
         """
-        silent, silent_there = np.equal(variance_of(a), 0), np.equal(variance_of(b), 0)
-        bare = np.any(silent & silent_there & (covered(a) != covered(b)), axis=-1)
+        silent, silent_there = np.equal(a.variance, 0), np.equal(b.variance, 0)
+        bare = np.any(silent & silent_there & (a.covered != b.covered), axis=-1)
         unequal = np.any(silent & ~silent_there, axis=-1) & (not isinstance(a.mechanism, DiscreteMechanism))
-        message = _message_of(a)
-        sentence = f"releases a value at its activation {self._date(message)} that the other world never releases"
         seen = (missing & ~bare | unequal) & a.judged
-        self._note(self._message(message, "", sentence), seen, seen)
         why = "the law of the release has another support in the other world: it never makes what was seen"
-        self.fields.add(message, _field(a), "other support", seen, None, why)
+        self._note_release(a, "that the other world never releases", "other support", seen, seen, None, why)
+
+    def _note_release(
+        self, a: Release, how: str, cause: Cause, seen: Mask, differs: Mask, size: float | None, why: str
+    ) -> None:
+        message = a.made_before if a.sent_in is None else a.sent_in  # the next one where none carries it
+        sentence = f"releases a value at its activation {self._true.activation_of(message)} {how}"
+        self._note(self._message(message, "", sentence), seen, differs)
+        self._add(message, a.carriers[0][1] if a.carriers else "", cause, seen, size, why)
 
     def departure(self, departure: Departure) -> None:
         """Add a message that the other world does not send, or sends at another time or to another agent."""
         message, what = departure
-        when = self._date(message)
+        when = self._true.activation_of(message)
         sentence = (
             f"which messages agent {self.agent} sends, or when, depends on its private data: at its message "
             f"{message} (activation {when}) the other world {what}"
         )
         everywhere = np.ones(len(self.first), dtype=bool)
         self._note(UnprotectedMessage(self.agent, message, when, "", sentence), everywhere, everywhere)
-        self.fields.add(message, "", "other message", everywhere, None, f"the other world {what}")
+        self._add(message, "", "other message", everywhere, None, f"the other world {what}")
 
     def undecided(self, message: int) -> None:
         """Add that the worlds differ in steps of random duration before a message."""
-        when = self._date(message)
+        when = self._true.activation_of(message)
         sentence = (
             f"the order in which agent {self.agent} asks and waits before its message {message} (activation {when}) "
             "depends on its private data, and queries take a random time"
@@ -262,11 +273,21 @@ class Leaks:
         if self.faint is None:
             self.faint = UnprotectedMessage(self.agent, message, when, "", sentence)
 
-    def _message(self, message: int, name: str, predicate: str) -> UnprotectedMessage:
-        return UnprotectedMessage(self.agent, message, self._date(message), name, f"agent {self.agent} {predicate}")
+    def fields(self, granted_from: float) -> tuple[UnprotectedField, ...]:
+        """All unprotected fields, in order; from message `granted_from` on they are marked `granted`."""
+        all_of = (
+            replace(
+                one,
+                told=int(np.sum(self._where[key])),
+                granted=one.message >= granted_from and one.cause != "too little noise",
+            )
+            for key, one in self._fields.items()
+        )
+        return tuple(sorted(all_of, key=lambda one: (one.message, one.name)))
 
-    def _date(self, message: int) -> int:
-        return activation_of(self._sendings, message)
+    def _message(self, message: int, name: str, predicate: str) -> UnprotectedMessage:
+        sentence = f"agent {self.agent} {predicate}"
+        return UnprotectedMessage(self.agent, message, self._true.activation_of(message), name, sentence)
 
     def _note(self, found: UnprotectedMessage, visible: Mask, differs: Mask) -> None:
         self.first = np.where(visible, np.minimum(self.first, found.message), self.first)
@@ -275,16 +296,70 @@ class Leaks:
         if self.faint is None and np.any(differs & ~visible):
             self.faint = found
 
+    def _add(self, message: int, name: str, cause: Cause, where: Mask, difference: float | None, reason: str) -> None:
+        """Add a field that distinguishes the worlds in the replicas of `where`."""
+        if not np.any(where):
+            return
+        key: tuple[str, Cause] = name, cause
+        sendings = self._true.sendings
+        sending = sendings[min(message, len(sendings) - 1)] if sendings else None
+        receivers: Sequence[int] = ()
+        if sending is not None:
+            receivers = self._neighbors if sending.receiver == EVERYBODY else (sending.receiver,)
+        one = UnprotectedField(
+            agent=self.agent,
+            name=name,
+            cause=cause,
+            message=message,
+            activation=self._true.activation_of(message),
+            kind="" if sending is None else sending.kind,
+            number=-1 if sending is None else sending.number,
+            messages=1,
+            links=tuple((self.agent, j) for j in receivers),
+            difference=difference,
+            told=0,
+            transcripts=len(self.first),
+            reason=reason,
+        )
+        before = self._fields.get(key)
+        self._fields[key] = one if before is None else before.joined(one)
+        self._where[key] = np.logical_or(self._where.get(key, False), where)
 
-def _receiver(agent: int) -> str:
-    return "its neighbors" if agent < 0 else f"agent {agent}"
+
+def _why(comparison: Comparison, own: Answer | None) -> str:
+    """Reason in a line, with the multiple of the last answer where the difference is one."""
+    other = comparison.answer
+    size = f"the two worlds differ by up to {comparison.difference:.2g}"
+    if own is None or other is None or own.kind != other.kind or own.value.shape != comparison.observed.shape:
+        return f"no noise covers it: {size}"
+    difference = (comparison.observed - comparison.predicted)[comparison.judged]
+    here, there = own.value[comparison.judged], other.value[comparison.judged]
+    answer = "proximal point" if own.kind == "proximal" else own.kind
+    carries = f"no noise covers it: it carries the agent's own {answer}; {size}"
+    if (factor := _multiple(difference, here - there)) is not None:
+        return f"{carries}, {factor:.4g} times the difference of the {answer}s"
+    if _combined(difference, here, there):
+        return f"{carries}, by multiples of the {answer}s that change with the transcript, as clipping makes them"
+    return f"no noise covers it: {size}, and by more than a multiple of the agent's last {answer}"
 
 
-def _message_of(release: Release) -> int:
-    """Message that carries a release; the next one where none does."""
-    return release.made_before if release.sent_in is None else release.sent_in
+def _multiple(difference: Array, answer: Array) -> float | None:
+    """Factor c with difference = c·answer everywhere, but for rounding; None if there is none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = float(np.sum(answer * answer))
+        if not 0 < length < np.inf or not np.all(np.isfinite(difference)):
+            return None
+        factor = float(np.sum(difference * answer)) / length
+        rest = float(np.max(np.abs(difference - factor * answer)))
+        return factor if rest <= _ALIKE * float(np.max(np.abs(difference))) else None
 
 
-def _field(release: Release) -> str:
-    """Name under which a release is first sent, "" if it is not."""
-    return release.carriers[0][1] if release.carriers else ""
+def _combined(difference: Array, here: Array, there: Array) -> bool:
+    """Whether difference = a·here − b·there in every transcript; with fewer than three coordinates any vector is."""
+    with np.errstate(all="ignore"):
+        if difference.shape[-1] < 3 or not all(np.all(np.isfinite(x)) for x in (difference, here, there)):
+            return False
+        basis, sizes, _ = np.linalg.svd(np.stack([here, there], axis=-1), full_matrices=False)
+        basis = basis * (sizes > _ALIKE * sizes[:, :1])[:, None, :]
+        within = np.einsum("rdk,rk->rd", basis, np.einsum("rdk,rd->rk", basis, difference))
+        return bool(np.max(np.abs(difference - within)) <= _ALIKE * np.max(np.abs(difference)))

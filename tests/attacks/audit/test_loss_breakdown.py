@@ -9,7 +9,7 @@ import pytest
 from attacks.audit import loss_breakdown as module
 from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.loss.exact import combine
+from attacks.audit.loss.exact import ExactLoss
 from attacks.audit.loss.wire_fields import pooled
 from attacks.audit.loss_breakdown import MOST_LEVELS, Breakdown, _audited_levels
 from netsim.algorithms import Dpp2, PrivateGradientDescent, SecretSharing
@@ -88,7 +88,7 @@ def test_the_parts_are_those_of_the_loss(which, request):
     agent, parts = given if which == "walk" else (1, given)
     found = Breakdown.of(agent, parts)
     steps, prices = (np.concatenate([getattr(p, key) for p in parts], axis=1) for key in ("steps", "cost"))
-    losses = np.concatenate([combine([p], 1e-3, 0.95).losses for p in parts])
+    losses = np.concatenate([ExactLoss.of([p], 1e-3, 0.95).losses for p in parts])
     np.testing.assert_array_equal(np.cumsum(steps, axis=0)[-1], losses)
     assert found.total.spent.step_mean == pytest.approx(losses.mean(), rel=1e-12)
     assert (found.total.spent.step_least, found.total.spent.step_most) == (losses.min(), losses.max())
@@ -238,8 +238,8 @@ def test_few_transcripts_prove_nothing_and_do_no_harm():
 
 
 def taken_apart(parts):
-    exact = combine(parts[::2], 0.0, 0.95), combine(parts[1::2], 0.0, 0.95)
-    return module.loss_breakdown(1, iter(parts), exact, 0.0, 0.95, np.random.default_rng(0))
+    exact = ExactLoss.of(parts[::2], 0.0, 0.95), ExactLoss.of(parts[1::2], 0.0, 0.95)
+    return module.LossBreakdown.of(1, iter(parts), exact, 0.0, 0.95, np.random.default_rng(0))
 
 
 def test_one_pass_is_enough_and_every_sample_counts():

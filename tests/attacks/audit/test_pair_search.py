@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.loss.comparison import compare, compare_worlds, reproduce
-from attacks.audit.loss.exact import combine
+from attacks.audit.loss.comparison import Reproduced, compare, compare_worlds
+from attacks.audit.loss.exact import ExactLoss
 from attacks.audit.pair_search import FIRST_CHUNK, estimated, families, near, observed, search
 from netsim import topology
 from netsim.algorithms import DiaDSP, IcAdmm
@@ -100,7 +100,7 @@ def test_of_all_signs_it_finds_the_worst_whatever_the_data():
     simulation = Simulation(Problem(tuple(parts)), topology.ring(3), algorithm)
     own = parts[AGENT]
     sample = worlds(simulation, AGENT, own, 2)(0, FIRST_CHUNK)
-    known = reproduce(sample, AGENT, own)
+    known = Reproduced.of(sample, AGENT, own)
     all_signs = (np.array(signs) for signs in product((-1.0, 1.0), repeat=DIMENSION))
     costs = [estimated(compare(known, Tilted(own, signs), scored=False), 0.0)[0] for signs in all_signs]
     space = Moved(AGENT, own, 1.0, "linf", None, observed(sample, AGENT, own), rng)
@@ -150,7 +150,7 @@ def test_its_estimate_is_the_audits(algorithm, delta):
     other = Tilted(own, direction("random", DIMENSION, 3))
     sample = worlds(simulation, AGENT, other, 5)(0, 0)
     explained = compare_worlds(sample, AGENT, own, other)
-    audited = combine([explained], delta, 0.95).epsilon.estimate
+    audited = ExactLoss.of([explained], delta, 0.95).epsilon.estimate
     assert estimated(explained, delta)[0] == pytest.approx(audited, rel=1e-6)
 
 
@@ -158,7 +158,7 @@ def test_one_replay_of_the_truth_serves_all_candidates():
     simulation = world(IcAdmm(rounds=4, penalty=1.0, proximal=2.0, scale=Constant(1.0)))
     own = simulation.problem.objectives[AGENT]
     sample = worlds(simulation, AGENT, own, 5)(0, 0)
-    known = reproduce(sample, AGENT, own)
+    known = Reproduced.of(sample, AGENT, own)
     for seed in (1, 2):
         other = Tilted(own, direction("random", DIMENSION, seed))
         alone, shared = compare_worlds(sample, AGENT, own, other), compare(known, other, scored=False)
@@ -178,7 +178,7 @@ def test_the_points_of_a_run_are_where_its_gradient_is_asked_for():
             asked.append(x.copy())
             return super().gradient(x)
 
-    reproduce(sample, AGENT, Noting(own.features, own.targets, own.ridge, own.divisor))
+    Reproduced.of(sample, AGENT, Noting(own.features, own.targets, own.ridge, own.divisor))
     points = observed(sample, AGENT, own)
     rows = np.concatenate(asked)
     assert len(points) > 3

@@ -15,18 +15,8 @@ from attacks.audit import witness_values as plain
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import exceeds
-from attacks.audit.witness import (
-    Witness,
-    _unprotected_from,
-    as_plain,
-    best,
-    candidate,
-    counting,
-    differences,
-    find,
-    itemize,
-    shown,
-)
+from attacks.audit.witness import best, candidate, find, itemize
+from attacks.audit.witness_values import Witness
 from attacks.replay import Hypothesis
 from netsim import topology
 from netsim.algorithms import PrivateGradientDescent, RAdmm, SecretSharing
@@ -135,8 +125,8 @@ def test_written_and_read_a_transcript_is_priced_to_the_same_bits(kind, side):
         assert json.dumps(read.as_plain()) == text
         account = itemize(read.sample(public), pair.agent, pair.hypotheses[side], pair.hypotheses[1 - side])
         assert [item.loss for item in account.items] == chunk.steps[:, r].tolist()
-        assert sum(item.counts for item in account.items) == counting(chunk)
-        first = _unprotected_from(chunk)[r]
+        assert sum(item.counts for item in account.items) == chunk.counted(chunk.granted_from)
+        first = chunk.on_wire(chunk.granted_from).leaked[r]
         assert (account.uncovered.message if account.uncovered else math.inf) == first
         assert account.identical
 
@@ -226,11 +216,11 @@ def test_a_fault_has_a_witness_and_its_twin_has_none(fault):
     _, account, claim = witness_of((fault, False))
     if fault is WrongClip:
         assert claim.delta > 0
-        assert shown(account, claim) is None
+        assert account.proves(claim) is None
     else:
-        assert shown(account, claim) == ("unprotected" if fault in BARE else "refuted")
+        assert account.proves(claim) == ("unprotected" if fault in BARE else "refuted")
     _, twin, claim = witness_of((fault, True))
-    assert shown(twin, claim) is None
+    assert twin.proves(claim) is None
     assert math.isfinite(twin.total)
 
 
@@ -238,7 +228,7 @@ def test_an_uncovered_message_is_shown_whatever_delta_is():
     account, claim = witness_of("walk")[1], witness_of("walk")[2]
     assert claim.delta > 0
     assert account.total == math.inf
-    assert shown(account, claim) == "unprotected"
+    assert account.proves(claim) == "unprotected"
     assert (account.uncovered.name, account.uncovered.activation) == ("x", 2)
 
 
@@ -303,16 +293,16 @@ def test_perturbed_minimizers_are_told_in_gradients():
 
 
 def test_differences_name_what_differs_by_more_than_rounding():
-    told = as_plain(witness_of("half_noise")[1])
-    assert list(differences(told, json.loads(json.dumps(told)))) == []
+    told = witness_of("half_noise")[1].as_plain()
+    assert list(plain.differences(told, json.loads(json.dumps(told)))) == []
     near, far, short = (json.loads(json.dumps(told)) for _ in range(3))
     near["releases"][1]["loss"] *= 1 + 1e-12
     far["releases"][1]["loss"] *= 1 + 1e-8
     far["uncovered"] = {"message": 1}
     short["releases"].pop()
-    assert list(differences(near, told)) == []
-    assert [one.partition(":")[0] for one in differences(far, told)] == ["uncovered", "releases[1].loss"]
-    assert "3 entries stored, 4 found" in next(differences(short, told))
+    assert list(plain.differences(near, told)) == []
+    assert [one.partition(":")[0] for one in plain.differences(far, told)] == ["uncovered", "releases[1].loss"]
+    assert "3 entries stored, 4 found" in next(plain.differences(short, told))
 
 
 # ── another machine ─────────────────────────────────────────────────────────────────────────────────────
@@ -339,7 +329,7 @@ def test_last_bits_of_another_machine_change_no_verdict():
         itemize(sample, 1, *ways)
     found = itemize(sample, 1, *ways, to_the_bit=False)
     assert not found.identical
-    assert shown(found, claim) == "unprotected"
+    assert found.proves(claim) == "unprotected"
     assert found.uncovered.message == account.uncovered.message
     np.testing.assert_allclose([i.loss for i in found.items], [i.loss for i in account.items], atol=1e-9)
     with pytest.raises(PrivacyError, match="sends another"):

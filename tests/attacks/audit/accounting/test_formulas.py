@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from attacks.audit.accounting.formulas import (
+    SelfCheck,
     epsilon_from_losses,
     gaussian_delta,
     gaussian_epsilon,
-    loss_self_check,
 )
 from netsim.algorithms.composition import zcdp_epsilon
 from netsim.errors import PrivacyError
@@ -199,7 +199,7 @@ def test_epsilon_interval_inverts_delta_and_rises_with_the_losses(losses, delta,
 @pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
 def test_correct_losses_pass_the_self_check(mu):
     """The mean of e^{−L} is exactly 1 here: at most 5 % of 150 seeds fail; false alarm of this below 1e-4."""
-    checks = [loss_self_check(gaussian_losses(mu, 300, seed), 0.95) for seed in range(150)]
+    checks = [SelfCheck.of(gaussian_losses(mu, 300, seed), 0.95) for seed in range(150)]
     assert sum(not check.passed for check in checks) <= stats.binom.isf(1e-4, 150, 0.05)
     assert all(check.passed == (check.lower <= 1) and check.lower <= check.mean for check in checks)
 
@@ -216,11 +216,11 @@ def test_correct_losses_pass_the_self_check(mu):
     ],
 )
 def test_spoiled_losses_fail_the_self_check(spoil):
-    check = loss_self_check(spoil(gaussian_losses(1.0, 2000, 1)), 0.999)
+    check = SelfCheck.of(spoil(gaussian_losses(1.0, 2000, 1)), 0.999)
     assert not check.passed
     assert check.lower > 1
 
 
 def test_losses_that_are_too_large_pass_the_self_check_as_documented():
-    assert loss_self_check(gaussian_losses(1.0, 2000, 1) + 3, 0.95).passed
-    assert loss_self_check(np.full(10, np.inf), 0.95).mean == 0
+    assert SelfCheck.of(gaussian_losses(1.0, 2000, 1) + 3, 0.95).passed
+    assert SelfCheck.of(np.full(10, np.inf), 0.95).mean == 0

@@ -12,10 +12,10 @@ from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.accounting.products import Product
 from attacks.audit.accounting.quadrature import product_delta, product_epsilon
 from attacks.audit.archive import Archive
-from attacks.audit.loss import pool
+from attacks.audit.loss import exact as exact_loss
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.loss.envelopes import SLACK, enclosed, measured, together
-from attacks.audit.loss.exact import combine
+from attacks.audit.loss.envelopes import SLACK, Measured, enclosed
+from attacks.audit.loss.exact import ExactLoss
 from attacks.audit.loss.release_cost import cost_and_shifts
 from attacks.audit.pair import Pair
 from attacks.replay import Release
@@ -153,7 +153,7 @@ def test_factors_of_transcripts_enclose_an_adaptive_mechanism():
     second = np.where(noise > 0.3, SECOND[1], SECOND[0])
     seen = np.stack([np.full(20_000, FIRST), second], axis=1)
     pairs = [(release(Laplace(1.0), [[0.0, 0.0]]), None)]
-    found = measured(pairs, [(np.sum(seen, axis=1), seen)], None).enclosed(1e-2, 1 - 1e-4)
+    found = Measured.of(pairs, [(np.sum(seen, axis=1), seen)], None).enclosed(1e-2, 1 - 1e-4)
     truth = root(lambda e: adaptive(e, lambda u, branch: laplace_left(u, SECOND[branch])), 1e-2)
     assert truth in found
     assert found.upper < FIRST + SECOND[1]
@@ -256,7 +256,7 @@ class TestDifferencesThatAreTheSame:
         delta = 0.02
         truth = accountant(mechanisms, delta)
         here = found(Releases(mechanisms), delta, trials=1600, chunk=400).exact
-        monkeypatch.setattr(pool, "together", lambda _: None)
+        monkeypatch.setattr(Measured, "pooled", lambda _: None)
         by_losses = found(Releases(mechanisms), delta, trials=1600, chunk=400).exact
         for exact, sampled in zip(here, by_losses, strict=True):
             assert exact.epsilon.lower < truth < exact.epsilon.upper
@@ -318,7 +318,7 @@ class TestDifferencesThatDependOnNoise:
         pair = Pair(1, (own, LogisticLoss(own.features, -own.labels, own.ridge)), "all labels flipped")
         for exact in audited(simulation, pair, 0.05).exact:
             assert not exact.by_formula
-            sampled = pool.epsilon_estimate(exact.losses, 0.05)
+            sampled = exact_loss.epsilon_estimate(exact.losses, 0.05)
             assert exact.epsilon.lower < sampled < exact.epsilon.upper < math.inf
 
     def test_rounding_bounds_from_above_only(self):
@@ -358,9 +358,9 @@ class TestNothingElseChanges:
     @pytest.mark.parametrize(("mechanisms", "delta"), [((Gaussian(0.5), Gaussian(0.7)), 0.02), (LAPLACE, 0.0)])
     def test_without_a_product(self, mechanisms, delta, monkeypatch):
         parts = [explained(Releases(mechanisms), 50)]
-        here = combine(parts, delta, 0.95)
-        monkeypatch.setattr(pool, "together", lambda _: None)
-        there = combine(parts, delta, 0.95)
+        here = ExactLoss.of(parts, delta, 0.95)
+        monkeypatch.setattr(Measured, "pooled", lambda _: None)
+        there = ExactLoss.of(parts, delta, 0.95)
         assert (here.epsilon, here.by_formula, here.growth) == (there.epsilon, there.by_formula, there.growth)
 
     def test_gaussian_releases_are_not_measured(self):
@@ -375,10 +375,10 @@ class TestReference:
         np.testing.assert_allclose(part.measured.shifts[4:], np.max(sample[:10]) / 4)
         later = explained(Chance(), 40, reference=part.measured, chunk=1)
         assert later.measured.transcripts == 40
-        both = together([part.measured, later.measured])
+        both = Measured.pooled([part.measured, later.measured])
         assert both.transcripts == 70
-        assert together([part.measured, explained(Releases((Laplace(1.0),))).measured]) is None
-        assert together([part.measured, None]) is None
+        assert Measured.pooled([part.measured, explained(Releases((Laplace(1.0),))).measured]) is None
+        assert Measured.pooled([part.measured, None]) is None
 
     def test_what_the_reference_does_not_have(self):
         """A release more is bounded by nothing; a release less tells nothing, and the least factor is 0."""
@@ -404,4 +404,4 @@ class TestReference:
 def measured_of(shifts):
     """Of one Laplace release."""
     pairs = [(type("Release", (), {"mechanism": Laplace(1.0)})(), None)]
-    return measured(pairs, [(np.sum(shifts, axis=1), shifts)], None)
+    return Measured.of(pairs, [(np.sum(shifts, axis=1), shifts)], None)

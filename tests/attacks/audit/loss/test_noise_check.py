@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.audit.loss.noise_check import NoiseScores, check_noise
+from attacks.audit.loss.noise_check import NoiseCheck, NoiseScores
 
 NONE = np.empty(0)
 
@@ -12,7 +12,7 @@ NONE = np.empty(0)
 def checked(law, factor, count, seed):
     """Noise of this law, `factor` times as large as declared."""
     drawn = law.rvs(size=count, random_state=np.random.default_rng(seed)) * factor
-    return check_noise([NoiseScores(law.cdf(drawn), NONE, NONE, NONE, NONE)])
+    return NoiseCheck.of([NoiseScores(law.cdf(drawn), NONE, NONE, NONE, NONE)])
 
 
 @pytest.mark.parametrize(("law", "count"), [(stats.norm, 12_000), (stats.laplace, 24_000)], ids=["normal", "laplace"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.loss.exact import WORST_CASE, _WorstCaseNoise, combine, with_worst_case
+from attacks.audit.loss.exact import WORST_CASE, ExactLoss, _WorstCaseNoise
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import PrivateGradientDescent
@@ -88,10 +88,10 @@ def test_what_had_to_be_granted_in_them_is_no_lower_end():
     simulation, pair = quadratic_world(LONG)
     simulate = worlds(simulation, 1, pair.hypotheses[1], 20)
     sampled, aimed = (compare_worlds(simulate(0, index), 1, *pair.hypotheses) for index in (0, WORST_CASE))
-    found = combine([sampled], 0.0, 0.95)
-    assert with_worst_case(found, aimed, math.inf).epsilon.lower > found.epsilon.lower
+    found = ExactLoss.of([sampled], 0.0, 0.95)
+    assert found.with_worst_case(aimed, math.inf).epsilon.lower > found.epsilon.lower
     granted = replace(aimed, granted_from=0.0)
-    assert with_worst_case(found, granted, math.inf) is found
+    assert found.with_worst_case(granted, math.inf) is found
 
 
 def test_above_delta_zero_nothing_is_aimed():
