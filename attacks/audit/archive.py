@@ -176,24 +176,21 @@ def _arrays(seen: Seen) -> dict[str, npt.NDArray[Any]]:
 
 def _seen(arrays: Mapping[str, npt.NDArray[Any]]) -> Seen:
     words = _WORDS.validate_python(json.loads(str(arrays["words"])))
+    measured: Measured | None = None
+    if "measured.shifts" in arrays:
+        each = ((field.name, arrays[f"measured.{field.name}"]) for field in fields(Measured))
+        found: Any = {name: value if value.ndim else value.item() for name, value in each}
+        measured = Measured(**found)
     explained = WorldComparison(
         **{name: arrays[f"explained.{name}"] for name in _ARRAYS},
         **{name: getattr(words, name) for name in _SAME},
         laws=tuple(map(_law, words.laws)),
         noise=NoiseScores(*(arrays[f"noise.{name}"] for name in NoiseScores._fields)),
-        measured=_measured(arrays),
+        measured=measured,
         details=Details(words.released, words.fields, arrays["averages"]),
     )
     noted = {name.removeprefix(_NOTED): value for name, value in arrays.items() if name.startswith(_NOTED)}
     return Seen(explained, noted, words.refused)
-
-
-def _measured(arrays: Mapping[str, npt.NDArray[Any]]) -> Measured | None:
-    if "measured.shifts" not in arrays:
-        return None
-    each = ((field.name, arrays[f"measured.{field.name}"]) for field in fields(Measured))
-    found: Any = {name: value if value.ndim else value.item() for name, value in each}
-    return Measured(**found)
 
 
 def _law(name: str) -> type:

@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import AttackError
-from netsim.transcript.record import EVERYBODY, Record
+from netsim.transcript.record import EVERYBODY
 
 MOST = 2000
 """Columns used, at most: of more, so many are taken at even distances, in order."""
@@ -68,17 +68,28 @@ class _Columns:
     @classmethod
     def of(cls, names: Sequence[str], values: Array) -> "_Columns":
         """Learn from values (rows, names); constant columns and exact copies of another one are dropped."""
-        distinct = _distinct(values)
+        kept: dict[bytes, int] = {}
+        for k in range(values.shape[1]):
+            column = values[:, k]
+            if not np.array_equal(column, np.broadcast_to(column[:1], column.shape), equal_nan=True):
+                kept.setdefault(np.ascontiguousarray(column).tobytes(), k)
+        distinct = list(kept.values())
         places: list[int] = np.linspace(0, len(distinct) - 1, min(MOST, len(distinct))).astype(int).tolist()
         chosen = [distinct[k] for k in places]
         part = values[:, chosen]
         gaps = tuple(k for k in range(len(chosen)) if bool(np.isnan(part[:, k]).any()))
         center, spread = _scale(part)
+        clipped = np.clip(part, -_HUGE, _HUGE)
+        ladders = {
+            k: np.asarray(np.nanquantile(clipped[:, k], _LEVELS), dtype=np.float64)
+            for k in range(len(chosen))
+            if np.nanmax(np.abs(clipped[:, k] - center[k])) > _WILD * spread[k]
+        }
         return cls(
             tuple(names[k] for k in chosen),
             center,
             spread,
-            {k: _ladder(part[:, k]) for k in range(len(chosen)) if _is_wild(part[:, k], center[k], spread[k])},
+            ladders,
             gaps,
         )
 
@@ -97,16 +108,6 @@ class _Columns:
         return np.concatenate([scaled, missing[:, list(self.gaps)].astype(np.float64)], axis=1)
 
 
-def _distinct(values: Array) -> list[int]:
-    """Columns that vary, each once."""
-    kept: dict[bytes, int] = {}
-    for k in range(values.shape[1]):
-        column = values[:, k]
-        if not np.array_equal(column, np.broadcast_to(column[:1], column.shape), equal_nan=True):
-            kept.setdefault(np.ascontiguousarray(column).tobytes(), k)
-    return list(kept.values())
-
-
 def _scale(values: Array) -> tuple[Array, Array]:
     """Median and spread of each column: by quartiles, or the standard deviation where half the values agree."""
     known = np.clip(values, -_HUGE, _HUGE)
@@ -118,15 +119,6 @@ def _scale(values: Array) -> tuple[Array, Array]:
         deviation = np.nanstd(known, axis=0)
     spread = np.where(spread > 1e-12 * np.abs(center), spread, deviation)
     return center, np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
-
-
-def _ladder(column: Array) -> Array:
-    """Quantiles, ascending."""
-    return np.asarray(np.nanquantile(np.clip(column, -_HUGE, _HUGE), _LEVELS), dtype=np.float64)
-
-
-def _is_wild(column: Array, center: float, spread: float) -> bool:
-    return bool(np.nanmax(np.abs(np.clip(column, -_HUGE, _HUGE) - center)) > _WILD * spread)
 
 
 @dataclass(frozen=True)
@@ -150,39 +142,49 @@ class Features:
         """Features of a bare table, (replicas, columns); a column's name is its number."""
         return cls(tuple(map(str, range(values.shape[1]))), values)
 
+    @classmethod
+    def of_view(cls, view: AdversaryView, most: int | None = None) -> "Features":
+        """Features of a view: every number recorded, in order of rows, of a row's fields by name, and of coordinates.
+
+        A value that was recorded more than once, being one broadcast, is one set of columns, named by the place that
+        comes first in the alphabet. An insider adds its private queries, with the answers, and its releases. Where
+        that makes more than `most` columns, only some coordinates are kept, the same ones of every vector and at
+        least one: relations among vectors mostly hold coordinate by coordinate.
+        """
+        facts: dict[str, float] = {}
+        places: dict[int, str] = {}
+        columns: dict[int, Array] = {}
+        for where, value in _recorded(view, facts):
+            columns[id(value)] = value
+            places[id(value)] = min(where, places.get(id(value), where))
+        dimensions = [value.shape[-1] for value in columns.values()]
+        largest = max(dimensions, default=0)
+        kept: list[int] = list(range(largest))
+        if most is not None and sum(dimensions) > most:  # evenly spaced
+            wanted = min(max(1, most // len(dimensions)), largest)
+            kept = np.linspace(0, largest - 1, wanted).astype(int).tolist()
+        names = tuple(f"{places[k]}[{c}]" for k, value in columns.items() for c in kept if c < value.shape[-1])
+        values = [value[:, [c for c in kept if c < value.shape[-1]]] for value in columns.values()]
+        return cls(names, np.concatenate(values, axis=1) if values else np.empty((view.replicas, 0)), facts)
+
     @property
     def replicas(self) -> int:
         return len(self.values)
 
-
-def features(view: AdversaryView, most: int | None = None) -> Features:
-    """Features of a view: every number recorded, in order of its rows, of a row's fields by name, and of coordinates.
-
-    A value that was recorded more than once, being one broadcast, is one set of columns, named by the place that
-    comes first in the alphabet. An insider adds its private queries, with the answers, and its releases. Where that
-    makes more than `most` columns, only some coordinates are kept, the same ones of every vector and at least one:
-    relations among vectors mostly hold coordinate by coordinate.
-    """
-    facts: dict[str, float] = {}
-    places: dict[int, str] = {}
-    columns: dict[int, Array] = {}
-    for where, value in _recorded(view, facts):
-        columns[id(value)] = value
-        places[id(value)] = min(where, places.get(id(value), where))
-    kept = _coordinates([value.shape[-1] for value in columns.values()], most)
-    names = tuple(f"{places[k]}[{c}]" for k, value in columns.items() for c in kept if c < value.shape[-1])
-    values = [value[:, [c for c in kept if c < value.shape[-1]]] for value in columns.values()]
-    return Features(names, np.concatenate(values, axis=1) if values else np.empty((view.replicas, 0)), facts)
-
-
-def _coordinates(dimensions: Sequence[int], most: int | None) -> list[int]:
-    """Coordinates that are kept of vectors of these dimensions, evenly spaced."""
-    largest = max(dimensions, default=0)
-    if most is None or sum(dimensions) <= most:
-        return list(range(largest))
-    wanted = min(max(1, most // len(dimensions)), largest)
-    places: list[int] = np.linspace(0, largest - 1, wanted).astype(int).tolist()
-    return places
+    def aligned(self, names: Sequence[str]) -> Array:
+        """Columns of these names (replicas, names); NaN where it has none."""
+        if names == self.names:
+            return self.values
+        place = {name: k for k, name in enumerate(self.names)}
+        found = np.full((self.replicas, len(names)), np.nan)
+        here = [(k, place[name]) for k, name in enumerate(names) if name in place]
+        if here:
+            to, source = (list(side) for side in zip(*here, strict=True))
+            found[:, to] = self.values[:, source]
+        for k, name in enumerate(names):
+            if name in self.facts:
+                found[:, k] = self.facts[name]
+        return found
 
 
 def recorded_ids(view: AdversaryView) -> frozenset[int]:
@@ -194,7 +196,8 @@ def _recorded(view: AdversaryView, facts: dict[str, float]) -> Iterator[tuple[st
     """(place, values (replicas, dimension)) of all that was recorded; fills in the facts."""
     seen = Counter[str]()
     for row in view.transcript:
-        where = _place(row)
+        receiver = "*" if row.receiver == EVERYBODY else row.receiver
+        where = f"{row.event} {row.sender}→{receiver} {row.kind} {row.number} {row.sequence} {row.attempt}"
         seen[where] += 1
         if seen[where] > 1:
             where = f"{where} again {seen[where] - 1}"
@@ -208,39 +211,6 @@ def _recorded(view: AdversaryView, facts: dict[str, float]) -> Iterator[tuple[st
             yield f"inside {agent} query {k} gradient", query.gradient
         for k, release in enumerate(inside.releases):
             yield f"inside {agent} release {k}", release
-
-
-def _place(row: Record) -> str:
-    receiver = "*" if row.receiver == EVERYBODY else row.receiver
-    return f"{row.event} {row.sender}→{receiver} {row.kind} {row.number} {row.sequence} {row.attempt}"
-
-
-def _table(samples: Sequence[Features]) -> tuple[tuple[str, ...], Array]:
-    """Samples stacked: (names, values), NaN where a sample lacks a column.
-
-    Facts that are not the same in all samples are columns too; the names are in order of first appearance.
-    """
-    names = tuple(dict.fromkeys(name for sample in samples for name in sample.names))
-    facts = dict.fromkeys(name for sample in samples for name in sample.facts)
-    differing = [name for name in facts if len({sample.facts.get(name) for sample in samples}) > 1]
-    names = (*names, *differing)
-    return names, np.concatenate([aligned(sample, names) for sample in samples])
-
-
-def aligned(sample: Features, names: Sequence[str]) -> Array:
-    """Columns of these names in one sample, (replicas, names); NaN where it has none."""
-    if names == sample.names:
-        return sample.values
-    place = {name: k for k, name in enumerate(sample.names)}
-    found = np.full((sample.replicas, len(names)), np.nan)
-    here = [(k, place[name]) for k, name in enumerate(names) if name in place]
-    if here:
-        to, source = (list(side) for side in zip(*here, strict=True))
-        found[:, to] = sample.values[:, source]
-    for k, name in enumerate(names):
-        if name in sample.facts:
-            found[:, k] = sample.facts[name]
-    return found
 
 
 _MOST_BOOSTED, _FEWEST_BOOSTED = 64, 500
@@ -315,18 +285,20 @@ def _tried(rows: Array, labels: Array, seed: int) -> list[_Tried]:
     splitter: Any = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
     folds: _Folds = list(splitter.split(rows, labels))
     within = _Turned.of(rows)
-    found = [_best("logistic regression", within, _regressions(), labels, folds)]
+    regressions = [(f"C = {c:g}", partial(_regression, c)) for c in _STRENGTHS]
+    discriminants = [(f"threshold {t:g}", partial(_SparseDiscriminant, t)) for t in _THRESHOLDS]
+    found = [_best("logistic regression", within, regressions, labels, folds)]
     if 1 < within.rank <= _MOST_WHITENED * size:
         white = within.whitened
-        found.append(_best("logistic regression, whitened", white, _regressions(), labels, folds))
-        found.append(_best("sparse discriminant", white.turned_back, _discriminants(), labels, folds))
+        found.append(_best("logistic regression, whitened", white, regressions, labels, folds))
+        found.append(_best("sparse discriminant", white.turned_back, discriminants, labels, folds))
     if within.rank > size / 2:
         blocks = _in_blocks(rows)
-        found.append(_best("logistic regression, whitened in parts", blocks, _regressions(), labels, folds))
-        found.append(_best("sparse discriminant, in parts", blocks, _discriminants(), labels, folds))
+        found.append(_best("logistic regression, whitened in parts", blocks, regressions, labels, folds))
+        found.append(_best("sparse discriminant, in parts", blocks, discriminants, labels, folds))
     if (1 + len(_RAMPS)) * count <= size / 2:
         wide = _Turned.of(_ramped(rows))
-        found.append(_best("logistic regression with ramps", wide, _regressions(), labels, folds, ramps=True))
+        found.append(_best("logistic regression with ramps", wide, regressions, labels, folds, ramps=True))
     if count <= _MOST_BOOSTED and size >= _FEWEST_BOOSTED:
         found.append(_boosted(rows, labels, folds, seed))
     return found
@@ -401,14 +373,6 @@ def _best(
     return _Tried(f"{kind} ({name})", losses[k], final)
 
 
-def _regressions() -> list[tuple[str, Callable[[], Any]]]:
-    return [(f"C = {c:g}", partial(_regression, c)) for c in _STRENGTHS]
-
-
-def _discriminants() -> list[tuple[str, Callable[[], Any]]]:
-    return [(f"threshold {t:g}", partial(_SparseDiscriminant, t)) for t in _THRESHOLDS]
-
-
 def _regression(strength: float) -> Any:
     from sklearn.linear_model import LogisticRegression  # slow to import
 
@@ -450,9 +414,8 @@ def _boosted(rows: Array, labels: Array, folds: _Folds, seed: int) -> _Tried:
         boosted: Any = HistGradientBoostingClassifier  # its stub takes no boolean for `early_stopping`
         return boosted(max_iter=60, max_leaf_nodes=8, min_samples_leaf=20, early_stopping=False, random_state=seed)
 
-    return _Tried(
-        "boosted trees", _validated(trees, rows, labels, folds), lambda: _Boosted(trees().fit(rows, labels))
-    )
+    loss = _validated(trees, rows, labels, folds)
+    return _Tried("boosted trees", loss, lambda: _Boosted(trees().fit(rows, labels)))
 
 
 def _validated(build: Callable[[], Any], rows: Array, labels: Array, folds: _Folds) -> float:
@@ -487,7 +450,12 @@ class Classifier:
     ) -> "Classifier":  # fmt: skip
         """Learn from samples of both worlds. Raises `AttackError` for fewer than `FEWEST` transcripts of a world."""
         zero, one = ([w] if isinstance(w, Features) else list(w) for w in (features_0, features_1))
-        names, values = _table([*zero, *one])
+        samples = [*zero, *one]
+        facts = dict.fromkeys(name for sample in samples for name in sample.facts)
+        differing = [name for name in facts if len({sample.facts.get(name) for sample in samples}) > 1]
+        # in order of first appearance; facts that are not the same in all samples are columns too
+        names = (*dict.fromkeys(name for sample in samples for name in sample.names), *differing)
+        values = np.concatenate([sample.aligned(names) for sample in samples])
         labels = np.repeat([0, 1], [sum(s.replicas for s in zero), sum(s.replicas for s in one)])
         if min(np.bincount(labels, minlength=2)) < FEWEST:
             raise AttackError(
@@ -505,7 +473,7 @@ class Classifier:
 
     def score(self, sample: Features) -> Array:
         """(replicas,): log odds, as learned, of world 1. Row r depends on transcript r alone."""
-        return self.model.score(self.columns(aligned(sample, self.columns.names)))
+        return self.model.score(self.columns(sample.aligned(self.columns.names)))
 
 
 @contextmanager

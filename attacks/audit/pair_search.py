@@ -66,22 +66,16 @@ def near(direction: Direction, norm: Norm) -> list[Callable[[], Direction]]:
     moves: list[Callable[[], Direction]] = []
     if norm == "l1":
         moves += [partial(Direction, *one) for one in _coordinates(norm, len(vector))]
-    moves += [partial(_flipped, words, vector, block) for block in _blocks(len(vector))]
+    everywhere = np.arange(len(vector))
+    halvings = [2**k for k in range(1, len(vector).bit_length()) if 2**k < len(vector)]
+    blocks = [block for parts in halvings for block in np.array_split(everywhere, parts)]
+    moves += [partial(_flipped, words, vector, block) for block in (*blocks, *everywhere[:, None])]
     return moves + [
         partial(_pushed, words, vector, c, share, norm)
         for step in _STEPS
         for c in range(len(vector))
         for share in (step, -step)
     ]
-
-
-def _blocks(dimension: int) -> Iterator[NDArray[np.intp]]:
-    """Halves, quarters, … single coordinates."""
-    parts = 2
-    while parts < dimension:
-        yield from np.array_split(np.arange(dimension), parts)
-        parts *= 2
-    yield from np.arange(dimension)[:, None]
 
 
 def _flipped(words: str, vector: Array, block: NDArray[np.intp]) -> Direction:
@@ -277,19 +271,15 @@ def estimated(explained: WorldComparison, delta: float) -> tuple[float, float]:
     if bounded and float(np.max(costs)) <= _NOISE_FREE:
         return 0.0, 0.0
     if delta == 0:
-        return _pure(explained, losses, costs, laws <= PURE and bounded), mean
+        if laws <= PURE and bounded:
+            return float(np.max(costs)), mean
+        pairs = zip(explained.laws, explained.cost, strict=True)
+        if any(law in UNBOUNDED and float(np.max(cost)) > _NOISE_FREE for law, cost in pairs):
+            return math.inf, mean
+        return max(0.0, float(np.max(losses))), mean
     if laws <= UNBOUNDED and bounded:
         return gaussian_epsilon(math.sqrt(mean), delta), mean
     return epsilon_estimate(losses, delta), mean
-
-
-def _pure(explained: WorldComparison, losses: Array, costs: Array, by_cost: bool) -> float:
-    if by_cost:
-        return float(np.max(costs))
-    for law, cost in zip(explained.laws, explained.cost, strict=True):
-        if law in UNBOUNDED and float(np.max(cost)) > _NOISE_FREE:
-            return math.inf
-    return max(0.0, float(np.max(losses)))
 
 
 def _larger(a: float, b: float) -> bool:
@@ -303,7 +293,7 @@ class _Trials:
         self._known, self._delta, self._budget, self._progress = known, delta, budget, progress
         self._ranked: list[_Ranked] = []
         self._keys: set[Hashable] = set()
-        self._left: set[Hashable] = set()
+        self.left: set[Hashable] = set()
 
     @property
     def count(self) -> int:
@@ -327,31 +317,24 @@ class _Trials:
 
     def next_start(self) -> _Ranked | None:
         """Best candidate from which no moves were tried."""
-        best = _best([one for one in self._ranked if one.candidate.key not in self._left])
+        best = _best([one for one in self._ranked if one.candidate.key not in self.left])
         if best is not None:
-            self.leave(best)
+            self.left.add(best.candidate.key)
         return best
-
-    def leave(self, ranked: _Ranked) -> None:
-        """Mark a candidate as one from which moves were tried."""
-        self._left.add(ranked.candidate.key)
 
     def result(self, transcripts: int) -> Searched:
         winner = _best(self._ranked)
         if winner is None:
             raise PrivacyError("the search has no adjacent objective to try")
+        by_family: dict[str, list[_Ranked]] = {}
+        for one in self._ranked:
+            by_family.setdefault(one.candidate.family, []).append(one)
         families = tuple(
             _Family(name, len(ranked), best.candidate.description, best.epsilon)
-            for name, ranked in self._by_family().items()
+            for name, ranked in by_family.items()
             if (best := _best(ranked)) is not None
         )
         return Searched(winner, families, self.count, self._budget, transcripts, FIRST_CHUNK, self._delta)
-
-    def _by_family(self) -> dict[str, list[_Ranked]]:
-        families: dict[str, list[_Ranked]] = {}
-        for one in self._ranked:
-            families.setdefault(one.candidate.family, []).append(one)
-        return families
 
 
 def _best(ranked: Sequence[_Ranked]) -> _Ranked | None:
@@ -372,7 +355,7 @@ def _climb(tried: _Trials, space: _Space, start: _Ranked) -> None:
         if found is not None and found.beats(start):
             start, failed = found, 0
             moves = space.near(start.candidate)
-            tried.leave(start)
+            tried.left.add(start.candidate.key)
 
 
 def _in_turn(families: Mapping[str, Iterator[Candidate]]) -> Iterator[Candidate]:

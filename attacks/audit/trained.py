@@ -16,6 +16,7 @@ scores are kept. So memory holds one view's lessons at a time, whatever the numb
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -27,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attacks.audit.archive import Archive
-from attacks.audit.classifier import FEWEST, MOST, Classifier, Features, features, recorded_ids
+from attacks.audit.classifier import FEWEST, MOST, Classifier, Features, recorded_ids
 from attacks.audit.pair import INFERRED, Infer, Pair, resemblance, spread
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
@@ -65,10 +66,15 @@ class Trained:
 def noted(view: AdversaryView, index: int) -> dict[str, npt.NDArray[Any]]:
     """Arrays to keep of chunk `index` for the classifier: captured numbers, if there is room, and digests."""
     on_links = Transcript([row for row in view.transcript if row.place == "link"], view.replicas)
-    found = features(replace(view, transcript=on_links), COLUMNS)
+    found = Features.of_view(replace(view, transcript=on_links), COLUMNS)
+    constants: list[str] = []
+    if found.replicas > 1:
+        bits = np.ascontiguousarray(found.values + 0.0).view(np.int64)
+        same = np.flatnonzero((bits == bits[:1]).all(axis=0))
+        constants = [f"{found.names[k]}={bits[0, k]}" for k in same]
     kept: dict[str, npt.NDArray[Any]] = {
         _COMMON: _digest(*found.names, *(f"{name}={value!r}" for name, value in found.facts.items())),
-        _CONSTANT: _digest(*_constants(found)),
+        _CONSTANT: _digest(*constants),
     }
     values = found.values
     if values.shape[1] > COLUMNS:
@@ -142,15 +148,6 @@ def _note_bytes(kept: Archive, name: str, world: int, index: int) -> bytes:
     return b"" if found is None else found.tobytes()
 
 
-def _constants(found: Features) -> list[str]:
-    """Columns that are the same in all transcripts, with their values; none where there is but one transcript."""
-    if found.replicas == 1:
-        return []
-    bits = np.ascontiguousarray(found.values + 0.0).view(np.int64)
-    same = (bits == bits[:1]).all(axis=0)
-    return [f"{found.names[k]}={bits[0, k]}" for k in np.flatnonzero(same)]
-
-
 def _digest(*lines: str) -> npt.NDArray[np.uint8]:
     return np.frombuffer(sha256("\n".join(lines).encode()).digest(), dtype=np.uint8)
 
@@ -192,17 +189,19 @@ def scored(
     with TemporaryDirectory(prefix="views-") as folder:
         lessons = [(world, index) for index in teach for world in (0, 1)]
         taught, recorded = 0, np.ones((len(seeds), len(seeds)), dtype=bool)
-        for lesson in spread(_TrainingChunk(simulate, Path(folder)), lessons, jobs):
-            taught += lesson.replicas
-            recorded &= lesson.recorded
-            _report_progress(progress, lesson.replicas)
+        for replicas, held in spread(_TrainingChunk(simulate, Path(folder)), lessons, jobs):
+            taught += replicas
+            recorded &= held
+            if progress is not None:
+                progress(replicas)
         pupils = [(k, lessons, seed) for k, seed in enumerate(seeds)]
         classifiers = tuple(spread(_Trainer(Path(folder)), pupils, jobs))
     tasks = [(world, index) for index in (*choose, *play) for world in (0, 1)]
     found: list[list[_Seen]] = []
     for seen in spread(_Scorer(simulate, classifiers, pair, infer), tasks, jobs):
         found.append(seen)
-        _report_progress(progress, seen[0].classified.size)
+        if progress is not None:
+            progress(seen[0].classified.size)
     views = (
         _collected([seen[k] for seen in found], tasks, choose, one, taught // 2) for k, one in enumerate(classifiers)
     )
@@ -216,13 +215,6 @@ class _Seen(NamedTuple):
     inverted: Array | None
 
 
-class _TrainingPart(NamedTuple):
-    """Number of transcripts of a lesson, and whether view m recorded all that view k did."""
-
-    replicas: int
-    recorded: Mask
-
-
 @dataclass(frozen=True)
 class _TrainingChunk:
     """Task that writes the features of one chunk from every view to files; may run in another process."""
@@ -230,14 +222,13 @@ class _TrainingChunk:
     simulate: Callable[[int, int], tuple[AdversaryView, ...]]
     folder: Path
 
-    def __call__(self, world: int, index: int) -> "_TrainingPart":
+    def __call__(self, world: int, index: int) -> tuple[int, Mask]:
+        """Number of transcripts, and whether view m recorded all that view k did."""
         views = self.simulate(world, index)
         for k, view in enumerate(views):
-            _training_file(self.folder, k, world, index).write_bytes(dumps(features(view, MOST)))
+            _training_file(self.folder, k, world, index).write_bytes(dumps(Features.of_view(view, MOST)))
         held = [recorded_ids(view) for view in views]
-        return _TrainingPart(
-            views[0].replicas, np.array([[one <= other for other in held] for one in held], dtype=bool)
-        )
+        return views[0].replicas, np.array([[one <= other for other in held] for one in held], dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -263,17 +254,14 @@ class _Scorer:
     infer: Infer | None
 
     def __call__(self, world: int, index: int) -> list[_Seen]:
-        views = self.simulate(world, index)
-        return [self._seen(view, one) for view, one in zip(views, self.classifiers, strict=True)]
-
-    def _seen(self, view: AdversaryView, classifier: Classifier) -> _Seen:
-        classified = classifier.score(features(view))
-        if self.infer is None:
-            return _Seen(classified, None)
-        try:
-            return _Seen(classified, resemblance(self.infer(view), self.pair, view.replicas))
-        except AttackError:
-            return _Seen(classified, None)
+        found: list[_Seen] = []
+        for view, classifier in zip(self.simulate(world, index), self.classifiers, strict=True):
+            classified, inverted = classifier.score(Features.of_view(view)), None
+            if self.infer is not None:
+                with suppress(AttackError):
+                    inverted = resemblance(self.infer(view), self.pair, view.replicas)
+            found.append(_Seen(classified, inverted))
+        return found
 
 
 def _collected(
@@ -287,25 +275,16 @@ def _collected(
     labels = (f"classifier: {classifier.kind}", *([INFERRED] if inverted else []))
 
     def part(world: int, chosen: bool) -> Array:
-        chunks = [
-            np.array([one.classified, *([_or_nothing(one)] if inverted else [])])
-            for one, (of, index) in zip(seen, tasks, strict=True)
-            if of == world and (index in choose) == chosen
-        ]
+        chunks: list[Array] = []
+        for one, (of, index) in zip(seen, tasks, strict=True):
+            if of == world and (index in choose) == chosen:
+                second = np.zeros(one.classified.size) if one.inverted is None else one.inverted
+                chunks.append(np.array([one.classified, second] if inverted else [one.classified]))
         return np.concatenate(chunks, axis=1)
 
     choosing, played = ((part(0, chosen), part(1, chosen)) for chosen in (True, False))
     return ViewScores(labels, choosing, played, taught)
 
 
-def _or_nothing(seen: _Seen) -> Array:
-    return np.zeros(seen.classified.size) if seen.inverted is None else seen.inverted
-
-
 def _training_file(folder: Path, view: int, world: int, index: int) -> Path:
     return folder / f"{view}-{world}-{index}"
-
-
-def _report_progress(progress: Callable[[int], None] | None, count: int) -> None:
-    if progress is not None:
-        progress(count)

@@ -62,10 +62,6 @@ class View:
     links: tuple[tuple[int, int], ...] = ()
     agents: tuple[int, ...] = ()
 
-    def within(self, other: "View") -> bool:
-        """Whether the other view knows all that this one knows, and more."""
-        return self.knows < other.knows
-
 
 def _hasse(views: Sequence[View], recorded: Mask | None = None) -> Order:
     """Order of inclusion: an edge from each view to the next larger ones, those with nothing in between.
@@ -78,17 +74,11 @@ def _hasse(views: Sequence[View], recorded: Mask | None = None) -> Order:
         graph.add_node(view.name, kind=view.kind)
     for k, one in enumerate(views):
         for m, other in enumerate(views):
-            if one.within(other) and (recorded is None or recorded[k, m]):
+            if one.knows < other.knows and (recorded is None or recorded[k, m]):
                 graph.add_edge(one.name, other.name)
     reduced: Any = nx.transitive_reduction(graph)
     reduced.add_nodes_from(graph.nodes(data=True))
     return reduced
-
-
-def contained(order: Order, name: str) -> frozenset[str]:
-    """Names of all views that a view contains."""
-    smaller: set[str] = nx.ancestors(order, name)
-    return frozenset(smaller)
 
 
 _STAKES = (15 / 16, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
@@ -131,10 +121,6 @@ class _Coins:
     world: NDArray[np.int64]
     trials: int
 
-    @property
-    def count(self) -> int:
-        return self.world.size
-
     @classmethod
     def toss(cls, trials_0: int, trials_1: int, rng: np.random.Generator) -> "_Coins":
         """Coins for these trials of each world."""
@@ -149,7 +135,7 @@ class _Coins:
     def tally(self, rule: _Rule, scores_0: Array, scores_1: Array) -> Tally:
         """Tally of a rule on these coins."""
         right, wrong = self.right_and_wrong(rule, scores_0, scores_1)
-        return Tally(int(right.sum()), int(wrong.sum()), self.count, self.trials)
+        return Tally(int(right.sum()), int(wrong.sum()), self.world.size, self.trials)
 
 
 def _log_e_value(tally: Tally, epsilon: float, delta: float) -> float:
@@ -192,22 +178,14 @@ def _choose_rule(scores_0: Array, scores_1: Array, epsilon: float, delta: float)
     right = (below_0[:, None] + 1 - below_1[None, :]) / 2
     wrong = (below_1[:, None] + 1 - below_0[None, :]) / 2
     size = scores_0.size + scores_1.size
-    growth = _growth(_cautious(right, size, -_CAUTION), _cautious(wrong, size, _CAUTION), epsilon, delta)
+    right, wrong = _cautious(right, size, -_CAUTION), _cautious(wrong, size, _CAUTION)
+    unit, stakes = math.exp(epsilon) + delta, np.array(_STAKES)[:, None, None]
+    silent = np.maximum(1 - right - wrong, 0.0)
+    gains = right * np.log1p(stakes * (1 - delta) / unit) + wrong * np.log1p(-stakes)
+    growth = np.max(gains + silent * np.log1p(-stakes * delta / unit), axis=0)
     ordered = grid[:, None] <= grid[None, :]
     low, high = divmod(int(np.argmax(np.where(ordered, growth, -np.inf))), grid.size)
     return _Rule(float(grid[low]), float(grid[high]), float(growth[low, high]))
-
-
-def _growth(right: Array, wrong: Array, epsilon: float, delta: float) -> Array:
-    unit = math.exp(epsilon) + delta
-    stakes = np.array(_STAKES)[:, None, None]
-    silent = np.maximum(1 - right - wrong, 0.0)
-    gains = (
-        right * np.log1p(stakes * (1 - delta) / unit)
-        + wrong * np.log1p(-stakes)
-        + silent * np.log1p(-stakes * delta / unit)
-    )
-    return np.max(gains, axis=0)
 
 
 def _cautious(rate: Array, size: int, z: float) -> Array:
@@ -295,7 +273,7 @@ class ViewsResult:
     def smallest(self) -> tuple[ViewResult, ...]:
         """Those of them that contain no other: where the claim breaks first."""
         names = {one.view.name for one in self.refuted}
-        return tuple(one for one in self.refuted if not names & contained(self.order, one.view.name))
+        return tuple(one for one in self.refuted if not names & nx.ancestors(self.order, one.view.name))
 
     @property
     def needed(self) -> float:
@@ -389,12 +367,10 @@ def judged(
         pair=pair,
         views=results,
         order=order,
-        inconsistent=_inconsistent(
-            order, dict(zip([v.name for v in views], chosen, strict=True)), coins, epsilon, delta
-        ),
+        inconsistent=_inconsistent(order, dict(zip(own, chosen, strict=True)), coins, epsilon, delta),
         trials=first.taught + first.choosing[0].shape[1] + first.played[0].shape[1],
-        played=coins.count,
-        log_e_ceiling=_log_e_value(Tally(coins.count, 0, coins.count, coins.trials), epsilon, delta),
+        played=coins.world.size,
+        log_e_ceiling=_log_e_value(Tally(coins.world.size, 0, coins.world.size, coins.trials), epsilon, delta),
         confidence=confidence,
     )
 
@@ -411,7 +387,7 @@ class _Chosen:
 
 def _chosen(name: str, order: Order, own: dict[str, ViewScores], epsilon: float, delta: float) -> _Chosen:
     """Most promising score of a view and of those that it contains; where none promises anything, its own."""
-    smaller = contained(order, name)
+    smaller: set[str] = nx.ancestors(order, name)
     options: list[_Chosen] = []
     for other in (name, *(one for one in own if one in smaller)):
         scores = own[other]
@@ -437,7 +413,7 @@ def _inconsistent(
 
     found = {name: gains(name) for edge in edges for name in edge}
     bar = math.log(max(len(edges), 1) / _ODD)
-    padding = np.zeros(coins.trials - coins.count)
+    padding = np.zeros(coins.trials - coins.world.size)
     return tuple(
         _Inconsistency(smaller, larger)
         for smaller, larger in edges

@@ -35,20 +35,6 @@ AT_ONCE = 20
 """So many linear programs are handed over together."""
 
 
-class Misfit(NamedTuple):
-    """`residual`: the largest of what is left of rows without noise; `squares`: the sum over the others, whitened,
-    mean over columns; `degrees`: what `squares` is expected to be."""
-
-    residual: float
-    squares: float
-    degrees: float
-
-    @property
-    def mean(self) -> float:
-        """Squares per degree of freedom, nan without any."""
-        return self.squares / self.degrees if self.degrees > 0.5 else float("nan")
-
-
 class _Solution(NamedTuple):
     """`estimate` (unknowns, columns); `covariance` (unknowns, unknowns) of each column's errors; `identifiable`
     (unknowns,); `rank` of C; `residual` (columns,): what is left of rows without noise, 0 up to rounding where the
@@ -113,30 +99,6 @@ def independent(noise: Array, *, whole: bool = False) -> tuple[Array, Array | No
 def _apart(noise: Array) -> bool:
     """Whether no two rows share a noise, and none has two."""
     return all(np.max(np.count_nonzero(noise, axis=axis), initial=0) <= 1 for axis in (0, 1))
-
-
-def misfit(noise: Array, left: Array, spread: Array, kept: Array, rounding: float) -> Misfit:
-    """Misfit of one component with `noise` B (rows, noises): `left` is observed − C·estimate (rows, columns),
-    `spread` C·S (rows, directions), S Sᵀ the covariance of the estimate, and `kept` I − C·G (rows, rows) what is left
-    of an error of the observations: what rounding makes of a row counts as noise. Rows that the solver took for exact
-    are left to it.
-    """
-    variances, axes = independent(noise)
-    if axes is not None:
-        left, spread, kept = axes.T @ left, axes.T @ spread, axes.T @ kept
-    noisy = variances > SILENT * np.max(variances, initial=0.0)
-    explained = np.sum(spread[noisy] ** 2, axis=1) / variances[noisy]
-    rounded = rounding**2 * np.sum(kept[noisy] ** 2, axis=1)
-    return judged(variances[noisy], left[noisy], np.minimum(explained, 1.0), rounding, rounded)
-
-
-def judged(variances: Array, left: Array, explained: Array, rounding: float, rounded: Array | float = 0.0) -> Misfit:
-    """Rows of independent noise; `explained` (rows,) is the share of it that the estimate takes up, `rounded` what
-    rounding adds to its variance."""
-    loud = variances > rounding**2
-    squares = np.sum(left[loud] ** 2 / (variances + rounded)[loud, None]) / max(1, left.shape[1])
-    quiet = float(np.max(np.abs(left[~loud]), initial=0.0))
-    return Misfit(quiet, float(squares), float(np.sum(1.0 - explained[loud])))
 
 
 def powers(design: Array) -> Array:

@@ -12,7 +12,7 @@ Cost: with U unknowns, M messages and V values on the wire that were observed, i
 operations times the fields and the degree, in runs of `WORLDS` unknowns; the maps are kept sparse.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -189,7 +189,12 @@ class Mapper:
             before = np.tile(offset, (copies, 1))
             scale = np.max(np.abs(e.value)) + np.max(np.abs(before)) + np.max(np.abs(by))
             if not np.max(np.abs(e.value - before - by)) <= AFFINE * scale + ROUNDING * largest:
-                self._check_repeats()
+                for again, first in zip(self.at().equations, self.base.equations, strict=True):
+                    if not np.array_equal(again.value, first.value, equal_nan=True):
+                        raise AttackError(
+                            f"what {_name(again.field)} is not the same twice: something random did not come through "
+                            "its node"
+                        )
                 raise AttackError(
                     f"what {_name(e.field)} is no affine function of {self._unknown}: a probe cannot invert it"
                 )
@@ -224,14 +229,6 @@ class Mapper:
                 raise AttackError(
                     f"how much noise agent {agent} puts on its release {k} depends on {self._unknown}: a probe "
                     "cannot invert it"
-                )
-
-    def _check_repeats(self) -> None:
-        """Refuse code that makes different values of the same answers."""
-        for e, before in zip(self.at().equations, self.base.equations, strict=True):
-            if not np.array_equal(e.value, before.value, equal_nan=True):
-                raise AttackError(
-                    f"what {_name(e.field)} is not the same twice: something random did not come through its node"
                 )
 
     def _check_chance(self) -> None:
@@ -286,8 +283,15 @@ class Mapper:
                 stored += 16 * part[-1].nnz
             _check_size("its map", stored)
         whole = [sparse.csr_array(sparse.hstack(part, format="csr")) for part in parts]
-        whole = whole[:1] if _same(whole) else whole
+        bound = SAME * max([1.0, *(float(abs(m).max()) for m in whole if m.nnz)])
+        if all(not (m - whole[0]).nnz or float(abs(m - whole[0]).max()) <= bound for m in whole[1:]):
+            whole = whole[:1]
         values, observed = ([e.value for e in equations], [e.observed for e in equations])
+        flat = [np.atleast_2d(variance) for variance in self._variances]
+        if any(len(one) > 1 and np.any(one != one[:1]) for one in flat):
+            raise AttackError("replicas have noise of different scales: probe them one by one")
+        made = [np.broadcast_to(np.sqrt(one[0]), self.shape[1]) for one in flat]
+        expected = [np.full(self.shape[1], deviation) for _, deviation in self._expected.values()]
         return Map(
             tuple(self.base.queries),
             tuple(self.base.gaps),
@@ -295,7 +299,7 @@ class Mapper:
             tuple(e.field for e in equations),
             tuple(w[:, :unknowns] for w in whole),
             tuple(self._noise(w[:, unknowns:]) for w in whole),
-            self._stddev(),
+            np.array([*made, *expected]).reshape(-1, self.shape[1]),
             (*map(_law, _made(self.base)), *("gaussian" for _ in self._expected)),
             np.array(values).reshape(-1, *self.shape),
             np.array(observed).reshape(-1, *self.shape),
@@ -307,27 +311,23 @@ class Mapper:
         unknowns = [*self._unknowns, *self._hidden]
         worlds = max(1, min(WORLDS, int(LIMIT / 16 / (8 * dimension * max(1, len(self.base.equations))))))
         for start in range(0, len(unknowns), worlds):
-            yield self._moved(unknowns[start : start + worlds], dimension, observe)
+            place = {unknown: 1 + k for k, unknown in enumerate(unknowns[start : start + worlds])}
+            shape = 1 + len(place), dimension
+            given = partial(self._impulse, place, shape, observe)
+            inputs = Inputs(shape, partial(observe, shape), given, self._places, self._verbatim, points=False)
+            found = self._run(inputs)
+            self._check_alike(found)
+            values = np.array([e.value for e in found.equations]).reshape(-1, *shape)
+            yield np.moveaxis(values[:, 1:] - values[:, :1], -1, 0)
 
-    def _moved(self, some: Sequence[Unknown], dimension: int, observe: Observe) -> Array:
-        shape = (1 + len(some), dimension)
-        place = {unknown: 1 + k for k, unknown in enumerate(some)}
-        nothing = np.zeros(shape)
-
-        def given(unknown: Unknown) -> Array:
-            value = nothing
-            if (at := place.get(unknown)) is not None:
-                value = np.zeros(shape)
-                value[at] = 1.0
-            if unknown in self._expected:
-                return value + observe(shape, np.broadcast_to(self._expected[unknown][0], self.shape))
-            return value
-
-        inputs = Inputs(shape, partial(observe, shape), given, self._places, self._verbatim, points=False)
-        found = self._run(inputs)
-        self._check_alike(found)
-        values = np.array([e.value for e in found.equations]).reshape(-1, *shape)
-        return np.moveaxis(values[:, 1:] - values[:, :1], -1, 0)
+    def _impulse(self, place: dict[Unknown, int], shape: Shape, observe: Observe, unknown: Unknown) -> Array:
+        """1 in its own world."""
+        value = np.zeros(shape)
+        if (at := place.get(unknown)) is not None:
+            value[at] = 1.0
+        if unknown in self._expected:
+            return value + observe(shape, np.broadcast_to(self._expected[unknown][0], self.shape))
+        return value
 
     def _noise(self, mixing: Matrix) -> Matrix:
         """B: the noise of observed releases in their own equation, what is hidden where it went."""
@@ -339,12 +339,6 @@ class Mapper:
         spread, places = sparse.coo_array(mixing), np.array(list(self._hidden.values()), dtype=np.intp)
         there = sparse.coo_array((spread.data, (spread.row, places[spread.col])), shape=shape)
         return sparse.csr_array(sparse.csr_array(own) + there)
-
-    def _stddev(self) -> Array:
-        """(noises, dimension)."""
-        made = [np.broadcast_to(np.sqrt(_of_all(variance)), self.shape[1]) for variance in self._variances]
-        expected = [np.full(self.shape[1], deviation) for _, deviation in self._expected.values()]
-        return np.array([*made, *expected]).reshape(-1, self.shape[1])
 
 
 _BY_CHANCE = (
@@ -375,12 +369,6 @@ def _law(mechanism: Mechanism) -> Law | None:
     return "gaussian" if isinstance(mechanism, Gaussian) else None
 
 
-def _same(matrices: Sequence[Matrix]) -> bool:
-    """Whether all coordinates have the same, up to rounding."""
-    bound = SAME * max([1.0, *(float(abs(m).max()) for m in matrices if m.nnz)])
-    return all(not (m - matrices[0]).nnz or float(abs(m - matrices[0]).max()) <= bound for m in matrices[1:])
-
-
 def _check_size(what: str, size: float) -> None:
     if size > LIMIT:
         raise AttackError(f"a probe would need {size / 1e9:.1f} GB for {what}: probe fewer rounds or replicas")
@@ -392,11 +380,3 @@ def _applied(matrices: tuple[Matrix, ...], values: Array) -> Array:
     if len(matrices) == 1:
         return np.asarray(matrices[0] @ values.reshape(count, replicas * dimension)).reshape(-1, replicas, dimension)
     return np.stack([np.asarray(m @ values[..., c]) for c, m in enumerate(matrices)], axis=-1)
-
-
-def _of_all(variance: Array) -> Array:
-    """One per coordinate; you get an `AttackError` for a sweep, in which replicas differ."""
-    flat = np.atleast_2d(variance)
-    if len(flat) > 1 and np.any(flat != flat[:1]):
-        raise AttackError("replicas have noise of different scales: probe them one by one")
-    return flat[0]

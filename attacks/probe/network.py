@@ -58,7 +58,16 @@ class _Seen(NamedTuple):
             if row.event == "closed" or row.kind not in ("exchange", "direct"):
                 continue
             which = row.sender, row.kind, row.number
-            _check_same(which, values.setdefault(which, row.values), row.values)
+            first, again = values.setdefault(which, row.values), row.values
+            same = first is again or first.keys() == again.keys()
+            if not same or any(
+                first[name] is not again[name] and not np.array_equal(first[name], again[name], equal_nan=True)
+                for name in first
+            ):
+                raise AttackError(
+                    f"{which[1]} message {which[2]} of agent {which[0]} was seen with two contents: where messages "
+                    "are altered on their way, a joint probe does not know what the others went on with"
+                )
             if row.kind == "direct":
                 broadcast = receivers.get(which, row.receiver) != row.receiver
                 receivers[which] = EVERYBODY if broadcast else row.receiver
@@ -216,34 +225,32 @@ class _Network:
         self.unread = {which for which in seen.values if which[0] not in insiders}
 
     def run(self) -> None:
-        running = {i: self._started(i) for i in range(self.public.agents)}
+        play, code = self._play, self.public.algorithm.run
+        running: dict[int, Coroutine[Callable[[], bool], None, None]] = {
+            i: play(i) if i in self.insiders else code(_NetworkProbeNode(self, i)) for i in range(self.public.agents)
+        }
+        waiting: dict[int, Callable[[], bool]] = {}
         try:
-            self._run(running)
+            moved = True
+            while moved or self._let_through():
+                moved = False
+                for i in list(running):
+                    while i in running and (i not in waiting or waiting[i]()):
+                        moved = True
+                        try:
+                            waiting[i] = running[i].send(None)
+                        except (StopIteration, _End):
+                            del running[i]
+                        except RuntimeError as error:
+                            if str(error) == "no running event loop":
+                                raise ProtocolError(f"agent {i} awaited something that is not the port's") from error
+                            raise
         finally:
             for coroutine in running.values():
                 coroutine.close()
         if self.unread:
             sender, kind, number = min(self.unread)
             raise AttackError(f"agent {sender}'s code does not send what was sent: {kind} message {number}")
-
-    def _run(self, running: "dict[int, _Code]") -> None:
-        waiting: dict[int, Callable[[], bool]] = {}
-        while True:
-            moved = False
-            for i in list(running):
-                while i in running and (i not in waiting or waiting[i]()):
-                    moved = True
-                    try:
-                        waiting[i] = _stepped(i, running[i])
-                    except (StopIteration, _End):
-                        del running[i]
-            if not moved and not self._let_through():
-                return
-
-    def _started(self, agent: int) -> "_Code":
-        return (
-            self._play(agent) if agent in self.insiders else self.public.algorithm.run(_NetworkProbeNode(self, agent))
-        )
 
     async def _play(self, agent: int) -> None:
         """An insider does what it did, in its order."""
@@ -289,19 +296,6 @@ class _Network:
         return True
 
 
-_Code = Coroutine[Callable[[], bool], None, None]
-
-
-def _stepped(agent: int, code: _Code) -> Callable[[], bool]:
-    """Run an agent to where it waits next."""
-    try:
-        return code.send(None)
-    except RuntimeError as error:
-        if str(error) == "no running event loop":
-            raise ProtocolError(f"agent {agent} awaited something that is not the port's") from error
-        raise
-
-
 def _check(view: AdversaryView) -> None:
     public = view.public
     if not public.codec.lossless:
@@ -313,17 +307,4 @@ def _check(view: AdversaryView) -> None:
         raise AttackError(
             "exchanges may end without some messages, and which came in time is known at a tapped door alone: probe "
             "each agent with a tap at its door by itself (attacks.inference)"
-        )
-
-
-def _check_same(which: Which, first: Values, again: Values) -> None:
-    if first is again:
-        return
-    same = first.keys() == again.keys() and all(
-        first[name] is again[name] or np.array_equal(first[name], again[name], equal_nan=True) for name in first
-    )
-    if not same:
-        raise AttackError(
-            f"{which[1]} message {which[2]} of agent {which[0]} was seen with two contents: where messages are "
-            "altered on their way, a joint probe does not know what the others went on with"
         )

@@ -33,8 +33,8 @@ from attacks.probe.linear import most_likely, simulated
 from attacks.probe.mapping import Mapper, Prior
 from attacks.probe.network import WholeNetwork
 from attacks.probe.node import Pass, RecordedAgent
-from attacks.probe.results import Probed, ProbedNetwork, packed
-from attacks.probe.system import Bounds, Solved, System, scattered
+from attacks.probe.results import Probed, ProbedNetwork
+from attacks.probe.system import Bounds, Solved, System
 from attacks.replay.recorded import Recording
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
@@ -92,39 +92,32 @@ def _probed(mapper: Mapper, assumption: Assumption, laplace: Laplace) -> ProbedN
     estimate = system.estimate
     estimate = estimate + system.correction(mapper.left(mapper.at(estimate, points=False)))
     there = mapper.check(found, estimate)
-    bounds = system.bounds(estimate, *_sizes(mapper, there))
+    # in a network the numbers of others arrive with their messages, and roundings in a row, round by round
+    sizes = np.array([e.size for e in there.equations], dtype=np.float64)
+    growth = np.ones(len(sizes))
+    if not mapper.victims.alone:
+        number = np.array([e.field[2] for e in there.equations], dtype=np.intp)
+        order, growth = np.argsort(number, kind="stable"), np.asarray(1 + number, dtype=np.float64)
+        sizes[order] = np.maximum.accumulate(sizes[order])
+    bounds = system.bounds(estimate, sizes, growth)
     identifiable = np.all([b.identifiable for b in bounds], axis=0)
-    _check_near(mapper, system, estimate, identifiable)
+    # where a clip does nothing: a little around the estimates, and for hidden gradients as large as the determined
+    rng = np.random.default_rng(1)
+    size = float(np.max(np.abs(estimate[identifiable]), initial=0.0)) or 1.0
+    room = np.where(identifiable, NEAR * size, size)[:, None, None]
+    around = (1 + NEAR) * np.where(identifiable[:, None, None], estimate, 0.0)
+    mapper.check(found, around + room * rng.standard_normal(estimate.shape))
     _check_plausible(mapper, system, estimate, identifiable)
-    located = _located(mapper, system, estimate, there)
+    points, change = mapper.points(there), system.hidden_change(np.random.default_rng(2))
+    located = np.ones(len(points), dtype=bool)
+    if np.any(change):  # the point of a query that stays where it is when all that is hidden changes
+        moved = np.max(np.abs(mapper.points(mapper.at(estimate + change)) - points), axis=(1, 2), initial=0.0)
+        located = moved <= LOCATED * np.maximum(1.0, np.max(np.abs(points), axis=(1, 2), initial=0.0))
     if laplace == "ml":
         system, change = _likeliest(system, mapper.left(there))
         estimate = estimate + change
         there = mapper.at(estimate)
     return _network(mapper, assumption, system, estimate, bounds, there, located, laplace == "ml")
-
-
-def _sizes(mapper: Mapper, there: Pass) -> tuple[Array, Array]:
-    """The largest number that went into each equation, and how many roundings in a row: in a network those of others
-    arrive with their messages, round by round."""
-    sizes = np.array([e.size for e in there.equations], dtype=np.float64)
-    if mapper.victims.alone:
-        return sizes, np.ones(len(sizes))
-    number = np.array([e.field[2] for e in there.equations], dtype=np.intp)
-    order = np.argsort(number, kind="stable")
-    carried = np.empty(len(sizes))
-    carried[order] = np.maximum.accumulate(sizes[order])
-    return carried, np.asarray(1 + number, dtype=np.float64)
-
-
-def _check_near(mapper: Mapper, system: System, estimate: Array, identifiable: Mask) -> None:
-    """Check the map where a clip does nothing: a little around the estimates, and for hidden gradients as large as
-    those that are determined."""
-    rng = np.random.default_rng(1)
-    size = float(np.max(np.abs(estimate[identifiable]), initial=0.0)) or 1.0
-    spread = np.where(identifiable, NEAR * size, size)[:, None, None]
-    around = (1 + NEAR) * np.where(identifiable[:, None, None], estimate, 0.0)
-    mapper.check(system.found, around + spread * rng.standard_normal(estimate.shape))
 
 
 def _check_plausible(mapper: Mapper, system: System, estimate: Array, identifiable: Mask) -> None:
@@ -163,16 +156,6 @@ def _patterns(system: System, estimate: Array) -> Array:
     return np.concatenate([np.stack(chosen, axis=1), drawn], axis=1)
 
 
-def _located(mapper: Mapper, system: System, estimate: Array, there: Pass) -> Mask:
-    """Whether a query's point stays where it is when all that is hidden changes."""
-    points = mapper.points(there)
-    change = system.hidden_change(np.random.default_rng(2))
-    if not np.any(change):
-        return np.ones(len(points), dtype=bool)
-    moved = np.max(np.abs(mapper.points(mapper.at(estimate + change)) - points), axis=(1, 2), initial=0.0)
-    return moved <= LOCATED * np.maximum(1.0, np.max(np.abs(points), axis=(1, 2), initial=0.0))
-
-
 def _likeliest(system: System, left: Array) -> tuple[System, Array]:
     """Maximum likelihood: the system with the covariance of its errors, and what to add to the estimates."""
     for k, law in enumerate(system.laws):
@@ -194,9 +177,7 @@ def _most_likely(part: Solved, left: Array, rng: np.random.Generator) -> tuple[S
         design, noise = part.design[rows][:, columns].toarray(), part.noise[rows][:, noises].toarray()
         change[columns] = most_likely(design, noise, left[rows], block.factor)
         covariances.append(simulated(design, noise, block.estimator, block.factor, DRAWS, rng))
-    places = [block.place[1] for block in part.blocks]
-    blocks = list(zip(places, places, covariances, strict=True))
-    return replace(part, covariance=scattered(blocks, part.covariance.shape)), change
+    return part.with_covariances(covariances), change
 
 
 def _network(
@@ -213,10 +194,35 @@ def _network(
     counts = {agent: len(made) for agent, made in sorted(mapper.base.points.items())}
     ends = np.cumsum(list(counts.values()), dtype=int).tolist()
     rows = {i: slice(end - count, end) for (i, count), end in zip(counts.items(), ends, strict=True)}
-    agents = {i: packed(i, part, system, estimate, bounds, points, located) for i, part in rows.items()}
+
+    def packed(agent: int, own: slice) -> Probed:
+        known = np.all([b.identifiable[own] for b in bounds], axis=0)
+        worst = max(float(np.max(part.amplification[own][known], initial=0.0)) for part in parts)
+        mixing = [(part.estimator[own] @ part.noise).tocsc() for part in parts]
+        used = np.flatnonzero(np.any([np.diff(m.indptr) > 0 for m in mixing], axis=0))
+        return Probed(
+            agent=agent,
+            gradients=estimate[own],
+            points=points[own],
+            covariance=system.covariance(own, own),
+            identifiable=known,
+            located=located[own],
+            drowned=system.structural[own] & ~known,
+            rank=min(part.rank(own) for part in parts),
+            condition=max(part.condition(own) for part in parts),
+            amplification=worst if np.any(known) else float("inf"),
+            per_coordinate=len(parts) > 1,
+            residual=max(part.misfit.residual for part in parts),
+            rounding=np.max([b.rounding[own] for b in bounds], axis=0),
+            mixing=system.stacked([m[:, used].toarray() for m in mixing]),
+            laws=tuple(system.laws[k] for k in used.tolist()),
+            gaps=system.found.gaps,
+            likeliest=likeliest,
+        )
+
     return ProbedNetwork(
         assumption=assumption,
-        agents={i: replace(one, likeliest=likeliest) for i, one in agents.items()},
+        agents={i: packed(i, own) for i, own in rows.items()},
         rank=min(sum(len(b.sizes) for b in part.blocks) for part in parts),
         equations=len(system.found.fields),
         residual=max(part.misfit.residual for part in parts),

@@ -1,6 +1,6 @@
 """Results of a probe: the gradients of one agent, or of a network and how they depend on each other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -215,50 +215,22 @@ class ProbedNetwork:
 
     def visibility(self) -> list[Visible]:
         """Visibility of every agent that is no insider, in order."""
-        return [self._visible(victim) for victim in self.agents.values()]
-
-    def _visible(self, victim: Probed) -> Visible:
-        known = victim.identifiable
-        some = bool(np.any(known))
-        return Visible(
-            victim.agent,
-            self.distances.get(victim.agent),
-            int(np.count_nonzero(known)),
-            len(known),
-            int(np.count_nonzero(victim.drowned)),
-            victim.amplification,
-            float(np.median(victim.stddev[known])) if some else float("inf"),
-            float(np.max(victim.rounding[known])) if some else float("inf"),
-        )
-
-
-def packed(
-    agent: int, rows: slice, system: System, estimate: Array, bounds: Sequence[Bounds], points: Array, located: Mask
-) -> Probed:
-    """Result for one agent, whose queries are these `rows` of all unknowns."""
-    parts = system.parts
-    known = np.all([b.identifiable[rows] for b in bounds], axis=0)
-    worst = max(float(np.max(part.amplification[rows][known], initial=0.0)) for part in parts)
-    mixing = [(part.estimator[rows] @ part.noise).tocsc() for part in parts]
-    used = np.flatnonzero(np.any([np.diff(m.indptr) > 0 for m in mixing], axis=0))
-    return Probed(
-        agent=agent,
-        gradients=estimate[rows],
-        points=points[rows],
-        covariance=system.covariance(rows, rows),
-        identifiable=known,
-        located=located[rows],
-        drowned=system.structural[rows] & ~known,
-        rank=min(part.rank(rows) for part in parts),
-        condition=max(part.condition(rows) for part in parts),
-        amplification=worst if np.any(known) else float("inf"),
-        per_coordinate=len(parts) > 1,
-        residual=max(part.misfit.residual for part in parts),
-        rounding=np.max([b.rounding[rows] for b in bounds], axis=0),
-        mixing=system.stacked([m[:, used].toarray() for m in mixing]),
-        laws=tuple(system.laws[k] for k in used.tolist()),
-        gaps=system.found.gaps,
-    )
+        found: list[Visible] = []
+        for victim in self.agents.values():
+            known = victim.identifiable
+            some = bool(np.any(known))
+            one = Visible(
+                victim.agent,
+                self.distances.get(victim.agent),
+                int(np.count_nonzero(known)),
+                len(known),
+                int(np.count_nonzero(victim.drowned)),
+                victim.amplification,
+                float(np.median(victim.stddev[known])) if some else float("inf"),
+                float(np.max(victim.rounding[known])) if some else float("inf"),
+            )
+            found.append(one)
+        return found
 
 
 def _independent(system: System, estimate: Array, bounds: Bounds) -> list[Functional]:

@@ -21,7 +21,7 @@ called drowned, and is not identifiable: the structure allows it, the precision 
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -31,7 +31,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from attacks.probe.assumptions import Matrix, Model
-from attacks.probe.linear import HIDDEN, RANK, Misfit, independent, judged, misfit, outlook, powers, silent, solve
+from attacks.probe.linear import HIDDEN, RANK, SILENT, independent, outlook, powers, silent, solve
 from attacks.probe.mapping import LIMIT, SAME, Law, Map
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
@@ -50,6 +50,20 @@ Place = tuple[Indices, Indices, Indices]
 """Rows, coefficients and noises of one component."""
 
 
+class _Misfit(NamedTuple):
+    """`residual`: the largest of what is left of rows without noise; `squares`: the sum over the others, whitened,
+    mean over columns; `degrees`: what `squares` is expected to be."""
+
+    residual: float
+    squares: float
+    degrees: float
+
+    @property
+    def mean(self) -> float:
+        """Squares per degree of freedom, nan without any."""
+        return self.squares / self.degrees if self.degrees > 0.5 else float("nan")
+
+
 @dataclass(frozen=True)
 class _Block:
     """One component: its rows, coefficients and noises, and its solution. `factor` S (coefficients, directions): the
@@ -63,7 +77,7 @@ class _Block:
     factor: Array
     sizes: Array
     neglected: Array
-    misfit: Misfit
+    misfit: _Misfit
 
 
 @dataclass(frozen=True)
@@ -88,7 +102,7 @@ class Solved:
     bent: Matrix
     covariance: Matrix
     structural: Mask
-    misfit: Misfit
+    misfit: _Misfit
 
     @property
     def estimate(self) -> Array:
@@ -105,6 +119,12 @@ class Solved:
         """Change of the estimates where the code leaves this of what was observed, (equations, columns)."""
         prior = np.asarray(self.prior @ self.coefficients)
         return np.asarray(self.estimator @ np.concatenate([left, -prior]))
+
+    def with_covariances(self, covariances: Sequence[Array]) -> "Solved":
+        """The same with other covariances of the errors, one for each component."""
+        places = [block.place[1] for block in self.blocks]
+        blocks = list(zip(places, places, covariances, strict=True))
+        return replace(self, covariance=_scattered(blocks, self.covariance.shape))
 
     @cached_property
     def amplification(self) -> Array:
@@ -251,12 +271,13 @@ def _solve_coordinate(found: Map, model: Model, coordinate: int | None, scaled: 
     largest = float(np.max(np.abs(found.observed), initial=0.0))
     rounding = DROWNED * largest
     moved, unmoved = _components(design, noise)
-    units = _powers(design) if scaled else np.ones(design.shape[1])
+    squares = np.asarray(design.multiply(design).sum(axis=0)).reshape(1, -1)
+    units = powers(np.sqrt(squares)) if scaled else np.ones(design.shape[1])
     of_gap = np.arange(design.shape[1]) >= model.spread.shape[1]
     dense = zip(moved, _dense(design, moved, 1), _dense(noise, moved, 2), strict=True)
     blocks = [_solved(C, B, observed[p[0]], p, rounding, units[p[1]], of_gap[p[1]]) for p, C, B in dense]
     left = [*(b.misfit for b in blocks), *_left_over(noise, observed, unmoved, rounding)]
-    together = Misfit(
+    together = _Misfit(
         max((m.residual for m in left), default=0.0) / max(largest, np.finfo(float).tiny),
         sum(m.squares for m in left),
         sum(m.degrees for m in left),
@@ -312,7 +333,7 @@ def _solved(
     found = solve(C @ basis, B, np.concatenate([y, np.eye(len(y))], axis=1), rounding)
     estimate, wanted = basis @ found.estimate, y.shape[1]
     gain = estimate[:, wanted:]
-    left = misfit(B, y - C @ estimate[:, :wanted], C @ basis @ found.spread, np.eye(len(y)) - C @ gain, rounding)
+    left = _misfit(B, y - C @ estimate[:, :wanted], C @ basis @ found.spread, np.eye(len(y)) - C @ gain, rounding)
     exact = float(np.max(found.residual[:wanted], initial=0.0))
     return _Block(
         place,
@@ -355,15 +376,15 @@ def _assembled(
     blocks: Sequence[_Block],
     columns: int,
     units: Array,
-    together: Misfit,
+    together: _Misfit,
 ) -> Solved:
     rows, count = design.shape
     found, free = np.zeros((count, columns)), np.ones(count)
     for b in blocks:
         found[b.place[1]], free[b.place[1]] = b.estimate, 0.0
-    gain = scattered([(b.place[1], b.place[0], b.estimator) for b in blocks], (count, rows))
+    gain = _scattered([(b.place[1], b.place[0], b.estimator) for b in blocks], (count, rows))
     hidden = sparse.csr_array(
-        sparse.diags_array(free) + scattered([(b.place[1], b.place[1], b.hidden) for b in blocks], (count, count))
+        sparse.diags_array(free) + _scattered([(b.place[1], b.place[1], b.hidden) for b in blocks], (count, count))
     )
     inside = [(b.place[1], b.place[1], b.factor @ b.factor.T) for b in blocks]
     of_unknowns = sparse.csr_array(spread @ gain)
@@ -379,33 +400,54 @@ def _assembled(
         of_unknowns,
         mixed,
         sparse.csr_array(spread - of_unknowns @ design),
-        scattered(inside, (count, count)),
+        _scattered(inside, (count, count)),
         _largest_of_rows(mixed) <= HIDDEN * own,
         together,
     )
 
 
-def _left_over(noise: Matrix, observed: Array, places: list[Place], rounding: float) -> list[Misfit]:
+def _left_over(noise: Matrix, observed: Array, places: list[Place], rounding: float) -> list[_Misfit]:
     """Misfits of what was observed where the assumption leaves no coefficient."""
     alone = np.zeros(len(observed), dtype=bool)
     alone[[rows[0] for rows, _, _ in places if len(rows) == 1]] = True
     of_rows = np.asarray(noise.multiply(noise).sum(axis=1)).ravel()[alone]
-    parts = [judged(of_rows, observed[alone], np.zeros(len(of_rows)), rounding)]
+    parts = [_judged(of_rows, observed[alone], np.zeros(len(of_rows)), rounding)]
     for rows, _, noises in places:
         if len(rows) > 1:
             _check_size(len(rows), 0, len(noises))
             variances, axes = independent(noise[rows][:, noises].toarray())
             turned = observed[rows] if axes is None else axes.T @ observed[rows]
-            parts.append(judged(variances, turned, np.zeros(len(variances)), rounding))
+            parts.append(_judged(variances, turned, np.zeros(len(variances)), rounding))
     return parts
 
 
+def _misfit(noise: Array, left: Array, spread: Array, kept: Array, rounding: float) -> _Misfit:
+    """Misfit of one component with `noise` B (rows, noises): `left` is observed − C·estimate (rows, columns),
+    `spread` C·S (rows, directions), S Sᵀ the covariance of the estimate, and `kept` I − C·G (rows, rows) what is left
+    of an error of the observations: what rounding makes of a row counts as noise. Rows that the solver took for exact
+    are left to it.
+    """
+    variances, axes = independent(noise)
+    if axes is not None:
+        left, spread, kept = axes.T @ left, axes.T @ spread, axes.T @ kept
+    noisy = variances > SILENT * np.max(variances, initial=0.0)
+    explained = np.sum(spread[noisy] ** 2, axis=1) / variances[noisy]
+    rounded = rounding**2 * np.sum(kept[noisy] ** 2, axis=1)
+    return _judged(variances[noisy], left[noisy], np.minimum(explained, 1.0), rounding, rounded)
+
+
+def _judged(
+    variances: Array, left: Array, explained: Array, rounding: float, rounded: Array | float = 0.0
+) -> _Misfit:
+    """Rows of independent noise; `explained` (rows,) is the share of it that the estimate takes up, `rounded` what
+    rounding adds to its variance."""
+    loud = variances > rounding**2
+    squares = np.sum(left[loud] ** 2 / (variances + rounded)[loud, None]) / max(1, left.shape[1])
+    quiet = float(np.max(np.abs(left[~loud]), initial=0.0))
+    return _Misfit(quiet, float(squares), float(np.sum(1.0 - explained[loud])))
+
+
 # ── matrices ────────────────────────────────────────────────────────────────────────────────────────────
-def _powers(design: Matrix) -> Array:
-    """Column sizes as in `attacks.probe.linear.powers`, of a sparse matrix."""
-    return powers(np.sqrt(np.asarray(design.multiply(design).sum(axis=0)).reshape(1, -1)))
-
-
 def _largest_of_rows(matrix: Matrix) -> Array:
     if 0 in matrix.shape:
         return np.zeros(matrix.shape[0])
@@ -432,7 +474,7 @@ def _dense(matrix: Matrix, places: Sequence[Place], axis: Literal[1, 2]) -> Iter
         yield block
 
 
-def scattered(parts: list[tuple[Indices, Indices, Array]], shape: tuple[int, int]) -> Matrix:
+def _scattered(parts: list[tuple[Indices, Indices, Array]], shape: tuple[int, int]) -> Matrix:
     """A sparse matrix from dense blocks at these rows and columns."""
     if not parts:
         return sparse.csr_array(shape)

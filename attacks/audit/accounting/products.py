@@ -104,6 +104,37 @@ class Product:
         values, counts = np.unique(np.asarray(self.shifts, dtype=np.float64), return_counts=True)
         return values, counts.astype(np.float64)
 
+    def closed_delta(self, epsilon: float) -> float | None:
+        """Hockey-stick divergence δ(ε), ε ≥ 0, where there is a formula; None elsewhere.
+
+        Gaussian releases alone: Balle, Wang 2018, Theorem 8. One Laplace coordinate alone: 1 − e^{(ε−s)/2} for ε ≤ s,
+        for its loss exceeds ε with density ¼e^{−(s−l)/2} and the atom ½ at s. Above the largest loss: 0.
+        """
+        if not epsilon >= 0:
+            raise PrivacyError(f"epsilon = {epsilon!r}: must be at least 0")
+        if epsilon >= self.pure and self.finite:
+            return 0.0
+        if not self.finite:
+            return 1.0
+        if not self.shifts:
+            return gaussian_delta(self.mu, epsilon)
+        if len(self.shifts) == 1 and self.mu_squared == 0:
+            return -math.expm1((epsilon - self.shifts[0]) / 2)
+        return None
+
+    def closed_epsilon(self, delta: float) -> float | None:
+        """Smallest ε ≥ 0 with δ(ε) ≤ δ where there is a formula; None elsewhere."""
+        check_delta(delta)
+        if delta == 1:
+            return 0.0
+        if delta == 0 or not self.finite:
+            return self.pure
+        if not self.shifts:
+            return gaussian_epsilon(self.mu, delta)
+        if len(self.shifts) == 1 and self.mu_squared == 0:
+            return max(self.shifts[0] + 2 * math.log1p(-delta), 0.0)
+        return None
+
     def cumulants(self, theta: float) -> tuple[float, float, float]:
         """κ(θ) = ln E_P[e^{θL}], κ'(θ) and κ''(θ) at real θ: mean and variance of L under the density ∝ P·e^{θL}.
 
@@ -138,39 +169,6 @@ class Product:
             factor = (2 - turned + turned / (2 * w)) / (2 - gone + gone / (2 * theta + 1))
             result *= np.prod(factor ** count[part] if np.any(count[part] != 1) else factor, axis=1)
         return result
-
-
-def closed_delta(product: Product, epsilon: float) -> float | None:
-    """Hockey-stick divergence δ(ε), ε ≥ 0, where there is a formula; None elsewhere.
-
-    Gaussian releases alone: Balle, Wang 2018, Theorem 8. One Laplace coordinate alone: 1 − e^{(ε−s)/2} for ε ≤ s, for
-    its loss exceeds ε with density ¼e^{−(s−l)/2} and the atom ½ at s. Above the largest loss: 0.
-    """
-    if not epsilon >= 0:
-        raise PrivacyError(f"epsilon = {epsilon!r}: must be at least 0")
-    if epsilon >= product.pure and product.finite:
-        return 0.0
-    if not product.finite:
-        return 1.0
-    if not product.shifts:
-        return gaussian_delta(product.mu, epsilon)
-    if len(product.shifts) == 1 and product.mu_squared == 0:
-        return -math.expm1((epsilon - product.shifts[0]) / 2)
-    return None
-
-
-def closed_epsilon(product: Product, delta: float) -> float | None:
-    """Smallest ε ≥ 0 with δ(ε) ≤ δ where there is a formula; None elsewhere."""
-    check_delta(delta)
-    if delta == 1:
-        return 0.0
-    if delta == 0 or not product.finite:
-        return product.pure
-    if not product.shifts:
-        return gaussian_epsilon(product.mu, delta)
-    if len(product.shifts) == 1 and product.mu_squared == 0:
-        return max(product.shifts[0] + 2 * math.log1p(-delta), 0.0)
-    return None
 
 
 def _ratios(name: str, difference: ArrayLike, scale: ArrayLike) -> Array:

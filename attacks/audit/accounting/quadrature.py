@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize
 
-from attacks.audit.accounting.products import ComplexArray, Product, closed_delta, closed_epsilon
+from attacks.audit.accounting.products import ComplexArray, Product
 from netsim.arrays import Array
 
 NEGLIGIBLE = 1e-11
@@ -118,15 +118,10 @@ def _contour(product: Product, at: _Saddle) -> _Contour:
     while count < most and math.log(_tail(product, theta, count * step)) > wanted:
         count *= 2
     count = min(count, most)
-    t = places(step, count)
+    t = np.asarray(step * np.arange(count + 1), dtype=np.float64)
     nodes = product.characteristic(theta, t, epsilon) * kernel(theta, t) * (step / math.pi)
     nodes[0] /= 2
     return _Contour(product, theta, epsilon, step, nodes, _tail(product, theta, count * step))
-
-
-def places(step: float, count: int) -> Array:
-    """0, h, …, Kh."""
-    return np.asarray(step * np.arange(count + 1), dtype=np.float64)
 
 
 def kernel(theta: float, t: Array) -> ComplexArray:
@@ -153,7 +148,7 @@ def product_delta(product: Product, epsilon: float) -> float:
     For few Laplace coordinates and no Gaussian release, whose characteristic function does not vanish, to about 1e-4
     of itself.
     """
-    found = closed_delta(product, epsilon)
+    found = product.closed_delta(epsilon)
     if found is not None:
         return found
     line = _contour(product, saddle_for(product, epsilon))
@@ -162,7 +157,7 @@ def product_delta(product: Product, epsilon: float) -> float:
 
 def product_epsilon(product: Product, delta: float) -> float:
     """Smallest ε ≥ 0 with δ(ε) ≤ δ, in closed form or else by quadrature (see `product_delta`)."""
-    found = closed_epsilon(product, delta)
+    found = product.closed_epsilon(delta)
     return _root(product, delta) if found is None else found
 
 

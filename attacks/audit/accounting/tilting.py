@@ -33,8 +33,8 @@ import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_delta
 from attacks.audit.accounting.intervals import Interval, boundary, error_rate
-from attacks.audit.accounting.products import ComplexArray, Product, closed_epsilon
-from attacks.audit.accounting.quadrature import kernel, places, product_epsilon, saddle_for
+from attacks.audit.accounting.products import ComplexArray, Product
+from attacks.audit.accounting.quadrature import kernel, product_epsilon, saddle_for
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
 
@@ -98,13 +98,18 @@ def epsilon_interval(
     10 ns per sample and coordinate, and half a second. Raises `PrivacyError` for a δ outside [0, 1].
     """
     alpha = error_rate(confidence) / 2
-    known = closed_epsilon(product, delta)
+    known = product.closed_epsilon(delta)
     if known is not None and (not product.shifts or delta in (0, 1) or not product.finite):
         return Interval(known, known, known, confidence)
     plan = _plan(product, product_epsilon(product, delta), waves)
     sample = _Sample.of(plan, samples, rng)
-    lower, upper = _lower(sample, delta, alpha), _upper(sample, delta, alpha)
-    unit = plan.unit(delta)
+    unit, room, nearest = plan.unit(delta), _ROUNDING * plan.most, max(plan.epsilon - plan.reach, 0.0)
+    # lower end: 0 where nothing is proven; upper end: at most what Chernoff's bound and the largest loss give
+    low, high = unit * (1 + _ROUNDING) + room, unit * (1 - _ROUNDING) - room
+    lower = _edge(lambda e: sample.above(sample.values(e), low, alpha), 0.0, plan.epsilon + plan.reach)
+    chernoff = (product.cumulants(plan.theta)[0] - math.log(delta)) / plan.theta
+    farthest = min(max(chernoff, nearest), product.pure)
+    upper = _edge(lambda e: sample.below(sample.values(e), high, alpha), farthest, nearest)
     middle = boundary(lambda e: float(sample.values(e).mean()) <= unit, upper, lower)
     room = _SUMMING * (math.fsum(product.shifts) + upper)
     return Interval(max(lower - room, 0.0), middle, min(upper + room, product.pure), confidence)
@@ -184,7 +189,7 @@ def _control(product: Product, theta: float, epsilon: float, most: int) -> tuple
     count = min(most, max(8, _EVALUATIONS // product.levels[0].size))
     if mu > 0:
         count = min(count, max(8, math.ceil(8 / (mu * step))))
-    t = places(step, count)
+    t = np.asarray(step * np.arange(count + 1), dtype=np.float64)
     waves = np.exp(m * (1j * t * (theta + 0.5) - t**2 / 2)) * kernel(theta, t) * (step / math.pi)
     waves[0] /= 2
     mean = float(np.sum(waves * laplace.characteristic(theta, t, epsilon)).real)
@@ -242,23 +247,6 @@ class _Sample:
         stakes = np.minimum(np.sqrt(-2 * math.log(alpha) / (gains.size * self.variances)), _BOLDEST / room)
         with np.errstate(over="ignore"):
             return float(np.sum(np.log1p(stakes * gains))) >= -math.log(alpha)
-
-
-def _lower(sample: _Sample, delta: float, alpha: float) -> float:
-    """Largest ε at which δ(ε) > δ is proven; 0 if at none."""
-    plan = sample.plan
-    mean = plan.unit(delta) * (1 + _ROUNDING) + _ROUNDING * plan.most
-    return _edge(lambda epsilon: sample.above(sample.values(epsilon), mean, alpha), 0.0, plan.epsilon + plan.reach)
-
-
-def _upper(sample: _Sample, delta: float, alpha: float) -> float:
-    """Smallest ε at which δ(ε) < δ is proven; at most what Chernoff's bound and the largest loss give."""
-    plan = sample.plan
-    mean = plan.unit(delta) * (1 - _ROUNDING) - _ROUNDING * plan.most
-    chernoff = (plan.product.cumulants(plan.theta)[0] - math.log(delta)) / plan.theta
-    nearest = max(plan.epsilon - plan.reach, 0.0)
-    farthest = min(max(chernoff, nearest), plan.product.pure)
-    return _edge(lambda epsilon: sample.below(sample.values(epsilon), mean, alpha), farthest, nearest)
 
 
 def _edge(proven: Callable[[float], bool], far: float, near: float) -> float:

@@ -239,7 +239,7 @@ class _Pool:
             )
         if last is None:
             return level
-        losses = np.where(self.leaked[: self.course.shape[1]] <= last, math.inf, level.losses)
+        losses: Array = np.where(self.leaked[: self.course.shape[1]] <= last, math.inf, level.losses)
         return replace(level, most=math.inf, top=math.inf, losses=losses)
 
     @property

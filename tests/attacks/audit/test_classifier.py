@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.classifier import Classifier, Features, features
+from attacks.audit.classifier import Classifier, Features
 from attacks.audit.games.game import play
 from netsim import topology
 from netsim.adversary import Adversary
@@ -165,10 +165,10 @@ def view_of(adversary, rounds=3):
 
 def test_features_are_all_that_was_recorded_once():
     """Two agents told 3 vectors of 2 numbers each on the link; an outsider hears each broadcast once."""
-    on_link = features(view_of(Adversary("a", ((0, 1),))))
+    on_link = Features.of_view(view_of(Adversary("a", ((0, 1),))))
     assert on_link.values.shape == (5, 2 * 3 * 2)
-    assert features(view_of(Adversary("a", "all"))).values.shape == (5, 4 * 3 * 2)
-    inside = features(view_of(Adversary("a", insiders=(1,))))
+    assert Features.of_view(view_of(Adversary("a", "all"))).values.shape == (5, 4 * 3 * 2)
+    inside = Features.of_view(view_of(Adversary("a", insiders=(1,))))
     assert inside.values.shape == (
         5,
         (3 + 3) * 3 * 2,

@@ -10,7 +10,7 @@ from attacks.closed_form.recal import through_duals
 from attacks.inference import probed, through_probe
 from attacks.probe.mapping import Mapper
 from attacks.probe.node import RecordedAgent
-from attacks.replay.recorded import Recording, _not_recorded
+from attacks.replay.recorded import NOT_RECORDED, Recording
 from netsim import topology
 from netsim.adversary import Adversary, AdversaryView
 from netsim.algorithms import (
@@ -73,7 +73,7 @@ class TestExchanges:
         run = ran(DESCENT, ALL)
         gone = cut(view, lambda row: row.sender == 1 and row.number == 5)
         found = probed(gone, 1)
-        assert sum(map(_not_recorded, Surroundings(gone).rows(1))) == 1
+        assert sum(row.size == NOT_RECORDED for row in Surroundings(gone).rows(1)) == 1
         assert np.flatnonzero(~found.identifiable).tolist() == [4, 5, ROUNDS - 1]
         assert worst(found, run) < 1e-12
         assert found.rank == ROUNDS - 2  # of the two their weighted sum is told
@@ -248,7 +248,7 @@ class TestTokens:
         assert through_probe(late) == []
         for agent in range(5):
             found = probed(late, agent)
-            heard = [row.number for row in Surroundings(late).rows(agent) if not _not_recorded(row)]
+            heard = [row.number for row in Surroundings(late).rows(agent) if row.size != NOT_RECORDED]
             whole = sum(heard.count(visit) == 2 for visit in set(heard))
             assert 8 <= whole < len(found.gradients)
             assert found.rank == whole - 1

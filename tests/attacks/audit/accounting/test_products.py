@@ -14,8 +14,6 @@ from attacks.audit.accounting.products import (
     Product,
     claimed_event,
     claimed_loss,
-    closed_delta,
-    closed_epsilon,
     product_event,
 )
 from attacks.audit.accounting.quadrature import _contour, product_delta, product_epsilon, saddle
@@ -39,7 +37,7 @@ def laplace_pair(shift, epsilon):
 @pytest.mark.parametrize("shift", [0.01, 0.7, 5.0])
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.99, 1.0, 1.5])
 def test_one_laplace_coordinate_is_the_integral_of_its_densities(shift, share):
-    delta = closed_delta(Product.laplace(shift, 1.0), share * shift)
+    delta = Product.laplace(shift, 1.0).closed_delta(share * shift)
     assert delta == pytest.approx(float(laplace_pair(shift, share * shift)), rel=1e-12, abs=1e-15)
 
 
@@ -227,7 +225,7 @@ def test_the_error_bound_holds_where_the_quadrature_is_cut_short(shifts):
 
 def test_pure_budgets():
     assert (
-        closed_epsilon(Product.laplace([1.0, -2.0], [2.0, 0.5]), 0.0)
+        Product.laplace([1.0, -2.0], [2.0, 0.5]).closed_epsilon(0.0)
         == 4.5
         == product_epsilon(Product(0, (4, 0.5)), 0)
     )
