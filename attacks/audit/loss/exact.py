@@ -225,7 +225,7 @@ class _Pool:
         length = len(self._messages)
         until = self._ends[t] if last is None else last
         infinite = int(np.count_nonzero(self.leaked <= until))
-        level = _LossSummary((), 0.0, 0.0, 0.0, infinite, False, None, np.zeros(self.course.shape[1]))
+        level = _LossSummary((), 0.0, 0.0, 0.0, infinite, False, None, np.zeros(len(self.course.T)))
         if t >= 0:
             level = _LossSummary(
                 self.shape.laws[: t + 1],
