@@ -24,13 +24,19 @@ def load(source: str | Path, *options: str) -> Scenario:
 
 
 def run(
-    scenario: Scenario | str | Path, folder: str | Path | None = None, *, options: Sequence[str] = (), jobs: int = 1
+    scenario: Scenario | str | Path,
+    folder: str | Path | None = None,
+    *,
+    options: Sequence[str] = (),
+    jobs: int = 1,
+    page: bool = True,
 ) -> Results:
     """Run a scenario, as ``netsim run`` does, with its variants if it has some; returns what results.json holds.
 
     `scenario` may be what `load` reads. `folder`: new or empty, or one with results of a scenario of the same
     name, which are replaced; results/NAME/DATE-TIME if not given. `jobs` processes (−1: one per core) share an
-    audit's simulations, with the same numbers. You get a `ScenarioError` for wrong input.
+    audit's simulations, with the same numbers. Without `page`, results.json is there, but no report.html, figures or
+    tables. You get a `ScenarioError` for wrong input.
     """
     from scenarios.stages.study import run_study
 
@@ -38,4 +44,4 @@ def run(
     place = (
         Path("results") / chosen.name / datetime.now().strftime("%Y%m%d-%H%M%S") if folder is None else Path(folder)
     )
-    return run_study(chosen, place, jobs=jobs)
+    return run_study(chosen, place, jobs=jobs, page=page)

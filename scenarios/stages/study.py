@@ -93,6 +93,7 @@ def run_study(
     progress: Progress | None = None,
     watch: Watch | None = None,
     jobs: int = 1,
+    page: bool = True,
 ) -> Results:
     """Run a scenario; with variants, each into `folder`/VARIANT, and results.json and report.html over all of them.
 
@@ -103,7 +104,7 @@ def run_study(
     plan, progress = planned(source, progress), progress or Silent()
     if not plan.variants and not plan.absent:
         return run_scenario(
-            source, folder, command=command, progress=progress, watch=watch, jobs=jobs, built=plan.first
+            source, folder, command=command, progress=progress, watch=watch, jobs=jobs, page=page, built=plan.first
         )
     prepare(folder, plan.scenario.name, jobs)
     results = blank(plan.scenario, command)
@@ -116,7 +117,7 @@ def run_study(
     ran |= {name: _ended(name, fields[name], "data not present", None, why) for name, why in plan.absent.items()}
     serialize.save(folder, _with(results, [*ran.values()]))
     try:
-        for done in _each(plan, folder, command, progress, watch, jobs):
+        for done in _each(plan, folder, command, progress, watch, jobs, page):
             ran[done[0].name] = done
             serialize.save(folder, _with(results, [*ran.values()]))
     except KeyboardInterrupt:  # variants in other processes left results in their folders
@@ -130,7 +131,7 @@ def run_study(
         results = replace(results, status="interrupted")
     else:
         results = replace(results, status="failed" if "failed" in statuses else "complete")
-    return _written(folder, results, [*ran.values()])
+    return _written(folder, results, [*ran.values()], page)
 
 
 def refresh(folder: Path) -> None:
@@ -153,7 +154,7 @@ def refresh(folder: Path) -> None:
 
 
 def _each(
-    plan: _Plan, folder: Path, command: str, progress: Progress, watch: Watch | None, jobs: int
+    plan: _Plan, folder: Path, command: str, progress: Progress, watch: Watch | None, jobs: int, page: bool
 ) -> Iterator[Ended]:
     """Every variant as it is done, in order."""
     left = [v for v in plan.variants if v.name not in plan.absent]
@@ -162,14 +163,14 @@ def _each(
         first = plan.first
         for variant, own in zip(left, commands, strict=True):
             named = _Named(progress, variant.name)
-            done = _one(variant, folder / variant.name, own, named, watch, jobs, first)
+            done = _one(variant, folder / variant.name, own, named, watch, jobs, page, first)
             first = None
             yield done
             if done[0].status == "interrupted":
                 raise KeyboardInterrupt
         return
     progress.begin(f"{len(left)} variants", len(left))
-    tasks = [(v, folder / v.name, c, None, None, 1) for v, c in zip(left, commands, strict=True)]
+    tasks = [(v, folder / v.name, c, None, None, 1, page) for v, c in zip(left, commands, strict=True)]
     for done in spread(_one, tasks, jobs):
         progress.advance(1)
         yield done
@@ -182,6 +183,7 @@ def _one(
     progress: Progress | None,
     watch: Watch | None,
     jobs: int,
+    page: bool,
     built: Experiment | None = None,
 ) -> Ended:
     """Run a variant; its error in words, with the traceback of a defect, in place of raising it."""
@@ -194,6 +196,7 @@ def _one(
             watch=watch,
             jobs=jobs,
             part=True,
+            page=page,
             built=built,
         )
     except Exception as error:  # whatever it is: the others go on, and it is reported in full
@@ -257,11 +260,12 @@ def _with(results: Results, ended: Sequence[Ended]) -> Results:
     return reproduced(results, runs, fields, results.status in ("complete", "failed"))
 
 
-def _written(folder: Path, results: Results, ended: Sequence[Ended]) -> Results:
+def _written(folder: Path, results: Results, ended: Sequence[Ended], page: bool = True) -> Results:
     """The same, with its files, at the end."""
     results = _with(results, ended)
     serialize.save(folder, results)
-    write_outputs(results, {one.name: own for one, own in ended if own is not None}, folder, Silent())
+    if page:
+        write_outputs(results, {one.name: own for one, own in ended if own is not None}, folder, Silent())
     return results
 
 
