@@ -26,7 +26,7 @@ AUDIT = "audit: {agent: 1, trials: 80, chunk: 40}\n"
 def run(folder: Path, scale: float = 0.2, seed: int = 5, more: str = AUDIT) -> Path:
     """The small scenario at that noise, run into the folder."""
     text = TEXT.replace("scale: 0.2", f"scale: {scale}").replace("seed: 5", f"seed: {seed}") + more
-    run_scenario(parse(text, "small.yaml"), folder, command="netsim run small.yaml")
+    run_scenario(parse(text, "small.yaml"), folder, command="netsim run small.yaml", page=False)
     return folder
 
 
@@ -42,5 +42,5 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a scenario with two variants and a figure."""
     folder = tmp_path_factory.mktemp("study") / "sizes"
     more = "grid:\n  topology.agents: [5, 6]\nfigures:\n  - {title: Errors, x: activations, y: relative_error}\n"
-    run_study(parse(TEXT + more, "study.yaml"), folder)
+    run_study(parse(TEXT + more, "study.yaml"), folder, page=False)
     return folder

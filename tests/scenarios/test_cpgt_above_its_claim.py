@@ -50,7 +50,7 @@ def by_hand(experiment, number, name):
 @pytest.fixture(scope="module")
 def even(tmp_path_factory):
     folder = tmp_path_factory.mktemp("even")
-    return folder, scenario("even"), run_scenario(scenario("even"), folder)
+    return folder, scenario("even"), run_scenario(scenario("even"), folder, page=False)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -97,7 +97,7 @@ def test_the_witness_of_the_run_confirms_it_and_names_the_activation(even, name,
 def test_a_change_of_the_same_length_in_one_coordinate_is_within_the_claim(tmp_path):
     """By hand and by the audit, and there is no witness."""
     located = scenario("coordinate")
-    results = run_scenario(located, tmp_path)
+    results = run_scenario(located, tmp_path, page=False)
     experiment = Experiment.of(located.scenario)
     for number, algorithm in enumerate(results.algorithms):
         found = algorithm.audit

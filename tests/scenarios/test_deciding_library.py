@@ -12,7 +12,7 @@ GALLERY = Path(__file__).parents[2] / "docs" / "gallery.md"
 
 
 def decided(name, folder, what, *options):
-    return [getattr(entry, what) for entry in run(name, folder, options=list(options)).algorithms]
+    return [getattr(entry, what) for entry in run(name, folder, options=list(options), page=False).algorithms]
 
 
 @pytest.mark.parametrize("seed", [1, 5, 8])
@@ -34,7 +34,7 @@ def test_as_deployable_tells_membership_without_an_error_and_repaired_no_more_th
 @pytest.mark.parametrize("seed", [5, 9])
 def test_a_property_is_told_where_a_record_is_hard_to_find(seed, tmp_path):
     small = ("attacks.membership.trials=40", "attacks.property.trials=40", "attacks.property.draws=150")
-    results = run("property-of-an-agent", tmp_path, options=[f"seed={seed}", *small])
+    results = run("property-of-an-agent", tmp_path, options=[f"seed={seed}", *small], page=False)
     (little, much) = results.algorithms
     assert little.property.right.low > 0.5
     assert little.property.right.rate > much.property.right.rate

@@ -81,7 +81,7 @@ def test_hops_are_to_where_the_adversary_sits(adversary, hops):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    return run_scenario(Scenario.model_validate(SMALL), tmp_path_factory.mktemp("leakage"))
+    return run_scenario(Scenario.model_validate(SMALL), tmp_path_factory.mktemp("leakage"), page=False)
 
 
 def test_a_run_has_its_leakage(results):

@@ -24,7 +24,7 @@ def changed(name, *changes):
 
 def reproduced(name, folder, *changes):
     """What it finds, and the results of each check."""
-    found = run_study(changed(name, *changes), folder).reproduction
+    found = run_study(changed(name, *changes), folder, page=False).reproduction
     return found, {c.statement: a.result for c in found.checks for a in c.answers}
 
 

@@ -30,7 +30,7 @@ def test_it_can_be_built_and_carries_no_item_of_a_paper():
 
 
 def test_the_defence_holds_only_against_weak_attacks(tmp_path):
-    results = run_scenario(alone(NAME), tmp_path)
+    results = run_scenario(alone(NAME), tmp_path, page=False)
     plain, noisy, repaired = (entry.reconstructions for entry in results.algorithms)
     found = [{one.attack: one for one in entry.attacks} for entry in (plain, noisy, repaired)]
     papers = [one for one in found[0] if found[0][one].inversion == "published"]
@@ -53,5 +53,5 @@ def test_the_defence_holds_only_against_weak_attacks(tmp_path):
 
 def test_data_that_are_not_here_stand_in_the_way_of_no_other_variant(tmp_path):
     text = library()[NAME].replace("replicas: 2", "replicas: 1").replace("iterations: 1000", "iterations: 50")
-    results = run_study(parse(text, NAME), tmp_path)
+    results = run_study(parse(text, NAME), tmp_path, page=False)
     assert [v.status for v in results.variants] == ["complete", "data not present"]

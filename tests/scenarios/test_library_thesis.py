@@ -45,7 +45,9 @@ def small(wide):
 
 
 def test_the_average_loss_of_replayed_releases_is_that_of_the_mechanism(tmp_path):
-    results = run_study(small(wide=f"equals: {average_ratio(5.0, 5.0, 1.0):.4f}, within: 0.1"), tmp_path / "out")
+    results = run_study(
+        small(wide=f"equals: {average_ratio(5.0, 5.0, 1.0):.4f}, within: 0.1"), tmp_path / "out", page=False
+    )
     assert results.reproduction.outcome == "agrees in shape"
     curve = results.figures[0].curves[0]
     assert curve.x == (0, 0.5)
@@ -56,7 +58,9 @@ def test_the_average_loss_of_replayed_releases_is_that_of_the_mechanism(tmp_path
 
 
 def test_a_limit_that_is_no_upper_bound_is_found_out(tmp_path):
-    results = run_study(small(wide="below: 0.3672"), tmp_path / "out")  # the limit for small shifts at βω = 5
+    results = run_study(
+        small(wide="below: 0.3672"), tmp_path / "out", page=False
+    )  # the limit for small shifts at βω = 5
     assert results.reproduction.outcome == "differs"
 
 

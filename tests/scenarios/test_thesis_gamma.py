@@ -25,7 +25,7 @@ def simulated(shift, width, folder):
     for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
-    found = run_scenario(parse(text), folder).algorithms[0].audit
+    found = run_scenario(parse(text), folder, page=False).algorithms[0].audit
     assert found.epsilon_claimed == pytest.approx(shift, rel=1e-6)
     assert found.epsilon_exact.lower <= shift * (1 + 1e-9)  # the worst case is one
     loss = found.average_loss

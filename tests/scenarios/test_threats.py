@@ -22,7 +22,7 @@ GROUPS = {
 
 def inferred(name, folder, *options):
     """By algorithm: how many gradients of each agent were inferred, how many were not, and the worst error."""
-    results = run(name, folder, options=options)
+    results = run(name, folder, options=options, page=False)
     found = [entry.gradients for entry in results.algorithms]
     return [(one.inferred, one.hidden, one.worst) for one in found]
 
@@ -90,7 +90,7 @@ def test_traffic_alone_gives_no_gradient(tmp_path):
 @pytest.mark.parametrize(("name", "planted"), zip(get_args(FaultName), FAULTS, strict=True))
 def test_planted_faults_are_found_and_their_twins_are_not(name, planted, tmp_path):
     scenario = f"fault-{name.replace('_', '-')}"
-    results = run(scenario, tmp_path, options=["audit.trials=200"] if name != "wrong_clip" else [])
+    results = run(scenario, tmp_path, options=["audit.trials=200"] if name != "wrong_clip" else [], page=False)
     fault, twin = (entry.audit.verdict for entry in results.algorithms)
     expected = {"one_scalar", "sent_before", "reused_seed", "second_message"}
     assert fault == ("unprotected" if name in expected else "refuted")
