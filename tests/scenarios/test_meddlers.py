@@ -143,20 +143,26 @@ def test_one_clear_message(meddler, links, field, said):
 # ── what results say ────────────────────────────────────────────────────────────────────────────────────
 
 
-def results_of(text: str, folder) -> Results:
-    return run_scenario(parse(text, "mine.yaml"), folder, command="netsim run mine.yaml")
+def results_of(text: str, folder, page=True) -> Results:
+    return run_scenario(parse(text, "mine.yaml"), folder, command="netsim run mine.yaml", page=page)
+
+
+def quick() -> str:
+    """The shipped scenario, with a quarter of its transcripts and a fifth of its replicas."""
+    shipped = library()["man-in-the-middle"]
+    return shipped.replace("trials: 400, chunk: 200", "trials: 100, chunk: 100").replace("replicas: 10", "replicas: 2")
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """The shipped scenario as it is, authenticated, and with nobody in the middle."""
-    shipped, folder = library()["man-in-the-middle"], tmp_path_factory.mktemp("meddled")
+    shipped, folder = quick(), tmp_path_factory.mktemp("meddled")
     texts = {
         "fooled": shipped,
         "guarded": shipped.replace("authenticated: false", "authenticated: true"),
         "honest": shipped.replace("  - name: mallory\n", "  - name: mallory\n    end: 1e-9\n"),
     }
-    return {name: results_of(text, folder / name) for name, text in texts.items()}, folder
+    return {name: results_of(text, folder / name, page=name == "fooled") for name, text in texts.items()}, folder
 
 
 def test_the_shipped_scenario_shows_what_it_promises(found):
@@ -190,7 +196,7 @@ def test_results_and_report_say_that_he_was_there(found):
 
 def test_where_nobody_meddles_nothing_is_said(tmp_path):
     text = "name: quiet\ntopology: {kind: ring, agents: 3}\nalgorithms: [{kind: recal, activations: 6}]\n"
-    results = results_of(text, tmp_path)
+    results = results_of(text, tmp_path, page=False)
     entry = results.algorithms[0]
     assert (entry.outside_model, entry.active_adversaries, entry.rejected) == (None, (), None)
     assert findings.caution(entry) is None
@@ -209,7 +215,7 @@ def test_what_an_active_adversary_brings_about_breaks_no_claim_about_listeners()
 
 def test_the_terminal_says_it_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.yaml").write_text(library()["man-in-the-middle"])
+    (tmp_path / "mine.yaml").write_text(quick())
     done = CliRunner().invoke(app, ["run", "mine.yaml", "--out", "out", "--jobs", "1"], env={"COLUMNS": "200"})
     assert done.exit_code == 0
     assert done.output.count("Outside the paper's threat model: an active adversary meddled with link 0–1") == 2

@@ -34,7 +34,7 @@ TWO = SMALL.replace(
 
 @pytest.fixture
 def folder(tmp_path):
-    run_scenario(parse(SMALL), tmp_path / "run")
+    run_scenario(parse(SMALL), tmp_path / "run", page=False)
     return tmp_path / "run"
 
 
@@ -98,7 +98,7 @@ def test_the_same_order_twice_is_done_once_and_again_is_a_third(folder):
 
 
 def test_a_new_draw_that_is_stopped_keeps_what_was_said_and_goes_on_to_the_same_bytes(folder, tmp_path):
-    run_scenario(parse(SMALL), tmp_path / "other")
+    run_scenario(parse(SMALL), tmp_path / "other", page=False)
     before = (folder / "results.json").read_bytes()
     with pytest.raises(KeyboardInterrupt):
         again(folder, {"trials": 400}, StopAfter(200))
@@ -124,7 +124,7 @@ def test_a_witness_of_a_later_draw_is_confirmed(tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
     own = f"  - {{kind: python, path: '{tmp_path}/mine.py', name: noisy, parameters: {{rounds: 2}}}}\n"
     leaky = SMALL[: SMALL.index("  - {kind")] + own + "audit: {agent: 1, trials: 50}\n"
-    run_scenario(parse(leaky), tmp_path / "run")
+    run_scenario(parse(leaky), tmp_path / "run", page=False)
     assert WitnessFile.read(tmp_path / "run" / "witness-noisy.json").place.endswith("of seed 0")
     again(tmp_path / "run", {"trials": 100})
     file = WitnessFile.read(tmp_path / "run" / "witness-noisy.json")
@@ -134,7 +134,7 @@ def test_a_witness_of_a_later_draw_is_confirmed(tmp_path):
 
 
 def test_one_of_several_algorithms_by_the_command(tmp_path):
-    run_scenario(parse(TWO), tmp_path / "run")
+    run_scenario(parse(TWO), tmp_path / "run", page=False)
     asked = ["audit", str(tmp_path / "run"), "--algorithm", "louder", "--trials", "100", "--jobs", "1"]
     done = runner.invoke(app, asked)
     entries = json.loads((tmp_path / "run" / "results.json").read_text())["algorithms"]
@@ -146,7 +146,7 @@ def test_one_of_several_algorithms_by_the_command(tmp_path):
 
 
 def test_a_folder_without_an_audit_gets_one(tmp_path):
-    run_scenario(parse(SMALL.replace("audit: {", "#")), tmp_path / "run")
+    run_scenario(parse(SMALL.replace("audit: {", "#")), tmp_path / "run", page=False)
     done = runner.invoke(app, ["audit", str(tmp_path / "run"), "--trials", "100", "--jobs", "1"])
     assert entry_of(tmp_path / "run")["audit"]["options"]["trials"] == 100
     assert done.exit_code in (0, 1)
@@ -196,7 +196,7 @@ def test_the_page_of_a_killed_run_says_what_is_missing(tmp_path):
 
 def test_a_folder_of_variants_is_audited_variant_by_variant_and_summed_up_anew(tmp_path):
     text = SMALL.replace("trials: 300", "trials: 50") + "grid: {seed: [1, 2]}\n"
-    run_study(parse(text), tmp_path / "run")
+    run_study(parse(text), tmp_path / "run", page=False)
     before = json.loads((tmp_path / "run" / "results.json").read_text())["variants"]
     one, two = (variant["name"] for variant in before)
     done = runner.invoke(app, ["audit", str(tmp_path / "run"), "--variant", two, "--again", "--jobs", "1"])

@@ -283,8 +283,8 @@ def test_a_page_without_packets_runs_no_script(small, tmp_path):
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("eavesdropper-on-dp-recal", ["audit.trials=100"]),
-        ("private-descent", ["audit.trials=100"]),
+        ("eavesdropper-on-dp-recal", ["audit.trials=100", "attacks.images=false", "replicas=2"]),
+        ("private-descent", ["audit.trials=100", "replicas=2"]),
         ("radio-corner", []),
     ],
 )

@@ -168,7 +168,7 @@ def test_kept_folders_are_results_folders(tmp_path):
 def test_an_interrupted_sweep_keeps_its_points_and_goes_on(tmp_path, stop):
     path = tmp_path / "small.yaml"
     path.write_text(SCENARIO)
-    (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\nrepeats: 40\n")
+    (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\nrepeats: 12\n")
     out = tmp_path / "out"
     command = [sys.executable, "-m", "scenarios.cli.app", "sweep", str(tmp_path / "sweep.yaml"), "--out", str(out)]
     child = subprocess.Popen(
@@ -182,10 +182,10 @@ def test_an_interrupted_sweep_keeps_its_points_and_goes_on(tmp_path, stop):
     assert child.returncode == 130, said
     assert "Continue with: netsim sweep" in said[1]
     kept = read(out).num_rows
-    assert 2 * 2 <= kept < 40 * 2
+    assert 2 * 2 <= kept < 12 * 2
     again = subprocess.run([*command, "--jobs", "1"], capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
-    assert read(out).num_rows == 40 * 2
+    assert read(out).num_rows == 12 * 2
 
 
 def _listening():
