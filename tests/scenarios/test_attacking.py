@@ -39,7 +39,7 @@ def text(replicas=1, adversary="{}"):
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("attacked") / "run"
     (place.parent / "small.yaml").write_text(text(3))
-    run_scenario(parse(text(3)), place)
+    run_scenario(parse(text(3)), place, page=False)
     return place
 
 
@@ -133,7 +133,7 @@ def test_many_records_of_an_agent_are_not_rebuilt_at_once(folder, tmp_path):
 
 
 def test_an_insider_knows_its_own_state_with_the_truth_and_its_door_without(tmp_path):
-    run_scenario(parse(text(1, "{insiders: [0]}")), tmp_path / "run")
+    run_scenario(parse(text(1, "{insiders: [0]}")), tmp_path / "run", page=False)
     entry = found_by_run(tmp_path / "run")[0]
     scored, unscored = attacked(tmp_path / "run")[0], attacked(tmp_path / "run", "--no-score")[0]
     assert scored["gradients"]["inferred"] == entry["gradients"]["inferred"]

@@ -59,13 +59,13 @@ class Listens(Silent):
 @pytest.fixture(scope="module")
 def through(tmp_path_factory):
     folder = tmp_path_factory.mktemp("through")
-    results = run_scenario(parse(SMALL), folder)
+    results = run_scenario(parse(SMALL), folder, page=False)
     assert results.algorithms[0].audit_status == "done"
     return (folder / "audit-noisy.json").read_bytes()
 
 
 def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp_path, monkeypatch):
-    stopped = run_scenario(parse(SMALL), tmp_path, progress=StopAfter(200))
+    stopped = run_scenario(parse(SMALL), tmp_path, progress=StopAfter(200), page=False)
     assert stopped.status == "interrupted"
     assert len(list((tmp_path / "audit-noisy").glob("*.npz"))) == 4
     simulated = []
@@ -83,7 +83,7 @@ def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp
 
     monkeypatch.setattr(auditing, "worlds", counted)
     told = Listens()
-    assert run_scenario(parse(SMALL), tmp_path, progress=told).status == "complete"
+    assert run_scenario(parse(SMALL), tmp_path, progress=told, page=False).status == "complete"
     assert len(simulated) == 8
     assert told.told[-1] == "Going on with an interrupted audit: 4 of 12 chunks are there."
     assert (tmp_path / "audit-noisy.json").read_bytes() == through
@@ -91,7 +91,7 @@ def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp
 
 
 def test_two_processes_write_the_same_bytes(through, tmp_path):
-    run_scenario(parse(SMALL), tmp_path, jobs=2)
+    run_scenario(parse(SMALL), tmp_path, jobs=2, page=False)
     assert (tmp_path / "audit-noisy.json").read_bytes() == through
 
 
@@ -114,11 +114,11 @@ def table(path, scale):
 def test_what_goes_on_with_a_stopped_audit_is_as_if_made_at_once(old, new, tmp_path):
     text = CSV.replace("PATH", str(tmp_path / "d.csv"))
     table(tmp_path / "d.csv", 1.0)
-    assert run_scenario(parse(text), tmp_path / "out", progress=StopAfter(200)).status == "interrupted"
+    assert run_scenario(parse(text), tmp_path / "out", progress=StopAfter(200), page=False).status == "interrupted"
     assert list((tmp_path / "out" / "audit-noisy").glob("*.npz"))
     table(tmp_path / "d.csv", 0.05 if old == new else 1.0)
     for folder in ("out", "fresh"):
-        assert run_scenario(parse(text.replace(old, new)), tmp_path / folder).algorithms[0].audit_status == "done"
+        assert run_scenario(parse(text.replace(old, new)), tmp_path / folder, page=False).algorithms[0].audit_status == "done"
     mixed, fresh = ((tmp_path / f / "audit-noisy.json").read_bytes() for f in ("out", "fresh"))
     assert mixed == fresh
 
@@ -137,7 +137,7 @@ def test_the_print_of_data_is_of_every_bit_and_of_objectives_within():
 def test_no_more_are_simulated_at_once_than_are_asked_for(tmp_path):
     """A chunk above `trials` is one of `trials`."""
     found = [
-        run_scenario(parse(SMALL.replace("chunk: 50", chunk)), tmp_path / str(k)).algorithms[0].audit
+        run_scenario(parse(SMALL.replace("chunk: 50", chunk)), tmp_path / str(k), page=False).algorithms[0].audit
         for k, chunk in enumerate(("chunk: 1000", "chunk: 300"))
     ]
     assert found[0] == found[1]
@@ -147,14 +147,14 @@ def test_no_more_are_simulated_at_once_than_are_asked_for(tmp_path):
 @pytest.mark.parametrize("stop", ["never", "refuted"])
 def test_the_plan_is_that_of_the_game_that_is_played(stop, tmp_path):
     text = SMALL.replace("chunk: 50", f"chunk: 300, stop: {stop}").replace("scale: 0.3", CLAIMED)
-    (entry,) = run_scenario(parse(text), tmp_path).algorithms
+    (entry,) = run_scenario(parse(text), tmp_path, page=False).algorithms
     assert not entry.audit.sequential_test.stopped
     assert entry.plan.ceiling == pytest.approx(entry.audit.white_box.ceiling, rel=1e-12)
 
 
 def test_the_docs_have_every_key_of_an_entry_and_of_an_audit(tmp_path):
     page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
-    (entry,) = run_scenario(parse(SMALL.replace("scale: 0.3", CLAIMED)), tmp_path).algorithms
+    (entry,) = run_scenario(parse(SMALL.replace("scale: 0.3", CLAIMED)), tmp_path, page=False).algorithms
     for part in (entry, entry.audit, entry.plan, entry.audit.sequential_test):
         for key in plain(part):
             assert f"`{key}`" in page, key
@@ -162,7 +162,7 @@ def test_the_docs_have_every_key_of_an_entry_and_of_an_audit(tmp_path):
 
 def test_an_audit_that_ended_early_says_after_how_many_transcripts(tmp_path):
     text = SMALL.replace("chunk: 50", "chunk: 50, stop: refuted").replace("scale: 0.3", CLAIMED)
-    results = run_scenario(parse(text), tmp_path)
+    results = run_scenario(parse(text), tmp_path, page=False)
     (entry,) = results.algorithms
     assert not any("ended after" in line for line in sentences.about(results, entry))
     test = replace(entry.audit.sequential_test, stopped=True)
@@ -204,8 +204,8 @@ class TestTheClassifier:
 
     def test_stopped_resumed_and_spread_it_writes_the_same_bytes(self, learned, tmp_path):
         folder, *_ = learned
-        assert run_scenario(parse(LEARNED), tmp_path, progress=StopAfter(200)).status == "interrupted"
-        run_scenario(parse(LEARNED), tmp_path, jobs=2)
+        assert run_scenario(parse(LEARNED), tmp_path, progress=StopAfter(200), page=False).status == "interrupted"
+        run_scenario(parse(LEARNED), tmp_path, jobs=2, page=False)
         assert (tmp_path / "audit-noisy.json").read_bytes() == (folder / "audit-noisy.json").read_bytes()
 
     def test_refusing_it_says_why(self, tmp_path):

@@ -34,7 +34,7 @@ def flat(rows):
 
 def ran(tmp_path, spec="", text=QUICK):
     folder = tmp_path / "out"
-    run_scenario(parse(text + (f"transcript: {spec}\n" if spec else "")), folder)
+    run_scenario(parse(text + (f"transcript: {spec}\n" if spec else "")), folder, page=False)
     return folder, {path.name for path in folder.glob("transcript*")}
 
 

@@ -11,7 +11,7 @@ def reproduced(name, folder, *changes):
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
-    found = run_study(parse(text, name).scenario, folder).reproduction
+    found = run_study(parse(text, name).scenario, folder, page=False).reproduction
     return found, {(c.statement, a.variant): a.result for c in found.checks for a in c.answers}
 
 

@@ -150,7 +150,9 @@ def results_of(text: str, folder, page=True) -> Results:
 def quick() -> str:
     """The shipped scenario, with a quarter of its transcripts and a fifth of its replicas."""
     shipped = library()["man-in-the-middle"]
-    return shipped.replace("trials: 400, chunk: 200", "trials: 100, chunk: 100").replace("replicas: 10", "replicas: 2")
+    return shipped.replace("trials: 400, chunk: 200", "trials: 100, chunk: 100").replace(
+        "replicas: 10", "replicas: 2"
+    )
 
 
 @pytest.fixture(scope="module")

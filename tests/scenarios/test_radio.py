@@ -155,7 +155,9 @@ def test_an_audit_is_valid_on_radio(tmp_path):
     text = FORM.format(network="medium: radio", topology="kind: ring, agents: 4").replace(
         "{kind: recal, activations: 40}", "{kind: dp_recal, per_agent: 6}"
     )
-    found = run_scenario(parse(text + "audit: {agent: 1, trials: 200, chunk: 100}\n", "air.yaml"), tmp_path / "out")
+    found = run_scenario(
+        parse(text + "audit: {agent: 1, trials: 200, chunk: 100}\n", "air.yaml"), tmp_path / "out", page=False
+    )
     audit = found.algorithms[0].audit
     assert audit.verdict == "unprotected"
     assert found.algorithms[0].gradients.worst < 1e-8

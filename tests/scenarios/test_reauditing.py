@@ -4,6 +4,7 @@ refutation stays, error is spent once, and all that the folder says is of the au
 import json
 import os
 import signal
+import shutil
 
 import numpy as np
 import pytest
@@ -32,10 +33,17 @@ TWO = SMALL.replace(
 )
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a run that nobody writes to."""
+    place = tmp_path_factory.mktemp("finished") / "run"
+    run_scenario(parse(SMALL), place)
+    return place
+
+
 @pytest.fixture
-def folder(tmp_path):
-    run_scenario(parse(SMALL), tmp_path / "run", page=False)
-    return tmp_path / "run"
+def folder(finished, tmp_path):
+    return shutil.copytree(finished, tmp_path / "run")
 
 
 def entry_of(folder):

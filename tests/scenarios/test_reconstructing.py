@@ -80,7 +80,7 @@ def test_a_defence_against_its_own_papers_attacker_falls_to_a_better_one(finishe
 def test_the_numbers_are_those_of_the_pictures(finished):
     """The least error of a record, computed here again from what is kept of it."""
     found = next(e for e in finished[1].algorithms if e.name == "told").reconstructions
-    alone = run_scenario(parse(SMALL.replace("replicas: 4", "replicas: 1")), finished[0] / "alone")
+    alone = run_scenario(parse(SMALL.replace("replicas: 4", "replicas: 1")), finished[0] / "alone", page=False)
     originals = {one.agent: np.array(one.records) for one in found.originals}
     for own in attack(alone, "told", "strong").agents:
         mse = np.mean((np.array(own.rebuilt) - originals[own.agent]) ** 2)
@@ -103,14 +103,16 @@ def test_a_success_rate_above_the_bound_is_a_reason_to_audit(finished):
 
 
 def test_the_same_file_gives_the_same_results_and_page(finished, tmp_path):
-    again = run_scenario(parse(SMALL, "small.yaml"), tmp_path)
+    again = run_scenario(parse(SMALL, "small.yaml"), tmp_path, page=False)
     assert again == finished[1]
     assert page(read_results(finished[0])) == page(read_results(tmp_path))
 
 
 def test_another_attack_in_the_list_changes_no_other(finished, tmp_path):
     text = SMALL.replace("    - {kind: posterior, name: weak, inversion: published}\n", "")
-    assert attack(run_scenario(parse(text), tmp_path), "told", "straw") == attack(finished[1], "told", "straw")
+    assert attack(run_scenario(parse(text), tmp_path, page=False), "told", "straw") == attack(
+        finished[1], "told", "straw"
+    )
 
 
 # ── refused, interrupted ────────────────────────────────────────────────────────────────────────────────
@@ -127,7 +129,10 @@ def test_what_the_wire_does_not_tell_is_refused_in_results(tmp_path):
 
 def test_nothing_heard_is_refused_too(tmp_path):
     text = SMALL.replace("topology:", "adversary: {links: [], nodes: []}\ntopology:")
-    assert "no gradient could be inferred" in attack(run_scenario(parse(text), tmp_path), "told", "strong").refused
+    assert (
+        "no gradient could be inferred"
+        in attack(run_scenario(parse(text), tmp_path, page=False), "told", "strong").refused
+    )
 
 
 def test_an_interruption_keeps_the_attacks_that_were_done(tmp_path, monkeypatch):
@@ -141,7 +146,7 @@ def test_an_interruption_keeps_the_attacks_that_were_done(tmp_path, monkeypatch)
         return true(self, cases, rng)
 
     monkeypatch.setattr(PosteriorMode, "reconstruct", stopped)
-    results = run_scenario(parse(SMALL, "small.yaml"), tmp_path)
+    results = run_scenario(parse(SMALL, "small.yaml"), tmp_path, page=False)
     assert results.status == "interrupted"
     kept = read_results(tmp_path).algorithms[0].reconstructions
     assert [one.attack for one in kept.attacks] == ["strong"]
@@ -359,7 +364,7 @@ def test_several_records_have_no_bound(tmp_path):
     text = text.replace("  - {kind: recal, name: plain, per_agent: 12}\n", "").replace(
         "  - {kind: dp_recal, name: told, reading: sent_state, per_agent: 12, ratio: 1.05}\n", ""
     )
-    results = run_scenario(parse(f"{text}  reconstruct: [{{kind: dlg, iterations: 5}}]\n"), tmp_path)
+    results = run_scenario(parse(f"{text}  reconstruct: [{{kind: dlg, iterations: 5}}]\n"), tmp_path, page=False)
     assert attack(results, "leaky", "dlg").success.bound is None
 
 

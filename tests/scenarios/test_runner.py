@@ -64,7 +64,7 @@ class TestFindings:
 
 
 def test_processes_share_the_work_and_change_nothing(finished, tmp_path):
-    shared = run_scenario(parse(SMALL, "small.yaml"), tmp_path, command="netsim run small.yaml", jobs=2)
+    shared = run_scenario(parse(SMALL, "small.yaml"), tmp_path, command="netsim run small.yaml", jobs=2, page=False)
     assert [e.audit for e in shared.algorithms] == [e.audit for e in finished[1].algorithms]
 
 
@@ -117,7 +117,7 @@ def test_the_same_file_gives_the_same_results(finished, tmp_path):
 def test_schedules_and_clips_are_resolved_to_numbers(tmp_path):
     descent = "{kind: private_gradient_descent, rounds: 3, scale: {epsilon: 1.0}, clip: {bound: 2.0}}"
     text = f"name: descent\ntopology: {{kind: ring, agents: 3}}\nalgorithms: [{descent}]\n"
-    run_scenario(parse(text), tmp_path)
+    run_scenario(parse(text), tmp_path, page=False)
     resolved = read_manifest(tmp_path).resolved[0]
     assert resolved["clip"] == {"kind": "clip", "bound": 2.0, "norm": "l1"}
     assert resolved["scale"]["kind"] == "constant"
@@ -172,7 +172,7 @@ def test_a_run_that_fails_keeps_what_it_had_and_raises(tmp_path):
 def test_a_scenario_that_does_not_fit_writes_nothing(tmp_path):
     with pytest.raises(ScenarioError) as caught:
         run_scenario(parse(SMALL.replace("{kind: ring, agents: 6}", "{kind: path, agents: 6}"), "small.yaml"),
-                     tmp_path / "none")  # fmt: skip
+                     tmp_path / "none", page=False)  # fmt: skip
     assert caught.value.field == "adversary.links[2]"
     assert caught.value.file == "small.yaml"
     assert not (tmp_path / "none").exists()
@@ -240,9 +240,9 @@ class TestWhatAFormerRunLeft:
 
     def test_is_removed_from_a_folder_of_variants_too(self, tmp_path):
         text = PLAIN + "variants:\n  - {name: a, set: {seed: 1}}\n  - {name: b, set: {seed: 2}}\n"
-        run_study(parse(text), tmp_path)
+        run_study(parse(text), tmp_path, page=False)
         (tmp_path / "witness-one.json").write_text("{}")
-        stopped = run_study(parse(text), tmp_path, progress=StopsAtOnce())
+        stopped = run_study(parse(text), tmp_path, progress=StopsAtOnce(), page=False)
         assert stopped.status == "interrupted"
         assert not (tmp_path / "witness-one.json").exists()
         assert not (tmp_path / "b" / "results.json").exists()
@@ -280,7 +280,7 @@ class TestAFolderOfAnotherScenario:
         ("runs", "after"), [(run_scenario, PLAIN), (run_study, PLAIN), (run_study, PLAIN + VARIANTS)]
     )
     def test_is_refused_before_anything_is_touched(self, tmp_path, before, runs, after):
-        run_study(parse(before), tmp_path, progress=StopsAtOnce())
+        run_study(parse(before), tmp_path, progress=StopsAtOnce(), page=False)
         (tmp_path / "witness-one.json").write_text("{}")
         held = files_of(tmp_path)
         with pytest.raises(ScenarioError) as error:
@@ -292,12 +292,12 @@ class TestAFolderOfAnotherScenario:
 
     def test_of_the_same_name_it_is_written_over(self, tmp_path):
         text = PLAIN + VARIANTS
-        run_study(parse(text), tmp_path)
-        edited = run_study(parse(text.replace("rounds: 2", "rounds: 3")), tmp_path)
+        run_study(parse(text), tmp_path, page=False)
+        edited = run_study(parse(text.replace("rounds: 2", "rounds: 3")), tmp_path, page=False)
         assert edited.status == "complete"
         assert [one.status for one in edited.variants] == ["complete"] * 2
 
     @pytest.mark.parametrize("manifest", ["", "[]", '{"scenario": null}', '{"scenario": {"name": 3}}'])
     def test_whose_manifest_nobody_can_read_is_written_over(self, tmp_path, manifest):
         (tmp_path / "manifest.json").write_text(manifest)
-        assert run_scenario(parse(PLAIN), tmp_path).status == "complete"
+        assert run_scenario(parse(PLAIN), tmp_path, page=False).status == "complete"

@@ -77,7 +77,7 @@ def test_who_does_not_ask_is_told_nothing(tmp_path):
 
 def test_what_cannot_be_analysed_is_refused_in_words(tmp_path):
     options = ["adversary.links=[]", "adversary.nodes=[1]", "algorithms[0].activations=50"]
-    run("traffic-only", tmp_path, options=options)
+    run("traffic-only", tmp_path, options=options, page=False)
     for found in told(read_results(tmp_path)):
         (sentence,) = traffic(found)
         assert sentence.startswith("No traffic analysis: no packet was observed on a link")
