@@ -118,7 +118,10 @@ def test_what_goes_on_with_a_stopped_audit_is_as_if_made_at_once(old, new, tmp_p
     assert list((tmp_path / "out" / "audit-noisy").glob("*.npz"))
     table(tmp_path / "d.csv", 0.05 if old == new else 1.0)
     for folder in ("out", "fresh"):
-        assert run_scenario(parse(text.replace(old, new)), tmp_path / folder, page=False).algorithms[0].audit_status == "done"
+        assert (
+            run_scenario(parse(text.replace(old, new)), tmp_path / folder, page=False).algorithms[0].audit_status
+            == "done"
+        )
     mixed, fresh = ((tmp_path / f / "audit-noisy.json").read_bytes() for f in ("out", "fresh"))
     assert mixed == fresh
 

@@ -3,8 +3,8 @@ refutation stays, error is spent once, and all that the folder says is of the au
 
 import json
 import os
-import signal
 import shutil
+import signal
 
 import numpy as np
 import pytest
