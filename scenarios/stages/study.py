@@ -262,7 +262,7 @@ def _with(results: Results, ended: Sequence[Ended]) -> Results:
 
 def _written(folder: Path, results: Results, ended: Sequence[Ended], page: bool = True) -> Results:
     """The same, with its files, at the end."""
-    results = _with(results, ended)
+    results = _with(results, ended if page else [(replace(one, report=None), own) for one, own in ended])
     serialize.save(folder, results)
     if page:
         write_outputs(results, {one.name: own for one, own in ended if own is not None}, folder, Silent())
