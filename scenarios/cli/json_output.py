@@ -12,11 +12,10 @@ from scenarios.results.files import PAGE, RESULTS
 from scenarios.results.findings import Entry
 from scenarios.results.tree import (
     AlgorithmResult,
+    AlgorithmSummary,
     AuditStatus,
-    MembershipSummary,
     Reproduction,
     Results,
-    RunError,
     VariantResult,
     VariantStatus,
 )
@@ -62,7 +61,7 @@ class _Algorithm(Result):
     pair: str | None = None
     first_violation: int | None = None
     outside_model: str | None
-    membership: Membership | MembershipSummary | None
+    membership: Membership | AlgorithmSummary.MembershipSummary | None
     property: Property | None
     witness: str | None
     folder: str
@@ -89,7 +88,7 @@ class _Document(Result):
     status: Status
     exit_status: int
     exit_reason: str
-    error: RunError | None
+    error: Results.RunError | None
     folder: str
     report: str
     results: str

@@ -12,20 +12,11 @@ from scipy.stats import binom
 
 from scenarios.render.compared_runs import ABSENT, Difference, Run, Subject, differences, subjects
 from scenarios.render.sentences import word
-from scenarios.results import compare, findings
+from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Setting
-from scenarios.results.compare import (
-    Against,
-    ComparedAlgorithm,
-    ComparedRun,
-    ComparisonResult,
-    FinalError,
-    InferredGradients,
-    Ratio,
-    Side,
-)
+from scenarios.results.compare import ComparedAlgorithm, ComparisonResult, Ratio, Side
 from scenarios.results.numbers import show
 from scenarios.results.tree import AlgorithmResult
 
@@ -79,7 +70,7 @@ class Comparison:
         return _cautions(self.runs, self.subjects)
 
     @cached_property
-    def against(self) -> list[Against]:
+    def against(self) -> list[ComparisonResult.Against]:
         """Each algorithm of a later run against the one of the same slug of the first run, or against its only one;
         within a single run against its first."""
         first = [one for one in self.subjects if one.run is self.runs[0]]
@@ -95,7 +86,7 @@ class Comparison:
         """All of it as the document of `netsim compare --json`."""
         return ComparisonResult(
             runs=tuple(
-                ComparedRun(
+                ComparisonResult.ComparedRun(
                     label=run.label,
                     folder=str(run.folder),
                     **{name: getattr(run.results, name) for name in ("name", "title", "status", "seed", "versions")},
@@ -104,7 +95,7 @@ class Comparison:
             ),
             cautions=tuple(self.cautions),
             differences=tuple(
-                compare.Difference(
+                ComparisonResult.Difference(
                     field=one.field,
                     values=tuple(None if value is ABSENT else cast("Setting", value) for value in one.values),
                 )
@@ -215,7 +206,7 @@ def _run_of(label: str) -> str:
 
 
 # ── one against the other ───────────────────────────────────────────────────────────────────────────────
-def _against(base: Subject, other: Subject, level: float) -> Against:
+def _against(base: Subject, other: Subject, level: float) -> ComparisonResult.Against:
     found = {name: _ratio(name, base, other, level) for name in QUANTITIES}
     why = {name: one for name, one in found.items() if isinstance(one, str)}
     ratios = {name: one if isinstance(one, Ratio) else None for name, one in found.items()}
@@ -229,7 +220,7 @@ def _against(base: Subject, other: Subject, level: float) -> Against:
             one, two = first.epsilon_exact, second.epsilon_exact
             side = "below" if two.upper < one.lower else "above" if two.lower > one.upper else "not told apart"
             confidence = max(0.0, first.confidence + second.confidence - 1)
-    return Against(
+    return ComparisonResult.Against(
         base=base.label, other=other.label, epsilon_exact=side, epsilon_exact_confidence=confidence, why=why, **ratios
     )
 
@@ -302,10 +293,10 @@ def _algorithm(subject: Subject) -> ComparedAlgorithm:
         delta=claim and claim.delta,
         adjacency=claim and claim.adjacency,
         norm=claim and claim.norm,
-        error=FinalError(
+        error=ComparedAlgorithm.FinalError(
             final=curve and curve.final, replicas=curve and curve.replicas, unit=curve.unit if curve else None
         ),
-        gradients=InferredGradients(
+        gradients=ComparedAlgorithm.InferredGradients(
             queries=found and found.queries,
             estimated=found and found.estimated,
             median=found and found.median,

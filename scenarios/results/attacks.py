@@ -93,14 +93,6 @@ class ImageResult(Result):
     agents: tuple[ImageOfAgent, ...]
 
 
-class Original(Result):
-    """Records of one agent, the first few agents only."""
-
-    agent: int
-    records: Rows
-    labels: Numbers
-
-
 class Success(Result):
     """How often all records of an agent came within `distance` (root mean square)."""
 
@@ -181,6 +173,13 @@ class RecordAttack(Result):
 
 class ReconstructionResult(Result):
     """All attacks on records of the second run."""
+
+    class Original(Result):
+        """Records of one agent, the first few agents only."""
+
+        agent: int
+        records: Rows
+        labels: Numbers
 
     holding: int
     """Records of each agent."""

@@ -64,29 +64,6 @@ class EpsilonExact(EpsilonInterval):
     """Whether the adversary was granted releases that are not on the wire."""
 
 
-class Game(Result):
-    """A distinguishing game of fixed size."""
-
-    epsilon_audited: float
-    trials: int
-    correct: int
-    guesses: int
-    accuracy_lower: float
-    """Lower bound of P(right | guessed)."""
-    ceiling: float
-    confidence: float
-
-
-class ClassifierGame(Game):
-    """The game played with a trained classifier's scores."""
-
-    model: str
-    loss: float
-    """Cross-validated log loss in nats."""
-    training: int
-    """Transcripts of each world that trained it."""
-
-
 # ── loss breakdown ──────────────────────────────────────────────────────────────────────────────────────
 class AverageCase(Result):
     """Average loss against the worst case of a release, in nats."""
@@ -103,25 +80,24 @@ class AverageCase(Result):
     gamma_formula: float | None
 
 
-class LossPart(Result):
-    """Release cost and loss of some releases over all transcripts."""
-
-    count: int
-    """Releases."""
-    cost: Ends
-    """Smallest, mean, largest."""
-    cost_unknown: float
-    """Share of transcripts without a known cost."""
-    step: Ends
-    """Signed share of the loss: smallest, mean, largest."""
-    step_size: float
-    """Mean |step|."""
-    gamma: Ends | None
-    """E|loss| over the mean worst case; null without a bound."""
-
-
 class LossBreakdown(Result):
     """The exact loss by release, activation and link; at most 120 of each, the costliest."""
+
+    class LossPart(Result):
+        """Release cost and loss of some releases over all transcripts."""
+
+        count: int
+        """Releases."""
+        cost: Ends
+        """Smallest, mean, largest."""
+        cost_unknown: float
+        """Share of transcripts without a known cost."""
+        step: Ends
+        """Signed share of the loss: smallest, mean, largest."""
+        step_size: float
+        """Mean |step|."""
+        gamma: Ends | None
+        """E|loss| over the mean worst case; null without a bound."""
 
     class LinkLoss(LossPart):
         """Loss on one directed link."""
@@ -302,6 +278,27 @@ class AuditResult(_Repeated):
         granted: bool
         share: float
         path: str
+
+    class Game(Result):
+        """A distinguishing game of fixed size."""
+
+        epsilon_audited: float
+        trials: int
+        correct: int
+        guesses: int
+        accuracy_lower: float
+        """Lower bound of P(right | guessed)."""
+        ceiling: float
+        confidence: float
+
+    class ClassifierGame(Game):
+        """The game played with a trained classifier's scores."""
+
+        model: str
+        loss: float
+        """Cross-validated log loss in nats."""
+        training: int
+        """Transcripts of each world that trained it."""
 
     verdict: Verdict
     reason: str

@@ -31,45 +31,23 @@ class Ratio:
         return self.low > 1 or self.high < 1
 
 
-class ComparedRun(Result):
-    """One run of a comparison."""
-
-    label: str
-    folder: str
-    name: str | None
-    title: str | None
-    status: Status | None
-    seed: int | None
-    versions: dict[str, str] | None
-
-
-class Difference(Result):
-    """A field of the scenario that is not the same in all runs."""
-
-    field: str
-    values: tuple[Setting, ...]
-    """Null where a run has no such field."""
-
-
-class FinalError(Result):
-    """Relative error at the end."""
-
-    final: float | None
-    replicas: int | None
-    unit: Unit | None
-
-
-class InferredGradients(Result):
-    """Inferred gradients in short."""
-
-    queries: int | None
-    estimated: int | None
-    median: float | None
-    baseline: float | None
-
-
 class ComparedAlgorithm(Result):
     """One algorithm of one run."""
+
+    class FinalError(Result):
+        """Relative error at the end."""
+
+        final: float | None
+        replicas: int | None
+        unit: Unit | None
+
+    class InferredGradients(Result):
+        """Inferred gradients in short."""
+
+        queries: int | None
+        estimated: int | None
+        median: float | None
+        baseline: float | None
 
     label: str
     run: str
@@ -90,21 +68,38 @@ class ComparedAlgorithm(Result):
     """Of the whole run, by the names of `CostCurves`."""
 
 
-class Against(Result):
-    """One algorithm against its base."""
-
-    base: str
-    other: str
-    epsilon_exact: Side | None
-    epsilon_exact_confidence: float | None
-    final_error: Ratio | None
-    gradient_error: Ratio | None
-    why: dict[str, str]
-    """Why a number is missing, by its name."""
-
-
 class ComparisonResult(Result):
     """Runs side by side."""
+
+    class ComparedRun(Result):
+        """One run of a comparison."""
+
+        label: str
+        folder: str
+        name: str | None
+        title: str | None
+        status: Status | None
+        seed: int | None
+        versions: dict[str, str] | None
+
+    class Difference(Result):
+        """A field of the scenario that is not the same in all runs."""
+
+        field: str
+        values: tuple[Setting, ...]
+        """Null where a run has no such field."""
+
+    class Against(Result):
+        """One algorithm against its base."""
+
+        base: str
+        other: str
+        epsilon_exact: Side | None
+        epsilon_exact_confidence: float | None
+        final_error: Ratio | None
+        gradient_error: Ratio | None
+        why: dict[str, str]
+        """Why a number is missing, by its name."""
 
     runs: tuple[ComparedRun, ...]
     cautions: tuple[str, ...]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from scenarios.results.attacks import GradientResult, ImageResult, RecordAttack
 from scenarios.results.base import Refused
-from scenarios.results.run import Convergence, MeasureCurve, MeasureResults
+from scenarios.results.run import Convergence, MeasureResults
 from scenarios.results.tree import AlgorithmResult, Results
 
 
@@ -47,7 +47,9 @@ def curve(entry: AlgorithmResult, y: str, x: str) -> Curve:
     if y == "epsilon_claimed":
         return _claimed(entry, x)
     measured = {} if entry.measures is None else entry.measures.curves
-    found: Convergence | MeasureCurve | None = entry.convergence if y == "relative_error" else measured.get(y)
+    found: Convergence | MeasureResults.MeasureCurve | None = (
+        entry.convergence if y == "relative_error" else measured.get(y)
+    )
     if found is None or not found.median:
         raise NotMeasuredError(f"results of {entry.name} have no {y.replace('_', ' ')}")
     if _is_count(entry, x):

@@ -44,15 +44,6 @@ class RunSummary(Result):
 
 
 # ── measures and costs ──────────────────────────────────────────────────────────────────────────────────
-class MeasureCurve(Result):
-    """One measure over the run: median and 5 %, 95 % quantiles over replicas."""
-
-    count: Counts
-    low: Numbers
-    median: Numbers
-    high: Numbers
-
-
 class ExactNumbers(Result):
     """Numbers of the full curves that checks and figures need, since stored curves are thinned."""
 
@@ -111,6 +102,14 @@ class MeasureResults(Result):
         accuracy: float
         reached: Reached | None
         """Null where it was never reached."""
+
+    class MeasureCurve(Result):
+        """One measure over the run: median and 5 %, 95 % quantiles over replicas."""
+
+        count: Counts
+        low: Numbers
+        median: Numbers
+        high: Numbers
 
     unit: Unit
     stride: int

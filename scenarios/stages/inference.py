@@ -1,8 +1,9 @@
 """Inference stage of a run: the membership game and the property game."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -12,7 +13,6 @@ from attacks.reconstruction.attack import Case, Known
 from attacks.reconstruction.membership import Decision, Membership
 from attacks.reconstruction.property_inference import Choice, PropertyInference
 from attacks.score.inference import (
-    MembershipScore,
     allowed_advantage,
     allowed_right,
     breaks,
@@ -53,7 +53,7 @@ def attempted(name: str, play: Callable[[], T]) -> T | str:
         return f"{name} failed in its arithmetic: {error}"
 
 
-def rate_of(found: Interval, count: int, of: int) -> Rate:
+def _rate(found: Interval, count: int, of: int) -> Rate:
     """A rate with its interval."""
     return Rate(count=count, of=of, rate=found.estimate, low=found.lower, high=found.upper)
 
@@ -71,13 +71,13 @@ class Games:
         setting = taken(
             results.MembershipSetting,
             spec,
-            holding=self._records,
+            holding=self._staging.holding.records,
             source=Membership().source,
             sentence="",
             record=spec.record if spec.informed else None,
         )
         # Without noise all transcripts of the same records are one.
-        trials = spec.trials if self._noisy or not spec.informed else 1
+        trials = spec.trials if self.subject.simulation.algorithm.noisy or not spec.informed else 1
         self.progress.begin(f"{self.subject.spec.name}: membership", 2 * trials)
         found = attempted("membership", lambda: self._membership(setting, spec, trials))
         if isinstance(found, str):
@@ -89,7 +89,7 @@ class Games:
         setting = taken(
             results.PropertySetting,
             spec,
-            holding=self._records,
+            holding=self._staging.holding.records,
             source=PropertyInference({}).source,
             sentence="",
             hypotheses=tuple(spec.hypotheses),
@@ -101,19 +101,10 @@ class Games:
         return replace(found, sentence=_sentence_of_property(found))
 
     # ── parts of both ───────────────────────────────────────────────────────────────────────────────────
-    @property
+    @cached_property
     def _staging(self) -> Staging:
         assert self.experiment.holding is not None
         return Staging(self.experiment.scenario, self.experiment.holding)
-
-    @property
-    def _records(self) -> int:
-        """Records of the agent, the candidate among them."""
-        return self._staging.holding.records
-
-    @property
-    def _noisy(self) -> bool:
-        return self.subject.simulation.algorithm.noisy
 
     def _run(self, game: str, agent: int, part: Dataset, number: int, replicas: int) -> Run:
         """The attacked run with these records in the agent's hands; `game` and `number` name its noise."""
@@ -130,7 +121,7 @@ class Games:
         if not own:
             raise AttackError(f"nothing was inferred of the gradients of agent {spec.agent}")
         public = Known.of(view.public, spec.agent, None, self.experiment.dataset.image_shape)
-        return Case(chosen(own[0], spec.rounds), replace(public, records=self._records))
+        return Case(chosen(own[0], spec.rounds), replace(public, records=self._staging.holding.records))
 
     # ── the games ───────────────────────────────────────────────────────────────────────────────────────
     def _membership(
@@ -145,10 +136,19 @@ class Games:
             results.MembershipResult,
             setting,
             trials=trials,
-            noise=self._noisy,
+            noise=self.subject.simulation.algorithm.noisy,
             exact=all(exact for _, _, exact in (*inside, *outside)),
             estimates=len(decisions[0].queries),
-            levels=tuple(_levels(score, claim)),
+            levels=tuple(
+                AtLevel(
+                    level=one.level,
+                    power=one.power,
+                    found=_rate(one.found, one.count[0], score.trials[0]),
+                    alarms=_rate(one.alarms, one.count[1], score.trials[1]),
+                    allowed=None if epsilon is None else approximate_bound(one.level, epsilon, delta),
+                )
+                for one in score.levels
+            ),
             advantage=taken(
                 MembershipResult.Advantage,
                 _bounded(score.advantage),
@@ -197,14 +197,14 @@ class Games:
             activations = max(activations, run.largest_activations)
             self.progress.advance(1)
         score = score_property(choices, true, spec.confidence)
-        claim = self._allowance(activations, self._records)
+        claim = self._allowance(activations, self._staging.holding.records)
         most = None if claim.epsilon is None else allowed_right(hypotheses, claim.epsilon, claim.delta or 0.0)
         return taken(
             results.PropertyResult,
             setting,
             trials=spec.trials,
             estimates=len(choices[0].queries),
-            right=taken(PropertyResult.RightRate, rate_of(score.right, score.count, score.trials), allowed=most),
+            right=taken(PropertyResult.RightRate, _rate(score.right, score.count, score.trials), allowed=most),
             guess=1 / hypotheses,
             mean_posterior=score.stated,
             bits=score.bits,
@@ -214,14 +214,14 @@ class Games:
 
     def _allowance(self, activations: int, records: int = 1) -> Allowed:
         """(ε, δ) for worlds that differ in so many records of the agent, after `activations` (Θ) of the run."""
-        scenario, holding, attacked = self.experiment.scenario, self.experiment.holding, self.subject.attacked
+        scenario, holding, attacked = self.experiment.scenario, self._staging.holding, self.subject.attacked
+        assert attacked is not None
+        relation = None if scenario.audit is None else scenario.audit.adjacency
         none = Allowed(epsilon=None, delta=None, source=None, adjacency=None, steps=1, why_not=None)
         if scenario.active_adversaries:
             return replace(none, why_not="no claim is about a run with an active adversary")
-        if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
+        if isinstance(relation, GradientChange):
             return replace(none, why_not="the claim is about a change of the gradient here, and not about a record")
-        if holding is None or attacked is None:
-            return replace(none, why_not="agents hold other records than in a run that is attacked")
         adjacency = adjacency_of(scenario, self.experiment.dataset, holding.problem)
         claim = attacked.claim(adjacency, activations, self.subject.delta)
         if claim is None:
@@ -232,28 +232,13 @@ class Games:
             return replace(none, why_not=why)
         if not math.isfinite(claim.epsilon):
             return replace(none, why_not="the claimed ε is infinite")
-        steps = 1 if scenario.audit is not None and scenario.audit.adjacency == "agent" else records
+        steps = 1 if relation == "agent" else records
         epsilon, delta = of_group(steps, claim.epsilon, claim.delta)
         return replace(none, epsilon=epsilon, delta=delta, steps=steps)
 
 
 def _bounded(found: Interval) -> Bounded:
     return Bounded(estimate=found.estimate, low=found.lower, high=found.upper)
-
-
-def _levels(score: MembershipScore, claim: Allowed) -> Sequence[AtLevel]:
-    return [
-        AtLevel(
-            level=one.level,
-            power=one.power,
-            found=rate_of(one.found, one.count[0], score.trials[0]),
-            alarms=rate_of(one.alarms, one.count[1], score.trials[1]),
-            allowed=None
-            if claim.epsilon is None
-            else approximate_bound(one.level, claim.epsilon, claim.delta or 0.0),
-        )
-        for one in score.levels
-    ]
 
 
 # ── in words ────────────────────────────────────────────────────────────────────────────────────────────

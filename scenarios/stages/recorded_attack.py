@@ -48,7 +48,7 @@ from scenarios.results.base import LeftOut, Rate, Refused, taken
 from scenarios.results.tables import write_estimates, write_records
 from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec, RebuildModel
 from scenarios.stages.gradients import gradient_scores
-from scenarios.stages.inference import attempted, rate_of
+from scenarios.stages.inference import attempted
 from scenarios.stages.reconstruction import Rebuilding, chosen, inferred
 from scenarios.stages.traffic import analyse_traffic
 
@@ -423,8 +423,9 @@ def _first(query: Query, replicas: int) -> Query:
 
 
 def _rate(accepted: np.ndarray[tuple[int], np.dtype[np.bool_]], confidence: float) -> Rate:
-    count = int(np.sum(accepted))
-    return rate_of(clopper_pearson(count, accepted.size, confidence), count, accepted.size)
+    count, of = int(np.sum(accepted)), accepted.size
+    found = clopper_pearson(count, of, confidence)
+    return Rate(count=count, of=of, rate=found.estimate, low=found.lower, high=found.upper)
 
 
 # ── in words ────────────────────────────────────────────────────────────────────────────────────────────

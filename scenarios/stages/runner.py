@@ -29,8 +29,8 @@ from scenarios.results.curves import FIRST_REPLICAS, evenly, thinned
 from scenarios.results.files import MANIFEST, write_text
 from scenarios.results.header import header, manifest, slug
 from scenarios.results.over_time import budget
-from scenarios.results.run import Convergence, ExactNumbers, MeasureCurve, MeasureResults, RunSummary
-from scenarios.results.tree import AlgorithmResult, Results, RunError
+from scenarios.results.run import Convergence, ExactNumbers, MeasureResults, RunSummary
+from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema import Scenario
 from scenarios.schema.checks import MeasureSpec
 from scenarios.schema.load import Located
@@ -155,7 +155,7 @@ class _Session:
             hint = await_hint(error) or _hint(error, self.experiment.scenario)
             if hint:
                 error.add_note(hint)
-            failure = RunError(type=type(error).__name__, message=str(error), hint=hint)
+            failure = Results.RunError(type=type(error).__name__, message=str(error), hint=hint)
             self.results = replace(self.results, error=failure)
             self._finish("failed")
             raise
@@ -312,18 +312,14 @@ def _hint(error: Exception, scenario: Scenario) -> str:
     }
     # A packet that may never get there, and is not sent again.
     loses = bool(scenario.downtimes or scenario.active_adversaries)
-    loose = [
-        where
-        for where, law in laws.items()
-        if not law.reliable and (loses or law.loss != 0 or law.outages is not None or law.buffer is not None)
-    ]
-    if not isinstance(error, DeadlockError) or not loose:
-        return ""
-    where = loose[0]
-    return (
-        f"{where}.reliable is false: a packet that is lost or rejected is not sent again, and who waits for it waits "
-        f"forever. Set {where}.reliable: true, or {where}.loss: 0. (Exchanges go on without it at exchange.deadline.)"
-    )
+    for where, law in laws.items() if isinstance(error, DeadlockError) else ():
+        if not law.reliable and (loses or law.loss != 0 or law.outages is not None or law.buffer is not None):
+            return (
+                f"{where}.reliable is false: a packet that is lost or rejected is not sent again, and who waits for "
+                f"it waits forever. Set {where}.reliable: true, or {where}.loss: 0. (Exchanges go on without it at "
+                "exchange.deadline.)"
+            )
+    return ""
 
 
 # ── numbers of one run ──────────────────────────────────────────────────────────────────────────────────
@@ -371,7 +367,8 @@ def _measures(found: Measures, spec: MeasureSpec, exact: ExactNumbers | None) ->
         unit="rounds" if found.unit == "rounds" else "activations",
         stride=found.stride,
         curves={
-            name: _points(MeasureCurve, curve, thinned(len(curve.count), POINTS)) for name, curve in curves.items()
+            name: _points(MeasureResults.MeasureCurve, curve, thinned(len(curve.count), POINTS))
+            for name, curve in curves.items()
         },
         costs=_points(MeasureResults.CostCurves, found.costs, chosen, count=tuple(int(k) + 1 for k in chosen)),
         measure=spec.measure,

@@ -26,7 +26,6 @@ from scenarios.results.tree import (
     AlgorithmResult,
     AlgorithmSummary,
     AuditSummary,
-    MembershipSummary,
     Results,
     VariantResult,
     VariantStatus,
@@ -304,7 +303,7 @@ def _summary(entry: AlgorithmResult) -> AlgorithmSummary:
         audit=three_epsilons,
         membership=None
         if member is None
-        else MembershipSummary(claim=member.claim if isinstance(member, MembershipResult) else None),
+        else AlgorithmSummary.MembershipSummary(claim=member.claim if isinstance(member, MembershipResult) else None),
     )
 
 

@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple, cast
 
 from attacks.audit.verdict import exceeds
@@ -193,9 +193,7 @@ class Chronicle:
         simulation, found = self.run.simulation, list[Timeline.Downtime]()
         for agent, law in sorted(simulation.timing.downtimes.items()):
             flips = downs(agent, law.outages, Streams(simulation.seed))
-            times = list(
-                takewhile(lambda t: t < self.packet_log.ended, (t for _, t in zip(range(DOWN), flips, strict=False)))
-            )
+            times = list(takewhile(lambda t: t < self.packet_log.ended, islice(flips, DOWN)))
             for k in range(0, len(times), 2):
                 until = _time(times[k + 1]) if k + 1 < len(times) else None
                 found.append(Timeline.Downtime(agent=agent, start=_time(times[k]), until=until))

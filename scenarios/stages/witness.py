@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn, Self, TypeAlias, TypeVar, cast
 
@@ -123,7 +123,10 @@ class WitnessFile(Model):
             tree: object = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
             level = [tree]
             for _ in range(_DEEPEST):
-                level = [inner for one in level for inner in _within(one)]
+                inner = (
+                    one.values() if plain.is_mapping(one) else one if plain.is_list(one) else () for one in level
+                )
+                level = list(chain.from_iterable(inner))
             if level:
                 raise ValueError(f"nested more than {_DEEPEST} deep")
             json.dumps(tree, ensure_ascii=False).encode()  # half of a pair of surrogates is no text
@@ -133,11 +136,10 @@ class WitnessFile(Model):
             raise ScenarioError(
                 "witness", str(path), f"no JSON ({error})", "a file that `netsim run` wrote"
             ) from None
-        if not isinstance(tree, Mapping) or cast("Mapping[str, object]", tree).get("format") != FORMAT:
+        if not plain.is_mapping(tree) or tree.get("format") != FORMAT:
             raise ScenarioError("witness", str(path), f"not a {FORMAT}", "a file witness-….json of a results folder")
-        entries = cast("Mapping[str, object]", tree)
-        if entries.get("version") != VERSION:
-            raise ScenarioError("version", entries.get("version"), "another version of the format", str(VERSION))
+        if tree.get("version") != VERSION:
+            raise ScenarioError("version", tree.get("version"), "another version of the format", str(VERSION))
         try:
             return cls.model_validate(tree)
         except ValidationError as error:
@@ -172,35 +174,23 @@ def _laid_out(value: object, indent: str) -> str:
     """JSON, indented; what is short, and every list of numbers, on one line."""
     line = json.dumps(value, ensure_ascii=False, allow_nan=False)
     inner = indent + " "
-    if isinstance(value, Mapping):
-        entries = cast("Mapping[str, object]", value)
-        if not entries or (indent and len(line) <= WIDTH):
-            return line
-        parts = [f"{inner}{json.dumps(key, ensure_ascii=False)}: {_laid_out(v, inner)}" for key, v in entries.items()]
+    if plain.is_mapping(value) and value and not (indent and len(line) <= WIDTH):
+        parts = [f"{inner}{json.dumps(key, ensure_ascii=False)}: {_laid_out(v, inner)}" for key, v in value.items()]
         return "{\n" + ",\n".join(parts) + f"\n{indent}}}"
-    if isinstance(value, list):
-        items = cast("list[object]", value)
-        if len(line) <= WIDTH or not any(isinstance(v, Mapping | list) for v in items):
-            return line
-        return "[\n" + ",\n".join(inner + _laid_out(v, inner) for v in items) + f"\n{indent}]"
+    if plain.is_list(value) and len(line) > WIDTH and any(isinstance(v, Mapping | list) for v in value):
+        return "[\n" + ",\n".join(inner + _laid_out(v, inner) for v in value) + f"\n{indent}]"
     return line
 
 
 def _by_value(tree: object) -> object:
     """Numbers as floats where these are exact: 1 and 1.0 are one number, whoever wrote the file anew."""
-    if isinstance(tree, Mapping):
-        return {key: _by_value(value) for key, value in cast("Mapping[str, object]", tree).items()}
-    if isinstance(tree, list):
-        return [_by_value(value) for value in cast("list[object]", tree)]
+    if plain.is_mapping(tree):
+        return {key: _by_value(value) for key, value in tree.items()}
+    if plain.is_list(tree):
+        return [_by_value(value) for value in tree]
     if isinstance(tree, int) and not isinstance(tree, bool) and abs(tree) < 2**53:
         return float(tree)
     return tree
-
-
-def _within(one: object) -> Iterable[object]:
-    if isinstance(one, Mapping):
-        return cast("Mapping[str, object]", one).values()
-    return cast("list[object]", one) if isinstance(one, list) else ()
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -387,17 +377,15 @@ def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
         audited = "none" if spec is None else str(spec.agent)
         raise ScenarioError("agent", file.agent, "not the one that the scenario audits", audited)
     here = _DataPrint.of(experiment, file.agent)
-    if here != file.data:
-        others = {
-            "agent": f"agent {file.agent} holds other records",
-            "everybody": "the agents hold other records",
-            "name": "another data set",
-        }
-        field = next(name for name in others if getattr(here, name) != getattr(file.data, name))
-        raise ScenarioError(
-            f"data.{field}", getattr(here, field), f"{others[field]} here than where the witness was recorded",
-            getattr(file.data, field),
-        )  # fmt: skip
+    others = {
+        "agent": f"agent {file.agent} holds other records",
+        "everybody": "the agents hold other records",
+        "name": "another data set",
+    }
+    for field, why in others.items():
+        value, then = getattr(here, field), getattr(file.data, field)
+        if value != then:
+            raise ScenarioError(f"data.{field}", value, f"{why} here than where the witness was recorded", then)
     own = experiment.problem.objectives[file.agent]
     other = changed(own, dict(file.pair.change))
     check_adjacent(own, other, experiment.adjacency)

@@ -12,7 +12,7 @@ from scenarios.render.page.report import environment, progress
 from scenarios.render.sentences import Finding, headline, meanings, terms
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
-from scenarios.results.compare import Against, Ratio
+from scenarios.results.compare import ComparisonResult, Ratio
 from scenarios.results.numbers import MISSING, at_least, count, exact, known, setting, show
 
 _LETTERS = 300
@@ -66,7 +66,7 @@ def page(comparison: Comparison) -> str:
     )
 
 
-def _against(one: Against) -> dict[str, object]:
+def _against(one: ComparisonResult.Against) -> dict[str, object]:
     """One algorithm against its base: cells, each with whether it differs with confidence."""
     ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in QUANTITIES}
     found = [r for r in ratios.values() if r is not None]
@@ -121,7 +121,7 @@ def times(found: Ratio | None, why: str = "") -> str:
     return f"{show(found.estimate)} ×{ends if found.low == found.low else ' (too few replicas for an interval)'}"
 
 
-def exact_words(one: Against) -> str:
+def exact_words(one: ComparisonResult.Against) -> str:
     """Whether the exact ε is proven to be another one, and how sure that is; or why the two are not compared."""
     if one.epsilon_exact is None:
         why = one.why.get("epsilon_exact", "")

@@ -8,7 +8,7 @@ from statistics import median
 
 from scenarios.render.sentences import Finding
 from scenarios.results.attacks import GradientScores
-from scenarios.results.audit import AuditResult, ClassifierGame, Game, PlanResult
+from scenarios.results.audit import AuditResult, PlanResult
 from scenarios.results.numbers import MISSING, at_least, count, exact, fixed, plural, show
 from scenarios.results.tree import ProblemResult
 
@@ -132,7 +132,7 @@ def _method(audit: AuditResult) -> str:
     return how + (more if interval.upper_bound_only else "")
 
 
-def _game(game: Game | None, refused: str | None) -> str:
+def _game(game: AuditResult.Game | None, refused: str | None) -> str:
     if game is None:
         return f"not played: {refused}" if refused else "not played"
     words = (
@@ -142,7 +142,7 @@ def _game(game: Game | None, refused: str | None) -> str:
         f"could prove {show(game.ceiling, 4)} at most\n"
         f"confidence {show(game.confidence, 4)}"
     )
-    if isinstance(game, ClassifierGame):
+    if isinstance(game, AuditResult.ClassifierGame):
         words += f"\n{game.model}, trained on {count(game.training)} of each world"
     return words
 

@@ -1,0 +1,352 @@
+"""Scenarios that come along: everything is built before time 0, and, made smaller, they find what they say."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import special
+
+from attacks.audit.accounting.intervals import normal_mean
+from netsim.errors import ScenarioError
+from netsim.mechanisms import average_ratio, small_shift_ratio
+from scenarios import load, run
+from scenarios.build.experiment import Experiment
+from scenarios.files.library import library
+from scenarios.papers.measures import measured
+from scenarios.results import attack_words as defences
+from scenarios.results.curves import NotMeasuredError
+from scenarios.results.folder import read_results
+from scenarios.results.tree import AlgorithmResult
+from scenarios.schema.checks import AtEnd, CostTo, Growth
+from scenarios.schema.load import load_scenario, parse
+from scenarios.stages.runner import run_scenario
+from scenarios.stages.study import planned, run_study
+from tests.oracles.zcdp import zcdp_rho
+from tests.scenarios.filled import filled
+
+COMPARED = ("one-budget", "walks-against-rounds", "images-from-dp-recal")
+"""These carry no item of a paper."""
+TABLES = ("dp-recal-table-1", "dp-recal-table-2")
+WHOLE = ("cpgt-eq-23", "dpp2-growing-budget", "dpp2-theorem-3", *TABLES)
+"""All of their data come along."""
+THESIS = ("private-admm-or-descent", "private-descent-noise-floor", "secret-shares", "uniform-mean-loss")
+EXACT = {"recal", "walkman", "rw_admm", "extra", "nids", "gradient_tracking", "ic_admm", "d_admm"}
+
+
+def changed(name, *changes):
+    """A shipped scenario with some of its text replaced."""
+    text = library()[name]
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return parse(text, name)
+
+
+def reproduced(name, folder, *changes):
+    """What is found by it, and the results of each check."""
+    found = run_study(changed(name, *changes), folder).reproduction
+    return found, {(c.statement, a.variant): a.result for c in found.checks for a in c.answers}
+
+
+@pytest.fixture
+def nothing_from_elsewhere(monkeypatch, tmp_path):
+    """No data set but those that come along."""
+    monkeypatch.setenv("NETSIM_DATA", str(tmp_path / "none"))
+
+
+# ── before time 0 ───────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("name", [*COMPARED, *WHOLE, *THESIS])
+def test_it_is_built_from_what_is_here(name, nothing_from_elsewhere):
+    plan = planned(load_scenario(name))
+    here = {variant.name for variant in plan.variants} - set(plan.absent)
+    assert here or not plan.variants
+    assert not (name in WHOLE and plan.absent)
+    assert name not in COMPARED or plan.scenario.reproduces is None
+    assert name != COMPARED[-1] or here == {"digits"}
+    if name in TABLES:
+        assert len(plan.variants) == 5
+        assert {spec.kind for spec in plan.scenario.algorithms} == EXACT
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_about_an_accuracy_that_its_results_have_in_a_table(name):
+    scenario = parse(library()[name]).scenario
+    checks = [check for check in scenario.reproduces.checks if isinstance(check, CostTo | Growth)]
+    assert len(checks) == len(scenario.reproduces.checks)
+    assert {check.accuracy for check in checks} <= set(scenario.measures.accuracies)
+    assert {figure.y for figure in scenario.figures} == {"messages_to", "plf_to", "queries_to"}
+
+
+@pytest.mark.parametrize(("weight", "zero"), [("0.5", True), ("0.05", False)])
+def test_with_weight_one_half_nobody_has_to_move(weight, zero):
+    loaded = changed("walks-against-rounds", ("l1: 0.05\n", f"l1: {weight}\n"))
+    assert Experiment.of(loaded.scenario).subjects[0].simulation.problem.optimum().is_zero is zero
+
+
+FIFTY = "topology: {kind: random_geometric, agents: 50, radius: 0.3, seed: 69}"
+THREE = "topology: {kind: complete, agents: 3}"
+
+
+def test_the_network_and_the_problem_of_dpp2_are_the_papers():
+    loaded = changed("dpp2-growing-budget", (THREE, FIFTY), ("records: 600", "records: 10000"))
+    simulation = Experiment.of(loaded.scenario).subjects[0].simulation
+    assert simulation.topology.adjacency.sum() == 2 * 255
+    assert simulation.problem.smoothness == pytest.approx(5.03, rel=1e-12)
+    assert {o.records for o in simulation.problem.objectives} == {200}
+
+
+def test_with_the_laplacian_in_its_place_the_steps_of_dpp2_are_refused():
+    laplacian = ("    rho: 10\n", "    rho: 10\n    matrix: laplacian\n")
+    with pytest.raises(ScenarioError, match="λ_max") as caught:
+        Experiment.of(changed("dpp2-growing-budget", (THREE, FIFTY), laplacian).scenario)
+    assert caught.value.field.endswith("beta")
+
+
+# ── what they find ──────────────────────────────────────────────────────────────────────────────────────
+def test_the_first_release_is_not_in_the_sum(tmp_path):
+    found, answers = reproduced("dpp2-theorem-3", tmp_path, ("trials: 1000, chunk: 500", "trials: 400, chunk: 200"))
+    assert found.outcome == "differs"
+    shorter = "It holds with a shorter step"
+    fails = {says for (says, _), result in answers.items() if result == "fails"}
+    assert fails == {"Nothing leaks in the first round.", f"{shorter}.", f"{shorter} and more rounds."}
+
+
+def test_the_claim_holds_for_a_change_in_one_coordinate_alone(tmp_path):
+    changes = [("rounds: 30", "rounds: 6"), ("trials: 1000, chunk: 500", "trials: 400, chunk: 200")]
+    found, answers = reproduced("cpgt-eq-23", tmp_path, *changes)
+    assert found.outcome == "differs"
+    assert {key for key, result in answers.items() if result == "fails"} == {
+        ("An even change is within it,", "even"),
+        ("by CPGT as well.", "even"),
+        ("So it is where f_i is strongly convex.", "strongly-convex"),
+    }
+    assert set(answers.values()) == {"holds", "fails"}
+
+
+def test_no_error_is_too_large_to_be_drawn(tmp_path):
+    """With the divisor 6 the step of error-against-bytes is too long for what sends everything."""
+    changes = [("rounds: 400", "rounds: 130"), ("replicas: 10", "replicas: 2")]
+    longer = ("  kind: sensors\n", "  kind: sensors\n  divisor: 6\n")
+    results = run_study(changed("error-against-bytes", *changes, longer), tmp_path)
+    assert results.algorithms[0].convergence.median[-1] > 1e30
+    assert (tmp_path / "report.html").exists()
+
+
+def test_on_complete_graphs_a_round_costs_n_squared_and_an_activation_one_message(tmp_path):
+    """With a condition number of 10 and with four algorithms; what the whole table finds, in seconds."""
+    text = library()["dp-recal-table-1"]
+    before = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("  - {kind: "))
+    head, tail = before.split("algorithms:\n")
+    few = [("recal", "RECAL", "per_agent: 140"), ("extra", "EXTRA", "rounds: 120"),
+           ("nids", "NIDS", "rounds: 70"), ("d_admm", "D-ADMM", "rounds: 70")]  # fmt: skip
+    chosen = "".join(f"  - {{kind: {kind}, name: {name}, {length}}}\n" for kind, name, length in few)
+    head = head.replace("ridge: 0.04", "ridge: 0.1")
+    tail = tail.replace("[3, 4, 6, 8, 12]", "[3, 4, 5, 6]").replace("agents-12", "agents-6")
+    results = run_study(parse(f"{head}algorithms:\n{chosen}{tail}"), tmp_path)
+    answers = {check.criterion: check.answers[0].result for check in results.reproduction.checks}
+    grows = "growth exponent over topology.agents of {} to an error of 0.001 of {} above {} and below {}".format
+    fewer = "messages to an error of 0.001 of RECAL in agents-6 below {}".format
+    for criterion in (
+        grows("messages", "EXTRA", 1.9, 2.6),
+        grows("messages", "NIDS", 1.9, 2.6),
+        grows("PLF", "EXTRA", "−0.15", 0.15),
+        fewer("NIDS"),
+        fewer("EXTRA"),
+    ):
+        assert answers[criterion] == "holds"
+    [messages] = [figure for figure in results.figures if figure.title == "Messages"]
+    assert messages.log_x
+    assert [curve.x for curve in messages.curves] == [(3, 4, 5, 6)] * 4
+    assert read_results(tmp_path).reproduction == results.reproduction
+
+
+def test_the_defence_holds_only_against_weak_attacks(tmp_path, nothing_from_elsewhere):
+    """The digits variant by itself, with one draw of the noise and few iterations."""
+    text = (
+        library()[COMPARED[-1]].replace("replicas: 2", "replicas: 1").replace("iterations: 1000", "iterations: 300")
+    )
+    results = run_scenario(parse(text[: text.index("variants:\n")]), tmp_path)
+    plain, noisy, repaired = (entry.reconstructions for entry in results.algorithms)
+    found = [{one.attack: one for one in entry.attacks} for entry in (plain, noisy, repaired)]
+    papers = [one for one in found[0] if found[0][one].inversion == "published"]
+    for attack in papers:
+        assert found[0][attack].verdict == "recovered", attack
+        assert not {"recovered", "recovered in part"} & {*found[1][attack].verdicts, *found[2][attack].verdicts}
+        assert found[1][attack].success.count == 0
+        assert found[1][attack].psnr < 15
+        assert found[1][f"{attack}, through x⁺"].verdict == "recovered", attack
+    ours = "Closed form or posterior"
+    assert found[0][ours].skill > 1 - 1e-9
+    assert found[1][ours].skill > 1 - 1e-9
+    success = found[1][ours].success
+    assert success.count == success.of == 6
+    assert success.rate > success.bound.bound  # more often than any attack if the claim held
+    assert found[2][ours].verdict == "defended"
+    assert defences.WEAK in noisy.sentence
+    assert defences.WEAK not in plain.sentence + repaired.sentence
+
+
+def test_data_that_are_not_here_stand_in_the_way_of_no_other_variant(tmp_path, nothing_from_elsewhere):
+    few = ("replicas: 2", "replicas: 1"), ("iterations: 1000", "iterations: 50")
+    results = run_study(changed(COMPARED[-1], *few), tmp_path)
+    assert [v.status for v in results.variants] == ["complete", "data not present"]
+
+
+# ── average losses ──────────────────────────────────────────────────────────────────────────────────────
+ABOUT = "\nreproduces:\n  paper: P\n  item: a share\n  shows: A share of the worst case.\n  missing: [all]\n"
+RATIO = AtEnd(says="-", measure="loss_ratio", of="one release", above=0.0)
+AUDIT = {"epsilon_claimed": 2.0, "average_loss": {"lower": 0.9, "estimate": 1.0, "upper": 1.1}}
+
+
+def audited(**changed):
+    return filled(AlgorithmResult, {"name": "A", "audit": AUDIT | changed})
+
+
+def small(wide):
+    """uniform-mean-loss at two of its widths, with fewer transcripts, and checks of its average loss."""
+    text = library()["uniform-mean-loss"]
+    text = text.replace("trials: 8000, chunk: 8000", "trials: 1500, chunk: 1500")
+    text = text.replace("[0.005, 0.5]", "[0.5]").replace("[0, 0.1, 0.2, 0.5, 1, 2]", "[0, 0.5]")
+    checks = (
+        f"{{says: at ω = 5/β, measure: loss_ratio, of: one release, variant: step-0.5-high-0.5, {wide}}}",
+        "{says: without, measure: loss_ratio, of: one release, variant: step-0.5-high-0, above: 0.75}",
+    )
+    return parse(text + ABOUT + "  checks:\n" + "".join(f"    - {check}\n" for check in checks), "small.yaml")
+
+
+def test_the_average_loss_of_replayed_releases_is_that_of_the_mechanism(tmp_path):
+    results = run_study(small(wide=f"equals: {average_ratio(5.0, 5.0, 1.0):.4f}, within: 0.1"), tmp_path / "out")
+    assert results.reproduction.outcome == "agrees in shape"
+    curve = results.figures[0].curves[0]
+    assert curve.x == (0, 0.5)
+    for width, low, high in zip(curve.x, curve.low, curve.high, strict=True):
+        truth, room = average_ratio(5.0, 10 * width, 1.0), 0.02
+        assert low - room < truth < high + room
+        assert 0 < high - low < 0.06
+
+
+def test_a_limit_that_is_no_upper_bound_is_found_out(tmp_path):
+    results = run_study(small(wide="below: 0.3672"), tmp_path / "out")  # the limit for small shifts at βω = 5
+    assert results.reproduction.outcome == "differs"
+
+
+def test_the_loss_ratio_is_enclosed_and_needs_a_claim_and_an_average():
+    found = measured(RATIO, audited())
+    assert (found.low, found.high) == (0.45, 0.55)
+    with pytest.raises(NotMeasuredError, match="no claimed ε"):
+        measured(RATIO, audited(epsilon_claimed=None))
+    with pytest.raises(NotMeasuredError, match="no average loss"):
+        measured(RATIO, audited(average_loss=None))
+
+
+def test_the_loss_ratio_asks_for_an_audit():
+    text = "\n".join(line for line in library()["uniform-mean-loss"].splitlines() if not line.startswith("audit:"))
+    text += ABOUT + "  checks: [{says: '-', measure: loss_ratio, of: one release, above: 0.5}]\n"
+    with pytest.raises(ScenarioError, match="no audit"):
+        planned(parse(text, "f.yaml"))
+
+
+def test_a_mean_and_its_normal_interval():
+    draws = np.random.default_rng(3).exponential(2.0, size=(400, 900))
+    covered = [2.0 in normal_mean(row, 0.95) for row in draws]
+    assert 0.91 < np.mean(covered) < 0.985
+    assert normal_mean(np.array([1.0, np.inf]), 0.9).upper == np.inf
+
+
+# ── average loss of one release, by formula, quadrature and transcripts ─────────────────────────────────────
+SCALE = 0.1
+"""Of the Laplace noise in `uniform-mean-loss`; shifts and widths below are in this unit."""
+
+
+def share_of(shift, width, folder):
+    """(That share, half its 99 % interval), from 2 × 4,000 transcripts of `uniform-mean-loss` at this point."""
+    text = library()["uniform-mean-loss"].split("grid:")[0]
+    for old, new in {
+        "step: 0.005": f"step: {shift * SCALE!r}",
+        "high: 0.0": f"high: {width * SCALE!r}",
+        "trials: 8000, chunk: 8000": "trials: 4000, chunk: 4000",
+    }.items():
+        assert old in text
+        text = text.replace(old, new)
+    found = run_scenario(parse(text), folder).algorithms[0].audit
+    assert found.epsilon_claimed == pytest.approx(shift, rel=1e-6)
+    assert found.epsilon_exact.lower <= shift * (1 + 1e-9)  # the worst case is one
+    loss = found.average_loss
+    return loss.estimate / shift, (loss.upper - loss.lower) / 2 / shift
+
+
+@pytest.mark.parametrize("width", [0.0, 1.0, 5.0, 20.0])
+def test_three_ways_agree_for_a_small_shift(width, tmp_path):
+    """A shift of 0.05 scales. Formula and quadrature to 0.0005 (0.013 at ω = 0, whose density has a corner), the
+    simulation to twice its 99 % half-width, 5.2 standard errors: a miss has probability below 1e-6."""
+    shift = 0.05
+    formula, quadrature = small_shift_ratio(width, 1.0), average_ratio(shift, width, 1.0)
+    found, half = share_of(shift, width, tmp_path)
+    assert formula == pytest.approx(1.0 if width == 0 else 2 * (1 - math.exp(-width / 2)) / width, rel=1e-12)
+    assert abs(formula - quadrature) < (0.013 if width == 0 else 0.0005)
+    assert half < 0.015
+    assert abs(found - quadrature) < 2 * half
+
+
+@pytest.mark.parametrize(("shift", "width", "ratio"), [(5.0, 5.0, 1.5), (5.0, 0.0, 0.9), (5.0, 20.0, 1.5)])
+def test_for_a_large_shift_the_formula_fails_and_the_other_two_agree(shift, width, ratio, tmp_path):
+    """γ is 0.61 in place of 0.37 at βω = 5, and 0.83 in place of 1 at ω = 0: neither an upper nor a lower bound."""
+    formula, quadrature = small_shift_ratio(width, 1.0), average_ratio(shift, width, 1.0)
+    found, half = share_of(shift, width, tmp_path)
+    assert abs(found - quadrature) < 2 * half
+    if ratio > 1:
+        assert min(found - 2 * half, quadrature) > ratio * formula
+    else:
+        assert max(found + 2 * half, quadrature) < ratio * formula
+
+
+def test_how_small_a_shift_has_to_be():
+    """At βω = 5 the error of the formula is of second order in the shift: 1 % at half a scale, 17 % at two."""
+    small_shift = small_shift_ratio(5.0, 1.0)
+    errors = {shift: average_ratio(shift, 5.0, 1.0) / small_shift - 1 for shift in (0.05, 0.1, 0.5, 2.0)}
+    assert errors[0.1] / errors[0.05] == pytest.approx(4.0, rel=0.02)
+    assert errors[0.5] == pytest.approx(0.0126, abs=5e-4)
+    assert errors[2.0] == pytest.approx(0.168, abs=2e-3)
+
+
+# ── membership and properties, over several seeds ─────────────────────────────────────────────────────────
+GALLERY = Path(__file__).parents[2] / "docs" / "gallery.md"
+
+
+def decided(name, folder, what, *options):
+    return [getattr(entry, what) for entry in run(name, folder, options=list(options)).algorithms]
+
+
+@pytest.mark.parametrize("seed", [1, 5, 8])
+def test_as_deployable_tells_membership_without_an_error_and_repaired_no_more_than_its_budget(seed, tmp_path):
+    small = ("attacks.membership.trials=40", "attacks.membership.chunk=40")
+    leaky, repaired = decided("membership-on-dp-recal", tmp_path, "membership", f"seed={seed}", *small)
+    assert leaky.exact
+    assert leaky.advantage.estimate == leaky.auc.estimate == 1
+    assert leaky.claim.broken
+    assert repaired.claim.epsilon <= 1 + 1e-9
+    assert not repaired.claim.broken
+    mu = (2 * zcdp_rho(1.0, 1e-3)) ** 0.5
+    for one in repaired.levels:
+        most = special.ndtr(special.ndtri(one.level) + mu)
+        assert one.level < one.power <= most + 1e-12
+        assert one.found.low <= most
+
+
+@pytest.mark.parametrize("seed", [5, 9])
+def test_a_property_is_told_where_a_record_is_hard_to_find(seed, tmp_path):
+    small = ("attacks.membership.trials=40", "attacks.property.trials=40", "attacks.property.draws=150")
+    results = run("property-of-an-agent", tmp_path, options=[f"seed={seed}", *small])
+    (little, much) = results.algorithms
+    assert little.property.right.low > 0.5
+    assert little.property.right.rate > much.property.right.rate
+    assert little.membership.levels[0].power < 0.3
+    assert much.membership.levels[0].power < 0.1
+
+
+@pytest.mark.parametrize("name", ["membership-on-dp-recal", "property-of-an-agent"])
+def test_the_gallery_says_what_the_scenario_says(name):
+    page = " ".join(GALLERY.read_text(encoding="utf-8").split())
+    assert f"`{name}`" in page
+    assert load(name).description.strip() in page
