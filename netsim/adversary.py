@@ -38,7 +38,7 @@ class Query(NamedTuple):
 
 
 class _Oracles(Protocol):
-    """A private objective, as far as an agent asks it."""
+    """A private objective, as far as an agent queries it."""
 
     def gradient(self, x: Array) -> Array: ...
 
@@ -206,7 +206,8 @@ class Adversary:
     def tapped(self, topology: Topology) -> frozenset[Edge]:
         """The directed links it captures. You get a `ScenarioError` for a link or an agent that is not there."""
         edges = frozenset(topology.edges)
-        self._check_agents(topology)
+        _known(self.nodes, "nodes", topology)
+        _known(self.insiders, "insiders", topology)
         if self.links is None:
             chosen = frozenset[Edge]() if self.insiders else edges
         elif self.links == "all":
@@ -216,9 +217,8 @@ class Adversary:
         elif isinstance(self.links, tuple):
             for index, (i, j) in enumerate(self.links):
                 if (min(i, j), max(i, j)) not in edges:
-                    shown = ", ".join(f"[{a}, {b}]" for a, b in topology.edges[:12])
-                    more = ", …" if len(edges) > 12 else ""
-                    raise ScenarioError(f"links[{index}]", [i, j], "a tap on a link that is not there", shown + more)
+                    shown = ", ".join(f"[{a}, {b}]" for a, b in topology.edges[:12]) + ", …" * (len(edges) > 12)
+                    raise ScenarioError(f"links[{index}]", [i, j], "a tap on a link that is not there", shown)
             chosen = frozenset(self.links)
         else:
             chosen = _picked(self.links.pick, topology)
@@ -226,7 +226,8 @@ class Adversary:
 
     def transmitters(self, topology: Topology) -> frozenset[int]:
         """The agents it taps on radio. You get a `ScenarioError` for an agent that is not there, and for links."""
-        self._check_agents(topology)
+        _known(self.nodes, "nodes", topology)
+        _known(self.insiders, "insiders", topology)
         if self.links == "all" or (self.links is None and not self.insiders):
             return frozenset(range(topology.agents))
         if not self.links:  # it only sits at doors
@@ -234,12 +235,8 @@ class Adversary:
         if isinstance(self.links, str | tuple):
             shown = self.links if isinstance(self.links, str) else list(map(list, self.links))
             allowed = "all, or one of the rules around, within and random"
-            raise ScenarioError("links", shown, "radio has no links: a tap hears transmitters", allowed)
+            raise ScenarioError("links", shown, "radio has no links: a tap captures transmitters", allowed)
         return _picked(self.links.transmitters, topology)
-
-    def _check_agents(self, topology: Topology) -> None:
-        _known(self.nodes, "nodes", topology)
-        _known(self.insiders, "insiders", topology)
 
 
 def _picked(rule: Callable[[Topology], T], topology: Topology) -> T:

@@ -46,24 +46,23 @@ def check(made: object) -> None:
     """Raise a `ScenarioError` for the first number that is out of its field's bounds, or not finite."""
     for name, bounds in _bounds(type(made)):
         value = getattr(made, name)
-        if not (math.isfinite(value) and all(_SIGNS[type(one)][1](value, _end(one)) for one in bounds)):
-            allowed = " and ".join(f"{_SIGNS[type(one)][0]} {_end(one):g}" for one in bounds)
+        if not (math.isfinite(value) and all(holds(value, end) for _, holds, end in bounds)):
+            allowed = " and ".join(f"{sign} {end:g}" for sign, _, end in bounds)
             raise ScenarioError(name, value, "out of range", allowed)
 
 
-_SIGNS: dict[type, tuple[str, Callable[[float, float], bool]]] = {
+_Holds = Callable[[float, float], bool]
+_SIGNS: dict[type, tuple[str, _Holds]] = {
     Gt: (">", operator.gt), Ge: (">=", operator.ge), Lt: ("<", operator.lt), Le: ("<=", operator.le)
 }  # fmt: skip
 
 
 @cache
-def _bounds(kind: type) -> list[tuple[str, list[Any]]]:
-    """The fields of a dataclass that are numbers with bounds, and these."""
-    hints = get_type_hints(kind, include_extras=True)
-    found = [(name, [one for one in get_args(hint)[1:] if type(one) in _SIGNS]) for name, hint in hints.items()]
-    return [(name, bounds) for name, bounds in found if bounds]
-
-
-def _end(bound: Any) -> float:
-    """The number that a bound names: `Gt(0).gt`."""
-    return getattr(bound, type(bound).__name__.lower())
+def _bounds(kind: type) -> list[tuple[str, list[tuple[str, _Holds, float]]]]:
+    """The fields of a dataclass that are numbers with bounds, and these: `Gt(0)` is (">", operator.gt, 0)."""
+    found: list[tuple[str, list[tuple[str, _Holds, float]]]] = []
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        marks = [one for one in get_args(hint)[1:] if type(one) in _SIGNS]
+        if marks:
+            found.append((name, [(*_SIGNS[type(one)], getattr(one, type(one).__name__.lower())) for one in marks]))
+    return found

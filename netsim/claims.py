@@ -20,7 +20,7 @@ def length(v: Array, norm: Norm) -> Array:
     return np.asarray(np.linalg.norm(v, ord=ORDERS[norm], axis=-1))
 
 
-def factor(known: Norm, wanted: Norm, dimension: int) -> float:
+def _factor(known: Norm, wanted: Norm, dimension: int) -> float:
     """The least c with ‖v‖_wanted ≤ c‖v‖_known for all v of this dimension d.
 
     It is d^{1/q − 1/p} for ‖·‖_q wanted and ‖·‖_p known with q < p, else 1.
@@ -58,15 +58,15 @@ class Adjacency:
         `curvature` bounds the one eigenvalue by which ∇²f' lies above ∇²f (`netsim.problems.Bent`); None: the
         difference of the gradients is constant. The ℓ2 bound is `change` for ℓ1 and ℓ2, √d·`change` for ℓ∞.
         """
-        moved = factor(norm, "l2", dimension) * change
+        moved = _factor(norm, "l2", dimension) * change
         return cls(moved, relation, curvature or 0.0, curvature is None, norm, change, curvature or 0.0)
 
     def in_norm(self, norm: Norm, dimension: int) -> float:
         """The least bound on sup_x ‖∇f − ∇f'‖ in `norm` that follows from the ℓ2 bound and from the stated one."""
-        known = factor("l2", norm, dimension) * self.gradient_change
+        known = _factor("l2", norm, dimension) * self.gradient_change
         if self.change is None:
             return known
-        return min(known, factor(self.norm, norm, dimension) * self.change)
+        return min(known, _factor(self.norm, norm, dimension) * self.change)
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def together(errors: "Sequence[ScenarioError]") -> ScenarioError:
 
 @dataclass(eq=False)
 class AbsentDataError(ScenarioError):
-    """The input is right, but its data set is not on this machine: what was asked cannot be run here.
+    """The input is right, but its data set is not on this machine: what was requested cannot be run here.
 
     You get a plain `ScenarioError` for a data set that nobody has.
     """
@@ -77,7 +77,7 @@ class StalledError(SimulationError):
 
 
 class UnsupportedError(SimulationError):
-    """A thread, socket, file or process was asked of the virtual clock, which has none."""
+    """A thread, socket, file or process was requested of the virtual clock, which has none."""
 
 
 class ProtocolError(SimulationError):
@@ -85,7 +85,7 @@ class ProtocolError(SimulationError):
 
 
 class PrivacyError(NetsimError):
-    """A mechanism, a claim or an audit was asked for what it cannot give."""
+    """A mechanism, a claim or an audit cannot give what was requested."""
 
 
 class AttackError(NetsimError):
@@ -93,7 +93,7 @@ class AttackError(NetsimError):
 
 
 class TranscriptError(NetsimError):
-    """A transcript lacks what was asked of it."""
+    """A transcript lacks what was requested of it."""
 
 
 def install(extra: str) -> str:

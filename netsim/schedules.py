@@ -47,7 +47,7 @@ class Geometric:
 
 
 @dataclass(frozen=True)
-class Scaled:
+class _Scaled:
     """k ↦ factor · schedule(k)."""
 
     schedule: Schedule
@@ -106,4 +106,4 @@ def scaled(schedule: Schedule, factor: float) -> Schedule:
         case Geometric() | Polynomial():
             return replace(schedule, first=factor * schedule.first)
         case _:
-            return Scaled(schedule, factor)
+            return _Scaled(schedule, factor)

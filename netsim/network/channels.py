@@ -71,8 +71,7 @@ class ReliableChannel:
         self._forward.send(Segment(sequence, count, message))
         if self._may_go and (self._forward.gone or (self._backward.gone and count >= UNACKNOWLEDGED)):
             return  # it would send for ever, and no deadlock would be seen
-        wait = self._timeout(message) * 2 ** min(count, MAX_BACKOFF)
-        due = self._forward.idle_at() + wait
+        due = self._forward.idle_at() + self._timeout(message) * 2 ** min(count, MAX_BACKOFF)
         self._timers[sequence] = self._environment.timer(due, self._attempt, (sequence, count + 1))
 
     def _timeout(self, message: Message) -> float:

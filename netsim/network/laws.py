@@ -283,7 +283,7 @@ Interval = tuple[float, float]
 class Outages(Protocol):
     """When something is down. It begins up, and flips at the times that `changes` gives, in seconds, increasing.
 
-    The flips may never end and are drawn as they are asked for: give `changes` an rng of its own.
+    The flips may never end and are drawn as they are read: give `changes` an rng of its own.
     """
 
     def changes(self, rng: random.Random) -> Iterator[float]: ...
@@ -383,9 +383,9 @@ def _flips(intervals: Sequence[Interval]) -> Iterator[float]:
 
 
 class Switch:
-    """Up or down, asked at finite times that never go back; in all it takes one step a flip.
+    """Up or down, read at finite times that never go back; in all it takes one step a flip.
 
-    Each of `flips` increases; where there are several, it is down whenever one of them is. Between two questions only
+    Each of `flips` increases; where there are several, it is down whenever one of them is. Between two reads only
     those that have passed are taken, and one more. At a flip the new state holds. You get a `SimulationError` for a
     time before the last flip that was passed: that state is forgotten.
     """
@@ -405,7 +405,7 @@ class Switch:
 
     @property
     def gone(self) -> bool:
-        """Whether it was down for good when it was last asked."""
+        """Whether it was down for good when it was last read."""
         return self._down and self._until == math.inf
 
     def down_from(self, now: float) -> float:
@@ -420,7 +420,7 @@ class Switch:
 
     def _pass(self, now: float) -> None:
         if not self._since <= now < math.inf:
-            raise SimulationError(f"a Switch was asked about {now} s, but it goes forward only, from {self._since} s")
+            raise SimulationError(f"a Switch was read at {now} s, but it goes forward only, from {self._since} s")
         while self._until <= now:
             self._since, self._until = self._until, next(self._flips, math.inf)
             self._down = not self._down

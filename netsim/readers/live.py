@@ -88,19 +88,25 @@ class Activity:
     async def lives(self, live: Callable[[], Coroutine[Any, Any, None]], begin_anew: Callable[[], None]) -> None:
         """Run `live()` to its end; whenever the agent goes down it is stopped, and begun anew when it is back."""
         assert self._down is not None
-        loop = asyncio.get_running_loop()
+        loop, stopped = asyncio.get_running_loop(), False
         while True:
             await self.up()
-            life = _Life(loop.create_task(live()))
-            down = loop.call_at(self._down.next_change(loop.time()), life.stop)
+            life = loop.create_task(live())
+
+            def stop(life: "asyncio.Task[None]" = life) -> None:
+                nonlocal stopped
+                stopped = life.cancel()
+
+            down = loop.call_at(self._down.next_change(loop.time()), stop)
             try:
-                await asyncio.wait({life.task})
+                await asyncio.wait({life})
             finally:
                 down.cancel()
-                life.task.cancel()
-            if not life.stopped:
-                life.task.result()
+                life.cancel()
+            if not stopped:
+                life.result()
                 return
+            stopped = False
             self.closed()
             begin_anew()
 
@@ -111,17 +117,6 @@ class Activity:
     def is_gone(self, now: float) -> bool:
         """Whether the agent is down for good."""
         return self._down is not None and self._down.is_down(now) and self._down.next_change(now) == math.inf
-
-
-class _Life:
-    """One run of an agent's code, from its start until it ends or is stopped."""
-
-    def __init__(self, task: "asyncio.Task[None]") -> None:
-        self.task, self.stopped = task, False
-
-    def stop(self) -> None:
-        """Not if it has ended."""
-        self.stopped = self.task.cancel()
 
 
 FLOAT64 = np.dtype(np.float64)
@@ -225,9 +220,7 @@ class LiveNode:
         return self._released(x)
 
     def privatize(self, value: Array, mechanism: Mechanism) -> Array:
-        if mechanism.noiseless:
-            return value
-        return self._released(mechanism.release(value, self._drawn()))
+        return value if mechanism.noiseless else self._released(mechanism.release(value, self._drawn()))
 
     def _drawn(self) -> np.random.Generator:
         if self._noise is None:
@@ -245,7 +238,6 @@ class LiveNode:
             self._kept_queries.append(Query(self._now(), x.copy(), gradient.copy()))
 
     async def _work(self) -> None:
-        """The time that a private query takes."""
         self.queries += 1
         if self._activity is not None:
             await self._activity.turn()

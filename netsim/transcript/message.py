@@ -34,12 +34,9 @@ class Message:
         self.kind: Kind = kind
         self.number = number
         self.values = values
-        weight = size
-        if weight is None:
-            weight = HEADER_BYTES
-            for value in values.values():
-                weight += FLOAT_BYTES * value.shape[-1]
-        self.size = weight
+        if size is None:
+            size = HEADER_BYTES + FLOAT_BYTES * sum(value.shape[-1] for value in values.values())
+        self.size = size
 
     def __repr__(self) -> str:
         return f"Message({self.kind} {self.number} from agent {self.sender}: {', '.join(self.values)})"

@@ -128,7 +128,7 @@ def _payload(row: Record, replica: int, codec: Codec, header: int) -> bytes:
 def _numbers(row: Record, name: str, replica: int, codec: Codec) -> bytes:
     value = row.values[name]
     if not 0 <= replica < len(value):
-        raise TranscriptError(f"replica {replica} was asked for; the transcript has 0 … {len(value) - 1}")
+        raise TranscriptError(f"replica {replica} was requested; the transcript has 0 … {len(value) - 1}")
     vector = value[replica]
     packed = codec.pack(vector)
     if not codec.lossless and codec.unpack(packed, vector.size).tobytes() != vector.tobytes():

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.transcript.message import Ciphertext, Kind, Message, Packet, Tagged, Values, contents
+from netsim.transcript.message import Kind, Message, Values
 
 Column = NDArray[Any]
 Words = str | Collection[str] | None
@@ -29,7 +29,7 @@ _SELECTED_COLUMNS = {
 
 
 class SelectionOptions(TypedDict, total=False):
-    """What rows are chosen by besides their time."""
+    """The criteria for rows besides their time."""
 
     sender: Numbers
     receiver: Numbers
@@ -58,11 +58,18 @@ class Selection:
         cls, since: float = -math.inf, until: float = math.inf, **options: Unpack[SelectionOptions]
     ) -> "Selection":
         """Each one value, several, or (None) any."""
-        return cls(since, until, **{name: _chosen(options.get(one)) for name, one in _SELECTED_COLUMNS.items()})
+        sets: dict[str, Any] = {}
+        for name, column in _SELECTED_COLUMNS.items():
+            given: Any = options.get(column)
+            sets[name] = given if given is None else frozenset((given,) if isinstance(given, str | int) else given)
+        return cls(since, until, **sets)
 
     def narrowed(self, by: "Selection") -> "Selection":
-        """What both choose."""
-        sets = {name: _both(getattr(self, name), getattr(by, name)) for name in _SELECTED_COLUMNS}
+        """The rows that both choose."""
+        sets: dict[str, Any] = {}
+        for name in _SELECTED_COLUMNS:
+            one, other = getattr(self, name), getattr(by, name)
+            sets[name] = other if one is None else one if other is None else one & other
         return Selection(max(self.since, by.since), min(self.until, by.until), **sets)
 
     def meets(self, first: float, last: float) -> bool:
@@ -89,16 +96,6 @@ class Selection:
 
 
 EVERY = Selection()
-
-
-def _chosen(given: Any) -> frozenset[Any] | None:
-    return None if given is None else frozenset((given,) if isinstance(given, str | int) else given)
-
-
-def _both(one: frozenset[Any] | None, other: frozenset[Any] | None) -> frozenset[Any] | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one & other
 
 
 Place = Literal["link", "node"]
@@ -141,16 +138,3 @@ Door = tuple[float, DoorEvent, int, Message]
 
 Where an exchange was closed, the message is empty.
 """
-
-
-def on_air(time: float, sender: int, receiver: int, packet: Packet | Tagged | Ciphertext) -> Record:
-    """The row of a packet that a link tap captured."""
-    kind, number, sequence, attempt, size, message = contents(packet)
-    values = {} if message is None else message.values
-    return Record(time, "link", "air", sender, receiver, kind, number, sequence, attempt, size, values)
-
-
-def at_door(time: float, event: DoorEvent, receiver: int, message: Message) -> Record:
-    """The row of a message at an agent's door."""
-    kind, number, size, values = message.kind, message.number, message.size, message.values
-    return Record(time, "node", event, message.sender, receiver, kind, number, -1, 0, size, values)

@@ -202,7 +202,7 @@ class StreamedTranscript:
     def replica(self, index: int) -> "StreamedTranscript":
         """The same rows with one replica's values. You get a `TranscriptError` where there is no such replica."""
         if not 0 <= index < self.replicas:
-            raise TranscriptError(f"{self.path}: replica {index} was asked for; it has 0 … {self.replicas - 1}")
+            raise TranscriptError(f"{self.path}: replica {index} was requested; it has 0 … {self.replicas - 1}")
         return replace(self, replicas=1, _replica=index if self._replica is None else self._replica)
 
     def __len__(self) -> int:
@@ -265,7 +265,7 @@ class _StreamFile:
 
     @classmethod
     def open(cls, path: Path) -> "_StreamFile":
-        """Walk over the batches' metadata; what they hold is not read."""
+        """Walk over the batches' metadata; their rows are not read."""
         with path.open("rb") as opened:
             pages = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
         file = pa.BufferReader(pa.py_buffer(pages))
@@ -351,12 +351,6 @@ class _StreamFile:
         return rows
 
 
-def _value_range(file: Any, group: int, column: str) -> tuple[Any, Any] | None:
-    """Least and greatest of one column of a row group, where the file says so."""
-    statistics = file.metadata.row_group(group).column(file.schema_arrow.names.index(column)).statistics
-    return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
-
-
 @dataclass(frozen=True)
 class _ParquetFile:
     """A Parquet file in the layout of `Transcript.write`: rows in order of time already."""
@@ -382,19 +376,21 @@ class _ParquetFile:
     def read(self, selection: Selection, *, values: bool = True) -> Iterator[Rows]:
         with pq.ParquetFile(self.path) as file:
             groups, heaviest = list[int](), 1
+            time, size = map(file.schema_arrow.names.index, ("time", "size"))
             for group in range(file.num_row_groups):
-                times, sizes = (_value_range(file, group, column) for column in ("time", "size"))
-                if times is None or selection.meets(*times):
+                facts = file.metadata.row_group(group)
+                times, sizes = facts.column(time).statistics, facts.column(size).statistics
+                if times is None or not times.has_min_max or selection.meets(times.min, times.max):
                     groups.append(group)
-                    heaviest = max(heaviest, 1 if sizes is None else sizes[1])
-            size = max(1, min(GROUP, MEMORY // (self.replicas * heaviest))) if values else GROUP
+                    heaviest = max(heaviest, sizes.max if sizes is not None and sizes.has_min_max else 1)
+            rows = max(1, min(GROUP, MEMORY // (self.replicas * heaviest))) if values else GROUP
             names = [*COLUMNS, *(f"value.{name}" for name in self.fields if values)]
-            for batch in file.iter_batches(size, row_groups=groups, columns=names):
+            for batch in file.iter_batches(rows, row_groups=groups, columns=names):
                 every: Rows = {name: batch[name].to_numpy(zero_copy_only=False) for name in COLUMNS}
                 chosen = selection.among(every)
                 if len(chosen):
-                    rows = {name: column[chosen] for name, column in every.items()}
-                    yield rows | ({"values": self._values(batch.take(pa.array(chosen)))} if values else {})
+                    found = {name: column[chosen] for name, column in every.items()}
+                    yield found | ({"values": self._values(batch.take(pa.array(chosen)))} if values else {})
 
     def _values(self, batch: Any) -> Column:
         values: list[Values] = [{} for _ in range(batch.num_rows)]

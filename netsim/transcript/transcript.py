@@ -6,8 +6,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from netsim.transcript.message import Capture
-from netsim.transcript.record import EVERYBODY, Door, Record, Selection, SelectionOptions, at_door, on_air
+from netsim.transcript.message import Capture, Values, contents
+from netsim.transcript.record import EVERYBODY, Door, Record, Selection, SelectionOptions
 
 if TYPE_CHECKING:
     from netsim.transcript.stored import StreamedTranscript  # pyarrow takes its time to load
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Transcript:
     """Rows in order of time. Who may see it: whoever placed the taps.
 
-    Rows are made when they are first asked for: a run only appends what taps capture.
+    Rows are made when they are first read: a run only appends what taps capture.
     """
 
     def __init__(self, records: Sequence[Record], replicas: int) -> None:
@@ -35,7 +35,7 @@ class Transcript:
 
     @classmethod
     def stored(cls, rows: "StreamedTranscript") -> "Transcript":
-        """Rows that lie on disk in order of time, and are loaded when they are first asked for."""
+        """Rows that lie on disk in order of time, and are loaded when they are first read."""
         transcript = cls((), rows.replicas)
         transcript._stored, transcript._records = rows, None
         return transcript
@@ -46,7 +46,17 @@ class Transcript:
         if self._records is None and self._stored is not None:
             self._records, self._stored = tuple(self._stored), None
         if self._records is None:
-            rows = [on_air(*captured) for captured in self._captured] + [at_door(*door) for door in self._doors]
+            rows: list[Record] = []
+            for time, sender, receiver, packet in self._captured:
+                kind, number, sequence, attempt, size, message = contents(packet)
+                values: Values = {} if message is None else message.values
+                rows.append(
+                    Record(time, "link", "air", sender, receiver, kind, number, sequence, attempt, size, values)
+                )
+            for time, event, receiver, m in self._doors:
+                rows.append(
+                    Record(time, "node", event, m.sender, receiver, m.kind, m.number, -1, 0, m.size, m.values)
+                )
             self._records = tuple(sorted(rows, key=attrgetter("time")))
             self._captured = self._doors = ()
         return self._records

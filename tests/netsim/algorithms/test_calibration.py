@@ -9,7 +9,7 @@ import pytest
 from netsim.algorithms import Algorithm, PrivateGradientDescent
 from netsim.claims import Adjacency, Claim, Clip
 from netsim.errors import PrivacyError
-from netsim.schedules import Constant, Geometric, Scaled
+from netsim.schedules import Constant, Geometric, UniformDraws
 from netsim.simulation import setting_of
 from tests.worlds import synthetic_problem
 
@@ -67,7 +67,7 @@ def test_what_cannot_be_calibrated_is_refused_with_its_reason(formula, target, r
         factor(formula, target)
 
 
-@pytest.mark.parametrize("scale", [Constant(0.2), Geometric(3.0, 0.9), Scaled(Constant(1.0), 2.0)])
+@pytest.mark.parametrize("scale", [Constant(0.2), Geometric(3.0, 0.9), UniformDraws(0.1, 0.3, 1)])
 def test_an_algorithm_keeps_the_shape_of_its_noise(scale):
     shape = PrivateGradientDescent(12, Constant(0.1), scale, Clip(1.0, "l2"))
     setting = setting_of(synthetic_problem(), None, 12)

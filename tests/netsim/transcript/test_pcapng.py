@@ -267,7 +267,7 @@ def test_nothing_heard_is_a_file_without_packets(tmp_path):
 
 def test_a_replica_that_is_not_there(tmp_path):
     for replica in (1, -1):
-        with pytest.raises(TranscriptError, match=rf"replica {replica} was asked for; the transcript has 0 … 0"):
+        with pytest.raises(TranscriptError, match=rf"replica {replica} was requested; the transcript has 0 … 0"):
             exported(tmp_path, [(0.0, 0, 1, told(x=[1]))], replica=replica)
 
 

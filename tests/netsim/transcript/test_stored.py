@@ -540,7 +540,7 @@ def test_one_replica_is_written_without_the_others_in_memory(forms, tmp_path):
             assert flat(one) == flat(expected)
         lazy[-1].replica(index).write(tmp_path / "one.parquet")
         assert pq.read_table(tmp_path / "one.parquet").equals(pq.read_table(tmp_path / "expected.parquet"))
-    with pytest.raises(TranscriptError, match="replica 9 was asked for"):
+    with pytest.raises(TranscriptError, match="replica 9 was requested"):
         lazy[0].replica(9)
 
 

@@ -1,9 +1,21 @@
-"""Lossy codecs: fixed point, quantized norms, scaled signs, some of the coordinates, and bit packing."""
+"""Codecs: what a value becomes on the wire, and how many bytes that takes.
+
+| codec | what receivers decode | bytes of one vector of dimension d |
+|---|---|---|
+| `Float64` | the value itself | 8 d |
+| `Float32`, `Float16` | the nearest number of the format | 4 d, 2 d |
+| `FixedPoint` | the nearest point of a grid, or one of the two around it at random | ⌈bits·d/8⌉ |
+| `TopK`, `RandomK` | k of the coordinates, zeros for the others | k indices and k float64, or 8 d if that is less |
+| `Quantizer` | b-bit levels of the vector's norm, dithered | 8 + ⌈(b + 1) d/8⌉ |
+| `ScaledSign` | the signs, times the mean magnitude | 8 + ⌈d/8⌉ |
+"""
 
 import math
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Literal, cast
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
@@ -11,15 +23,202 @@ from numpy.typing import NDArray
 
 from netsim.arrays import Array, Mask, whole
 from netsim.bounds import Count, Positive
-from netsim.codecs.codec import FLOAT64, Codec, within
-from netsim.errors import ScenarioError
-from netsim.transcript.message import FLOAT_BYTES, as_sent
+from netsim.errors import ScenarioError, TranscriptError
+from netsim.transcript.message import FLOAT_BYTES, Values, as_sent
+
+
+class Codec(ABC):
+    """How vectors go on the wire. Frozen parameters; public.
+
+    Values and bytes agree: `pack` makes exactly `size` bytes of what `encode` returned, and `unpack` gives the very
+    bits back. So the bytes say nothing that the decoded vector does not.
+    """
+
+    @property
+    def lossless(self) -> bool:
+        """Whether receivers decode the value itself, to the last bit."""
+        return False
+
+    @property
+    def random(self) -> bool:
+        """Whether it needs a dither."""
+        return False
+
+    @abstractmethod
+    def size(self, dimension: int) -> int:
+        """Bytes of one encoded vector."""
+
+    @abstractmethod
+    def encode(self, value: Array, dither: Array | None = None) -> Array:
+        """What receivers decode of `value`, (replicas, dimension), a new array; zeros have no sign.
+
+        `dither` holds independent numbers uniform on [0, 1) in the shape of `value`; a codec that is not `random`
+        looks at none. Nothing in a replica depends on another one.
+        """
+
+    @abstractmethod
+    def pack(self, vector: Array) -> bytes:
+        """The `size(dimension)` bytes of an encoded vector, (dimension,)."""
+
+    @abstractmethod
+    def unpack(self, data: bytes, dimension: int) -> Array:
+        """The vector that `pack` made these bytes of."""
+
+    def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:  # noqa: ARG002
+        """Where `encoded` may be what a value between `low` and `high` became, whatever the dither. All have shape
+        (replicas, dimension).
+
+        True where that is not known, as here: what could be is never held against anybody.
+        """
+        return np.ones(encoded.shape, dtype=bool)
+
+    def cells(self, encoded: Array) -> tuple[Array, Array] | None:  # noqa: ARG002
+        """The least and greatest number that becomes `encoded`, coordinate by coordinate, ±∞ included.
+
+        None for a codec that is random or looks at more than one coordinate.
+        """
+        return None
+
+
+@dataclass(frozen=True)
+class Float64(Codec):
+    """IEEE 754 double precision: the value itself."""
+
+    @property
+    def lossless(self) -> bool:
+        return True
+
+    def size(self, dimension: int) -> int:
+        return FLOAT_BYTES * dimension
+
+    def encode(self, value: Array, dither: Array | None = None) -> Array:  # noqa: ARG002
+        return as_sent(value)
+
+    def pack(self, vector: Array) -> bytes:
+        return vector.astype("<f8", copy=False).tobytes()
+
+    def unpack(self, data: bytes, dimension: int) -> Array:
+        return np.frombuffer(data, "<f8", dimension).astype(np.float64)
+
+    def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
+        return _within(encoded, low, high)
+
+
+FLOAT64 = Float64()
+
+
+def _within(encoded: Array, low: Array, high: Array) -> Mask:
+    """Where low ≤ encoded ≤ high, or all are the same bits, of what is not a number."""
+    same = (encoded.view(np.uint64) == low.view(np.uint64)) & (encoded.view(np.uint64) == high.view(np.uint64))
+    return ((low <= encoded) & (encoded <= high)) | same
+
+
+@dataclass(frozen=True)
+class Dither:
+    """An agent's numbers uniform on [0, 1), from their start: PRIVATE coins, one array a value it sends.
+
+    `generator()` makes the stream afresh; of each draw for `replicas` replicas, `only` one's or (None) all are had.
+    """
+
+    generator: Callable[[], np.random.Generator]
+    replicas: int
+    only: int | None = None
+
+    def replica(self, index: int) -> "Dither":
+        """What replica `index` had."""
+        return replace(self, only=index)
+
+    def draws(self, dimension: int) -> Iterator[Array]:
+        """One (replicas, dimension) array after the other."""
+        generator = self.generator()
+        rows = slice(None) if self.only is None else slice(self.only, self.only + 1)
+        while True:
+            yield generator.random((self.replicas, dimension))[rows]
+
+
+class Encoder:
+    """Encodes what one agent sends, each value once; draws in the order of messages, then of the fields' names.
+
+    You get a `TranscriptError` where a random codec is given no dither.
+    """
+
+    __slots__ = ("_codec", "_draws")
+
+    def __init__(self, codec: Codec, dimension: int, dither: Dither | None = None) -> None:
+        if codec.random and dither is None:
+            raise TranscriptError(f"{codec} takes uniform numbers: give the agent's dither")
+        self._codec = codec
+        self._draws = dither.draws(dimension) if codec.random and dither is not None else None
+
+    def __call__(self, values: Values) -> Values:
+        """What receivers decode, field by field; read-only."""
+        encoded: Values = {}
+        for name in sorted(values):
+            encoded[name] = self._codec.encode(values[name], None if self._draws is None else next(self._draws))
+            encoded[name].setflags(write=False)
+        return {name: encoded[name] for name in values}
+
+
+_Floats = NDArray[np.floating]
+
+
+class _Narrow(Codec):
+    """Round to nearest, ties to even, as the format does; beyond its range that is ±∞."""
+
+    _format: np.dtype[np.floating]
+
+    def size(self, dimension: int) -> int:
+        return self._format.itemsize * dimension
+
+    def encode(self, value: Array, dither: Array | None = None) -> Array:  # noqa: ARG002
+        return as_sent(self._narrow(value).astype(np.float64))
+
+    def pack(self, vector: Array) -> bytes:
+        return self._narrow(vector).tobytes()
+
+    def unpack(self, data: bytes, dimension: int) -> Array:
+        return np.frombuffer(data, self._format, dimension).astype(np.float64)
+
+    def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
+        return _within(encoded, self.encode(low), self.encode(high))
+
+    def cells(self, encoded: Array) -> tuple[Array, Array]:
+        return self._edge(encoded, -np.inf), self._edge(encoded, np.inf)
+
+    def _edge(self, encoded: Array, way: float) -> Array:
+        """Halfway to the next number of the format; beyond the last one there would be one more, as far away."""
+        here, largest = self._narrow(encoded), np.copysign(np.finfo(self._format).max, way)
+        with np.errstate(all="ignore"):
+            beyond = np.nextafter(here, self._format.type(way))
+            before = largest - np.nextafter(np.full_like(here, largest), self._format.type(-way)).astype(np.float64)
+            edge = (encoded + beyond.astype(np.float64)) / 2
+        edge = np.where(here == largest, largest + before / 2, edge)
+        outer = -np.copysign(np.inf, way)  # an infinity on the other side ends where the largest number begins
+        return np.where(here == outer, -(largest + before / 2), edge)
+
+    def _narrow(self, value: Array) -> _Floats:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return value.astype(self._format)
+
+
+@dataclass(frozen=True)
+class Float32(_Narrow):
+    """IEEE 754 single precision: 24 bits, up to 3.4e38."""
+
+    _format = np.dtype("<f4")
+
+
+@dataclass(frozen=True)
+class Float16(_Narrow):
+    """IEEE 754 half precision: 11 bits, and no more than 65,504: a larger number becomes ±∞."""
+
+    _format = np.dtype("<f2")
+
 
 _Codes = NDArray[np.int64]
 
 
 def _packed_bytes(count: int, bits: int) -> int:
-    """How many bytes `count` codes of `bits` bits each take, filled up to whole bytes."""
     return -(-count * bits // 8)
 
 
@@ -30,7 +229,6 @@ def _pack_codes(codes: _Codes, bits: int) -> bytes:
 
 
 def _unpack_codes(data: bytes, count: int, bits: int) -> _Codes:
-    """The codes that `_pack_codes` made these bytes of."""
     digits = np.unpackbits(np.frombuffer(data, np.uint8), count=count * bits, bitorder="little")
     codes = digits.reshape(count, bits).astype(np.int64) @ (1 << np.arange(bits, dtype=np.int64))
     return np.where(codes >= 1 << (bits - 1), codes - (1 << bits), codes)
@@ -45,9 +243,6 @@ def _round_up_or_down(t: NDArray[np.float64], dither: NDArray[np.float64]) -> ND
     return below + (dither < t - below)
 
 
-_Rounding = Literal["nearest", "stochastic"]
-
-
 @dataclass(frozen=True)
 class FixedPoint(Codec):
     """k·step for whole |k| ≤ 2^(bits−1) − 1, step = limit/(2^(bits−1) − 1): `bits` bits a coordinate.
@@ -60,15 +255,15 @@ class FixedPoint(Codec):
     """Bits of a coordinate."""
     limit: Positive = 1.0
     """The largest magnitude of a coordinate; what is larger becomes this."""
-    rounding: _Rounding = "nearest"
+    rounding: Literal["nearest", "stochastic"] = "nearest"
     """To the nearest point of the grid, or to one of the two around so that the mean is right."""
 
     def __post_init__(self) -> None:
         whole(self.bits, "bits", 2, 32)
         if not 0 < self.limit < math.inf or self.step < np.finfo(float).tiny:
             raise ScenarioError("limit", self.limit, "no range of numbers", "> 0, finite, its step not denormal")
-        if self.rounding not in get_args(_Rounding):
-            raise ScenarioError("rounding", self.rounding, "unknown", ", ".join(get_args(_Rounding)))
+        if self.rounding not in ("nearest", "stochastic"):
+            raise ScenarioError("rounding", self.rounding, "unknown", "nearest, stochastic")
 
     @property
     def random(self) -> bool:
@@ -76,7 +271,7 @@ class FixedPoint(Codec):
 
     @property
     def step(self) -> float:
-        """The distance between two numbers that can be said."""
+        """The distance between two numbers of the grid."""
         return self.limit / self._most
 
     @property
@@ -88,10 +283,10 @@ class FixedPoint(Codec):
 
     def encode(self, value: Array, dither: Array | None = None) -> Array:
         steps = self._steps(value)
-        if self.random:
-            assert dither is not None
-            return _round_up_or_down(steps, dither) * self.step + 0.0
-        return np.rint(steps) * self.step + 0.0
+        if not self.random:
+            return np.rint(steps) * self.step + 0.0
+        assert dither is not None
+        return _round_up_or_down(steps, dither) * self.step + 0.0
 
     def pack(self, vector: Array) -> bytes:
         unknown = np.isnan(vector)
@@ -104,8 +299,8 @@ class FixedPoint(Codec):
 
     def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
         if not self.random:
-            return within(encoded, self.encode(low), self.encode(high))
-        return within(encoded, np.floor(self._steps(low)) * self.step, np.ceil(self._steps(high)) * self.step)
+            return _within(encoded, self.encode(low), self.encode(high))
+        return _within(encoded, np.floor(self._steps(low)) * self.step, np.ceil(self._steps(high)) * self.step)
 
     def cells(self, encoded: Array) -> tuple[Array, Array] | None:
         if self.random:
@@ -120,7 +315,6 @@ class FixedPoint(Codec):
         return np.where(np.isnan(steps), np.nan, steps)  # one not-a-number for all
 
 
-Norm = Literal["l2", "linf"]
 SLACK = 1e-9
 """Relative: what rounding may do to a bound on what a codec can have made."""
 _MANTISSA = 53
@@ -148,15 +342,15 @@ class Quantizer(Codec):
 
     bits: Annotated[int, Ge(1), Le(16)] = 4
     """Bits of a coordinate's level; its sign takes one more."""
-    norm: Norm = "l2"
+    norm: Literal["l2", "linf"] = "l2"
     """The norm whose levels are sent."""
     unbiased: bool = False
     """Whether the mean of what arrives is what was sent."""
 
     def __post_init__(self) -> None:
         whole(self.bits, "bits", 1, 16)
-        if self.norm not in get_args(Norm):
-            raise ScenarioError("norm", self.norm, "unknown", ", ".join(get_args(Norm)))
+        if self.norm not in ("l2", "linf"):
+            raise ScenarioError("norm", self.norm, "unknown", "l2, linf")
 
     @property
     def random(self) -> bool:
@@ -283,7 +477,7 @@ class _Sparse(Codec):
 
     def __post_init__(self) -> None:
         if (self.k is None) == (self.fraction is None):
-            raise ScenarioError("k", self.k, "one of k and fraction is asked for", "k, or a fraction")
+            raise ScenarioError("k", self.k, "one of k and fraction is needed", "k, or a fraction")
         if self.k is not None:
             whole(self.k, "k")
         if self.fraction is not None and not 0 < self.fraction <= 1:
@@ -338,7 +532,7 @@ class TopK(_Sparse):
         return self._first(np.argsort(-magnitude, axis=-1, kind="stable"), value)
 
     def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
-        return within(encoded, low, high) | (encoded == 0)
+        return _within(encoded, low, high) | (encoded == 0)
 
 
 @dataclass(frozen=True)
@@ -362,7 +556,7 @@ class RandomK(_Sparse):
     def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
         factor = self._factor(encoded.shape[-1])
         with np.errstate(over="ignore"):
-            return within(encoded, low * factor, high * factor) | (encoded == 0)
+            return _within(encoded, low * factor, high * factor) | (encoded == 0)
 
     def _factor(self, dimension: int) -> float:
         return dimension / self.kept(dimension) if self.unbiased else 1.0
