@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy import integrate, special
+from scipy import special
 
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
@@ -213,8 +213,6 @@ def _gaussian_log_mass(low: Array, width: Array) -> Array:
     return np.where(width * np.maximum(1.0, np.abs(middle)) < _THIN, thin, thick)
 
 
-_TAIL = 60.0
-"""In scales; what lies beyond it has probability below 1e-26."""
 _NO_WIDTH = 1e-290
 """In scales; below it numbers lose digits, and the mixture is the Laplace law."""
 
@@ -289,37 +287,16 @@ class UniformLaplace:
         return size, silent, np.where(silent, 1.0, b), below, above
 
 
-def average_loss(shift: float, width: float, scale: float) -> float:
-    """E|ln p(T | 0)/p(T | shift)| of one coordinate, T = width·U + Laplace(scale), in nats, by quadrature.
+def average_ratio(shift: float, width: float, scale: float) -> float:
+    """E|loss|/(worst-case loss) of width·U + Laplace(scale), shift ≠ 0: between 0 and 1, 1 for width 0.
 
-    The worst case is |shift|/scale. You get a `PrivacyError` for a scale that is not positive.
+    Of one pair. The γ of Xiao 2019 (Definition 2, bounded by (2.6)) averages the supremum over all pairs. The loss is
+    taken without its sign: with it the average is a divergence, whose ratio goes to 0 with the shift. You get a
+    `PrivacyError` for a scale that is not positive.
     """
     if not 0 < scale < math.inf or not (math.isfinite(shift) and math.isfinite(width)):
         raise PrivacyError(f"shift {shift!r}, width {width!r}, scale {scale!r}: finite, and the scale above 0")
-    r, s = abs(width) / scale, abs(shift) / scale  # the mixture is symmetric about the middle of its interval
-    law = UniformLaplace(r, 1.0)
-
-    def log_density(t: float) -> float:
-        return float(law.log_density(np.array([[t]]), np.zeros((1, 1)))[0])
-
-    def integrand(t: float) -> float:
-        here = log_density(t)
-        return math.exp(here) * abs(here - log_density(t - s))
-
-    ends = {e + d for e in (0.0, s, r, r + s) for d in (-_TAIL, -4.0, 0.0, 4.0, _TAIL)}
-    cuts = sorted(ends | {(r + s) / 2})
-    pieces = (integrate.quad(integrand, a, b, limit=200, epsabs=1e-14, epsrel=1e-10) for a, b in pairwise(cuts))
-    return math.fsum(found[0] for found in pieces)
-
-
-def average_ratio(shift: float, width: float, scale: float) -> float:
-    """E|loss|/(worst-case loss) for a shift that is not 0: between 0 and 1, 1 for width 0.
-
-    Of one pair. The γ of Xiao 2019 (Definition 2, bounded by (2.6)) averages the supremum over all pairs.
-
-    The loss is taken without its sign: with it the average is a divergence, whose ratio goes to 0 with the shift.
-    """
-    return average_loss(shift, width, scale) * scale / abs(shift)
+    return float(mixture_average_loss(shift, width, scale)) * scale / abs(shift)
 
 
 def small_shift_ratio(width: Scale, scale: Scale) -> Scale:

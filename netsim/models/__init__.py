@@ -6,7 +6,7 @@ the model alone.
 
 from netsim.models.lenet import LeNet
 from netsim.models.linear import Linear, Logistic
-from netsim.models.model import NOTHING, Mixed, Model, Penalty, mixed_gradient, stepped
+from netsim.models.model import NOTHING, Model, Penalty, mixed_gradient, stepped
 from netsim.models.networks import MLP, ActivationName, Dense, Softmax
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "LeNet",
     "Linear",
     "Logistic",
-    "Mixed",
     "Model",
     "Penalty",
     "Softmax",

@@ -4,8 +4,9 @@ The proximal map of a regularizer needs no oracle. Iterates are kept in bounded 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -193,26 +194,18 @@ class Model(Protocol):
         ...
 
 
-@runtime_checkable
-class Mixed(Protocol):
-    """A model that has its own mixed gradient, faster or more exact than a difference of input gradients."""
-
-    def mixed_gradient(
-        self, parameters: Array, features: Array, targets: Array, direction: Array
-    ) -> tuple[Array, Array]: ...
-
-
 def mixed_gradient(
     model: Model, parameters: Array, features: Array, targets: Array, direction: Array
 ) -> tuple[Array, Array]:
     """∇_A and ∇_T of ⟨direction, ∇_θ ℓ(θ; A, T)⟩, the shapes of `Model.input_gradient`; direction (…, dimension).
 
-    It is the derivative of `input_gradient` along the direction: the model's own where it has one (`Mixed`), else as
-    `stepped` finds it.
+    It is the derivative of `input_gradient` along the direction: the model's own where it has one, faster or more
+    exact, else as `stepped` finds it.
     """
-    if isinstance(model, Mixed):
-        return model.mixed_gradient(parameters, features, targets, direction)
-    return stepped(model, parameters, features, targets, direction)
+    own: Callable[..., tuple[Array, Array]] | None = getattr(model, "mixed_gradient", None)
+    if own is None:
+        return stepped(model, parameters, features, targets, direction)
+    return own(parameters, features, targets, direction)
 
 
 def stepped(

@@ -43,16 +43,17 @@ class FromFunctions:
 
     def value(self, x: Array) -> Array:
         """f(x), shape (replicas,)."""
-        return np.array([float(_array(self.function(_lent(row)), "value", ())) for row in x], dtype=np.float64)
+        return np.array([float(_asked(self.function, row, "value", ())) for row in x], dtype=np.float64)
 
     def gradient(self, x: Array) -> Array:
         """∇f(x), shape (replicas, dimension)."""
-        return self._stacked([_array(self.slope(_lent(row)), "gradient", (self.dimension,)) for row in x], 1)
+        rows = [_asked(self.slope, row, "gradient", (self.dimension,)) for row in x]
+        return np.stack(rows) if rows else np.zeros((0, self.dimension))
 
     def hessian(self, x: Array) -> Array:
         """∇²f at the single point x, shape (dimension, dimension)."""
         if self.bending is not None:
-            return _array(self.bending(_lent(x)), "hessian", (self.dimension, self.dimension))
+            return _asked(self.bending, x, "hessian", (self.dimension, self.dimension))
         step = np.cbrt(np.finfo(float).eps) * max(1.0, float(np.abs(x).max()))
         moves = step * np.eye(self.dimension)
         columns = (self.gradient(x + moves) - self.gradient(x - moves)) / (2 * step)
@@ -60,7 +61,7 @@ class FromFunctions:
 
     def hessians(self, x: Array) -> Array:
         """∇²f at each row of x; shape (replicas, dimension, dimension)."""
-        return self._stacked([self.hessian(row) for row in x], 2)
+        return np.stack([self.hessian(row) for row in x])
 
     @property
     def records(self) -> int:
@@ -87,9 +88,6 @@ class FromFunctions:
         """There are no records: a `ProtocolError`."""
         del indices
         raise ProtocolError(f"batch: {self.name} is given by functions, and has no records to sample")
-
-    def _stacked(self, rows: list[Array], axes: int) -> Array:
-        return np.stack(rows) if rows else np.zeros((0,) + (self.dimension,) * axes)
 
 
 def objective(
@@ -184,15 +182,11 @@ def _check_constants(made: FromFunctions, points: Array, slopes: Array) -> None:
         raise ScenarioError(which, getattr(made, which), "is contradicted by the gradients", allowed)
 
 
-def _lent(row: Array) -> Array:
-    """A copy that cannot be written to."""
-    lent = np.array(row, dtype=np.float64)
+def _asked(function: Callable[[Array], ArrayLike], x: Array, field_name: str, shape: tuple[int, ...]) -> Array:
+    """What a function answers at a copy of x that cannot be written to, as float64 of this shape."""
+    lent = np.array(x, dtype=np.float64)
     lent.setflags(write=False)
-    return lent
-
-
-def _array(answer: ArrayLike, field_name: str, shape: tuple[int, ...]) -> Array:
-    """The answer as float64 of this shape, finite where it was asked; anything else is a `ScenarioError`."""
+    answer = function(lent)
     try:
         array = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:

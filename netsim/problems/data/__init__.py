@@ -129,7 +129,6 @@ class Stored:
     files: tuple[Path, ...]
     present: bool
     original: bool
-    fetchable: bool
 
 
 def facts(name: str) -> Facts:
@@ -152,7 +151,7 @@ def stored(name: str, cache: Cache | None = None) -> tuple[Stored, ...]:
         there = [all((place.folder / one.path).is_file() for one in layout) for layout in layouts]
         at = there.index(True) if True in there else 0
         files = tuple(place.folder / one.path for one in layouts[at])
-        found.append(Stored(part, files, True in there, at == 0, all(one.urls for one in layouts[0])))
+        found.append(Stored(part, files, True in there, at == 0))
     return tuple(found)
 
 

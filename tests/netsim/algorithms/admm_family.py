@@ -12,6 +12,7 @@ from netsim.problems import L1, Problem, build
 from netsim.problems import load as load_data
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric
+from tests.netsim.algorithms.mixing import gradients
 from tests.oracles.d_admm import d_admm
 from tests.oracles.dp_admm import dp_admm
 from tests.oracles.ic_admm import ic_admm
@@ -62,10 +63,6 @@ def adjacency_of(graph) -> np.ndarray:
     for i, j in graph.edges:
         A[i, j] = A[j, i] = 1
     return A
-
-
-def gradients(problem):
-    return [lambda x, f=f: f.gradient(x[None])[0] for f in problem.objectives]
 
 
 def exacts(problem, regularized=True):

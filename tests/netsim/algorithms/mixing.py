@@ -100,11 +100,16 @@ def points(run):
     return np.swapaxes(x, 0, 1), np.swapaxes(g, 0, 1)
 
 
+def gradients(problem):
+    """∇f_i of one point, for an oracle."""
+    return [lambda x, f=f: f.gradient(x[None])[0] for f in problem.objectives]
+
+
 def by_oracle(name, run, replica=0):
     """The history of the oracle of this name, with the run's noise in one replica."""
     simulation = run.simulation
     problem, algorithm, W = simulation.problem, simulation.algorithm, simulation.topology.weights
-    gradients = [lambda x, f=f: f.gradient(x[None])[0] for f in problem.objectives]
+    slopes = gradients(problem)
     start = np.zeros((problem.agents, problem.dimension))
     noise = noises(run)[:, :, :, replica]
     step, rounds = algorithm.step, algorithm.rounds
@@ -113,19 +118,19 @@ def by_oracle(name, run, replica=0):
         return problem.regularizer.proximal(v[None], step)[0]
 
     if name == "extra":
-        return extra(gradients, W, step, start, rounds, noise[0])
+        return extra(slopes, W, step, start, rounds, noise[0])
     if name in ("pg_extra", "nids"):
-        two = pg_extra(gradients, prox, W, step, start, rounds, noise[0]) if name == "pg_extra" else None
-        return two or nids(gradients, prox, W, step, start, rounds, noise[0])
+        two = pg_extra(slopes, prox, W, step, start, rounds, noise[0]) if name == "pg_extra" else None
+        return two or nids(slopes, prox, W, step, start, rounds, noise[0])
     if name == "ppdc":
         adjacency = simulation.topology.adjacency.toarray()
-        return ppdc(gradients, adjacency, step, algorithm.gamma, algorithm.omega, start, rounds, *noise)
+        return ppdc(slopes, adjacency, step, algorithm.gamma, algorithm.omega, start, rounds, *noise)
     if name.startswith("cpgt"):
         dither = 1 - dithers(run)[:, :, :, replica]  # the codec rounds t up where u < t − ⌊t⌋, as ⌊t + 1 − u⌋ does
         compress = COMPRESSORS.get(name, compressed.identity)
-        return compressed.cpgt(gradients, W, step, algorithm.gamma, compress, start, rounds, *noise, *dither)
+        return compressed.cpgt(slopes, W, step, algorithm.gamma, compress, start, rounds, *noise, *dither)
     oracle = {"diging": diging, "atc": adapt_then_combine, "diadsp": diadsp}[name]
-    return oracle(gradients, W, step, start, rounds, *noise)
+    return oracle(slopes, W, step, start, rounds, *noise)
 
 
 def shifted(problem, push):

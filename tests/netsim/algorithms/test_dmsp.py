@@ -14,7 +14,7 @@ from netsim.models.model import Ball, Box
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
-from tests.netsim.algorithms.mixing import noises, sent
+from tests.netsim.algorithms.mixing import gradients, noises, sent
 from tests.oracles import noisy_descent as oracles
 from tests.worlds import changed, synthetic_problem, tapped_ring
 
@@ -35,7 +35,7 @@ def test_iterates_are_the_oracles(graph, domain, b):
     run = tapped(algorithm, graph, seed=8)
     project = oracles.ball(domain.radius) if isinstance(domain, Ball) else oracles.box(domain.low, domain.high)
     expected = oracles.dmsp(
-        [lambda x, f=f: f.gradient(x[None])[0] for f in SIX.objectives],
+        gradients(SIX),
         *(graph.weights, 0.9, 0.93, project, np.zeros((6, 4)), 50),
         noise=noises(run)[0, :, :, 0],
     )

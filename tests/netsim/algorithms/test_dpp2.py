@@ -15,7 +15,7 @@ from netsim.problems import load as load_data
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
-from tests.netsim.algorithms.mixing import noises, sent
+from tests.netsim.algorithms.mixing import gradients, noises, sent
 from tests.oracles.dpp2 import dpp2 as oracle
 from tests.worlds import changed, simulated, synthetic_problem, tapped_ring
 
@@ -41,7 +41,7 @@ def by_oracle(problem, graph, algorithm, w=None, e=None):
     W = graph.weights
     P = np.diag(graph.degrees) - graph.adjacency.toarray() if algorithm.matrix == "laplacian" else np.eye(len(W)) - W
     return oracle(
-        [lambda x, f=f: f.gradient(x[None])[0] for f in problem.objectives],
+        gradients(problem),
         P,
         *(algorithm.step, algorithm.beta, algorithm.rho),
         [algorithm.eta(k) for k in range(algorithm.rounds)],

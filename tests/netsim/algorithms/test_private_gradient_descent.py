@@ -11,11 +11,11 @@ from netsim.algorithms import Clip, PrivateGradientDescent, stable_step
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.problems import L1, LeastSquares, Problem
-from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
 from netsim.topology import Topology, grid, ring
+from tests.netsim.algorithms.mixing import gradients, noises, sent
 from tests.oracles.dgd import dgd as oracle
 from tests.oracles.noisy_descent import laplace_descent
 from tests.worlds import coins, synthetic_problem, tapped_ring
@@ -30,8 +30,6 @@ def test_iterates_are_the_oracles(norm):
     clip = None if norm is None else Clip(0.15, norm)
     algorithm = PrivateGradientDescent(50, step, scale, clip)
     run = tapped_ring(problem, algorithm, seed=9).run()
-    streams = [Streams(9).generator("agent", i, "noise", 0) for i in range(problem.agents)]
-    noise = np.array([[scale(k) * s.laplace(size=(1, problem.dimension))[0] for s in streams] for k in range(50)])
 
     def clipped(g):
         if norm is None:
@@ -40,16 +38,14 @@ def test_iterates_are_the_oracles(norm):
         return g * min(1.0, 0.15 / length)
 
     expected = oracle(
-        [lambda x, f=f: f.gradient(x[None])[0] for f in problem.objectives],
+        gradients(problem),
         run.simulation.topology.weights,
         [step(k) for k in range(50)],
         np.zeros((problem.agents, problem.dimension)),
-        noise=noise,
+        noise=noises(run)[0, :, :, 0],
         clip=clipped,
     )
-    sent = {(row.sender, row.number): row.values["x"][0] for row in run.views[0].transcript.on_links()}
-    ours = np.array([[sent[i, k] for i in range(problem.agents)] for k in range(50)])
-    np.testing.assert_allclose(ours, expected["sent"], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["sent"], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("batch", [None, 3])
@@ -59,8 +55,7 @@ def test_released_states_are_the_oracles(batch):
     step, scale = Polynomial(0.5, 0.6), Geometric(0.2, 0.95)
     algorithm = PrivateGradientDescent(50, step, scale, batch=batch, state="released")
     run = tapped_ring(problem, algorithm, seed=9).run()
-    streams = [Streams(9).generator("agent", i, "noise", 0) for i in range(5)]
-    noise = np.array([[scale(k) * s.laplace(size=(1, 6))[0] for s in streams] for k in range(50)])
+    noise = noises(run)[0, :, :, 0]
     drawn = [coins(run, i) for i in range(5)]
     batches = None if batch is None else [
         [np.sort(drawn[i].choice(8, batch, replace=False)) for i in range(5)] for _ in range(50)
@@ -79,9 +74,7 @@ def test_released_states_are_the_oracles(batch):
         noise[1:],
         None if batches is None else batches[:49],
     )
-    sent = {(row.sender, row.number): row.values["x"][0] for row in run.views[0].transcript.on_links()}
-    ours = np.array([[sent[i, k] for i in range(5)] for k in range(50)])
-    np.testing.assert_allclose(ours, expected["x"], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["x"], rtol=1e-12, atol=1e-12)
 
 
 def test_both_states_are_the_same_without_noise():

@@ -20,6 +20,7 @@ from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation, setting_of
+from tests.netsim.algorithms.mixing import gradients, sent
 from tests.oracles import random_aggregators as oracles
 from tests.worlds import ROUGH, coins, simulated, synthetic_problem
 
@@ -45,12 +46,6 @@ def final_error(problem, graph, algorithm):
     return run.metrics.worst_by_round(problem.agents)[-1, 0]
 
 
-def sent(run, replica=0):
-    rows = {(r.number, r.sender): r.values["x"][replica] for r in run.views[0].transcript.on_links()}
-    n = run.simulation.problem.agents
-    return np.array([[rows[k, i] for i in range(n)] for k in range(len(rows) // n)])
-
-
 def draws(rounds, scale, seed, n=6, d=4):
     """The engine's own θ and Laplace noise, redrawn from its named streams: each (rounds, n, d)."""
     theta, noise = np.empty((2, rounds, n, d))
@@ -62,10 +57,6 @@ def draws(rounds, scale, seed, n=6, d=4):
     return theta, noise
 
 
-def gradients(problem):
-    return [lambda x, f=f: f.gradient(x[None])[0] for f in problem.objectives]
-
-
 @pytest.mark.parametrize("graph", [GRAPHS[0], GRAPHS[2]], ids=["ring", "geometric"])
 @pytest.mark.parametrize("scale", [Constant(0.0), Geometric(0.7, 1 / 1.02)], ids=["silent", "noisy"])
 class TestOracles:
@@ -75,7 +66,7 @@ class TestOracles:
         theta, noise = draws(50, scale, 6)
         A = graph.adjacency.toarray()
         expected = oracles.random_penalty_admm(gradients(SIX), A, theta, 8.0, 0.4, np.zeros(4), noise)
-        np.testing.assert_allclose(sent(run), expected["x"][1:], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["x"][1:], rtol=0, atol=1e-12)
         asked = np.array([[query.point[0] for query in queries] for queries in run.truth.queries])
         np.testing.assert_allclose(asked.swapaxes(0, 1), expected["x"][:-1], rtol=0, atol=1e-12)
 
@@ -86,7 +77,7 @@ class TestOracles:
         steps = [step(k) for k in range(50)]
         A = graph.adjacency.toarray()
         expected = oracles.extreme_descent(gradients(SIX), A, steps, np.zeros(4), theta, noise)
-        np.testing.assert_allclose(sent(run), expected["x"][1:], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["x"][1:], rtol=0, atol=1e-12)
 
     def test_groups(self, graph, scale):
         del graph
@@ -101,7 +92,7 @@ class TestOracles:
         start = np.array([np.full(4, -0.5), np.full(4, 1.0)])
         steps = [algorithm.step(k) for k in range(4)]
         expected = oracles.grouped_descent(gradients(problem), order, steps, start, theta, noise)
-        np.testing.assert_allclose(sent(run)[0], expected["released"], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(sent(run, "x")[0, :, 0], expected["released"], rtol=0, atol=1e-12)
         output = expected["output"]
         reached = run.metrics.worst_by_round(13)[-1, 0]
         optimum = problem.optimum().point
@@ -151,7 +142,7 @@ def test_neighbor_range_is_not_exact_where_they_differ():
 def test_duals_have_a_zero_sum_under_noise():
     """λ_i from the sent values alone: Σ_i λ_i = 0, and every release has mean ½(x + mean) − (∇f − λ)/D."""
     run = tapped(RandomPenaltyAdmm(40), GRAPHS[2], replicas=2)
-    x, A = sent(run), GRAPHS[2].adjacency.toarray()
+    x, A = sent(run, "x")[:, :, 0], GRAPHS[2].adjacency.toarray()
     dual = -0.5 * np.cumsum([A.sum(1)[:, None] * one - A @ one for one in x], axis=0)
     np.testing.assert_allclose(dual.sum(axis=1), 0, atol=1e-12)
     asked = [queries[25].gradient[0] for queries in run.truth.queries]

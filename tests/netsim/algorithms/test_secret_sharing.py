@@ -19,6 +19,7 @@ from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation, setting_of
+from tests.netsim.algorithms.mixing import gradients, sent
 from tests.oracles.secret_sharing import decoded
 from tests.oracles.secret_sharing import shared_descent as oracle
 from tests.worlds import EVERY_LAW, simulated, synthetic_problem
@@ -49,10 +50,7 @@ def redrawn(algorithm, seed, n=5, d=3):
 
 
 def broadcasts(run):
-    rows = {
-        (r.number, r.sender): r.values["sum"][0] for r in run.views[0].transcript.on_links() if r.kind == "exchange"
-    }
-    return np.array([[rows[k, i] for i in range(5)] for k in range(run.simulation.algorithm.rounds)])
+    return sent(run, "sum")[:, :, 0]
 
 
 @pytest.mark.parametrize("stddev", [Constant(0.0), Geometric(0.4, 0.97)], ids=["silent", "noisy"])
@@ -63,7 +61,7 @@ def test_shares_sums_and_iterates_are_the_oracles(stddev, modulus):
     run = tapped(algorithm, seed=7)
     noise, shares = redrawn(algorithm, 7)
     expected = oracle(
-        [lambda x, f=f: f.gradient(x[None])[0] for f in FIVE.objectives],
+        gradients(FIVE),
         [algorithm.step(k) for k in range(50)],
         np.zeros((5, 3)),
         *(shares, 2.0**16, modulus),

@@ -41,7 +41,7 @@ def test_a_set_is_here_when_its_loader_would_find_it(folder):
     with gzip.open(folder / "covtype" / "covtype_ramp_test.csv.gz", "wt") as file:
         np.savetxt(file, np.zeros((2, 55)), delimiter=",", header="x", comments="")
     (found,) = stored("covtype")
-    assert (found.present, found.original, found.fetchable) == (True, False, True)
+    assert (found.present, found.original) == (True, False)
     listed = {one["name"]: one for one in json.loads(runner.invoke(app, ["data", "list", "--json"]).stdout)["data"]}
     assert [listed[name]["present"] for name in ("covtype", "mnist", "digits", "csv")] == [True, False, True, None]
     assert "train only" in runner.invoke(app, ["data", "list"]).output
