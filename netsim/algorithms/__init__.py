@@ -8,11 +8,11 @@ from netsim.algorithms.dmsp import Dmsp
 from netsim.algorithms.dp_admm import DpAdmm
 from netsim.algorithms.dpp2 import Dpp2
 from netsim.algorithms.extra import Extra, PgExtra
-from netsim.algorithms.gradient_tracking import GradientTracking
+from netsim.algorithms.gradient_tracking import GradientTracking, adapted_step
 from netsim.algorithms.ic_admm import IcAdmm
 from netsim.algorithms.mixing import tracking_step
 from netsim.algorithms.nids import Nids
-from netsim.algorithms.ppdc import Ppdc
+from netsim.algorithms.ppdc import Ppdc, ppdc_step
 from netsim.algorithms.private_gradient_descent import PrivateGradientDescent, stable_step
 from netsim.algorithms.r_admm import MrAdmm, RAdmm
 from netsim.algorithms.random_mixing import GroupedDescent, NeighborRange, RandomPenaltyAdmm
@@ -50,6 +50,8 @@ __all__ = [
     "Setting",
     "Stopping",
     "Walkman",
+    "adapted_step",
+    "ppdc_step",
     "stable_step",
     "tracking_step",
 ]

@@ -58,7 +58,7 @@ class GradientTracking(LaplaceInRounds):
         Positive,
         Auto(
             "half of the bound that is checked, (1 + λ_min(W))²/(4L) for DIGing",
-            lambda at: {"diging": tracking_step, "atc": _adapted_step}[at.variant](at.smoothness, at.topology) / 2,
+            lambda at: {"diging": tracking_step, "atc": adapted_step}[at.variant](at.smoothness, at.topology) / 2,
         ),
     ]
     """α, the step size."""
@@ -101,11 +101,11 @@ class GradientTracking(LaplaceInRounds):
             bound = tracking_step(smoothness, setting.topology)
             check_below("step", self.step, bound, "0 < α < (1 + λ_min(W))²/(2L)")
         else:
-            bound = _adapted_step(smoothness, setting.topology)
+            bound = adapted_step(smoothness, setting.topology)
             check_below("step", self.step, bound, "0 < α < min(2, (1 + 1/λ_min(W))²/2)/L")
 
 
-def _adapted_step(smoothness: float, topology: "Topology | None") -> float:
+def adapted_step(smoothness: float, topology: "Topology | None") -> float:
     """min(2, (1 + 1/λ_min(W))²/2)/L, the second where λ_min < 0: ATC's `tracking_step`.
 
     On the eigenvector of λ a round has the characteristic polynomial z² − (2λ − λ²αL)z + λ²(1 − αL).

@@ -44,7 +44,7 @@ class Ppdc(LaplaceInRounds):
         Positive,
         Auto(
             "min(1/(L + 2·gamma·λ), gamma/(2·omega²)), λ the Laplacian's largest eigenvalue",
-            lambda at: _ppdc_step(at.smoothness, at.topology, at.gamma, at.omega),
+            lambda at: ppdc_step(at.smoothness, at.topology, at.gamma, at.omega),
         ),
     ]
     """η, the step size."""
@@ -83,12 +83,12 @@ class Ppdc(LaplaceInRounds):
         largest = 0.0 if topology is None else topology.largest_laplacian_eigenvalue
         least = 1 - (self.step * self.gamma - (self.step * self.omega) ** 2) * largest
         if not self.step * smoothness < 2 * least:
-            safe = _ppdc_step(smoothness, topology, self.gamma, self.omega)
+            safe = ppdc_step(smoothness, topology, self.gamma, self.omega)
             condition = f"ηL_f < 2λ_min(W̃) = {2 * least:.6g}: η = {safe:.6g} is safe"
             raise ScenarioError("step", self.step, "outside the convergence condition", condition)
 
 
-def _ppdc_step(smoothness: float, topology: "Topology | None", gamma: float = 1.0, omega: float = 1.0) -> float:
+def ppdc_step(smoothness: float, topology: "Topology | None", gamma: float = 1.0, omega: float = 1.0) -> float:
     """min(1/(L_f + 2γλ_max(L)), γ/(2ω²)): a step η that meets both conditions."""
     largest = 0.0 if topology is None else topology.largest_laplacian_eigenvalue
     return min(1 / (smoothness + 2 * gamma * largest), gamma / (2 * omega**2))

@@ -13,6 +13,8 @@ from netsim.algorithms import (
     Nids,
     PgExtra,
     Ppdc,
+    adapted_step,
+    ppdc_step,
     stable_step,
     tracking_step,
 )
@@ -80,11 +82,6 @@ ROUNDS = {"extra": 200, "pg_extra": 350, "nids": 250, "diging": 400, "atc": 650,
 """In which each reaches 1e-8 on all graphs and losses here; there is no noise, or it decays."""
 
 
-def atc_bound(smoothness, graph):
-    least = graph.least_eigenvalue
-    return min(2.0, (1 + 1 / least) ** 2 / 2 if least < 0 else math.inf) / smoothness
-
-
 def at_auto(name, here, graph, rounds):
     """Without noise, at the step that a scenario's "auto" gives (EXTRA: 0.9 of its bound)."""
     smoothness, graph = here.smoothness, GRAPHS[graph]
@@ -93,9 +90,9 @@ def at_auto(name, here, graph, rounds):
         "pg_extra": lambda: PgExtra(rounds, stable_step(smoothness, graph) / 2),
         "nids": lambda: Nids(rounds, 1 / smoothness),
         "diging": lambda: GradientTracking(rounds, tracking_step(smoothness, graph) / 2),
-        "atc": lambda: GradientTracking(rounds, atc_bound(smoothness, graph) / 2, variant="atc"),
+        "atc": lambda: GradientTracking(rounds, adapted_step(smoothness, graph) / 2, variant="atc"),
         "diadsp": lambda: DiaDSP(rounds, tracking_step(smoothness, graph) / 2, 0.0, 0.0, 0.9),
-        "ppdc": lambda: Ppdc(rounds, min(0.5, 1 / (smoothness + 2 * graph.largest_laplacian_eigenvalue))),
+        "ppdc": lambda: Ppdc(rounds, ppdc_step(smoothness, graph)),
     }[name]()
 
 
@@ -257,7 +254,7 @@ def test_the_bound_on_tracking_steps_is_sharp_for_equal_curvatures(variant, weig
     """Spectral radius, but for the conserved mean, by numpy: below 1 under the bound, above it past the bound."""
     graph = ring(6, weights=weights)
     here, W, eye = equal_curvature(graph), graph.weights, np.eye(6)
-    bound = (tracking_step if variant == "diging" else atc_bound)(here.smoothness, graph)
+    bound = (tracking_step if variant == "diging" else adapted_step)(here.smoothness, graph)
 
     def radius(step):
         h = here.smoothness
