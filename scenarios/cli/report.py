@@ -127,8 +127,7 @@ def _compare(
     try:
         with Bars(problems, lines=False) as bars:
             bars.begin("comparing", 3)
-            from scenarios.render.compared_runs import read_runs
-            from scenarios.render.comparison import Comparison
+            from scenarios.render.comparison import Comparison, read_runs
             from scenarios.render.page.comparison import page as page_of
 
             runs = read_runs(places)
@@ -153,8 +152,7 @@ def _compare(
 
 
 def _print(comparison: "Comparison") -> None:
-    from scenarios.render.compared_runs import ABSENT
-    from scenarios.render.comparison import CONFIDENCE, QUANTITIES
+    from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES
     from scenarios.render.page.comparison import exact_words, run_cells, times, verdict_cells
     from scenarios.render.verdicts import coloured
     from scenarios.results.numbers import MISSING, setting

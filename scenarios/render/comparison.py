@@ -1,37 +1,47 @@
 """Comparison of runs: numbers of every algorithm side by side, and cautions where they must not be compared."""
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from statistics import median
 from typing import cast
 
 from scipy.stats import binom
 
-from scenarios.render.compared_runs import ABSENT, Difference, Run, Subject, differences, subjects
+from netsim.errors import ScenarioError
 from scenarios.render.sentences import word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Setting
 from scenarios.results.compare import ComparedAlgorithm, ComparisonResult, Ratio, Side
+from scenarios.results.files import RESULTS
+from scenarios.results.folder import read_manifest, read_results
 from scenarios.results.numbers import show
-from scenarios.results.tree import AlgorithmResult
+from scenarios.results.tree import AlgorithmResult, Results
 
+Fields = Mapping[str, Setting]
+"""A part of a scenario, as its file has it."""
+_OWN = "python"
+"""The kind of an algorithm that does not come with netsim."""
+_WORDS = ("name", "title", "description", "variants", "grid", "figures", "reproduces")
+"""Fields of a scenario that change nothing of a run."""
+ABSENT = cast("Setting", object())
+"""The value of a field that a scenario does not have."""
 CONFIDENCE = 0.95
 """Joint confidence of all intervals of ratios; the exact epsilons have their own."""
 QUANTITIES = {"final_error": "final relative error", "gradient_error": "median error of the inferred gradients"}
 """Numbers known of every replica, which have intervals."""
-FACTS = (
+_FACTS = (
     "kind", "data", "part", "agents", "dimension", "records", "records_per_agent", "smoothness", "strong_convexity",
 )  # fmt: skip
 """Facts of an objective; the curvatures are computed from all its data, and distinguish most others."""
-DIGITS = 8
+_DIGITS = 8
 """Of a SHA-256 of code, to distinguish it from another."""
-
-
 _TERMS: dict[str, Callable[[AuditResult], object]] = {
     "δ": lambda a: a.claim.delta,
     "adjacency": lambda a: a.claim.adjacency,
@@ -44,6 +54,53 @@ _TERMS: dict[str, Callable[[AuditResult], object]] = {
 
 
 @dataclass(frozen=True)
+class Run:
+    """One run of a comparison."""
+
+    folder: Path
+    label: str
+    """Of no other run of the comparison."""
+    results: Results
+    slugs: tuple[str, ...] | None = None
+    """Algorithms to compare; None: all."""
+    resolved: Mapping[str, Fields] = field(default_factory=dict[str, Fields])
+    """Parameters and code of each algorithm, by name, from the manifest."""
+
+    @property
+    def entries(self) -> list[AlgorithmResult]:
+        """The algorithms that are compared."""
+        return [one for one in self.results.algorithms if self.slugs is None or one.slug in self.slugs]
+
+    @property
+    def specs(self) -> list[Fields]:
+        """Fields of the compared algorithms in the scenario; of own code also those of its class, and its hash."""
+        names, specs = {entry.name for entry in self.entries}, list[Fields]()
+        for one in self.results.scenario.algorithms:
+            spec: dict[str, Setting] = one.model_dump(mode="json")
+            if one.name in names and spec.get("kind") == _OWN and (known := self.resolved.get(one.name)) is not None:
+                parameters = {k: v for k, v in known.items() if k not in ("name", "algorithm", "file", "sha256")}
+                spec |= {"parameters": parameters, "code (SHA-256)": str(known.get("sha256"))[:12]}
+            specs += [spec] if one.name in names else []
+        return specs
+
+    @property
+    def unrecorded(self) -> list[str]:
+        """Algorithms of somebody's own whose parameters and code no manifest has."""
+        return [
+            str(one["name"]) for one in self.specs if one.get("kind") == _OWN and one["name"] not in self.resolved
+        ]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One algorithm of one run, with a label of its own in the comparison."""
+
+    label: str
+    run: Run
+    entry: AlgorithmResult
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Some runs, side by side; the first of them is the base of the others."""
 
@@ -51,13 +108,18 @@ class Comparison:
 
     @cached_property
     def subjects(self) -> list[Subject]:
-        """Every algorithm of every run."""
-        return subjects(self.runs)
+        """Every algorithm of every run; its label has as much of run and name as distinguishes it."""
+        pairs = [(run, entry) for run in self.runs for entry in run.entries]
+        if len(self.runs) == 1:
+            return [Subject(entry.name, run, entry) for run, entry in pairs]
+        if len({entry.name for _, entry in pairs}) == 1 and len(pairs) == len(self.runs):
+            return [Subject(run.label, run, entry) for run, entry in pairs]
+        return [Subject(f"{entry.name} · {run.label}", run, entry) for run, entry in pairs]
 
     @cached_property
-    def differences(self) -> list[Difference]:
-        """The fields in which the scenarios differ."""
-        return differences(self.runs)
+    def differences(self) -> list[ComparisonResult.Difference]:
+        """The fields in which the scenarios differ, and their values (`ABSENT`: not there)."""
+        return _differences(self.runs)
 
     @cached_property
     def unrecorded(self) -> list[str]:
@@ -95,16 +157,170 @@ class Comparison:
             ),
             cautions=tuple(self.cautions),
             differences=tuple(
-                ComparisonResult.Difference(
-                    field=one.field,
-                    values=tuple(None if value is ABSENT else cast("Setting", value) for value in one.values),
-                )
+                replace(one, values=tuple(None if value is ABSENT else value for value in one.values))
                 for one in self.differences
             ),
             algorithms=tuple(_algorithm(one) for one in self.subjects),
             confidence=CONFIDENCE,
             against=tuple(self.against),
         )
+
+
+def _algorithm(subject: Subject) -> ComparedAlgorithm:
+    entry = subject.entry
+    audit = entry.audit if isinstance(entry.audit, AuditResult) else None
+    found = entry.gradients if isinstance(entry.gradients, GradientResult) else None
+    curve, claim = entry.convergence, audit and audit.claim
+    spent = asdict(entry.measures.costs) if entry.measures else {}
+    costs: dict[str, float | None] = {key: values[-1] for key, values in spent.items() if key != "count" and values}
+    return ComparedAlgorithm(
+        label=subject.label,
+        run=subject.run.label,
+        name=entry.name,
+        slug=entry.slug,
+        verdict=word(entry),
+        broken=findings.claim_is_broken(entry),
+        epsilon_claimed=audit and audit.epsilon_claimed,
+        epsilon_exact=audit and audit.epsilon_exact,
+        epsilon_audited=audit and audit.epsilon_audited,
+        first_violation=audit and audit.first_violation,
+        delta=claim and claim.delta,
+        adjacency=claim and claim.adjacency,
+        norm=claim and claim.norm,
+        error=ComparedAlgorithm.FinalError(
+            final=curve and curve.final, replicas=curve and curve.replicas, unit=curve.unit if curve else None
+        ),
+        gradients=ComparedAlgorithm.InferredGradients(
+            queries=found and found.queries,
+            estimated=found and found.estimated,
+            median=found and found.median,
+            baseline=found and found.baseline,
+        ),
+        costs=costs | {"time": entry.run and entry.run.time},
+    )
+
+
+# ── runs in folders ─────────────────────────────────────────────────────────────────────────────────────
+def read_runs(places: Sequence[str]) -> list[Run]:
+    """The runs at places: a results folder, the folder of a scenario with variants (each of them is a run), or
+    FOLDER:SLUG for one algorithm of a folder. Several algorithms of a folder are one run.
+
+    You get a `ScenarioError` for a place without results, an algorithm that is not there, and for less than two
+    algorithms to compare.
+    """
+    wanted: dict[Path, tuple[str, ...] | None] = {}
+    for place in places:
+        folder, slug = Path(place), None
+        before, _, last = place.rpartition(":")
+        if not folder.exists() and before and last:
+            folder, slug = Path(before), last
+        elif folder.name == RESULTS:
+            folder = folder.parent
+        for one in _folders(folder, place):
+            known = wanted.get(one, ())
+            wanted[one] = None if slug is None or known is None else tuple(dict.fromkeys((*known, slug)))
+    runs: list[Run] = []
+    parts = [folder.resolve().parts for folder in wanted]
+    labels = [str(folder) for folder in wanted]
+    dated = any(re.fullmatch(r"\d{8}-\d{6}", one[-1]) for one in parts)  # a date: the parent says what it is
+    for depth in range(max(map(len, parts)), dated, -1):  # the fewest last parts that distinguish all paths
+        shorter = ["/".join(one[-depth:]) for one in parts]
+        labels = shorter if len(set(shorter)) == len(shorter) else labels
+    for (folder, slugs), label in zip(wanted.items(), labels, strict=True):
+        try:
+            resolved = {str(one["name"]): one for one in read_manifest(folder).resolved}
+        except ScenarioError:  # no manifest that can be read
+            resolved = {}
+        runs.append(Run(folder, label, _read(folder), slugs, resolved))
+        there = [one.slug for one in runs[-1].results.algorithms]
+        for slug in slugs or ():
+            if slug not in there:
+                allowed = ", ".join(there) or "none"
+                raise ScenarioError("runs", f"{folder}:{slug}", "no such algorithm there", allowed)
+        if not there:
+            raise ScenarioError("runs", str(folder), "no algorithm was begun there", "a run that got farther")
+    if sum(len(run.entries) for run in runs) < 2:
+        raise ScenarioError(
+            "runs", " ".join(places), "one algorithm of one run has nothing beside it", "two algorithms, or two runs"
+        )
+    return runs
+
+
+def _folders(folder: Path, place: str) -> Iterator[Path]:
+    """The folder, or those of its variants that have results."""
+    found = _read(folder, place)
+    if found.variants is None:
+        yield folder
+        return
+    there = [folder / one.name for one in found.variants if (folder / one.name / RESULTS).exists()]
+    if not there:
+        raise ScenarioError("runs", place, "none of its variants left results", "a folder that netsim run wrote")
+    yield from there
+
+
+def _read(folder: Path, place: str | None = None) -> Results:
+    if not (folder / RESULTS).is_file():
+        allowed = "a folder that netsim run wrote, or FOLDER:SLUG"
+        raise ScenarioError("runs", place or str(folder), f"no {RESULTS} there", allowed)
+    return read_results(folder)
+
+
+# ── fields that differ ──────────────────────────────────────────────────────────────────────────────────
+def _differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
+    """The fields in which the scenarios differ, in the order of the scenario, and then the versions that differ.
+
+    Algorithms are matched by name; where every run has one alone, these are matched whatever they are called. One
+    that some runs do not have is a field by itself, its value its kind: its fields are compared among those that do.
+    Of an algorithm of somebody's own the fields of its class are compared, defaults and all, and its code. A list of
+    plain values is one value.
+    """
+    alone = all(len(run.specs) == 1 for run in runs)
+    there = [{str(one.get("name")): one.get("kind") for one in run.specs} for run in runs]
+    kinds = {
+        f"algorithms[{name}]": tuple(one.get(name, ABSENT) for one in there)
+        for name in dict.fromkeys(name for one in there for name in one)
+        if not alone and any(name not in one for one in there)
+    }
+    fields = [
+        dict(_flat("", run.results.scenario.model_dump(mode="json", exclude={*_WORDS, "algorithms"})))
+        | dict(_flat("", {"algorithm" if alone else f"algorithms[{one.get('name')}]": one for one in run.specs}))
+        for run in runs
+    ]
+    within: list[ComparisonResult.Difference] = []
+    for one in _differing(fields):
+        whole = next((name for name in kinds if one.field == name or one.field.startswith(f"{name}.")), None)
+        known = zip(one.values, kinds[whole] if whole else one.values, strict=True)
+        values = [value for value, kind in known if whole is None or kind is not ABSENT]
+        if any(not _same(value, values[0]) for value in values):
+            within.append(one)
+    missing = [ComparisonResult.Difference(field=field, values=values) for field, values in kinds.items()]
+    versions = [{f"version of {name}": value for name, value in run.results.versions.items()} for run in runs]
+    return [*within, *missing, *_differing(versions)]
+
+
+def _differing(flat: Sequence[Mapping[str, object]]) -> Iterator[ComparisonResult.Difference]:
+    for path in dict.fromkeys(key for one in flat for key in one):
+        values = tuple(one.get(path, ABSENT) for one in flat)
+        if any(not _same(value, values[0]) for value in values):
+            yield ComparisonResult.Difference(field=path, values=values)
+
+
+def _same(a: object, b: object) -> bool:
+    """Equal, and of one kind: 1 and true are two values."""
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
+
+
+def _flat(path: str, value: object) -> Iterator[tuple[str, object]]:
+    """Every leaf with its path; an entry of a list goes by its name, if it has one, or else by its place."""
+    if isinstance(value, Mapping) and value:
+        for key, one in cast("Fields", value).items():
+            yield from _flat(f"{path}.{key}" if path else str(key), one)
+    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in cast("list[object]", value)):
+        for place, one in enumerate(cast("list[object]", value)):
+            name = cast("Fields", one).get("name") if isinstance(one, Mapping) else None
+            yield from _flat(f"{path}[{place if name is None else name}]", cast("object", one))
+    else:
+        yield path, value
 
 
 # ── cautions ────────────────────────────────────────────────────────────────────────────────────────────
@@ -117,15 +333,23 @@ def _cautions(runs: Sequence[Run], subjects: Sequence[Subject]) -> list[str]:
     def of(get: Callable[[AuditResult], str | None]) -> list[tuple[str, str | None]]:
         return [(label, get(audit)) for label, audit in judged]
 
+    objectives: dict[tuple[str, ...], list[str]] = {}
+    for run in runs:
+        objectives.setdefault(_facts(run), []).append(run.label)
+    listed = "; ".join(", ".join(labels) for labels in objectives.values())
+    other = f"Not the same objective ({listed}): errors are relative to different optima."
+    each = [{entry.convergence.unit for entry in run.entries if entry.convergence} for run in runs]
+    usual = len(each) > 1 and all(units == each[0] for units in each)  # the same units in every run are no news
+    units = [(one.label, one.entry.convergence.unit) for one in subjects if one.entry.convergence and not usual]
     found = [
-        _objectives(runs),
+        other if len(objectives) > 1 else "",
         _several("adjacency", "their epsilons bound different changes", of(lambda a: a.claim.adjacency)),
         _several("δ", "an ε at one δ is none at another", of(lambda a: show(a.claim.delta))),
         _several("norm of the claim", "a change of 1 is not the same in both", of(lambda a: a.claim.norm)),
         _several(changed, "the more it changes, the larger is ε", of(lambda a: show(a.claim.gradient_change, 4))),
         _several("accuracy's measure", "what an accuracy costs is of different measures",
                  ((label, own.measure.replace("_", " ")) for label, own in costed if own.to_accuracy)),
-        _several("unit of time", "curves by rounds and by activations share an axis", _units(runs, subjects)),
+        _several("unit of time", "curves by rounds and by activations share an axis", units),
         _several("number of trials", "what a game can prove at most grows with them", of(lambda a: show(a.trials))),
         _several("confidence of the audit", "the surer, the wider is an interval of the same evidence",
                  of(lambda a: show(a.confidence))),
@@ -149,24 +373,7 @@ def _cautions(runs: Sequence[Run], subjects: Sequence[Subject]) -> list[str]:
 def _facts(run: Run) -> tuple[str, ...]:
     """The facts of the objective, and the fields it was made of."""
     problem = run.results.problem
-    return (run.results.scenario.problem.model_dump_json(), *(str(getattr(problem, name, None)) for name in FACTS))
-
-
-def _objectives(runs: Sequence[Run]) -> str:
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for run in runs:
-        groups.setdefault(_facts(run), []).append(run.label)
-    listed = "; ".join(", ".join(labels) for labels in groups.values())
-    several = len(groups) > 1
-    return f"Not the same objective ({listed}): errors are relative to different optima." if several else ""
-
-
-def _units(runs: Sequence[Run], subjects: Sequence[Subject]) -> list[tuple[str, str]]:
-    """Units of the curves; none where every run has algorithms of the same units, which is no news then."""
-    each = [{entry.convergence.unit for entry in run.entries if entry.convergence} for run in runs]
-    if len(each) > 1 and all(units == each[0] for units in each):
-        return []
-    return [(one.label, one.entry.convergence.unit) for one in subjects if one.entry.convergence]
+    return (run.results.scenario.problem.model_dump_json(), *(str(getattr(problem, name, None)) for name in _FACTS))
 
 
 def _own_code(runs: Sequence[Run]) -> list[str]:
@@ -176,7 +383,7 @@ def _own_code(runs: Sequence[Run]) -> list[str]:
         places = {str(one.get("name")): str(one.get("path")) for one in run.specs}
         for name, one in run.resolved.items():
             if name in places and (code := str(one.get("sha256", ""))):
-                found.setdefault(places[name], []).append((f"{name} · {run.label}", code[:DIGITS]))
+                found.setdefault(places[name], []).append((f"{name} · {run.label}", code[:_DIGITS]))
     return [_several(f"code of {place}", "it was changed between the runs", codes) for place, codes in found.items()]
 
 
@@ -227,7 +434,13 @@ def _against(base: Subject, other: Subject, level: float) -> ComparisonResult.Ag
 
 def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | str:
     """The ratio, or why there is none."""
-    first, second = (_by_replica(one.entry, name) for one in (base, other))
+    entries = base.entry, other.entry
+    if name == "final_error":
+        first, second = (one.convergence.finals if one.convergence else () for one in entries)
+    else:
+        first, second = (
+            one.gradients.by_replica if isinstance(one.gradients, GradientResult) else () for one in entries
+        )
     if not first or not second:
         return "nothing was estimated" if name == "gradient_error" else "nothing was run"
     if _facts(base.run) != _facts(other.run):
@@ -237,12 +450,6 @@ def _ratio(name: str, base: Subject, other: Subject, level: float) -> Ratio | st
     # replica r of both draws from streams of one seed, so that they belong together
     paired = len(first) == len(second) and base.run.results.seed == other.run.results.seed
     return ratio(first, second, paired=paired, confidence=level)
-
-
-def _by_replica(entry: AlgorithmResult, name: str) -> Sequence[float]:
-    if name == "final_error":
-        return entry.convergence.finals if entry.convergence else ()
-    return entry.gradients.by_replica if isinstance(entry.gradients, GradientResult) else ()
 
 
 def _median_interval(values: Sequence[float], confidence: float) -> tuple[float, float]:
@@ -267,40 +474,3 @@ def ratio(first: Sequence[float], second: Sequence[float], *, paired: bool, conf
         return Ratio(median(quotients), *_median_interval(quotients, confidence), True, confidence, counts)
     (a_low, a_high), (b_low, b_high) = (_median_interval(v, (1 + confidence) / 2) for v in (first, second))
     return Ratio(median(second) / median(first), b_low / a_high, b_high / a_low, False, confidence, counts)
-
-
-# ── as a document ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def _algorithm(subject: Subject) -> ComparedAlgorithm:
-    entry = subject.entry
-    audit = entry.audit if isinstance(entry.audit, AuditResult) else None
-    found = entry.gradients if isinstance(entry.gradients, GradientResult) else None
-    curve, claim = entry.convergence, audit and audit.claim
-    spent = asdict(entry.measures.costs) if entry.measures else {}
-    costs: dict[str, float | None] = {key: values[-1] for key, values in spent.items() if key != "count" and values}
-    return ComparedAlgorithm(
-        label=subject.label,
-        run=subject.run.label,
-        name=entry.name,
-        slug=entry.slug,
-        verdict=word(entry),
-        broken=findings.claim_is_broken(entry),
-        epsilon_claimed=audit and audit.epsilon_claimed,
-        epsilon_exact=audit and audit.epsilon_exact,
-        epsilon_audited=audit and audit.epsilon_audited,
-        first_violation=audit and audit.first_violation,
-        delta=claim and claim.delta,
-        adjacency=claim and claim.adjacency,
-        norm=claim and claim.norm,
-        error=ComparedAlgorithm.FinalError(
-            final=curve and curve.final, replicas=curve and curve.replicas, unit=curve.unit if curve else None
-        ),
-        gradients=ComparedAlgorithm.InferredGradients(
-            queries=found and found.queries,
-            estimated=found and found.estimated,
-            median=found and found.median,
-            baseline=found and found.baseline,
-        ),
-        costs=costs | {"time": entry.run and entry.run.time},
-    )

@@ -4,8 +4,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from scenarios.render.compared_runs import ABSENT, Subject
-from scenarios.render.comparison import CONFIDENCE, QUANTITIES, Comparison
+from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES, Comparison, Subject
 from scenarios.render.page.drawing import Series
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import environment, progress

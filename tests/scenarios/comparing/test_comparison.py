@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
-from scenarios.render.compared_runs import ABSENT, Run, differences, read_runs
-from scenarios.render.comparison import Comparison
+from scenarios.render.comparison import ABSENT, Comparison, Run, read_runs
 from scenarios.render.page.comparison import exact_words, page
 from scenarios.results.files import as_json
 from scenarios.results.serialize import dumps, loads
@@ -43,7 +42,7 @@ class OwnRun(Run):
 
 
 def test_a_field_that_differs_is_the_only_one_told(pair):
-    found = differences(read_runs([str(folder) for folder in pair]))
+    found = Comparison(read_runs([str(folder) for folder in pair])).differences
     assert [(d.field, d.values) for d in found] == [("algorithms[noisy].scale", (0.2, 1.0))]
 
 
@@ -311,9 +310,9 @@ def test_what_an_own_class_sets_and_its_code_are_compared(tmp_path):
 
 def test_an_algorithm_that_a_run_has_not_is_one_row(pair):
     runs = read_runs([str(pair[0]), f"{pair[1]}:plain"])
-    found = [(one.field, one.values) for one in differences(runs)]
+    found = [(one.field, one.values) for one in Comparison(runs).differences]
     assert found == [("algorithms[noisy]", ("private_gradient_descent", ABSENT))]
-    three = differences([*runs, changed(runs[0], "third", scenario__algorithms__1__scale=3.0)])
+    three = Comparison([*runs, changed(runs[0], "third", scenario__algorithms__1__scale=3.0)]).differences
     assert [(one.field, one.values) for one in three] == [
         ("algorithms[noisy].scale", (0.2, ABSENT, 3.0)),
         ("algorithms[noisy]", ("private_gradient_descent", ABSENT, "private_gradient_descent")),

@@ -2,8 +2,7 @@
 
 import pytest
 
-from scenarios.render.compared_runs import read_runs
-from scenarios.render.comparison import Comparison
+from scenarios.render.comparison import Comparison, read_runs
 from scenarios.render.page.comparison import page as comparison_page
 from scenarios.render.page.report import render
 from scenarios.results.serialize import loads
