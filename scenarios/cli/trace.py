@@ -60,7 +60,7 @@ def _trace(
     """
     from netsim.errors import NetsimError, TranscriptError
     from netsim.transcript.record import Selection
-    from scenarios.render.trace import Totals, Traced, refused, selection, table
+    from scenarios.render.trace import Totals, Traced, table
 
     most, shown_replica = ROWS if limit is None else limit, replica or 0
     try:
@@ -72,15 +72,11 @@ def _trace(
             if way is not None and name != way and name not in USES[way]:
                 uses = " and ".join(USES[way])
                 raise TranscriptError(f"{name} is of no use with {way}, which takes {uses} and what chooses rows")
-        by = selection(
-            Selection.of(since, until, sender=sender, receiver=receiver, place=at, kind=kind, number=number)
-        )
-        traced = Traced.open(place, algorithm)
-        traced.has_replica(shown_replica)
-        rows = traced.rows.narrowed(by)
-        nothing = traced.check(rows, by)
+        by = Selection.of(since, until, sender=sender, receiver=receiver, place=at, kind=kind, number=number)
+        traced = Traced.open(place, algorithm, by, shown_replica)
+        rows = traced.rows
         if pcapng is not None:
-            line(f"{traced.export(rows, pcapng, shown_replica, at):,} packets in {pcapng}")
+            line(f"{traced.export(pcapng, shown_replica, at):,} packets in {pcapng}")
         elif summary:
             totals = Totals.of(rows)
             if as_json:
@@ -98,10 +94,16 @@ def _trace(
                 console.print(shown)
             rest = "; more match: --limit 0 shows them, --summary counts them" if more else ""
             console.print(totals.sentence() + rest, highlight=False, soft_wrap=True)
-        remark(nothing)
+        remark(traced.nothing)
         remark(f"The spool was {rows.note}." if rows.note else "")
     except NetsimError as error:
-        fail(error, status=WRONG_INPUT, said=refused(error, place), as_json=as_json)
+        why = str(error)
+        if isinstance(error, TranscriptError) and not place.exists():
+            why = f"{place}: no such file or folder"
+        elif isinstance(error, TranscriptError) and place.name.startswith("metrics-") and place.suffix == ".parquet":
+            other = place.name.replace("metrics", "transcript", 1)
+            why = f"{place}: the metrics of a run; its transcript is {other}"
+        fail(error, status=WRONG_INPUT, said=why, as_json=as_json)
 
 
 def _objects(rows: "StreamedTranscript", limit: int, values: bool, as_lines: bool) -> None:

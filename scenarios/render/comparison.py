@@ -300,7 +300,7 @@ def _differences(runs: Sequence[Run]) -> list[ComparisonResult.Difference]:
 
 def _differing(flat: Sequence[Mapping[str, object]]) -> Iterator[ComparisonResult.Difference]:
     for path in dict.fromkeys(key for one in flat for key in one):
-        values = tuple(one.get(path, ABSENT) for one in flat)
+        values = tuple(cast("Setting", one.get(path, ABSENT)) for one in flat)
         if any(not _same(value, values[0]) for value in values):
             yield ComparisonResult.Difference(field=path, values=values)
 

@@ -2,28 +2,30 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from netsim.errors import NetsimError, ScenarioError, TranscriptError
+from netsim.errors import ScenarioError, TranscriptError
 from netsim.transcript.record import COLUMNS, EVERYBODY, Place, Record, Selection
 from netsim.transcript.stored import StreamedTranscript
 from scenarios.results.files import MANIFEST
 
-if TYPE_CHECKING:
-    from scenarios.schema.network import MessageSpec
-
 _NAMED = 20
 """Agents that a message lists."""
-ALL = "`transcript.replicas: all` in the scenario keeps them all"
+_TALKERS = 10
+"""Links that a summary names, by event."""
+_EVENTS: dict[str, str] = {"air": "on air", "sent": "sent", "received": "received"}
+"""A message passes each of these, so that they are never added up."""
+_Count = tuple[int, int]
+"""Rows, and their bytes together."""
 
 
 @dataclass(frozen=True)
@@ -38,80 +40,70 @@ class _Known:
 
 @dataclass(frozen=True)
 class Traced:
-    """A transcript on disk and, where there is one, the manifest of its results folder."""
+    """Rows selected from a transcript on disk and, where there is one, the manifest of its results folder."""
 
     rows: StreamedTranscript
     manifest: _Known | None
+    nothing: str = ""
+    """Why no row was selected, if that is so and can be said."""
 
     @classmethod
-    def open(cls, place: Path, algorithm: str | None = None) -> "Traced":
+    def open(cls, place: Path, algorithm: str | None, by: Selection, replica: int) -> "Traced":
         """A results folder (and which algorithm of it), a folder of spools, a Parquet file or a spool.
 
-        You get a `ScenarioError` for an algorithm that is not there, a `TranscriptError` where one has to be chosen,
-        and for a file that is no transcript.
+        You get a `ScenarioError` for times and numbers that no row can have, for an algorithm, an agent or a replica
+        that is not there; a `TranscriptError` where an algorithm has to be chosen, and for a file that is no
+        transcript. Without a manifest, which names all agents, agents are those of the transcript, and one that is
+        not there is an error only if no row was selected.
         """
+        for name, time in (("--since", by.since), ("--until", by.until)):
+            if math.isnan(time):
+                raise ScenarioError(name, time, "not a time", "virtual seconds")
+        if by.until <= by.since:
+            raise ScenarioError("--until", by.until, f"not after --since = {by.since:g}", "later times")
+        for number in by.numbers or ():
+            if number < -1:
+                raise ScenarioError("--number", number, "messages count from 0", "0 or more; -1: without a number")
         file = _chosen(place, algorithm) if place.is_dir() else place
         if file is place and algorithm is not None:
             raise TranscriptError(f"{place}: one transcript already; --algorithm chooses among those of a folder")
-        return cls(StreamedTranscript.open(file), _manifest(file))
+        rows, manifest = StreamedTranscript.open(file), _manifest(file)
+        if replica >= rows.replicas:
+            allowed = f"0 … {rows.replicas - 1}"
+            if rows.replicas == 1 and (manifest is None or manifest.replicas != 1):
+                allowed += "; `transcript.replicas: all` in the scenario keeps them all"
+            raise ScenarioError("--replica", replica, "the transcript has no such replica", allowed)
+        agents = None if manifest is None else manifest.agents
+        if agents is not None:
+            _present(by, range(agents))
+        if _any(chosen := rows.narrowed(by)):
+            return cls(chosen, manifest)
+        overview = _Overview(rows)
+        if agents is None:
+            _present(by, sorted({agent for link in overview.links for agent in link} - {EVERYBODY}))
+        return cls(chosen, manifest, overview.without(by))
 
-    @property
-    def agents(self) -> int | None:
-        """How many there were, where the manifest says so."""
-        return None if self.manifest is None else self.manifest.agents
+    def export(self, path: Path, replica: int, place: Place | None) -> int:
+        """Write the rows captured on links, or at this place, for Wireshark; the number of packets.
 
-    def messages(self) -> "MessageSpec":
-        """Codec and header of the run; without a manifest, the default ones.
-
-        You get a `TranscriptError` for a manifest that says what no scenario can.
+        You get a `ScenarioError` for a file that cannot be written, a `TranscriptError` where all rows are of doors
+        and these were not requested, for a manifest that says what no scenario can, and for rows that are not of the
+        messages that it has; without a manifest, of the default ones.
         """
         from pydantic import ValidationError
 
+        from netsim.transcript.pcapng import export
         from scenarios.schema.network import MessageSpec  # takes its time to load
 
-        try:
-            return MessageSpec.model_validate({} if self.manifest is None else self.manifest.messages)
-        except ValidationError:
-            raise TranscriptError(f"{MANIFEST} of {self.rows.path}: its scenario has no messages to go by") from None
-
-    def has_replica(self, index: int) -> None:
-        """You get a `ScenarioError` where the transcript lacks it, with what would keep it."""
-        if index < self.rows.replicas:
-            return
-        allowed = f"0 … {self.rows.replicas - 1}"
-        if self.rows.replicas == 1 and (self.manifest is None or self.manifest.replicas != 1):
-            allowed += f"; {ALL}"
-        raise ScenarioError("--replica", index, "the transcript has no such replica", allowed)
-
-    def check(self, chosen: StreamedTranscript, by: Selection) -> str:
-        """Why no row was chosen, if that is so and can be said; else "".
-
-        You get a `ScenarioError` for an agent that was not there. Without a manifest, which names all agents, only if
-        no row was chosen: agents are then those of the transcript.
-        """
-        if self.agents is not None:
-            _present(by, range(self.agents))
-        if _any(chosen):
-            return ""
-        overview = _Overview(self.rows)
-        if self.agents is None:
-            _present(by, sorted({agent for link in overview.links for agent in link} - {EVERYBODY}))
-        return overview.without(by)
-
-    def export(self, rows: StreamedTranscript, path: Path, replica: int, place: Place | None) -> int:
-        """Write rows captured on links, or at this place, for Wireshark; the number of packets.
-
-        You get a `ScenarioError` for a file that cannot be written, a `TranscriptError` where all rows are of doors
-        and these were not asked for, and for rows that are not of these messages.
-        """
-        from netsim.transcript.pcapng import export
-
-        if place is None and _any(rows.select(place="node")) and not _any(rows.select(place="link")):
+        if place is None and _any(self.rows.select(place="node")) and not _any(self.rows.select(place="link")):
             raise TranscriptError(
                 "--pcapng: none of these rows was captured on a link; --place node exports the others"
             )
-        spec = self.messages()
-        packets = (row for row in rows if row.event != "closed")
+        try:
+            spec = MessageSpec.model_validate({} if self.manifest is None else self.manifest.messages)
+        except ValidationError:
+            raise TranscriptError(f"{MANIFEST} of {self.rows.path}: its scenario has no messages to go by") from None
+        packets = (row for row in self.rows if row.event != "closed")
         try:
             codec, size = spec.codec.build(), spec.header
             return export(packets, path, replica=replica, place=place or "link", codec=codec, header_bytes=size)
@@ -131,7 +123,7 @@ class Traced:
 
 
 def _chosen(place: Path, algorithm: str | None) -> Path:
-    found = transcripts(place)
+    found = _transcripts(place)
     if not found:
         raise TranscriptError(f"{place}: holds no transcript; give a results folder, a .parquet or a .spool file")
     if algorithm is None and len(found) > 1:
@@ -141,7 +133,7 @@ def _chosen(place: Path, algorithm: str | None) -> Path:
     return next(iter(found.values())) if algorithm is None else found[algorithm]
 
 
-def transcripts(folder: Path) -> dict[str, Path]:
+def _transcripts(folder: Path) -> dict[str, Path]:
     """The transcripts of a results folder by the slug of their algorithm: files, and spools that have no file.
 
     Of several spools of one algorithm each is called SLUG.NAME, after its adversary. In a folder that has none of
@@ -179,30 +171,7 @@ def _manifest(file: Path) -> _Known | None:
     return None
 
 
-def refused(error: NetsimError, place: Path) -> str:
-    """Why a place cannot be traced, with what would do."""
-    if isinstance(error, TranscriptError) and not place.exists():
-        return f"{place}: no such file or folder"
-    if isinstance(error, TranscriptError) and place.name.startswith("metrics-") and place.suffix == ".parquet":
-        other = place.name.replace("metrics", "transcript", 1)
-        return f"{place}: the metrics of a run; its transcript is {other}"
-    return str(error)
-
-
 # ── what was selected ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def selection(chosen: Selection) -> Selection:
-    """The same, checked. You get a `ScenarioError` for times and numbers that no row can have."""
-    for name, time in (("--since", chosen.since), ("--until", chosen.until)):
-        if math.isnan(time):
-            raise ScenarioError(name, time, "not a time", "virtual seconds")
-    if chosen.until <= chosen.since:
-        raise ScenarioError("--until", chosen.until, f"not after --since = {chosen.since:g}", "later times")
-    for number in chosen.numbers or ():
-        if number < -1:
-            raise ScenarioError("--number", number, "messages count from 0", "0 or more; -1: without a number")
-    return chosen
 
 
 def _present(by: Selection, there: Iterable[int]) -> None:
@@ -263,14 +232,6 @@ class _Overview:
         return f"The transcript has no such link: {'; '.join(found[:3])}."
 
 
-_TALKERS = 10
-"""Links that a summary names, by event."""
-_EVENTS: dict[str, str] = {"air": "on air", "sent": "sent", "received": "received"}
-"""A message passes each of these, so that they are never added up."""
-Count = tuple[int, int]
-"""Rows, and their bytes together."""
-
-
 @dataclass
 class Totals:
     """How many rows, from when to when, how many exchanges were closed, and the sums by event, link and kind."""
@@ -279,7 +240,7 @@ class Totals:
     closed: int = 0
     first: float = math.inf
     last: float = -math.inf
-    _sums: dict[tuple[str, tuple[int, int], str], Count] = field(default_factory=dict[Any, Count])
+    _sums: dict[tuple[str, tuple[int, int], str], _Count] = field(default_factory=dict[Any, _Count])
 
     @classmethod
     def of(cls, rows: StreamedTranscript) -> "Totals":
@@ -310,17 +271,16 @@ class Totals:
             known = self._sums.get((event, link, kind), (0, 0))
             self._sums[event, link, kind] = known[0] + rows, known[1] + size
 
-    def _of(self, event: str, part: int) -> dict[Any, Count]:
+    def _of(self, event: str, part: int) -> dict[Any, _Count]:
         """The sums of an event by link (1) in order of bytes, by kind (2), or in all (0)."""
-        found: dict[Any, Count] = {}
+        found: dict[Any, _Count] = {}
         for key, (rows, size) in self._sums.items():
             if key[0] == event:
                 known = found.get(key[part], (0, 0))
                 found[key[part]] = known[0] + rows, known[1] + size
         return dict(sorted(found.items(), key=lambda item: (-item[1][1] if part == 1 else 0, item[0])))
 
-    def _events(self) -> list[tuple[str, Count]]:
-        """Each event that there was, with its sums."""
+    def _events(self) -> list[tuple[str, _Count]]:
         return [(event, all_of[event]) for event in _EVENTS if (all_of := self._of(event, 0))]
 
     def sentence(self) -> str:
@@ -336,7 +296,12 @@ class Totals:
 
     def tables(self) -> tuple[Table, Table]:
         """The links with most bytes, and every kind; shares are of the bytes of the same event."""
-        links, kinds = _table("from → to"), _table("kind")
+        links, kinds = (Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0)) for _ in range(2))
+        for table, what in ((links, "from → to"), (kinds, "kind")):
+            for name in ("event", what):
+                table.add_column(name, no_wrap=True)
+            for name in ("rows", "bytes", "share"):
+                table.add_column(name, justify="right", no_wrap=True)
         for event, (_, total) in self._events():
             talkers = list(self._of(event, 1).items())
             named = [(f"{i} → {'all' if j == EVERYBODY else j}", counts) for (i, j), counts in talkers[:_TALKERS]]
@@ -362,15 +327,6 @@ class Totals:
         return json.dumps({"rows": self.rows, "span": span, "events": events, "closed": self.closed})
 
 
-def _table(what: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("event", no_wrap=True)
-    table.add_column(what, no_wrap=True)
-    for name in ("rows", "bytes", "share"):
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
-
-
 _HEADS = ("time (s)", "from", "to", "event", "kind", "no.", "try", "bytes")
 _LEFT = ("event", "kind")
 _SPARED = ("event", "try")
@@ -383,7 +339,24 @@ def table(rows: StreamedTranscript, limit: int, replica: int, values: bool, widt
     totals, read, cells = Totals(), iter(rows), list[tuple[str, ...]]()
     for row in islice(read, limit or None):
         totals.add(row)
-        cells.append(tuple(_cells(row, replica, values)))
+        vectors = [(name, value[replica]) for name, value in sorted(row.values.items())]
+        texts = [
+            f"{name}=[{', '.join(f'{one:.6g}' for one in v)}]" if values else f"{name}={np.linalg.norm(v):.4g}"
+            for name, v in vectors
+        ]
+        cells.append(
+            (
+                f"{row.time:.6f}",
+                str(row.sender),
+                "all" if row.receiver == EVERYBODY else str(row.receiver),
+                _EVENTS.get(row.event, row.event),
+                row.kind,
+                "" if row.number < 0 else str(row.number),
+                str(row.attempt),
+                f"{row.size:,}",
+                "  ".join(texts),
+            )
+        )
     return _laid_out(cells, "values" if values else "norms", width), totals, next(read, None) is not None
 
 
@@ -409,23 +382,6 @@ def _laid_out(cells: list[tuple[str, ...]], last: str, width: int) -> Table:
     for row in zip(*columns.values(), strict=True):
         shown.add_row(*(cell.replace("[", "\\[") for cell in row))
     return shown
-
-
-def _cells(row: Record, replica: int, values: bool) -> Iterator[str]:
-    texts: list[str] = []
-    yield f"{row.time:.6f}"
-    yield str(row.sender)
-    yield "all" if row.receiver == EVERYBODY else str(row.receiver)
-    yield _EVENTS.get(row.event, row.event)
-    yield row.kind
-    yield "" if row.number < 0 else str(row.number)
-    yield str(row.attempt)
-    yield f"{row.size:,}"
-    for name, value in sorted(row.values.items()):
-        vector = value[replica]
-        text = f"[{', '.join(f'{one:.6g}' for one in vector)}]" if values else f"{np.linalg.norm(vector):.4g}"
-        texts.append(f"{name}={text}")
-    yield "  ".join(texts)
 
 
 def as_json(row: Record, values: bool) -> str:

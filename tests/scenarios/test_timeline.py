@@ -14,7 +14,7 @@ from netsim.errors import DeadlockError
 from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
-from scenarios.render.page import playback as played
+from scenarios.render.page import network as played
 from scenarios.render.page.report import render
 from scenarios.results.folder import RunFolder, read_results
 from scenarios.results.run import Timeline

@@ -16,8 +16,8 @@ from netsim.problems import LeastSquares, Problem
 from netsim.readers.live import Downtime
 from netsim.schedules import Constant
 from scenarios.render import sentences
+from scenarios.render.page.plan import views
 from scenarios.render.page.report import page
-from scenarios.render.page.views import views
 from scenarios.render.sentences import Finding
 from scenarios.results.audited import views_result
 from scenarios.results.base import Refused

@@ -15,9 +15,8 @@ from scenarios.render.page.drawing import Chart, Series, picture
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.loss_breakdown import loss_breakdowns
 from scenarios.render.page.network import scene
-from scenarios.render.page.plan import Marks, network
+from scenarios.render.page.plan import Marks, network, views
 from scenarios.render.page.plots import MARKS, reproduction
-from scenarios.render.page.views import views
 from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, ranked, terms, traffic_rows
 from scenarios.results import findings, numbers
 from scenarios.results.attack_words import headline as level_of
