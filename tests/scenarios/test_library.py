@@ -45,7 +45,7 @@ def changed(name, *changes):
 
 def reproduced(name, folder, *changes):
     """What is found by it, and the results of each check."""
-    found = run_study(changed(name, *changes), folder).reproduction
+    found = run_study(changed(name, *changes), folder, page=False).reproduction
     return found, {(c.statement, a.variant): a.result for c in found.checks for a in c.answers}
 
 
@@ -143,7 +143,7 @@ def test_on_complete_graphs_a_round_costs_n_squared_and_an_activation_one_messag
     chosen = "".join(f"  - {{kind: {kind}, name: {name}, {length}}}\n" for kind, name, length in few)
     head = head.replace("ridge: 0.04", "ridge: 0.1")
     tail = tail.replace("[3, 4, 6, 8, 12]", "[3, 4, 5, 6]").replace("agents-12", "agents-6")
-    results = run_study(parse(f"{head}algorithms:\n{chosen}{tail}"), tmp_path)
+    results = run_study(parse(f"{head}algorithms:\n{chosen}{tail}"), tmp_path, page=False)
     answers = {check.criterion: check.answers[0].result for check in results.reproduction.checks}
     grows = "growth exponent over topology.agents of {} to an error of 0.001 of {} above {} and below {}".format
     fewer = "messages to an error of 0.001 of RECAL in agents-6 below {}".format
@@ -166,7 +166,7 @@ def test_the_defence_holds_only_against_weak_attacks(tmp_path, nothing_from_else
     text = (
         library()[COMPARED[-1]].replace("replicas: 2", "replicas: 1").replace("iterations: 1000", "iterations: 300")
     )
-    results = run_scenario(parse(text[: text.index("variants:\n")]), tmp_path)
+    results = run_scenario(parse(text[: text.index("variants:\n")]), tmp_path, page=False)
     plain, noisy, repaired = (entry.reconstructions for entry in results.algorithms)
     found = [{one.attack: one for one in entry.attacks} for entry in (plain, noisy, repaired)]
     papers = [one for one in found[0] if found[0][one].inversion == "published"]
@@ -189,7 +189,7 @@ def test_the_defence_holds_only_against_weak_attacks(tmp_path, nothing_from_else
 
 def test_data_that_are_not_here_stand_in_the_way_of_no_other_variant(tmp_path, nothing_from_elsewhere):
     few = ("replicas: 2", "replicas: 1"), ("iterations: 1000", "iterations: 50")
-    results = run_study(changed(COMPARED[-1], *few), tmp_path)
+    results = run_study(changed(COMPARED[-1], *few), tmp_path, page=False)
     assert [v.status for v in results.variants] == ["complete", "data not present"]
 
 
@@ -216,7 +216,9 @@ def small(wide):
 
 
 def test_the_average_loss_of_replayed_releases_is_that_of_the_mechanism(tmp_path):
-    results = run_study(small(wide=f"equals: {average_ratio(5.0, 5.0, 1.0):.4f}, within: 0.1"), tmp_path / "out")
+    results = run_study(
+        small(wide=f"equals: {average_ratio(5.0, 5.0, 1.0):.4f}, within: 0.1"), tmp_path / "out", page=False
+    )
     assert results.reproduction.outcome == "agrees in shape"
     curve = results.figures[0].curves[0]
     assert curve.x == (0, 0.5)
@@ -227,7 +229,8 @@ def test_the_average_loss_of_replayed_releases_is_that_of_the_mechanism(tmp_path
 
 
 def test_a_limit_that_is_no_upper_bound_is_found_out(tmp_path):
-    results = run_study(small(wide="below: 0.3672"), tmp_path / "out")  # the limit for small shifts at βω = 5
+    # the limit for small shifts at βω = 5
+    results = run_study(small(wide="below: 0.3672"), tmp_path / "out", page=False)
     assert results.reproduction.outcome == "differs"
 
 
@@ -269,7 +272,7 @@ def share_of(shift, width, folder):
     }.items():
         assert old in text
         text = text.replace(old, new)
-    found = run_scenario(parse(text), folder).algorithms[0].audit
+    found = run_scenario(parse(text), folder, page=False).algorithms[0].audit
     assert found.epsilon_claimed == pytest.approx(shift, rel=1e-6)
     assert found.epsilon_exact.lower <= shift * (1 + 1e-9)  # the worst case is one
     loss = found.average_loss
@@ -315,7 +318,7 @@ GALLERY = Path(__file__).parents[2] / "docs" / "gallery.md"
 
 
 def decided(name, folder, what, *options):
-    return [getattr(entry, what) for entry in run(name, folder, options=list(options)).algorithms]
+    return [getattr(entry, what) for entry in run(name, folder, options=list(options), page=False).algorithms]
 
 
 @pytest.mark.parametrize("seed", [1, 5, 8])
@@ -337,7 +340,7 @@ def test_as_deployable_tells_membership_without_an_error_and_repaired_no_more_th
 @pytest.mark.parametrize("seed", [5, 9])
 def test_a_property_is_told_where_a_record_is_hard_to_find(seed, tmp_path):
     small = ("attacks.membership.trials=40", "attacks.property.trials=40", "attacks.property.draws=150")
-    results = run("property-of-an-agent", tmp_path, options=[f"seed={seed}", *small])
+    results = run("property-of-an-agent", tmp_path, options=[f"seed={seed}", *small], page=False)
     (little, much) = results.algorithms
     assert little.property.right.low > 0.5
     assert little.property.right.rate > much.property.right.rate
