@@ -120,9 +120,7 @@ def over_time(simulation: Simulation, adjacency: Adjacency, delta: float, found:
         vacuous_above=VACUOUS,
         claimed=OverTime.ClaimedCurve(count=tuple(at), epsilon=tuple(claimed(k) for k in at)),
         exact=OverTime.ExactCurve(
-            count=tuple(shown),
-            lower=tuple(levels[k][0] for k in shown),
-            estimate=tuple(levels[k][1] for k in shown),
+            count=tuple(shown), lower=tuple(levels[k][0] for k in shown), estimate=tuple(levels[k][1] for k in shown)
         ),
         audited=OverTime.AuditedCurve(
             count=tuple(one.activation for one in audited),

@@ -57,19 +57,14 @@ class TranscriptFiles:
             return simulation
         return replace(simulation, recording=replace(simulation.recording, spool=self.spools))
 
-    def keep(self, views: tuple[AdversaryView, ...]) -> None:
-        """Write every adversary's Parquet file, in bounded memory where there is a spool."""
-        for view in views:
-            self._save(view.transcript, self.file(view.adversary.name))
-
     @property
     def second(self) -> Path:
         """The Parquet file of the first adversary's transcript of the run in which records are to be rebuilt."""
         return self.folder / f"second-{self.slug}.parquet"
 
-    def keep_second(self, view: AdversaryView) -> None:
-        """Write that file."""
-        self._save(view.transcript, self.second)
+    def keep(self, view: AdversaryView, *, second: bool = False) -> None:
+        """Write an adversary's Parquet file, in bounded memory where there is a spool."""
+        self._save(view.transcript, self.second if second else self.file(view.adversary.name))
 
     def rescue(self) -> None:
         """The Parquet files of a run that failed, from its spools. A spool that cannot be read is left as it is."""
@@ -120,12 +115,7 @@ class TranscriptFiles:
 FIGURES, FIGURE_LIST = "figures", "figures.json"
 
 
-def write_outputs(
-    results: Results,
-    runs: Mapping[str | None, Results],
-    folder: Path,
-    progress: Progress,
-) -> None:
+def write_outputs(results: Results, runs: Mapping[str | None, Results], folder: Path, progress: Progress) -> None:
     """The tables of `runs` (by variant), the page of `results`, and its figures."""
     from scenarios.render.page.report import render  # needs matplotlib, which takes its time to load
 

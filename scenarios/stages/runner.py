@@ -276,7 +276,8 @@ class _Session:
             timeline=chronicle.timeline(self._entry),
         )
         self.results = replace(self.results, algorithms=(*self.results.algorithms[:-1], entry))
-        keeper.keep(run.views)
+        for view in run.views:
+            keeper.keep(view)
         measures: MeasureResults | None = None
         if run.measures is not None:
             scenario, found = self.experiment.scenario, run.measures.on(self.experiment.held_out)
@@ -293,7 +294,7 @@ class _Session:
         run = self._watched(simulation, f"{subject.spec.name}: {what}")
         if run.interrupted:
             raise KeyboardInterrupt
-        keeper.keep_second(run.views[0])
+        keeper.keep(run.views[0], second=True)
         if attacks.images:
             self._put(images=rebuild_images(experiment, run))
         if attacks.reconstruct:
