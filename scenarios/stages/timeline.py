@@ -207,40 +207,38 @@ class Chronicle:
         if not isinstance(audit, AuditResult) or (activation := audit.first_violation) is None:
             return None
         agent, release, epsilon = audit.loss_breakdown.agent, None, math.inf
-        carrier: _Carrier | None = None
+        carrier: tuple[str, int, str | None, Counts] | None = None  # kind, number, field, receivers
         if audit.unprotected is not None:  # the first message of the activation that no noise protects
             fields = [f for f in audit.unprotected_fields if not f.granted and f.activation == activation]
             if fields:
                 field = min(fields, key=lambda f: f.message)
-                to = tuple(link[1] for link in field.links)
-                carrier = _Carrier(field.kind, field.number, field.name or None, to)
+                carrier = field.kind, field.number, field.name or None, tuple(link[1] for link in field.links)
         else:  # that of the first release by which the exact ε is proven to be above the claim
             claimed = audit.claim.epsilon or 0.0
             over = ((level.release, level.estimate) for level in audit.growth if exceeds(level.lower, claimed))
             release, epsilon = next(over, (None, math.nan))
             for row in audit.loss_breakdown.releases:
                 if row.release == release and row.where is not None and row.where.carriers:
-                    sent_in = row.where.carriers[0]
-                    to = tuple(sent_in.receivers)
-                    carrier = _Carrier(sent_in.kind, sent_in.number, sent_in.name, to)
+                    one = row.where.carriers[0]
+                    carrier = one.kind, one.number, one.name, tuple(one.receivers)
                     break
         if carrier is None and (first := self.packet_log.begun.get((agent, activation))) is not None:
-            carrier = _Carrier(first.kind, first.number)
+            carrier = first.kind, first.number, None, ()
         if carrier is None:
             return None
-        wanted = agent, carrier.kind, carrier.number
-        sent = [p for p in self._known.every if (p.sender, p.kind, p.number) == wanted]
+        kind, number, name, to = carrier
+        sent = [p for p in self._known.every if (p.sender, p.kind, p.number) == (agent, kind, number)]
         return Timeline.ClaimBreak(
             agent=agent,
             activation=activation,
             claimed=audit.claim.epsilon,
             release=release,
-            field=carrier.field,
+            field=name,
             epsilon=epsilon,
             why="loss" if audit.unprotected is None else "unprotected",
-            kind=carrier.kind,
-            number=carrier.number,
-            to=tuple(sorted({p.receiver for p in sent})) or carrier.to,
+            kind=kind,
+            number=number,
+            to=tuple(sorted({p.receiver for p in sent})) or to,
             time=_time(sent[0].start) if sent else None,
         )
 
@@ -303,15 +301,6 @@ def _captures(run: Run, ended: float) -> Callable[[PacketFate], Captured]:
 
 def _message(broken: Timeline.ClaimBreak) -> PacketKey:
     return broken.agent, cast("Kind", broken.kind), broken.number
-
-
-class _Carrier(NamedTuple):
-    """A message that carries a release or a field."""
-
-    kind: str
-    number: int
-    field: str | None = None
-    to: tuple[int, ...] = ()
 
 
 def _time(seconds: float) -> float:
