@@ -74,11 +74,6 @@ def _softmax(logits: Array) -> Array:
     return powers / np.add.reduce(powers, axis=-1, keepdims=True)
 
 
-def _cross_entropy(logits: Array, targets: Array) -> Array:
-    """ℓ, of shape (…)."""
-    return -np.mean(np.sum(targets * _log_softmax(logits), axis=-1), axis=-1)
-
-
 def _entropy_slope(shares: Array, targets: Array) -> Array:
     """∂ℓ/∂z = (p Σ_c t_c − t)/m, of shape (…, m, C)."""
     return (shares * np.add.reduce(targets, axis=-1, keepdims=True) - targets) / shares.shape[-2]
@@ -135,15 +130,6 @@ def _backward(slope: Array, matrix: Array) -> Array:
     if matrix.ndim > 2:
         return np.einsum("...mh,...hp->...mp", slope, matrix, order="C")
     return _flat(slope, matrix)
-
-
-def _outer(slope: Array, features: Array, *, one_point: bool) -> Array:
-    """SᵀA: (…, m, h) and (…, m, p) give (…, h, p); `one_point` where the parameters have no leading axes."""
-    if slope.shape[-2] == features.shape[-2] == 1:
-        return np.swapaxes(slope, -1, -2) * features
-    if one_point:
-        return np.matmul(np.swapaxes(slope, -1, -2), features)
-    return np.einsum("...mh,...mp->...hp", slope, features, order="C")
 
 
 def _flat(rows: Array, matrix: Array) -> Array:
@@ -203,7 +189,7 @@ class _Network(Classifier):
         return parameters
 
     def value(self, parameters: Array, features: Array, targets: Array) -> Array:
-        return _cross_entropy(self.scores(parameters, features), targets)
+        return -np.mean(np.sum(targets * _log_softmax(self.scores(parameters, features)), axis=-1), axis=-1)
 
     def scores(self, parameters: Array, features: Array) -> Array:
         """The logits, (…, m, outputs); the largest is the likeliest class."""
@@ -215,7 +201,13 @@ class _Network(Classifier):
         found = np.empty((*slope.shape[:-2], self.dimension), dtype=slope.dtype)
         for index, layer in reversed(list(enumerate(self.layers))):
             matrix = layer.matrix(found)  # a view
-            matrix[...] = _outer(slope, run.inputs[index], one_point=parameters.ndim == 1)
+            entering, turned = run.inputs[index], np.swapaxes(slope, -1, -2)
+            if slope.shape[-2] == entering.shape[-2] == 1:
+                matrix[...] = turned * entering
+            elif parameters.ndim == 1:
+                matrix[...] = np.matmul(turned, entering)
+            else:
+                matrix[...] = np.einsum("...mh,...mp->...hp", slope, entering, order="C")
             if layer.bias:
                 layer.offset(found)[...] = np.sum(slope, axis=-2)
             if index:

@@ -343,8 +343,8 @@ def scale_for(problem: Problem, smoothness: float) -> float:
     """
     if any(isinstance(f, Modelled) and not f.convex for f in problem.objectives):
         raise ScenarioError("smoothness", smoothness, "a network's gradient has no Lipschitz constant", "none")
-    if any(isinstance(f, Modelled) for f in problem.objectives):
-        return _scale_found(problem, smoothness)
+    if modelled := [f for f in problem.objectives if isinstance(f, Modelled)]:
+        return _scale_found(modelled, smoothness)
     bent = [f for f in problem.objectives if isinstance(f, NonconvexLogistic)]
     public = problem.ridge + max((2 * f.weight * f.shape for f in bent), default=0.0)
     if not public < smoothness < np.inf:
@@ -354,9 +354,8 @@ def scale_for(problem: Problem, smoothness: float) -> float:
     return float(np.sqrt((smoothness - public) / (problem.smoothness - public)))
 
 
-def _scale_found(problem: Problem, smoothness: float) -> float:
+def _scale_found(modelled: list[Modelled], smoothness: float) -> float:
     """The factor c for models with an intercept, where L_i grows with c but not as c²."""
-    modelled = [f for f in problem.objectives if isinstance(f, Modelled)]
 
     def excess(factor: float) -> float:
         return max(f.with_records(factor * f.features, f.labels).smoothness for f in modelled) - smoothness

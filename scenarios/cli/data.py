@@ -65,7 +65,7 @@ def _fetch(
 
     Exit status: 0 it is there, 2 no such set, 70 it cannot be had (no network, or another file than published).
     """
-    from netsim.problems.data import facts, fetch, is_kept, stored
+    from netsim.problems.data import facts, fetch, stored
     from netsim.problems.data.cache import Cache
     from scenarios.cli.progress import Bars
 
@@ -74,7 +74,7 @@ def _fetch(
         facts(name)
         if name in ("libsvm", "csv"):
             raise ScenarioError("name", name, "a file of your own: there is nothing to fetch", "problem.data.path")
-        parts = {one.part: one for one in stored(name)} if is_kept(name) else {}
+        parts = {one.part: one for one in stored(name)}
         if part is not None and parts and part not in parts:
             raise ScenarioError("--part", part, f"{name} has no such part", ", ".join(parts))
     except ScenarioError as error:
@@ -154,12 +154,12 @@ def sets() -> list[_DataSet]:
 
 
 def _data_set(name: str) -> _DataSet:
-    from netsim.problems.data import OWN, facts, is_kept, stored
+    from netsim.problems.data import OWN, facts, stored
 
     known = facts(name)
     parts = tuple(taken(_Part, one, files=tuple(map(str, one.files))) for one in stored(name))
     present = None if known.source == OWN else any(one.present for one in parts) if parts else True
-    return taken(_DataSet, known, name=name, kept=is_kept(name), present=present, parts=parts)
+    return taken(_DataSet, known, name=name, kept=bool(parts), present=present, parts=parts)
 
 
 def print_sets() -> None:

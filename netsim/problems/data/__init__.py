@@ -1,7 +1,7 @@
 """Data sets by name: loading them, what is known of each without loading it, and fetching it."""
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -138,16 +138,20 @@ def facts(name: str) -> Facts:
     return FACTS[name]
 
 
-def is_kept(name: str) -> bool:
-    """Whether a set needs files of the data folder."""
-    facts(name)
-    return "cache" in inspect.signature(LOADERS[name]).parameters
-
-
 def stored(name: str, cache: Cache | None = None) -> tuple[Stored, ...]:
     """The parts of a set that is kept in the data folder; none of one that needs no file from there."""
-    place, found = cache or Cache(), list[Stored]()
-    for part, layouts in _remote_parts(name) if is_kept(name) else ():
+    facts(name)
+    place, loader, found = cache or Cache(), LOADERS[name], list[Stored]()
+    options = inspect.signature(loader).parameters
+    parts: tuple[Part, ...] = get_args(Part) if "part" in options else ("train",)
+    for part in parts if "cache" in options else ():
+        asking = _RecordingCache()
+        try:
+            loader(asking, **({"part": part} if "part" in options else {}))
+        except ScenarioError:
+            if not asking.noted:
+                raise
+        layouts = asking.noted[0]
         there = [all((place.folder / one.path).is_file() for one in layout) for layout in layouts]
         at = there.index(True) if True in there else 0
         files = tuple(place.folder / one.path for one in layouts[at])
@@ -176,17 +180,3 @@ class _RecordingCache(Cache):
     def files(self, name: str, *layouts: Sequence[Remote]) -> tuple[int, list[Path]]:
         self.noted.append(layouts)
         raise ScenarioError("name", name, "was only asked about")
-
-
-def _remote_parts(name: str) -> Iterator[tuple[Part, tuple[Sequence[Remote], ...]]]:
-    """Every part of a set, and the forms in which its loader takes it."""
-    loader = LOADERS[name]
-    parts: tuple[Part, ...] = get_args(Part) if "part" in inspect.signature(loader).parameters else ("train",)
-    for part in parts:
-        asking = _RecordingCache()
-        try:
-            loader(asking, **({"part": part} if len(parts) > 1 else {}))
-        except ScenarioError:
-            if not asking.noted:
-                raise
-        yield part, asking.noted[0]

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.problems import load
-from netsim.problems.data import FACTS, LOADERS, facts, is_kept, stored
+from netsim.problems.data import FACTS, LOADERS, facts, stored
 from netsim.problems.data.cache import Cache, fetched
 from scenarios.cli.app import app
 
@@ -30,8 +30,6 @@ def test_every_set_has_facts_and_those_that_are_here_are_so():
 
 
 def test_a_set_is_here_when_its_loader_would_find_it(folder):
-    assert is_kept("adult")
-    assert not is_kept("digits")
     assert stored("digits") == ()
     assert [one.present for one in stored("adult")] == [False, False]
     (folder / "adult").mkdir()
