@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from netsim.arrays import Array, positive_step
 from netsim.errors import SimulationError
@@ -19,16 +18,15 @@ from netsim.problems.objective import Objective, checked_step, weak_convexity
 NEWTON_STEPS, NEWTON_HALVINGS = 100, 40
 
 
-def _newton(
-    gradient: Callable[[Array], Array],
-    hessian: Callable[[Array], Array],
-    start: Array,
-    tolerance: Array,
-) -> Array:
+Map = Callable[[Array], Array]
+
+
+def _newton(gradient: Map, hessian: Map, start: Array, tolerance: Array) -> Array:
     """Points x of shape (replicas, dimension) where ‖gradient(x)‖∞ <= tolerance, or as near as rounding lets.
 
-    `hessian` gives shape (replicas, dimension, dimension). A replica that is done, stuck or not finite stays
-    where it is: none feels another. The caller checks what was reached.
+    `hessian` gives shape (replicas, dimension, dimension). A step's length t is 1, halved until ‖g‖₂ falls by the
+    factor 1 − t/4, as it must for small t. A replica that is done, stuck or not finite stays where it is: none feels
+    another. The caller checks what was reached.
     """
     x, g = start, gradient(start)
     going = np.abs(g).max(axis=1) > tolerance
@@ -40,28 +38,19 @@ def _newton(
             direction = -np.linalg.solve(hessians, g[..., None])[..., 0].astype(np.float64)
         except np.linalg.LinAlgError:  # the shortest such direction
             direction = -np.einsum("rij,rj->ri", np.linalg.pinv(hessians, hermitian=True), g)
-        t = _length(gradient, x, g, direction, going)
-        x = _moved(x, t, direction)
+        t, size = np.where(going, 1.0, 0.0), np.linalg.norm(g, axis=1)
+        for _ in range(NEWTON_HALVINGS):
+            ahead = np.where(t[:, None] > 0, x + t[:, None] * direction, x)
+            falls = np.linalg.norm(gradient(ahead), axis=1) <= (1 - t / 4) * size
+            if np.all(falls | (t == 0)):
+                break
+            t = np.where(falls, t, t / 2)
+        else:
+            t = np.where(t < 0.5**NEWTON_HALVINGS * 1.5, 0.0, t)
+        x = np.where(t[:, None] > 0, x + t[:, None] * direction, x)
         g = gradient(x)
         going = (t > 0) & (np.abs(g).max(axis=1) > tolerance)
     return x
-
-
-def _length(
-    gradient: Callable[[Array], Array], x: Array, g: Array, direction: Array, going: NDArray[np.bool_]
-) -> Array:
-    """t = 1, halved until ‖g‖₂ falls by the factor 1 − t/4, as it must for small t; 0 stays put."""
-    t, size = np.where(going, 1.0, 0.0), np.linalg.norm(g, axis=1)
-    for _ in range(NEWTON_HALVINGS):
-        falls = np.linalg.norm(gradient(_moved(x, t, direction)), axis=1) <= (1 - t / 4) * size
-        if np.all(falls | (t == 0)):
-            return t
-        t = np.where(falls, t, t / 2)
-    return np.where(t < 0.5**NEWTON_HALVINGS * 1.5, 0.0, t)
-
-
-def _moved(x: Array, t: Array, direction: Array) -> Array:
-    return np.where(t[:, None] > 0, x + t[:, None] * direction, x)
 
 
 PROXIMAL_TOLERANCE = 1e-13
@@ -115,8 +104,6 @@ DENSE = 2000
 NEWTON_CG_STEPS, NEWTON_CG_HALVINGS, PRODUCTS = 100, 40, 2000
 _FORCING = 1e-3
 """To which share of its right side the linear system of a Newton step is solved."""
-
-Map = Callable[[Array], Array]
 
 
 def newton_cg(
