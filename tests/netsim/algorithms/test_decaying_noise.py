@@ -202,15 +202,6 @@ def test_just_inside_its_conditions_it_is_large():
     assert algorithm.claim(CONSTANT, setting(algorithm), 0.0).epsilon > 1e7
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 30.0])
-@pytest.mark.parametrize("base", [DIADSP, CPGT], ids=repr)
-def test_noise_from_a_target(base, epsilon):
-    found = base.calibrated(epsilon, 0.0, CONSTANT, setting(base))
-    assert found.claim(CONSTANT, setting(base), 0.0).epsilon == pytest.approx(epsilon, rel=1e-12)
-    assert found.scale_x / found.scale_y == pytest.approx(1.5, rel=1e-12)
-    assert (found.step, found.ratio) == (base.step, base.ratio)
-
-
 @pytest.mark.parametrize("dimension", [1, 4])
 @pytest.mark.parametrize("algorithm", [DIADSP, CPGT, replace(CPGT, compressor=TopK(1))], ids=repr)
 def test_the_loss_of_a_pair_is_above_eq_23_even_in_one_dimension(algorithm, dimension):
