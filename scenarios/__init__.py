@@ -8,30 +8,67 @@ scenario = Scenario(name="first", topology=Ring(agents=8), links=Links(loss=0.1)
 results = run(scenario.with_options("links.loss=0.2"), "results/eight")
 ```
 
-The names below are loaded when they are first asked for.
+What they need is loaded when they are used.
 """
 
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scenarios.api import load, run
     from scenarios.files.dump import dump
+    from scenarios.results.tree import Results
     from scenarios.schema.scenario import Scenario
 
 __all__ = ["Scenario", "dump", "load", "run"]
 
 
+def load(source: str | Path, *options: str) -> "Scenario":
+    """A scenario: a shipped one by its name, a file by its path, or YAML itself (text with a line break).
+
+    `options` set fields, such as ``links.loss=0.2``. You get one `ScenarioError` that tells every mistake.
+    """
+    from scenarios.schema.load import load_scenario, parse
+
+    if isinstance(source, str) and "\n" in source:
+        return parse(source, "<text>", options).scenario
+    return load_scenario(source, options).scenario
+
+
+def run(
+    scenario: "Scenario | str | Path",
+    folder: str | Path | None = None,
+    *,
+    options: Sequence[str] = (),
+    jobs: int = 1,
+    page: bool = True,
+) -> "Results":
+    """Run a scenario, as ``netsim run`` does, with its variants if it has some; returns what results.json holds.
+
+    `scenario` may be what `load` reads. `folder`: new or empty, or one with results of a scenario of the same
+    name, which are replaced; results/NAME/DATE-TIME if not given. `jobs` processes (−1: one per core) share an
+    audit's simulations, with the same numbers. Without `page`, results.json is there, but no report.html, figures or
+    tables. You get a `ScenarioError` for wrong input.
+    """
+    from scenarios.stages.study import run_study
+
+    chosen = load(scenario, *options) if isinstance(scenario, str | Path) else scenario.with_options(*options)
+    place = Path("results") / chosen.name / datetime.now().strftime("%Y%m%d-%H%M%S")
+    return run_study(chosen, place if folder is None else Path(folder), jobs=jobs, page=page)
+
+
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "Scenario":
         from scenarios.schema.scenario import Scenario
 
         return Scenario
-    from scenarios import api as doing
+    if name == "dump":
+        from scenarios.files.dump import dump
 
-    return getattr(doing, name)
+        return dump
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""A scenario that takes a second: six agents, one image each for the pictures, three algorithms."""
+"""Scenarios that take a second: six agents, one image each for the pictures, three algorithms; and one algorithm."""
 
 SMALL = """\
 name: small
@@ -22,4 +22,14 @@ algorithms:
   - {kind: dp_recal, name: told, reading: sent_state, per_agent: 12, ratio: 1.05}
 attacks: {images: true}
 audit: {agent: 1, trials: 400, chunk: 200}
+"""
+
+TINY = """\
+name: tiny
+problem: {kind: ridge, data: {name: synthetic, kind: regression, records: 20, dimension: 2}, ridge: 0.5}
+topology: {kind: ring, agents: 4}
+algorithms:
+  - {kind: private_gradient_descent, name: mine, rounds: 3, clip: {bound: 1.0}, scale: {epsilon: 4.0}}
+attacks: {gradients: false}
+audit: {adjacency: {change: 1.0}, trials: 100, chunk: 100}
 """

@@ -16,16 +16,8 @@ from scenarios.results.serialize import plain
 from scenarios.results.tree import AlgorithmSummary, AuditSummary, Reproduction, Results, VariantResult
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.scenarios.small import TINY
 
-TEXT = """\
-name: machine
-problem: {kind: ridge, data: {name: synthetic, kind: regression, records: 20, dimension: 2}, ridge: 0.5}
-topology: {kind: ring, agents: 4}
-algorithms:
-  - {kind: private_gradient_descent, name: mine, rounds: 3, clip: {bound: 1.0}, scale: {epsilon: 4.0}}
-attacks: {gradients: false}
-audit: {adjacency: {change: 1.0}, trials: 100, chunk: 100}
-"""
 NO_AUDIT = {
     "name": "x", "baseline": False, "unit": "rounds", "last": 3, "final": None, "gradient_error": None,
     "epsilon_claimed": None, "verdict": None, "witness": None, "outside_model": None, "reconstructions": None,
@@ -36,7 +28,7 @@ NO_AUDIT = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("machine") / "out"
-    run_scenario(parse(TEXT), place, page=False)
+    run_scenario(parse(TINY), place, page=False)
     return place
 
 

@@ -124,15 +124,6 @@ def test_a_mistake_of_usage_is_no_document_where_none_was_asked_for():
     assert (done.exit_code, done.stdout) == (2, "")
 
 
-def test_a_run_that_fails_is_status_70_and_says_where_its_folder_is(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "lost.yaml").write_text(QUICK.replace("reliable: true", "reliable: false"))
-    done = runner.invoke(app, ["run", "lost.yaml", "--out", "out", "--json"])
-    told = json.loads(done.stdout)
-    assert done.exit_code == told["exit_status"] == 70
-    assert (told["error"]["type"], told["folder"]) == ("DeadlockError", "out")
-
-
 def test_a_defect_of_a_command_is_status_70_and_no_finding(monkeypatch, capsys):
     def broken():
         raise ZeroDivisionError("of its own")

@@ -6,24 +6,15 @@ import pytest
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
+from tests.scenarios.small import TINY
 
 runner = CliRunner()
-
-GATE = """\
-name: gate
-problem: {kind: ridge, data: {name: synthetic, kind: regression, records: 20, dimension: 2}, ridge: 0.5}
-topology: {kind: ring, agents: 4}
-algorithms:
-  - {kind: private_gradient_descent, name: mine, rounds: 3, clip: {bound: 1.0}, scale: {epsilon: 4.0}}
-attacks: {gradients: false}
-audit: {adjacency: {change: 1.0}, trials: 100, chunk: 100}
-"""
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "gate.yaml").write_text(GATE)
+    (tmp_path / "gate.yaml").write_text(TINY)
 
 
 @pytest.mark.parametrize("command", ["run", "audit"])
