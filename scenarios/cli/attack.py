@@ -96,8 +96,6 @@ def _attack(
 
 @dataclass(frozen=True)
 class _Order:
-    """The options of the command line."""
-
     what: str
     attacks: Sequence[str]
     algorithm: str | None
@@ -151,7 +149,6 @@ class _Order:
         return found
 
     def _folder(self, folder: Path, specs: "Sequence[RebuildModel] | None") -> "list[AttackReport]":
-        """Attack the transcripts of a results folder."""
         from scenarios.results.attacked import AttackReport
         from scenarios.results.folder import RunFolder, parts_of
 
@@ -175,7 +172,6 @@ class _Order:
         return reports
 
     def _file(self, file: Path, specs: "Sequence[RebuildModel]") -> "AttackReport":
-        """Attack a transcript alone."""
         from scenarios.build.experiment import Experiment
         from scenarios.results.header import slug
         from scenarios.schema.load import load_scenario

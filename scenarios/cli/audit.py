@@ -139,8 +139,6 @@ def _audit(
 
 @dataclass(frozen=True)
 class _Order:
-    """The options of the command line."""
-
     what: str
     options: list[str]
     claim: tuple[float | None, float] | None
@@ -244,7 +242,6 @@ class _Order:
 
     @property
     def command(self) -> str:
-        """The command line that repeats this one."""
         words: list[str] = []
         if self.claim is not None:
             epsilon, delta = self.claim
@@ -362,7 +359,6 @@ def _around(place: str, settings: list[str], claim: tuple[float | None, float] |
 
 
 def _put(tree: dict[str, Any], name: str, value: Any, found: "OwnCode") -> None:
-    """Put a setting into the tree."""
     from scenarios.files.document import keys_of, put
     from scenarios.schema import Scenario
     from scenarios.schema import own as parameters

@@ -178,7 +178,6 @@ def _scenario(name: str, resolved: bool, settings: list[str]) -> str:
 
 
 def _algorithm(kind: str) -> str:
-    """An algorithm for people: the docstring of its file, its parameters, its claim."""
     from scenarios.files.library import library
 
     known = models()
@@ -375,7 +374,6 @@ def _kinds(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
 
 
 def _module_sentence(made: Any) -> str:
-    """The first sentence of the module in which a class or a function is."""
     return _first(importlib.import_module(made.__module__).__doc__)
 
 

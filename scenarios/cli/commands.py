@@ -25,7 +25,6 @@ class _Group(TyperGroup):
     error; the message for people and the exit status (2) stay as they are."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  typer's own name
-        """All commands in the order of the help."""
         return [name for names in GROUPS.values() for name in names]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -34,7 +33,6 @@ class _Group(TyperGroup):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the named command."""
         try:
             return super().invoke(ctx)
         except _USAGE as error:

@@ -104,8 +104,6 @@ def _fetch(
 
 
 class _Part(Result):
-    """A part of the published split."""
-
     part: str
     present: bool
     original: bool
@@ -114,8 +112,6 @@ class _Part(Result):
 
 
 class _DataSet(Result):
-    """A data set and its parts on this machine."""
-
     name: str
     task: str
     records: int | None
@@ -131,7 +127,6 @@ class _DataSet(Result):
 
     @property
     def altered(self) -> bool:
-        """Whether what is here is not as published."""
         return any(part.present and not part.original for part in self.parts)
 
     @property

@@ -69,8 +69,6 @@ class _Algorithm(Result):
 
 
 class _Variant(Result):
-    """One variant of a study."""
-
     name: str
     fields: dict[str, Setting]
     status: VariantStatus

@@ -80,7 +80,6 @@ def _lab(
 
 
 def _copy(lessons: "list[Lesson]", folder: Path) -> "list[Path]":
-    """Copy notebooks; a file that is there already is kept as it is."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         copies = [folder / one.path.name for one in lessons]

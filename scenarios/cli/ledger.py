@@ -97,7 +97,6 @@ def _run(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said:
 
 
 def _print(found: Sequence["Row"]) -> None:
-    """The table, and the reasons why claims do not hold."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("algorithm")
     for column in ("claimed", "δ", "exact", "audited", "verdict", "from", "s"):

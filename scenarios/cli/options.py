@@ -47,7 +47,6 @@ def _algorithms(incomplete: str) -> list[_Offer]:
 
 
 def _data_sets(incomplete: str) -> list[str]:
-    """Data sets that can be fetched."""
     forms = _forms(_inside(_schema(), "$defs", "ProblemSpec", "properties", "data"))
     fetched = [form for form in forms if "download" in _inside(form, "properties")]
     return [str(name) for form in fetched for name in _words(form, "name") if str(name).startswith(incomplete)]
@@ -61,17 +60,14 @@ def _results(incomplete: str) -> list[str]:
 
 
 def _subjects(incomplete: str) -> list[_Offer]:
-    """Everything that `netsim show` prints."""
     return _scenarios(incomplete) + _algorithms(incomplete)
 
 
 def _runs(incomplete: str) -> list[_Offer]:
-    """Scenarios and results folders."""
     return _scenarios(incomplete) + [(one, "") for one in _results(incomplete)]
 
 
 def _variants(context: typer.Context, incomplete: str) -> list[str]:
-    """Variants of the scenario on the command line."""
     return [name for name in variant_names(_tree(context)) if name.startswith(incomplete)]
 
 

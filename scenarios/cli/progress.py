@@ -81,7 +81,6 @@ class Watcher:
         return f"{packets / real if real > 0 else 0.0:,.0f}", f"{packets / virtual if virtual > 0 else 0.0:,.4g}"
 
     def _table(self, running: "Running") -> Table:
-        """A line for each quantity."""
         table = Table.grid(padding=(0, 2))
         table.add_column(style="dim", no_wrap=True, min_width=len("virtual time"))
         table.add_column(overflow="ellipsis", no_wrap=True)
@@ -115,8 +114,6 @@ def _bytes(running: "Running") -> str:
 
 
 class _Stacked(Progress):
-    """Bars below what a watcher shows."""
-
     watcher: Watcher | None = None
 
     def get_renderables(self) -> Iterable[RenderableType]:

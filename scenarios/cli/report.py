@@ -78,11 +78,7 @@ def _report(
 
 
 def _pages(folder: Path, out: Path | None, progress: "Progress") -> list[Path]:
-    """Write the page of a results folder, and of its variants where it is to lie in the folder; the paths, the page
-    over all first.
-
-    You get a `ScenarioError` for a folder without results, and for a page that cannot be written.
-    """
+    """Write the page of a results folder, and of its variants where it is to lie in the folder; the paths."""
     from scenarios.render.page.report import render
     from scenarios.results.folder import read_results
 

@@ -138,7 +138,6 @@ def _shown(account: "Account", above: int | None, every: bool) -> Iterator[int]:
 
 
 def _sent(field: str, receivers: tuple[int, ...]) -> str:
-    """In which field, and to whom."""
     several = f"{len(receivers)} neighbors" if len(receivers) > NAMED else ", ".join(map(str, receivers)) or "–"
     return f"{escape(field)} → {several}" if field else several
 

@@ -15,8 +15,6 @@ from scenarios.results.numbers import show
 
 
 class _Reply(NamedTuple):
-    """Whether an answer is right, and a sentence on why."""
-
     right: bool
     says: str
 

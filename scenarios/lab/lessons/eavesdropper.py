@@ -57,30 +57,17 @@ def _(links):
 
 @app.cell(hide_code=True)
 def _(encrypted, loss, taps, topology):
-    page.panel(
-        mo.md("**The setting.** Change it whenever you like: everything below is computed again."),
-        topology,
-        loss,
-        taps,
-        encrypted,
-    )
-
-
-@app.cell(hide_code=True)
-def _(encrypted, loss, taps, topology):
     seen = scene.seen(topology.value, loss.value, taps.value, encrypted.value)
-    page.side_by_side(
-        [
-            figures.network(seen.played.experiment),
-            page.facts(
-                {
-                    "packets heard": len(seen.rows),
-                    "of them readable, with a model in them": len(seen.data),
-                    "acknowledgements": seen.of_kind("ack"),
-                    "encrypted": seen.of_kind("sealed"),
-                }
-            ),
-        ]
+    _setting = mo.md("**The setting.** Change it whenever you like: everything below is computed again.")
+    _counts = {
+        "packets heard": len(seen.rows),
+        "of them readable, with a model in them": len(seen.data),
+        "acknowledgements": seen.of_kind("ack"),
+        "encrypted": seen.of_kind("sealed"),
+    }
+    page.stack(
+        page.panel(_setting, topology, loss, taps, encrypted),
+        page.side_by_side([figures.network(seen.played.experiment), page.facts(_counts)]),
     )
     return (seen,)
 

@@ -141,14 +141,9 @@ def _(claim, factor):
 @app.cell(hide_code=True)
 def _():
     told = scene.three_verdicts()
+    _exact = {what: max(world.epsilon.lower for world in one.exact) for what, one in told.items()}
     _rows = [
-        [
-            what,
-            one.claim.epsilon,
-            f"≥ {max(e.epsilon.lower for e in one.exact):.3g}",
-            f"≥ {one.epsilon_audited:.3g}",
-            str(one.judgement.verdict),
-        ]
+        [what, one.claim.epsilon, f"≥ {_exact[what]:.3g}", f"≥ {one.epsilon_audited:.3g}", str(one.judgement.verdict)]
         for what, one in told.items()
     ]
     page.stack(

@@ -140,6 +140,12 @@ def _(noisy, scale):
 @app.cell(hide_code=True)
 def _(all_scales, noisy):
     plain = scene.noisy(0.0)
+    _ends = [one.played.final_error for one in all_scales]
+    _trade = figures.Curve("one scale each", [one.epsilon for one in all_scales], _ends)
+    _rows = [
+        [one.scale, one.epsilon, end, one.score.median, one.played.skill("naive"), one.played.skill("MAP")]
+        for one, end in zip(all_scales, _ends, strict=True)
+    ]
     page.stack(
         mo.md(rf"""
     ## The price
@@ -152,13 +158,7 @@ def _(all_scales, noisy):
     Here is the whole trade, one marker for each scale of the slider: to the left is privacy, below is accuracy.
     """),
         figures.curves(
-            [
-                figures.Curve(
-                    "one scale each",
-                    [one.epsilon for one in all_scales],
-                    [one.played.final_error for one in all_scales],
-                )
-            ],
+            [_trade],
             "ε claimed, for one record",
             "relative error at the end",
             log_x=True,
@@ -168,17 +168,7 @@ def _(all_scales, noisy):
         ),
         figures.table(
             ["b", "ε claimed", "error at the end", "gradient error", "skill, naive", "skill, MAP"],
-            [
-                [
-                    one.scale,
-                    one.epsilon,
-                    one.played.final_error,
-                    one.score.median,
-                    one.played.skill("naive"),
-                    one.played.skill("MAP"),
-                ]
-                for one in all_scales
-            ],
+            _rows,
             marked=[index for index, one in enumerate(all_scales) if one.scale == noisy.scale],
         ),
     )

@@ -38,8 +38,10 @@ def _():
     dimension = mo.ui.slider(steps=[1, 2, 4, 9, 16, 25, 49, 100], value=9, label="Dimension d =", show_value=True)
     epsilon = mo.ui.slider(0.5, 3.0, step=0.5, value=1.0, label="claimed ε =", show_value=True)
     way = mo.ui.dropdown(["even", "coordinate", "random"], value="coordinate", label="The change points")
+    _remedies = ["Laplace noise for ℓ1: b = √d/ε", "Gaussian noise for ℓ2, at δ = 0.01"]
+    remedy = mo.ui.dropdown(_remedies, value=_remedies[0], label="The remedy")
     page.panel(mo.md("**The setting**: a change of $\\ell_2$ norm 1, and noise for it."), dimension, epsilon, way)
-    return dimension, epsilon, way
+    return dimension, epsilon, remedy, way
 
 
 @app.cell(hide_code=True)
@@ -88,16 +90,6 @@ def _(epsilon):
         figures.curves(_curves, "dimension d", "ε", log_x=True, level=(epsilon.value, "claimed")),
     )
     return dimensions, even, tail
-
-
-@app.cell(hide_code=True)
-def _():
-    remedy = mo.ui.dropdown(
-        ["Laplace noise for ℓ1: b = √d/ε", "Gaussian noise for ℓ2, at δ = 0.01"],
-        value="Laplace noise for ℓ1: b = √d/ε",
-        label="The remedy",
-    )
-    return (remedy,)
 
 
 @app.cell(hide_code=True)

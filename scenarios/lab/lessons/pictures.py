@@ -72,6 +72,10 @@ def _(algorithm, images, miss):
 @app.cell(hide_code=True)
 def _(attacked, images):
     largest = max((float(abs(one).max()) for one in attacked.first_gradients if one is not None), default=1.0)
+    _made = {
+        what: ["" if error != error else f"± {show(error, 2)}" for error in attacked.errors(what)]
+        for what in ("rebuilt", "guess")
+    }
     page.stack(
         mo.md(r"""
     ## From a gradient to the image
@@ -93,17 +97,10 @@ def _(attacked, images):
         ),
         mo.md(f"The images, and what was made of the recording ({images.value} for each agent):"),
         figures.pictures(
-            {
-                "original": attacked.first.originals,
-                "rebuilt": attacked.pictured("rebuilt"),
-                "guess": attacked.pictured("guess"),
-            },
+            {"original": attacked.first.originals} | {what: attacked.pictured(what) for what in _made},
             attacked.first.reconstructions.shape,
             attacked.first.reconstructions.range,
-            captions={
-                what: ["" if error != error else f"± {show(error, 2)}" for error in attacked.errors(what)]
-                for what in ("rebuilt", "guess")
-            },
+            captions=_made,
         ),
         mo.md(
             f"Below a picture: its root mean square error, as a share of a pixel's range. All images of "

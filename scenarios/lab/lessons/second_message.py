@@ -139,6 +139,12 @@ def _(told):
 @app.cell(hide_code=True)
 def _(claimed, told):
     readings = {name: scene.leakage(name, claimed.value) for name in scene.READINGS}
+    _columns = ["what is sent", "gradient error", "skill on images", "ε claimed", "ε, one pair", "verdict"]
+    _audits = {name: (one.audit.epsilon_exact.estimate, one.audit.verdict) for name, one in readings.items()}
+    _rows = [
+        [name, one.best_error, one.played.skill("strongest"), one.epsilon, *_audits[name], one.played.final_error]
+        for name, one in readings.items()
+    ]
     page.stack(
         mo.md(r"""
     ## An attempt that fails, and a repair
@@ -161,27 +167,8 @@ def _(claimed, told):
     noise of σ/β on $y_i$.
     """),
         figures.table(
-            [
-                "what is sent",
-                "gradient error",
-                "skill on images",
-                "ε claimed",
-                "ε, one pair",
-                "verdict",
-                "error at the end",
-            ],
-            [
-                [
-                    name,
-                    one.best_error,
-                    one.played.skill("strongest"),
-                    one.epsilon,
-                    one.audit.epsilon_exact.estimate,
-                    one.audit.verdict,
-                    one.played.final_error,
-                ]
-                for name, one in readings.items()
-            ],
+            [*_columns, "error at the end"],
+            _rows,
             marked=[index for index, one in enumerate(readings.values()) if one.reading == told.reading],
         ),
         mo.md(

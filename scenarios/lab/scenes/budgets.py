@@ -67,12 +67,10 @@ class _Course:
 
     @property
     def rounds(self) -> list[int]:
-        """1, 2, …"""
         return list(range(1, len(self.exact) + 1))
 
     @property
     def judged(self) -> int:
-        """So many rounds are judged."""
         return int(np.isfinite(self.exact).sum())
 
     @property
@@ -265,7 +263,6 @@ class _Found:
 
     @property
     def ratio(self) -> float:
-        """ε exact over ε claimed."""
         return self.exact / self.claimed
 
 

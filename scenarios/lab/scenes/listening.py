@@ -71,7 +71,6 @@ class _Seen:
 
     @cached_property
     def rows(self) -> tuple[Record, ...]:
-        """All packets, in order of time."""
         return self.played.view.transcript.records
 
     @property
@@ -100,7 +99,6 @@ class _Seen:
 
     @property
     def inferred(self) -> list[int]:
-        """How many of each agent's gradients follow from the recording."""
         score = self.played.inferred
         if score is None:
             return [0] * AGENTS
@@ -108,7 +106,6 @@ class _Seen:
 
     @property
     def dimension(self) -> int:
-        """How many numbers a message carries."""
         return self.played.experiment.problem.dimension
 
     def links_of_target(self) -> tuple[int, list[str]]:
@@ -118,7 +115,6 @@ class _Seen:
         return len(own), [f"{i}–{j}" for i, j in own if (i, j) not in self.open]
 
     def listed(self) -> list[dict[str, object]]:
-        """The recording as a table."""
         kinds = {"exchange": "message", "ack": "acknowledgement", "sealed": "encrypted"}
         found: list[dict[str, object]] = []
         for row in self.rows:

@@ -234,7 +234,6 @@ class _Examined:
 
     @property
     def error(self) -> float:
-        """After the last round."""
         return float(self.errors[-1])
 
     @property
@@ -442,7 +441,6 @@ class _Planted:
 
     @property
     def source(self) -> str:
-        """The text with the fault."""
         return self.sound.replace(self.old, self.new)
 
     @property
@@ -463,14 +461,12 @@ class _Planted:
         return tuple(sorted(found))
 
     def examined(self) -> tuple[_Examined, _Examined]:
-        """What is found of it, and of its sound twin."""
         fault, twin = (examine(source, self.changes) for source in (self.source, self.sound))
         assert isinstance(fault, _Examined)
         assert isinstance(twin, _Examined)
         return fault, twin
 
     def compared(self) -> str:
-        """Both audits in a sentence."""
         fault, twin = self.examined()
         return (
             f"As written it is {fault.verdict}: ε claimed {show(fault.claim.epsilon)}, exact "
