@@ -20,7 +20,13 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def _():
-    mo.md(r"""
+    ratio = mo.ui.slider(0.5, 1.0, step=0.05, value=0.8, label="Noise falls by q =", show_value=True)
+    scale = mo.ui.slider(0.2, 2.0, step=0.1, value=1.0, label="first noise b =", show_value=True)
+    counted = mo.ui.dropdown(
+        ["by release", "as if it stayed"], value="as if it stayed", label="The claim counts noise"
+    )
+    page.stack(
+        mo.md(r"""
     # Composition and vanishing noise
 
     Three agents descend together. In every round agent 1 tells its neighbors $x^k$ under Laplace noise of scale
@@ -31,18 +37,7 @@ def _():
 
     That is *basic composition*. It has two sequences in it, the differences above and the noise below, and everything
     in this lesson is about which of them falls faster.
-    """)
 
-
-@app.cell(hide_code=True)
-def _():
-    ratio = mo.ui.slider(0.5, 1.0, step=0.05, value=0.8, label="Noise falls by q =", show_value=True)
-    scale = mo.ui.slider(0.2, 2.0, step=0.1, value=1.0, label="first noise b =", show_value=True)
-    counted = mo.ui.dropdown(
-        ["by release", "as if it stayed"], value="as if it stayed", label="The claim counts noise"
-    )
-    page.stack(
-        mo.md(r"""
     ## Noise that dies out, differences that do not
 
     Descent with clipped gradients: $x^{k+1} = \sum_j w_{ij}\tilde x_j^k - \eta\,\mathrm{clip}(\nabla f, C)$. Whatever

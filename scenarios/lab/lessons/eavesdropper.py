@@ -21,6 +21,8 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def _():
+    topology = mo.ui.dropdown(["ring", "path", "star", "complete"], value="ring", label="Graph")
+    loss = mo.ui.slider(0.0, 0.4, step=0.1, value=0.2, label="Links lose", show_value=True)
     mo.md(r"""
     # What an eavesdropper sees
 
@@ -33,12 +35,6 @@ def _():
     The images stay at home. Is that enough? To find out we sit down at some of the links and listen. We know the
     algorithm, the graph, the weights $w_{ij}$ and the step $\eta$, for these are no secrets; we see no data.
     """)
-
-
-@app.cell(hide_code=True)
-def _():
-    topology = mo.ui.dropdown(["ring", "path", "star", "complete"], value="ring", label="Graph")
-    loss = mo.ui.slider(0.0, 0.4, step=0.1, value=0.2, label="Links lose", show_value=True)
     return loss, topology
 
 
@@ -168,8 +164,15 @@ def _():
         "1. How many packets does one message take on average, at the share of loss that is set above? "
         "(First decide by the formula, then the answer is compared with what was counted.)"
     )
+    answer_2 = page.choice(
+        "2. Every link is tapped and every link is encrypted. What is *not* in the recording?",
+        "who talks to whom",
+        "when somebody sends",
+        "the models",
+        "how many bytes are sent",
+    )
     page.stack(mo.md("## Questions"), answer_1)
-    return (answer_1,)
+    return answer_1, answer_2
 
 
 @app.cell(hide_code=True)
@@ -191,19 +194,6 @@ def _(answer_1, links, loss, topology):
 
 
 @app.cell(hide_code=True)
-def _():
-    answer_2 = page.choice(
-        "2. Every link is tapped and every link is encrypted. What is *not* in the recording?",
-        "who talks to whom",
-        "when somebody sends",
-        "the models",
-        "how many bytes are sent",
-    )
-    answer_2
-    return (answer_2,)
-
-
-@app.cell(hide_code=True)
 def _(answer_2, closed, sizes):
     pairs = {(row.sender, row.receiver) for row in closed.rows}
     times = {row.time for row in closed.rows}
@@ -215,7 +205,7 @@ def _(answer_2, closed, sizes):
         Option(readable == 0, f"Of {len(closed.rows):,} packets {readable} can be read."),
         Option(not sizes, f"It is: {sum(row.size for row in closed.rows):,} bytes in all, packet by packet."),
     )
-    page.reply(question_2, answer_2.value)
+    page.stack(answer_2, page.reply(question_2, answer_2.value))
     return (question_2,)
 
 

@@ -20,7 +20,13 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def _():
-    mo.md(r"""
+    epsilon = mo.ui.slider(0.5, 4.0, step=0.5, value=2.0, label="True ε =", show_value=True)
+    threshold = mo.ui.slider(0.0, 3.0, step=0.1, value=0.0, label="silent within ½ ±", show_value=True)
+    trials = mo.ui.slider(
+        steps=[20, 50, 100, 200, 500, 1000, 2000, 5000, 10000], value=200, label="coins", show_value=True
+    )
+    page.stack(
+        mo.md(r"""
     # How sure is an audit
 
     A fair coin picks one of two worlds. An agent there releases one number, 0 or 1, under Laplace noise of scale
@@ -35,18 +41,7 @@ def _():
     probability 5 % at most. Then, with 95 % confidence,
 
     $$\varepsilon \;\ge\; \varepsilon_{\text{audited}} = \ln\frac{\underline p}{1-\underline p}.$$
-    """)
 
-
-@app.cell(hide_code=True)
-def _():
-    epsilon = mo.ui.slider(0.5, 4.0, step=0.5, value=2.0, label="True ε =", show_value=True)
-    threshold = mo.ui.slider(0.0, 3.0, step=0.1, value=0.0, label="silent within ½ ±", show_value=True)
-    trials = mo.ui.slider(
-        steps=[20, 50, 100, 200, 500, 1000, 2000, 5000, 10000], value=200, label="coins", show_value=True
-    )
-    page.stack(
-        mo.md(r"""
     ## Play it
 
     The numbers below were released by runs of netsim. The rule: a number of $1/2 + t$ or more is from world 1, one of
@@ -244,8 +239,18 @@ def _():
         "1. You want to refute a claim of ε = 3 with 95 % confidence. How many coins do you need at least, even if "
         "you guess every one of them right?"
     )
+    answer_2 = page.number(
+        "2. A paper ran 20 independent audits of 20 true claims, each at 95 %, and reports the one that refuted. "
+        "With which probability (in %) is there at least one?"
+    )
+    answer_3 = page.choice(
+        "3. An audit with a million transcripts ends with “consistent”. What is proven?",
+        "The claim is true.",
+        "The claim is true with 95 % confidence.",
+        "On this pair nothing was found that exceeds it.",
+    )
     page.stack(mo.md("## Questions"), answer_1)
-    return (answer_1,)
+    return answer_1, answer_2, answer_3
 
 
 @app.cell(hide_code=True)
@@ -268,16 +273,6 @@ def _(answer_1):
 
 
 @app.cell(hide_code=True)
-def _():
-    answer_2 = page.number(
-        "2. A paper ran 20 independent audits of 20 true claims, each at 95 %, and reports the one that refuted. "
-        "With which probability (in %) is there at least one?"
-    )
-    answer_2
-    return (answer_2,)
-
-
-@app.cell(hide_code=True)
 def _(answer_2, fooled):
     question_2 = Number(
         100 * (1 - 0.95**20),
@@ -291,20 +286,8 @@ def _(answer_2, fooled):
         ),
         hint=lambda _: "All 20 are right with probability 0.95²⁰.",
     )
-    page.reply(question_2, answer_2.value)
+    page.stack(answer_2, page.reply(question_2, answer_2.value))
     return (question_2,)
-
-
-@app.cell(hide_code=True)
-def _():
-    answer_3 = page.choice(
-        "3. An audit with a million transcripts ends with “consistent”. What is proven?",
-        "The claim is true.",
-        "The claim is true with 95 % confidence.",
-        "On this pair nothing was found that exceeds it.",
-    )
-    answer_3
-    return (answer_3,)
 
 
 @app.cell(hide_code=True)
@@ -321,7 +304,7 @@ def _(answer_3, told):
         Option(both_true, f"{why} More transcripts make the statement on this pair surer; they look at no other."),
         Option(not both_true, why),
     )
-    page.reply(question_3, answer_3.value)
+    page.stack(answer_3, page.reply(question_3, answer_3.value))
     return both_true, broken, fine, question_3, why
 
 

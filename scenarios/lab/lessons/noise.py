@@ -23,7 +23,9 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def _():
-    mo.md(rf"""
+    scale = mo.ui.slider(steps=list(scene.SCALES), value=0.01, label="Scale of the noise, b", show_value=True)
+    page.stack(
+        mo.md(rf"""
     # What noise buys
 
     In the last lesson a gradient was as good as sent, and an image as good as its gradient. The remedy is noise:
@@ -35,13 +37,9 @@ def _():
 
     {scene.AGENTS} agents, {scene.ROUNDS} rounds, $\eta = {scene.STEP}$; every link is tapped. There is one slider in
     this lesson.
-    """)
-
-
-@app.cell(hide_code=True)
-def _():
-    scale = mo.ui.slider(steps=list(scene.SCALES), value=0.01, label="Scale of the noise, b", show_value=True)
-    page.panel(scale)
+    """),
+        page.panel(scale),
+    )
     return (scale,)
 
 
@@ -181,8 +179,15 @@ def _():
         f"1. A Laplace draw of scale b has variance 2b². At b = {show(reference.scale)}, what is the root mean "
         "square of ‖ĝ − g‖₂, the length of the error of a gradient?"
     )
+    answer_2 = page.choice(
+        f"2. At b = {show(0.03)} an inferred gradient is farther off than the public part ρx alone. Are the images "
+        "safe?",
+        "Yes: no attack does better than a guess",
+        "No: the likeliest image is far better than a guess",
+        "No: even the naive attack is better than a guess",
+    )
     page.stack(mo.md("## Questions"), answer_1)
-    return answer_1, reference
+    return answer_1, answer_2, reference
 
 
 @app.cell(hide_code=True)
@@ -207,19 +212,6 @@ def _(answer_1, reference):
 
 
 @app.cell(hide_code=True)
-def _():
-    answer_2 = page.choice(
-        f"2. At b = {show(0.03)} an inferred gradient is farther off than the public part ρx alone. Are the images "
-        "safe?",
-        "Yes: no attack does better than a guess",
-        "No: the likeliest image is far better than a guess",
-        "No: even the naive attack is better than a guess",
-    )
-    answer_2
-    return (answer_2,)
-
-
-@app.cell(hide_code=True)
 def _(answer_2, reference):
     naive, likeliest = reference.played.skill("naive"), reference.played.skill("MAP")
     measured = (
@@ -238,7 +230,7 @@ def _(answer_2, reference):
         ),
         Option(naive > scene.BEATEN, f"Not that one: it takes the noise for the image. {measured}"),
     )
-    page.reply(question_2, answer_2.value)
+    page.stack(answer_2, page.reply(question_2, answer_2.value))
     return (question_2,)
 
 

@@ -20,7 +20,13 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def _():
-    mo.md(r"""
+    dimension = mo.ui.slider(steps=[1, 2, 4, 9, 16, 25, 49, 100], value=9, label="Dimension d =", show_value=True)
+    epsilon = mo.ui.slider(0.5, 3.0, step=0.5, value=1.0, label="claimed ε =", show_value=True)
+    way = mo.ui.dropdown(["even", "coordinate", "random"], value="coordinate", label="The change points")
+    _remedies = ["Laplace noise for ℓ1: b = √d/ε", "Gaussian noise for ℓ2, at δ = 0.01"]
+    remedy = mo.ui.dropdown(_remedies, value=_remedies[0], label="The remedy")
+    page.stack(
+        mo.md(r"""
     # ℓ1 or ℓ2
 
     An agent releases a vector $v$ of dimension $d$ once, under Laplace noise of scale $b$ in every coordinate. In the
@@ -30,17 +36,11 @@ def _():
 
     so Laplace noise is priced in $\ell_1$, the *sum* of the coordinates' changes. But gradients are bounded, and
     clipped, in $\ell_2$. Somebody takes $b = \|\Delta\|_2/\varepsilon$ and claims $\varepsilon$. What is it really?
-    """)
-
-
-@app.cell(hide_code=True)
-def _():
-    dimension = mo.ui.slider(steps=[1, 2, 4, 9, 16, 25, 49, 100], value=9, label="Dimension d =", show_value=True)
-    epsilon = mo.ui.slider(0.5, 3.0, step=0.5, value=1.0, label="claimed ε =", show_value=True)
-    way = mo.ui.dropdown(["even", "coordinate", "random"], value="coordinate", label="The change points")
-    _remedies = ["Laplace noise for ℓ1: b = √d/ε", "Gaussian noise for ℓ2, at δ = 0.01"]
-    remedy = mo.ui.dropdown(_remedies, value=_remedies[0], label="The remedy")
-    page.panel(mo.md("**The setting**: a change of $\\ell_2$ norm 1, and noise for it."), dimension, epsilon, way)
+    """),
+        page.panel(
+            mo.md("**The setting**: a change of $\\ell_2$ norm 1, and noise for it."), dimension, epsilon, way
+        ),
+    )
     return dimension, epsilon, remedy, way
 
 
@@ -170,8 +170,12 @@ def _(epsilon):
         f"1. Gradients are clipped to change by 1 at most in ℓ2, in d = 64 dimensions, and get Laplace noise for a "
         f"claim of ε = {show(epsilon.value)} by that bound. What is the true ε at δ = 0?"
     )
+    answer_2 = page.number(
+        f"2. From which dimension on is the Gaussian noise the shorter one, at ε = {show(epsilon.value)} and "
+        "δ = 10⁻⁶? (Read it off the curves, or compute.)"
+    )
     page.stack(mo.md("## Questions"), answer_1)
-    return (answer_1,)
+    return answer_1, answer_2
 
 
 @app.cell(hide_code=True)
@@ -192,16 +196,6 @@ def _(answer_1, epsilon):
 
 
 @app.cell(hide_code=True)
-def _(epsilon):
-    answer_2 = page.number(
-        f"2. From which dimension on is the Gaussian noise the shorter one, at ε = {show(epsilon.value)} and "
-        "δ = 10⁻⁶? (Read it off the curves, or compute.)"
-    )
-    answer_2
-    return (answer_2,)
-
-
-@app.cell(hide_code=True)
 def _(answer_2, epsilon):
     crossing = scene.crossover(epsilon.value, 1e-6)
     spread = scene.noise_sizes(1, epsilon.value, 1e-6)["Gaussian for ℓ2"]
@@ -214,7 +208,7 @@ def _(answer_2, epsilon):
         tolerance=0.0,
         hint=lambda _: "Where do √2·d/ε and √d·σ meet? σ is read off the Gaussian curve at d = 1.",
     )
-    page.reply(question_2, answer_2.value)
+    page.stack(answer_2, page.reply(question_2, answer_2.value))
     return at_crossing, crossing, question_2, spread
 
 

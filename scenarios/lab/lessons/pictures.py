@@ -21,21 +21,19 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def _():
-    mo.md(r"""
+    algorithm = mo.ui.dropdown(list(scene.ALGORITHMS), value="gradient descent", label="Algorithm")
+    images = mo.ui.slider(1, 3, step=1, value=1, label="Images per agent", show_value=True)
+    miss = mo.ui.slider(0.0, 0.4, step=0.1, value=0.0, label="The taps miss", show_value=True)
+    page.stack(
+        mo.md(r"""
     # From messages to gradients to pictures
 
     Six agents on a ring, each with images that never leave it. An eavesdropper hears every link and wants the
     images. It goes in two steps: first the gradients that the agents computed, then the images that the gradients
     were computed from. Neither step needs luck, and neither needs learning. Both are equations.
-    """)
-
-
-@app.cell(hide_code=True)
-def _():
-    algorithm = mo.ui.dropdown(list(scene.ALGORITHMS), value="gradient descent", label="Algorithm")
-    images = mo.ui.slider(1, 3, step=1, value=1, label="Images per agent", show_value=True)
-    miss = mo.ui.slider(0.0, 0.4, step=0.1, value=0.0, label="The taps miss", show_value=True)
-    page.panel(mo.md("**The setting.**"), algorithm, images, miss)
+    """),
+        page.panel(mo.md("**The setting.**"), algorithm, images, miss),
+    )
     return algorithm, images, miss
 
 
@@ -157,8 +155,15 @@ def _(algorithm, spectrum):
 @app.cell(hide_code=True)
 def _():
     answer_1 = page.number("1. How many images does agent 0 hold in that run?")
+    answer_2 = page.choice(
+        "2. Gradient descent starts at x = 0, and each agent holds one image a. What is its first gradient?",
+        "the image, up to its sign",
+        "half of the image, up to its sign",
+        "nothing that looks like it: the step to the image is random",
+        "0, since the start is",
+    )
     answer_1
-    return (answer_1,)
+    return answer_1, answer_2
 
 
 @app.cell(hide_code=True)
@@ -180,19 +185,6 @@ def _(answer_1, secret):
 
 
 @app.cell(hide_code=True)
-def _():
-    answer_2 = page.choice(
-        "2. Gradient descent starts at x = 0, and each agent holds one image a. What is its first gradient?",
-        "the image, up to its sign",
-        "half of the image, up to its sign",
-        "nothing that looks like it: the step to the image is random",
-        "0, since the start is",
-    )
-    answer_2
-    return (answer_2,)
-
-
-@app.cell(hide_code=True)
 def _(answer_2):
     half, beside = scene.attacked("gradient descent", 1).along_image()
     measured = (
@@ -206,7 +198,7 @@ def _(answer_2):
         Option(beside > 0.1, f"Nothing is random in a gradient of all records. {measured}"),
         Option(half < 1e-6, f"Only the ridge term ρx is 0 there. {measured}"),
     )
-    page.reply(question_2, answer_2.value)
+    page.stack(answer_2, page.reply(question_2, answer_2.value))
     return beside, half, measured, question_2
 
 

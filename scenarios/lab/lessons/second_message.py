@@ -21,7 +21,10 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def _():
-    mo.md(r"""
+    reading = mo.ui.dropdown(list(scene.READINGS), value=next(iter(scene.READINGS)), label="What is sent")
+    claimed = mo.ui.slider(steps=list(scene.EPSILONS), value=1.0, label="ε claimed", show_value=True)
+    page.stack(
+        mo.md(r"""
     # Why the second message kills it
 
     In RECAL a baton $(u, x)$ walks the graph, and only its holder computes. Holder $i$ keeps a copy $y_i$ and a dual
@@ -38,14 +41,9 @@ def _():
     The gradient enters $u^+$. So DP-RECAL sends it with Gaussian noise,
     $\tilde u^+ = u^+ + \mathcal N(0, \sigma^2 I)$, and its Theorem 4 prices these releases. Then it sends $x^+$
     along, as it is. The gradient does not enter $x^+$; why protect it?
-    """)
-
-
-@app.cell(hide_code=True)
-def _():
-    reading = mo.ui.dropdown(list(scene.READINGS), value=next(iter(scene.READINGS)), label="What is sent")
-    claimed = mo.ui.slider(steps=list(scene.EPSILONS), value=1.0, label="ε claimed", show_value=True)
-    page.panel(reading, claimed)
+    """),
+        page.panel(reading, claimed),
+    )
     return claimed, reading
 
 
@@ -194,8 +192,15 @@ def _(claimed):
 @app.cell(hide_code=True)
 def _():
     answer_1 = page.number("")
+    answer_2 = page.choice(
+        "2. In the published reading, let the claim go down from ε = 100 to ε = 0.1, so that σ becomes much larger. "
+        "What happens to the error of the gradients that both messages give?",
+        "It grows with σ",
+        "It stays at rounding",
+        "None can be inferred any more",
+    )
     answer_1
-    return (answer_1,)
+    return answer_1, answer_2
 
 
 @app.cell(hide_code=True)
@@ -216,19 +221,6 @@ def _(answer_1, published):
 
 
 @app.cell(hide_code=True)
-def _():
-    answer_2 = page.choice(
-        "2. In the published reading, let the claim go down from ε = 100 to ε = 0.1, so that σ becomes much larger. "
-        "What happens to the error of the gradients that both messages give?",
-        "It grows with σ",
-        "It stays at rounding",
-        "None can be inferred any more",
-    )
-    answer_2
-    return (answer_2,)
-
-
-@app.cell(hide_code=True)
 def _(answer_2):
     weak, strong = (scene.leakage(next(iter(scene.READINGS)), one) for one in (100.0, 0.1))
     measured = (
@@ -244,7 +236,7 @@ def _(answer_2):
         ),
         Option(strong.inferred == 0, f"{strong.inferred} of {strong.played.queries} are inferred. {measured}"),
     )
-    page.reply(question_2, answer_2.value)
+    page.stack(answer_2, page.reply(question_2, answer_2.value))
     return (question_2,)
 
 

@@ -23,6 +23,11 @@ with app.setup(hide_code=True):
 
 @app.cell(hide_code=True)
 def _():
+    start = mo.ui.dropdown(
+        [*(f"algorithm {one.name}" for one in PLANTED), "a sound one, to make my own of"],
+        value=f"algorithm {PLANTED[0].name}",
+        label="Begin with",
+    )
     mo.md(r"""
     # Write your own algorithm and have it audited
 
@@ -40,15 +45,6 @@ def _():
     $f_i = \frac12\|x - c_i\|^2$ in four dimensions; the auditor sits at agent 1's door. *The code in the field is run
     on this machine, with your rights, by the page that you opened yourself: paste nothing that you would not run.*
     """)
-
-
-@app.cell(hide_code=True)
-def _():
-    start = mo.ui.dropdown(
-        [*(f"algorithm {one.name}" for one in PLANTED), "a sound one, to make my own of"],
-        value=f"algorithm {PLANTED[0].name}",
-        label="Begin with",
-    )
     return (start,)
 
 

@@ -30,15 +30,12 @@ def test_a_rule_is_right_as_often_as_its_law_says(threshold: float) -> None:
     assert math.log(game.lower / (1 - game.lower)) == pytest.approx(game.epsilon_audited)
 
 
-def test_from_a_half_on_silence_gains_nothing_more() -> None:
-    odds = [scene.seen(2.0, 20_000).true_accuracy(t) for t in (0.0, 0.25, 0.5, 2.0)]
+def test_from_a_half_on_silence_gains_nothing_more_and_a_rule_that_says_nothing_proves_nothing() -> None:
+    both = scene.seen(2.0, 20_000)
+    odds = [both.true_accuracy(t) for t in (0.0, 0.25, 0.5, 2.0)]
     assert odds[0] < odds[1] < odds[2] == odds[3] == pytest.approx(math.exp(2) / (1 + math.exp(2)))
-
-
-def test_a_rule_that_says_nothing_proves_nothing() -> None:
-    silent = scene.seen(2.0, 20_000).tally(50.0, 100)
-    assert silent.guesses == 0
-    assert silent.epsilon_audited == 0.0
+    silent = both.tally(50.0, 100)
+    assert (silent.guesses, silent.epsilon_audited) == (0, 0.0)
     assert math.isnan(silent.accuracy)
 
 
