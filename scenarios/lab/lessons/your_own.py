@@ -114,7 +114,10 @@ def _(broken, found):
     """),
         figures.table(
             ["round", "to agents", "what", "loss", "sum"],
-            [[one.round, one.to, one.what, show(one.loss), show(one.sum)] for one in found.witness],
+            [
+                [one.round, ", ".join(map(str, one.receivers)) or "nobody", one.what, show(one.loss), show(one.sum)]
+                for one in found.witness
+            ],
             marked=[len(found.witness) - 1],
         ),
     ) if broken else None

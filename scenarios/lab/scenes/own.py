@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from inspect import isabstract
-from typing import Literal, TypeVar, cast
+from typing import Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from scenarios.lab.scenes.budgets import APART, pulling
 from scenarios.results.numbers import show
 from scenarios.stages.worlds import worlds
 
-AGENTS, AGENT, DIMENSION, REPLICAS = 4, 1, 4, 50
+AGENTS, AGENT, DIMENSION, REPLICAS, TRIALS = 4, 1, 4, 50, 200
 STEEP = 1e6
 """A gradient moved by so much is clipped whatever the point."""
 SEED = 0
@@ -194,13 +194,12 @@ class _Probe:
     refused: str = ""
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(NamedTuple):
     """One line of a witness: a release that adds `loss` nats, or (∞) a message that no noise covers."""
 
     round: int
     what: str
-    to: str
+    receivers: tuple[int, ...]
     loss: float
     sum: float
 
@@ -277,19 +276,19 @@ class _Examined:
 
 
 @lru_cache(32)
-def examine(source: str, changes: Changes = "moved", wish: float = 1.0, trials: int = 200) -> _Examined | Mistake:
+def examine(source: str, changes: Changes = "moved", wish: float = 1.0) -> _Examined | Mistake:
     """Do everything with the algorithm of a text, or say what is wrong with it.
 
-    `wish` is what is claimed where the text claims nothing; `trials` transcripts of each world are audited, for each
+    `wish` is what is claimed where the text claims nothing; `TRIALS` transcripts of each world are audited, for each
     direction of the change.
     """
     try:
-        return _examined(source, changes, wish, trials)
+        return _examined(source, changes, wish)
     except Mistake as mistake:
         return mistake
 
 
-def _examined(source: str, changes: Changes, wish: float, trials: int) -> _Examined:
+def _examined(source: str, changes: Changes, wish: float) -> _Examined:
     algorithm, taps = _read(source), Adversary("ears", "all", nodes=(AGENT,))
     problem = Problem(tuple(pulling(APART * i, DIMENSION) for i in range(AGENTS)))
     build = partial(Simulation, problem, topology.ring(AGENTS), algorithm, adversaries=(taps,), seed=SEED)
@@ -310,11 +309,10 @@ def _examined(source: str, changes: Changes, wish: float, trials: int) -> _Exami
     true, granted, coins = run.simulation.problem.objectives[AGENT], run.truth.releases[AGENT], Streams(SEED)
     replayed = partial(replay, run.views[0], AGENT, true, coins_of(coins, AGENT), granted)
     identical = _doing(source, "replay", replayed).identical  # under its true data agent 1 sends the same bits again
-    games = [_Game.of(simulation, way, changes, trials) for way in WAYS]
-    audits = [_doing(source, "audit", partial(game.audited, claim)) for game in games]
-    game, worst = min(zip(games, audits, strict=True), key=lambda both: _rank(both[1]))
-    witness = _doing(source, "audit", lambda: game.witness(worst))
-    by_way = tuple((game.way, found) for game, found in zip(games, audits, strict=True))
+    audits = [_doing(source, "audit", partial(_audited, simulation, changes, claim, way)) for way in WAYS]
+    worst = min(audits, key=lambda one: _rank(one[0]))
+    witness = _doing(source, "audit", lambda: _witness(*worst))
+    by_way = tuple((way, found) for way, (found, *_) in zip(WAYS, audits, strict=True))
     return _Examined(changes, claim, errors, fields, probe, identical, by_way, witness)
 
 
@@ -333,46 +331,32 @@ def _probed(run: Run) -> _Probe:
     return _Probe(float(np.median(errors)), int((np.median(errors, axis=1) < EXACT).sum()), queries)
 
 
-@dataclass(frozen=True)
-class _Game:
-    """Two worlds of agent 1 that differ in the direction `way`, and how transcripts of them come about."""
+def _audited(simulation: Simulation, changes: Changes, claim: Claim, way: str) -> tuple[AuditResult, Pair, Simulate]:
+    """The audit on two worlds of agent 1 that differ in the direction `way`, with what makes its transcripts."""
+    own, unit = simulation.problem.objectives[AGENT], direction(way, DIMENSION)
+    one, two = (STEEP * unit, -STEEP * unit) if changes == "anything" else (0 * unit, unit)
+    mine, other = Tilted(own, one), Tilted(own, two)
+    world = replace(simulation, problem=simulation.problem.replace(AGENT, mine))
+    pair = Pair(AGENT, (mine, other), f"the gradient of agent {AGENT} moved, {WAYS[way]}")
+    simulate, rng = worlds(world, AGENT, other, TRIALS // 2), np.random.default_rng(SEED)
+    found = audit(simulate, pair, claim, trials=TRIALS, chunk=TRIALS // 2, confidence=0.95, rng=rng)
+    return found, pair, simulate
 
-    way: str
-    pair: Pair
-    simulate: Simulate
-    trials: int
 
-    @classmethod
-    def of(cls, simulation: Simulation, way: str, changes: Changes, trials: int) -> "_Game":
-        own, unit = simulation.problem.objectives[AGENT], direction(way, DIMENSION)
-        one, two = (STEEP * unit, -STEEP * unit) if changes == "anything" else (0 * unit, unit)
-        mine, other = Tilted(own, one), Tilted(own, two)
-        world = replace(simulation, problem=simulation.problem.replace(AGENT, mine))
-        words = f"the gradient of agent {AGENT} moved, {WAYS[way]}"
-        return cls(way, Pair(AGENT, (mine, other), words), worlds(world, AGENT, other, trials // 2), trials)
-
-    def audited(self, claim: Claim) -> AuditResult:
-        rng, n = np.random.default_rng(SEED), self.trials
-        return audit(self.simulate, self.pair, claim, trials=n, chunk=n // 2, confidence=0.95, rng=rng)
-
-    def witness(self, found: AuditResult) -> tuple[_Step, ...]:
-        """The transcript that breaks the claim, up to the message that no noise covers if there is one."""
-        if found.judgement.verdict not in BROKEN or found.witness is None:
-            return ()
-        _, account = find(self.simulate, self.pair, found.witness)
-        steps: list[_Step] = []
-
-        def add(activation: int, what: str, agents: tuple[int, ...], loss: float, total: float) -> None:
-            steps.append(_Step(activation, what, ", ".join(map(str, agents)) or "nobody", loss, total))
-
-        for item, total in zip(account.items[: account.before_uncovered], account.running(), strict=False):
-            if item.counts:  # else not on the wire as it was released
-                what = f"a release under {item.law} noise, ‖Δ‖₁ = {item.l1:.3g}"
-                add(item.activation, what, item.receivers, item.loss, total)
-        if (bare := account.uncovered) is not None:
-            what = f"{bare.name!r}: the worlds differ, and no noise covers it" if bare.name else bare.sentence
-            add(bare.activation, what, account.uncovered_to, math.inf, math.inf)
-        return tuple(steps)
+def _witness(found: AuditResult, pair: Pair, simulate: Simulate) -> tuple[_Step, ...]:
+    """The transcript that breaks the claim, up to the message that no noise covers if there is one."""
+    if found.judgement.verdict not in BROKEN or found.witness is None:
+        return ()
+    _, account = find(simulate, pair, found.witness)
+    steps: list[_Step] = []
+    for item, total in zip(account.items[: account.before_uncovered], account.running(), strict=False):
+        if item.counts:  # else not on the wire as it was released
+            what = f"a release under {item.law} noise, ‖Δ‖₁ = {item.l1:.3g}"
+            steps.append(_Step(item.activation, what, item.receivers, item.loss, total))
+    if (bare := account.uncovered) is not None:
+        what = f"{bare.name!r}: the worlds differ, and no noise covers it" if bare.name else bare.sentence
+        steps.append(_Step(bare.activation, what, account.uncovered_to, math.inf, math.inf))
+    return tuple(steps)
 
 
 # ── planted faults ──────────────────────────────────────────────────────────────────────────────────────────

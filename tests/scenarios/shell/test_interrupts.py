@@ -5,16 +5,19 @@ import sys
 
 import pytest
 
-WAYS = {
-    "in a command": """
+LOADING = """
+import sys
 import scenarios.cli.app as cli
-from scenarios.render.terminal import fail
-from typer.testing import CliRunner
 def loading():
     try:
         raise KeyboardInterrupt
     except KeyboardInterrupt as error:
         raise ImportError("initialization failed") from error
+"""
+WAYS = {
+    "in a command": LOADING
+    + """
+from scenarios.render.terminal import fail
 @cli.app.command("torn")
 def torn():
     try:
@@ -24,17 +27,13 @@ def torn():
 sys.argv = ["netsim", "torn"]
 cli.main()
 """,
-    "outside of one": """
-import scenarios.cli.app as cli
-def app():
-    try:
-        raise KeyboardInterrupt
-    except KeyboardInterrupt as error:
-        raise ImportError("initialization failed") from error
-cli.app = app
+    "outside of one": LOADING
+    + """
+cli.app = loading
 cli.main()
 """,
     "before there are commands": """
+import sys
 class Torn:
     def find_spec(self, name, path=None, target=None):
         if name == "scenarios.cli.app":
@@ -48,7 +47,7 @@ main()
 
 @pytest.mark.parametrize("way", WAYS)
 def test_it_is_130_without_a_traceback(way):
-    done = subprocess.run([sys.executable, "-c", "import sys\n" + WAYS[way]], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", WAYS[way]], capture_output=True, text=True)
     assert done.returncode == 130, done.stderr
     assert "Traceback" not in done.stderr
 
