@@ -99,12 +99,12 @@ class _Seen(NamedTuple):
 
 
 @lru_cache(8)
-def seen(epsilon: float, trials: int, seed: int = 0) -> _Seen:
+def seen(epsilon: float, trials: int) -> _Seen:
     """Both worlds simulated, the number 0 or 1 released once in each trial."""
     claim = Claim(epsilon, 0.0, "the mechanism's own", Adjacency(1.0, "one number moved by 1"), "ℓ1 = ℓ2")
     world = turned(OneRelease(Laplace(1 / epsilon)), (np.zeros(1), np.ones(1)), claim, epsilon)
     other = world.pair.hypotheses[1]
-    simulate = worlds(replace(world.simulation, seed=seed), AGENT, other, trials)  # pyright: ignore[reportArgumentType]
+    simulate = worlds(replace(world.simulation, seed=0), AGENT, other, trials)  # pyright: ignore[reportArgumentType]
     zero, one = (simulate(which, 0).releases[0][:, 0] for which in (0, 1))
     return _Seen(epsilon, zero, one)
 
@@ -123,7 +123,7 @@ class _ByTrials(NamedTuple):
 @lru_cache(8)
 def by_trials(epsilon: float, counts: tuple[int, ...], *, games: int = 100) -> _ByTrials:
     """Many games of each size, netsim's own (`attacks.audit.games.game.play`), their thresholds from other trials."""
-    both, rng = seen(epsilon, games * max(counts), 0), np.random.default_rng(1)
+    both, rng = seen(epsilon, games * max(counts)), np.random.default_rng(1)
 
     def game(part: slice) -> GameResult:
         zero, one = (both.losses(values[part]) for values in (both.zero, both.one))
@@ -197,7 +197,7 @@ def alarms(epsilon: float, looks: int) -> _Alarms:
     guesses so far would have probability 5 % or less under the claim (Clopper–Pearson).
     """
     coins = runs = 1000
-    both = seen(epsilon, coins * runs, 0)
+    both = seen(epsilon, coins * runs)
     tossed = np.random.default_rng(0).integers(0, 2, (runs, coins))
     values = np.where(tossed == 1, both.one.reshape(runs, coins), both.zero.reshape(runs, coins))
     says = np.where(values >= 1, 1, np.where(values <= 0, 0, -1))

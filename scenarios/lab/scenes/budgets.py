@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import count
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -214,14 +215,14 @@ class _Accounts(NamedTuple):
 def accounts(each: float, delta: float, releases: tuple[int, ...]) -> _Accounts:
     """Releases of `each` (ε at δ = 0), Laplace noise over one number, added up in each of the ways."""
     basic = np.array(releases) * each
-    smaller = np.minimum(basic, [advanced(each, count, delta) for count in releases])
-    exact = np.array([product_epsilon(Product(0.0, (each,) * count), delta) for count in releases])
+    smaller = np.minimum(basic, [advanced(each, many, delta) for many in releases])
+    exact = np.array([product_epsilon(Product(0.0, (each,) * many), delta) for many in releases])
     try:
         from dp_accounting.pld import privacy_loss_distribution as distributions
     except ImportError:
         return _Accounts(basic, smaller, exact, None)
     one = distributions.from_laplace_mechanism(1 / each, value_discretization_interval=each / 200)
-    pld = [float(one.self_compose(count).get_epsilon_for_delta(delta)) for count in releases]
+    pld = [float(one.self_compose(many).get_epsilon_for_delta(delta)) for many in releases]
     return _Accounts(basic, smaller, exact, np.array(pld))
 
 
@@ -321,7 +322,7 @@ def noise_sizes(dimension: int, epsilon: float, delta: float) -> dict[str, float
     }
 
 
-def crossover(epsilon: float, delta: float, most: int = 10_000) -> int | None:
-    """The least dimension from which on the Gaussian noise is smaller; None if not up to `most`."""
-    sizes = ((dimension, noise_sizes(dimension, epsilon, delta)) for dimension in range(1, most + 1))
-    return next((d for d, size in sizes if size["Gaussian for ℓ2"] < size["Laplace for ℓ1"]), None)
+def crossover(epsilon: float, delta: float) -> int:
+    """The least dimension from which on the Gaussian noise is smaller."""
+    sizes = ((dimension, noise_sizes(dimension, epsilon, delta)) for dimension in count(1))
+    return next(d for d, size in sizes if size["Gaussian for ℓ2"] < size["Laplace for ℓ1"])
