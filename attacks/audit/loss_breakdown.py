@@ -24,7 +24,7 @@ from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import WorldComparison
 from attacks.audit.loss.exact import ExactLoss
 from attacks.audit.loss.release_cost import Ratio
-from attacks.audit.loss.wire_fields import Link, Released, UnprotectedField, pooled
+from attacks.audit.loss.wire_fields import Link, Released, UnprotectedField
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
 from netsim.mechanisms import DiscreteLaplace, Laplace, UniformLaplace
@@ -270,7 +270,7 @@ class LossBreakdown:
             nonlocal fields
             room, seen = AVERAGED, 0
             for part in parts:
-                fields = pooled([(fields, seen), (part.details.uncovered, part.replicas)])
+                fields = UnprotectedField.pooled([(fields, seen), (part.details.uncovered, part.replicas)])
                 seen += part.replicas
                 if room > 0:
                     averages.append(part.details.averages)

@@ -15,13 +15,13 @@ operations times the fields and the degree, in runs of `WORLDS` unknowns; the ma
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from attacks.probe.assumptions import Matrix
-from attacks.probe.node import Field, Gap, Inputs, Pass, Query, Release, Shape, Unknown, Victims
+from attacks.probe.node import Field, Gap, Inputs, Pass, Query, Release, Shape, Unknown
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
@@ -84,13 +84,26 @@ class Map:
         return counts
 
 
+class _Victims(Protocol):
+    """One agent or many, whose public code can be run."""
+
+    shape: Shape
+    """(replicas, dimension) of what was observed."""
+    alone: bool
+    """One agent, of which everything that it received is either observed or a gap."""
+
+    def run(self, inputs: Inputs) -> Pass:
+        """You get an `AttackError` where the code does not send what was sent."""
+        ...
+
+
 class Mapper:
     """All passes of the victims' code.
 
     You get an `AttackError` where the code, on what was observed, sends other messages than were sent.
     """
 
-    def __init__(self, victims: Victims, prior: Prior | None = None) -> None:
+    def __init__(self, victims: _Victims, prior: Prior | None = None) -> None:
         self.victims, self.shape = victims, victims.shape
         self._places: dict[Release, Field] | None = None
         self._verbatim = frozenset[Field]()

@@ -20,7 +20,7 @@ batch is one unknown whichever records are in it.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -112,19 +112,6 @@ class Inputs(NamedTuple):
 
 class _ShapeError(AttackError):
     """The code made an array whose shape is not (replicas, dimension), where these are not the run's own."""
-
-
-class Victims(Protocol):
-    """One agent or many, whose public code can be run."""
-
-    shape: Shape
-    """(replicas, dimension) of what was observed."""
-    alone: bool
-    """One agent, of which everything that it received is either observed or a gap."""
-
-    def run(self, inputs: Inputs) -> Pass:
-        """You get an `AttackError` where the code does not send what was sent."""
-        ...
 
 
 class ProbeNode(ABC):

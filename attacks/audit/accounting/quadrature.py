@@ -5,7 +5,7 @@
     e^{θε} δ(ε) = f(ε) = 1/(2π) ∫ e^{κ(θ+it) − itε} / ((θ + it)(θ + 1 + it)) dt.
 
 The trapezoidal sum at steps h gives Σ_m f(ε + mΛ) with Λ = 2π/h (Poisson), all terms of one sign: too much, by less
-than e^{−θΛ} and Chernoff's bound. It ends at T = Kh, and the rest is at most `tail`. θ is the saddle point of the
+than e^{−θΛ} and Chernoff's bound. It ends at T = Kh, and the rest is at most `_tail`. θ is the saddle point of the
 integrand on the real line, where its terms hardly cancel: δ keeps its relative accuracy however small it is.
 """
 
@@ -39,7 +39,7 @@ class _Saddle(NamedTuple):
     log_delta: float
 
 
-def saddle(product: Product, delta: float) -> _Saddle:
+def _saddle(product: Product, delta: float) -> _Saddle:
     """Saddle point for the ε ≥ 0 at which δ(ε) is about `delta` (for ε = 0 if that much is never lost).
 
     `product` is finite and not empty, δ > 0.
@@ -86,7 +86,7 @@ def _loss_bound(product: Product, epsilon: float, log_mass: float, theta: float)
 class _Contour:
     """Integrand at θ + it_k, t_k = 0, h, …, Kh, over e^{κ(θ) − (θ+it)ε₀}, times h/π (half of that at t = 0).
 
-    ε₀ is `origin`; `tail` bounds what lies beyond Kh, in the same units.
+    ε₀ is `origin`; what lies beyond Kh is at most `_tail`, in the same units.
     """
 
     product: Product
@@ -94,16 +94,12 @@ class _Contour:
     origin: float
     step: float
     nodes: ComplexArray
-    tail: float
 
     def delta(self, epsilon: float) -> float:
         """δ(ε); most accurate for ε near the one that the contour was made for."""
         turn = np.exp(-1j * self.step * (epsilon - self.origin) * np.arange(self.nodes.size))
-        return self.scale(epsilon) * float(np.sum(self.nodes * turn).real)
-
-    def scale(self, epsilon: float) -> float:
-        """e^{κ(θ) − θε}."""
-        return math.exp(min(self.product.cumulants(self.theta)[0] - self.theta * epsilon, 700.0))
+        scale = math.exp(min(self.product.cumulants(self.theta)[0] - self.theta * epsilon, 700.0))  # e^{κ(θ) − θε}
+        return scale * float(np.sum(self.nodes * turn).real)
 
 
 def _contour(product: Product, at: _Saddle) -> _Contour:
@@ -121,7 +117,7 @@ def _contour(product: Product, at: _Saddle) -> _Contour:
     t = np.asarray(step * np.arange(count + 1), dtype=np.float64)
     nodes = product.characteristic(theta, t, epsilon) * kernel(theta, t) * (step / math.pi)
     nodes[0] /= 2
-    return _Contour(product, theta, epsilon, step, nodes, _tail(product, theta, count * step))
+    return _Contour(product, theta, epsilon, step, nodes)
 
 
 def kernel(theta: float, t: Array) -> ComplexArray:
@@ -164,7 +160,7 @@ def product_epsilon(product: Product, delta: float) -> float:
 @lru_cache(maxsize=64)
 def _root(product: Product, delta: float) -> float:
     """Root between bounds around the saddle point's ε that grow until they hold it; at most the largest loss."""
-    at = saddle(product, delta)
+    at = _saddle(product, delta)
     if at.epsilon >= product.pure * (1 - _ROOTS):
         return product.pure
     line = _contour(product, at)

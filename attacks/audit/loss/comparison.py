@@ -21,7 +21,7 @@ import numpy as np
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.noise_check import NOTHING, NoiseScores
 from attacks.audit.loss.release_cost import averages, cost_and_shifts
-from attacks.audit.loss.unprotected import Leaks, UnprotectedMessage, inexplicable
+from attacks.audit.loss.unprotected import Leaks, UnprotectedMessage
 from attacks.audit.loss.wire_fields import FOLLOWED, Details, Released
 from attacks.replay import ULPS, Departure, Hypothesis, Perturbed, Replayed, Sending, bits, replay
 from netsim.adversary import AdversaryView
@@ -30,29 +30,6 @@ from netsim.codecs import Dither
 from netsim.errors import NetsimError, PrivacyError, TranscriptError
 from netsim.mechanisms import IntervalMechanism
 from netsim.transcript.transcript import Transcript
-
-
-def rounded_replays(
-    sample: "Sample", agent: int, mine: tuple[Hypothesis, Replayed], theirs: tuple[Hypothesis, Replayed]
-) -> tuple[Replayed, Replayed] | None:
-    """Both replays with the releases as the codec rounded them, in place of those on the granted ones.
-
-    Given are the hypotheses with their replays on granted releases. None where the codec is lossless or its cells are
-    not known, where a release is not on the wire or its mechanism has no cost of an interval, and where the agent's
-    code goes on with a release as it was before it was rounded: a replay on the rounded one then gives other values.
-    """
-    view = sample.view
-    if view.public.codec.lossless or not all(isinstance(r.mechanism, IntervalMechanism) for r in mine[1].releases):
-        return None
-    found: list[Replayed] = []
-    for hypothesis, granted in (mine, theirs):
-        try:
-            found.append(replay(view, agent, hypothesis, sample.coins()))
-        except TranscriptError:
-            return None
-        if not _same_values(granted, found[-1]):
-            return None
-    return found[0], found[1]
 
 
 def _same_values(granted: Replayed, rounded: Replayed) -> bool:
@@ -232,6 +209,29 @@ class Reproduced:
         _check_independent(sample, agent, true, mine)
         return cls(sample, agent, true, mine)
 
+    def rounded(self, other: Hypothesis, theirs: Replayed) -> tuple[Replayed, Replayed] | None:
+        """Both replays with the releases as the codec rounded them, in place of those on the granted ones.
+
+        `theirs` is the other hypothesis's replay on granted releases. None where the codec is lossless or its cells
+        are not known, where a release is not on the wire or its mechanism has no cost of an interval, and where the
+        agent's code goes on with a release as it was before it was rounded: a replay on the rounded one then gives
+        other values.
+        """
+        sample, view = self.sample, self.sample.view
+        if view.public.codec.lossless or not all(
+            isinstance(r.mechanism, IntervalMechanism) for r in self.mine.releases
+        ):
+            return None
+        found: list[Replayed] = []
+        for hypothesis, granted in ((self.true, self.mine), (other, theirs)):
+            try:
+                found.append(replay(view, self.agent, hypothesis, sample.coins()))
+            except TranscriptError:
+                return None
+            if not _same_values(granted, found[-1]):
+                return None
+        return found[0], found[1]
+
 
 def compare_worlds(
     sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, reference: Measured | None = None
@@ -256,7 +256,7 @@ def compare(
     theirs = sample.replayed(agent, other, "the other hypothesis")
     if scored:
         _check_independent(sample, agent, other, theirs)
-    rounded = rounded_replays(sample, agent, (true, mine), (other, theirs))
+    rounded = known.rounded(other, theirs)
     mine, theirs = rounded or (mine, theirs)
     public, replicas = sample.view.public, sample.view.replicas
     pairs = list(zip(mine.releases, theirs.releases, strict=False))
@@ -281,14 +281,14 @@ def compare(
         if not np.array_equal(bits(one.value), bits(two.value)):
             leaks.dithered(one, two)
     _add_departures(leaks, mine, theirs, sent, random_times=public.query_time(agent) is None)
-    bare, inexplicable_ = np.full(replicas, math.inf), None
+    bare: Array = np.full(replicas, math.inf)
+    inexplicable: UnprotectedMessage | None = None
     if public.codec.lossless and not theirs.out_of_releases:
 
         def again(releases: list[Array]) -> Replayed:
             return replay(sample.view, agent, other, sample.coins(), releases, sample.dither)
 
-        if (found := inexplicable(theirs, sample.releases, again)) is not None:
-            bare, inexplicable_ = np.where(found.where, found.message, math.inf), leaks.unexplained(found)
+        bare, inexplicable = leaks.unexplained(theirs, sample.releases, again)
     granted_from = min(
         *(r.made_before for r in mine.releases if r.sent_in is None),
         next((k for k, (a, b) in enumerate(sent) if a.releases != b.releases), math.inf),
@@ -320,7 +320,7 @@ def compare(
         noise=noise,
         unreliable_from=mine.unreliable_from,
         bare=bare,
-        inexplicable=inexplicable_,
+        inexplicable=inexplicable,
         rounded=rounded is not None,
         measured=Measured.of(pairs, charges, reference) if scored else None,
         details=details,

@@ -50,7 +50,7 @@ class _Inexplicable(NamedTuple):
     where: Mask
 
 
-def inexplicable(other: Replayed, releases: list[Array], again: _Again) -> _Inexplicable | None:
+def _inexplicable(other: Replayed, releases: list[Array], again: _Again) -> _Inexplicable | None:
     """First message that no noise in the releases that are not on the wire explains in the other world, if any is
     known.
 
@@ -193,18 +193,27 @@ class Leaks:
             reason = "" if known else _why(c, self._answers.get((c.message, c.name)))
             self._add(c.message, c.name, "value", visible, c.difference, reason)
 
-    def unexplained(self, found: _Inexplicable) -> UnprotectedMessage:
-        """Add a message that hidden noise cannot explain; only for an adversary who sees the wire alone."""
+    def unexplained(
+        self, other: Replayed, releases: list[Array], again: _Again
+    ) -> tuple[Array, UnprotectedMessage | None]:
+        """First message that hidden noise cannot explain, (replicas,), ∞ if none, and that message, which is added.
+
+        Only for an adversary who sees the wire alone. `other` is the replay of the other hypothesis on the granted
+        `releases`, `again` repeats it on changed ones.
+        """
+        if (found := _inexplicable(other, releases, again)) is None:
+            return np.full(len(self.first), math.inf), None
         why = "only releases that are not on the wire hide it, and no draw of these explains it in the other world"
         self._add(found.message, found.name, "too little noise", found.where, None, why)
         receiver = "its neighbors" if found.receiver < 0 else f"agent {found.receiver}"
-        return self._message(
+        message = self._message(
             found.message,
             found.name,
             f"sends {found.name!r} to {receiver} at its activation {self._true.activation_of(found.message)}, "
             "which, with what it sent before, no noise can explain in the other world: there is less noise than "
             "there are numbers to hide",
         )
+        return np.where(found.where, found.message, math.inf), message
 
     def dithered(self, one: Comparison, two: Comparison) -> None:
         """Add values that are the same by chance: another dither might have distinguished the worlds."""

@@ -143,21 +143,21 @@ class UnprotectedField:
             difference=max(sizes, default=None),
         )
 
-
-def pooled(samples: Iterable[tuple[tuple[UnprotectedField, ...], int]]) -> tuple[UnprotectedField, ...]:
-    """Pool the fields of several samples (fields, transcripts); shares are of all transcripts."""
-    found: dict[tuple[str, Cause, bool], UnprotectedField] = {}
-    total = 0
-    for fields, transcripts in samples:
-        total += transcripts
-        for one in fields:
-            key = one.name, one.cause, one.granted
-            if (before := found.get(key)) is not None:
-                messages, seen_in = max(before.messages, one.messages), before.told + one.told
-                one = replace(before.joined(one), messages=messages, told=seen_in)
-            found[key] = one
-    all_of = (replace(one, transcripts=total) for one in found.values())
-    return tuple(sorted(all_of, key=lambda one: (one.message, one.name)))
+    @staticmethod
+    def pooled(samples: "Iterable[tuple[tuple[UnprotectedField, ...], int]]") -> "tuple[UnprotectedField, ...]":
+        """Pool the fields of several samples (fields, transcripts); shares are of all transcripts."""
+        found: dict[tuple[str, Cause, bool], UnprotectedField] = {}
+        total = 0
+        for fields, transcripts in samples:
+            total += transcripts
+            for one in fields:
+                key = one.name, one.cause, one.granted
+                if (before := found.get(key)) is not None:
+                    messages, seen_in = max(before.messages, one.messages), before.told + one.told
+                    one = replace(before.joined(one), messages=messages, told=seen_in)
+                found[key] = one
+        all_of = (replace(one, transcripts=total) for one in found.values())
+        return tuple(sorted(all_of, key=lambda one: (one.message, one.name)))
 
 
 @dataclass(frozen=True)

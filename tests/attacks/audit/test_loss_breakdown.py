@@ -10,7 +10,7 @@ from attacks.audit import loss_breakdown as module
 from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.exact import ExactLoss
-from attacks.audit.loss.wire_fields import pooled
+from attacks.audit.loss.wire_fields import UnprotectedField
 from attacks.audit.loss_breakdown import MOST_LEVELS, Breakdown, _audited_levels
 from netsim.algorithms import Dpp2, PrivateGradientDescent, SecretSharing
 from netsim.algorithms.planted_faults import SentBefore
@@ -246,7 +246,7 @@ def test_one_pass_is_enough_and_every_sample_counts():
     parts = samples(SentBefore(rounds=3, step=0.2, scale=0.8, bound=0.5), chunks=3)
     found = taken_apart(parts)
     assert found.breakdown.transcripts == 6 * REPLICAS
-    assert found.uncovered == pooled((p.details.uncovered, p.replicas) for p in parts)
+    assert found.uncovered == UnprotectedField.pooled((p.details.uncovered, p.replicas) for p in parts)
     assert found.uncovered[0].told == found.uncovered[0].transcripts == 6 * REPLICAS
     assert found.average.transcripts == sum(p.details.averages.shape[2] for p in parts)
 

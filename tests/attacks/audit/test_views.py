@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attacks.audit.games.sequential_test import dealt
 from attacks.audit.pair import Pair, resemblance
 from attacks.audit.trained import Scored, ViewScores, scored
 from attacks.audit.views import (
@@ -298,22 +297,6 @@ ALWAYS = _Rule(0.5, 0.5, 0.0)
 """Guesses every coin by a score of 0 or 1."""
 
 
-@pytest.mark.parametrize(
-    ("e_values", "rejected"),
-    [
-        ([100, 60, 30, 2], [True, True, True, False]),  # needed at α = 0.05: 80, 40, 26.7, 20
-        ([30, 2, 100, 60], [True, False, True, True]),  # whatever their order
-        ([70, 45, 1, 1], [True, True, False, False]),  # 70 alone is too little, 45 carries it
-        ([79, 39, 26, 19], [False, False, False, False]),
-        ([80, 1, 1, 1], [True, False, False, False]),
-        ([20, 20, 20, 20], [True, True, True, True]),
-    ],
-)
-def test_e_bh_by_hand(e_values, rejected):
-    log_e = np.log(e_values) + 1e-12
-    assert _e_bh(log_e, 0.05).tolist() == rejected
-
-
 @given(st.lists(st.floats(-5, 8), min_size=1, max_size=12), st.sampled_from([0.01, 0.05, 0.3]))
 @settings(max_examples=150, deadline=None)
 def test_e_bh_is_its_definition(log_e, alpha):
@@ -343,22 +326,6 @@ def test_the_mean_e_value_of_what_spends_all_of_the_claim_is_one(epsilon, delta)
     assert mean == pytest.approx(1.0, abs=1e-9)
 
 
-def left(coins, world, trials):
-    return trials - int(np.count_nonzero(coins.world == world))
-
-
-def test_coins_are_fair_and_take_every_trial_once():
-    for seed in range(20):
-        coins = _Coins.toss(50, 40, np.random.default_rng(seed))
-        for world, trials in ((0, 50), (1, 40)):
-            assert left(coins, world, trials) >= 0
-        taken = dealt(coins.world, np.arange(50.0), 100 + np.arange(40.0))
-        assert sorted(taken) == [*range(50 - left(coins, 0, 50)), *range(100, 140 - left(coins, 1, 40))]
-        assert coins.trials == 90
-        remaining = left(coins, 0, 50), left(coins, 1, 40)
-        assert min(remaining) == remaining[coins.world[-1]] == 0  # no coin was kept after that trial
-
-
 @pytest.mark.parametrize(("trials_0", "trials_1"), [(5, 5), (8, 2)])
 def test_stopping_favors_no_world(trials_0, trials_1):
     """Who always bets on one world gains nothing on average, however few trials that world has."""
@@ -366,13 +333,6 @@ def test_stopping_favors_no_world(trials_0, trials_1):
     worlds = [_Coins.toss(trials_0, trials_1, rng).world for _ in range(4000)]
     gains = [2 * int(world.sum()) - world.size for world in worlds]
     assert abs(np.mean(gains)) < 4.5 * np.std(gains) / math.sqrt(len(gains))
-
-
-def test_no_trial_is_no_evidence():
-    coins = _Coins.toss(0, 0, np.random.default_rng(0))
-    assert coins.world.size == 0
-    tally = coins.tally(ALWAYS, np.empty(0), np.empty(0))
-    assert _log_e_value(tally, 1.0, 0.0) == pytest.approx(0.0)
 
 
 def test_the_ceiling_is_all_right():

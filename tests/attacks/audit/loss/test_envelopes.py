@@ -139,14 +139,6 @@ def test_a_new_transcript_leaves_the_factors_as_seldom_as_promised():
     assert np.mean(leaving > p) <= 0.05 + 5 * math.sqrt(0.05 * 0.95 / 2000)
 
 
-def test_an_envelope_of_many_ends_is_left_far_more_often():
-    """Why the factors: of 100 uniform coordinates nearly every new transcript leaves one's extremes in 100 others."""
-    p = clopper_pearson(0, 100, 0.95, "upper").upper
-    drawn = rng().random((100, 100))
-    inside = np.prod(drawn.max(axis=0) - drawn.min(axis=0))
-    assert 1 - inside > 20 * p
-
-
 def test_factors_of_transcripts_enclose_an_adaptive_mechanism():
     """Shifts of 20,000 transcripts, δ = 1e-2, at 1 − 1e-4."""
     noise = rng().laplace(size=20_000)

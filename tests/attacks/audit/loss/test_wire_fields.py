@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.loss.wire_fields import pooled
+from attacks.audit.loss.wire_fields import UnprotectedField
 from netsim.algorithms import GradientTracking, PrivateGradientDescent, Recal
 from netsim.algorithms.planted_faults import FAULTS, OneScalar, SecondMessage, SentBefore
 from netsim.schedules import Constant
@@ -96,11 +96,11 @@ def test_what_holds_only_for_who_is_granted_releases_is_marked():
 def test_samples_are_pooled():
     (a,) = fields(SentBefore(**BUDGET), replicas=12)
     (b,) = fields(SentBefore(**BUDGET), replicas=4, world=1)
-    (both,) = pooled([((a,), 12), ((b,), 4), ((), 16)])
+    (both,) = UnprotectedField.pooled([((a,), 12), ((b,), 4), ((), 16)])
     assert (both.told, both.transcripts, both.share) == (16, 32, 0.5)
     assert both.difference == max(a.difference, b.difference)
     assert both.messages == a.messages
-    assert pooled([((), 5)]) == ()
+    assert UnprotectedField.pooled([((), 5)]) == ()
 
 
 def test_an_audit_lists_them_of_both_worlds():
