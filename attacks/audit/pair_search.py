@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attacks.audit.accounting.formulas import epsilon_estimate, gaussian_epsilon
-from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison, compare
+from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison
 from attacks.audit.loss.release_cost import PURE, UNBOUNDED, laws_with_cost
 from attacks.replay import Hypothesis, replay
 from netsim.arrays import Array
@@ -309,7 +309,8 @@ class _Trials:
         if candidate.key in self._keys:
             return None
         self._keys.add(candidate.key)
-        ranked = _Ranked(candidate, *estimated(compare(self._known, candidate.hypothesis, scored=False), self._delta))
+        explained = self._known.compared(candidate.hypothesis, scored=False)
+        ranked = _Ranked(candidate, *estimated(explained, self._delta))
         self._ranked.append(ranked)
         if self._progress is not None:
             self._progress(1)

@@ -162,6 +162,41 @@ class Scored(NamedTuple):
     views: tuple["ViewScores", ...]
     recorded: Mask
 
+    @classmethod
+    def of(
+        cls,
+        simulate: Callable[[int, int], tuple[AdversaryView, ...]],
+        pair: Pair,
+        infer: Infer | None,
+        chunks: _Chunks,
+        seeds: Sequence[int],
+        jobs: int,
+        progress: Callable[[int], None] | None,
+    ) -> "Scored":
+        """Teach a classifier for each view (`seeds` has one for each) and score the rest of the trials with it."""
+        teach, choose, play = chunks
+        with TemporaryDirectory(prefix="views-") as folder:
+            lessons = [(world, index) for index in teach for world in (0, 1)]
+            taught, recorded = 0, np.ones((len(seeds), len(seeds)), dtype=bool)
+            for replicas, held in spread(_TrainingChunk(simulate, Path(folder)), lessons, jobs):
+                taught += replicas
+                recorded &= held
+                if progress is not None:
+                    progress(replicas)
+            pupils = [(k, lessons, seed) for k, seed in enumerate(seeds)]
+            classifiers = tuple(spread(_Trainer(Path(folder)), pupils, jobs))
+        tasks = [(world, index) for index in (*choose, *play) for world in (0, 1)]
+        found: list[list[_Seen]] = []
+        for seen in spread(_Scorer(simulate, classifiers, pair, infer), tasks, jobs):
+            found.append(seen)
+            if progress is not None:
+                progress(seen[0].classified.size)
+        views = (
+            _collected([seen[k] for seen in found], tasks, choose, one, taught // 2)
+            for k, one in enumerate(classifiers)
+        )
+        return cls(tuple(views), recorded)
+
 
 class ViewScores(NamedTuple):
     """Scores of one view for the trials that choose and those that are played, for each world (scores, trials).
@@ -173,39 +208,6 @@ class ViewScores(NamedTuple):
     choosing: tuple[Array, Array]
     played: tuple[Array, Array]
     taught: int
-
-
-def scored(
-    simulate: Callable[[int, int], tuple[AdversaryView, ...]],
-    pair: Pair,
-    infer: Infer | None,
-    chunks: _Chunks,
-    seeds: Sequence[int],
-    jobs: int,
-    progress: Callable[[int], None] | None,
-) -> Scored:
-    """Teach a classifier for each view (`seeds` has one for each) and score the rest of the trials with it."""
-    teach, choose, play = chunks
-    with TemporaryDirectory(prefix="views-") as folder:
-        lessons = [(world, index) for index in teach for world in (0, 1)]
-        taught, recorded = 0, np.ones((len(seeds), len(seeds)), dtype=bool)
-        for replicas, held in spread(_TrainingChunk(simulate, Path(folder)), lessons, jobs):
-            taught += replicas
-            recorded &= held
-            if progress is not None:
-                progress(replicas)
-        pupils = [(k, lessons, seed) for k, seed in enumerate(seeds)]
-        classifiers = tuple(spread(_Trainer(Path(folder)), pupils, jobs))
-    tasks = [(world, index) for index in (*choose, *play) for world in (0, 1)]
-    found: list[list[_Seen]] = []
-    for seen in spread(_Scorer(simulate, classifiers, pair, infer), tasks, jobs):
-        found.append(seen)
-        if progress is not None:
-            progress(seen[0].classified.size)
-    views = (
-        _collected([seen[k] for seen in found], tasks, choose, one, taught // 2) for k, one in enumerate(classifiers)
-    )
-    return Scored(tuple(views), recorded)
 
 
 class _Seen(NamedTuple):

@@ -35,7 +35,7 @@ from attacks.audit.accounting.intervals import error_rate, log_wealth
 from attacks.audit.games.game import GameResult, play
 from attacks.audit.games.sequential_test import dealt, tossed
 from attacks.audit.pair import Infer, Pair
-from attacks.audit.trained import Scored, ViewScores, scored
+from attacks.audit.trained import Scored, ViewScores
 from netsim.adversary import Adversary, AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.claims import Claim
@@ -264,6 +264,48 @@ class ViewsResult:
     log_e_ceiling: float
     confidence: float
 
+    @classmethod
+    def of(
+        cls,
+        views: Sequence[View],
+        pair: Pair,
+        claim: Claim,
+        scores: Scored,
+        confidence: float,
+        rng: np.random.Generator,
+    ) -> "ViewsResult":
+        """Result from the scores of every view: coins, e-values, e-BH, and the order of the views."""
+        epsilon, delta, alpha = claim.epsilon, claim.delta, error_rate(confidence)
+        assert epsilon is not None
+        order = _hasse(views, scores.recorded)
+        first = scores.views[0]
+        coins = _Coins.toss(first.played[0].shape[1], first.played[1].shape[1], rng)
+        own = {view.name: one for view, one in zip(views, scores.views, strict=True)}
+        chosen = [_chosen(view.name, order, own, epsilon, delta) for view in views]
+        tallies = [coins.tally(one.rule, *one.played) for one in chosen]
+        log_e = np.array([_log_e_value(tally, epsilon, delta) for tally in tallies])
+        rejected = _e_bh(log_e, alpha)
+        games: list[GameResult] = []
+        for one, spawned in zip(chosen, rng.spawn(len(views)), strict=True):  # the first trials are those that choose
+            zero, other = (np.concatenate(parts) for parts in zip(one.choosing, one.played, strict=True))
+            share = one.played[0].size / zero.size
+            games.append(play(zero, other, delta=delta, confidence=confidence, rng=spawned, holdout=share))
+        results = tuple(
+            ViewResult(view, float(e), bool(refuted), game, one.label, tally)
+            for view, e, refuted, game, one, tally in zip(views, log_e, rejected, games, chosen, tallies, strict=True)
+        )
+        return cls(
+            claim=claim,
+            pair=pair,
+            views=results,
+            order=order,
+            inconsistent=_inconsistent(order, dict(zip(own, chosen, strict=True)), coins, epsilon, delta),
+            trials=first.taught + first.choosing[0].shape[1] + first.played[0].shape[1],
+            played=coins.world.size,
+            log_e_ceiling=_log_e_value(Tally(coins.world.size, 0, coins.world.size, coins.trials), epsilon, delta),
+            confidence=confidence,
+        )
+
     @property
     def refuted(self) -> tuple[ViewResult, ...]:
         """Views for which the claim is refuted, at a false discovery rate of at most 1 − confidence."""
@@ -330,49 +372,8 @@ def audit_views(
         raise PrivacyError(f"epsilon_claimed = {epsilon!r}: there is no number that views could refute")
     parts = _split(trials, chunk)
     seeds = [int(seed) for seed in rng.integers(2**62, size=len(views))]
-    scores = scored(simulate_views, pair, infer, parts, seeds, jobs, progress)
-    return judged(views, pair, claim, scores, confidence, rng)
-
-
-def judged(
-    views: Sequence[View],
-    pair: Pair,
-    claim: Claim,
-    scores: Scored,
-    confidence: float,
-    rng: np.random.Generator,
-) -> ViewsResult:
-    """Result from the scores of every view: coins, e-values, e-BH, and the order of the views."""
-    epsilon, delta, alpha = claim.epsilon, claim.delta, error_rate(confidence)
-    assert epsilon is not None
-    order = _hasse(views, scores.recorded)
-    first = scores.views[0]
-    coins = _Coins.toss(first.played[0].shape[1], first.played[1].shape[1], rng)
-    own = {view.name: one for view, one in zip(views, scores.views, strict=True)}
-    chosen = [_chosen(view.name, order, own, epsilon, delta) for view in views]
-    tallies = [coins.tally(one.rule, *one.played) for one in chosen]
-    log_e = np.array([_log_e_value(tally, epsilon, delta) for tally in tallies])
-    rejected = _e_bh(log_e, alpha)
-    games: list[GameResult] = []
-    for one, spawned in zip(chosen, rng.spawn(len(views)), strict=True):  # the first trials are those that choose
-        zero, other = (np.concatenate(parts) for parts in zip(one.choosing, one.played, strict=True))
-        share = one.played[0].size / zero.size
-        games.append(play(zero, other, delta=delta, confidence=confidence, rng=spawned, holdout=share))
-    results = tuple(
-        ViewResult(view, float(e), bool(refuted), game, one.label, tally)
-        for view, e, refuted, game, one, tally in zip(views, log_e, rejected, games, chosen, tallies, strict=True)
-    )
-    return ViewsResult(
-        claim=claim,
-        pair=pair,
-        views=results,
-        order=order,
-        inconsistent=_inconsistent(order, dict(zip(own, chosen, strict=True)), coins, epsilon, delta),
-        trials=first.taught + first.choosing[0].shape[1] + first.played[0].shape[1],
-        played=coins.world.size,
-        log_e_ceiling=_log_e_value(Tally(coins.world.size, 0, coins.world.size, coins.trials), epsilon, delta),
-        confidence=confidence,
-    )
+    scores = Scored.of(simulate_views, pair, infer, parts, seeds, jobs, progress)
+    return ViewsResult.of(views, pair, claim, scores, confidence, rng)
 
 
 @dataclass(frozen=True)

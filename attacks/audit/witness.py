@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison, compare
+from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.loss.wire_fields import Link
 from attacks.audit.pair import Pair
@@ -152,7 +152,7 @@ def itemize(sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, *, 
     """
     assert sample.view.replicas == 1
     known = Reproduced.of(sample, agent, true, to_the_bit=to_the_bit)
-    explained = compare(known, other)
+    explained = known.compared(other)
     theirs = sample.replayed(agent, other, "the other hypothesis")
     here, there = known.rounded(other, theirs) or (known.mine, theirs)
     sent = [row for row in sample.view.at_node(agent) if row.event == "sent"]

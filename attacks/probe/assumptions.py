@@ -71,13 +71,12 @@ class Basis:
         return _without_prior(_diagonal([self._of_one(count) for count in queries.values()]))
 
     def _of_one(self, queries: int) -> Matrix:
-        parts = [part for part in np.array_split(np.arange(queries), self.pieces) if part.size]
-        return _diagonal([sparse.csr_array(self._of_piece(part.size)) for part in parts])
-
-    def _of_piece(self, queries: int) -> Array:
-        times = np.linspace(-1, 1, queries) if queries > 1 else np.zeros(1)
-        vander = np.polynomial.legendre.legvander(times, min(self.degree, queries - 1))
-        return np.asarray(vander, dtype=np.float64)
+        pieces: list[Matrix] = []
+        for size in (part.size for part in np.array_split(np.arange(queries), self.pieces) if part.size):
+            times = np.linspace(-1, 1, size) if size > 1 else np.zeros(1)
+            vander = np.polynomial.legendre.legvander(times, min(self.degree, size - 1))
+            pieces.append(sparse.csr_array(np.asarray(vander, dtype=np.float64)))
+        return _diagonal(pieces)
 
 
 @dataclass(frozen=True)
@@ -97,18 +96,15 @@ class RandomWalk:
                 raise ScenarioError(name, value, "no standard deviation", "> 0 and finite")
 
     def model(self, queries: Mapping[int, int]) -> Model:
-        steps = [sparse.csr_array(self._of_one(count)) for count in queries.values()]
-        stddev = [self._deviations(count) for count in queries.values()]
+        steps: list[Matrix] = []
+        stddev = [np.zeros(0)]
+        for count in queries.values():
+            changes = np.eye(count) - np.eye(count, k=-1)
+            steps.append(sparse.csr_array(changes if self.start is not None else changes[1:]))
+            first = [] if self.start is None else [self.start]
+            stddev.append(np.array([*first, *[self.stddev] * (count - 1)])[: count - (self.start is None)])
         size = sum(queries.values())
-        return Model(sparse.eye_array(size, format="csr"), _diagonal(steps), np.concatenate([np.zeros(0), *stddev]))
-
-    def _of_one(self, queries: int) -> Array:
-        changes = np.eye(queries) - np.eye(queries, k=-1)
-        return changes if self.start is not None else changes[1:]
-
-    def _deviations(self, queries: int) -> Array:
-        first = [] if self.start is None else [self.start]
-        return np.array([*first, *[self.stddev] * (queries - 1)])[: queries - (self.start is None)]
+        return Model(sparse.eye_array(size, format="csr"), _diagonal(steps), np.concatenate(stddev))
 
 
 def _without_prior(spread: Matrix) -> Model:

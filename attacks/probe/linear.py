@@ -55,10 +55,12 @@ def solve(design: Array, noise: Array, observed: Array, rounding: float = 0.0) -
     `rounding` is the deviation that rounding adds to a row with noise; rows without any are taken at their word. What
     moves the observations by less than `RANK` of what other unknowns do is taken for rounding.
     """
-    variances, design_, observed_ = _whitened(design, noise, observed)
+    variances, axes = independent(noise, whole=True)
+    design_, observed_ = (design, observed) if axes is None else (axes.T @ design, axes.T @ observed)
     exact = variances <= SILENT * max(float(np.max(variances, initial=0.0)), np.finfo(float).tiny)
     largest = float(np.linalg.norm(design_, 2)) if design.size else 0.0
-    fixed, free, exact_rank = _solve_exact(design_[exact], observed_[exact], largest)
+    left, sizes, right, exact_rank = _decomposed(design_[exact], largest)
+    fixed, free = (right.T / sizes) @ (left.T @ observed_[exact]), _complement(right, design_.shape[1])
     noisy, rest = design_[~exact] @ free, observed_[~exact] - design_[~exact] @ fixed
     _, _, seen, noisy_rank = _decomposed(noisy, largest)  # whatever the noise, if it is finite
     spread, found = _weighted(noisy @ seen.T, np.sqrt(variances[~exact] + rounding**2), rest)
@@ -132,20 +134,6 @@ def _weighted(design: Array, stddev: Array, observed: Array) -> tuple[Array, Arr
     back = np.argsort(columns)
     found = linalg.solve_triangular(r, q.T @ (weights[:, None] * observed[order]))
     return linalg.solve_triangular(r, np.eye(len(r)))[back], found[back]
-
-
-def _whitened(design: Array, noise: Array, observed: Array) -> tuple[Array, Array, Array]:
-    """The variances of rows whose noises are independent, and the rows."""
-    variances, axes = independent(noise, whole=True)
-    return (variances, design, observed) if axes is None else (variances, axes.T @ design, axes.T @ observed)
-
-
-def _solve_exact(design: Array, observed: Array, largest: float) -> tuple[Array, Array, int]:
-    """A solution of the rows without noise, a basis of what they leave free, and their rank."""
-    unknowns = design.shape[1]
-    left, sizes, right, rank = _decomposed(design, largest)
-    fixed = (right.T / sizes) @ (left.T @ observed)
-    return fixed, _complement(right, unknowns), rank
 
 
 def _decomposed(matrix: Array, largest: float = 0.0) -> tuple[Array, Array, Array, int]:

@@ -79,7 +79,10 @@ def replay(
     if releases is None:
         twin = np.random.Generator(type(coins.bit_generator)())
         twin.bit_generator.state = coins.bit_generator.state
-        slots = _find_releases(recording._replace(coins=twin))
+        tracer = _Tracer(recording._replace(coins=twin))
+        with np.errstate(all="ignore"):
+            tracer.read()
+        slots = tracer.slots
     encoder = Encoder(view.public.codec, view.public.dimension, dither)
     node = _Reader(recording, hypothesis, encoder, slots, releases)
     node.read()
@@ -219,14 +222,6 @@ class _Reader(RecordedNode):
             low = np.where(anything, -np.inf, value - rounding)
             high = np.where(anything, np.inf, value + rounding)
             return self._codec.could_be(observed, low, high)
-
-
-def _find_releases(recording: Recording) -> dict[int, _Slot]:
-    """The first place of each release that is sent verbatim, by its index in the order of `privatize` calls."""
-    node = _Tracer(recording)
-    with np.errstate(all="ignore"):
-        node.read()
-    return node.slots
 
 
 class _Tracer(RecordedNode):

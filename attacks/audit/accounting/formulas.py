@@ -49,15 +49,11 @@ def gaussian_delta(mu: Array | float, epsilon: Array | float) -> Array | float:
         ratio = e / m
     u = np.clip((ratio - m / 2) / math.sqrt(2), -40.0, 40.0)  # e^{−1600} is 0 already
     v = np.maximum((ratio + m / 2) / math.sqrt(2), u)
-    delta = np.where(m < 0.7, _close(u, m / math.sqrt(2)), _apart(u, v))
+    apart = special.ndtr(-u * math.sqrt(2)) - np.exp(-(u**2)) / 2 * special.erfcx(v)  # Φ(−√2u) − ½e^{−u²}erfcx(v)
+    delta = np.where(m < 0.7, _close(u, m / math.sqrt(2)), apart)
     limit = np.where(np.isinf(mu_), 1.0, 0.0)
     result = np.where(usual, np.clip(delta, 0.0, 1.0), limit)
     return float(result) if result.ndim == 0 else result
-
-
-def _apart(u: Array, v: Array) -> Array:
-    """Φ(−√2u) − ½e^{−u²}erfcx(v)."""
-    return special.ndtr(-u * math.sqrt(2)) - np.exp(-(u**2)) / 2 * special.erfcx(v)
 
 
 def _close(u: Array, width: Array) -> Array:

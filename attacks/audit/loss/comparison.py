@@ -232,6 +232,87 @@ class Reproduced:
                 return None
         return found[0], found[1]
 
+    def compared(
+        self, other: Hypothesis, *, scored: bool = True, reference: Measured | None = None
+    ) -> WorldComparison:
+        """Replay under another hypothesis, and explain what was sent under both.
+
+        Not `scored`: the noise is not looked at, and `WorldComparison.noise`, `details` and `measured` are empty.
+        """
+        sample, agent, true, mine = self.sample, self.agent, self.true, self.mine
+        theirs = sample.replayed(agent, other, "the other hypothesis")
+        if scored:
+            _check_independent(sample, agent, other, theirs)
+        rounded = self.rounded(other, theirs)
+        mine, theirs = rounded or (mine, theirs)
+        public, replicas = sample.view.public, sample.view.replicas
+        pairs = list(zip(mine.releases, theirs.releases, strict=False))
+        sent = list(zip(mine.sendings, theirs.sendings, strict=False))
+        charges = [cost_and_shifts(a, b) for a, b in pairs]
+        leaks = Leaks(agent, replicas, mine, public.neighbors[agent])
+        steps: list[Array] = []
+        for a, b in pairs:
+            here, there = a.log_density(), b.log_density()
+            impossible = np.isneginf(there)
+            leaks.release(a, b)
+            leaks.impossible(a, b, impossible & ~np.isneginf(here))
+            with np.errstate(invalid="ignore"):
+                steps.append(np.where(a.judged & ~impossible, here - there, 0.0))  # that is an unprotected message
+        for comparison in theirs.comparisons:
+            leaks.comparison(comparison)
+        encoded = {(c.message, c.name): c for c in mine.comparisons if c.value is not None}
+        for two in theirs.comparisons:  # values that the worlds encode differently, and a random codec made equal
+            one = encoded.get((two.message, two.name))
+            if one is None or one.value is None or two.value is None or not two.identical:
+                continue
+            if not np.array_equal(bits(one.value), bits(two.value)):
+                leaks.dithered(one, two)
+        _add_departures(leaks, mine, theirs, sent, random_times=public.query_time(agent) is None)
+        bare: Array = np.full(replicas, math.inf)
+        inexplicable: UnprotectedMessage | None = None
+        if public.codec.lossless and not theirs.out_of_releases:
+
+            def again(releases: list[Array]) -> Replayed:
+                return replay(sample.view, agent, other, sample.coins(), releases, sample.dither)
+
+            bare, inexplicable = leaks.unexplained(theirs, sample.releases, again)
+        granted_from = min(
+            *(r.made_before for r in mine.releases if r.sent_in is None),
+            next((k for k, (a, b) in enumerate(sent) if a.releases != b.releases), math.inf),
+            math.inf,
+        )
+        noise, details = NOTHING, Details()
+        if scored:
+            # Δ, where it was fixed before the noise was drawn; by objective perturbation it depends on the noise: 0
+            fixed = [
+                np.zeros_like(a.value) if isinstance(a.mechanism, Perturbed) else a.value - b.value for a, b in pairs
+            ]
+            noise = NoiseScores.of([a for a, _ in pairs], fixed)
+            details = Details(
+                _released(sample, agent, true, mine, len(pairs)),
+                leaks.fields(granted_from),
+                averages(pairs, replicas),
+            )
+        return WorldComparison(
+            steps=np.array(steps).reshape(-1, replicas),
+            cost=np.array([cost for cost, _ in charges]).reshape(len(pairs), replicas),
+            laws=tuple(type(a.mechanism) for a, _ in pairs),
+            sent_in=tuple(math.inf if a.sent_in is None else a.sent_in for a, _ in pairs),
+            dates=tuple(sending.activation for sending in mine.sendings),
+            leaked=leaks.first,
+            uncovered=leaks.uncovered,
+            faint=leaks.faint,
+            granted_from=granted_from,
+            complete=not theirs.out_of_releases,
+            noise=noise,
+            unreliable_from=mine.unreliable_from,
+            bare=bare,
+            inexplicable=inexplicable,
+            rounded=rounded is not None,
+            measured=Measured.of(pairs, charges, reference) if scored else None,
+            details=details,
+        )
+
 
 def compare_worlds(
     sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, reference: Measured | None = None
@@ -242,89 +323,7 @@ def compare_worlds(
     Raises `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the agent's
     code fails under the other one.
     """
-    return compare(Reproduced.of(sample, agent, true), other, reference=reference)
-
-
-def compare(
-    known: Reproduced, other: Hypothesis, *, scored: bool = True, reference: Measured | None = None
-) -> WorldComparison:
-    """Replay under another hypothesis, and explain what was sent under both.
-
-    Not `scored`: the noise is not looked at, and `WorldComparison.noise`, `details` and `measured` are empty.
-    """
-    sample, agent, true, mine = known.sample, known.agent, known.true, known.mine
-    theirs = sample.replayed(agent, other, "the other hypothesis")
-    if scored:
-        _check_independent(sample, agent, other, theirs)
-    rounded = known.rounded(other, theirs)
-    mine, theirs = rounded or (mine, theirs)
-    public, replicas = sample.view.public, sample.view.replicas
-    pairs = list(zip(mine.releases, theirs.releases, strict=False))
-    sent = list(zip(mine.sendings, theirs.sendings, strict=False))
-    charges = [cost_and_shifts(a, b) for a, b in pairs]
-    leaks = Leaks(agent, replicas, mine, public.neighbors[agent])
-    steps: list[Array] = []
-    for a, b in pairs:
-        here, there = a.log_density(), b.log_density()
-        impossible = np.isneginf(there)
-        leaks.release(a, b)
-        leaks.impossible(a, b, impossible & ~np.isneginf(here))
-        with np.errstate(invalid="ignore"):
-            steps.append(np.where(a.judged & ~impossible, here - there, 0.0))  # that is an unprotected message
-    for comparison in theirs.comparisons:
-        leaks.comparison(comparison)
-    encoded = {(c.message, c.name): c for c in mine.comparisons if c.value is not None}
-    for two in theirs.comparisons:  # values that the worlds encode differently, and a random codec made equal
-        one = encoded.get((two.message, two.name))
-        if one is None or one.value is None or two.value is None or not two.identical:
-            continue
-        if not np.array_equal(bits(one.value), bits(two.value)):
-            leaks.dithered(one, two)
-    _add_departures(leaks, mine, theirs, sent, random_times=public.query_time(agent) is None)
-    bare: Array = np.full(replicas, math.inf)
-    inexplicable: UnprotectedMessage | None = None
-    if public.codec.lossless and not theirs.out_of_releases:
-
-        def again(releases: list[Array]) -> Replayed:
-            return replay(sample.view, agent, other, sample.coins(), releases, sample.dither)
-
-        bare, inexplicable = leaks.unexplained(theirs, sample.releases, again)
-    granted_from = min(
-        *(r.made_before for r in mine.releases if r.sent_in is None),
-        next((k for k, (a, b) in enumerate(sent) if a.releases != b.releases), math.inf),
-        math.inf,
-    )
-    noise, details = NOTHING, Details()
-    if scored:
-        # Δ, where it was fixed before the noise was drawn; by objective perturbation it depends on the noise: 0
-        fixed = [
-            np.zeros_like(a.value) if isinstance(a.mechanism, Perturbed) else a.value - b.value for a, b in pairs
-        ]
-        noise = NoiseScores.of([a for a, _ in pairs], fixed)
-        details = Details(
-            _released(sample, agent, true, mine, len(pairs)),
-            leaks.fields(granted_from),
-            averages(pairs, replicas),
-        )
-    return WorldComparison(
-        steps=np.array(steps).reshape(-1, replicas),
-        cost=np.array([cost for cost, _ in charges]).reshape(len(pairs), replicas),
-        laws=tuple(type(a.mechanism) for a, _ in pairs),
-        sent_in=tuple(math.inf if a.sent_in is None else a.sent_in for a, _ in pairs),
-        dates=tuple(sending.activation for sending in mine.sendings),
-        leaked=leaks.first,
-        uncovered=leaks.uncovered,
-        faint=leaks.faint,
-        granted_from=granted_from,
-        complete=not theirs.out_of_releases,
-        noise=noise,
-        unreliable_from=mine.unreliable_from,
-        bare=bare,
-        inexplicable=inexplicable,
-        rounded=rounded is not None,
-        measured=Measured.of(pairs, charges, reference) if scored else None,
-        details=details,
-    )
+    return Reproduced.of(sample, agent, true).compared(other, reference=reference)
 
 
 def _add_departures(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.loss.comparison import Reproduced, compare, compare_worlds
+from attacks.audit.loss.comparison import Reproduced, compare_worlds
 from attacks.audit.loss.exact import ExactLoss
 from attacks.audit.pair_search import FIRST_CHUNK, estimated, families, near, observed, search
 from netsim import topology
@@ -102,7 +102,7 @@ def test_of_all_signs_it_finds_the_worst_whatever_the_data():
     sample = worlds(simulation, AGENT, own, 2)(0, FIRST_CHUNK)
     known = Reproduced.of(sample, AGENT, own)
     all_signs = (np.array(signs) for signs in product((-1.0, 1.0), repeat=DIMENSION))
-    costs = [estimated(compare(known, Tilted(own, signs), scored=False), 0.0)[0] for signs in all_signs]
+    costs = [estimated(known.compared(Tilted(own, signs), scored=False), 0.0)[0] for signs in all_signs]
     space = Moved(AGENT, own, 1.0, "linf", None, observed(sample, AGENT, own), rng)
     found = search(sample, AGENT, own, space, delta=0.0, budget=40)
     assert found.winner.epsilon == pytest.approx(max(costs), rel=1e-9)
@@ -161,7 +161,7 @@ def test_one_replay_of_the_truth_serves_all_candidates():
     known = Reproduced.of(sample, AGENT, own)
     for seed in (1, 2):
         other = Tilted(own, direction("random", DIMENSION, seed))
-        alone, shared = compare_worlds(sample, AGENT, own, other), compare(known, other, scored=False)
+        alone, shared = compare_worlds(sample, AGENT, own, other), known.compared(other, scored=False)
         np.testing.assert_array_equal(alone.steps, shared.steps)
         np.testing.assert_array_equal(alone.cost, shared.cost)
         assert alone.sent_in == shared.sent_in

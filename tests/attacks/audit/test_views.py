@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from attacks.audit.pair import Pair, resemblance
-from attacks.audit.trained import Scored, ViewScores, scored
+from attacks.audit.trained import Scored, ViewScores
 from attacks.audit.views import (
     Tally,
     View,
@@ -23,7 +23,6 @@ from attacks.audit.views import (
     _log_e_value,
     _Rule,
     audit_views,
-    judged,
 )
 from attacks.inference import GradientEstimate, infer
 from netsim import topology
@@ -137,7 +136,7 @@ class TestOrder:
         return Scored(tuple(scores(v.name, f"score {v.name}") for v in self.VIEWS), np.ones((5, 5), dtype=bool))
 
     def judged(self, scored):
-        return judged(self.VIEWS, PAIR, claim_of(1.0), scored, 0.95, np.random.default_rng(1))
+        return ViewsResult.of(self.VIEWS, PAIR, claim_of(1.0), scored, 0.95, np.random.default_rng(1))
 
     def test_a_view_can_do_what_those_within_it_can(self):
         """The score of b refutes the claim for b, and for whoever contains it, whose own score says nothing."""
@@ -187,7 +186,7 @@ def test_what_is_played_has_no_say_in_which_scores_there_are(until, scores):
     """One chunk of each world chooses, seen from three views: an attack that refused there is no score; one that
     refuses later is, and says nothing then."""
     chunks = range(4), range(4, 5), range(5, 10)
-    sample = scored(Releases((1.0, 1.0, 1.0), 20, 0), PAIR, Refusing([], until), chunks, [0, 1, 2], 1, None)
+    sample = Scored.of(Releases((1.0, 1.0, 1.0), 20, 0), PAIR, Refusing([], until), chunks, [0, 1, 2], 1, None)
     assert [len(view.labels) for view in sample.views] == [scores] * 3
     if scores == 2 and until < 10**6:
         left = [view.played[1][1][-20:] for view in sample.views]

@@ -56,17 +56,19 @@ class Summed(Algorithm):
 
 @dataclass(frozen=True)
 class Shifted(Algorithm):
-    """Noise whose mean is half its width; the width may be private."""
+    """Noise whose mean is half its width, on the wire or inside a sum; the width may be private."""
 
     rounds: int = 4
+    width: float = 3.0
+    hidden: bool = False
     private_width: bool = False
 
     async def run(self, node: Node) -> None:
         x = node.zeros()
         for _ in range(self.rounds):
             gradient = await node.gradient(x)
-            told = node.privatize(gradient, UniformLaplace(gradient if self.private_width else 3.0, 0.1))
-            x = (await node.exchange(x=told)).mix("x")
+            told = node.privatize(gradient, UniformLaplace(gradient if self.private_width else self.width, 0.1))
+            x = (await node.exchange(x=0.1 * told if self.hidden else told)).mix("x")
             node.estimate(x)
 
 

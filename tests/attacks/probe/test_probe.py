@@ -17,11 +17,12 @@ from netsim.arrays import Array
 from netsim.claims import Clip
 from netsim.codecs import Float32
 from netsim.errors import AttackError
-from netsim.mechanisms import Gaussian, UniformLaplace, UniformModulo
+from netsim.mechanisms import Gaussian, UniformModulo
 from netsim.models.model import Ball
 from netsim.node import Node, choose
 from netsim.problems import L1
 from netsim.schedules import Constant, Geometric
+from tests.attacks.probe.joint_worlds import Proximal, Shifted
 from tests.worlds import ROUGH, simulated, synthetic_problem
 
 DOOR = Adversary("door", nodes=(1,))
@@ -56,44 +57,6 @@ class Mixed(Algorithm):
             heard = await node.exchange(sum=x - 0.1 * v)
             told = await node.exchange(direction=(v * v if self.spoiled else v) + 0.01 * k)
             x = heard.mix("sum") - 0.01 * told.sum("direction")
-            node.estimate(x)
-
-
-@dataclass(frozen=True)
-class Proximal(Algorithm):
-    """x ← prox(mean of what was heard): the gradient is only implied."""
-
-    regularized: bool = False
-    perturbed: float = 0.0
-
-    async def run(self, node: Node) -> None:
-        x = node.zeros()
-        for _ in range(5):
-            heard = await node.exchange(x=x)
-            v = heard.mix("x")
-            if self.perturbed:
-                x = await node.perturbed_proximal(v, 0.4, Gaussian(self.perturbed))
-            else:
-                x = await node.proximal(v, 0.4, regularized=self.regularized)
-            node.estimate(x)
-
-
-@dataclass(frozen=True)
-class Shifted(Algorithm):
-    """Noise whose mean is half its width, on the wire or inside a sum; the width may be private."""
-
-    width: float = 3.0
-    hidden: bool = False
-    private_width: bool = False
-
-    async def run(self, node: Node) -> None:
-        x = node.zeros()
-        for _ in range(4):
-            gradient = await node.gradient(x)
-            law = UniformLaplace(gradient if self.private_width else self.width, 0.1)
-            told = node.privatize(gradient, law)
-            heard = await node.exchange(x=0.1 * told if self.hidden else told)
-            x = heard.mix("x")
             node.estimate(x)
 
 
@@ -148,7 +111,7 @@ class TestWithoutNoise:
         assert found.residual < 1e-12
 
     def test_proximal_maps_tell_the_gradient_at_their_output(self):
-        run = ran(Proximal())
+        run = ran(Proximal(rounds=5))
         found = probed(run.views[0], 1)
         assert found.identifiable.tolist() == [True] * 4 + [False]
         assert np.abs(errors(found, run)[:4]).max() < 1e-9
@@ -164,7 +127,7 @@ class TestWithoutNoise:
 
     def test_an_active_l1_is_no_affine_map(self):
         problem = replace(synthetic_problem(), regularizer=L1(0.05))
-        run = ran(Proximal(regularized=True), problem=problem)
+        run = ran(Proximal(rounds=5, regularized=True), problem=problem)
         with pytest.raises(AttackError, match="no affine function"):
             probed(run.views[0], 1)
 
@@ -178,7 +141,7 @@ class TestWithNoise:
             np.testing.assert_allclose(a.gradient, b.gradient, atol=1e-10)
             assert a.stddev == pytest.approx(b.stddev, rel=1e-9)
 
-    @pytest.mark.parametrize("algorithm", [Mixed(scale=0.3), Proximal(perturbed=0.2)])
+    @pytest.mark.parametrize("algorithm", [Mixed(scale=0.3), Proximal(rounds=5, stddev=0.2)])
     def test_the_errors_have_the_covariance_that_is_stated(self, algorithm):
         run = ran(algorithm, replicas=800)
         found = probed(run.views[0], 1)
