@@ -179,14 +179,10 @@ class Optimum:
         return not self.point.any()
 
 
-def residual(gradient: Map, regularizer: Regularizer, x: Array) -> Array:
-    """‖x − prox_r(x − ∇)‖∞ at step 1, shape (replicas,): 0 at a minimizer, and nowhere else."""
-    return np.abs(x - regularizer.proximal(x - gradient(x), 1.0)).max(axis=1)
-
-
 def uncertainty(gradient: Map, regularizer: Regularizer, x: Array) -> float:
-    """The residual of the one point x, and what rounding may hide of it: it is a difference of x's."""
-    return float(residual(gradient, regularizer, x)[0] + np.finfo(np.float64).eps * np.abs(x).max())
+    """‖x − prox_r(x − ∇)‖∞ of the one point x, and what rounding may hide of it: it is a difference of x's."""
+    apart = np.abs(x - regularizer.proximal(x - gradient(x), 1.0)).max(axis=1)[0]
+    return float(apart + np.finfo(np.float64).eps * np.abs(x).max())
 
 
 def minimizer(

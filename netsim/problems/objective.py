@@ -154,14 +154,14 @@ def checked_step(step: float, bending: float, never: str = "") -> float:
     return step
 
 
+@dataclass(frozen=True, eq=False)
 class _Moved:
-    """Another objective whose gradient is moved."""
+    """Another objective whose gradient is moved. Constructor: `ScenarioError` for a slope of another dimension."""
 
     objective: Objective
-    slope: Array
+    slope: Array = field(repr=False)
 
-    def _freeze(self) -> None:
-        """You get a `ScenarioError` where the slope has not one number for each coordinate."""
+    def __post_init__(self) -> None:
         object.__setattr__(self, "slope", frozen(self.slope, "slope", 1))
         if len(self.slope) != self.objective.dimension:
             raise ScenarioError(
@@ -200,12 +200,6 @@ class Tilted(_Moved):
     Of the objectives whose gradients differ from ∇f by at most δ in some norm, for all x, it is the one with a
     constant difference ("Assumption 4" of CPGT).
     """
-
-    objective: Objective
-    slope: Array = field(repr=False)
-
-    def __post_init__(self) -> None:
-        self._freeze()
 
     def value(self, x: Array) -> Array:
         return self.objective.value(x) + np.sum(x * self.slope, axis=-1)
@@ -248,13 +242,11 @@ class Bent(_Moved):
     a curl, and is no gradient. Constructor: `ScenarioError`.
     """
 
-    objective: Objective
-    slope: Array = field(repr=False)
     curvature: float
     offset: float = 0.0
 
     def __post_init__(self) -> None:
-        self._freeze()
+        super().__post_init__()
         if not np.any(self.slope):
             raise ScenarioError("slope", 0.0, "moves nothing", "a vector that is not 0")
         if not 0 < self.curvature < inf:

@@ -25,7 +25,6 @@ from netsim.problems.minimizers import (
     Optimum,
     minimizer,
     newton_cg,
-    residual,
     stationary_point,
     uncertainty,
 )
@@ -104,7 +103,8 @@ class Problem:
 
     def residual(self, x: Array) -> Array:
         """‖x − prox_r(x − ∇F(x)/n)‖∞ at step 1, shape (replicas,): 0 at a minimizer, and nowhere else."""
-        return residual(self.mean_gradient, self.regularizer, x)
+        ahead = self.regularizer.proximal(x - self.mean_gradient(x), 1.0)
+        return np.abs(x - ahead).max(axis=1)
 
     def replace(self, agent: int, objective: Objective) -> "Problem":
         """The world in which this agent holds another objective: adjacent, if the two objectives are."""
