@@ -112,7 +112,7 @@ class _Promise(NamedTuple):
 
 def promises(certificate: Certificate) -> Iterator[_Promise]:
     """All that can be counted of the rows there are: of each row, and of the rows of a part together."""
-    audits, played = certificate.part(kinds.SOUND_PART), certificate.part(kinds.PART)
+    audits, played = certificate.part(kinds.SOUND_PART), certificate.part(kinds.GAME_PART)
     counted: list[tuple[str, list[Row], float, tuple[str, ...]]] = [
         *((mark, audits, ERROR, (mark,)) for mark in (kinds.SOUND_ALARM, kinds.GAME, kinds.EXACT)),
         ("refused", audits, ERROR, (kinds.DISAGREEMENT, kinds.REFUSED)),
@@ -159,7 +159,9 @@ INFORMATION = {"Laplace": 1.0, "Gaussian": 2.0}
 
 def page(certificate: Certificate) -> str:
     """The whole page. Sections without rows are left out."""
-    parts = {name: certificate.part(name) for name in (kinds.SOUND_PART, kinds.PART, kinds.PLANTED, kinds.SUBTLE)}
+    parts = {
+        name: certificate.part(name) for name in (kinds.SOUND_PART, kinds.GAME_PART, kinds.PLANTED, kinds.SUBTLE)
+    }
     sections = zip((_audits, _games, _planted, _subtle), parts.values(), strict=True)
     blocks = [*_head(certificate, parts)]
     blocks += [block for section, rows in sections if rows for block in section(rows)]

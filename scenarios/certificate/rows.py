@@ -183,11 +183,7 @@ def _refusal(error: PrivacyError) -> str:
     return next((name for words, name in REFUSALS.items() if words in str(error)), REFUSED)
 
 
-def sound_cases() -> list[SoundCase]:
-    return [SoundCase(name, build) for name, build in laws.SOUND.items()]
-
-
-PART = "game"
+GAME_PART = "game"
 TRIALS = 500
 """Of each world."""
 RELEASES = 3
@@ -261,7 +257,7 @@ class GameCase:
     draw: Draw
     delta: float
     referee: Referee = play
-    part: str = PART
+    part: str = GAME_PART
 
     def once(self, repetition: int, streams: Streams) -> Outcome:
         truth = CLAIMS[repetition % len(CLAIMS)]
@@ -271,10 +267,6 @@ class GameCase:
         marks = [ALARM] if found.epsilon_audited > truth else []
         marks += [RATES] if found.rates.epsilon > truth else []
         return Outcome(frozenset(marks), {PROVEN: round(found.epsilon_audited / truth, 4)})
-
-
-def game_cases() -> list[GameCase]:
-    return [GameCase(name, draw, delta) for name, (draw, delta) in GAMES.items()]
 
 
 # ── planted faults ──────────────────────────────────────────────────────────────────────────────────────
@@ -437,6 +429,8 @@ def cases() -> list[Case]:
     """All, in the order of the page; of noise too small each law and size at each budget, what is declared too small
     before what is drawn otherwise than declared."""
     sizes = [(factor, 1.0) for factor in FACTORS] + [(1.0, factor) for factor in HIDDEN_FACTORS]
+    sound = [SoundCase(name, build) for name, build in laws.SOUND.items()]
+    games = [GameCase(name, draw, delta) for name, (draw, delta) in GAMES.items()]
     planted = [FaultCase(fault, trials) for fault in FAULTS for trials in BUDGETS]
     subtle = [SubtleCase(law, *size, trials) for law in LAWS for size in sizes for trials in LARGER_BUDGETS]
-    return [*sound_cases(), *game_cases(), *planted, *subtle]
+    return [*sound, *games, *planted, *subtle]

@@ -149,7 +149,7 @@ def _compare(
 
 def _print(comparison: "Comparison") -> None:
     from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES
-    from scenarios.render.page.comparison import exact_words, run_cells, times, verdict_cells
+    from scenarios.render.page.comparison import against_words, run_cells, verdict_cells
     from scenarios.render.verdicts import coloured
     from scenarios.results.numbers import MISSING, setting
 
@@ -178,12 +178,13 @@ def _print(comparison: "Comparison") -> None:
             console.print(differences)
     for one in comparison.against:
         console.print(f"[bold]{escape(one.other)}[/] against {escape(one.base)}:", highlight=False)
+        compared = against_words(one)
         for name, words in QUANTITIES.items():
             found = getattr(one, name)
             how = "" if found is None else f", replicas {'' if found.paired else 'not '}paired"
-            line(f"  {words}: {times(found, one.why.get(name, ''))}{how}")
+            line(f"  {words}: {compared[name]}{how}")
         if one.epsilon_exact is not None or "epsilon_exact" in one.why:
-            line(f"  exact ε: {exact_words(one)}")
+            line(f"  exact ε: {compared['epsilon_exact']}")
     if comparison.against:
         line(f"The intervals of ratios hold together at {CONFIDENCE:.0%}; × is times as large.")
 

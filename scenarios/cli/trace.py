@@ -1,6 +1,7 @@
 """Command `netsim trace`."""
 
 import math
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,7 +13,7 @@ from scenarios.cli.options import given, of_folder
 from scenarios.render.terminal import WRONG_INPUT, console, fail, line, remark, write
 
 if TYPE_CHECKING:
-    from netsim.transcript.stored import StreamedTranscript
+    pass
 
 KindName = StrEnum("KindName", ["exchange", "direct", "ack", "sealed"])
 """`netsim.transcript.message.Kind`, which takes its time to load."""
@@ -87,7 +88,7 @@ def _trace(
                         console.print(one)
                 console.print(totals.sentence(), highlight=False, soft_wrap=True)
         elif as_json or as_lines:
-            _objects(rows, most, values, as_lines)
+            _objects(traced.as_json(most, values), as_lines)
         else:
             shown, totals, more = table(rows, most, shown_replica, values, console.width)
             if totals.rows:
@@ -106,17 +107,12 @@ def _trace(
         fail(error, status=WRONG_INPUT, said=why, as_json=as_json)
 
 
-def _objects(rows: "StreamedTranscript", limit: int, values: bool, as_lines: bool) -> None:
+def _objects(rows: Iterable[str], as_lines: bool) -> None:
     """Row by row, however many: as lines, or as the one list that they make together."""
-    from itertools import islice
-
-    from scenarios.render.trace import as_json
-
     waiting = "["  # in a list a row waits for the next, which decides on its comma
-    for row in islice(rows, limit or None):
+    for text in rows:
         if console.quiet:  # the reader has seen enough
             return
-        text = as_json(row, values)
         if as_lines:
             write(text)
             continue

@@ -14,11 +14,19 @@ COSTS = tuple(name for name in get_args(kinds.Number) if name.endswith("_to"))
 
 
 def check_names(
-    scenario: Scenario, variants: Mapping[str, Scenario], fields: Sequence[Mapping[str, Setting]]
+    scenario: Scenario,
+    variants: Mapping[str, Scenario] | None = None,
+    fields: Sequence[Mapping[str, Setting]] = (),
 ) -> None:
     """A `ScenarioError` for an algorithm or a variant that does not exist, for a measure that the runs do not take,
-    and for a figure whose axes do not go together. `variants` are the scenarios that run ("": the scenario itself);
-    `fields` is what each of the variants sets."""
+    and for a figure whose axes do not go together. `variants` are the scenarios that run, `fields` is what each of
+    them sets. Without these the scenario runs by itself; one with variants is several runs, and refused."""
+    if variants is None:
+        for name in ("variants", "grid"):
+            if getattr(scenario, name):
+                why = "several runs: `scenarios.stages.study.run_study` runs them"
+                raise ScenarioError(name, getattr(scenario, name), why, "no variants and no grid")
+        variants = {"": scenario}
     for index, check in enumerate(scenario.reproduces.checks if scenario.reproduces is not None else ()):
         where = f"reproduces.checks[{index}]"
         if isinstance(check, kinds.Growth):
@@ -27,15 +35,6 @@ def check_names(
             _check(check, where, variants)
     for index, figure in enumerate(scenario.figures):
         _figure(figure, f"figures[{index}]", variants, fields)
-
-
-def check_alone(scenario: Scenario) -> None:
-    """The same for a scenario that runs by itself; one with variants is several runs, and refused."""
-    for name in ("variants", "grid"):
-        if getattr(scenario, name):
-            why = "several runs: `scenarios.stages.study.run_study` runs them"
-            raise ScenarioError(name, getattr(scenario, name), why, "no variants and no grid")
-    check_names(scenario, {"": scenario}, ())
 
 
 def _check(check: kinds.CheckSpec, where: str, variants: Mapping[str, Scenario]) -> None:

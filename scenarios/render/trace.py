@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -117,6 +117,20 @@ class Traced:
                 f"{error}. No {MANIFEST} beside {self.rows.path} says how its messages were sent, so this took them "
                 "for float64 with a header of 20 bytes; trace it in its results folder"
             ) from None
+
+    def as_json(self, limit: int, values: bool) -> Iterator[str]:
+        """Each of the first rows (all, for a limit of 0) as a JSON object: its columns, and per field the norm in
+        each replica, or the values themselves.
+
+        Numbers that JSON has no words for are the texts "inf", "-inf", "nan".
+        """
+        for row in islice(self.rows, limit or None):
+            whole: dict[str, object] = {name: getattr(row, name) for name in COLUMNS}
+            whole["values" if values else "norms"] = {
+                name: _json_number((value if values else np.linalg.norm(value, axis=1)).tolist())
+                for name, value in sorted(row.values.items())
+            }
+            yield json.dumps(whole | {"time": _json_number(row.time)}, ensure_ascii=False, allow_nan=False)
 
 
 # ── transcripts of a place ──────────────────────────────────────────────────────────────────────────────────────
@@ -382,20 +396,6 @@ def _laid_out(cells: list[tuple[str, ...]], last: str, width: int) -> Table:
     for row in zip(*columns.values(), strict=True):
         shown.add_row(*(cell.replace("[", "\\[") for cell in row))
     return shown
-
-
-def as_json(row: Record, values: bool) -> str:
-    """One row as a JSON object: its columns, and per field the norm in each replica, or the values themselves.
-
-    Numbers that JSON has no words for are the texts "inf", "-inf", "nan".
-    """
-    whole: dict[str, object] = {name: getattr(row, name) for name in COLUMNS}
-    key = "values" if values else "norms"
-    whole[key] = {
-        name: _json_number((value if values else np.linalg.norm(value, axis=1)).tolist())
-        for name, value in sorted(row.values.items())
-    }
-    return json.dumps(whole | {"time": _json_number(row.time)}, ensure_ascii=False, allow_nan=False)
 
 
 def _json_number(value: Any) -> Any:

@@ -21,7 +21,7 @@ from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import EVERY, Progress, Silent, estimates
 from scenarios.papers.figures import exact_numbers, reproduced
-from scenarios.papers.names import check_alone
+from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
 from scenarios.results import serialize
 from scenarios.results.base import Counts, Status, taken
@@ -87,7 +87,7 @@ def checked(source: Scenario | Located, part: bool = False, progress: Progress |
     scenario = source.scenario if isinstance(source, Located) else source
     try:
         if not part:
-            check_alone(scenario)
+            check_names(scenario)
         return Experiment.of(scenario, progress)
     except ScenarioError as error:
         raise source.locate(error) if isinstance(source, Located) else error from None

@@ -8,7 +8,7 @@ from netsim.adversary import Adversary
 from netsim.errors import ScenarioError
 from netsim.topology import path
 from scenarios.papers.figures import figures
-from scenarios.papers.names import check_alone
+from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
 from scenarios.results import curves as leaks
 from scenarios.results.curves import NotMeasuredError
@@ -125,7 +125,7 @@ def test_what_was_not_measured_says_so():
 def test_figures_that_cannot_be_drawn_are_refused_before_time_0(change, where):
     scenario = Scenario.model_validate(SMALL | change)
     with pytest.raises(ScenarioError) as caught:
-        check_alone(scenario)
+        check_names(scenario)
     assert caught.value.field == where
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ def _leakage(shown: Shown, listener: str) -> list[Chart]:
         if curve := found.curve:  # long ones by blocks of neighbours: their medians, least and largest values
             at = np.linspace(1, max(found.estimated, len(curve)), len(curve)).tolist()
             rows = (_every(curve, pick) for pick in (_middle, min, max))
-            lines.append(_Line(one.entry.name, look, _every(at, _last), *rows))
+            lines.append(_Line(one.entry.name, look, _every(at), *rows))
     if not lines:
         return []
     caption = (
@@ -164,7 +165,7 @@ def _budget(shown: Shown) -> Chart | None:
         if isinstance(audit := one.entry.audit, AuditResult) and audit.growth:
             levels = {level.activation: level for level in audit.growth}
             rows = zip(*((k, v.estimate, v.lower) for k, v in levels.items()), strict=True)
-            lines.append(_Line(one.entry.name, look, *(_every(row, _last) for row in rows)))
+            lines.append(_Line(one.entry.name, look, *map(_every, rows)))
             claims[one.entry.name] = known(audit.epsilon_claimed)
     if not lines:
         return None
@@ -304,8 +305,8 @@ def _across(plot: Any, curves: Sequence[Sequence[float]]) -> None:
     plot.set_xticks([], minor=True)
 
 
-def _every(values: Sequence[float], pick: Callable[[Sequence[float]], float]) -> list[float]:
-    """At most `_POINTS` values: one picked of each block of neighbours."""
+def _every(values: Sequence[float], pick: Callable[[Sequence[float]], float] = itemgetter(-1)) -> list[float]:
+    """At most `_POINTS` values: one picked of each block of neighbours, the last if nothing else is said."""
     if len(values) <= _POINTS:
         return list(values)
     edges = [0, *(int(edge) for edge in np.linspace(1, len(values), _POINTS))]
@@ -314,7 +315,3 @@ def _every(values: Sequence[float], pick: Callable[[Sequence[float]], float]) ->
 
 def _middle(block: Sequence[float]) -> float:
     return float(np.median(block))
-
-
-def _last(block: Sequence[float]) -> float:
-    return block[-1]

@@ -16,6 +16,7 @@ from scenarios.results.numbers import MISSING, at_least, count, exact, known, se
 
 _LETTERS = 300
 """Of a value in the table of differences."""
+_EXACT = "epsilon_exact"
 _COSTS = {"plf": "Θ", "messages": "Messages", "bytes": "Bytes on the air", "queries": "Queries"}
 _HEADS = ("Algorithm", "Final relative error [5 %, 95 %]", "Replicas", "Gradients inferred", "Median error")
 
@@ -67,15 +68,16 @@ def page(comparison: Comparison) -> str:
 
 def _against(one: ComparisonResult.Against) -> dict[str, object]:
     """One algorithm against its base: cells, each with whether it differs with confidence."""
+    words = against_words(one)
     ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in QUANTITIES}
     found = [r for r in ratios.values() if r is not None]
     paired = "paired, replica by replica" if any(r.paired for r in found) else "not paired" if found else MISSING
     return {
         "other": one.other,
         "base": one.base,
-        "cells": [(times(r, one.why.get(name, "")), r and r.told_apart) for name, r in ratios.items()],
+        "cells": [(words[name], r and r.told_apart) for name, r in ratios.items()],
         "replicas": paired,
-        "exact": exact_words(one),
+        "exact": words[_EXACT],
     }
 
 
@@ -112,20 +114,19 @@ def run_cells(one: Subject) -> list[str]:
     return [final, count(curve and curve.replicas), got, median, *costs, show(entry.run and entry.run.time, 4)]
 
 
-def times(found: Ratio | None, why: str = "") -> str:
-    """A ratio with its interval, or why there is none."""
-    if found is None:
-        return f"{MISSING} ({why})" if why else MISSING
-    ends = f" [{show(found.low)}, {show(found.high)}]"
-    return f"{show(found.estimate)} ×{ends if found.low == found.low else ' (too few replicas for an interval)'}"
-
-
-def exact_words(one: ComparisonResult.Against) -> str:
-    """Whether the exact ε is proven to be another one, and how sure that is; or why the two are not compared."""
-    if one.epsilon_exact is None:
-        why = one.why.get("epsilon_exact", "")
-        return f"{MISSING} ({why})" if why else MISSING
+def against_words(one: ComparisonResult.Against) -> dict[str, str]:
+    """Each ratio with its interval, whether the exact ε is proven to be another one, and how sure that is; or why
+    there is no such number."""
+    found = {name: f"{MISSING} ({one.why[name]})" if one.why.get(name) else MISSING for name in (*QUANTITIES, _EXACT)}
+    for name in QUANTITIES:
+        ratio: Ratio | None = getattr(one, name)
+        if ratio is not None:
+            ends = f" [{show(ratio.low)}, {show(ratio.high)}]"
+            few = " (too few replicas for an interval)"
+            found[name] = f"{show(ratio.estimate)} ×{ends if ratio.low == ratio.low else few}"
     if one.epsilon_exact == "not told apart":
-        return "no proven difference"
-    which = "smaller" if one.epsilon_exact == "below" else "larger"
-    return f"{which}, proven at {show(100 * known(one.epsilon_exact_confidence))} %"
+        found[_EXACT] = "no proven difference"
+    elif one.epsilon_exact is not None:
+        which = "smaller" if one.epsilon_exact == "below" else "larger"
+        found[_EXACT] = f"{which}, proven at {show(100 * known(one.epsilon_exact_confidence))} %"
+    return found

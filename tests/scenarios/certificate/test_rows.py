@@ -3,9 +3,9 @@
 import pytest
 
 from netsim.randomness import Streams
-from scenarios.certificate.rows import Outcome, Rate, Row, game_cases, repeated
+from scenarios.certificate.rows import Outcome, Rate, Row, cases, repeated
 
-CASE = game_cases()[0]
+CASE = next(case for case in cases() if case.part == "game")
 
 
 def test_a_repetition_depends_on_its_number_alone():

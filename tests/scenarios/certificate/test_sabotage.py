@@ -10,7 +10,7 @@ from scenarios.certificate import certify, failures
 from scenarios.certificate import rows as kinds
 from tests.scenarios.certificate import sabotaged
 
-BY_NAME = {case.name: case for case in [*kinds.game_cases(), *kinds.sound_cases()]}
+BY_NAME = {case.name: case for case in kinds.cases()}
 LEAKY = BY_NAME["randomized response that leaks with δ"]
 RESPONSE = BY_NAME["randomized response"]
 DISCRETE = BY_NAME["discrete Laplace"]

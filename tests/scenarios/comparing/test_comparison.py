@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
 from scenarios.render.comparison import ABSENT, Comparison, Run, read_runs
-from scenarios.render.page.comparison import exact_words, page
+from scenarios.render.page.comparison import against_words, page
 from scenarios.results.files import as_json
 from scenarios.results.serialize import dumps, loads
 from scenarios.schema.load import parse
@@ -128,7 +128,7 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
     above = changed(run, "above", **{f"{where}epsilon_exact": ends, f"{where}confidence": 0.9})
     calm = changed(run, "calm", **{f"{where}epsilon_exact": ends | {"lower": 0.1, "estimate": 0.2, "upper": 0.3}})
     comparison = Comparison([calm, above])
-    assert exact_words(comparison.against[1]) == "larger, proven at 85 %"
+    assert against_words(comparison.against[1])["epsilon_exact"] == "larger, proven at 85 %"
     told = comparison.against[1]
     assert (told.epsilon_exact, told.epsilon_exact_confidence) == ("above", pytest.approx(0.85))
     back = Comparison([above, calm])
@@ -144,7 +144,7 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
         one = Comparison([calm, changed(above, "other", **{where + field: value})]).against[1]
         assert one.epsilon_exact is None
         assert one.why["epsilon_exact"] == f"not the same {why}"
-        assert exact_words(one) == f"– (not the same {why})"
+        assert against_words(one)["epsilon_exact"] == f"– (not the same {why})"
 
 
 def test_audits_again_and_other_code_are_said(pair, tmp_path):
