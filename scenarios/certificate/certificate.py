@@ -159,9 +159,7 @@ INFORMATION = {"Laplace": 1.0, "Gaussian": 2.0}
 
 def page(certificate: Certificate) -> str:
     """The whole page. Sections without rows are left out."""
-    parts = {
-        name: certificate.part(name) for name in (kinds.SOUND_PART, kinds.GAME_PART, kinds.PLANTED, kinds.SUBTLE)
-    }
+    parts = {name: certificate.part(name) for name in SHARES}
     sections = zip((_audits, _games, _planted, _subtle), parts.values(), strict=True)
     blocks = [*_head(certificate, parts)]
     blocks += [block for section, rows in sections if rows for block in section(rows)]

@@ -12,9 +12,8 @@ from rich.table import Table
 from scenarios.render.sentences import about, word
 from scenarios.render.terminal import Column, console, fitted, line, problems
 from scenarios.results import curves, findings
-from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords, TruthStatus
+from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords
 from scenarios.results.audit import AuditResult
-from scenarios.results.curves import Row
 from scenarios.results.findings import Entry
 from scenarios.results.numbers import MISSING, show
 from scenarios.results.tree import Results, VariantResult
@@ -106,7 +105,23 @@ def _print_costs(results: Results) -> None:
         return
     reached = [row for row in rows if any(value is not None for value in row[2])]
     if reached:
-        _print_reached(reached, results.scenario.measures.measure.replace("_", " "))
+        keys = [key for key, _, _ in curves.COLUMNS]
+        names = [escape(row[0]) if k == 0 or reached[k - 1][0] != row[0] else "" for k, row in enumerate(reached)]
+        columns = [
+            Column("algorithm", names, at_least=24),
+            Column("accuracy", [show(accuracy) for _, accuracy, _ in reached], right=True, whole=True),
+        ]
+        for key, (head, spared) in _COSTS.items():
+            amounts = [values[keys.index(key)] for _, _, values in reached]
+            cells = [MISSING if v is None else f"{v:,}" if isinstance(v, int) else f"{v:,.4g}" for v in amounts]
+            columns.append(Column(head, cells, right=True, whole=True, spared=spared))
+        console.print(fitted(columns, console))
+        measure = results.scenario.measures.measure.replace("_", " ")
+        line(
+            f"Costs until the {measure} stayed at an accuracy. Θ: PLF, LCI, the most activations or rounds of one "
+            "agent; closed: rounds, or activations in all; bytes: all on the air; queries: of all agents.",
+            soft_wrap=False,
+        )
     missed: list[str] = []
     for name in dict.fromkeys(name for name, _, _ in rows):
         some = [show(one) for who, one, values in rows if who == name and values.count(None) == len(values)]
@@ -114,25 +129,6 @@ def _print_costs(results: Results) -> None:
         missed += [f"{name} ({'none' if none else ', '.join(some)})"] if none or some else []
     if missed:
         line(f"Accuracies not reached: {'; '.join(missed)}.", soft_wrap=False)
-
-
-def _print_reached(rows: Sequence[Row], measure: str) -> None:
-    keys = [key for key, _, _ in curves.COLUMNS]
-    names = [escape(row[0]) if k == 0 or rows[k - 1][0] != row[0] else "" for k, row in enumerate(rows)]
-    columns = [
-        Column("algorithm", names, at_least=24),
-        Column("accuracy", [show(accuracy) for _, accuracy, _ in rows], right=True, whole=True),
-    ]
-    for key, (head, spared) in _COSTS.items():
-        amounts = [values[keys.index(key)] for _, _, values in rows]
-        cells = [MISSING if v is None else f"{v:,}" if isinstance(v, int) else f"{v:,.4g}" for v in amounts]
-        columns.append(Column(head, cells, right=True, whole=True, spared=spared))
-    console.print(fitted(columns, console))
-    line(
-        f"Costs until the {measure} stayed at an accuracy. Θ: PLF, LCI, the most activations or rounds of one "
-        "agent; closed: rounds, or activations in all; bytes: all on the air; queries: of all agents.",
-        soft_wrap=False,
-    )
 
 
 def _print_witnesses(results: Results, folder: Path) -> None:
@@ -190,7 +186,14 @@ def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
         for text in _gradients(one.gradients) if one.gradients is not None else ():
             line(f"  {text}")
         if one.truth is not None:
-            line(f"  {_truth(one.truth)}")
+            why = one.truth.why_not
+            if why == "not asked for":
+                why = "the truth is not in a transcript (--score simulates it again from the seed)"
+            if one.truth.remade:
+                again = f"was simulated again from the seed, in {one.truth.seconds:.1f} s, with the same messages"
+                line(f"  Scored: the truth {again}.")
+            else:
+                line(f"  Not scored: {why}.")
         if one.reconstructions is not None:
             _print_records(one.reconstructions)
         others = [*one.sentences, *(found.sentence for found in (one.membership, one.property) if found is not None)]
@@ -210,15 +213,6 @@ def _gradients(found: KeptGradients) -> list[str]:
         public = f"({show(found.baseline)} for who knows only the public quadratic term)"
         first = f"{found.estimated:,} of {found.queries:,} private gradients estimated; {error} {public}."
     return [first, f"Estimates: {found.estimates}"]
-
-
-def _truth(truth: TruthStatus) -> str:
-    if truth.remade:
-        again = f"was simulated again from the seed, in {truth.seconds:.1f} s, with the same messages"
-        return f"Scored: the truth {again}."
-    if truth.why_not == "not asked for":
-        return "Not scored: the truth is not in a transcript (--score simulates it again from the seed)."
-    return f"Not scored: {truth.why_not}."
 
 
 def _print_records(found: KeptRecords) -> None:

@@ -153,6 +153,12 @@ def series(index: int) -> Style:
 
 def _adapt(text: str, prefix: str, label: str) -> str:
     """Matplotlib's SVG without what a page has already, its ids apart from those of other figures."""
+
+    def shorten(tag: re.Match[str]) -> str:
+        """A tag with all coordinates to a tenth of a pixel, its path in steps; text between tags stays as it is."""
+        steps = re.sub(r' d="([^"]*)"', lambda path: f' d="{_steps(path[1])}"', tag[0])
+        return re.sub(r"(?<=[\s\"(MLCQ,-])(\d+\.\d)\d+(?![\de])", r"\1", steps)
+
     box = cast("re.Match[str]", re.search(r'viewBox="[^"]*"', text)).group()
     head = (
         f'<svg {box} role="img" data-figure="{escape(prefix)}" aria-label="{escape(label)}" '
@@ -161,7 +167,7 @@ def _adapt(text: str, prefix: str, label: str) -> str:
     text = re.sub(
         r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", "", text[text.index("<svg") :], flags=re.S
     )
-    text = re.sub(r"<[^>]*>", _shorten, text)
+    text = re.sub(r"<[^>]*>", shorten, text)
     text = re.sub(r"<svg[^>]*>", lambda _: head, text, count=1)
     text = re.sub(
         r"xlink:(?=href)| ?font-family: 'DejaVu Sans'[^;\"]*;?| transform=\"rotate\(-?0 [^)]*\)\"", "", text
@@ -183,12 +189,6 @@ def _adapt(text: str, prefix: str, label: str) -> str:
         return tag[0] if kept[-1] else ""
 
     return _alike(re.sub(r"<g(?: [^>]*)?>|</g>", group, text))
-
-
-def _shorten(tag: re.Match[str]) -> str:
-    """A tag with all coordinates to a tenth of a pixel, its path in steps; text between tags stays as it is."""
-    text = re.sub(r' d="([^"]*)"', lambda path: f' d="{_steps(path[1])}"', tag[0])
-    return re.sub(r"(?<=[\s\"(MLCQ,-])(\d+\.\d)\d+(?![\de])", r"\1", text)
 
 
 def _steps(path: str) -> str:

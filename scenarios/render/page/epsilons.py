@@ -111,19 +111,8 @@ class _Row(NamedTuple):
         games = (audit.white_box, audit.black_box, audit.classifier)
         reach = max((game.ceiling for game in games if game and game.ceiling is not None), default=math.nan)
         at_most = interval is not None and interval.upper_bound_only
-        proven = known(audit.epsilon_audited)
-        return cls(
-            name,
-            str(audit.verdict),
-            known(audit.epsilon_claimed),
-            low,
-            middle,
-            high,
-            at_most,
-            exact(interval),
-            proven,
-            reach,
-        )
+        claimed, proven = known(audit.epsilon_claimed), known(audit.epsilon_audited)
+        return cls(name, str(audit.verdict), claimed, low, middle, high, at_most, exact(interval), proven, reach)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("timeline-data").textContent);
   const at = (id) => document.getElementById(id);
-  const [HEARD, SEALED, MISSED, REPEAT, LOST, AWAY, DROPPED, COPY, BREAK] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+  const [CAPTURED, SEALED, MISSED, REPEAT, LOST, AWAY, DROPPED, COPY, BREAK] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
   const KINDS = ["exchange", "direct", "acknowledgement"];
   const PER_SECOND = 1.1, LANES = 220; // places a second at speed 1; packets that one view of the lanes may show
   const player = at("player"), net = player.querySelector(".net"), moving = at("net-moving"), lanes = at("lanes");
@@ -55,7 +55,7 @@
   const what = (i) => {
     const f = run.f[i], again = f & REPEAT ? `, attempt ${run.y[i] + 1}` : f & COPY ? ", a copy" : "";
     const fate = f & LOST ? ", lost" : f & DROPPED ? ", dropped: the buffer is full" : f & AWAY ? ", under way at the end" : "";
-    const ear = f & HEARD ? "captured" : f & SEALED ? "size and time captured" : f & MISSED ? "missed by the tap" : "not captured";
+    const ear = f & CAPTURED ? "captured" : f & SEALED ? "size and time captured" : f & MISSED ? "missed by the tap" : "not captured";
     const name = run.k[i] === 2 ? KINDS[2] : `${KINDS[run.k[i]]} ${run.n[i]}`;
     return `${run.s[i]} → ${run.r[i]}: ${name}${again}${fate} (${ear})${f & BREAK ? `, ${run.break.says}` : ""}`;
   };
@@ -64,7 +64,7 @@
   const dot = (i) => { // what moves: its form says what it is, the line around it what the tap made of it
     const f = run.f[i], r = small ? 0.5 : 1, made = shape("g", { class: "moving", "data-packet": i }, moving);
     if (f & BREAK) shape("circle", { class: "halo", r: 13 * r }, made);
-    if (f & HEARD) shape("circle", { class: "ear yes", r: 8 * r }, made);
+    if (f & CAPTURED) shape("circle", { class: "ear yes", r: 8 * r }, made);
     if (f & SEALED) shape("circle", { class: "ear sealed", r: 8 * r }, made);
     if (f & MISSED) shape("path", { class: "ear missed", d: `M${-8 * r} 0a${8 * r} ${8 * r} 0 0 1 ${16 * r} 0` }, made);
     const look = `packet${run.k[i] === 2 ? " ack" : ""}${f & BREAK ? " breaks" : ""}`;
@@ -181,7 +181,7 @@
   const way = (i, x, y, ways) => {
     const f = run.f[i], share = lost(i) ? 0.55 : 1, x0 = x(from(i)), y0 = y(run.s[i]);
     const x1 = x0 + share * (x(to(i)) - x0), y1 = y0 + share * (y(run.r[i]) - y0);
-    const ear = f & HEARD ? " yes" : f & SEALED ? " sealed" : "";
+    const ear = f & CAPTURED ? " yes" : f & SEALED ? " sealed" : "";
     const look = `way${ear}${run.k[i] === 2 ? " ack" : ""}${f & (REPEAT | COPY) ? " again" : ""}${lost(i) ? " lost" : ""}`;
     shape("path", { class: look, d: `M${x0.toFixed(1)} ${y0}L${x1.toFixed(1)} ${y1.toFixed(1)}` }, ways);
     if (lost(i)) shape("path", { class: "end", d: `M${(x1 - 3).toFixed(1)} ${(y1 - 3).toFixed(1)}l6 6m0 -6l-6 6` }, ways);
@@ -213,8 +213,8 @@
     drawLanes();
     drawBudget();
     at("clock").textContent = gap ? `… ${gap[3].toLocaleString("en")} packets left out` : (timeless() ? `t = ${short(time)} s, step ${stepAt(place)}` : `t = ${said(time)} ${axis.unit[1]}`) + roundAt(place);
-    const told = shown.slice().sort((i, j) => (run.f[j] & BREAK) - (run.f[i] & BREAK) || from(j) - from(i));
-    at("now").textContent = told.slice(0, 2).map(what).join("; ") + (told.length > 2 ? `; and ${told.length - 2} more` : "") || "Nothing is on its way.";
+    const named = shown.slice().sort((i, j) => (run.f[j] & BREAK) - (run.f[i] & BREAK) || from(j) - from(i));
+    at("now").textContent = named.slice(0, 2).map(what).join("; ") + (named.length > 2 ? `; and ${named.length - 2} more` : "") || "Nothing is on its way.";
     at("scrub").value = place;
     at("scrub").setAttribute("aria-valuetext", at("clock").textContent);
     player.dataset.place = place.toFixed(3);
