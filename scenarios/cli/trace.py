@@ -61,7 +61,7 @@ def _trace(
     """
     from netsim.errors import NetsimError, TranscriptError
     from netsim.transcript.record import Selection
-    from scenarios.render.trace import Totals, Traced, table
+    from scenarios.render.trace import Totals, Traced
 
     most, shown_replica = ROWS if limit is None else limit, replica or 0
     try:
@@ -90,7 +90,7 @@ def _trace(
         elif as_json or as_lines:
             _objects(traced.as_json(most, values), as_lines)
         else:
-            shown, totals, more = table(rows, most, shown_replica, values, console.width)
+            shown, totals, more = traced.table(most, shown_replica, values, console.width)
             if totals.rows:
                 console.print(shown)
             rest = "; more match: --limit 0 shows them, --summary counts them" if more else ""

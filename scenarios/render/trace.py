@@ -118,6 +118,32 @@ class Traced:
                 "for float64 with a header of 20 bytes; trace it in its results folder"
             ) from None
 
+    def table(self, limit: int, replica: int, values: bool, width: int) -> "tuple[Table, Totals, bool]":
+        """The first rows (all, for a limit of 0) as a table for a terminal `width` letters wide, what they come to,
+        and whether there are more."""
+        totals, read, cells = Totals(), iter(self.rows), list[tuple[str, ...]]()
+        for row in islice(read, limit or None):
+            totals.add(row)
+            vectors = [(name, value[replica]) for name, value in sorted(row.values.items())]
+            texts = [
+                f"{name}=[{', '.join(f'{one:.6g}' for one in v)}]" if values else f"{name}={np.linalg.norm(v):.4g}"
+                for name, v in vectors
+            ]
+            cells.append(
+                (
+                    f"{row.time:.6f}",
+                    str(row.sender),
+                    "all" if row.receiver == EVERYBODY else str(row.receiver),
+                    _EVENTS.get(row.event, row.event),
+                    row.kind,
+                    "" if row.number < 0 else str(row.number),
+                    str(row.attempt),
+                    f"{row.size:,}",
+                    "  ".join(texts),
+                )
+            )
+        return _laid_out(cells, "values" if values else "norms", width), totals, next(read, None) is not None
+
     def as_json(self, limit: int, values: bool) -> Iterator[str]:
         """Each of the first rows (all, for a limit of 0) as a JSON object: its columns, and per field the norm in
         each replica, or the values themselves.
@@ -345,33 +371,6 @@ _HEADS = ("time (s)", "from", "to", "event", "kind", "no.", "try", "bytes")
 _LEFT = ("event", "kind")
 _SPARED = ("event", "try")
 """Columns that give way in a narrow terminal where they say the same in every row."""
-
-
-def table(rows: StreamedTranscript, limit: int, replica: int, values: bool, width: int) -> tuple[Table, Totals, bool]:
-    """The first rows as a table (all, for a limit of 0) for a terminal `width` letters wide, what they come to, and
-    whether there are more."""
-    totals, read, cells = Totals(), iter(rows), list[tuple[str, ...]]()
-    for row in islice(read, limit or None):
-        totals.add(row)
-        vectors = [(name, value[replica]) for name, value in sorted(row.values.items())]
-        texts = [
-            f"{name}=[{', '.join(f'{one:.6g}' for one in v)}]" if values else f"{name}={np.linalg.norm(v):.4g}"
-            for name, v in vectors
-        ]
-        cells.append(
-            (
-                f"{row.time:.6f}",
-                str(row.sender),
-                "all" if row.receiver == EVERYBODY else str(row.receiver),
-                _EVENTS.get(row.event, row.event),
-                row.kind,
-                "" if row.number < 0 else str(row.number),
-                str(row.attempt),
-                f"{row.size:,}",
-                "  ".join(texts),
-            )
-        )
-    return _laid_out(cells, "values" if values else "norms", width), totals, next(read, None) is not None
 
 
 def _laid_out(cells: list[tuple[str, ...]], last: str, width: int) -> Table:

@@ -31,6 +31,11 @@ from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, Results
 
 _MOST = 2
 """Algorithms in the line of a closed section; of more the first one, which has the strongest finding."""
+_TRAFFIC = (
+    "packets_sent", "packets_delivered", "packets_lost", "bytes_sent", "bytes_delivered", "bytes_lost",
+    "bytes_in_flight",
+)  # fmt: skip
+"""Rows that are there even where all cells are 0."""
 
 
 def render(results: Results, path: Path) -> None:
@@ -96,12 +101,34 @@ def _run(results: Results) -> str:
             property=properties(shown),
             curves_title="The run and the attack",
             run_title="Convergence and traffic",
-            run_rows=tables.runs(ordered),
+            run_rows=_runs(ordered),
             summaries=_summaries(results, ordered),
             **progress(shown, listener(results)),
             **_shared(results, "verdicts", paper, len(shown)),
         )
     )
+
+
+def _runs(ordered: Sequence[Finding]) -> list[tuple[str, ...]]:
+    """Quantities in rows, an algorithm that ran a column, its name in the first; counts of 0 alone have no row."""
+    ran = [one.entry for one in ordered if one.entry.run or one.entry.convergence]
+    if not ran:
+        return []
+    counted = [dict(a.run.traffic) if a.run else {} for a in ran]
+    keys = [
+        k for k in dict.fromkeys(k for one in counted for k in one) if k in _TRAFFIC or any(c.get(k) for c in counted)
+    ]
+    rows = [
+        ("Quantity", [a.name for a in ran]),
+        ("Final relative error", [show(a.convergence and a.convergence.final) for a in ran]),
+        ("Replicas", [count(a.convergence and a.convergence.replicas) for a in ran]),
+        ("Θ", [count(a.run and a.run.largest_activations) for a in ran]),
+        ("Virtual time, s", [show(a.run and a.run.time, 4) for a in ran]),
+        *((key.replace("_", " ").capitalize(), [count(one.get(key)) for one in counted]) for key in keys),
+    ]
+    if any(a.rejected for a in ran):
+        rows.append(("Packets rejected", [count(a.rejected or 0) for a in ran]))
+    return [(name, *cells) for name, cells in rows]
 
 
 def _shared(results: Results, first: str, paper: Mapping[str, object], series: int = 0) -> dict[str, object]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from scenarios.render.sentences import Finding
 from scenarios.results.attacks import GradientScores
 from scenarios.results.audit import AuditResult, PlanResult
 from scenarios.results.numbers import MISSING, at_least, count, exact, fixed, plural, show
@@ -14,11 +13,6 @@ from scenarios.results.tree import ProblemResult
 
 _MOST_AGENTS, _MOST_GROUPS = 8, 4
 """Agents whose hidden gradients are listed one by one, and kinds of agents that are distinguished beyond."""
-_TRAFFIC = (
-    "packets_sent", "packets_delivered", "packets_lost", "bytes_sent", "bytes_delivered", "bytes_lost",
-    "bytes_in_flight",
-)  # fmt: skip
-"""Rows that are there even where all cells are 0."""
 
 
 @dataclass(frozen=True)
@@ -152,29 +146,6 @@ def _checked(values: Sequence[float], passed: Sequence[bool], digits: int) -> st
     known = len(passed) == len(values)
     marks = [" ✓ passed" if one else " ✗ failed" for one in passed] if known else [""] * len(values)
     return ", ".join(f"{show(v, digits)}{mark}" for v, mark in zip(values, marks, strict=True)) or MISSING
-
-
-# ── the runs ────────────────────────────────────────────────────────────────────────────────────────────
-def runs(ordered: Sequence[Finding]) -> list[tuple[str, ...]]:
-    """Quantities in rows, an algorithm that ran a column, its name in the first; counts of 0 alone have no row."""
-    ran = [one.entry for one in ordered if one.entry.run or one.entry.convergence]
-    if not ran:
-        return []
-    counted = [dict(a.run.traffic) if a.run else {} for a in ran]
-    keys = [
-        k for k in dict.fromkeys(k for one in counted for k in one) if k in _TRAFFIC or any(c.get(k) for c in counted)
-    ]
-    rows = [
-        ("Quantity", [a.name for a in ran]),
-        ("Final relative error", [show(a.convergence and a.convergence.final) for a in ran]),
-        ("Replicas", [count(a.convergence and a.convergence.replicas) for a in ran]),
-        ("Θ", [count(a.run and a.run.largest_activations) for a in ran]),
-        ("Virtual time, s", [show(a.run and a.run.time, 4) for a in ran]),
-        *((key.replace("_", " ").capitalize(), [count(one.get(key)) for one in counted]) for key in keys),
-    ]
-    if any(a.rejected for a in ran):
-        rows.append(("Packets rejected", [count(a.rejected or 0) for a in ran]))
-    return [(name, *cells) for name, cells in rows]
 
 
 def hidden(gradients: GradientScores) -> tuple[str, str]:
