@@ -99,16 +99,6 @@ class TestClaim:
             assert np.all(gap <= np.linalg.norm(a - b, axis=1) * (1 + 1e-15))
 
 
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [({"rounds": 0}, "rounds"), ({"step": Constant(9.0)}, "step"), ({"scale": Constant(-1.0)}, "scale")],
-)
-def test_conditions_are_checked_before_time_0(change, field):
-    with pytest.raises(ScenarioError) as caught:
-        tapped(replace(Dmsp(5, Constant(0.5), Ball(1.0)), **change))
-    assert caught.value.field == f"algorithm.{field}"
-
-
 @pytest.mark.parametrize("domain", [lambda: Ball(0.0), lambda: Ball(math.inf), lambda: Box(1.0, 1.0)])
 def test_a_set_has_an_inside_and_is_bounded(domain):
     with pytest.raises(ScenarioError):

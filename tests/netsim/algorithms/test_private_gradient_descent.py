@@ -123,20 +123,6 @@ def test_claim_is_undefined_without_clipping_or_noise():
     assert "b_1 = 0" in silent.failed_conditions[0]
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "field"),
-    [
-        (PrivateGradientDescent(0, Constant(0.3)), "algorithm.rounds"),
-        (PrivateGradientDescent(5, Constant(50.0)), "algorithm.step"),
-        (PrivateGradientDescent(5, Constant(0.3), Constant(-1.0)), "algorithm.scale"),
-    ],
-)
-def test_conditions_are_checked_before_time_0(algorithm, field):
-    with pytest.raises(ScenarioError) as caught:
-        tapped_ring(synthetic_problem(), algorithm)
-    assert caught.value.field == field
-
-
 @pytest.mark.parametrize("weights", ["metropolis", "lazy_metropolis"])
 @pytest.mark.parametrize("graph", [ring(12), grid(3, 4)], ids=["ring", "grid"])
 def test_steps_below_the_bound_descend_and_steps_above_it_may_not(graph, weights):

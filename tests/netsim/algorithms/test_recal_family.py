@@ -9,7 +9,6 @@ import pytest
 from netsim import topology
 from netsim.algorithms import DPRecal, Recal
 from netsim.claims import Adjacency
-from netsim.errors import ScenarioError
 from netsim.problems import Problem
 from netsim.randomness import Streams
 from netsim.settings import Recording
@@ -152,25 +151,6 @@ class TestClaim:
         setting = setting_of(synthetic_problem(), None, 40)
         algorithm = replace(self.algorithm(), ratio=ratio).calibrated(epsilon, 1e-3, self.adjacency, setting)
         assert algorithm.claim(self.adjacency, setting, 1e-3).epsilon == pytest.approx(epsilon, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"step": 1.9}, "algorithm.step"),
-        ({"step": 0.0}, "algorithm.step"),
-        ({"activations": 0}, "algorithm.activations"),
-        ({"activations": None}, "algorithm.activations"),
-        ({"first": 5}, "algorithm.first"),
-        ({"ratio": 0.5}, "algorithm.ratio"),
-        ({"stddev": -1.0}, "algorithm.stddev"),
-    ],
-)
-def test_conditions_are_checked_before_time_0(change, field):
-    algorithm = replace(DPRecal(step=0.3, activations=10, stddev=1.0), **change)
-    with pytest.raises(ScenarioError) as caught:
-        tapped_ring(synthetic_problem(), algorithm)
-    assert caught.value.field == field
 
 
 def test_calibrated_noise_is_what_is_added():
