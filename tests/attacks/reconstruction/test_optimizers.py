@@ -55,35 +55,6 @@ def test_it_finds_what_scipy_finds(size):
         assert np.max(np.abs(rosenbrock(row, found.x[row])[1])) < 1e-6
 
 
-def test_its_directions_are_those_of_the_two_loops():
-    """Against Nocedal and Wright's Algorithm 7.4 as it is printed, one row at a time, pairs that wrap around."""
-    from attacks.reconstruction.optimizers import _Pairs
-
-    rng, history = np.random.default_rng(3), 4
-    pairs, kept = _Pairs(2, 9, history), []
-    bend = np.array([np.diag(1 + rng.random(9)) for _ in range(2)])
-    for _ in range(7):
-        s = rng.standard_normal((2, 9))
-        y = np.einsum("nij,nj->ni", bend, s) + 0.05 * rng.standard_normal((2, 9))
-        if len(kept) == 5:
-            y[1] = -s[1]  # a pair of the second row that must not be kept
-        pairs.add(s, y)
-        kept.append((s, y))
-    g = rng.standard_normal((2, 9))
-    found = pairs.applied(g)
-    for row in range(2):
-        mine = [(s[row], y[row]) for s, y in kept[-history:] if s[row] @ y[row] > 0]
-        q, alphas = g[row].copy(), []
-        for s, y in reversed(mine):
-            alphas.append(s @ q / (s @ y))
-            q -= alphas[-1] * y
-        s, y = mine[-1]
-        r = q * (s @ y) / (y @ y)
-        for (s, y), alpha in zip(mine, reversed(alphas), strict=True):
-            r += s * (alpha - y @ r / (s @ y))
-        np.testing.assert_allclose(found[row], r, rtol=1e-10)
-
-
 def test_rows_are_independent_to_the_last_bit():
     start = np.random.default_rng(0).standard_normal((9, 4))
     many = LBFGS().minimize(Each(rosenbrock, np.arange(9)), start)
