@@ -3,14 +3,14 @@
 In this order, for each replica:
 
 - *failed to optimize*: the optimizer did not converge, or the residual is larger than noise explains: χ² above its
-  quantile, so that the true records would be called so with probability `false_alarm` (of exact evidence: a relative
-  residual above `relative`). A posterior mode under a prior that the record is far from leaves more, and may be
+  quantile, so that the true records would be called so with probability `FALSE_ALARM` (of exact evidence: a relative
+  residual above `RELATIVE`). A posterior mode under a prior that the record is far from leaves more, and may be
   called so too.
 - *not identifiable*: it fits, and so does something else whatever the noise: the attack states what is `open`, or
   some direction of the records changes no gradient (the Jacobian's rank at the candidate, in its first replica).
-- *defended*: noise alone is in the way: the posterior is as wide as the prior, the expected skill at most `wide`.
+- *defended*: noise alone is in the way: the posterior is as wide as the prior, the expected skill at most `WIDE`.
 - *not identifiable* too, where `restarts` fit as well and are as far apart as two draws of the prior.
-- *recovered*, where the expected skill is at least `close`; else *recovered in part*.
+- *recovered*, where the expected skill is at least `CLOSE`; else *recovered in part*.
 
 Expected skill is 1 − Σ posterior variance/Σ prior variance: of the attack's own `spread` and in Laplace's
 approximation (Jᵀ Σ⁻¹ J + prior⁻¹)⁻¹ at the candidate, the smaller of the two. It is the model's expectation; the
@@ -41,33 +41,24 @@ LARGEST = 40_000_000
 """Numbers of a Jacobian, at most: of a larger one neither rank nor posterior is computed."""
 
 
-@dataclass(frozen=True)
-class Thresholds:
-    """`false_alarm`: probability, for each replica, that true records are judged not to fit; `relative`: the residual
-    of exact evidence; `wide` and `close`: the skills up to which it is defended, and from which it is recovered;
-    `rank`: of the largest singular value, what is below is 0."""
-
-    false_alarm: float = 1e-3
-    relative: float = 1e-4
-    wide: float = 0.1
-    close: float = 0.9
-    rank: float = 1e-9
-
-
-STANDARD = Thresholds()
+FALSE_ALARM, RELATIVE = 1e-3, 1e-4
+"""Probability, for each replica, that true records are judged not to fit, and the residual of exact evidence."""
+WIDE, CLOSE = 0.1, 0.9
+"""Skills up to which a record is defended, and from which it is recovered."""
+RANK = 1e-9
+"""Of the largest singular value: what is below is 0."""
 
 
 @dataclass(frozen=True)
 class Seen:
     """The attacker's own verdict: `names` for each replica; `fits` (replicas,); `rank` of `unknowns`, None where it
-    was not computed; `expected_skill` (replicas,), NaN where nothing is known; `false_alarm` of "does not fit"."""
+    was not computed; `expected_skill` (replicas,), NaN where nothing is known."""
 
     names: tuple[Name, ...]
     fits: Mask
     rank: int | None
     unknowns: int
     expected_skill: Array
-    false_alarm: float
 
     @property
     def structural(self) -> bool:
@@ -75,17 +66,15 @@ class Seen:
         return self.rank is not None and self.rank < self.unknowns
 
 
-def seen(
-    case: Case, found: Reconstruction, restarts: Sequence[Reconstruction] = (), thresholds: Thresholds = STANDARD
-) -> Seen:
+def seen(case: Case, found: Reconstruction, restarts: Sequence[Reconstruction] = ()) -> Seen:
     """The verdict that needs no truth, on the estimates that the attack used. `restarts`: other candidates with
     objectives as good."""
     case = used(case, found)
-    fits = explains(case, found, thresholds)
+    fits = explains(case, found)
     jacobian, rank, unknowns = _sensitivity(case, found), None, 0
     if jacobian is not None:
         sizes, unknowns = np.linalg.svd(jacobian, compute_uv=False), jacobian.shape[1]
-        rank = int(np.sum(sizes > thresholds.rank * sizes[0])) if sizes.size and sizes[0] > 0 else 0
+        rank = int(np.sum(sizes > RANK * sizes[0])) if sizes.size and sizes[0] > 0 else 0
     skill = _expected_skill(case, found, jacobian)
     open_ = bool(found.open) or (rank is not None and rank < unknowns)
     apart = np.zeros(case.evidence.replicas, dtype=np.bool_)  # another candidate fits as well and is as far as two
@@ -94,20 +83,20 @@ def seen(
         cost = np.mean((found.features[:, :, None] - other.features[:, None]) ** 2, axis=-1)
         nearest = np.mean(np.min(cost, axis=2), axis=1)
         scale = np.mean(before) if before is not None else np.mean(found.features**2)
-        apart |= explains(case, other, thresholds) & (nearest > scale)
+        apart |= explains(case, other) & (nearest > scale)
 
     def name(r: int) -> Name:
         if not (fits[r] and found.converged[r]):
             return FAILED
         if open_:
             return OPEN
-        if skill[r] <= thresholds.wide:
+        if skill[r] <= WIDE:
             return DEFENDED
         if apart[r]:
             return OPEN
-        return RECOVERED if skill[r] >= thresholds.close else PARTLY
+        return RECOVERED if skill[r] >= CLOSE else PARTLY
 
-    return Seen(tuple(name(r) for r in range(len(fits))), fits, rank, unknowns, skill, thresholds.false_alarm)
+    return Seen(tuple(name(r) for r in range(len(fits))), fits, rank, unknowns, skill)
 
 
 def used(case: Case, found: Reconstruction) -> Case:
@@ -120,14 +109,14 @@ def used(case: Case, found: Reconstruction) -> Case:
     return Case(case.evidence.only(positions), case.known)
 
 
-def explains(case: Case, found: Reconstruction, thresholds: Thresholds = STANDARD) -> Mask:
+def explains(case: Case, found: Reconstruction) -> Mask:
     """Whether the residual is what noise explains, (replicas,)."""
     if not np.all(np.isfinite(found.features)):
         return np.zeros(case.evidence.replicas, dtype=np.bool_)
     left = misfit(case, found.features, found.targets)
     if case.evidence.exact:
-        return left.relative <= thresholds.relative
-    return left.squared <= left.quantile(thresholds.false_alarm)
+        return left.relative <= RELATIVE
+    return left.squared <= left.quantile(FALSE_ALARM)
 
 
 def _sensitivity(case: Case, found: Reconstruction) -> Array | None:

@@ -2,13 +2,13 @@
 
 What the truth adds to `attacks.reconstruction.verdict`, in this order:
 
-- *recovered*: the skill is at least `close`, whatever the attacker could prove;
+- *recovered*: the skill is at least `CLOSE`, whatever the attacker could prove;
 - *not identifiable*: it is another record with the agent's very gradients at the points of the queries;
 - *failed to optimize*: by the attacker's own test (its false-alarm probability is stated there), or it is no nearer
   than a guess and the truth explains the evidence significantly better;
 - *not identifiable*: by the attacker's own test; or no nearer than a guess though expected to be recovered, and the
   truth fits no better, so that two explanations do;
-- *defended*: it explains the evidence as the truth does, and is better than the guess by no more than `wide`; beside
+- *defended*: it explains the evidence as the truth does, and is better than the guess by no more than `WIDE`; beside
   it stands the bound, where there is one: what no other attack would exceed either. Where the posterior is as wide as
   the prior, one replica's luck is no success: there the mean over replicas counts;
 - *recovered in part*: between.
@@ -22,12 +22,15 @@ import numpy as np
 from attacks.reconstruction.attack import Case, Reconstruction
 from attacks.reconstruction.residuals import misfit
 from attacks.reconstruction.verdict import (
+    CLOSE,
     DEFENDED,
     FAILED,
+    FALSE_ALARM,
     OPEN,
     PARTLY,
     RECOVERED,
-    STANDARD,
+    RELATIVE,
+    WIDE,
     Name,
     Seen,
     explains,
@@ -83,17 +86,17 @@ def verdict(
 
     def name(r: int) -> Name:
         skill, guessed = float(skills[r]), own.names[r]
-        if skill >= STANDARD.close:
+        if skill >= CLOSE:
             return RECOVERED
         if twin[r] or guessed in (FAILED, OPEN):
             return OPEN if twin[r] else guessed
-        if guessed == DEFENDED and min(skill, score.skill) <= STANDARD.wide:
+        if guessed == DEFENDED and min(skill, score.skill) <= WIDE:
             return DEFENDED
-        if skill > STANDARD.wide:
+        if skill > WIDE:
             return PARTLY
         if worse[r]:
             return FAILED
-        return OPEN if own.expected_skill[r] >= STANDARD.close else DEFENDED
+        return OPEN if own.expected_skill[r] >= CLOSE else DEFENDED
 
     return _Verdict(tuple(name(r) for r in range(len(skills))), own, score.skill, robustness)
 
@@ -109,13 +112,13 @@ def outcomes(
     unknowns, and so without what an attacker may expect. The first that applies:
 
     - *recovered*: every record was rebuilt to the `distance` (`RecordScore.within`), and the skill is at least
-      `close`: a guess may be as near where the prior is narrow;
+      `CLOSE`: a guess may be as near where the prior is narrow;
     - *not identifiable*: another record with the agent's very gradients;
-    - *recovered in part*: the skill is at least `close`, and some record is further off than the distance;
+    - *recovered in part*: the skill is at least `CLOSE`, and some record is further off than the distance;
     - *failed to optimize*: it leaves more of its evidence unexplained than noise does (`explains`), or the optimizer
       did not converge;
     - *not identifiable*: the attack states what is `open`, or there are fewer numbers in the evidence than unknowns;
-    - *recovered in part*: the skill is more than `wide`;
+    - *recovered in part*: the skill is more than `WIDE`;
     - *failed to optimize*: the truth explains the evidence significantly better;
     - *not identifiable*: the evidence is exact, so that no noise hides what it leaves open;
     - *defended*: it explains its evidence as the truth does, and is another record with other gradients: noise hides
@@ -130,14 +133,14 @@ def outcomes(
     undetermined = bool(found.open) or points.shape[0] * points.shape[-1] < unknowns
 
     def word(r: int) -> Name:
-        close = skills[r] >= STANDARD.close
+        close = skills[r] >= CLOSE
         if twin[r] or not fits[r]:
             return RECOVERED if close and near[r] else OPEN if twin[r] else PARTLY if close else FAILED
         if close:
             return RECOVERED if near[r] else PARTLY
         if undetermined:
             return OPEN
-        if skills[r] > STANDARD.wide:
+        if skills[r] > WIDE:
             return PARTLY
         return FAILED if worse[r] else OPEN if case.evidence.exact else DEFENDED
 
@@ -156,8 +159,8 @@ def _worse_than_truth(case: Case, found: Reconstruction, score: RecordScore) -> 
         return np.ones(replicas)
     own = misfit(case, found.features, found.targets)
     if case.evidence.exact:
-        return (own.relative > exact.relative + STANDARD.relative).astype(np.float64)
-    return (own.squared > exact.squared + own.quantile(STANDARD.false_alarm) - own.degrees).astype(np.float64)
+        return (own.relative > exact.relative + RELATIVE).astype(np.float64)
+    return (own.squared > exact.squared + own.quantile(FALSE_ALARM) - own.degrees).astype(np.float64)
 
 
 def _same_gradients(case: Case, found: Reconstruction, score: RecordScore, truth: Truth) -> Mask:
