@@ -51,19 +51,13 @@ RANK = 1e-9
 
 @dataclass(frozen=True)
 class Seen:
-    """The attacker's own verdict: `names` for each replica; `fits` (replicas,); `rank` of `unknowns`, None where it
+    """The attacker's own verdict: `names` for each replica; `rank` of `unknowns`, None where it
     was not computed; `expected_skill` (replicas,), NaN where nothing is known."""
 
     names: tuple[Name, ...]
-    fits: Mask
     rank: int | None
     unknowns: int
     expected_skill: Array
-
-    @property
-    def structural(self) -> bool:
-        """Whether some direction of the records changes no gradient."""
-        return self.rank is not None and self.rank < self.unknowns
 
 
 def seen(case: Case, found: Reconstruction, restarts: Sequence[Reconstruction] = ()) -> Seen:
@@ -96,7 +90,7 @@ def seen(case: Case, found: Reconstruction, restarts: Sequence[Reconstruction] =
             return OPEN
         return RECOVERED if skill[r] >= CLOSE else PARTLY
 
-    return Seen(tuple(name(r) for r in range(len(fits))), fits, rank, unknowns, skill)
+    return Seen(tuple(name(r) for r in range(len(fits))), rank, unknowns, skill)
 
 
 def used(case: Case, found: Reconstruction) -> Case:

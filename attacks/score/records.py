@@ -158,7 +158,6 @@ class RecordScore:
     moment_error: Array
     queries: tuple[int, ...]
     gradient_norm: Array
-    modulo_sign: bool
     labels: Array
     honest: tuple[str, ...] = ()
 
@@ -253,7 +252,6 @@ def score_records(
         moment,
         reconstruction.queries,
         np.array(norms),
-        modulo,
         labels,
         tuple(honest),
     )

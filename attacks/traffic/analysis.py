@@ -42,24 +42,19 @@ def _dimension(observed: ObservedPackets, protocol: Protocol, codec: Codec) -> D
         return Dimension(refused=observed.unclear)
     if len(observed.sizes) != len(protocol.vectors):
         return Dimension(refused="messages of other sizes were observed than the protocol has")
-    payloads = {
-        count: size - observed.transport.header_bytes
-        for count, size in zip(protocol.vectors, observed.sizes, strict=True)
-    }
     low, high = 1, float("inf")
-    for count, payload in payloads.items():
+    for count, size in zip(protocol.vectors, observed.sizes, strict=True):
+        payload = size - observed.transport.header_bytes
         if not count:
             continue
         least, after = (  # the least dimension of which so many vectors take at least so many bytes
-            1 + bisect.bisect_left(range(1, LARGEST + 1), size, key=lambda d, count=count: count * codec.size(d))
-            for size in (payload, payload + 1)
+            1 + bisect.bisect_left(range(1, LARGEST + 1), some, key=lambda d, count=count: count * codec.size(d))
+            for some in (payload, payload + 1)
         )
         if least == after:
-            return Dimension(
-                payloads=payloads, refused=f"no vector takes {payload} bytes: the header is not as public"
-            )
+            return Dimension(refused=f"no vector takes {payload} bytes: the header is not as public")
         low, high = max(low, least), min(high, math.inf if after > LARGEST else after - 1)
-    return Dimension(low, high, payloads)
+    return Dimension(low, high)
 
 
 NOT_KNOWN = "no packet is sent again or acknowledged here: a lost one looks like any other"

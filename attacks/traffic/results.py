@@ -86,12 +86,10 @@ class LinkTraffic:
 
 @dataclass(frozen=True)
 class Dimension:
-    """The length of a vector: all of `low` … `high` make packets of these sizes; `payloads` in bytes, by how many
-    vectors a message has."""
+    """The length of a vector: all of `low` … `high` make packets of these sizes."""
 
     low: int = 0
     high: float = math.inf
-    payloads: Mapping[int, int] = field(default_factory=dict[int, int])
     refused: str | None = None
 
     @property

@@ -95,14 +95,13 @@ def test_not_identifiable_batch_of_least_squares():
     turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
     found = candidate(turn @ features, (turn @ targets)[:, None], 3, 12)
     own, scored = judged(Case(exact, Known(model, 2)), found, truth_of(features, targets, points, regression=True))
-    assert own.structural
     assert own.rank == own.unknowns - 1
     assert set(own.names) == set(scored.names) == {"not identifiable"}
     single = noisy_evidence(
         model, points, features[:1], model.targets(targets[:1]), white_noise(0.0, 12, 8), "gaussian", rng
     )
     alone = seen(Case(single, Known(model, 1)), candidate(-features[:1], -targets[:1, None], 3, 12))
-    assert not alone.structural  # only a sign is open: no direction
+    assert alone.rank == alone.unknowns  # only a sign is open: no direction
     assert set(alone.names) == {"recovered"}
 
 
