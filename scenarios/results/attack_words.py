@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeVar
 
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.reconstruction.attack import Case, Reconstruction
-from attacks.reconstruction.verdict import STANDARD
+from attacks.reconstruction.verdict import CLOSE, WIDE
 from scenarios.results.attacked import KeptLevel
 from scenarios.results.attacks import AtLevel, Bounded, RecordAttack
 from scenarios.results.base import Rate
@@ -120,7 +120,7 @@ def _falls(known: Sequence[RecordAttack]) -> list[tuple[RecordAttack, RecordAtta
         for strong in known
         if weak.noise and weak.success and strong.success and weak.skill is not None and strong.skill is not None
         if strong.success.low > weak.success.high
-        if strong.skill >= STANDARD.close and weak.skill <= STANDARD.wide
+        if strong.skill >= CLOSE and weak.skill <= WIDE
     ]
 
 
