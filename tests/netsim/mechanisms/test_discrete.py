@@ -201,9 +201,6 @@ def test_nothing_overflows(law, scale):
 
 @pytest.mark.parametrize("law", BOTH)
 def test_what_cannot_be_is_a_privacy_error(law):
-    for scale in (-1.0, math.nan, math.inf, np.array([[1.0], [-1e-9]])):
-        with pytest.raises(PrivacyError, match=rf"(?s){law.__name__} \w+ = .*at least 0"):
-            law(scale)
     for step in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(PrivacyError, match=rf"{law.__name__} step = .*positive and finite"):
             law(1.0, step)

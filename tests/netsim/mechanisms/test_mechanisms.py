@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from netsim.errors import PrivacyError
-from netsim.mechanisms import Gaussian, Laplace
+from netsim.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, UniformLaplace
 
 FALSE_ALARM = 1e-8
 """Of each statistical test here, over reseeding."""
@@ -110,11 +110,11 @@ def test_a_release_does_not_touch_the_value(mechanism):
     assert released.shape == value.shape
 
 
-@pytest.mark.parametrize("mechanism", [Laplace, Gaussian])
+@pytest.mark.parametrize("mechanism", [Laplace, Gaussian, DiscreteLaplace, DiscreteGaussian, UniformLaplace])
 @pytest.mark.parametrize("scale", [-1.0, math.nan, math.inf, np.array([[1.0], [-1e-9]]), np.array([math.nan])])
 def test_a_scale_that_cannot_be_is_a_privacy_error(mechanism, scale):
     with pytest.raises(PrivacyError, match=rf"(?s){mechanism.__name__} \w+ = .*at least 0"):
-        mechanism(scale)
+        mechanism(1.0, scale) if mechanism is UniformLaplace else mechanism(scale)
 
 
 @given(arrays, arrays, arrays, st.floats(0.01, 100))
