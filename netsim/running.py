@@ -11,11 +11,8 @@ from netsim.network.network import Network
 if TYPE_CHECKING:
     from netsim.adversary import Tap
 
-COUNTS = {
-    "sent": "sent", "duplicated": "duplicated", "delivered": "received", "lost": "lost", "dropped": "dropped",
-    "in_flight": "in_flight",
-}  # fmt: skip
-"""What becomes of a packet, in words, and how a wire calls it."""
+COUNTS = ("sent", "duplicated", "delivered", "lost", "dropped", "in_flight")
+"""What becomes of a packet; a wire calls those that are delivered `received`."""
 LEISURE = 20
 """Watching takes at most about one part of so many of the time."""
 
@@ -51,9 +48,9 @@ class Running:
         """
         wires = self._network.wires.values()
         totals = {
-            f"{unit}_{word}": sum(map(attrgetter(name + suffix), wires))
+            f"{unit}_{word}": sum(map(attrgetter(word.replace("delivered", "received") + suffix), wires))
             for unit, suffix in (("packets", ""), ("bytes", "_bytes"))
-            for word, name in COUNTS.items()
+            for word in COUNTS
         }
         return totals | self._network.on_air()
 

@@ -1,6 +1,5 @@
 """What an adversary hears: exactly its taps, minus what it misses, and never anything private."""
 
-import gc
 import random
 from dataclasses import replace
 
@@ -13,13 +12,12 @@ from netsim.algorithms import DPRecal, PrivateGradientDescent
 from netsim.errors import ScenarioError
 from netsim.network.laws import ConstantDelay, UniformDelay
 from netsim.network.links import LinkLaw
-from netsim.problems import LeastSquares, Problem, least_squares, load
+from netsim.problems import least_squares, load
 from netsim.schedules import Constant
 from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
 from netsim.topology import from_edges, path, ring
 from netsim.transcript.record import EVERYBODY
-from netsim.truth import Truth
 
 FALSE_ALARM = 1e-8
 ROUNDS = 6
@@ -51,17 +49,12 @@ def keys(rows):
 
 
 def test_it_hears_both_directions_of_its_links_and_no_other():
-    adversary = Adversary(links=((1, 0), (2, 3)))
+    adversary = Adversary(links=((1, 0), (0, 1), (2, 3), (1, 0)))  # named twice, captured once
     assert adversary.tapped(ring(5)) == {(0, 1), (1, 0), (2, 3), (3, 2)}
     run = simulation(adversary).run()
     heard = [(r.sender, r.receiver) for r in run.views[0].transcript]
     assert set(heard) == {(0, 1), (1, 0), (2, 3), (3, 2)}
     assert len(heard) == 4 * ROUNDS
-
-
-def test_a_link_named_twice_is_heard_once():
-    run = simulation(Adversary(links=((1, 0), (0, 1), (1, 0)))).run()
-    assert len(run.views[0].transcript) == 2 * ROUNDS
 
 
 def test_all_links_is_every_packet_of_the_run():
@@ -235,22 +228,6 @@ def test_what_one_adversary_hears_does_not_depend_on_the_others():
 
 
 # ── what it is handed ───────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_view_holds_nothing_private():
-    """Follow every reference from a view: no objective, problem, truth or simulation is within reach."""
-    run = simulation(Adversary(nodes=(1,))).run()
-    assert len(run.views[0].transcript) > 0
-    unseen, seen, kinds = [run.views[0]], set(), set()
-    while unseen:
-        thing = unseen.pop()
-        if id(thing) in seen or isinstance(thing, type) or callable(thing):
-            continue
-        seen.add(id(thing))
-        kinds.add(type(thing))
-        unseen.extend(gc.get_referents(thing))
-    assert {Adversary, PrivateGradientDescent} <= kinds
-    assert not kinds & {LeastSquares, Problem, Truth, Simulation}
 
 
 def test_what_is_public():

@@ -75,6 +75,10 @@ class Reliable:
         (lambda: LinkLaw(bandwidth=0.0), "bandwidth"),
         (lambda: LinkLaw(bandwidth=math.inf), "bandwidth"),
         (lambda: LinkLaw(timeout=0.0), "timeout"),
+        (lambda: LinkLaw(buffer=100), "buffer"),
+        (lambda: LinkLaw(bandwidth=1.0, buffer=-1), "buffer"),
+        (lambda: LinkLaw(duplication=1.0), "duplication"),
+        (lambda: LinkLaw(duplication=math.nan), "duplication"),
     ],
 )
 def test_a_law_that_cannot_be_is_a_scenario_error(make, field):

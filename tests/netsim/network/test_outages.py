@@ -16,9 +16,6 @@ from netsim.network.laws import RandomOutages, Scheduled, Switch, TraceOutages
 FALSE_ALARM = 1e-8
 """Of each statistical test here, over reseeding."""
 
-BEYOND = stats.norm.isf(FALSE_ALARM / 2)
-"""Standard errors that a mean strays with that probability."""
-
 INTERVALS = ((1.0, 2.5), (4.0, 4.5), (10.0, 11.0))
 
 
@@ -91,22 +88,6 @@ def test_random_outages_alternate_between_two_exponential_times():
     assert stats.kstest(1.1 * lengths[::2], up.cdf).pvalue < FALSE_ALARM  # the test can tell
 
 
-def test_random_outages_begin_up():
-    """Kolmogorov–Smirnov on the first flips of 5,000 seeds."""
-    outages = RandomOutages(3.0, 0.5)
-    firsts = [flips(outages, 1, seed)[0] for seed in range(5_000)]
-    assert stats.kstest(firsts, stats.expon(scale=3.0).cdf).pvalue > FALSE_ALARM
-
-
-def test_random_outages_are_down_for_their_share_of_the_time():
-    """Of n pairs of lengths, share = Σ down / Σ (up + down); the delta method gives its standard error."""
-    mean_up, mean_down, count = 3.0, 0.5, 50_000
-    lengths = np.diff(flips(RandomOutages(mean_up, mean_down), 2 * count, seed=3), prepend=0.0)
-    share = mean_down / (mean_up + mean_down)
-    stderr = math.sqrt(2) * mean_up * mean_down / (mean_up + mean_down) ** 2 / math.sqrt(count)
-    assert abs(lengths[1::2].sum() / lengths.sum() - share) <= BEYOND * stderr
-
-
 def test_flips_increase_even_where_an_outage_is_shorter_than_a_float_can_tell():
     times = flips(RandomOutages(1e9, 1e-9), 1_000, seed=6)
     assert all(earlier < later for earlier, later in itertools.pairwise(times))
@@ -141,10 +122,6 @@ def test_a_trace_is_the_schedule_that_it_holds(trace, header):
     assert flips(outages) == flips(Scheduled(INTERVALS))
 
 
-def test_a_trace_may_end_in_an_outage_for_good(trace):
-    assert flips(TraceOutages(trace("1,2\n3,inf\n"))) == [1.0, 2.0, 3.0]
-
-
 @pytest.mark.parametrize(
     ("text", "field", "value", "line"),
     [
@@ -161,12 +138,6 @@ def test_a_wrong_line_is_named_with_its_file_and_value(trace, text, field, value
     error = refusal(lambda: TraceOutages(path))
     assert (error.field, error.value, error.file, error.line) == (field, value, str(path), line)
     assert error.allowed
-
-
-def test_a_file_without_outages_is_refused(trace, tmp_path):
-    empty, missing = trace("down,up\n"), tmp_path / "missing.csv"
-    assert "no rows" in refusal(lambda: TraceOutages(empty)).problem
-    assert "cannot be read" in refusal(lambda: TraceOutages(missing)).problem
 
 
 # ── the switch ──────────────────────────────────────────────────────────────────────────────────────────

@@ -194,20 +194,6 @@ def test_numbers_of_messages_go_on_where_the_code_begins_anew():
     assert all(count == 40 for i, count in enumerate(run.activations) if i != 2)  # nobody waited in vain
 
 
-def test_the_run_is_over_once_only_those_who_began_anew_are_left():
-    lost = Downtime(Scheduled(((1.0, 1.1),)), "restart_without_state")
-    run = simulation(
-        descent(40),
-        ring(4),
-        LinkLaw(),
-        downtimes={2: lost},
-        compute=ConstantDelay(0.1),
-        exchange_policy=ExchangePolicy(0.05),
-    ).run()
-    assert run.time < 40 * 0.15 + 0.2
-    assert not run.interrupted
-
-
 def test_a_token_that_is_lost_with_its_holder_is_named():
     lost = Downtime(Scheduled(((1.01, 1.02),)), "restart_without_state")  # the 68th holder is 1 or 3, never 0
     holders = {1: lost, 3: lost}

@@ -111,16 +111,6 @@ def test_each_message_on_a_link_is_listed_once_in_order_of_its_first_attempt():
     ]
 
 
-def test_retransmissions_of_a_run_are_listed_once(lossy):
-    transcript = lossy.views[0].transcript
-    air = [r for r in transcript if r.place == "link" and r.kind != "ack"]
-    once = transcript.on_links()
-    assert len(air) > len(once)
-    assert len(once) == 4 * 2 * 5  # agents, neighbors, rounds
-    assert len({(r.sender, r.receiver, r.number) for r in once}) == len(once)
-    assert all(r.time == min(s.time for s in air if s[3:7] == r[3:7]) for r in once)
-
-
 def test_a_node_row_belongs_to_the_door_it_passed(lossy, walk):
     rows = lossy.views[0].transcript.at_node(2)
     assert {(r.event, r.sender, r.receiver) for r in rows} == {

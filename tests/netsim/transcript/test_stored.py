@@ -24,8 +24,7 @@ from netsim.schedules import Constant
 from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import complete
-from netsim.transcript import stored as reading
-from netsim.transcript import stored as spooled_rows
+from netsim.transcript import stored
 from netsim.transcript.message import Ciphertext, Message, Segment
 from netsim.transcript.record import COLUMNS, EVERYBODY
 from netsim.transcript.stored import StreamedTranscript
@@ -136,43 +135,8 @@ def test_its_parquet_file_is_the_one_that_a_transcript_writes(both, tmp_path):
     assert a.schema.equals(b.schema, check_metadata=True)
     assert a.equals(b)
     assert flat(Transcript.read(tmp_path / "b.parquet")) == flat(transcript)
-
-
-def test_a_parquet_file_is_read_lazily_too(both, tmp_path):
-    transcript, _ = both
-    transcript.write(tmp_path / "a.parquet")
-    lazy = StreamedTranscript.open(tmp_path / "a.parquet")
-    assert len(lazy) == len(transcript)
-    assert flat(lazy) == flat(transcript)
-    lazy.to_parquet(tmp_path / "again.parquet")
-    assert pq.read_table(tmp_path / "a.parquet").equals(pq.read_table(tmp_path / "again.parquet"))
-
-
-@pytest.mark.parametrize("form", ["spool", "parquet"])
-def test_what_is_selected(both, tmp_path, form):
-    transcript, lazy = both
-    if form == "parquet":
-        lazy.to_parquet(tmp_path / "a.parquet")
-        lazy = StreamedTranscript.open(tmp_path / "a.parquet")
-    times = [r.time for r in transcript]
-    since, until = times[len(times) // 3], times[2 * len(times) // 3]
-    cases = [
-        ({"since": since}, lambda r: r.time >= since),
-        ({"until": until}, lambda r: r.time < until),
-        ({"since": since, "until": until}, lambda r: since <= r.time < until),
-        ({"sender": 1}, lambda r: r.sender == 1),
-        ({"receiver": [0, 2]}, lambda r: r.receiver in (0, 2)),
-        ({"sender": (0, 1), "receiver": EVERYBODY}, lambda r: r.sender in (0, 1) and r.receiver == EVERYBODY),
-        ({"place": "node"}, lambda r: r.place == "node"),
-        ({"place": "link", "sender": 3}, lambda r: (r.place, r.sender) == ("link", 3)),
-        ({"sender": 99}, lambda r: False),
-    ]  # fmt: skip
-    for chosen, rule in cases:
-        expected = flat(r for r in transcript if rule(r))
-        some = lazy.select(**chosen)
-        assert flat(some) == expected, chosen
-        assert len(some) == len(expected)
-        assert flat(Transcript.stored(some)) == expected
+    StreamedTranscript.open(tmp_path / "a.parquet").to_parquet(tmp_path / "again.parquet")
+    assert a.equals(pq.read_table(tmp_path / "again.parquet"))
 
 
 # ── any rows ────────────────────────────────────────────────────────────────────────────────────────────
@@ -283,8 +247,7 @@ def test_heavy_messages_make_short_batches(tmp_path):
 
 
 def test_parquet_row_groups_are_bounded_by_what_they_weigh(tmp_path, monkeypatch):
-    for room in (spooled_rows, reading):
-        monkeypatch.setattr(room, "MEMORY", 10_000)
+    monkeypatch.setattr(stored, "MEMORY", 10_000)
     told = Message(0, "exchange", 0, {"x": np.arange(100.0).reshape(1, 100)})  # 820 bytes
     back = spooled(tmp_path / "a.spool", [(0.0, 0, j, told) for j in range(1, 101)], replicas=1)
     back.to_parquet(tmp_path / "a.parquet")
@@ -297,8 +260,8 @@ def test_parquet_row_groups_are_bounded_by_what_they_weigh(tmp_path, monkeypatch
 
 def test_the_parquet_file_does_not_depend_on_the_batches(tmp_path, monkeypatch):
     """Neither in what it says nor in its bytes: row groups end where the rows say so."""
-    monkeypatch.setattr(spooled_rows, "MEMORY", 4_000)
-    monkeypatch.setattr(spooled_rows, "GROUP", 37)
+    monkeypatch.setattr(stored, "MEMORY", 4_000)
+    monkeypatch.setattr(stored, "GROUP", 37)
     heard = [(k / 4, 0, 1, message(0, k, **dict.fromkeys("xyz"[: 1 + k % 3], k))) for k in range(300)]
     doors = [(k / 3, "received", 1, message(0, k, x=k)) for k in range(200)]
     written = set()
@@ -316,8 +279,8 @@ def test_the_parquet_file_does_not_depend_on_the_batches(tmp_path, monkeypatch):
 def test_batches_outside_the_times_are_not_read(tmp_path, monkeypatch):
     heard = [(float(k), 0, 1, message(0, k, x=k)) for k in range(100)]
     back = spooled(tmp_path / "a.spool", heard, batch=10)
-    read, load = [], reading._StreamFile._load
-    monkeypatch.setattr(reading._StreamFile, "_load", lambda self, *a: read.append(a[1]) or load(self, *a))
+    read, load = [], stored._StreamFile._load
+    monkeypatch.setattr(stored._StreamFile, "_load", lambda self, *a: read.append(a[1]) or load(self, *a))
     assert len(back) == 100
     assert read == []
     assert [r.number for r in back.select(41, 43)] == [41, 42]
@@ -408,11 +371,6 @@ def test_a_spool_of_nothing(tmp_path):
     assert list(StreamedTranscript.open(tmp_path / "a.parquet")) == []
 
 
-def test_only_acknowledgements(tmp_path):
-    heard = [(0.0, 0, 1, Segment(k, 0, None)) for k in range(5)]
-    assert flat(spooled(tmp_path / "a.spool", heard)) == flat(Transcript.captured(heard, [], 2))
-
-
 # ── errors ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -494,6 +452,11 @@ def forms(both, tmp_path):
 
 
 CHOICES = [
+    ({"until": 0.8}, lambda r: r.time < 0.8),
+    ({"since": 0.3, "until": 0.8}, lambda r: 0.3 <= r.time < 0.8),
+    ({"sender": (0, 1), "receiver": EVERYBODY}, lambda r: r.sender in (0, 1) and r.receiver == EVERYBODY),
+    ({"place": "link", "sender": 3}, lambda r: (r.place, r.sender) == ("link", 3)),
+    ({"sender": 99}, lambda r: False),
     ({"kind": "ack"}, lambda r: r.kind == "ack"),
     ({"kind": ["exchange", "direct"], "sender": 1}, lambda r: r.kind in ("exchange", "direct") and r.sender == 1),
     ({"number": 3}, lambda r: r.number == 3),
@@ -569,8 +532,8 @@ def test_a_spooled_run_is_the_run_in_memory(tmp_path, heard_on, misses):
         adversaries=(Adversary("ears", heard_on, nodes=(1,), **misses), Adversary("others", ((1, 4),))),
     )
     memory, disk = simulation.run(), changed(simulation, spool=tmp_path).run()
-    for seen, stored in zip(memory.views, disk.views, strict=True):
-        assert flat(stored.transcript) == flat(seen.transcript)
+    for seen, spooled_view in zip(memory.views, disk.views, strict=True):
+        assert flat(spooled_view.transcript) == flat(seen.transcript)
     assert memory.traffic == disk.traffic
 
 
