@@ -1,13 +1,20 @@
-"""What the tests of active adversaries and of authenticated links share."""
+"""A wire by itself, and small runs, for the tests of links, active adversaries and authentication."""
+
+import random
 
 import numpy as np
 
 from netsim.algorithms import PrivateGradientDescent
+from netsim.clock import VirtualEnvironment
+from netsim.network.active_adversaries import Interception, InterceptionReport
+from netsim.network.laws import Switch
 from netsim.network.links import LinkLaw
+from netsim.network.wires import LossyWire
 from netsim.problems import least_squares, load
+from netsim.randomness import Streams
 from netsim.schedules import Constant
 from netsim.simulation import Run, Simulation
-from netsim.topology import ring
+from netsim.topology import path, ring
 from netsim.transcript.message import Message
 from tests.worlds import simulated
 
@@ -44,3 +51,38 @@ def rows(run: Run) -> list[tuple]:
         (*row[:-1], *((name, v.shape, v.tobytes()) for name, v in row.values.items()))
         for row in run.views[0].transcript
     ]
+
+
+class Line:
+    """One wire with active adversaries at its far end, and what left it, when."""
+
+    def __init__(self, law: LinkLaw, active_adversaries=(), seed=0, environment=None, **ends) -> None:
+        self.environment, rng = environment or VirtualEnvironment(), random.Random(seed)
+        switch = None if law.outages is None else Switch(law.outages.changes(random.Random(seed + 1)))
+        self.wire = LossyWire(self.environment, 0, 1, law, rng, switch=switch, **ends)
+        self.interception = Interception(active_adversaries, path(2), Streams(seed), 0)
+        self.interception.sit(self.environment, self.wire)
+        self.captured, self.arrived = [], []
+        self.wire.tap(self.captured.append)
+        self.wire.deliver = lambda packet: self.arrived.append((self.environment.now, packet.number, packet))
+
+    def send_at(self, times) -> "Line":
+        for number, time in enumerate(times):
+            self.environment.call_at(float(time), self.wire.send, message(number))
+        return self
+
+    def run(self, until=None) -> "Line":
+        self.environment.run(until)
+        return self
+
+    @property
+    def when(self) -> list[tuple[float, int]]:
+        return [(time, number) for time, number, _ in self.arrived]
+
+    @property
+    def numbers(self) -> list[int]:
+        return [number for _, number, _ in self.arrived]
+
+    @property
+    def deeds(self) -> InterceptionReport:
+        return self.interception.reports[0]

@@ -1,7 +1,6 @@
 """Meddlers at work: conservation, the links' own draws, what gets through unnoticed and what is caught."""
 
 import asyncio
-import random
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,6 @@ from scipy import stats
 
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm
-from netsim.clock import VirtualEnvironment
 from netsim.errors import DeadlockError, SimulationError
 from netsim.network.active_adversaries import (
     ActiveAdversary,
@@ -19,19 +17,18 @@ from netsim.network.active_adversaries import (
     Delay,
     Drop,
     FlipSign,
-    Interception,
     InterceptionReport,
     Replay,
     ScaleBy,
 )
-from netsim.network.laws import ConstantDelay, ExponentialDelay, Switch, UniformDelay
+from netsim.network.laws import ConstantDelay, ExponentialDelay, UniformDelay
 from netsim.network.links import AccessLaw, LinkLaw
-from netsim.network.wires import LossyWire, Pipe
+from netsim.network.wires import Pipe
 from netsim.randomness import Streams
 from netsim.topology import path
 from netsim.transcript.message import TAG_BYTES, Tagged
 from tests.architecture.test_truth_free_views import reachable
-from tests.netsim.network.intercepted import descending, descent, estimates, message, rows
+from tests.netsim.network.intercepted import Line, descending, descent, estimates, message, rows
 from tests.worlds import EVERY_LAW
 
 FALSE_ALARM = 1e-8
@@ -47,37 +44,6 @@ EARS = (Adversary(),)
 
 def mallory(*actions, links="all", **options) -> tuple[ActiveAdversary, ...]:
     return (ActiveAdversary("mallory", links, actions, **options),)
-
-
-class Line:
-    """One wire with active adversaries at its far end, and what left it, when."""
-
-    def __init__(self, law: LinkLaw, active_adversaries=(), seed=0, **ends) -> None:
-        self.environment, rng = VirtualEnvironment(), random.Random(seed)
-        switch = None if law.outages is None else Switch(law.outages.changes(random.Random(seed + 1)))
-        self.wire = LossyWire(self.environment, 0, 1, law, rng, switch=switch, **ends)
-        self.interception = Interception(active_adversaries, path(2), Streams(seed), 0)
-        self.interception.sit(self.environment, self.wire)
-        self.heard, self.arrived = [], []
-        self.wire.tap(self.heard.append)
-        self.wire.deliver = lambda packet: self.arrived.append((self.environment.now, packet.number, packet))
-
-    def send_at(self, times) -> "Line":
-        for number, time in enumerate(times):
-            self.environment.call_at(float(time), self.wire.send, message(number))
-        return self
-
-    def run(self, until=None) -> "Line":
-        self.environment.run(until)
-        return self
-
-    @property
-    def when(self) -> list[tuple[float, int]]:
-        return [(time, number) for time, number, _ in self.arrived]
-
-    @property
-    def deeds(self) -> InterceptionReport:
-        return self.interception.reports[0]
 
 
 # ── one wire ────────────────────────────────────────────────────────────────────────────────────────────
@@ -112,7 +78,11 @@ def test_the_links_own_draws_are_undisturbed():
     thinned = Line(EVERY_LAW, mallory(Drop(0.5))).send_at(times).run()
     assert set(thinned.when) < set(honest.when)
     assert thinned.deeds.dropped == len(honest.when) - len(thinned.when)
-    assert [row[0] for row in held.heard] == [row[0] for row in thinned.heard] == [row[0] for row in honest.heard]
+    assert (
+        [row[0] for row in held.captured]
+        == [row[0] for row in thinned.captured]
+        == [row[0] for row in honest.captured]
+    )
 
 
 def test_each_packet_has_the_same_chance():
@@ -139,7 +109,7 @@ def test_when_it_acts_and_in_which_order():
 
 def test_taps_hear_what_was_sent_and_the_receiver_gets_what_was_made_of_it():
     line = Line(LinkLaw(), mallory(Alter(ScaleBy(3.0)))).send_at([0.0]).run()
-    (_, _, _, heard), (_, _, got) = line.heard[0], line.arrived[0]
+    (_, _, _, heard), (_, _, got) = line.captured[0], line.arrived[0]
     assert (heard.values["x"][0, 0], got.values["x"][0, 0]) == (1.0, 3.0)
     assert (got.kind, got.number, got.sender, got.size) == (heard.kind, heard.number, heard.sender, heard.size)
 
@@ -147,13 +117,13 @@ def test_taps_hear_what_was_sent_and_the_receiver_gets_what_was_made_of_it():
 def test_what_comes_out_with_the_same_bits_was_not_altered():
     line = Line(LinkLaw(), mallory(Alter(ScaleBy(1.0)), Alter(FlipSign(), fields=("absent",)))).send_at([0.0]).run()
     assert line.deeds.altered == 0
-    assert line.arrived[0][2] is line.heard[0][3]
+    assert line.arrived[0][2] is line.captured[0][3]
 
 
 def test_what_taps_of_an_authenticated_link_hear_is_never_marked():
     """Whether a packet was meddled with later is the truth's: no tap holds it."""
     line = Line(LinkLaw(authenticated=True), mallory(Alter(FlipSign()), Replay())).send_at(range(5)).run()
-    for _, _, _, heard in line.heard:
+    for _, _, _, heard in line.captured:
         assert isinstance(heard, Tagged)
         assert heard.genuine
         assert heard.by is None

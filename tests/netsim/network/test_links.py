@@ -15,36 +15,13 @@ from netsim.network.laws import ConstantDelay, LognormalDelay, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.network.wires import LossyWire, PlainWire, fan_out
 from netsim.transcript.message import ACK_BYTES, HEADER_BYTES, Message, Segment
+from tests.netsim.network.intercepted import Line, message
 
 FALSE_ALARM = 1e-8
 """Of each statistical test here, over reseeding."""
 
 
-def message(number: int, floats: int = 10) -> Message:
-    return Message(0, "direct", number, {"x": np.zeros((1, floats))})
-
-
 SIZE = message(0).size
-
-
-class Line:
-    """One wire and the times at which packets left it."""
-
-    def __init__(self, law: LinkLaw, seed: int = 0) -> None:
-        self.environment = VirtualEnvironment()
-        self.wire = LossyWire(self.environment, 0, 1, law, random.Random(seed))
-        self.heard, self.arrived = [], []
-        self.wire.tap(self.heard.append)
-        self.wire.deliver = lambda packet: self.arrived.append((self.environment.now, packet))
-
-    def send_at(self, times) -> "Line":
-        for number, time in enumerate(times):
-            self.environment.call_at(float(time), self.wire.send, message(number))
-        return self
-
-    @property
-    def numbers(self) -> list[int]:
-        return [packet.number for _, packet in self.arrived]
 
 
 class Reliable:
@@ -100,7 +77,7 @@ def test_packets_of_one_wire_do_not_overtake_each_other(delay):
     line = Line(LinkLaw(delay)).send_at(0.1 * np.arange(300))
     line.environment.run()
     assert line.numbers == list(range(300))
-    times = [time for time, _ in line.arrived]
+    times = [time for time, _ in line.when]
     assert times == sorted(times)
 
 
@@ -114,7 +91,7 @@ def test_with_reordering_they_do_and_all_arrive():
 def test_no_packet_arrives_before_its_delay_has_passed():
     line = Line(LinkLaw(UniformDelay(1.0, 2.0), bandwidth=SIZE / 0.5)).send_at(np.arange(50.0))
     line.environment.run()
-    travelled = [time - packet.number for time, packet in line.arrived]
+    travelled = [time - packet.number for time, _, packet in line.arrived]
     assert min(travelled) >= 1.5
     assert len(travelled) == 50
 
@@ -123,7 +100,7 @@ def test_a_saturated_link_carries_its_bandwidth():
     rate, delay, count = 12_800.0, 0.75, 1_000
     line = Line(LinkLaw(ConstantDelay(delay), bandwidth=rate)).send_at(np.zeros(count))
     line.environment.run()
-    times = np.array([time for time, _ in line.arrived])
+    times = np.array([time for time, _ in line.when])
     assert np.allclose(np.diff(times), SIZE / rate, rtol=1e-9)
     assert times[0] == pytest.approx(delay + SIZE / rate)
     assert line.wire.received_bytes / (times[-1] - delay) == pytest.approx(rate, rel=1e-9)
@@ -132,9 +109,9 @@ def test_a_saturated_link_carries_its_bandwidth():
 def test_a_tap_hears_a_queued_packet_when_it_goes_on_the_air():
     line = Line(LinkLaw(ConstantDelay(5.0), bandwidth=SIZE / 2.0)).send_at([0.0, 0.0, 1.0, 20.0])
     line.environment.run()
-    assert [time for time, *_ in line.heard] == pytest.approx([0.0, 2.0, 4.0, 20.0])
-    assert [heard[1:3] for heard in line.heard] == [(0, 1)] * 4
-    assert [time for time, _ in line.arrived] == pytest.approx([7.0, 9.0, 11.0, 27.0])
+    assert [time for time, *_ in line.captured] == pytest.approx([0.0, 2.0, 4.0, 20.0])
+    assert [heard[1:3] for heard in line.captured] == [(0, 1)] * 4
+    assert [time for time, _ in line.when] == pytest.approx([7.0, 9.0, 11.0, 27.0])
 
 
 @pytest.mark.parametrize("load", [0.3, 0.7])
@@ -147,7 +124,7 @@ def test_the_mean_wait_is_that_of_an_m_d_1_queue(load):
         times = np.cumsum(rng.exponential(service / load, count))
         line = Line(LinkLaw(bandwidth=SIZE / service), seed=run).send_at(times)
         line.environment.run()
-        waits = np.array([heard[0] for heard in line.heard]) - times
+        waits = np.array([heard[0] for heard in line.captured]) - times
         means.append(waits[warm:].mean())
     expected = load * service / (2 * (1 - load))
     error = np.std(means, ddof=1) / math.sqrt(runs)
@@ -161,9 +138,9 @@ def test_a_lost_packet_is_heard_and_takes_its_time_on_the_wire():
     lossy.environment.run()
     sound.environment.run()
     assert 0 < lossy.wire.lost < 50
-    assert [h[0] for h in lossy.heard] == [h[0] for h in sound.heard]
-    arrivals = {packet.number: time for time, packet in sound.arrived}
-    assert all(time == arrivals[packet.number] for time, packet in lossy.arrived)
+    assert [h[0] for h in lossy.captured] == [h[0] for h in sound.captured]
+    arrivals = {packet.number: time for time, _, packet in sound.arrived}
+    assert all(time == arrivals[packet.number] for time, _, packet in lossy.arrived)
 
 
 @pytest.mark.parametrize("tapped", [False, True])

@@ -28,39 +28,14 @@ from netsim.problems import least_squares, load
 from netsim.randomness import Streams
 from netsim.schedules import Constant
 from netsim.topology import complete, ring
-from netsim.transcript.message import TAG_BYTES, Message
+from netsim.transcript.message import TAG_BYTES
+from tests.netsim.network.intercepted import Line, message
 from tests.worlds import simulated
 
 FALSE_ALARM = 1e-8
 
 
-def message(number: int, floats: int = 10) -> Message:
-    return Message(0, "direct", number, {"x": np.zeros((1, floats))})
-
-
 SIZE = message(0).size
-
-
-class Line:
-    """One wire and what left it, when."""
-
-    def __init__(self, law: LinkLaw, seed: int = 0, **ends) -> None:
-        self.environment = ends.pop("environment", None) or VirtualEnvironment()
-        rng = random.Random(seed)
-        switch = None if law.outages is None else Switch(law.outages.changes(random.Random(seed + 1)))
-        self.wire = LossyWire(self.environment, 0, 1, law, rng, switch=switch, **ends)
-        self.heard, self.arrived = [], []
-        self.wire.tap(self.heard.append)
-        self.wire.deliver = lambda packet: self.arrived.append((self.environment.now, packet.number))
-
-    def send_at(self, times) -> "Line":
-        for number, time in enumerate(times):
-            self.environment.call_at(float(time), self.wire.send, message(number))
-        return self
-
-    def run(self, until=None) -> "Line":
-        self.environment.run(until)
-        return self
 
 
 class TestBuffer:
@@ -70,12 +45,12 @@ class TestBuffer:
         line = Line(law).send_at([0.0] * 10).run()
         assert line.wire.dropped == 6
         assert line.wire.dropped_bytes == 6 * SIZE
-        assert line.arrived == [(1.0, 0), (2.0, 1), (3.0, 2), (4.0, 3)]
-        assert len(line.heard) == 4
+        assert line.when == [(1.0, 0), (2.0, 1), (3.0, 2), (4.0, 3)]
+        assert len(line.captured) == 4
 
     def test_a_packet_always_fits_into_an_idle_wire(self):
         line = Line(LinkLaw(bandwidth=SIZE / 1.0, buffer=0)).send_at([0.0, 0.5, 1.0, 5.0]).run()
-        assert [number for _, number in line.arrived] == [0, 2, 3]
+        assert [number for _, number in line.when] == [0, 2, 3]
 
     def test_the_blocking_probability_is_that_of_the_queue(self):
         """M/D/1 with room for one waiting packet (K = 2), ρ = 0.8: P(blocked) = 1 − 1/(e^{−ρ} + ρ)."""
@@ -84,7 +59,7 @@ class TestBuffer:
         line = Line(LinkLaw(bandwidth=SIZE / 1.0, buffer=2 * SIZE)).send_at(times).run()
         expected = 1 - 1 / (math.exp(-rate) + rate)
         # 100 batches: blocked packets come in bunches
-        numbers = {number for _, number in line.arrived}
+        numbers = {number for _, number in line.when}
         batches = np.array([k not in numbers for k in range(arrivals)]).reshape(100, -1).mean(axis=1)
         assert stats.ttest_1samp(batches, expected).pvalue > FALSE_ALARM
         assert abs(batches.mean() - expected) < 0.01
@@ -95,23 +70,23 @@ class TestLoss:
         lines = [
             Line(LinkLaw(UniformDelay(0, 1), loss=loss)).send_at(range(500)).run() for loss in (0.3, Bernoulli(0.3))
         ]
-        assert lines[0].arrived == lines[1].arrived
+        assert lines[0].when == lines[1].when
         assert 100 < lines[0].wire.lost < 200
 
 
 class TestDuplication:
     def test_copies_travel_on_their_own(self):
         line = Line(LinkLaw(ExponentialDelay(1.0), duplication=0.4, reordering=True)).send_at(range(5000)).run()
-        counts = np.bincount([number for _, number in line.arrived], minlength=5000)
+        counts = np.bincount([number for _, number in line.when], minlength=5000)
         assert set(counts) == {1, 2}
         assert stats.binomtest(int((counts == 2).sum()), 5000, 0.4).pvalue > FALSE_ALARM
-        assert len(line.heard) == 5000  # one transmission each: the network made the copy
-        apart = [b - a for (a, n), (b, m) in pairwise(sorted(line.arrived, key=lambda x: (x[1], x[0]))) if n == m]
+        assert len(line.captured) == 5000  # one transmission each: the network made the copy
+        apart = [b - a for (a, n), (b, m) in pairwise(sorted(line.when, key=lambda x: (x[1], x[0]))) if n == m]
         assert stats.kstest(apart, stats.expon().cdf).pvalue > FALSE_ALARM  # |X − Y| is exponential too
 
     def test_without_reordering_they_keep_their_place(self):
         line = Line(LinkLaw(UniformDelay(0, 5), duplication=0.4)).send_at(range(300)).run()
-        numbers = [number for _, number in line.arrived]
+        numbers = [number for _, number in line.when]
         assert numbers == sorted(numbers)
 
     def test_exchanges_are_not_disturbed(self):
@@ -127,14 +102,14 @@ class TestOutages:
         """Down in [2, 5): sent at 1.5 with 1 s to travel is cut, at 3 nobody hears it, at 5 all is well again."""
         law = LinkLaw(ConstantDelay(1.0), outages=Scheduled(((2.0, 5.0),)))
         line = Line(law).send_at([0.5, 1.5, 3.0, 4.5, 5.0]).run()
-        assert line.arrived == [(1.5, 0), (6.0, 4)]
-        assert [heard[0] for heard in line.heard] == [0.5, 1.5, 5.0]
+        assert line.when == [(1.5, 0), (6.0, 4)]
+        assert [heard[0] for heard in line.captured] == [0.5, 1.5, 5.0]
         assert line.wire.lost == 3
 
     def test_what_waits_for_the_wire_is_judged_when_it_goes_on_the_air(self):
         law = LinkLaw(bandwidth=SIZE / 1.0, outages=Scheduled(((1.5, 2.5),)))
         line = Line(law).send_at([0.0, 0.0, 0.0, 0.0]).run()  # on the air at 0, 1, 2, 3
-        assert [number for _, number in line.arrived] == [0, 3]
+        assert [number for _, number in line.when] == [0, 3]
 
     def test_a_reliable_link_outlives_them(self):
         law = LinkLaw(ConstantDelay(0.05), outages=RandomOutages(1.0, 1.0), reliable=True)
@@ -181,7 +156,7 @@ class TestAccessLines:
         environment, up = VirtualEnvironment(), Pipe(SIZE / 1.0)
         lines = [Line(LinkLaw(), environment=environment, uplink=up).send_at([0.0, 0.0]) for _ in range(3)]
         environment.run()
-        assert sorted(time for line in lines for time, _ in line.arrived) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+        assert sorted(time for line in lines for time, _ in line.when) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 
     def test_wires_share_a_downlink_in_order_of_arrival(self):
         environment, down = VirtualEnvironment(), Pipe(SIZE / 1.0)
@@ -190,8 +165,8 @@ class TestAccessLines:
         environment.run(4.9)
         assert fast.wire.in_flight == 1  # it has arrived at the line, not at the agent
         environment.run()
-        assert fast.arrived == [(5.5, 0)]
-        assert slow.arrived == [(6.5, 0)]
+        assert fast.when == [(5.5, 0)]
+        assert slow.when == [(6.5, 0)]
 
     def test_a_saturated_uplink_carries_what_it_is_wide(self):
         """Agent 0 of a star sends to four others: 50 rounds of four messages each leave at the line's rate."""
