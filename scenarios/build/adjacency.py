@@ -12,15 +12,11 @@ from typing import Any, cast
 import numpy as np
 
 from attacks.audit import witness_values as plain
-from attacks.audit.pair import Pair
 from netsim import problems
 from netsim.arrays import Array
 from netsim.claims import SYMBOLS, Adjacency, Norm, length
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.problems import Bent, Objective, Problem, Tilted
-from netsim.problems.objective import direction
-from netsim.settings import Recording
-from netsim.simulation import Simulation
 from scenarios.build.problem import AnyLogistic, gradient_change
 from scenarios.schema.scenario import GradientChange
 
@@ -37,8 +33,7 @@ def data_print(objectives: Sequence[object]) -> str:
 
     You get a `ScenarioError` for what cannot be told from another of its kind, such as an open file.
     """
-    digest = hashlib.sha256()
-    seen: Seen = {}
+    digest, seen = hashlib.sha256(), Seen()
     for one in objectives:
         for part in _parts(one, seen):
             digest.update(part)
@@ -147,18 +142,6 @@ def _name(value: Any) -> bytes:
 
 SHARE = 0.1
 """Of the largest L_i: the curvature that an adjacent objective may have more, where none is named."""
-OFFSET = 2.0
-"""The default pair's gradient moves by tanh 2, that is by 96 %, of what it may at the public x = 0."""
-
-
-def adjacency_of(moved: GradientChange, problem: Problem) -> Adjacency:
-    """The adjacency of a gradient change. You get a `ScenarioError` for a curvature where the change is constant."""
-    curvature = curvature_of(moved, problem)
-    how = "a constant vector" if moved.constant else "a vector that varies with x"
-    relation = f"the gradient of one agent moved by {how} of at most {moved.change:.4g} in {SYMBOLS[moved.norm]}"
-    if moved.norm == "l2" and moved.constant:
-        relation = "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
-    return Adjacency.within(moved.change, moved.norm, problem.dimension, relation, curvature=curvature)
 
 
 def curvature_of(moved: GradientChange, problem: Problem) -> float | None:
@@ -171,16 +154,6 @@ def curvature_of(moved: GradientChange, problem: Problem) -> float | None:
     return None
 
 
-def moved(agent: int, spec: GradientChange, problem: Problem, seed: int) -> Pair:
-    """The agent's own objective, and the one whose gradient is moved in the direction that the scenario names."""
-    own = problem.objectives[agent]
-    slope = spec.change * direction(spec.direction, own.dimension, seed, spec.norm)
-    curvature = curvature_of(spec, problem)
-    other: Objective = Tilted(own, slope) if curvature is None else Bent(own, slope, curvature, OFFSET)
-    how = in_words(spec.direction, slope, other, spec.norm)
-    return Pair(agent, (own, other), f"the gradient of agent {agent} {how}")
-
-
 def in_words(words: str, slope: Array, other: Objective, norm: Norm) -> str:
     """How a gradient is moved, and its norms: "moved by a constant vector (even), ‖Δ∇f‖₂ = 1, ‖Δ∇f‖₁ = 3"."""
     bent = isinstance(other, Bent)
@@ -188,24 +161,8 @@ def in_words(words: str, slope: Array, other: Objective, norm: Norm) -> str:
     relation = "<" if bent else "="
     sizes = {"l2": ("‖Δ∇f‖₂", float(np.linalg.norm(slope))), "l1": ("‖Δ∇f‖₁", float(np.sum(np.abs(slope))))}
     if norm == "linf":
-        sizes["linf"] = ("‖Δ∇f‖∞", float(length(slope, "linf")))
+        sizes["linf"] = "‖Δ∇f‖∞", float(length(slope, "linf"))
     return f"moved by {how}, " + ", ".join(f"{symbol} {relation} {size:.4g}" for symbol, size in sizes.values())
-
-
-def check_both_worlds(pair: Pair, simulations: Mapping[str, Simulation]) -> None:
-    """A `ScenarioError` where an algorithm's conditions fail once the agent holds the bent objective."""
-    other = pair.hypotheses[1]
-    if not isinstance(other, Bent):
-        return
-    field = "audit.adjacency.curvature"
-    for name, simulation in simulations.items():
-        try:
-            replace(simulation, problem=simulation.problem.replace(pair.agent, other), recording=Recording())
-        except ScenarioError as error:
-            outside = f"{name} is outside its conditions ({error.problem})"
-            why = f"with an adjacent objective that is bent as much, {outside}"
-            remedy = f"less; or {error.field}: {error.allowed}"
-            raise ScenarioError(field, other.curvature, why, remedy) from None
 
 
 WITHIN = "objective"
@@ -250,7 +207,14 @@ def changed(own: Objective, tree: Mapping[str, object]) -> Objective:
         records = plain.entry(tree, "records")
         if not plain.is_mapping(records) or not records.keys() <= known.keys():
             raise TranscriptError("records: not fields of the agent's own objective")
-        put = {name: _put(known[name], value, name) for name, value in records.items()}
+        put: dict[str, Array] = {}
+        for name, inner in records.items():
+            rows, values = plain.entry(inner, "rows", name), plain.listed(inner, "values")
+            after = put[name] = np.array([_value(value, name) for value in values])
+            if rows is not None:
+                put[name] = np.array(known[name], dtype=np.float64)
+                for k, value in zip(cast("list[int]", rows), after, strict=True):
+                    put[name][k] = value
         return cast(Objective, replace(cast(Any, own), **put))
     except (TranscriptError, TypeError, IndexError, ValueError) as error:
         raise ScenarioError("pair.change", "…", str(error), "what `netsim run` wrote") from None
@@ -279,17 +243,6 @@ def check_adjacent(own: Objective, other: Objective, adjacency: Adjacency) -> No
 
 def _fields(value: object) -> dict[str, object]:
     return {one.name: getattr(value, one.name) for one in fields(cast(Any, value))}
-
-
-def _put(before: object, tree: object, name: str) -> Array:
-    rows, values = plain.entry(tree, "rows", name), plain.listed(tree, "values")
-    changed_to = np.array([_value(value, name) for value in values])
-    if rows is None:
-        return changed_to
-    after = np.array(before, dtype=np.float64)
-    for k, value in zip(cast("list[int]", rows), changed_to, strict=True):
-        after[k] = value
-    return after
 
 
 def _plain(value: object) -> Any:

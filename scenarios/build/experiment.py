@@ -7,18 +7,19 @@ from typing import cast
 import numpy as np
 
 from attacks.audit.pair import Pair
-from netsim.claims import Adjacency
+from netsim.claims import SYMBOLS, Adjacency
 from netsim.errors import ScenarioError, together
 from netsim.metrics import Measures
 from netsim.network.laws import DelayLaw
 from netsim.network.links import AccessLaw, LinkLaw
 from netsim.network.radio import Radio
-from netsim.problems import Dataset, Problem, Sampled
+from netsim.problems import Bent, Dataset, Objective, Problem, Sampled, Tilted
+from netsim.problems.objective import direction
 from netsim.readers.live import Downtime
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.simulation import Simulation
 from netsim.topology import Topology
-from scenarios.build import adjacency as pairs
+from scenarios.build.adjacency import curvature_of, in_words
 from scenarios.build.inference import check_attacks, check_worlds
 from scenarios.build.problem import AnyLogistic, Ownership, farthest, gradient_change, posed, record_bounds
 from scenarios.build.progress import Progress, Silent
@@ -26,6 +27,8 @@ from scenarios.schema import AlgorithmSpec, Ground, Scenario
 from scenarios.schema.base import built
 from scenarios.schema.scenario import GradientChange
 
+OFFSET = 2.0
+"""The default pair's gradient moves by tanh 2, that is by 96 %, of what it may at the public x = 0."""
 MONITOR_DELTA = 1e-3
 """δ at which a claim is evaluated where the scenario names none."""
 
@@ -59,7 +62,7 @@ class Experiment:
     def of(cls, scenario: Scenario, progress: Progress | None = None) -> "Experiment":
         """Build everything. You get a `ScenarioError` with the path of the field for what does not fit.
 
-        `progress` advances by each of the `parts_of` it that is built.
+        `progress` advances by each of the `parts` of it that is built.
         """
         advance = (progress or Silent()).advance
         topology = _topology(scenario)
@@ -83,29 +86,35 @@ class Experiment:
             advance(1)
         if wrong:
             raise together(wrong)
-        if pair is not None:
-            pairs.check_both_worlds(pair, {one.spec.name: one.simulation for one in subjects})
+        if pair is not None and isinstance(bent := pair.hypotheses[1], Bent):
+            for one in subjects:
+                try:
+                    other = one.simulation.problem.replace(pair.agent, bent)
+                    replace(one.simulation, problem=other, recording=Recording())
+                except ScenarioError as error:
+                    outside = f"{one.spec.name} is outside its conditions ({error.problem})"
+                    why = f"with an adjacent objective that is bent as much, {outside}"
+                    remedy = f"less; or {error.field}: {error.allowed}"
+                    raise ScenarioError("audit.adjacency.curvature", bent.curvature, why, remedy) from None
         check_worlds(scenario, holding, [one.attacked for one in subjects])
         adjacency = adjacency_of(scenario, dataset, problem)
         return cls(scenario, dataset, problem, topology, adjacency, tuple(subjects), pair, holding, held_out)
 
+    @staticmethod
+    def parts(scenario: Scenario) -> int:
+        """Parts that `of` builds: the problem on its data, the pair of worlds, and every algorithm."""
+        return 2 + len(scenario.algorithms)
+
     def subject(self, name: str) -> Subject:
         """The algorithm of this name. You get a `ScenarioError` where there is none."""
-        for one in self.subjects:
-            if one.spec.name == name:
-                return one
-        names = ", ".join(one.spec.name for one in self.subjects)
-        raise ScenarioError("algorithm", name, "not in the scenario", names)
-
-
-def parts_of(scenario: Scenario) -> int:
-    """Parts that `Experiment.of` builds: the problem on its data, the pair of worlds, and every algorithm."""
-    return 2 + len(scenario.algorithms)
+        named = {one.spec.name: one for one in self.subjects}
+        if name not in named:
+            raise ScenarioError("algorithm", name, "not in the scenario", ", ".join(named))
+        return named[name]
 
 
 def _topology(scenario: Scenario) -> Topology:
-    edges: list[list[int]] = getattr(scenario.topology, "edges", [])
-    for index, edge in enumerate(edges):
+    for index, edge in enumerate(getattr(scenario.topology, "edges", [])):
         if edge[0] == edge[1]:
             why = "an agent is not its own neighbor"
             raise ScenarioError(f"topology.edges[{index}]", edge, why, "two different agents")
@@ -118,8 +127,13 @@ def _topology(scenario: Scenario) -> Topology:
 
 def adjacency_of(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adjacency:
     """By how much a gradient differs between adjacent worlds where the agents hold the parts of this problem."""
-    if scenario.audit is not None and isinstance(scenario.audit.adjacency, GradientChange):
-        return pairs.adjacency_of(scenario.audit.adjacency, problem)
+    if scenario.audit is not None and isinstance(moved := scenario.audit.adjacency, GradientChange):
+        how = "a constant vector" if moved.constant else "a vector that varies with x"
+        relation = f"the gradient of one agent moved by {how} of at most {moved.change:.4g} in {SYMBOLS[moved.norm]}"
+        if moved.norm == "l2" and moved.constant:
+            relation = "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
+        curvature = curvature_of(moved, problem)
+        return Adjacency.within(moved.change, moved.norm, problem.dimension, relation, curvature=curvature)
     largest, curvature = record_bounds(scenario, dataset)
     bound = 2 * largest
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
@@ -129,6 +143,9 @@ def adjacency_of(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adja
 
 
 # ── algorithms ──────────────────────────────────────────────────────────────────────────────────────────
+
+READDRESSED = ("adversaries[0]", "adversary"), ("link_laws", "link_overrides"), ("exchange_policy", "exchange")
+"""A simulation's fields, and the scenario's."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +180,10 @@ class _Builder:
                 value_range=self.dataset.value_range,
             )
         except ScenarioError as error:
-            raise _readdressed(error, index) from None
+            for inner, outer in (("algorithm", f"algorithms[{index}]"), *READDRESSED):
+                if error.field == inner or error.field.startswith(inner + "."):
+                    raise replace(error, field=outer + error.field.removeprefix(inner)) from None
+            raise error from None
 
     def _network(self) -> NetworkSettings:
         scenario, medium = self.scenario, self.scenario.medium
@@ -227,19 +247,6 @@ class _Builder:
         return agents
 
 
-def _readdressed(error: ScenarioError, index: int) -> ScenarioError:
-    """A simulation's field as the scenario's field."""
-    for inner, outer in (
-        ("algorithm", f"algorithms[{index}]"),
-        ("adversaries[0]", "adversary"),
-        ("link_laws", "link_overrides"),
-        ("exchange_policy", "exchange"),
-    ):
-        if error.field == inner or error.field.startswith(inner + "."):
-            return replace(error, field=outer + error.field.removeprefix(inner))
-    return error
-
-
 # ── the adjacent pair ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -254,28 +261,26 @@ def _pair(scenario: Scenario, problem: Problem) -> Pair:
             raise ScenarioError(f"downtimes[{index}].effect", down.effect, why, "another effect, or another agent")
     own = problem.objectives[spec.agent]
     if isinstance(spec.adjacency, GradientChange):
-        return pairs.moved(spec.agent, spec.adjacency, problem, scenario.seed)
+        change, curvature = spec.adjacency, curvature_of(spec.adjacency, problem)
+        slope = change.change * direction(change.direction, own.dimension, scenario.seed, change.norm)
+        other: Objective = Tilted(own, slope) if curvature is None else Bent(own, slope, curvature, OFFSET)
+        how = in_words(change.direction, slope, other, change.norm)
+        return Pair(spec.agent, (own, other), f"the gradient of agent {spec.agent} {how}")
     if not isinstance(own, AnyLogistic):
         why = "records and labels are exchanged in logistic losses only"
         raise ScenarioError("problem.kind", scenario.problem.kind, why, "a logistic kind, or adjacency: {change: …}")
     if spec.adjacency == "agent":
         flipped = replace(own, labels=-own.labels)
         return Pair(spec.agent, (own, flipped), f"all labels of agent {spec.agent} flipped")
-    return _worst_record(spec.agent, own, problem)
-
-
-def _worst_record(agent: int, own: AnyLogistic, problem: Problem) -> Pair:
-    """Replace one record of the agent by one of the others', labels as they are or flipped, such that
-    sup ‖∇f − ∇f'‖ = max(‖z‖, ‖z'‖, ‖z − z'‖)/m is largest."""
-    others = [f for i, f in enumerate(problem.objectives) if i != agent and isinstance(f, AnyLogistic)]
+    # one record by one of the others', labels as they are or flipped, such that sup ‖∇f − ∇f'‖ =
+    # max(‖z‖, ‖z'‖, ‖z − z'‖)/m is largest
+    others = [f for i, f in enumerate(problem.objectives) if i != spec.agent and isinstance(f, AnyLogistic)]
     features = np.concatenate([f.features for f in others] * 2)
     labels = np.concatenate([f.labels for f in others] + [-f.labels for f in others])
     out, new, searched = farthest(own.labels[:, None] * own.features, labels[:, None] * features)
     adjacent = own.with_record(out, features[new], float(labels[new]))
-    return Pair(
-        agent,
-        (own, adjacent),
-        f"record {out} of agent {agent} replaced by another agent's record "
-        f"(sup ‖Δ∇f‖₂ = {gradient_change(own, adjacent):.4g}; the largest of "
-        f"{searched:,} replacements searched)",
+    words = (
+        f"record {out} of agent {spec.agent} replaced by another agent's record (sup ‖Δ∇f‖₂ = "
+        f"{gradient_change(own, adjacent):.4g}; the largest of {searched:,} replacements searched)"
     )
+    return Pair(spec.agent, (own, adjacent), words)

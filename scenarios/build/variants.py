@@ -32,11 +32,6 @@ class Variant:
         return _named(self.name, self.located.locate(error))
 
 
-def has_variants(scenario: Scenario) -> bool:
-    """Whether a scenario is several runs."""
-    return bool(scenario.variants or scenario.grid)
-
-
 def expanded(source: Scenario | Located) -> tuple[Variant, ...]:
     """Every variant in the file's order, the grid's last field fastest; none where the scenario has none.
 
@@ -44,7 +39,7 @@ def expanded(source: Scenario | Located) -> tuple[Variant, ...]:
     fit the schema; it names the variant, its field, and the line where the value was said.
     """
     located = source if isinstance(source, Located) else Located(source, "", as_mappings(source))
-    if not has_variants(located.scenario):
+    if not located.scenario.several:
         return ()
     found: dict[str, Variant | None] = {}
     wrong: dict[object, ScenarioError] = {}

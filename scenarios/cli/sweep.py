@@ -51,11 +51,11 @@ def _sweep(
     from scenarios.files.library import library, read_text
     from scenarios.schema.load import load_scenario
     from scenarios.sweep.folder import TABLE
-    from scenarios.sweep.points import load_sweep, shard_of
+    from scenarios.sweep.points import Shard, load_sweep
     from scenarios.sweep.run import run_sweep
 
     try:
-        share = None if shard is None else shard_of(shard)
+        share = None if shard is None else Shard.read(shard)
         if share is not None and out is None:
             raise ScenarioError("--shard", shard, "needs the folder that all shares have in common", "--out FOLDER")
         spec = load_sweep(read_text(Path(file)), file)

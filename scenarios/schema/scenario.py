@@ -241,6 +241,11 @@ class Scenario(Model):
     reproduces: ReproducesSpec | None = None
     """Which figure or table of a paper this is, and the checks that decide it."""
 
+    @property
+    def several(self) -> bool:
+        """Whether it has variants: several runs."""
+        return bool(self.variants or self.grid)
+
     def with_options(self, *options: str) -> "Scenario":
         """The same with fields set as ``netsim run -o`` sets them: ``links.loss=0.2``, ``algorithms[0].rounds=50``.
 

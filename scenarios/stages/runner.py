@@ -82,7 +82,7 @@ def run_scenario(
 def checked(source: Scenario | Located, part: bool = False, progress: Progress | None = None) -> Experiment:
     """Everything that can be known to be wrong before time 0 is a `ScenarioError` here; nothing runs.
 
-    `progress` advances by the parts of the experiment (`scenarios.build.experiment.parts_of`).
+    `progress` advances by the parts of the experiment (`Experiment.parts`).
     """
     scenario = source.scenario if isinstance(source, Located) else source
     try:

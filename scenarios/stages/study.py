@@ -9,7 +9,7 @@ from typing import TypeAlias
 from attacks.audit.pair import spread
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError
 from netsim.running import Running
-from scenarios.build.experiment import Experiment, parts_of
+from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Progress, Silent
 from scenarios.build.variants import Variant, expanded
 from scenarios.papers.figures import reproduced
@@ -69,7 +69,7 @@ def planned(source: Scenario | Located, progress: Progress | None = None) -> _Pl
     first: Experiment | None = None
     absent: dict[str, str] = {}
     progress = progress or Silent()
-    progress.begin("checking all that can be known before time 0", sum(map(parts_of, alone.values())))
+    progress.begin("checking all that can be known before time 0", sum(map(Experiment.parts, alone.values())))
     for name, located, variant in [(v.name, v.located, v) for v in variants] or [(ALONE, source, None)]:
         try:
             built = checked(located, part=True, progress=progress)

@@ -57,6 +57,17 @@ class PointResult:
     algorithms: tuple[Row, ...] = ()
     attacks: tuple[Row, ...] = ()
 
+    @classmethod
+    def of(cls, point: Point, results: Results) -> "PointResult":
+        """A point that ran to its end."""
+        rows = tuple(tables.algorithm_rows(results)), tuple(tables.attack_rows(results))
+        return cls(point.fields, point.index, point.seed, "complete", None, *rows)
+
+    @classmethod
+    def failed(cls, point: Point, error: str) -> "PointResult":
+        """A point that did not."""
+        return cls(point.fields, point.index, point.seed, "failed", error)
+
     @property
     def rows(self) -> list[Row]:
         """Rows of the table, without the columns of `fields`."""
@@ -65,17 +76,6 @@ class PointResult:
 
 
 _FILE = TypeAdapter(PointResult)
-
-
-def complete(point: Point, results: Results) -> PointResult:
-    """A point that ran to its end."""
-    rows = tuple(tables.algorithm_rows(results)), tuple(tables.attack_rows(results))
-    return PointResult(point.fields, point.index, point.seed, "complete", None, *rows)
-
-
-def failed(point: Point, error: str) -> PointResult:
-    """A point that did not."""
-    return PointResult(point.fields, point.index, point.seed, "failed", error)
 
 
 def _read(text: str | None, point: Point) -> PointResult | None:

@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, PrivateAttr, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
 from netsim.errors import ScenarioError, together
-from scenarios.build.variants import has_variants, without_name
+from scenarios.build.variants import without_name
 from scenarios.files import mistakes
 from scenarios.files.document import keys_of, place_of, plain, put
 from scenarios.files.library import read_fields
@@ -150,7 +150,7 @@ def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
     `ScenarioError` for all points that do not fit the schema (it names the point and the line of its value), and for
     a scenario with variants.
     """
-    if has_variants(base.scenario):
+    if base.scenario.several:
         why = "has variants: a sweep is over the fields of one run"
         raise ScenarioError("scenario", sweep.scenario, why, "a scenario without variants and grid")
     found: list[Point] = []
@@ -207,15 +207,15 @@ class Shard:
         if not 1 <= self.number <= self.of:
             raise ScenarioError("shard", str(self), "no share of that many", "I/N with 1 <= I <= N, such as 3/8")
 
+    @classmethod
+    def read(cls, text: str) -> "Shard":
+        """Share of the text I/N. You get a `ScenarioError` for any other text."""
+        if not (found := re.fullmatch(r"(\d+)/(\d+)", text.strip())):
+            raise ScenarioError("shard", text, "is no share", "I/N with 1 <= I <= N, such as 3/8")
+        return cls(int(found[1]), int(found[2]))
+
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
     def share(self, found: Sequence[Point]) -> Sequence[Point]:
         return found[self.number - 1 :: self.of]
-
-
-def shard_of(text: str) -> Shard:
-    """Of the text I/N. You get a `ScenarioError` for any other text."""
-    if not (found := re.fullmatch(r"(\d+)/(\d+)", text.strip())):
-        raise ScenarioError("shard", text, "is no share", "I/N with 1 <= I <= N, such as 3/8")
-    return Shard(int(found[1]), int(found[2]))

@@ -25,7 +25,7 @@ from scenarios.build.progress import Progress, Silent
 from scenarios.results.header import versions
 from scenarios.schema.load import Located, validated
 from scenarios.stages.runner import run_scenario
-from scenarios.sweep.folder import PointResult, Points, complete, failed, packed, prepare
+from scenarios.sweep.folder import PointResult, Points, packed, prepare
 from scenarios.sweep.points import Point, Shard, Sweep, points
 
 _DEATHS = 2
@@ -62,7 +62,7 @@ class _Processes:
             try:
                 yield executor.submit(self.run_point, point, self._folder(point)).result()
             except TerminatedWorkerError:
-                yield failed(point, KILLED)
+                yield PointResult.failed(point, KILLED)
             finally:
                 executor.shutdown(wait=False, kill_workers=True)
 
@@ -108,7 +108,7 @@ def at_worker(run_point: _RunPoint, order: Order) -> Answer:
         f"{name} is {there.get(name)} there, {here[name]} here" for name in here if there.get(name) != here[name]
     ]
     if apart:
-        return failed(order.point, f"its worker has other versions: {', '.join(apart)}"), None, _kernels()
+        return PointResult.failed(order.point, f"its worker has other versions: {', '.join(apart)}"), None, _kernels()
     # relative paths of a scenario mean here what they mean to the command, if the worker has its folder
     inside = contextlib.chdir(order.directory) if os.path.isdir(order.directory) else contextlib.nullcontext()
     with _ONE_AT_A_TIME, TemporaryDirectory() as place, inside:
@@ -140,7 +140,7 @@ class Cluster:
         for point in suspects:
             self.progress.say(f"workers were killed at point {point.index}: it is tried again, alone")
             if (yield from self._together([point])):
-                yield failed(point, _CLUSTER_KILLED)
+                yield PointResult.failed(point, _CLUSTER_KILLED)
 
     def _together(self, left: Sequence[Point]) -> Generator[PointResult, None, list[Point]]:
         """Returns the points during which workers were killed: Dask blames all that were at the worker, also those
@@ -171,7 +171,7 @@ class Cluster:
                 elif isinstance(error := future.exception(), KilledWorker):
                     suspects.append(point)
                 else:
-                    yield failed(point, f"on a Dask worker: {type(error).__name__}: {error}")
+                    yield PointResult.failed(point, f"on a Dask worker: {type(error).__name__}: {error}")
         finally:
             with contextlib.suppress(Exception):  # of a scheduler that is gone
                 self.client.cancel(list(open_))
@@ -292,7 +292,7 @@ def one_point(point: Point, keep: Path | None) -> PointResult:
             results = run_scenario(validated(dict(point.tree), ""), folder, part=True, page=keep is not None)
         except Exception as error:  # whatever it is: the others go on
             words = str(error) if isinstance(error, NetsimError) else f"{type(error).__name__}: {error}"
-            return failed(point, words)
+            return PointResult.failed(point, words)
         if results.status != "complete":
             raise KeyboardInterrupt
-        return complete(point, results)
+        return PointResult.of(point, results)

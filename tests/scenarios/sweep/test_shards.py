@@ -17,7 +17,7 @@ from scenarios.sweep import folder as folders
 from scenarios.sweep import run as clusters
 from scenarios.sweep import run as running
 from scenarios.sweep.folder import PointResult, Points, packed
-from scenarios.sweep.points import Shard, Sweep, points, shard_of
+from scenarios.sweep.points import Shard, Sweep, points
 from scenarios.sweep.run import Cluster, Order, at_worker, run_sweep
 from tests.scenarios.sweep.small import NOISY, SMALL
 
@@ -46,7 +46,7 @@ def test_shares_are_all_of_it_and_each_point_is_in_one(of):
 @pytest.mark.parametrize("text", ["", "3", "0/4", "5/4", "1/0", "a/b", "1/2/3", "-1/2"])
 def test_a_wrong_share_is_said(text):
     with pytest.raises(ScenarioError, match=r"such as 3/8"):
-        shard_of(text)
+        Shard.read(text)
 
 
 @pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2)])
@@ -191,7 +191,7 @@ def test_a_relative_path_means_the_asker_s(tmp_path, monkeypatch):
 
     def look(point, keep):
         seen.append(clusters.os.getcwd())
-        return folders.failed(point, "looked")
+        return PointResult.failed(point, "looked")
 
     before = clusters.os.getcwd()
     at_worker(look, order(directory=str(tmp_path)))
