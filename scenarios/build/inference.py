@@ -36,19 +36,14 @@ class Staging:
         return self.holding.unheld
 
     @property
-    def public(self) -> Dataset:
-        """The half of them that everybody knows."""
-        return self.unheld.take(_halves(self.unheld)[0])
-
-    @property
     def unknown(self) -> Dataset:
-        """The half that records are drawn from."""
+        """The half of them that records are drawn from."""
         return self.unheld.take(_halves(self.unheld)[1])
 
     @property
     def prior(self) -> Prior:
-        """Prior of a record, from the public half."""
-        return prior_of(self.public, self.holding.problem)
+        """Prior of a record, from the other half, which is public."""
+        return prior_of(self.unheld.take(_halves(self.unheld)[0]), self.holding.problem)
 
     def in_model(self, records: Records) -> Records:
         """The same with labels as the model counts them."""
@@ -61,14 +56,14 @@ class Staging:
         return problem_of(self.scenario, parts).objectives[agent]
 
     # ── membership ──────────────────────────────────────────────────────────────────────────────────────
-    def fixed(self, spec: MembershipSpec) -> "Both":
+    def fixed(self, spec: MembershipSpec) -> "_Both":
         """The worlds of an informed attacker: the agent's own records."""
         part = self.holding.parts[spec.agent]
         others = np.arange(part.records) != spec.record
         instead = self.unheld.take([spec.instead]) if spec.adjacency == "replace" else None
         return self._both(spec, part.take([spec.record]), (part.features[others], part.labels[others]), instead)
 
-    def drawn(self, spec: MembershipSpec, trial: int) -> "Both":
+    def drawn(self, spec: MembershipSpec, trial: int) -> "_Both":
         """The worlds of an attacker who knows no record of the agent: all are drawn."""
         rng = Streams(self.scenario.seed).generator("membership", "records", trial)
         pool = self.unknown
@@ -76,7 +71,7 @@ class Staging:
         others = pool.features[rows[1:-1]], pool.labels[rows[1:-1]]
         return self._both(spec, pool.take(rows[:1]), others, pool.take(rows[-1:]))
 
-    def _both(self, spec: MembershipSpec, candidate: Dataset, others: Records, instead: Dataset | None) -> "Both":
+    def _both(self, spec: MembershipSpec, candidate: Dataset, others: Records, instead: Dataset | None) -> "_Both":
         inside, known = _joined(candidate, others), None
         if spec.adjacency == "remove":
             out = replace(candidate, features=others[0], labels=others[1])
@@ -86,7 +81,14 @@ class Staging:
             assert instead is not None
             out, known = _joined(instead, others), self.in_model((instead.features, instead.labels))
         own = self.in_model((candidate.features, candidate.labels))
-        return Both(inside, out, own, self.in_model(others), known)
+        return _Both(inside, out, own, self.in_model(others), known)
+
+    @staticmethod
+    def staged(simulation: Simulation, agent: int, objective: Objective, chunk: int, replicas: int) -> Simulation:
+        """The attacked run in which the agent has this objective, with noise of its own; nothing of it is written."""
+        problem = simulation.problem.replace(agent, objective)
+        recording = replace(simulation.recording, measure=False, spool=None)
+        return replace(simulation, problem=problem, chunk=chunk, replicas=replicas, recording=recording)
 
     # ── properties ──────────────────────────────────────────────────────────────────────────────────────
     def like(self, spec: PropertySpec, hypothesis: int, trial: int) -> Dataset:
@@ -106,7 +108,7 @@ class Staging:
 
 
 @dataclass(frozen=True)
-class Both:
+class _Both:
     """The agent's records in both worlds; the `candidate`, the `others`, and who is there `instead` of it, as
     features and labels as the model counts them."""
 
@@ -117,13 +119,6 @@ class Both:
     instead: Records | None
 
 
-def staged(simulation: Simulation, agent: int, objective: Objective, chunk: int, replicas: int) -> Simulation:
-    """The attacked run in which the agent has this objective, with noise of its own; nothing of it is written."""
-    problem = simulation.problem.replace(agent, objective)
-    recording = replace(simulation.recording, measure=False, spool=None)
-    return replace(simulation, problem=problem, chunk=chunk, replicas=replicas, recording=recording)
-
-
 def _halves(records: Dataset) -> tuple[list[int], list[int]]:
     """Every second record of each class, and the others; in order."""
     classes = records.labels if records.classes else np.zeros(records.records)
@@ -132,9 +127,8 @@ def _halves(records: Dataset) -> tuple[list[int], list[int]]:
 
 
 def _joined(one: Dataset, others: Records) -> Dataset:
-    return replace(
-        one, features=np.concatenate([one.features, others[0]]), labels=np.concatenate([one.labels, others[1]])
-    )
+    features, labels = np.concatenate([one.features, others[0]]), np.concatenate([one.labels, others[1]])
+    return replace(one, features=features, labels=labels)
 
 
 PUBLISHED = ("recal", "dp_recal")
@@ -154,7 +148,7 @@ def check_worlds(scenario: Scenario, holding: Ownership | None, attacked: Sequen
         if simulation is None:
             continue
         try:
-            staged(simulation, spec.agent, other, 0, 1)
+            staging.staged(simulation, spec.agent, other, 0, 1)
         except ScenarioError as error:
             name = scenario.algorithms[index].name
             why = f"{name} cannot be run in the world without the record: {error.problem} ({error.field})"
@@ -257,9 +251,8 @@ def check_attacks(scenario: Scenario, dataset: Dataset, holding: Ownership | Non
     options = scenario.attacks
     if holding is None:
         if options.holding != 1:
-            raise ScenarioError(
-                "attacks.holding", options.holding, "no record is rebuilt", "reconstruct: [{kind: …}]"
-            )
+            why, remedy = "no record is rebuilt", "reconstruct: [{kind: …}]"
+            raise ScenarioError("attacks.holding", options.holding, why, remedy)
         return
     for where, game in (("attacks.membership", options.membership), ("attacks.property", options.property)):
         if game is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -108,11 +109,7 @@ def record_bounds(scenario: Scenario, dataset: Dataset) -> tuple[float, float]:
 
 def gradient_change(own: AnyLogistic, other: AnyLogistic) -> float:
     """sup_x ‖∇f − ∇f'‖₂ of two losses of one kind; infinite for two kinds."""
-    if isinstance(own, LogisticLoss) and isinstance(other, LogisticLoss):
-        return own.gradient_difference_bound(other)
-    if isinstance(own, NonconvexLogistic) and isinstance(other, NonconvexLogistic):
-        return own.gradient_difference_bound(other)
-    return float("inf")
+    return own.gradient_difference_bound(cast(Any, other)) if type(own) is type(other) else float("inf")
 
 
 def farthest(own: Array, others: Array, most: int = MOST_PAIRS) -> tuple[int, int, int]:
@@ -122,15 +119,12 @@ def farthest(own: Array, others: Array, most: int = MOST_PAIRS) -> tuple[int, in
     """
     a, b = np.arange(len(own)), np.arange(len(others))
     if len(a) * len(b) > most:
-        a = _longest(own, min(len(a), max(int(most**0.5), most // len(b))))
-        b = _longest(others, min(len(b), most // len(a)))
+        lengths = [np.argsort(-np.linalg.norm(rows, axis=1), kind="stable") for rows in (own, others)]
+        a = np.sort(lengths[0][: min(len(a), max(int(most**0.5), most // len(b)))])
+        b = np.sort(lengths[1][: min(len(b), most // len(a))])
     distance = cdist(own[a], others[b])
     row, column = np.unravel_index(np.argmax(distance), distance.shape)
     return int(a[row]), int(b[column]), distance.size
-
-
-def _longest(rows: Array, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return np.sort(np.argsort(-np.linalg.norm(rows, axis=1), kind="stable")[:count])
 
 
 # ── records to rebuild ──────────────────────────────────────────────────────────────────────────────────

@@ -291,9 +291,8 @@ class Records:
             yield self._candidate("farthest anywhere", out, new)
 
     def _flipped(self) -> Iterator[Candidate]:
-        moves = np.linalg.norm(
-            _gradients_at(self._signed, self._seen) - _gradients_at(-self._signed, self._seen), axis=1
-        )
+        change = _gradients_at(self._signed, self._seen) - _gradients_at(-self._signed, self._seen)
+        moves = np.linalg.norm(change, axis=1)
         for out in np.argsort(-moves, kind="stable"):
             yield self._candidate("labels flipped", int(out), -1)
 

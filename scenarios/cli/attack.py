@@ -132,7 +132,7 @@ class _Order:
 
         from pydantic import TypeAdapter, ValidationError
 
-        from scenarios.schema.attacks import RebuildModel, RebuildSpec, kinds
+        from scenarios.schema.attacks import REBUILDING, RebuildModel, RebuildSpec
 
         if not self.attacks:
             return None
@@ -142,7 +142,7 @@ class _Order:
             try:
                 found += [] if name in (_GRADIENTS, *_OTHERS) else [adapter.validate_python({"kind": name})]
             except ValidationError:
-                there = [_GRADIENTS, *_OTHERS, *kinds()]
+                there = [_GRADIENTS, *_OTHERS, *REBUILDING]
                 near = difflib.get_close_matches(name, there, n=1)
                 why = "no such attack" + (f"; did you mean {near[0]!r}?" if near else "")
                 raise ScenarioError("--attack", name, why, ", ".join(there)) from None

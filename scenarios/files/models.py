@@ -1,4 +1,4 @@
-"""A pydantic model's tag, the models inside an annotation, and the words of a literal."""
+"""A pydantic model's tag, the words of a literal, and the models inside an annotation or a model."""
 
 from collections.abc import Iterator
 from typing import Any, Literal, get_args, get_origin
@@ -31,3 +31,20 @@ def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for argument in get_args(annotation):
         yield from models_in(argument)
+
+
+def places(model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
+    """Every model in one, and itself, once, and the path at which a file first holds it."""
+    seen: set[type[BaseModel]] = set()
+    ahead = [("", model)]
+    while ahead:
+        path, one = ahead.pop(0)
+        if one in seen:
+            continue
+        seen.add(one)
+        yield path, one
+        ahead[:0] = [
+            (f"{path}.{name}{'[]' if get_origin(field.annotation) is list else ''}".lstrip("."), inner)
+            for name, field in one.model_fields.items()
+            for inner in models_in(field.annotation)
+        ]

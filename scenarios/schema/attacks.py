@@ -15,6 +15,7 @@ from attacks.reconstruction.informed import Informed
 from attacks.reconstruction.inverting_gradients import InvertingGradients
 from attacks.reconstruction.posterior import PosteriorBatch
 from attacks.reconstruction.row_space import RowSpace
+from scenarios.files.models import literals
 from scenarios.schema.base import Count, Index, Model, Words
 from scenarios.schema.spec import Spec
 
@@ -56,10 +57,8 @@ class RebuildModel(Spec):
         own = [name for name in type(self).model_fields if name not in RebuildModel.model_fields]
         given = {PARAMETERS.get(name, name): value for name in own if (value := getattr(self, name)) is not None}
         attack: Any = KINDS[self.kind]()
-        if (iterations := given.pop("iterations", None)) is not None:
-            nested = hasattr(attack, "optimizer")
-            given |= {"optimizer": replace(attack.optimizer, iterations=iterations)} if nested else {}
-            given |= {} if nested else {"iterations": iterations}
+        if "iterations" in given and hasattr(attack, "optimizer"):
+            given["optimizer"] = replace(attack.optimizer, iterations=given.pop("iterations"))
         return replace(attack, **given) if given else attack
 
 
@@ -138,12 +137,8 @@ RebuildSpec = Annotated[
     | OwnSpec,
     Field(discriminator="kind"),
 ]
-
-
-def kinds() -> list[str]:
-    """Every attack on records that a scenario can name."""
-    (union, *_) = get_args(RebuildSpec)
-    return [kind for model in get_args(union) for kind in get_args(model.model_fields["kind"].annotation)]
+REBUILDING = [kind for model in get_args(get_args(RebuildSpec)[0]) for kind in literals(model, "kind")]
+"""Every attack on records that a scenario can name."""
 
 
 ADJACENT: dict[str, membership.Adjacency] = {"remove": "remove", "zero_out": "zero out", "replace": "replace"}

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from scenarios.files.models import models_in, tag_field
+from scenarios.files.models import places, tag_field
 from scenarios.schema.base import public_name
 from scenarios.schema.spec import meaning
 
@@ -49,31 +49,16 @@ Schema = dict[str, Any]
 def exported(root: type[BaseModel]) -> Schema:
     """The JSON Schema of a file that is a `root`, with what pydantic does not say of it."""
     schema: Schema = root.model_json_schema()
-    for model in models_of(root):
+    for _, model in places(root):
         part = schema if model is root else schema["$defs"].get(model.__name__)
-        if part is not None:
-            _complete(part, model)
+        if part is None:
+            continue
+        part["title"], tag = public_name(model), tag_field(model)
+        if tag is not None and tag not in part.setdefault("required", []):
+            part["required"].append(tag)
+        for name, field in part["properties"].items():
+            field["title"] = name.replace("_", " ").capitalize()
+            field["description"] = meaning(model, name)
+            if name == tag:
+                field.pop("default", None)
     return {"$schema": DRAFT} | schema
-
-
-def models_of(root: type[BaseModel]) -> list[type[BaseModel]]:
-    """The root and every model in it, once."""
-    found: dict[type[BaseModel], None] = {root: None}
-    ahead = [root]
-    while ahead:
-        for field in ahead.pop().model_fields.values():
-            new = [one for one in models_in(field.annotation) if one not in found]
-            found |= dict.fromkeys(new)
-            ahead += new
-    return list(found)
-
-
-def _complete(part: Schema, model: type[BaseModel]) -> None:
-    part["title"], tag = public_name(model), tag_field(model)
-    if tag is not None and tag not in part.setdefault("required", []):
-        part["required"].append(tag)
-    for name, field in part["properties"].items():
-        field["title"] = name.replace("_", " ").capitalize()
-        field["description"] = meaning(model, name)
-        if name == tag:
-            field.pop("default", None)

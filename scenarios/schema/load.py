@@ -19,10 +19,8 @@ class Located:
         self.scenario, self.file, self.tree, self.settings = scenario, file, tree, settings
 
     def locate(self, error: ScenarioError) -> ScenarioError:
-        """The same error with the file and the line of its field (or of the nearest enclosing one).
-
-        An error that has a place already, in a trace or a graph file, keeps it.
-        """
+        """The same error with the file and the line of its field (or of the nearest enclosing one). An error that has
+        a place already, in a trace or a graph file, keeps it."""
         return together([self._located(one) for one in error.each()])
 
     def _located(self, error: ScenarioError) -> ScenarioError:

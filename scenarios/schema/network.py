@@ -17,7 +17,7 @@ from scenarios.schema.spec import OF_TYPE, Spec, derived, kinds_of, union
 # ── graph ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Graph(Spec):
+class _Graph(Spec):
     """Mixing weights and places, which all topologies share."""
 
     weights: topology.Rule | list[list[Annotated[float, Field(ge=0, le=1)]]] = "metropolis"
@@ -36,28 +36,28 @@ class Graph(Spec):
         return self.made(weights=np.array(self.weights, dtype=np.float64).reshape(n, n))
 
 
-Ring = derived("Ring", Graph, topology.ring, "ring")
-Complete = derived("Complete", Graph, topology.complete, "complete")
-Path = derived("Path", Graph, topology.path, "path")
-Star = derived("Star", Graph, topology.star, "star")
-Grid = derived("Grid", Graph, topology.grid, "grid")
-Torus = derived("Torus", Graph, topology.torus, "torus")
-Hypercube = derived("Hypercube", Graph, topology.hypercube, "hypercube")
-BalancedTree = derived("BalancedTree", Graph, topology.balanced_tree, "balanced_tree")
-RandomTree = derived("RandomTree", Graph, topology.random_tree, "random_tree")
-RandomRegular = derived("RandomRegular", Graph, topology.random_regular, "random_regular")
-ErdosRenyi = derived("ErdosRenyi", Graph, topology.erdos_renyi, "erdos_renyi")
-WattsStrogatz = derived("WattsStrogatz", Graph, topology.watts_strogatz, "watts_strogatz")
-BarabasiAlbert = derived("BarabasiAlbert", Graph, topology.barabasi_albert, "barabasi_albert")
-RandomGeometric = derived("RandomGeometric", Graph, topology.random_geometric, "random_geometric")
+Ring = derived("Ring", _Graph, topology.ring, "ring")
+Complete = derived("Complete", _Graph, topology.complete, "complete")
+Path = derived("Path", _Graph, topology.path, "path")
+Star = derived("Star", _Graph, topology.star, "star")
+Grid = derived("Grid", _Graph, topology.grid, "grid")
+Torus = derived("Torus", _Graph, topology.torus, "torus")
+Hypercube = derived("Hypercube", _Graph, topology.hypercube, "hypercube")
+BalancedTree = derived("BalancedTree", _Graph, topology.balanced_tree, "balanced_tree")
+RandomTree = derived("RandomTree", _Graph, topology.random_tree, "random_tree")
+RandomRegular = derived("RandomRegular", _Graph, topology.random_regular, "random_regular")
+ErdosRenyi = derived("ErdosRenyi", _Graph, topology.erdos_renyi, "erdos_renyi")
+WattsStrogatz = derived("WattsStrogatz", _Graph, topology.watts_strogatz, "watts_strogatz")
+BarabasiAlbert = derived("BarabasiAlbert", _Graph, topology.barabasi_albert, "barabasi_albert")
+RandomGeometric = derived("RandomGeometric", _Graph, topology.random_geometric, "random_geometric")
 
 
-class Edges(Graph, of=topology.from_edges, kind="edges"):
+class Edges(_Graph, of=topology.from_edges, kind="edges"):
     edges: list[Edge]
     """The undirected edges, as pairs of agents."""
 
 
-class GraphFile(Graph, of=topology.from_file, kind="file"):
+class GraphFile(_Graph, of=topology.from_file, kind="file"):
     path: Annotated[str, Field(min_length=1)]
     """The file; a relative path starts at the working directory."""
     format: Literal["auto", "graphml", "edges"] = "auto"
@@ -94,12 +94,12 @@ Quantizer = derived("Quantizer", Spec, codecs.Quantizer, "quantizer")
 ScaledSign = derived("ScaledSign", Spec, codecs.ScaledSign, "scaled_sign")
 
 if TYPE_CHECKING:
-    TopologySpec = Graph
+    TopologySpec = _Graph
     Delay = Spec
     CodecSpec = Spec
     MediumSpec = Literal["links", "radio"] | Spec
 else:
-    TopologySpec = kinds_of(Graph)
+    TopologySpec = kinds_of(_Graph)
     Delay = union([ConstantDelay, UniformDelay, LognormalDelay, ExponentialDelay, TraceDelay])
     CodecSpec = union([Float64, Float32, Float16, FixedPoint, TopK, RandomK, Quantizer, ScaledSign])
     MediumSpec = Literal["links", "radio"] | RadioSpec

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from scenarios.files.dump import as_mappings
-from scenarios.files.models import literals, models_in, tag_field
+from scenarios.files.models import literals, places, tag_field
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.spec import meaning
 
@@ -34,29 +34,15 @@ def page() -> str:
     return "\n".join([HEAD, *(_section(where, model) for where, model in places(Scenario))])
 
 
-def places(model: Model, where: str = "") -> Iterator[tuple[str, Model]]:
-    """Every model, once, and the path at which a file first holds it."""
-    seen: set[Model] = set()
-    ahead = [(where, model)]
-    while ahead:
-        path, one = ahead.pop(0)
-        if one in seen:
-            continue
-        seen.add(one)
-        yield path, one
-        inner = [(_under(path, name, f), m) for name, f in one.model_fields.items() for m in models_in(f.annotation)]
-        ahead = inner + ahead
-
-
-def _under(path: str, name: str, field: FieldInfo) -> str:
-    entry = "[]" if get_origin(field.annotation) is list else ""
-    return f"{path}.{name}{entry}".lstrip(".")
-
-
 def _section(where: str, model: Model) -> str:
-    lines = [f"## {_title(where, model)}", "", inspect.cleandoc(model.__doc__ or ""), ""]
-    fields = sorted(model.model_fields.items(), key=lambda item: item[0] != (tag_of(model) or " ")[0])
-    rows = [(f"`{name}`", _value(field), _default(model, field), meaning(model, name)) for name, field in fields]
+    tag = tag_of(model)
+    title = (f"`{where}`" if where else "The file") + (f", `{tag[0]}: {tag[1]}`" if tag else "")
+    lines = [f"## {title}", "", inspect.cleandoc(model.__doc__ or ""), ""]
+    rows = [
+        (f"`{name}`", " or ".join(dict.fromkeys(_forms(field.annotation, field.metadata))), _default(model, field),
+         meaning(model, name))
+        for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] != (tag or " ")[0])
+    ]  # fmt: skip
     if rows:
         lines += ["| field | value | default | meaning |", "|---|---|---|---|"]
         lines += ["| " + " | ".join(row) + " |" for row in rows]
@@ -69,17 +55,10 @@ def unit(model: Model, name: str) -> str:
     return next((one for one in UNITS if one in said and re.search("float|int", annotation)), "")
 
 
-def _title(where: str, model: Model) -> str:
-    tag = tag_of(model)
-    return (f"`{where}`" if where else "The file") + (f", `{tag[0]}: {tag[1]}`" if tag else "")
-
-
 def tag_of(model: Model) -> tuple[str, str] | None:
     """The field and the word by which a file says that it means this model, if there are others in its place."""
     name = tag_field(model)
-    if name is None:
-        return None
-    return name, ", ".join(map(str, literals(model, name)))
+    return None if name is None else (name, ", ".join(map(str, literals(model, name))))
 
 
 @cache
@@ -88,16 +67,13 @@ def _where(model: Model) -> str:
     return {one: path for path, one in places(Scenario)}[model]
 
 
-def _value(field: FieldInfo) -> str:
-    return " or ".join(dict.fromkeys(_forms(field.annotation, field.metadata)))
-
-
 def _forms(annotation: Any, bounds: Iterable[Any]) -> Iterator[str]:
     """What may stand in a place, with its bounds."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         base, *more = arguments
-        yield from _forms(base, [*bounds, *_flat(more)])
+        inner = [part for one in more for part in (one.metadata if isinstance(one, FieldInfo) else [one])]
+        yield from _forms(base, [*bounds, *inner])
     elif origin is Literal:
         yield ", ".join(f"`{word}`" for word in arguments)
     elif origin is list:
@@ -109,23 +85,13 @@ def _forms(annotation: Any, bounds: Iterable[Any]) -> Iterator[str]:
         tag = tag_of(annotation)
         yield f"a `{tag[0]}` of `{_where(annotation)}`" if tag else f"mapping, see `{_where(annotation)}`"
     elif annotation in (int, float, str, bool):
-        yield {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}[annotation] + _bounded(
-            bounds
-        )
+        signs = [f"{sign} {getattr(b, name):,}" for b in bounds for name, sign in BOUNDS.items() if hasattr(b, name)]
+        signs += [f"like `{b.pattern}`" for b in bounds if getattr(b, "pattern", None)]
+        kind = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}[annotation]
+        yield f"{kind} {', '.join(signs)}" if signs else kind
     elif annotation is not NoneType:
         for argument in arguments:
             yield from _forms(argument, bounds)
-
-
-def _flat(metadata: Iterable[Any]) -> Iterator[Any]:
-    for one in metadata:
-        yield from one.metadata if isinstance(one, FieldInfo) else [one]
-
-
-def _bounded(bounds: Iterable[Any]) -> str:
-    signs = [f"{sign} {getattr(b, name):,}" for b in bounds for name, sign in BOUNDS.items() if hasattr(b, name)]
-    signs += [f"like `{b.pattern}`" for b in bounds if getattr(b, "pattern", None)]
-    return " " + ", ".join(signs) if signs else ""
 
 
 def _default(model: Model, field: FieldInfo) -> str:

@@ -27,7 +27,7 @@ from netsim.problems import Dataset
 from netsim.randomness import Streams
 from netsim.simulation import Run
 from scenarios.build.experiment import Experiment, Subject, adjacency_of
-from scenarios.build.inference import FIRST, Staging, staged
+from scenarios.build.inference import FIRST, Staging
 from scenarios.build.progress import Progress
 from scenarios.results import attacks as results
 from scenarios.results.attack_words import ABSENT, VACUOUS, headline, interval, percent, rate
@@ -110,7 +110,7 @@ class Games:
         """The attacked run with these records in the agent's hands; `game` and `number` name its noise."""
         assert self.subject.attacked is not None
         objective = self._staging.objective(agent, part)
-        run = staged(self.subject.attacked, agent, objective, FIRST[game] + number, replicas).run()
+        run = Staging.staged(self.subject.attacked, agent, objective, FIRST[game] + number, replicas).run()
         if run.interrupted:
             raise KeyboardInterrupt
         return run

@@ -18,10 +18,10 @@ from scenarios.build.variants import expanded
 from scenarios.files.document import plain, read_yaml
 from scenarios.files.dump import as_mappings
 from scenarios.files.library import library
+from scenarios.files.models import places
 from scenarios.schema import DPRecalSpec, Extra, LinkSpec, Problem, Ring, Synthetic
 from scenarios.schema.base import public_name
 from scenarios.schema.load import parse
-from scenarios.schema.reference import places
 
 LIMITS = ("gt", "ge", "lt", "le", "min_length", "max_length", "pattern")
 TEXTS = ["yes", "0.2", "a # b", "- x", "DPP², ε ≤ 1: so", " led", "null", "~", "two\nlines", "'", '"', "[", "x" * 130]

@@ -11,16 +11,16 @@ from scenarios.cli.app import app
 from scenarios.files.document import plain, read_yaml
 from scenarios.files.dump import dump
 from scenarios.files.library import EXTENDS, library
-from scenarios.files.models import tag_field
+from scenarios.files.models import places, tag_field
 from scenarios.schema import Scenario, json_schema
 from scenarios.schema.base import public_name
-from scenarios.schema.export import MARK, meaning, models_of, schema_file, schema_line, with_schema_line
+from scenarios.schema.export import MARK, meaning, schema_file, schema_line, with_schema_line
 from scenarios.schema.load import load_scenario
 from scenarios.sweep.points import Sweep
 from scenarios.sweep.points import json_schema as sweep_schema
 from tests.scenarios.files.mistaken import FILES, SWEEPS, UNTOLD
 
-MODELS = [model for root in (Scenario, Sweep) for model in models_of(root)]
+MODELS = [model for root in (Scenario, Sweep) for _, model in places(root)]
 VALIDATOR = Draft202012Validator(json_schema())
 SWEEP_VALIDATOR = Draft202012Validator(sweep_schema())
 
@@ -35,7 +35,7 @@ def test_the_files_are_those_of_the_models():
 
 def test_every_field_has_a_title_a_description_and_its_default():
     for schema, root in ((json_schema(), Scenario), (sweep_schema(), Sweep)):
-        for model in models_of(root):
+        for _, model in places(root):
             part = schema if model is root else schema["$defs"][model.__name__]
             assert part["title"] == public_name(model)
             assert part["description"]
