@@ -39,12 +39,15 @@ class _RunPoint(Protocol):
     def __call__(self, point: Point, keep: Path | None) -> PointResult: ...
 
 
+@dataclass(frozen=True)
 class _Processes:
     """Runs points in `jobs` processes (−1: one per core). A worker that is killed takes no other point with it."""
 
-    def __init__(self, run_point: _RunPoint, jobs: int, points: Points, keep: bool, progress: Progress) -> None:
-        self.run_point, self.jobs, self.points, self.progress = run_point, jobs, points, progress
-        self.keep = keep
+    run_point: _RunPoint
+    jobs: int
+    points: Points
+    keep: bool
+    progress: Progress
 
     def each(self, left: Sequence[Point]) -> Iterator[PointResult]:
         """As they are done."""

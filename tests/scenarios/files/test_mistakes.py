@@ -9,6 +9,7 @@ from scenarios.build.variants import expanded
 from scenarios.cli.app import app
 from scenarios.files.document import plain_scalar, read_yaml
 from scenarios.schema.load import load_scenario, parse
+from scenarios.stages.runner import checked
 from scenarios.sweep.points import load_sweep, points
 from tests.scenarios.files.mistaken import FILES, GOOD, SWEEPS
 
@@ -23,10 +24,7 @@ def said(text, settings=()):
 def built(text, settings):
     located = parse(text, "small.yaml", settings)
     expanded(located)
-    try:
-        Experiment.of(located.scenario)
-    except ScenarioError as error:
-        raise located.locate(error) from None
+    checked(located)
 
 
 def test_the_good_file_is_good():

@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
-from scenarios.schema import own_code as awaits
 from scenarios.schema import own_code as owncode
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
@@ -66,9 +65,6 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.filterwarnings(
-    "ignore:coroutine .* was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
 @pytest.mark.parametrize(("line", "without", "said"), FORGOTTEN)
 @pytest.mark.parametrize("words", [["run", "own.yaml", "--out", "out"], ["audit", "mine.py:PushSum", "--out", "out"]])
 def test_a_forgotten_await_is_the_last_thing_said(here, words, line, without, said):
@@ -92,9 +88,6 @@ def test_python_says_nothing_after_it(here):
     assert "never awaited" not in done.stderr.split(said)[-1]
 
 
-@pytest.mark.filterwarnings(
-    "ignore:coroutine .* was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -119,19 +112,16 @@ class Mine(Algorithm):
     made = owncode.load(f"{file}:Mine").algorithm()
     with pytest.raises((TypeError, ValueError, AttributeError)) as error:
         made.run(None).send(None)
-    assert awaits.await_hint(error.value) == said.format("helped.py")
+    assert owncode.await_hint(error.value) == said.format("helped.py")
 
 
-@pytest.mark.filterwarnings(
-    "ignore:coroutine .* was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
 def test_an_error_in_no_file_of_the_user_has_none():
     async def nothing():
         pass
 
     with pytest.raises(TypeError) as error:
         nothing() + 1
-    assert awaits.await_hint(error.value) == ""
+    assert owncode.await_hint(error.value) == ""
 
 
 def test_probing_with_zeros_prints_no_warnings(here):

@@ -8,7 +8,7 @@ from netsim.codecs import FixedPoint, Float16, Float32, Float64, Quantizer, Rand
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import parse
-from scenarios.stages.runner import run_scenario
+from scenarios.stages.runner import checked, run_scenario
 
 FORM = """\
 name: coded
@@ -54,14 +54,6 @@ def test_nothing_said_is_float64_and_the_usual_header():
     assert (simulation.network.codec, simulation.network.header_bytes) == (Float64(), 20)
 
 
-def build(messages: str) -> None:
-    located = parse(FORM.format(messages=messages), "coded.yaml")
-    try:
-        Experiment.of(located.scenario)
-    except ScenarioError as error:
-        raise located.locate(error) from None
-
-
 @pytest.mark.parametrize(
     ("messages", "field", "said"),
     [
@@ -78,7 +70,7 @@ def build(messages: str) -> None:
 )
 def test_one_clear_message(messages, field, said):
     with pytest.raises(ScenarioError) as caught:
-        build(messages)
+        checked(parse(FORM.format(messages=messages), "coded.yaml"))
     assert caught.value.field == field
     assert said in str(caught.value)
     assert caught.value.line == 6

@@ -8,6 +8,7 @@ from netsim.network.links import AccessLaw, ExchangePolicy
 from netsim.readers.live import Downtime, PoissonClock
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import parse
+from scenarios.stages.runner import checked
 
 FORM = """\
 name: rough
@@ -55,16 +56,8 @@ def experiment(network: str) -> Experiment:
 
 def refused(network: str) -> ScenarioError:
     with pytest.raises(ScenarioError) as caught:
-        build(network)
+        checked(parse(FORM.format(network=network), "rough.yaml"))
     return caught.value
-
-
-def build(network: str) -> None:
-    located = parse(FORM.format(network=network), "rough.yaml")
-    try:
-        Experiment.of(located.scenario)
-    except ScenarioError as error:
-        raise located.locate(error) from None
 
 
 def test_everything_a_file_says_reaches_the_simulation():

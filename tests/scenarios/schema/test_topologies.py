@@ -6,9 +6,9 @@ import pytest
 
 from netsim import topology
 from netsim.errors import ScenarioError
-from scenarios.build.experiment import Experiment
 from scenarios.schema import Scenario
 from scenarios.schema.load import parse
+from scenarios.stages.runner import checked
 
 FILE = """\
 name: small
@@ -21,11 +21,7 @@ algorithms:
 
 def network(text: str) -> topology.Topology:
     """The topology of a file; errors come with their line."""
-    located = parse(FILE.format(topology=text), "small.yaml")
-    try:
-        return Experiment.of(located.scenario).topology
-    except ScenarioError as error:
-        raise located.locate(error) from None
+    return checked(parse(FILE.format(topology=text), "small.yaml")).topology
 
 
 KINDS = {
@@ -52,17 +48,13 @@ KINDS = {
 def test_each_kind_is_its_builder(text, expected, weights):
     built = network(f"{text}, weights: {weights}")
     assert (built.name, built.edges, built.weighting) == (expected.name, expected.edges, weights)
+    assert built.agents == expected.agents
     assert np.array_equal(built.weights, topology.Topology(expected.graph, weights=weights).weights)
 
 
 def test_each_builder_has_a_kind():
     kinds = {text.split(",")[0].removeprefix("kind: ") for text in KINDS}
     assert kinds | {"file"} == set(topology.BUILDERS)
-
-
-@pytest.mark.parametrize(("text", "expected"), KINDS.items())
-def test_each_kind_knows_its_number_of_agents(text, expected):
-    assert parse(FILE.format(topology=text)).scenario.topology.build().agents == expected.agents
 
 
 def test_weights_default_to_metropolis():
