@@ -126,16 +126,9 @@ class OwnSpec(RebuildModel):
     kind: Own
 
 
+_Matching = DlgSpec | IdlgSpec | InvertingGradientsSpec | GradInversionSpec
 RebuildSpec = Annotated[
-    DlgSpec
-    | IdlgSpec
-    | InvertingGradientsSpec
-    | GradInversionSpec
-    | RowSpaceSpec
-    | PosteriorBatchSpec
-    | InformedSpec
-    | OwnSpec,
-    Field(discriminator="kind"),
+    _Matching | RowSpaceSpec | PosteriorBatchSpec | InformedSpec | OwnSpec, Field(discriminator="kind")
 ]
 REBUILDING = [kind for model in get_args(get_args(RebuildSpec)[0]) for kind in literals(model, "kind")]
 """Every attack on records that a scenario can name."""

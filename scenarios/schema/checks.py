@@ -64,11 +64,16 @@ class Check(Model):
     """The variant in which it must hold; none: in every one."""
 
 
-class Quantity(Check):
-    """A number of the algorithm `of`, and its bounds."""
+class _OfOne(Check):
+    """A statement about one algorithm."""
 
     of: Words
     """The name of the algorithm."""
+
+
+class Quantity(_OfOne):
+    """A number of the algorithm `of`, and its bounds."""
+
     above: Finite | None = None
     """The number is strictly greater than this."""
     below: Finite | None = None
@@ -203,35 +208,29 @@ class VacuousFrom(Quantity):
     """The ε above which a claim is called vacuous."""
 
 
-class Verdict(Check):
+class Verdict(_OfOne):
     """The verdict of the audit of `of` is one of these."""
 
     measure: Literal["verdict"] = "verdict"
-    of: Words
-    """The name of the algorithm."""
     equals: VERDICTS | Annotated[list[VERDICTS], Field(min_length=1)]
     """What it must be."""
 
 
-class AttackVerdict(Check):
+class AttackVerdict(_OfOne):
     """What became of the `attack` of that name on `of`: one of these."""
 
     measure: Literal["attack_verdict"] = "attack_verdict"
-    of: Words
-    """The name of the algorithm."""
     attack: Words
     """The name of the attack."""
     equals: Outcome | Annotated[list[Outcome], Field(min_length=1)]
     """What it must be."""
 
 
-class Fact(Check):
+class Fact(_OfOne):
     """`diverged`: the error of `of` is not finite, or larger at the end than a thousand times its first value.
     `claim_undefined`: a condition of the paper's formula fails, so that it claims no ε."""
 
     measure: Literal["diverged", "claim_undefined"]
-    of: Words
-    """The name of the algorithm."""
     equals: bool = True
     """What it must be."""
 
@@ -244,22 +243,8 @@ class OptimumIsZero(Check):
     """What it must be."""
 
 
-CheckSpec = Annotated[
-    Final
-    | AtEnd
-    | Rebuilt
-    | ErrorAfter
-    | CostTo
-    | Growth
-    | Slope
-    | ClaimedAfter
-    | VacuousFrom
-    | Verdict
-    | AttackVerdict
-    | Fact
-    | OptimumIsZero,
-    Field(discriminator="measure"),
-]
+_Number = Final | AtEnd | Rebuilt | ErrorAfter | CostTo | Growth | Slope | ClaimedAfter | VacuousFrom
+CheckSpec = Annotated[_Number | Verdict | AttackVerdict | Fact | OptimumIsZero, Field(discriminator="measure")]
 
 
 CURVES = (*get_args(Falling), *get_args(Accuracy), "epsilon_claimed")
