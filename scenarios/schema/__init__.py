@@ -16,20 +16,16 @@ from scenarios.schema.algorithms import DiaDSPSpec as DiaDSP
 from scenarios.schema.algorithms import DmspSpec as Dmsp
 from scenarios.schema.algorithms import DpAdmmSpec as DpAdmm
 from scenarios.schema.algorithms import Dpp2Spec as Dpp2
-from scenarios.schema.algorithms import (
-    DPRecalSpec,
-    Ground,
-    PrivateGradientDescentSpec,
-    PureTarget,
-    RecalSpec,
-    Stddev,
-    Target,
-    schedule,
-)
 from scenarios.schema.algorithms import DPRecalSpec as DpRecal
 from scenarios.schema.algorithms import ExtraSpec as Extra
 from scenarios.schema.algorithms import GeometricSpec as Geometric
 from scenarios.schema.algorithms import GradientTrackingSpec as GradientTracking
+from scenarios.schema.algorithms import (
+    Ground,
+    PureTarget,
+    Stddev,
+    Target,
+)
 from scenarios.schema.algorithms import GroupedDescentSpec as GroupedDescent
 from scenarios.schema.algorithms import IcAdmmSpec as IcAdmm
 from scenarios.schema.algorithms import MrAdmmSpec as MrAdmm
@@ -103,7 +99,6 @@ from scenarios.schema.network import (
     Grid,
     Hypercube,
     LinkOverride,
-    LinkSpec,
     LognormalDelay,
     Path,
     Quantizer,
@@ -162,9 +157,7 @@ from scenarios.schema.scenario import AttackSpec as Attacks
 from scenarios.schema.scenario import AuditSpec as Audit
 from scenarios.schema.scenario import (
     GradientChange,
-    OutputsSpec,
     Scenario,
-    TranscriptSpec,
     json_schema,
 )
 from scenarios.schema.scenario import OutputsSpec as Outputs

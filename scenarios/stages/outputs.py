@@ -18,7 +18,7 @@ from netsim.transcript.transcript import Transcript
 from scenarios.build.progress import Progress
 from scenarios.results.files import PAGE
 from scenarios.results.tree import Results
-from scenarios.schema import TranscriptSpec
+from scenarios.schema.scenario import TranscriptSpec
 
 SHOWN = 3
 """Rows that are shown when a run has ended because agents wait."""

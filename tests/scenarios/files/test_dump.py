@@ -19,7 +19,7 @@ from scenarios.files.document import plain, read_yaml
 from scenarios.files.dump import as_mappings
 from scenarios.files.library import library
 from scenarios.files.models import places
-from scenarios.schema import DPRecalSpec, Extra, LinkSpec, Problem, Ring, Synthetic
+from scenarios.schema import DpRecal, Extra, Links, Problem, Ring, Synthetic
 from scenarios.schema.base import public_name
 from scenarios.schema.load import parse
 
@@ -52,8 +52,8 @@ def test_what_is_said_is_what_differs():
     scenario = Scenario(
         name="first",
         topology=Ring(agents=8),
-        links=LinkSpec(loss=0.1),
-        algorithms=[DPRecalSpec(per_agent=10), Extra(rounds=3, name="E")],
+        links=Links(loss=0.1),
+        algorithms=[DpRecal(per_agent=10), Extra(rounds=3, name="E")],
     )
     assert dump(scenario) == (
         "name: first\n"
@@ -126,7 +126,7 @@ def test_numbers_survive_to_the_last_bit(value):
 
 
 def test_minus_zero_is_not_zero():
-    scenario = Scenario(name="a", topology=Ring(agents=3), algorithms=[Extra(rounds=1)], links=LinkSpec(loss=-0.0))
+    scenario = Scenario(name="a", topology=Ring(agents=3), algorithms=[Extra(rounds=1)], links=Links(loss=-0.0))
     assert math.copysign(1, load(dump(scenario)).links.loss) == -1
 
 
