@@ -36,14 +36,19 @@ class Staging:
         return self.holding.unheld
 
     @property
+    def public(self) -> Dataset:
+        """The half of them that is public."""
+        return self.unheld.take(_halves(self.unheld)[0])
+
+    @property
     def unknown(self) -> Dataset:
-        """The half of them that records are drawn from."""
+        """The half that records are drawn from."""
         return self.unheld.take(_halves(self.unheld)[1])
 
     @property
     def prior(self) -> Prior:
-        """Prior of a record, from the other half, which is public."""
-        return prior_of(self.unheld.take(_halves(self.unheld)[0]), self.holding.problem)
+        """Prior of a record, from the public half."""
+        return prior_of(self.public, self.holding.problem)
 
     def in_model(self, records: Records) -> Records:
         """The same with labels as the model counts them."""
