@@ -21,7 +21,7 @@ from netsim.simulation import Simulation
 from netsim.topology import Topology
 from scenarios.build.adjacency import curvature_of, in_words
 from scenarios.build.inference import check_attacks, check_worlds
-from scenarios.build.problem import AnyLogistic, Ownership, farthest, gradient_change, posed, record_bounds
+from scenarios.build.problem import AnyLogistic, Ownership, farthest, gradient_change, posed
 from scenarios.build.progress import Progress, Silent
 from scenarios.schema import AlgorithmSpec, Ground, Scenario
 from scenarios.schema.base import built
@@ -29,6 +29,8 @@ from scenarios.schema.scenario import GradientChange
 
 OFFSET = 2.0
 """The default pair's gradient moves by tanh 2, that is by 96 %, of what it may at the public x = 0."""
+LOGISTIC = ("logistic", "nonconvex_logistic")
+"""Kinds whose gradient one record moves by no more than its norm."""
 MONITOR_DELTA = 1e-3
 """δ at which a claim is evaluated where the scenario names none."""
 
@@ -134,12 +136,31 @@ def adjacency_of(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adja
             relation = "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
         curvature = curvature_of(moved, problem)
         return Adjacency.within(moved.change, moved.norm, problem.dimension, relation, curvature=curvature)
-    largest, curvature = record_bounds(scenario, dataset)
+    largest, curvature = _record_bounds(scenario, dataset)
     bound = 2 * largest
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
         return Adjacency(bound, "all data of one agent replaced", curvature)
     fewest = min(cast(Sampled, f).records for f in problem.objectives)
     return Adjacency(bound / fewest, "one record of one agent replaced", curvature / fewest)
+
+
+def _record_bounds(scenario: Scenario, dataset: Dataset) -> tuple[float, float]:
+    """sup ‖∇ℓ‖₂ of one record, and a bound on the trace of its Hessian, from a public bound on ‖a‖₂; infinite where
+    there is none.
+
+    A logistic loss: ‖a‖₂, and ‖a‖₂²/4, as σ(1 − σ) <= 1/4. Softmax of C classes: ‖p − t‖₂ ‖(a, 1)‖₂ <=
+    √2 · √(‖a‖₂² + 1), which is approached, and (1 − 1/C)(‖a‖₂² + 1), as the trace of diag p − ppᵀ is
+    1 − ‖p‖₂² <= 1 − 1/C. None for a network: the gradients of its first layers grow with the weights of later ones.
+    """
+    kind, bound = scenario.problem.kind, scenario.problem.data.norm_bound
+    if bound is None:
+        there = dataset.value_range
+        bound = float("inf" if there is None else np.sqrt(dataset.dimension) * max(map(abs, there)))
+    if kind in LOGISTIC:
+        return bound, bound**2 / 4
+    if kind == "softmax":
+        return float(np.sqrt(2 * (bound**2 + 1))), (1 - 1 / (dataset.class_count or 1)) * (bound**2 + 1)
+    return float("inf"), float("inf")
 
 
 # ── algorithms ──────────────────────────────────────────────────────────────────────────────────────────

@@ -16,8 +16,6 @@ from netsim.randomness import Streams
 from netsim.topology import Topology
 from scenarios.schema import Scenario
 
-LOGISTIC = ("logistic", "nonconvex_logistic")
-"""Kinds whose gradient one record moves by no more than its norm."""
 AnyLogistic = LogisticLoss | NonconvexLogistic
 MOST_PAIRS = 2**26
 """Pairs of records compared at most: 512 MB of distances."""
@@ -85,26 +83,7 @@ def problem_of(scenario: Scenario, parts: Sequence[Dataset]) -> Problem:
         return build(parts=parts, **options)
 
 
-# ── bounds, and records that are farthest apart ─────────────────────────────────────────────────────────
-
-
-def record_bounds(scenario: Scenario, dataset: Dataset) -> tuple[float, float]:
-    """sup ‖∇ℓ‖₂ of one record, and a bound on the trace of its Hessian, from a public bound on ‖a‖₂; infinite where
-    there is none.
-
-    A logistic loss: ‖a‖₂, and ‖a‖₂²/4, as σ(1 − σ) <= 1/4. Softmax of C classes: ‖p − t‖₂ ‖(a, 1)‖₂ <=
-    √2 · √(‖a‖₂² + 1), which is approached, and (1 − 1/C)(‖a‖₂² + 1), as the trace of diag p − ppᵀ is
-    1 − ‖p‖₂² <= 1 − 1/C. None for a network: the gradients of its first layers grow with the weights of later ones.
-    """
-    kind, bound = scenario.problem.kind, scenario.problem.data.norm_bound
-    if bound is None:
-        there = dataset.value_range
-        bound = float("inf" if there is None else np.sqrt(dataset.dimension) * max(map(abs, there)))
-    if kind in LOGISTIC:
-        return bound, bound**2 / 4
-    if kind == "softmax":
-        return float(np.sqrt(2 * (bound**2 + 1))), (1 - 1 / (dataset.class_count or 1)) * (bound**2 + 1)
-    return float("inf"), float("inf")
+# ── records that are farthest apart ─────────────────────────────────────────────────────────
 
 
 def gradient_change(own: AnyLogistic, other: AnyLogistic) -> float:

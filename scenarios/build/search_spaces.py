@@ -275,11 +275,10 @@ class Records:
 
     # ── the families ────────────────────────────────────────────────────────────────────────────────
     def _farthest(self, family: str, norm: Literal["l1", "l2"]) -> Iterator[Candidate]:
-        far = self._far[norm]
+        far, flat = self._far[norm], self._far[norm].ravel()
         if not far.size:
             return
         most = min(self.budget, far.size)
-        flat = far.ravel()
         chosen = np.sort(np.argpartition(-flat, most - 1)[:most])
         for position in chosen[np.argsort(-flat[chosen], kind="stable")]:
             row, column = divmod(int(position), far.shape[1])

@@ -31,9 +31,8 @@ def schema_line(kind: Kind = "scenario", beside: Path | None = None) -> str:
     `beside`: the folder of the file, which then names the schema by a relative path (for files of this package).
     Without it the line names the installed schema, for a file that may be anywhere on this machine.
     """
-    if beside is None:
-        return f"{MARK}{schema_file(kind).as_uri()}\n"
-    return f"{MARK}{os.path.relpath(schema_file(kind), beside).replace(os.sep, '/')}\n"
+    file = schema_file(kind)
+    return f"{MARK}{file.as_uri() if beside is None else os.path.relpath(file, beside).replace(os.sep, '/')}\n"
 
 
 def with_schema_line(text: str, kind: Kind = "scenario", beside: Path | None = None) -> str:

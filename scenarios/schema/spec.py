@@ -124,7 +124,7 @@ else:
 
         def made(self, **given):
             """`of`, called with the fields that it takes, and with what is `given` in their place."""
-            own = {name: name for name in parameters(type(self).of) if name in type(self).model_fields}
+            own = [name for name in parameters(type(self).of) if name in type(self).model_fields]
             return type(self).of(**{name: core(name, getattr(self, name)) for name in own} | given)
 
 
@@ -167,10 +167,10 @@ def parameters(of: Any) -> dict[str, tuple[Any, Any]]:
     """The annotation and the default of every parameter of a dataclass, or of a function up to its `*`."""
     if isinstance(of, type):
         hints = get_type_hints(of, include_extras=True)
-        given = {
-            one.name: FieldInfo.from_annotated_attribute(object, one) for one in dataclasses.fields(of) if one.init
-        }
-        return {name: (hints[name], one.get_default(call_default_factory=True)) for name, one in given.items()}
+        given = [
+            (one.name, FieldInfo.from_annotated_attribute(object, one)) for one in dataclasses.fields(of) if one.init
+        ]
+        return {name: (hints[name], one.get_default(call_default_factory=True)) for name, one in given}
     taken = inspect.signature(of).parameters.values()
     return {
         one.name: (one.annotation, PydanticUndefined if one.default is one.empty else one.default)

@@ -81,9 +81,7 @@ _FILE = TypeAdapter(PointResult)
 def _read(text: str | None, point: Point) -> PointResult | None:
     """A point as it was before it was JSON, which has texts for infinities and NaN; None for other text."""
     try:
-        found = None if text is None else _FILE.validate_json(text)
-        if found is None:
-            return None
+        found = _FILE.validate_json(text or "")
 
         def number(value: Cell, kind: Any) -> Cell:
             return float(value) if kind == pyarrow.float64() and isinstance(value, str) else value
