@@ -50,31 +50,21 @@ def test_the_good_file_is_good():
     ("old", "new", "line", "field", "value", "said"),
     [
         # unknown field
-        ("  loss: 0.1", "  los: 0.1", 8, "links.los", 0.1, "did you mean 'loss'"),
         ("per_agent: 10", "peragent: 10", 14, "algorithms[1].peragent", 10, "did you mean 'per_agent'"),
-        ("name: small", "name: small\nsed: 3", 2, "sed", 3, "did you mean 'seed'"),
         ("low: 0.01", "lo: 0.01", 7, "links.delay.lo", 0.01, "kind, low, high"),
         # wrong type
         ("agents: 6", "agents: six", 5, "topology.agents", "six", "a whole number"),
-        ("agents: 6", "agents: 6.5", 5, "topology.agents", 6.5, "a whole number"),
-        ("  loss: 0.1", "  loss: lots", 8, "links.loss", "lots", "a number"),
         ("links:\n  delay: {kind: uniform, low: 0.01, high: 0.03}\n  loss: 0.1", "links: fast", 6, "links", "fast",
          "a mapping of fields"),
         ("norm_bound: 4.0", "norm_bound: true", 4, "problem.data.norm_bound", True, "a number"),
         # out of range
-        ("  loss: 0.1", "  loss: 1.0", 8, "links.loss", 1.0, "< 1"),
-        ("delta: 1e-3", "delta: 0", 15, "algorithms[1].noise.delta", 0, "> 0"),
         ("rounds: 5", "rounds: 0", 17, "algorithms[2].rounds", 0, ">= 1"),
-        ("trials: 60", "trials: 3", 20, "audit.trials", 3, ">= 50"),
         ("low: 0.01", "low: 0.5", 7, "links.delay.high", 0.03, ">= 0.5"),
         ("agents: 6", "agents: 2", 5, "topology.agents", 2, ">= 3"),
         # not one of
-        ("kind: ring", "kind: rong", 5, "topology.kind", "rong", "ring, complete"),
-        ("kind: dp_recal", "kind: dprecal", 13, "algorithms[1].kind", "dprecal", "recal, dp_recal"),
         ("kind: dp_recal", "kind: mine", 13, "algorithms[1].kind", "mine",
          "unknown kind (an algorithm of your own: kind: python, path: FILE.py:CLASS"),
         ("kind: logistic", "kind: logit", 3, "problem.kind", "logit", "'softmax' or 'mlp'"),
-        ("name: digits", "name: digit", 4, "problem.data.name", "digit", "digits, breast_cancer"),
         # missing
         ("rounds: 5", "name: five", 16, "algorithms[2].rounds", None, "missing"),
         ("topology: {kind: ring, agents: 6}", "", 1, "topology", None, "missing"),
@@ -88,14 +78,11 @@ def test_the_good_file_is_good():
         ("{agent: 1", "{agent: 6", 20, "audit.agent", 6, "0 … 5"),
         ("rounds: 5", "rounds: 5\n    step: 50.0", 18, "algorithms[2].step", 50.0, "0 < η_k < (1 + λ_min(W))/L"),
         ("name: plain", "name: DP-RECAL", 13, "algorithms[1].name", "DP-RECAL", "used twice"),
-        ("norm_bound: 4.0}", "norm_bound: 4.0}\n  l1: 0.1\n  ridge: 0.0\n  kind: ridge", 7,
-         "problem.kind", "ridge", "written twice, first in line 3"),
         ("{bound: 1.0}", "{bound: 1.0}\n    step: {kind: geometric, first: 0.5, ratio: 0}", 19,
          "algorithms[2].step.ratio", 0, "> 0"),
         ("    clip: {bound: 1.0}\n    scale: {kind: geometric, first: 2.0, ratio: 0.9}", "    scale: {epsilon: 1.0}",
          18, "algorithms[2].scale", None, "cannot be calibrated without clipping"),
         ("name: digits, norm_bound: 4.0", "name: synthetic", 15, "algorithms[1].noise", None, "norm_bound"),
-        ("topology: {", "topology: [", 5, "file", None, "not valid YAML"),
         # a member of a union whose name is a field's name too
         ("{kind: ring, agents: 6}", "{kind: edges, edges: [[0, 1], [1, 2]]}", 5, "topology.agents", None, "missing"),
         ("{kind: ring, agents: 6}", "{kind: edges, agents: 3}", 5, "topology.edges", None, "missing"),
@@ -126,13 +113,10 @@ def test_the_good_file_is_good():
 def test_one_clear_message(old, new, line, field, value, said):
     assert old in GOOD
     error = refused(GOOD.replace(old, new, 1))
-    assert error.field == field
-    if field != "file":
-        assert error.line == line
-    if value is not None:
-        assert error.value == value
+    assert (error.field, error.line) == (field, line)
+    assert value is None or error.value == value
     text = str(error)
-    assert text.startswith(f"small.yaml:{error.line}: {'' if value is None and field == 'file' else field}")
+    assert text.startswith(f"small.yaml:{line}: {field}")
     assert said in text
     assert "it has no default" not in text
     assert "\n" not in text
