@@ -79,15 +79,13 @@ def grid(rows: Rows, columns: Columns, *, weights: Weights = _METROPOLIS) -> Top
     """A sheet: agent r·columns + c is in row r and column c, at (c, r), linked to those above, below and beside."""
     _at_least(1, rows=rows)
     _at_least(1 if rows > 1 else 2, columns=columns)
-    graph = _numbered(nx.grid_2d_graph(rows, columns))
-    return Topology(graph, f"grid of {rows} × {columns}", weights, positions=_lattice(rows, columns))
+    return _sheet("grid", rows, columns, weights, periodic=False)
 
 
 def torus(rows: _ThreeRows, columns: _ThreeColumns, *, weights: Weights = _METROPOLIS) -> Topology:
     """A grid whose opposite sides touch: every agent has four neighbors. Its places are the grid's, unwrapped."""
     _at_least(3, rows=rows, columns=columns)
-    graph = nx.grid_2d_graph(rows, columns, periodic=True)
-    return Topology(_numbered(graph), f"torus of {rows} × {columns}", weights, positions=_lattice(rows, columns))
+    return _sheet("torus", rows, columns, weights, periodic=True)
 
 
 def hypercube(dimension: Dimension, *, weights: Weights = _METROPOLIS) -> Topology:
@@ -241,9 +239,11 @@ def _numbered(graph: Graph) -> Graph:
     return nx.convert_node_labels_to_integers(graph, ordering="sorted")
 
 
-def _lattice(rows: int, columns: int) -> list[tuple[float, float]]:
-    """(column, row) of each agent, row by row."""
-    return [(float(c), float(r)) for r in range(rows) for c in range(columns)]
+def _sheet(name: str, rows: int, columns: int, weights: Weights, *, periodic: bool) -> Topology:
+    """Agents row by row, each at (column, row)."""
+    places = [(float(c), float(r)) for r in range(rows) for c in range(columns)]
+    graph = _numbered(nx.grid_2d_graph(rows, columns, periodic=periodic))
+    return Topology(graph, f"{name} of {rows} × {columns}", weights, positions=places)
 
 
 def _drawn(
