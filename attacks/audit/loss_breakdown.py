@@ -235,7 +235,7 @@ def _audited_levels(
 
 
 AVERAGED = 4_000_000
-"""Numbers of `attacks.audit.loss.release_cost.averages` that are kept of the first samples, about."""
+"""Numbers of `attacks.audit.loss.release_cost.Ratio.averages` that are kept of the first samples, about."""
 
 
 @dataclass(frozen=True)

@@ -153,15 +153,8 @@ class _Table:
         at = divmod(best, self.candidates.size)
         return _Thresholds(float(self.candidates[at[0]]), float(self.candidates[at[1]]))
 
-    def event_1(self) -> float:
-        """Threshold of the event score ≥ t that promises most for world 1."""
-        return self._best(self.above[1], self.above[0])
-
-    def event_0(self) -> float:
-        """Threshold of the event score < t that promises most for world 0."""
-        return self._best(self.below[0], self.below[1])
-
-    def _best(self, hits: Array, alarms: Array) -> float:
+    def event(self, hits: Array, alarms: Array) -> float:
+        """Threshold of the event that promises most, by the shares of its own world and of the other."""
         size = np.full_like(hits, self.size)
         hit = self._wilson(np.minimum(hits, 1) * size, size)
         alarm = 1 - self._wilson((1 - np.minimum(alarms, 1)) * size, size)
@@ -328,7 +321,8 @@ def _epsilon(p: float, delta: float) -> float:
 def _rates(table: _Table, rest_0: Array, rest_1: Array, delta: float, confidence: float) -> _RateBound:
     """Better of both directions, each with two Clopper–Pearson bounds at α/4: four bounds share α."""
     quarter = 1 - error_rate(confidence) / 4
-    high, low = table.event_1(), table.event_0()
+    high = table.event(table.above[1], table.above[0])  # score ≥ high for world 1, score < low for world 0
+    low = table.event(table.below[0], table.below[1])
     hits_1, alarms_1 = int((rest_1 >= high).sum()), int((rest_0 >= high).sum())
     hits_0, alarms_0 = int((rest_0 < low).sum()), int((rest_1 < low).sum())
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.noise_check import NOTHING, NoiseScores
-from attacks.audit.loss.release_cost import averages, cost_and_shifts
+from attacks.audit.loss.release_cost import Ratio, cost_and_shifts
 from attacks.audit.loss.unprotected import Leaks, UnprotectedMessage
 from attacks.audit.loss.wire_fields import FOLLOWED, Details, Released
 from attacks.replay import ULPS, Departure, Hypothesis, Perturbed, Replayed, Sending, bits, replay
@@ -291,7 +291,7 @@ class Reproduced:
             details = Details(
                 _released(sample, agent, true, mine, len(pairs)),
                 leaks.fields(granted_from),
-                averages(pairs, replicas),
+                Ratio.averages(pairs, replicas),
             )
         return WorldComparison(
             steps=np.array(steps).reshape(-1, replicas),

@@ -369,23 +369,32 @@ class ExactLoss:
         everything = _Pool(parts, shape, delta, confidence)
         seen = _Shape.of(part.on_wire(cut) for part in parts)
         wire = _Pool((part.on_wire(cut) for part in parts), seen, delta, confidence)
-        rest = _Rest.of(parts, cut)
+        uncovered, faint, unreliable = list[UnprotectedMessage](), list[UnprotectedMessage](), list[int]()
+        noise, complete = list[NoiseScores](), True
+        for part in parts:
+            uncovered += [u for u in (part.uncovered,) if u is not None and u.message < cut]
+            uncovered += [u for u in (part.inexplicable,) if u is not None]
+            faint += [u for u in (part.faint,) if u is not None]
+            unreliable += [date for date in (part.unreliable_from,) if date is not None]
+            complete = complete and part.complete
+            noise.append(part.noise)
+        closed = complete and not faint and not unreliable  # everything was looked at
         epsilon, by_formula = everything.enclosed()
         lower = wire.enclosed()[0].lower
-        upper = max(epsilon.upper if rest.closed else math.inf, lower)
+        upper = max(epsilon.upper if closed else math.inf, lower)
         return cls(
             epsilon=Interval(lower, min(max(epsilon.estimate, lower), upper), upper, confidence),
-            by_formula=by_formula and math.isinf(cut) and rest.closed,
+            by_formula=by_formula and math.isinf(cut) and closed,
             losses=wire.losses,
             course=wire.course,
             leaks=float(np.mean(np.isinf(wire.losses))),
-            uncovered=rest.uncovered,
-            faint=rest.faint,
+            uncovered=min(uncovered, key=lambda u: u.message, default=None),
+            faint=faint[0] if faint else None,
             granted_from=shape.date(cut),
             self_check=SelfCheck.of(everything.losses, 1 - ALPHA),
-            noise=NoiseCheck.of(rest.noise),
+            noise=NoiseCheck.of(noise),
             growth=wire.growth(lower),
-            unreliable_from=rest.unreliable_from,
+            unreliable_from=min(unreliable, default=None),
             silent=not shape.dates,
         )
 
@@ -418,31 +427,6 @@ class ExactLoss:
     def passed(self) -> bool:
         """Whether both self-checks hold: E[e^{−L}] ≤ 1, and the noise follows its declared law."""
         return self.self_check.passed and self.noise.passed
-
-
-@dataclass(frozen=True)
-class _Rest:
-    """Unprotected and unreliable messages, and the noise; `closed`: everything was looked at."""
-
-    uncovered: UnprotectedMessage | None
-    faint: UnprotectedMessage | None
-    unreliable_from: int | None
-    closed: bool
-    noise: list[NoiseScores]
-
-    @classmethod
-    def of(cls, parts: Iterable[WorldComparison], cut: float) -> "_Rest":
-        found, faint, unreliable, closed = list[UnprotectedMessage](), list[UnprotectedMessage](), list[int](), True
-        noise = list[NoiseScores]()
-        for part in parts:
-            found += [u for u in (part.uncovered,) if u is not None and u.message < cut]
-            found += [u for u in (part.inexplicable,) if u is not None]
-            faint += [u for u in (part.faint,) if u is not None][: not faint]
-            unreliable += [date for date in (part.unreliable_from,) if date is not None]
-            closed = closed and part.complete and part.faint is None and part.unreliable_from is None
-            noise.append(part.noise)
-        first = min(found, key=lambda u: u.message, default=None)
-        return cls(first, faint[0] if faint else None, min(unreliable, default=None), closed, noise)
 
 
 WORST_CASE = 2**41

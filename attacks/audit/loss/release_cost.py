@@ -137,6 +137,17 @@ class Ratio:
             pooled.shape[1],
         )
 
+    @staticmethod
+    def averages(pairs: Sequence[tuple[Release, Release]], replicas: int) -> Array:
+        """(4, releases, some replicas): lost, computed, formula, worst case; nan where a release has no such numbers.
+
+        Those are releases of other laws than the three, of another one in the other world, or rounded by the codec.
+        """
+        numbers = max(1, sum(a.value.shape[-1] for a, _ in pairs))
+        mixed = any(isinstance(a.mechanism, UniformLaplace) for a, _ in pairs)
+        rows = min(replicas, max(1, (_QUADRATURE if mixed else _CLOSED) // numbers))
+        return np.array([_row(a, b, rows) for a, b in pairs]).reshape(len(pairs), 4, rows).transpose(1, 0, 2)
+
     @property
     def measured_gamma(self) -> Interval | None:
         """Measured share of the worst case; None where there is none, or it is 0."""
@@ -152,17 +163,6 @@ class Ratio:
     @property
     def formula_gamma(self) -> float | None:
         return self.formula / self.worst if 0 < self.worst < np.inf else None
-
-
-def averages(pairs: Sequence[tuple[Release, Release]], replicas: int) -> Array:
-    """(4, releases, some replicas): lost, computed, formula, worst case; nan where a release has no such numbers.
-
-    Those are releases of other laws than the three, of another one in the other world, or rounded by the codec.
-    """
-    numbers = max(1, sum(a.value.shape[-1] for a, _ in pairs))
-    mixed = any(isinstance(a.mechanism, UniformLaplace) for a, _ in pairs)
-    rows = min(replicas, max(1, (_QUADRATURE if mixed else _CLOSED) // numbers))
-    return np.array([_row(a, b, rows) for a, b in pairs]).reshape(len(pairs), 4, rows).transpose(1, 0, 2)
 
 
 def _row(a: Release, b: Release, rows: int) -> Array:

@@ -163,7 +163,7 @@ class UnprotectedField:
 @dataclass(frozen=True)
 class Details:
     """Details of one sample: `released[t]` goes with step t of the loss, `uncovered` are all unprotected fields, and
-    `averages` (4, releases, some replicas) those of `attacks.audit.loss.release_cost.averages`."""
+    `averages` (4, releases, some replicas) those of `attacks.audit.loss.release_cost.Ratio.averages`."""
 
     released: tuple[Released, ...] = ()
     uncovered: tuple[UnprotectedField, ...] = ()

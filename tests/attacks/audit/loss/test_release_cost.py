@@ -8,7 +8,7 @@ from scipy import stats
 
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.loss.release_cost import Ratio, averages
+from attacks.audit.loss.release_cost import Ratio
 from attacks.audit.verdict import Verdict
 from attacks.replay import Release, replay
 from netsim.algorithms import PrivateGradientDescent, RandomPenaltyAdmm
@@ -230,7 +230,7 @@ def drawn(law, shift, replicas=4000, dimension=3, truth=None, seed=0):
 @pytest.mark.parametrize("width", [0.0, 0.7, 5.0])
 def test_measured_by_the_law_and_by_quadrature_agree(shift, width):
     law = UniformLaplace(width, 0.8)
-    found = Ratio.of([averages([tuple(drawn(law, shift))], 4000)], 0, SURE)
+    found = Ratio.of([Ratio.averages([tuple(drawn(law, shift))], 4000)], 0, SURE)
     assert found.computed_gamma == pytest.approx(average_ratio(shift, width, 0.8), rel=1e-7)
     assert 0.0 in found.gap
     assert average_ratio(shift, width, 0.8) in found.measured_gamma
@@ -240,39 +240,39 @@ def test_measured_by_the_law_and_by_quadrature_agree(shift, width):
 
 def test_the_formula_is_no_bound_of_what_is_measured():
     """At width 5 and shift 5 transcripts lose 0.61 of the worst case, and the formula says 0.37."""
-    found = Ratio.of([averages([tuple(drawn(UniformLaplace(5.0, 1.0), 5.0))], 4000)], 0, SURE)
+    found = Ratio.of([Ratio.averages([tuple(drawn(UniformLaplace(5.0, 1.0), 5.0))], 4000)], 0, SURE)
     assert found.measured_gamma.lower > 1.3 * found.formula_gamma
 
 
 @pytest.mark.parametrize("law", [Laplace(0.5), Gaussian(0.5), UniformLaplace(1.0, 0.5)])
 def test_noise_of_another_scale_than_declared_shows_as_a_gap(law):
     wrong = {Laplace: Laplace(0.25), Gaussian: Gaussian(0.25), UniformLaplace: UniformLaplace(1.0, 0.1)}[type(law)]
-    true, false = (Ratio.of([averages([tuple(drawn(law, 0.6, truth=t))], 4000)], 0, SURE) for t in (law, wrong))
+    true, false = (Ratio.of([Ratio.averages([tuple(drawn(law, 0.6, truth=t))], 4000)], 0, SURE) for t in (law, wrong))
     assert 0.0 in true.gap
     assert 0.0 not in false.gap
 
 
 def test_gaussian_noise_has_an_average_and_no_worst_case():
-    found = Ratio.of([averages([tuple(drawn(Gaussian(0.5), 0.6))], 4000)], 0, SURE)
+    found = Ratio.of([Ratio.averages([tuple(drawn(Gaussian(0.5), 0.6))], 4000)], 0, SURE)
     assert found.computed in found.lost
     assert np.isinf(found.worst)
     assert found.measured_gamma is found.computed_gamma is found.formula_gamma is None
 
 
 def test_laws_that_are_none_of_the_three_or_differ_have_no_value():
-    assert Ratio.of([averages([tuple(drawn(DiscreteLaplace(1.0, 1.0), 1.0))], 4000)], 0, SURE) is None
+    assert Ratio.of([Ratio.averages([tuple(drawn(DiscreteLaplace(1.0, 1.0), 1.0))], 4000)], 0, SURE) is None
     here, there = drawn(Laplace(0.5), 0.6)
     there.mechanism = Laplace(0.6)
-    assert Ratio.of([averages([(here, there)], 4000)], None, SURE) is None
+    assert Ratio.of([Ratio.averages([(here, there)], 4000)], None, SURE) is None
 
 
 def test_coordinates_that_are_silent_or_not_judged_count_nothing():
     scale = np.array([0.5, 0.0, 0.5])
     here, there = drawn(Laplace(scale), np.array([0.6, 0.0, 0.0]))
-    alone = Ratio.of([averages([(here, there)], 4000)], 0, SURE)
+    alone = Ratio.of([Ratio.averages([(here, there)], 4000)], 0, SURE)
     assert alone.worst == pytest.approx(1.2, rel=1e-12)
     here.judged[:] = False
-    assert Ratio.of([averages([(here, there)], 4000)], 0, SURE).worst == 0.0
+    assert Ratio.of([Ratio.averages([(here, there)], 4000)], 0, SURE).worst == 0.0
 
 
 @pytest.mark.parametrize(
@@ -311,4 +311,4 @@ def test_few_transcripts_of_each_sample_are_looked_at():
     (one, *_) = samples(dpp2(rounds=20), chunks=1)
     assert one.details.averages.shape == (4, 40, 40)
     wide = tuple(drawn(Laplace(1.0), 0.1, replicas=3000, dimension=20))
-    assert averages([wide], 3000).shape == (4, 1, 1000)
+    assert Ratio.averages([wide], 3000).shape == (4, 1, 1000)
