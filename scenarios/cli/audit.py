@@ -311,7 +311,8 @@ def _print(results: "Results", folder: Path) -> None:
 
 
 # ── a scenario around an algorithm of one's own ─────────────────────────────────────────────────────────
-_WORLD: dict[str, Any] = {
+_Fields = dict[str, Any]
+_WORLD: _Fields = {
     "problem": {
         "kind": "logistic",
         "data": {"name": "synthetic", "records": 40, "dimension": 6, "seed": 3, "norm_bound": 1.0},
@@ -342,7 +343,7 @@ def _around(place: str, settings: list[str], claim: tuple[float | None, float] |
     except ScenarioError as error:
         raise _in_command_words(error) from None
     name = found.algorithm.__name__
-    algorithm: dict[str, Any] = {"kind": "python", "path": place, "name": name, "parameters": {}}
+    algorithm: _Fields = {"kind": "python", "path": place, "name": name, "parameters": {}}
     if claim is not None:
         algorithm["claim"] = {"epsilon": claim[0], "delta": claim[1], "source": "the command line"}
     tree = {"name": slug(name, ()), "title": f"{name}, audited", "algorithms": [algorithm], **deepcopy(_WORLD)}
@@ -358,7 +359,7 @@ def _around(place: str, settings: list[str], claim: tuple[float | None, float] |
     return validated(tree, "").scenario
 
 
-def _put(tree: dict[str, Any], name: str, value: Any, found: "OwnCode") -> None:
+def _put(tree: _Fields, name: str, value: Any, found: "OwnCode") -> None:
     from scenarios.files.document import keys_of, put
     from scenarios.schema import Scenario
     from scenarios.schema import own as parameters
