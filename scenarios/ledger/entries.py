@@ -335,15 +335,11 @@ def write_page(path: Path, found: Sequence[Row]) -> list[Path]:
     lines += ["", _line(HEADS), _line(["---"] * len(HEADS))]
     lines += [_line(_cells(row, beside, copies.get(row.name))) for row in found]
     for name, group in groupby(found, key=lambda row: row.entry):
-        lines += ["", *_section(_entry(name), list(group), beside, copies)]
+        lines += ["", *_section(chosen([name])[0], list(group), beside, copies)]
     draft = path.with_name(path.name + ".part")
     draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
     draft.replace(path)
     return [path, *(beside / copy for copy in copies.values())]
-
-
-def _entry(name: str) -> Entry:
-    return next(one for one in ENTRIES if one.name == name)
 
 
 # ── above the table ─────────────────────────────────────────────────────────────────────────────────────
@@ -364,7 +360,7 @@ def _cells(row: Row, beside: Path, witness: str | None) -> list[str]:
     if witness is not None:
         verdict += f" ([witness]({witness}))"
     violation = MISSING if row.violation is None else f"activation {row.violation}"
-    link = f"[{row.entry}]({_relative(_entry(row.entry).path, beside)})"
+    link = f"[{row.entry}]({_relative(chosen([row.entry])[0].path, beside)})"
     # the reason's first sentence, without parentheses, and the time in classes that a busy machine finds again
     reason = re.sub(r" \([^()]*\)", "", row.reason.partition(". ")[0].removesuffix("."))
     time = next((words for most, words in TIMES if row.seconds <= most), "> 1 h")

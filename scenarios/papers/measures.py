@@ -88,13 +88,6 @@ def diverged(entry: AlgorithmResult) -> bool:
     return noted.diverged if noted is not None else curves.grew(curve(entry, "relative_error", unit(entry)).y)
 
 
-def claim_undefined(entry: AlgorithmResult) -> bool:
-    """Whether a condition of the claim's formula fails for this run."""
-    if entry.budget is None:
-        raise NotMeasuredError(f"{entry.name} claims nothing")
-    return bool(entry.budget.failed_conditions)
-
-
 def claimed(entry: AlgorithmResult, after: int | None = None) -> float:
     """The claimed ε after so many rounds or activations, or at the end."""
     points = curve(entry, "epsilon_claimed", "plf")

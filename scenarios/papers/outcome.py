@@ -76,7 +76,7 @@ class _Judge:
                 raise NotMeasuredError(ZERO + (f" ({place.variant})" if place.variant else ""))
             if ("diverged", place.variant, place.of) not in self.expected and measures.diverged(entry):
                 raise NotMeasuredError(f"{place} diverges at these parameters")
-        if isinstance(check, kinds.ClaimedAfter | kinds.VacuousFrom) and measures.claim_undefined(entry):
+        if isinstance(check, kinds.ClaimedAfter | kinds.VacuousFrom) and _claim_undefined(entry):
             raise NotMeasuredError(f"the claim of {place} is undefined: {conditions(entry)}")
         return entry
 
@@ -116,7 +116,7 @@ class _Judge:
                 return _stated(check.equals, found, ("diverges", "does not diverge"), why)
             case kinds.Fact():
                 entry = self.entry(place)
-                found, words = measures.claim_undefined(entry), ("undefined", "defined")
+                found, words = _claim_undefined(entry), ("undefined", "defined")
                 return _stated(check.equals, found, words, f"the claim of {place} is undefined: {conditions(entry)}")
             case _:
                 number, whose = self.found(check, place), other_of(check, variant)
@@ -160,6 +160,13 @@ class _Judge:
                 above = f"the claimed ε is {show(epsilon)}, above {show(level)} from {counted} {start} on"
                 lines.append(f"the budget of {place} is vacuous: {above}")
         return lines
+
+
+def _claim_undefined(entry: AlgorithmResult) -> bool:
+    """Whether a condition of the claim's formula fails for this run."""
+    if entry.budget is None:
+        raise NotMeasuredError(f"{entry.name} claims nothing")
+    return bool(entry.budget.failed_conditions)
 
 
 def _stated(wanted: bool, found: bool, words: tuple[str, str], why: str) -> tuple[Answered, str, str]:

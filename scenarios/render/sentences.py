@@ -102,12 +102,12 @@ class Finding(Judged):
             return False
         return found.median >= found.baseline
 
-
-def ranked(results: Results) -> list[Finding]:
-    """The algorithms of a run, strongest finding first."""
-    order = list(_MARKS)
-    found = [Finding(one, findings.deadline_note(results, one)) for one in results.algorithms]
-    return sorted(found, key=lambda one: order.index(one.word) if one.word in order else -1)
+    @classmethod
+    def ranked(cls, results: Results) -> "list[Finding]":
+        """The algorithms of a run, strongest finding first."""
+        order = list(_MARKS)
+        found = [cls(one, findings.deadline_note(results, one)) for one in results.algorithms]
+        return sorted(found, key=lambda one: order.index(one.word) if one.word in order else -1)
 
 
 def meanings(ordered: Sequence[Judged]) -> list[tuple[str, str, str]]:

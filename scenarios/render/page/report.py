@@ -17,7 +17,7 @@ from scenarios.render.page.loss_breakdown import loss_breakdowns
 from scenarios.render.page.network import scene
 from scenarios.render.page.plan import Marks, network, views
 from scenarios.render.page.plots import MARKS, reproduction
-from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, ranked, terms, traffic_rows
+from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, terms, traffic_rows
 from scenarios.results import findings, numbers
 from scenarios.results.attack_words import headline as level_of
 from scenarios.results.attack_words import only_against_weak, rate
@@ -53,7 +53,7 @@ def figures(results: Results) -> list[Chart]:
     requested = cast("list[Chart]", reproduction(results)["figures"])
     if results.variants is not None:
         return [*_epsilons_of(results), *requested]
-    ordered = ranked(results)
+    ordered = Finding.ranked(results)
     shown = [(one, Series(k)) for k, one in enumerate(ordered)]
     game, net = membership(shown), results.network
     taken = epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered))
@@ -71,7 +71,7 @@ def figures(results: Results) -> list[Chart]:
 
 # ── one run ─────────────────────────────────────────────────────────────────────────────────────────────
 def _run(results: Results) -> str:
-    ordered = ranked(results)
+    ordered = Finding.ranked(results)
     shown = [(one, Series(k)) for k, one in enumerate(ordered)]
     audits = [(one.entry.audit, one.entry.plan) for one in ordered if isinstance(one.entry.audit, AuditResult)]
     net, paper = results.network, reproduction(results)
