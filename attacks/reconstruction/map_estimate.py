@@ -8,7 +8,7 @@ Its Jacobian is dx ↦ slope ⊗ dx + (S Θ dx) ⊗ x with S_t = ℓ''; the Gaus
 and terms whose rank is the number of rounds, so that conjugate gradients with that diagonal need few steps. Points
 and gradients are read, never copied per label: all labels are solved at once.
 
-For records x_i and targets τ_i the gradient is (1/m) Σ_i slope_i ⊗ x_i; J is as in `modes`, with one more sum, and is
+For records x_i and targets τ_i the gradient is (1/m) Σ_i slope_i ⊗ x_i; J is as above, with one more sum, and is
 minimized by the same steps: its derivatives here are for x of all records side by side, (rows, hypotheses,
 m·entries). A hypothesis is one label for each record.
 """

@@ -8,7 +8,7 @@ covariance Σ, for each coordinate between rounds, the exact log likelihood rati
 and of Laplace errors, independent, Σ (|g̃ − out| − |g̃ − in|)/b. Nobody does better at the same level.
 
 An *informed* attacker knows the other records (`Known.others`), and in and out are known vectors. Else the others are
-unknown draws of the public population (`populations`): both hypotheses are Gaussians of means and covariances, errors
+unknown draws of the public population (`informed.Population`): both hypotheses are Gaussians of means and covariances, errors
 of any law are taken for Gaussian, and thresholds are made by simulation from records that the fit has not seen.
 
 Thresholds and power are for the points that were seen. Where a point depends on the noise of an earlier round, as in
@@ -76,7 +76,7 @@ class GaussianRatio:
 
 @dataclass(frozen=True)
 class ProductRatio:
-    """The law of the loss of a product of releases (`audit.statistics.products`) for each score.
+    """The law of the loss of a product of releases (`audit.accounting.products`) for each score.
 
     With one to five coordinates the law has atoms, and a level between two of them is met to the mass of one.
     """

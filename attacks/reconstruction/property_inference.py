@@ -1,7 +1,7 @@
 """Property inference: which of several public populations an agent's records are drawn from.
 
 A hypothesis is a prior: a share of each class, or another public data set. Under it the mean gradient of m records is
-a Gaussian (`populations.BatchLaw`, k = m), and its log density scores the hypothesis. Such scores are overconfident:
+a Gaussian (`informed.BatchLaw`, k = m), and its log density scores the hypothesis. Such scores are overconfident:
 the Gaussian is an approximation, with a covariance from few records. So they are calibrated. From public records that
 the fit has not seen, batches are drawn under every hypothesis and scored the same way at the same points; the score's
 differences to the first hypothesis are a Gaussian under each (of estimated moments), and Bayes' rule on those gives

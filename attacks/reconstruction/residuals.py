@@ -140,7 +140,7 @@ def misfit(case: Case, features: Array, targets: Array) -> _Misfit:
     """Misfit of candidates: features (replicas, m, width), targets (replicas, m, outputs).
 
     Candidates' gradients are clipped as the agent's are. Estimates without noise count as exact up to rounding
-    (`whitening.ROUNDING`). You get an `AttackError` where the shapes are not those of the case.
+    (`ROUNDING`). You get an `AttackError` where the shapes are not those of the case.
     """
     evidence, known = case
     shape = (evidence.replicas, known.records)
