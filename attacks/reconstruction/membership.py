@@ -8,8 +8,9 @@ covariance Σ, for each coordinate between rounds, the exact log likelihood rati
 and of Laplace errors, independent, Σ (|g̃ − out| − |g̃ − in|)/b. Nobody does better at the same level.
 
 An *informed* attacker knows the other records (`Known.others`), and in and out are known vectors. Else the others are
-unknown draws of the public population (`informed.Population`): both hypotheses are Gaussians of means and covariances, errors
-of any law are taken for Gaussian, and thresholds are made by simulation from records that the fit has not seen.
+unknown draws of the public population (`informed.Population`): both hypotheses are Gaussians of means and
+covariances, errors of any law are taken for Gaussian, and thresholds are made by simulation from records that the fit
+has not seen.
 
 Thresholds and power are for the points that were seen. Where a point depends on the noise of an earlier round, as in
 every descent, the ratio is still exact, and its law given the points is taken as if they did not depend on it.
