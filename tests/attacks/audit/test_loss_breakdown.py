@@ -20,8 +20,8 @@ from netsim.topology import complete, ring
 from scenarios.results import audited as results
 from scenarios.results.audited import MOST_PARTS
 from scenarios.stages.worlds import worlds
+from tests.attacks.audit.test_end_to_end import record_pair
 from tests.attacks.auditing import claim_of, judged, quadratic_world
-from tests.attacks.test_audit_end_to_end import record_pair
 from tests.worlds import digits_problem, dp_recal
 
 REPLICAS = 40

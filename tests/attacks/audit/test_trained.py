@@ -26,8 +26,8 @@ from scenarios.stages.worlds import worlds
 from tests.attacks import auditing
 from tests.attacks.audit.test_archive import Stopped
 from tests.attacks.audit.test_audit import ANYTHING, half, world
+from tests.attacks.audit.test_is_not_fooled import OneMessageMore
 from tests.attacks.auditing import claim_of, quadratic_world
-from tests.attacks.test_audit_is_not_fooled import OneMessageMore
 
 
 def simulated(algorithm, chunk=100, seed=0, delay=0.0):

@@ -38,8 +38,8 @@ from netsim.schedules import Constant, Geometric
 from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from scenarios.stages.worlds import worlds
+from tests.attacks.audit.test_end_to_end import record_pair
 from tests.attacks.auditing import quadratic_world
-from tests.attacks.test_audit_end_to_end import record_pair
 from tests.worlds import ROUGH, changed, digits_problem, dp_recal, synthetic_problem
 
 CHUNK = 30

@@ -23,7 +23,7 @@ from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
 from scenarios.stages.witness import WitnessFile, confirm
 from tests.scenarios.own_algorithm import MINE
-from tests.scenarios.test_auditing import SMALL, StopAfter
+from tests.scenarios.stages.test_audit import SMALL, StopAfter
 
 runner = CliRunner()
 TWO = SMALL.replace(

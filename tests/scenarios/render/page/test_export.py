@@ -16,7 +16,7 @@ from scenarios.render.page.export import export_figures
 from scenarios.render.page.report import page
 from scenarios.results.serialize import loads
 from tests.scenarios.filled import tree
-from tests.scenarios.test_report import sample
+from tests.scenarios.render.page.test_report import sample
 
 SVG = "{http://www.w3.org/2000/svg}"
 

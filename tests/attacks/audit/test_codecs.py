@@ -19,8 +19,8 @@ from netsim.mechanisms import Gaussian, Laplace
 from netsim.problems import LeastSquares
 from netsim.schedules import Constant
 from scenarios.stages.worlds import worlds
+from tests.attacks.audit.test_end_to_end import Averaging, record_pair
 from tests.attacks.auditing import claim_of, judged, quadratic_world
-from tests.attacks.test_audit_end_to_end import Averaging, record_pair
 from tests.worlds import READINGS, ROUGH, changed, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
 ROUNDING = [Float32(), Float16(), FixedPoint(8, 4.0), FixedPoint(3, 2.0)]

@@ -314,7 +314,7 @@ def test_how_small_a_shift_has_to_be():
 
 
 # ── membership and properties, over several seeds ─────────────────────────────────────────────────────────
-GALLERY = Path(__file__).parents[2] / "docs" / "gallery.md"
+GALLERY = Path(__file__).parents[3] / "docs" / "gallery.md"
 
 
 def decided(name, folder, what, *options):

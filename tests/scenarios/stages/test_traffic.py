@@ -49,7 +49,7 @@ def test_a_lossy_tap_leaves_the_dimension(missed):
 
 
 def test_results_are_json_and_every_key_is_described(heard, missed):
-    page = (Path(__file__).parents[2] / "docs/results.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/results.md").read_text()
     for results, folder in (heard, missed):
         stored = json.loads((folder / "results.json").read_text())
         for found in (entry["traffic_analysis"] for entry in stored["algorithms"]):

@@ -156,7 +156,7 @@ def test_the_plan_is_that_of_the_game_that_is_played(stop, tmp_path):
 
 
 def test_the_docs_have_every_key_of_an_entry_and_of_an_audit(tmp_path):
-    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "results.md").read_text()
     (entry,) = run_scenario(parse(SMALL.replace("scale: 0.3", CLAIMED)), tmp_path, page=False).algorithms
     for part in (entry, entry.audit, entry.plan, entry.audit.sequential_test):
         for key in plain(part):

@@ -7,8 +7,8 @@ from scenarios.render.page.comparison import page as comparison_page
 from scenarios.render.page.report import render
 from scenarios.results.serialize import loads
 from tests.scenarios.filled import tree
-from tests.scenarios.report.test_reading import contrast
-from tests.scenarios.test_report import sample
+from tests.scenarios.render.page.test_reading import contrast
+from tests.scenarios.render.page.test_report import sample
 
 pytestmark = pytest.mark.browser
 KINDS = ("report", "study", "comparison")

@@ -21,7 +21,7 @@ from scenarios.schema.load import parse
 from scenarios.stages.runner import checked, run_scenario
 from tests.scenarios.filled import filled
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SURE = 0.9999
 SCALAR = """\
 name: scalar

@@ -25,7 +25,7 @@ from scenarios.stages.witness import Audited, WitnessFile, confirm, file_of, fin
 from scenarios.stages.worlds import worlds
 from tests.scenarios.small import SMALL
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 runner = CliRunner()
 CODED = """\
 name: coded

@@ -26,7 +26,7 @@ from scenarios.results.audit import EpsilonExact
 from scenarios.results.findings import BROKEN, verdict
 from tests.netsim.algorithms.every import kinds
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "ledger.md"
 FAST = ("thesis-algorithm-1", "thesis-algorithm-2", "uniform-mean")
 runner = CliRunner()

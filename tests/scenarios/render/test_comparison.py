@@ -18,7 +18,7 @@ from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.pair import TEXT
-from tests.scenarios.test_report import Page
+from tests.scenarios.render.page.test_report import Page
 
 
 def changed(run: Run, label: str, **parts) -> Run:

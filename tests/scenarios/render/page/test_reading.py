@@ -13,7 +13,7 @@ from scenarios.render.page.report import page
 from scenarios.schema.load import load_scenario
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.filled import tree
-from tests.scenarios.test_report import Page, sample
+from tests.scenarios.render.page.test_report import Page, sample
 
 STYLE = Path("scenarios/render/page/style.css").read_text(encoding="utf-8")
 SCHEMES = [

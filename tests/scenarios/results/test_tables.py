@@ -20,7 +20,7 @@ from scenarios.sweep.points import Sweep
 from scenarios.sweep.run import run_sweep
 from tests.scenarios.filled import tree
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCENARIO = """\
 name: small
 problem: {data: {name: digits, norm_bound: 4.0}, ridge: 1.0}

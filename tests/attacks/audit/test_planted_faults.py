@@ -115,7 +115,7 @@ def test_a_fault_and_its_twin_claim_the_same():
 
 
 def test_the_page_has_every_lesson():
-    page = (Path(__file__).parents[2] / "docs" / "gallery.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "gallery.md").read_text(encoding="utf-8")
     for fault in FAULTS:
         found = "unprotected" if fault in BARE else "refuted"
         assert f"| `{fault.__name__}` | {found} | {fault.lesson} |" in page

@@ -10,7 +10,7 @@ from scenarios.results.serialize import loads
 from scenarios.schema.load import parse
 from scenarios.stages.study import run_study
 from tests.scenarios.pair import AUDIT, TEXT
-from tests.scenarios.test_report import Page
+from tests.scenarios.render.page.test_report import Page
 
 
 @pytest.fixture(scope="module")
