@@ -116,7 +116,7 @@ class AlgorithmModel(Spec, ABC):
         return None
 
 
-class _Derived(AlgorithmModel):
+class Derived(AlgorithmModel):
     """One of the core's algorithms, whose noise may come from a target: in the field `target`, or in the place of a
     noise scale. With a `target` the scales give the shape of the noise over the rounds, flat where they are 0."""
 
@@ -174,11 +174,11 @@ NOISE = ("scale", "stddev")
 # ── one by one ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-RecalSpec = derived("RecalSpec", _Derived, algorithms.Recal, "recal", name="RECAL")
+RecalSpec = derived("RecalSpec", Derived, algorithms.Recal, "recal", name="RECAL")
 
 
 class DPRecalSpec(
-    _Derived, of=algorithms.DPRecal, kind="dp_recal", name="DP-RECAL", without=("activations", "stddev")
+    Derived, of=algorithms.DPRecal, kind="dp_recal", name="DP-RECAL", without=("activations", "stddev")
 ):
     per_agent: Count
     noise: Target | Stddev = Target(epsilon=1.0)
@@ -201,7 +201,7 @@ class DPRecalSpec(
 
 
 class PrivateGradientDescentSpec(
-    _Derived, of=algorithms.PrivateGradientDescent, kind="private_gradient_descent", name="private gradient descent"
+    Derived, of=algorithms.PrivateGradientDescent, kind="private_gradient_descent", name="private gradient descent"
 ):
     scale: ScheduleSpec | PureTarget = 0.0
 
@@ -212,15 +212,15 @@ class PrivateGradientDescentSpec(
         return super().build(ground)
 
 
-ExtraSpec = derived("ExtraSpec", _Derived, algorithms.Extra, "extra", name="EXTRA")
-PgExtraSpec = derived("PgExtraSpec", _Derived, algorithms.PgExtra, "pg_extra", name="PG-EXTRA")
-NidsSpec = derived("NidsSpec", _Derived, algorithms.Nids, "nids", name="NIDS")
+ExtraSpec = derived("ExtraSpec", Derived, algorithms.Extra, "extra", name="EXTRA")
+PgExtraSpec = derived("PgExtraSpec", Derived, algorithms.PgExtra, "pg_extra", name="PG-EXTRA")
+NidsSpec = derived("NidsSpec", Derived, algorithms.Nids, "nids", name="NIDS")
 GradientTrackingSpec = derived(
-    "GradientTrackingSpec", _Derived, algorithms.GradientTracking, "gradient_tracking", name="gradient tracking"
+    "GradientTrackingSpec", Derived, algorithms.GradientTracking, "gradient_tracking", name="gradient tracking"
 )
 
 
-class _DecayingNoise(_Derived):
+class _DecayingNoise(Derived):
     """Noise that falls by the round, from scales that may be made for a target."""
 
     scale_x: NonNegative = 1.0
@@ -231,10 +231,10 @@ class _DecayingNoise(_Derived):
 
 DiaDSPSpec = derived("DiaDSPSpec", _DecayingNoise, algorithms.DiaDSP, "diadsp", name="DiaDSP")
 CpgtSpec = derived("CpgtSpec", _DecayingNoise, algorithms.Cpgt, "cpgt", name="CPGT")
-PpdcSpec = derived("PpdcSpec", _Derived, algorithms.Ppdc, "ppdc", name="PPDC")
+PpdcSpec = derived("PpdcSpec", Derived, algorithms.Ppdc, "ppdc", name="PPDC")
 
 
-class _Targeted(_Derived):
+class _Targeted(Derived):
     """Noise whose scales may be made for a target."""
 
     target: PureTarget | None = None
@@ -264,12 +264,12 @@ NeighborRangeSpec = derived(
 )
 
 
-class SecretSharingSpec(_Derived, of=algorithms.SecretSharing, kind="secret_sharing", name="secret sharing"):
+class SecretSharingSpec(Derived, of=algorithms.SecretSharing, kind="secret_sharing", name="secret sharing"):
     target: Target | None = None
     """The claimed budget that the noise is scaled to; none: noise as given."""
 
 
-class _NoisyModel(_Derived):
+class _NoisyModel(Derived):
     """Laplace or Gaussian noise of a scale that may be made for a target."""
 
     scale: ScheduleSpec | Target = 0.0

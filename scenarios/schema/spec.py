@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 else:
 
-    class _Derived(DeclaredModel):
+    class Derived(DeclaredModel):
         """Adds the fields of `of`, but for those `without`, to the ones that the class declares itself."""
 
         def __new__(
@@ -113,7 +113,7 @@ else:
         def __init__(self, title, bases, namespace, **options):  # noqa: ARG002 - all is done above
             super().__init__(title, bases, namespace)
 
-    class Spec(Model, metaclass=_Derived):
+    class Spec(Model, metaclass=Derived):
         """A part of a scenario with the fields of a dataclass or function of the core."""
 
         of: ClassVar[Any]
