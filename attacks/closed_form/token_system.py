@@ -346,21 +346,23 @@ class TokenSystem:
 
     def estimates(self) -> list[GradientEstimate]:
         """Agent by agent in order of time; `stddev` is one estimate's own, errors may be correlated."""
-        return [estimate for one in self.evidence() for estimate in one.estimates()]
+        found, values = list[GradientEstimate](), self._found.values
+        for agent in self._agents():
+            queries = self._queries(agent)
+            deviations = np.sqrt(np.diag(self._covariance(agent, queries))).tolist()
+            for k, stddev in zip(queries, deviations, strict=True):
+                found.append(GradientEstimate(agent, k, values["y", agent, k], values["gradient", agent, k], stddev))
+        return found
 
     def evidence(self) -> list[Evidence]:
         """The same with the covariance of each agent's errors; what is not determined is counted as hidden."""
         found, values = list[Evidence](), self._found.values
         for agent in self._agents():
-            visits = range(self._visits[agent])
-            queries = [k for k in visits if ("gradient", agent, k) in values and ("y", agent, k) in values]
-            if queries:
+            if queries := self._queries(agent):
                 points = np.array([values["y", agent, k] for k in queries])
                 gradients = np.array([values["gradient", agent, k] for k in queries])
-                between = self._found.covariance([("gradient", agent, k) for k in queries])
-                between += np.diag([self._wire.step(k) ** 2 for k in queries])
-                covariance = np.repeat(between[..., None], points.shape[-1], axis=-1)
-                hidden = len(visits) - len(queries)
+                covariance = np.repeat(self._covariance(agent, queries)[..., None], points.shape[-1], axis=-1)
+                hidden = self._visits[agent] - len(queries)
                 found.append(Evidence(agent, tuple(queries), points, gradients, covariance, "gaussian", hidden))
         return found
 
@@ -392,3 +394,14 @@ class TokenSystem:
 
     def _agents(self) -> list[int]:
         return [agent for agent in range(len(self._visits)) if agent not in self._skipped]
+
+    def _queries(self, agent: int) -> list[int]:
+        """Visits whose gradient and point are determined."""
+        values = self._found.values
+        visits = range(self._visits[agent])
+        return [k for k in visits if ("gradient", agent, k) in values and ("y", agent, k) in values]
+
+    def _covariance(self, agent: int, queries: Sequence[int]) -> Array:
+        """Of the errors at these visits, (visits, visits), the same for every coordinate."""
+        own = np.diag([self._wire.step(k) ** 2 for k in queries])
+        return self._found.covariance([("gradient", agent, k) for k in queries]) + own

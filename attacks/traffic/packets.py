@@ -9,6 +9,7 @@ excludes less, and never all.
 """
 
 import bisect
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,12 +48,12 @@ def due(ages: Array, timeouts: Array, now: float) -> npt.NDArray[np.bool_]:
 
 
 TAIL = 0.025
-MOST_MISSED = 2**40
 
 
-def sent_in_all(observed: int, missed: float, least: int) -> tuple[int, float, int]:
+def sent_in_all(observed: int, missed: float, least: int) -> tuple[int, float, float]:
     """Low end, best guess and high end of N ≥ `least`, of which `observed` were; 0 < `missed` < 1. The ends differ:
-    what was missed is never known for certain."""
+    what was missed is never known for certain. The high end is ∞ where so few of `least` are so unlikely that no
+    float64 tells it from 0: nothing is excluded."""
     least = max(least, observed)
 
     def at_least(total: int) -> float:
@@ -61,14 +62,24 @@ def sent_in_all(observed: int, missed: float, least: int) -> tuple[int, float, i
     def at_most(total: int) -> float:
         return 1.0 if observed >= total else float(special.betainc(total - observed, observed + 1, missed))
 
-    def first(start: int, holds: Callable[[int], bool]) -> int:
-        """The least number from `start` on for which it holds; it does for all that follow."""
-        return start + bisect.bisect_left(range(start, start + MOST_MISSED), True, key=holds)
-
-    low = first(least, lambda total: at_least(total) >= TAIL)
+    low = _first(least, lambda total: at_least(total) >= TAIL)
     floor = TAIL * at_most(least)
-    high = first(max(least, low) + 1, lambda total: at_most(total + 1) < floor)
+    high = _first(low + 1, lambda total: at_most(total + 1) < floor) if floor > 0 else math.inf
     return low, min(max(observed / (1 - missed), low), high), high
+
+
+def _first(low: int, holds: Callable[[int], bool]) -> int:
+    """The least number from `low` on for which it holds; it does for all from some number on."""
+    if holds(low):
+        return low
+    step = 1
+    while not holds(low + step):
+        low, step = low + step, 2 * step
+    high = low + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """RECAL and DP-RECAL heard in part: what is returned is right, and the stated errors are the errors."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -88,6 +89,23 @@ def test_taps_on_some_links(graph, links, algorithm):
     for seed in range(3):
         run = heard(Adversary(links=links), algorithm, graph, seed=seed)
         share_found(run, infer(run.views[0]))
+
+
+def test_estimates_of_many_visits_are_made_without_their_covariance_by_coordinate():
+    """The deviations are those of the evidence, whose covariance would be 40 · 40 numbers for each of 300
+    coordinates."""
+    data = load("synthetic", records=20, dimension=300, seed=3, norm_bound=1.0)
+    run = heard(Adversary(), dp_recal(PROBLEM, "sent_state", 40), problem=logistic(data.split(5), ridge=0.5))
+    ledger = iterates(run.views[0])
+    tracemalloc.start()
+    found = ledger.estimates()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    stated = [one for evidence in ledger.evidence() for one in evidence.estimates()]
+    assert [one[:2] for one in found] == [one[:2] for one in stated]
+    assert [one.stddev for one in found] == [one.stddev for one in stated]
+    assert len(found) > 150
+    assert peak < 40 * 40 * 300 * 8 / 4
 
 
 @pytest.mark.parametrize("insiders", [(1,), (1, 3)])

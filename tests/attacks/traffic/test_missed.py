@@ -1,5 +1,7 @@
 """The interval of a count behind a lossy tap, against the binomial law."""
 
+import math
+
 import pytest
 from scipy.stats import binom
 
@@ -31,3 +33,15 @@ def test_it_is_an_interval_around_its_guess_and_no_point(heard, missed):
 def test_more_missed_is_less_known():
     widths = [high - low for low, _, high in (sent_in_all(50, missed, 0) for missed in (0.01, 0.1, 0.3, 0.6))]
     assert widths == sorted(set(widths))
+
+
+@pytest.mark.parametrize("missed", [1 - 1e-9, 1 - 1e-12])
+def test_the_interval_is_around_its_guess_where_nearly_everything_is_missed(missed):
+    low, value, high = sent_in_all(100_000, missed, 0)
+    assert value == 100_000 / (1 - missed)
+    assert 0.99 * value < low < value < high < 1.01 * value
+
+
+def test_no_number_is_excluded_where_the_tail_of_the_least_is_zero_in_float64():
+    assert sent_in_all(0, 0.1, 1000) == (1000, 1000, math.inf)
+    assert sent_in_all(0, 0.1, 10)[2] < 20
