@@ -10,7 +10,7 @@ the round's point, and the g that was inferred there, the misfit is
     squared:  ‖G − g‖²/‖g‖²,       cosine:  1 − ⟨G, g⟩/(‖G‖‖g‖),
 
 over all matched rounds together. Its derivative is a mixed gradient of the model (`netsim.models.mixed_gradient`, in
-one pass by `netsim.models.pullback`).
+one pass by `netsim.models.networks.with_pullback`).
 
 Let z = Wa + b be that layer. The gradient by W of any loss is SᵀA with S = ∂ℓ/∂z; that of ‖SᵀA − G‖² by A is S(SᵀA −
 G) + (…)W. So descent, and any quasi-Newton method, never leaves the span of the rows of W, G and the start. With an

@@ -278,7 +278,7 @@ def test_inferred_gradients_are_a_score_where_they_can_be_inferred():
 
 
 def test_both_worlds_are_those_of_the_audit():
-    """The same noise as `scenarios.stages.runner.worlds`, whoever listens."""
+    """The same noise as `scenarios.stages.worlds.worlds`, whoever listens."""
     from scenarios.stages.worlds import worlds
 
     simulation, pair = world(TellsOneNeighbor(2), topology.ring(4))
