@@ -37,7 +37,7 @@ from netsim.transcript.transcript import Transcript
 
 CAPTURED = "heard on links"
 """Name in an archive of the captured numbers, (replicas, columns) of float32."""
-_COMMON, _CONSTANT = "common to a chunk", "constant in a chunk"
+COMMON, CONSTANT = "common to a chunk", "constant in a chunk"
 """Digests (32,) of the rows' places, times and sizes, and of the numbers that are the same in all transcripts."""
 COLUMNS = 1000
 """Numbers of a transcript that are kept, at most; of more, the first and the last ones."""
@@ -73,8 +73,8 @@ def noted(view: AdversaryView, index: int) -> dict[str, npt.NDArray[Any]]:
         same = np.flatnonzero((bits == bits[:1]).all(axis=0))
         constants = [f"{found.names[k]}={bits[0, k]}" for k in same]
     kept: dict[str, npt.NDArray[Any]] = {
-        _COMMON: _digest(*found.names, *(f"{name}={value!r}" for name, value in found.facts.items())),
-        _CONSTANT: _digest(*constants),
+        COMMON: _digest(*found.names, *(f"{name}={value!r}" for name, value in found.facts.items())),
+        CONSTANT: _digest(*constants),
     }
     values = found.values
     if values.shape[1] > COLUMNS:
@@ -95,7 +95,7 @@ def trained(kept: Archive, chunks: int, rng: np.random.Generator) -> tuple[Train
         what = f"{chunks} in all" if usable == chunks else f"rows captured in {usable} of {chunks} could be kept"
         raise AttackError(f"some chunks teach and others are played, so it takes two or more: {what}")
     _check_common(kept, usable)
-    facts_differ = _note_bytes(kept, _COMMON, 0, 0) != _note_bytes(kept, _COMMON, 1, 0)
+    facts_differ = _note_bytes(kept, COMMON, 0, 0) != _note_bytes(kept, COMMON, 1, 0)
     size, columns = _values(kept, 0, 0, facts_differ).shape
     if not columns:
         raise AttackError("no readable value was captured on the tapped links")
@@ -124,19 +124,19 @@ def _values(kept: Archive, world: int, index: int, facts_differ: bool) -> Array:
     found = kept.note(CAPTURED, world, index)
     assert found is not None
     if facts_differ:
-        return np.full((len(found), 1), int.from_bytes(_note_bytes(kept, _COMMON, world, index)[:6]) / 2**48)
+        return np.full((len(found), 1), int.from_bytes(_note_bytes(kept, COMMON, world, index)[:6]) / 2**48)
     return found.astype(np.float64)
 
 
 def _check_common(kept: Archive, chunks: int) -> None:
     """Raise an `AttackError` where chunks of a world differ in what is common to the transcripts of a chunk."""
     for world in (0, 1):
-        if len({_note_bytes(kept, _COMMON, world, k) for k in range(chunks)}) > 1:
+        if len({_note_bytes(kept, COMMON, world, k) for k in range(chunks)}) > 1:
             raise AttackError(
                 "which messages were captured, when, or how large they were differs among the chunks of a world: "
                 "that is common to all transcripts of a chunk, and a classifier would learn chunks by heart"
             )
-        if len({_note_bytes(kept, _CONSTANT, world, k) for k in range(chunks)}) > 1:
+        if len({_note_bytes(kept, CONSTANT, world, k) for k in range(chunks)}) > 1:
             raise AttackError(
                 "some number is the same in all transcripts of one chunk and not in another: they may share what is "
                 "random in it, and a classifier would learn chunks by heart"

@@ -1,6 +1,7 @@
 """Packets as taps on links observed them: which carry data, which repeat another, how many were missed.
 
-The timeout T doubles up to 2^6 T (`netsim.network.channels`). It is a setting of the transport, which a tap does not know.
+The timeout T doubles up to 2^6 T (`netsim.network.channels`). It is a setting of the transport: a tap does not
+know it.
 
 Each packet is observed or not by itself, so of N packets it observes Bin(N, 1 − missed). The interval holds at 95 %:
 N with either tail below 2.5 % are excluded. It is known beforehand that N is no less than some number; above, the

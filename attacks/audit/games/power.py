@@ -22,7 +22,7 @@ from netsim.arrays import Array
 from netsim.errors import PrivacyError
 
 Law = Literal["randomized response", "Laplace"]
-_FACTORS = (1.25, 2.0, 4.0)
+FACTORS = (1.25, 2.0, 4.0)
 _WANTED = 0.8
 """Power for which `Prospect.trials_needed` are enough."""
 _MOST = 10**10  # coins, a game no larger than that is planned
@@ -69,7 +69,7 @@ class Plan:
             raise PrivacyError(f"claim_epsilon = {claim_epsilon!r}: must be finite and at least 0")
         test = _Test(claim_epsilon, delta, error_rate(confidence))
         prospects = tuple(
-            test.prospect(law, factor, trials) for law in ("randomized response", "Laplace") for factor in _FACTORS
+            test.prospect(law, factor, trials) for law in ("randomized response", "Laplace") for factor in FACTORS
         )
         return cls(trials, claim_epsilon, delta, confidence, highest, test.to_reach(), prospects)
 

@@ -436,7 +436,7 @@ TRANSCRIPTS = 16
 _PASSES = 3
 
 
-class _WorstCaseNoise(np.random.Generator):
+class WorstCaseNoise(np.random.Generator):
     """Laplace noise whose t-th draw has the signs `signs[t]`, (replicas, dimension); later draws have their own."""
 
     def __init__(self, source: np.random.Generator, signs: Sequence[Array]) -> None:
@@ -469,5 +469,5 @@ def worst_case_sample(
         )
         pairs = zip(one.releases, two.releases, strict=False)
         signs = [np.where(a.value < b.value, -1.0, 1.0) for a, b in pairs]  # of Δ; + where Δ = 0
-        sample = simulate(transcripts, lambda stream, signs=signs: _WorstCaseNoise(stream, signs))
+        sample = simulate(transcripts, lambda stream, signs=signs: WorstCaseNoise(stream, signs))
     return sample

@@ -10,7 +10,7 @@ from attacks.audit import trained as training
 from attacks.audit.archive import Archive
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import Simulate
-from attacks.audit.trained import _COMMON, _CONSTANT, CAPTURED, noted
+from attacks.audit.trained import CAPTURED, COMMON, CONSTANT, noted
 from attacks.audit.verdict import Verdict
 from attacks.inference import infer
 from netsim.algorithms.planted_faults import SecondMessage
@@ -217,9 +217,9 @@ class TestWhatIsKept:
         simulate, *_ = simulated(half(sound=True), chunk=20, delay=0.1)
         one, two, other = simulate(0, 0).view, simulate(0, 1).view, simulate(1, 0).view
         assert len({row.time for row in one.transcript}) > 3
-        for name in (_COMMON, _CONSTANT):
+        for name in (COMMON, CONSTANT):
             np.testing.assert_array_equal(noted(one, 0)[name], noted(two, 1)[name])
-        np.testing.assert_array_equal(noted(one, 0)[_COMMON], noted(other, 0)[_COMMON])
+        np.testing.assert_array_equal(noted(one, 0)[COMMON], noted(other, 0)[COMMON])
 
     def test_the_exact_loss_needs_none_of_it(self, tmp_path):
         simulate, pair, _ = simulated(half(sound=True), chunk=20)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.games.game import ceiling, coins_for, looks, play
-from attacks.audit.games.power import _FACTORS, Plan, percent, power
+from attacks.audit.games.power import FACTORS, Plan, percent, power
 from netsim.errors import PrivacyError
 from tests.attacks.audit import known
 
@@ -86,7 +86,7 @@ def test_the_trials_needed_are_the_turning_point(law):
 @settings(max_examples=8, deadline=None)
 def test_laws_of_a_plan(claim, delta, trials):
     plan = Plan.of(trials, claim, delta)
-    told, shown = ([plan.prospect(law, f) for f in _FACTORS] for law in ("randomized response", "Laplace"))
+    told, shown = ([plan.prospect(law, f) for f in FACTORS] for law in ("randomized response", "Laplace"))
     for easy, hard in zip(told, shown, strict=True):
         assert -1e-9 <= hard.power <= max(easy.power, 0.05) + 1e-6 <= 1 + 2e-6  # below α the saw's teeth decide
         assert hard.epsilon_expected <= easy.epsilon_expected + 1e-6

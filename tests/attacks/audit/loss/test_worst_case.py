@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.loss.exact import WORST_CASE, ExactLoss, _WorstCaseNoise
+from attacks.audit.loss.exact import WORST_CASE, ExactLoss, WorstCaseNoise
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import PrivateGradientDescent
@@ -75,7 +75,7 @@ def test_where_differences_depend_on_the_noise_it_stays_below_the_price():
 
 
 def test_the_noise_keeps_its_size():
-    drawn = _WorstCaseNoise(np.random.default_rng(1), [-np.ones((50, 3))])
+    drawn = WorstCaseNoise(np.random.default_rng(1), [-np.ones((50, 3))])
     one = Laplace(2.0).release(np.zeros((50, 3)), drawn)
     other = Laplace(2.0).release(np.zeros((50, 3)), np.random.default_rng(1))
     np.testing.assert_array_equal(one, -np.abs(other))
