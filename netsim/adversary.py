@@ -90,7 +90,7 @@ class Around:
 
 @dataclass(frozen=True)
 class Within:
-    """A receiver at the place `at` with a `range`, in units of `Topology.positions`.
+    """A receiver at the place `at`, for what is at most `range` away, in units of `Topology.positions`.
 
     On links: every link of an agent there. On radio: what the agents there transmit, and nothing else, all with
     one receiver and its one clock. You get a `ScenarioError` where the agents have no places.
@@ -178,15 +178,15 @@ class Adversary:
 
     name: str = "eavesdropper"
     links: Literal["all"] | tuple[tuple[Index, Index], ...] | Wiretaps | None = None
-    """The links that are tapped: "all", pairs of agents (none on radio), or a rule; none: all, without insiders."""
+    """The links that are tapped: "all", pairs of agents (none on radio), or a rule. Not said: all; with `insiders`, none."""
     nodes: tuple[Index, ...] = ()
-    """Agents at whose door every message is seen."""
+    """Agents at whose door every message is seen, in order, as it leaves and as it is delivered."""
     insiders: tuple[Index, ...] = ()
     """Honest but curious agents, who add what they know of themselves."""
     capture_loss: Share = 0.0
     """The share of the packets on links that the taps miss."""
     clock_error: NonNegative = 0.0
-    """The standard deviation of the constant errors of the taps' clocks, in seconds."""
+    """The standard deviation of the constant errors of the taps' clocks (on radio: the receivers'), in seconds."""
     start: NonNegative = 0.0
     """From when on the taps on links capture, in seconds."""
 

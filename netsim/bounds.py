@@ -48,6 +48,7 @@ def check(made: object) -> None:
         value = getattr(made, name)
         if not (math.isfinite(value) and all(holds(value, end) for _, holds, end in bounds)):
             allowed = " and ".join(f"{sign} {end:g}" for sign, _, end in bounds)
+            allowed += " and finite" if value == math.inf else ""
             raise ScenarioError(name, value, "out of range", allowed)
 
 

@@ -92,7 +92,9 @@ class Metrics:
         last: int | None = None,
     ) -> None:
         self.times, self.agents, self.errors = list[float](), list[int](), list[Array]()
-        self.walk, self._air, self._nodes = walk, air, nodes
+        self.walk = walk
+        self._air: Air | None = air
+        self._nodes: Sequence[LiveNode] = nodes
         names = ("packets", "bytes", "messages", "message_bytes", "queries")
         self.ledger: dict[str, array[int]] = {name: array("q") for name in names}
         self._optimum = problem.optimum().point
@@ -115,6 +117,7 @@ class Metrics:
         self.agents.append(agent)
         self.errors.append(np.linalg.norm(x - self._optimum, axis=-1) / self._scale)
         node, air = self._nodes[agent], self._air
+        assert air is not None, "the run is over"
         noted = (air.packets, air.bytes, node.messages, node.message_bytes, node.queries)
         for counts, count in zip(self.ledger.values(), noted, strict=True):
             counts.append(count)
@@ -161,7 +164,8 @@ class Metrics:
         if self._newest is not None and len(self.times) not in self._points:
             with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
                 self._of_walk()
-        self._latest = self._newest = None
+        self._latest = self._newest = self._air = None
+        self._nodes = ()  # private objectives are in them
         self._rounds.clear()
 
     def points(self) -> list[_Point]:
@@ -269,10 +273,14 @@ class _Classified(Protocol):
     """Records with labels ±1, judged by sign(aᵀx): a logistic objective, or a data set of two classes."""
 
     @property
-    def features(self) -> Array: ...
+    def features(self) -> Array:
+        """Shape (m, d)."""
+        ...
 
     @property
-    def labels(self) -> Array: ...
+    def labels(self) -> Array:
+        """Shape (m,), each −1 or +1."""
+        ...
 
 
 class Measures:

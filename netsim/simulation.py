@@ -49,7 +49,7 @@ class Run:
     activations: tuple[int, ...]
     time: float
     traffic: Mapping[str, int]
-    """Packets and bytes (see `traffic`); on radio also `transmissions` and `transmitted_bytes`."""
+    """Packets and bytes by name (`Running.traffic`); on radio also `transmissions` and `transmitted_bytes`."""
     interrupted: bool = False
     interceptions: tuple[InterceptionReport, ...] = ()
     rejected: int = 0

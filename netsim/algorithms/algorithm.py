@@ -2,8 +2,8 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self, get_type_hints
 
 import numpy as np
 from scipy.optimize import brentq
@@ -127,7 +127,7 @@ class Algorithm(ABC):
             raise ScenarioError(field, scale, "not a schedule", allowed)
         for k in range(releases):
             if not 0 <= scale(k) < math.inf:
-                raise ScenarioError(field, scale(k), f"no scale, in round {k}", ">= 0 and finite")
+                raise ScenarioError(field, scale(k), f"no scale, of release {k}", ">= 0 and finite")
 
     def stopping(self) -> Stopping:
         """For walks; an algorithm in rounds ends by itself."""
@@ -137,6 +137,11 @@ class Algorithm(ABC):
     def horizon(self) -> int | None:
         """How often one agent acts at most: rounds, or its activations. None where only chance ends it."""
         return self.stopping().per_agent
+
+    @property
+    def _releases(self) -> int:
+        """Of how many releases of one agent the noise is known beforehand."""
+        return self.horizon or 1
 
     @property
     def summary(self) -> str:
@@ -158,7 +163,7 @@ class Algorithm(ABC):
         """Whether its agents add any randomness to what they release."""
         sizes: list[float | Schedule] = [getattr(self, name) for name in self.noise_fields]
         schedules = (Constant(size) if isinstance(size, float | int) else size for size in sizes)
-        return any(schedule(k) > 0 for schedule in schedules for k in range(self.horizon or 1))
+        return any(schedule(k) > 0 for schedule in schedules for k in range(self._releases))
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim | None:  # noqa: ARG002
         """What its paper claims; None for an algorithm that claims nothing."""
@@ -225,9 +230,10 @@ class InRounds(Algorithm):
     def check(self, setting: Setting) -> None:  # noqa: ARG002
         """At least one round; scales of noise that are schedules, finite and not negative."""
         whole(self.rounds, "rounds", 1)
-        for one in fields(self):
-            if one.type is Schedule and one.name in self.noise_fields:
-                self._check_scale(one.name, self.rounds)
+        hints = get_type_hints(type(self))
+        for name in self.noise_fields:
+            if hints[name] == Schedule:
+                self._check_scale(name, self._releases)
 
     def _check_steps(
         self, step: Schedule, bound: float, condition: str, problem: str = "unstable at round {k}"

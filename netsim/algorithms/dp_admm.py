@@ -27,6 +27,7 @@ from typing import Annotated
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import SMOOTH, Noise, Noisy
+from netsim.arrays import Array
 from netsim.bounds import Auto, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
@@ -56,8 +57,10 @@ class DpAdmm(Noisy, InRounds):
             w = node.regularizer.proximal(v, 1 / c)  # 1
             sent = node.privatize(w, self.mechanism(k))  # 2
             if node.id == _HUB:
-                received = [await node.receive() for _ in node.neighbors]
-                leaves = {message.sender: message.values["w"] for message in received}
+                leaves: dict[int, Array] = {}
+                while len(leaves) < len(node.neighbors):  # a leaf that began anew sends twice
+                    message = await node.receive()
+                    leaves[message.sender] = message.values["w"]
                 center = sent
                 for j in node.neighbors:  # in their order, whoever came first
                     center = center + leaves[j]

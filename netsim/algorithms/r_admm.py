@@ -29,7 +29,8 @@ from typing import Annotated
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import BALANCED, SMOOTH, Noisy, balanced
-from netsim.bounds import Auto, Positive
+from netsim.arrays import whole
+from netsim.bounds import Auto, Positive, check
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.node import Node
@@ -56,6 +57,10 @@ class _Recycled(Noisy, InRounds):
     def pairs(self) -> int:
         """How many rounds touch the data: every other one, from the first on."""
         return (self.rounds + 1) // 2
+
+    @property
+    def _releases(self) -> int:
+        return self.pairs
 
     async def run(self, node: Node) -> None:
         d, theta, gamma = len(node.neighbors), self.theta, self.linearization
@@ -130,7 +135,10 @@ class MrAdmm(_Recycled):
     """The penalty of the augmented Lagrangian, by pairs of rounds."""
     dual_step: Annotated[
         Positive,
-        Auto("the least η_i(0)", lambda at: min(at.penalty(0) * min(at.factors, default=1.0), at.most or math.inf)),
+        Auto(
+            "the least η_i(0)",
+            lambda at: min(at.penalty(0) * min(at.factors, default=1.0), math.inf if at.most is None else at.most),
+        ),
     ]
     """θ, the step of the dual."""
     factors: tuple[Positive, ...] = ()
@@ -152,6 +160,8 @@ class MrAdmm(_Recycled):
 
     def check(self, setting: Setting) -> None:
         """0 < θ ≤ η_i(t) ≤ η_i(t + 1), and what every form needs."""
+        whole(self.rounds, "rounds", 1)
+        check(self)
         if self.factors and len(self.factors) != setting.agents:
             why = "not one factor for each agent"
             raise ScenarioError("factors", len(self.factors), why, f"none, or {setting.agents} factors")

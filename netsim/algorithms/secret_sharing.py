@@ -83,14 +83,14 @@ class SecretSharing(InRounds):
         early: dict[int, dict[int, Array]] = {}
         for k in range(self.rounds):
             sent = node.privatize(x, Gaussian(self.stddev(k)))  # 1
-            most = self.largest(node.agents)
+            most = self.largest(node.agents)  # more are cut off: n of them could wrap
             steps = np.remainder(np.clip(np.rint(sent / self.resolution), -most, most), float(self.modulus))
             held = await self._dealt(node, k, steps, early)  # 2
             received = await node.exchange(sum=held)  # 3
             total = received.sent("sum")
             for other in received.values("sum"):
                 total = _plus(total, other, self.modulus)
-            signed = np.where(2 * total > self.modulus, total - self.modulus, total)
+            signed = np.where(2 * total > self.modulus, total - self.modulus, total)  # in (−p/2, p/2]
             mean = signed / (node.agents / self.resolution)  # 4
             x = mean - self.step(k) * await node.gradient(x)  # 5
             node.estimate(x)

@@ -249,6 +249,17 @@ class ActiveAdversary:
 
 
 @dataclass
+class InterceptionCounts:
+    """Packets touched so far, and how many of those that were altered or replayed were rejected."""
+
+    dropped: int = 0
+    delayed: int = 0
+    replayed: int = 0
+    altered: int = 0
+    rejected: int = 0
+
+
+@dataclass(frozen=True)
 class InterceptionReport:
     """Packets that one active adversary touched, and how many of those that it altered or replayed were rejected.
 
@@ -278,7 +289,7 @@ _Onward = Callable[[_Passing], None]
 
 
 class Interception:
-    """All active adversaries of one run; `reports` count what each did so far. Random numbers: a stream for each of
+    """All active adversaries of one run; `reports` says what each did so far. Random numbers: a stream for each of
     them on each directed link; the noise of an `AddGaussian` has another, which differs between chunks of replicas as
     the agents' does. Altered values go on as `codec` makes them: there is nothing on the wire that it could not have
     made."""
@@ -292,25 +303,32 @@ class Interception:
         codec: Codec = FLOAT64,
     ) -> None:
         self._streams, self._chunk, self._codec = streams, chunk, codec
-        reports: list[InterceptionReport] = []
-        self._on: dict[Edge, list[tuple[ActiveAdversary, InterceptionReport]]] = {}
+        self._all: list[tuple[ActiveAdversary, tuple[Edge, ...], InterceptionCounts]] = []
+        self._on: dict[Edge, list[tuple[ActiveAdversary, InterceptionCounts]]] = {}
         for who in active_adversaries:
-            edges = sorted(who.tampered(topology))
-            reports.append(InterceptionReport(who.name, tuple(edges), 0, 0, 0, 0, 0, who.start, who.end))
+            edges, counts = tuple(sorted(who.tampered(topology))), InterceptionCounts()
+            self._all.append((who, edges, counts))
             for edge in edges:
-                self._on.setdefault(edge, []).append((who, reports[-1]))
-        self.reports = tuple(reports)
+                self._on.setdefault(edge, []).append((who, counts))
         self.edges = self._on.keys()
+
+    @property
+    def reports(self) -> tuple[InterceptionReport, ...]:
+        """What each did so far."""
+        return tuple(
+            InterceptionReport(who.name, edges, **vars(counts), start=who.start, end=who.end)
+            for who, edges, counts in self._all
+        )
 
     def sit(self, environment: VirtualEnvironment, wire: LossyWire) -> None:
         """Put those who sit on a wire there: the first one of the run's meets a packet first."""
         edge = wire.source, wire.target
         onward: _Onward = wire.onward
-        for adversary, report in reversed(self._on.get(edge, [])):
+        for adversary, counts in reversed(self._on.get(edge, [])):
             # the name of a random stream: another word would change every transcript
             name = ("meddler", adversary.name, *edge)
             rng, noise = self._streams.plain(*name), self._streams.generator(*name, "noise", self._chunk)
-            middle = _Middle(environment, wire, adversary, report, rng, noise, self._codec, onward)
+            middle = _Middle(environment, wire, adversary, counts, rng, noise, self._codec, onward)
             wire.middle = onward = middle.meet
 
     def who_cuts(self, edge: Edge, *, tagged: bool) -> str:
@@ -326,42 +344,42 @@ class Interception:
 class _Middle:
     """One active adversary at the far end of one wire."""
 
-    __slots__ = ("_adversary", "_codec", "_environment", "_noise", "_onward", "_report", "_rng", "_wire")
+    __slots__ = ("_adversary", "_codec", "_counts", "_environment", "_noise", "_onward", "_rng", "_wire")
 
     def __init__(
         self,
         environment: VirtualEnvironment,
         wire: LossyWire,
         adversary: ActiveAdversary,
-        report: InterceptionReport,
+        counts: InterceptionCounts,
         rng: random.Random,
         noise: np.random.Generator,
         codec: Codec,
         onward: _Onward,
     ) -> None:
-        self._environment, self._wire, self._adversary, self._report = environment, wire, adversary, report
+        self._environment, self._wire, self._adversary, self._counts = environment, wire, adversary, counts
         self._rng, self._noise, self._codec, self._onward = rng, noise, codec, onward
 
     def meet(self, packet: _Passing) -> None:
         """A packet comes by."""
-        adversary, report, wire, now = self._adversary, self._report, self._wire, self._environment.now
+        adversary, counts, wire, now = self._adversary, self._counts, self._wire, self._environment.now
         wait = 0.0
         for action in adversary.actions if adversary.start <= now < adversary.end else ():
             if self._rng.random() >= action.probability:
                 continue
             match action:
                 case Drop():
-                    report.dropped += 1
+                    counts.dropped += 1
                     wire.lost += 1
                     wire.lost_bytes += packet.size
                     return
                 case Delay():
-                    report.delayed += 1
+                    counts.delayed += 1
                     wait += action.law.draw(self._rng)
                 case Replay():
                     if isinstance(packet, Tagged):  # marked, so that what is rejected can be laid at a door
-                        packet = Tagged(packet.packet, packet.number, genuine=packet.genuine, by=report)
-                    report.replayed += action.copies
+                        packet = Tagged(packet.packet, packet.number, genuine=packet.genuine, by=counts)
+                    counts.replayed += action.copies
                     wire.duplicated += action.copies
                     wire.duplicated_bytes += action.copies * packet.size
                     for number in range(1, action.copies + 1):
@@ -387,9 +405,9 @@ class _Middle:
                     values[name].setflags(write=False)
         if all(values[name] is value or values[name].tobytes() == value.tobytes() for name, value in before.items()):
             return packet
-        self._report.altered += 1
+        self._counts.altered += 1
         other: Packet = copy(message)  # of the same size
         other.values = values
         if isinstance(inner, Segment):
             other = Segment(inner.sequence, inner.attempt, other)
-        return Tagged(other, packet.number, genuine=False, by=self._report) if isinstance(packet, Tagged) else other
+        return Tagged(other, packet.number, genuine=False, by=self._counts) if isinstance(packet, Tagged) else other

@@ -61,7 +61,7 @@ class FromFunctions:
 
     def hessians(self, x: Array) -> Array:
         """∇²f at each row of x; shape (replicas, dimension, dimension)."""
-        return np.stack([self.hessian(row) for row in x])
+        return np.array([self.hessian(row) for row in x]).reshape(len(x), self.dimension, self.dimension)
 
     @property
     def records(self) -> int:

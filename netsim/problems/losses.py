@@ -3,7 +3,7 @@
 Each has its proximal map, and how far one record can move its gradient. The nonconvex one is [D]'s problem.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import inf, log, sqrt
@@ -19,7 +19,7 @@ from netsim.errors import ScenarioError
 from netsim.models import Linear, Logistic, Penalty
 from netsim.models.model import Regularizer
 from netsim.problems.minimizers import proximal_point, regularized_proximal
-from netsim.problems.objective import OfRecords, checked_step, half_square, times
+from netsim.problems.objective import OfRecords, checked_step, half_square, sampled, times
 
 
 class _Loss(OfRecords):
@@ -116,8 +116,9 @@ class LeastSquares(_Loss):
 
         The divisor shrinks with the records, so that the mean of the batches' gradients is the gradient.
         """
-        part = super().batch(indices)
-        return part if self.divisor is None else replace(part, divisor=self.divisor * part.records / self.records)
+        chosen = sampled(indices, self.records)
+        divisor = None if self.divisor is None else self.divisor * len(chosen) / self.records
+        return type(self)(self.features[chosen], self.targets[chosen], self.ridge, divisor)
 
     def gradient_difference_bound(self, other: "LeastSquares", order: int = 2) -> float:
         """sup_x ‖∇f(x) − ∇f'(x)‖ in the norm of this order.

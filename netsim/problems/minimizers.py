@@ -69,7 +69,9 @@ class _TwiceSmooth(Protocol):
 
     def gradient(self, x: Array) -> Array: ...
 
-    def hessians(self, x: Array) -> Array: ...
+    def hessians(self, x: Array) -> Array:
+        """∇²f at each row of x; shape (replicas, dimension, dimension)."""
+        ...
 
 
 def proximal_point(loss: _TwiceSmooth, v: Array, step: float, size: float) -> Array:

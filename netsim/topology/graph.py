@@ -153,7 +153,7 @@ class Topology:
 
     @cached_property
     def spectral_gap(self) -> float:
-        """1 − the second largest |eigenvalue| of W: how fast mixing forgets. 0: it never does."""
+        """1 − the second largest |eigenvalue| of W, symmetric, W1 = 1: how fast mixing forgets. 0: never."""
         one: Any = eye_array(self.agents, format="csr")
         upper = _least(one - self.mixing, constants=False)
         if 2 * float(self.mixing.diagonal().min()) >= upper:  # Gershgorin: λ_n ≥ 2 min w_ii − 1

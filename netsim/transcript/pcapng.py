@@ -37,7 +37,7 @@ def export(
 ) -> int:
     """Write the rows captured at this place, one at a time; returns how many. The file is overwritten.
 
-    `rows` is a `Transcript` or, without loading it, a `SpooledTranscript`. `epoch` is what virtual time 0 is called,
+    `rows` is a `Transcript` or, without loading it, a `StreamedTranscript`. `epoch` is what virtual time 0 is called,
     in seconds since 1970. `codec` and `header_bytes` are those of the run. Who may see the file: whoever placed the
     taps. You get a `TranscriptError` for a replica or an address that there is not, a time that no timestamp can say,
     a size that is not the packet's, and a value that the codec cannot have made.

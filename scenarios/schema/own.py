@@ -112,7 +112,7 @@ else:
 def _suited(own: type[Algorithm], epsilon: float | None, delta: float, source: str) -> Callable[..., Algorithm]:
     """The class with what it does not say itself: whether it has noise, how often it acts, and a claim."""
     said: dict[str, object] = {"__doc__": own.__doc__, "__module__": own.__module__, "__qualname__": own.__qualname__}
-    if own.noisy is Algorithm.noisy:
+    if own.noisy is Algorithm.noisy and not own.noise_fields:
         noisy = "privatize" in set(_names(own))
         said["noisy"] = property(lambda _: noisy)
     if own.horizon is Algorithm.horizon and "rounds" in own.__dataclass_fields__:

@@ -205,9 +205,9 @@ class TestClaims:
     [
         (RandomPenaltyAdmm(5, penalty=0.1), GRAPHS[0], "penalty", "L/2"),
         (RandomPenaltyAdmm(5, dual_step=-1.0), GRAPHS[0], "dual_step", "step"),
-        (RandomPenaltyAdmm(5, scale=Constant(-1.0)), GRAPHS[0], "scale", "in round 0"),
+        (RandomPenaltyAdmm(5, scale=Constant(-1.0)), GRAPHS[0], "scale", "of release 0"),
         (NeighborRange(5, Constant(9.0)), GRAPHS[0], "step", "2/L"),
-        (NeighborRange(5, Constant(0.1), Constant(math.inf)), GRAPHS[0], "scale", "in round 0"),
+        (NeighborRange(5, Constant(0.1), Constant(math.inf)), GRAPHS[0], "scale", "of release 0"),
         (GroupedDescent(4, Constant(0.1)), GRAPHS[1], "rounds", "N >= 2K"),
         (GroupedDescent(3, Constant(0.1)), GRAPHS[0], "", "not complete"),
         (GroupedDescent(3, Constant(0.1), low=math.nan), GRAPHS[1], "low", "finite"),

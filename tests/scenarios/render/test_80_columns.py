@@ -54,7 +54,7 @@ def costs(*rows):
 def test_costs_have_rows_of_what_was_reached_alone(narrow, monkeypatch):
     fresh, deployable = "DP-RECAL, fresh noise", "DP-RECAL, as deployable [0]"
     found = costs(("RECAL", 1, True), ("RECAL", 2, True), (fresh, 1, True), (fresh, 2, False), (deployable, 1, False))
-    monkeypatch.setattr(verdicts.measures, "rows", lambda _: found)
+    monkeypatch.setattr(verdicts.curves, "rows", lambda _: found)
     verdicts._print_costs(SimpleNamespace(algorithms=(), scenario=load("private-descent")))
     table, _, missed = narrow.getvalue().partition("Accuracies not reached: ")
     assert "–" not in table

@@ -71,7 +71,7 @@ def test_places_and_the_eavesdropper_among_them_reach_the_simulation():
             GRID, "active_adversaries", "radio has none",
         ),
         ("medium: radio\naccess: {uplink: 1e3}", GRID, "access", "medium: links"),
-        ("medium: radio\nadversary: {links: [[0, 1]]}", GRID, "adversary.links", "hears transmitters"),
+        ("medium: radio\nadversary: {links: [[0, 1]]}", GRID, "adversary.links", "captures transmitters"),
         ("medium: radio\nadversary: {links: {kind: cut, agents: [0]}}", GRID, "adversary.links.cut", "around"),
         (
             "medium: radio\nlink_overrides: [{between: [[0, 1]], law: {encrypted: true}}]",
