@@ -178,7 +178,7 @@ class Adversary:
 
     name: str = "eavesdropper"
     links: Literal["all"] | tuple[tuple[Index, Index], ...] | Wiretaps | None = None
-    """The links that are tapped: "all", pairs of agents (none on radio), or a rule; unset: all, with insiders none."""
+    """The tapped links: "all", pairs of agents (none on radio), or a rule; unset: all, or none by insiders."""
     nodes: tuple[Index, ...] = ()
     """Agents at whose door every message is seen, in order, as it leaves and as it is delivered."""
     insiders: tuple[Index, ...] = ()
