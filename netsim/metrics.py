@@ -254,7 +254,12 @@ class _Costs:
 class Reached:
     """What it had cost when a measure first stayed at a tolerance, and which round or activation, `count`, that was.
 
-    The other fields are those of `Measures.costs` there; `time` is in virtual seconds.
+    `plf`: the largest number of activations of one agent by then, in rounds the number of the round. `packets` and
+    `bytes`: all on the air by then, acknowledgements, retransmissions and what other agents were ahead with included;
+    on radio a transmission counts once. `messages` and `message_bytes`: what agents had sent, one for each receiver,
+    before any link repeats, tags or loses it. `queries`: gradients and proximal steps of the private objectives by
+    all agents, one for a batch of records too; `queries_of_one`: by the agent with most. `time` is in virtual
+    seconds.
     """
 
     count: int

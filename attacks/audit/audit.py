@@ -402,7 +402,7 @@ def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None) -> st
         if e.unreliable_from is not None:
             return f"from activation {e.unreliable_from} on some noise is below the rounding of the values it covers"
         if e.faint is not None:
-            return f"{e.faint}; that may be rounding or chance, and no noise covers it"
+            return f"{e.faint}; that may be rounding or chance, and no noise protects it"
         if math.isfinite(e.granted_from) and not (claimed is not None and e.epsilon.upper <= claimed):
             return (
                 f"from activation {e.granted_from:.0f} on releases are not on the wire as they were released, and "

@@ -61,7 +61,7 @@ def judge(
     """Judge a claim (ε, δ). The first that applies:
 
     1. a self-check failed: `PrivacyError`, for then nothing measured can be trusted;
-    2. `uncovered` names a message that no noise covers: **unprotected**, whatever was claimed;
+    2. `uncovered` names a message that no noise protects: **unprotected**, whatever was claimed;
     3. no claim, or `failed_conditions` of its formula: **undefined**, with the measurements beside it;
     4. `exact_lower` or a game's lower bound above the claim: **refuted**;
     5. the claim above `vacuous_above`: **vacuous**, it allows odds of e^20 to 1 and no game can test it;
@@ -92,7 +92,7 @@ def judge(
     measured = _measured(exact_lower, exact_upper, audited)
     if uncovered is not None:
         claim = "" if epsilon_claimed is None else f", not {epsilon_claimed:.4g} as claimed"
-        return Judgement(Verdict.UNPROTECTED, f"{uncovered}: no noise covers it, so ε = ∞{claim}.", None)
+        return Judgement(Verdict.UNPROTECTED, f"{uncovered}: no noise protects it, so ε = ∞{claim}.", None)
     if epsilon_claimed is None or failed_conditions:
         why = "; ".join(failed_conditions) or "no ε is claimed"
         return Judgement(Verdict.UNDEFINED, f"The claim is undefined: {why}. {measured}", None)

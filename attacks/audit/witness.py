@@ -127,7 +127,7 @@ class Account:
         }  # fmt: skip
 
     def proves(self, claim: Claim) -> Literal["refuted", "unprotected"] | None:
-        """Verdict that this transcript proves: "unprotected" by a message that no noise covers (where δ > 0, the
+        """Verdict that this transcript proves: "unprotected" by a message that no noise protects (where δ > 0, the
         share of transcripts that hold one is not known from it); "refuted" by its loss, at δ = 0 only."""
         if self.uncovered is not None:
             return "unprotected"

@@ -49,8 +49,9 @@ EXACT = 1e-18
 
 @dataclass(frozen=True)
 class DLG:
-    """`rounds`: estimates that are matched at once, 1 as published; starts of records are N(0, `spread`²).
+    """DLG: features and labels whose gradient is the observed one.
 
+    `rounds`: estimates that are matched at once, 1 as published; starts of records are N(0, `spread`²).
     `objective` of a reconstruction is ‖G − g‖²/‖g‖².
     """
 
@@ -79,7 +80,10 @@ class DLG:
 
 @dataclass(frozen=True)
 class IDLG(DLG):
-    """`rounds`, `restarts`, `spread` and `objective` as in `DLG`."""
+    """iDLG: features whose gradient is the observed one, with the label read off a sign of it.
+
+    `rounds`, `restarts`, `spread` and `objective` as in `DLG`.
+    """
 
     name = "idlg"
     source = "Zhao, Mopuri, Bilen, iDLG: Improved Deep Leakage from Gradients, 2020"

@@ -110,7 +110,7 @@ def rows_of(whitener: Whitener, replica: int) -> Callable[[Array], Array]:
 
 @dataclass(frozen=True)
 class FinitePrior:
-    """The posterior mode over the prior's public records, weighted by their classes' shares, for a batch of one.
+    """The most probable of the prior's public records, weighted by their classes' shares, for a batch of one.
 
     The objective is −ln of likelihood × weight, but for a constant. Errors are Gaussian with their full covariance
     between rounds, or Laplace and independent. `spread` is the posterior's standard deviation.
@@ -166,7 +166,9 @@ def _surprises(case: Case, candidates: Population) -> Array:
 
 @dataclass(frozen=True)
 class Informed:
-    """All records but one are known; `then` attacks the one that is left."""
+    """The informed adversary: all of an agent's records but one are known. `then` attacks the
+    one that is left.
+    """
 
     then: Attack = field(default_factory=FinitePrior)
 

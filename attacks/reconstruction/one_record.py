@@ -6,12 +6,7 @@
   label −a has the same gradients everywhere, so that the sign is the attacker's knowledge of features, or open.
 - *Softmax*: ∇f = (softmax(Wa + b) − e_y) ⊗ (a, 1). With an intercept any gradient gives a, and the label is the one
   output with a negative slope. Without one a is known up to its length and the length follows from the slopes.
-- *A dense layer with an intercept*: the layer's slopes s are its intercept's gradient, and the gradient of its matrix
-  is s ⊗ a, whatever comes after it: a is a least squares problem with one unknown per feature,
-  a = Σ_t G_Wᵀ G_b / Σ_t ‖G_b‖². With noise of deviation σ in every coordinate its error is about
-  σ√(1 + ‖a‖²/n)/‖G_b‖. `MeanOfRatios` divides row by row, G_W[c]/G_b[c], and takes the mean: also exact without
-  noise, but a row with a slope near 0 is noise over nothing (the ratio of Gaussians has no mean), and it ruins the
-  average. It is here to be compared with.
+- *A dense layer with an intercept*: its slopes give the features, whatever comes after it (`DenseLayerRecord`).
 
 With many rounds all are used, weighted by the inverse of their covariance between rounds; under noise the closed form
 is the start of the maximum likelihood estimate of the exact model. Two records that fit alike are distinguished by
@@ -162,7 +157,16 @@ class _DenseLayer:
 
 @dataclass(frozen=True)
 class DenseLayerRecord(_DenseLayer):
-    """Features of one record from the first layer of a softmax regression or a dense network, by least squares."""
+    """Features of one record from the gradients of a dense layer with an intercept alone, by least squares.
+
+    The layer, the first of a softmax regression or a dense network, has slopes s, its intercept's gradient; the
+    gradient of its matrix is s ⊗ a, whatever comes after it: a is a least squares problem with one unknown per
+    feature,
+
+        a = Σ_t G_Wᵀ G_b / Σ_t ‖G_b‖².
+
+    With noise of deviation σ in every coordinate its error is about σ√(1 + ‖a‖²/n)/‖G_b‖.
+    """
 
     name = "dense-layer"
     source = "Geiping et al. 2020, Proposition 3.1; least squares over rows and rounds: this project"
@@ -175,7 +179,11 @@ class DenseLayerRecord(_DenseLayer):
 
 @dataclass(frozen=True)
 class MeanOfRatios(_DenseLayer):
-    """The same from the mean of G_W[c]/G_b[c] over rows and rounds. A straw man under noise."""
+    """Features of one record from a dense layer with an intercept, by the mean of the ratios G_W[c]/G_b[c].
+
+    The mean is over rows and rounds. Also exact without noise, but a row with a slope near 0 is noise over nothing
+    (the ratio of Gaussians has no mean), and it ruins the average. It is here to be compared with.
+    """
 
     name = "mean-of-ratios"
     source = "a formula that reimplementations of Phong et al. 2017 use"
@@ -194,7 +202,10 @@ _CLOSED: dict[str, Attack] = {
 
 @dataclass(frozen=True)
 class OneRecord:
-    """One record of a linear, logistic or softmax model. Where some estimates are exact, these alone are used."""
+    """One record of a linear, logistic or softmax model: its closed form, or under noise the best attack.
+
+    Where some estimates are exact, these alone are used.
+    """
 
     name = "one-record"
     source = "this project"

@@ -61,8 +61,9 @@ SMOOTHED = 1e-3
 
 @dataclass(frozen=True)
 class PosteriorMode:
-    """One record of a linear, logistic or softmax model.
+    """The mode of one record's posterior under the known law of the noise.
 
+    The record is of a linear, logistic or softmax model.
     `spread`: whether posterior standard deviations are wanted too.
     """
 
@@ -78,7 +79,7 @@ class PosteriorMode:
 
 @dataclass(frozen=True)
 class PosteriorMean(PosteriorMode):
-    """The mean over labels, weighted by their posterior probability, of the modes of each.
+    """The mean over labels, weighted by their posterior probability, of the posterior's mode for each.
 
     Where the label is clear it is `PosteriorMode`; where it is not, no single label's mode is the guess of least
     square error. Targets are the labels' mean too.
@@ -274,7 +275,10 @@ APART = 0.5
 
 @dataclass(frozen=True)
 class PosteriorBatch:
-    """Small batches of linear, logistic and softmax models."""
+    """The mode of the posterior of a small batch under the known law of the noise.
+
+    The batch is of a linear, logistic or softmax model.
+    """
 
     restarts: Count = 4
     """From how many draws of the prior for each assignment of labels."""

@@ -3,7 +3,7 @@
 `gradient` asks the hypothesis; `privatize` returns the value that was observed and notes the noise that would explain
 it; incoming messages are those observed; every other value that is sent is compared with the one observed, and so is
 which messages there are. Two replays of the same record, one per hypothesis, give the exact privacy loss of every
-release and the messages that no noise covers.
+release and the messages that no noise protects.
 
 The record is a node tap's: what the agent sent and what was delivered to it, in order. A release that never goes on
 the wire verbatim can be replayed only if the caller grants its value; the loss is then that of an adversary who knows

@@ -227,5 +227,5 @@ class Replayed:
 
     @property
     def identical(self) -> bool:
-        """Whether it sends the messages that were sent, and what no noise covers in them to the last bit."""
+        """Whether it sends the messages that were sent, and what no noise protects in them to the last bit."""
         return self.departure is None and all(c.identical for c in self.comparisons)

@@ -168,7 +168,7 @@ class SentBefore(Fault):
 
 @dataclass(frozen=True)
 class SecondMessage(Fault):
-    """A second message a round that no noise covers.
+    """A second message a round that no noise protects.
 
     The mixed point after the agent's own step looks like an average of noisy values, and has its exact gradient in
     it.

@@ -125,8 +125,9 @@ class RAdmm(_Recycled):
 
 @dataclass(frozen=True)
 class MrAdmm(_Recycled):
-    """MR-ADMM: R-ADMM with nondecreasing penalties η_i(t) = min(`most`, factor_i · `penalty`(t)) of `dual_step` at
-    least.
+    """MR-ADMM: R-ADMM whose penalties grow and differ: η_i(t) = min(`most`, factor_i · `penalty`(t)).
+
+    They never fall, and are `dual_step` at least.
     """
 
     penalty: Annotated[

@@ -1,49 +1,4 @@
-"""Private methods around uniform random points: ADMM with random penalties, and descent by groups or by extremes.
-
-`RandomPenaltyAdmm`: each coordinate moves to a uniform point between the agent and its neighbors.
-
-All agents start from the public x⁰ = 0 with λ = 0. In round k = 0, 1, …, per coordinate θ ~ U(0, 1), every agent i
-
-    x⁺ = θ x_i + (1 − θ) mean_{j∈N_i} x_j − (∇f_i(x_i) − λ_i)/D + Lap(1/β_k)       1    goes to the neighbors
-    λ⁺ = λ_i + ζ Σ_{j∈N_i} (x_j⁺ − x_i⁺)                                           2
-
-with β_k = 1.02^k, D = 10, ζ = ½ in the source; the random penalty is Γ = θD. The state is the release: an agent goes
-on with the x⁺ it sent, so ∇f_i is taken at a point that everybody on the wire knows, and λ_i is a sum of what was
-sent.
-
-Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 1. The sign of line 2
-is the one that converges; the printed one diverges. Law: Σ_i λ_i = 0, under noise too. Without Laplace noise it is
-exact: θ multiplies a difference that vanishes at consensus.
-
-Stability: let all f_i be quadratics of one curvature h, and let Q = I − Deg⁻¹A and the Laplacian have the eigenvalues
-q and ℓ in a mode that is not consensus. On a regular graph they share their modes. There, without the randomness of
-θ, x_{t+1} − x_t = m(x_t − x_{t−1}) − gx_t, m = 1 − q/2 − h/D, g = ζℓ/D; and θ − ½, of variance 1/12, adds noise of
-variance E‖Qx‖²/12. A unit of noise comes to Σ x_t² = 2/((1 − m)(2(1 + m) − g)) in all (the variance of an
-ARMA(2, 1)), so that second moments die out if q²/6 < (1 − m)(2(1 + m) − g) in every mode. With w = q + 2h/D that is
-
-    ζℓ/D < 4 − w − q²/(3w),
-
-and with the largest q, ℓ and h = L it is what is asked for on every graph. It is sharp on complete graphs, for
-q = n/(n − 1) is their only one. Where degrees differ the mean dynamics are stable by it, q and ℓ being Rayleigh
-quotients there; second moments, and unequal curvatures, are tested only: none of those that were tried grows.
-
-Claim (Theorem 2.2.1, worst case): a release loses at most dβ_kB/D, where B bounds the change of the gradient in ℓ∞,
-and K rounds lose ε = Σ_{k<K} dβ_kB/D. A bound in ℓ2 is one in ℓ∞ (`Adjacency.in_norm`);
-the ℓ1 norm is at most √d times as large, so for changes known in ℓ2 the formula is loose by up to √d. θ is drawn
-without regard to the data, so the mixture of uniform and Laplace loses no more than Laplace noise alone. On average
-over what is released it loses a share of the worst case (`netsim.mechanisms.average_ratio`), below that of Laplace
-noise where agent and neighbors differ; at consensus, where their difference dies out, it returns to that.
-
-`GroupedDescent` is Algorithm 2, `NeighborRange` Algorithm 2* of H. Xiao, Local Differential Privacy in Decentralized
-Optimization, MIT 2019. Of the first, that 2K groups of agents act once each, which takes N ≥ 2K agents, is read
-there; of the second, that each coordinate is uniform between the least and the greatest neighbor value. All the rest
-is inferred: the gradient is taken at a public point, so a release is exactly a uniform point of a known box, shifted
-by the gradient, plus Laplace noise (`netsim.mechanisms.UniformLaplace`).
-
-Claim of both (Theorem 2.2.1, worst case): a release loses at most dB·α_k/b_k, where B bounds the change of the
-gradient in ℓ∞, as a bound in ℓ2 does. In `GroupedDescent` an agent releases once: ε is the largest of these losses,
-not their sum. In `NeighborRange` it releases in every round: ε is the sum.
-"""
+"""Private methods around uniform random points: ADMM with random penalties, and descent by groups or by extremes."""
 
 import math
 from collections.abc import Callable
@@ -88,7 +43,43 @@ def _worst_case(
 
 @dataclass(frozen=True)
 class RandomPenaltyAdmm(InRounds):
-    """ADMM whose penalties are drawn anew for every coordinate and round, with Laplace noise in the state."""
+    """Private ADMM with random penalties: each coordinate moves to a uniform point between the agent and its
+    neighbors.
+
+    All agents start from the public x⁰ = 0 with λ = 0. In round k = 0, 1, …, per coordinate θ ~ U(0, 1), every
+    agent i
+
+        x⁺ = θ x_i + (1 − θ) mean_{j∈N_i} x_j − (∇f_i(x_i) − λ_i)/D + Lap(1/β_k)      1   goes to the neighbors
+        λ⁺ = λ_i + ζ Σ_{j∈N_i} (x_j⁺ − x_i⁺)                                          2
+
+    with β_k = 1.02^k, D = 10, ζ = ½ in the source; the random penalty is Γ = θD. The state is the release: an agent
+    goes on with the x⁺ it sent, so ∇f_i is taken at a point that everybody on the wire knows, and λ_i is a sum of
+    what was sent.
+
+    Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 1. The sign of
+    line 2 is the one that converges; the printed one diverges. Law: Σ_i λ_i = 0, under noise too. Without Laplace
+    noise it is exact: θ multiplies a difference that vanishes at consensus.
+
+    Stability: let all f_i be quadratics of one curvature h, and let Q = I − Deg⁻¹A and the Laplacian have the
+    eigenvalues q and ℓ in a mode that is not consensus. On a regular graph they share their modes. There, without the
+    randomness of θ, x_{t+1} − x_t = m(x_t − x_{t−1}) − gx_t, m = 1 − q/2 − h/D, g = ζℓ/D; and θ − ½, of variance
+    1/12, adds noise of variance E‖Qx‖²/12. A unit of noise comes to Σ x_t² = 2/((1 − m)(2(1 + m) − g)) in all (the
+    variance of an ARMA(2, 1)), so that second moments die out if q²/6 < (1 − m)(2(1 + m) − g) in every mode. With
+    w = q + 2h/D that is
+
+        ζℓ/D < 4 − w − q²/(3w),
+
+    and with the largest q, ℓ and h = L it is what is asked for on every graph. It is sharp on complete graphs, for
+    q = n/(n − 1) is their only one. Where degrees differ the mean dynamics are stable by it, q and ℓ being Rayleigh
+    quotients there; second moments, and unequal curvatures, are tested only: none of those that were tried grows.
+
+    Claim (Theorem 2.2.1, worst case): a release loses at most dβ_kB/D, where B bounds the change of the gradient in
+    ℓ∞, and K rounds lose ε = Σ_{k<K} dβ_kB/D. A bound in ℓ2 is one in ℓ∞ (`Adjacency.in_norm`); the ℓ1 norm is at
+    most √d times as large, so for changes known in ℓ2 the formula is loose by up to √d. θ is drawn without regard to
+    the data, so the mixture of uniform and Laplace loses no more than Laplace noise alone. On average over what is
+    released it loses a share of the worst case (`netsim.mechanisms.average_ratio`), below that of Laplace noise where
+    agent and neighbors differ; at consensus, where their difference dies out, it returns to that.
+    """
 
     penalty: Positive = 10.0
     """D, the greatest penalty."""
@@ -178,6 +169,14 @@ class GroupedDescent(_RandomAggregates):
 
     then a is the mean of group 2k, b that of group 2k + 1, and m is everybody's estimate. One pass over the agents: a
     round's gradient is that of two groups, so the result is no exact minimizer of the whole.
+
+    Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 2. That 2K groups
+    of agents act once each, which takes N ≥ 2K agents, is read there. All the rest is inferred: the gradient is taken
+    at a public point, so a release is exactly a uniform point of a known box, shifted by the gradient, plus Laplace
+    noise (`netsim.mechanisms.UniformLaplace`).
+
+    Claim (Theorem 2.2.1, worst case): a release loses at most dB·α_k/b_k, where B bounds the change of the gradient
+    in ℓ∞, as a bound in ℓ2 does. An agent releases once: ε is the largest of these losses, not their sum.
     """
 
     step: Annotated[Schedule, Auto("1/L", lambda at: Constant(1.0 / at.smoothness))]
@@ -248,6 +247,14 @@ class NeighborRange(_RandomAggregates):
 
     lo and hi the least and greatest x_j over the neighbors and itself. The weights of such a mean are not doubly
     stochastic, so it is exact only where all objectives are alike.
+
+    Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 2*. That each
+    coordinate is uniform between the least and the greatest neighbor value is read there. All the rest is inferred:
+    the gradient is taken at a public point, so a release is exactly a uniform point of a known box, shifted by the
+    gradient, plus Laplace noise (`netsim.mechanisms.UniformLaplace`).
+
+    Claim (Theorem 2.2.1, worst case): a release loses at most dB·α_k/b_k, where B bounds the change of the gradient
+    in ℓ∞, as a bound in ℓ2 does. An agent releases in every round: ε is the sum.
     """
 
     step: Annotated[Schedule, Auto("1/(2L)", lambda at: Constant(0.5 / at.smoothness))]

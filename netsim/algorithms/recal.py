@@ -1,6 +1,6 @@
 """RECAL: a baton (u, x) walks the graph and only its holder computes; DP-RECAL: the baton carries Gaussian noise.
 
-The holder i of the baton (u, x), with dual λ_i, copy y_i, coupling β = 1/(2(n+1)) and step α ∈ (0, 2/(L_i+1)):
+RECAL's holder i of the baton (u, x), with dual λ_i, copy y_i, coupling β = 1/(2(n+1)) and step α ∈ (0, 2/(L_i+1)):
 
     λ½ = λ_i + β(x − y_i)                                1
     x⁺ = prox_{n r}(x − (u + λ½ − λ_i))                  2
@@ -9,42 +9,9 @@ The holder i of the baton (u, x), with dual λ_i, copy y_i, coupling β = 1/(2(n
     u⁺ = u + λ⁺ − λ_i                                    5
 
 and (u⁺, x⁺) goes to a neighbor drawn uniformly. It starts from x = u = λ = y = 0 and minimizes Σ f_i + n r.
-Not private: (u, x) on the wire determine every gradient (`attacks.closed_form.recal`).
 
 Source: the DP-RECAL paper; RECAL is its non-private algorithm. The step is the same for all agents, so the condition
 is checked against the largest L_i, ridge included.
-
-DP-RECAL. At its τ-th activation (τ = 1, 2, …) an agent does RECAL's lines 1–5 with ũ in place of u and then sends
-
-    ũ⁺ = u⁺ + N(0, σ_τ² I),  σ_τ² = σ₁² R^{−(τ−1)},   and   x⁺.
-
-The paper's text can be read in two ways, and there are two attempts at a repair (`reading`):
-
-    as_analysed    as the convergence proof reads: the exact u travels beside ũ, u⁺ = u + λ⁺ − λ_i on line 5, and
-                   noise enters one x-update
-    as_deployable  only ũ and x⁺ are sent, u⁺ = ũ + λ⁺ − λ_i, and noise accumulates; the paper's accounting needs this
-    fresh_noise    as deployable, with noise of the same σ_τ on line 2's argument; the agent goes on with this x⁺
-    sent_state     as deployable, then λ_i ← λ_i + (ũ⁺ − ũ) and y_i ← x⁺ − (ũ⁺ − ũ)/β: x⁺ is a function of what was
-                   already released
-
-Claim (Theorem 4): with ρ₁ = 8α²β²c²/σ₁² and ρ = ρ₁ (R^Θ − 1)/(R − 1), (ρ + 2√(ρ ln 1/δ), δ)-DP, where c bounds
-‖∇f_i‖₂ (adjacent gradients differ by at most 2c) and Θ is the largest number of activations of one agent.
-
-What is true of it:
-
-- Section III-D: "It is obvious that Gaussian noise ε^k is coupled into the update of x^{k+1} when u^{k+1} is
-  perturbed, so no additional protection is required for the passing of x^{k+1}." Yet for r = 0,
-  x⁺ = x − ũ − β(x − y_i) reveals y_i, then λ_i, then every gradient but the last, exactly, at any ε: the first
-  two readings are unprotected (`attacks.closed_form.recal`). ``as_analysed`` puts the exact u on the wire
-  besides, which the paper's Algorithm 1 does not send.
-- Lemma 5's sensitivity is ‖Δu⁺‖ = αβ‖Δ∇f‖ ≤ 2αβc if the state (y_i, λ_i) is the same in both worlds; the
-  formula uses 4αβc. The state is *not* the same after the first activation: it has integrated the difference.
-- ``fresh_noise`` hides x⁺, yet each release depends on all gradients so far through (y_i, λ_i); Theorem 4's
-  sum does not count that. It is refuted for a gradient that changes by a constant vector, on least squares
-  (scenarios/ledger/dp-recal-fresh-noise.yaml): no repair.
-- ``sent_state`` makes the state a function of the transcript, so each release has sensitivity 2αβc and
-  nothing else needs protection: it is ρ/4-zCDP with Theorem 4's ρ, and the theorem holds for it.
-  The price is noise of σ_τ/β on y_i.
 """
 
 import itertools
@@ -110,9 +77,10 @@ class Walk(Algorithm):
 
 @dataclass(frozen=True)
 class Recal(Walk):
-    """RECAL: a baton walks the graph, no noise; claims nothing.
+    """RECAL: a baton (u, x) walks the graph and only its holder computes. There is no noise, and it claims nothing.
 
-    Exact, with linear convergence for strongly convex sums.
+    Exact, with linear convergence for strongly convex sums. Not private: (u, x) on the wire determine every gradient
+    (`attacks.closed_form.recal`).
     """
 
     async def run(self, node: Node) -> None:
@@ -144,7 +112,43 @@ _READINGS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class DPRecal(Walk):
-    """DP-RECAL in one of its readings; the walk ends when one agent has been active `per_agent` times (Θ)."""
+    """DP-RECAL: RECAL whose baton carries ũ = u + Gaussian noise, in one of four readings. The walk ends when one
+    agent has been active `per_agent` times (Θ).
+
+    At its τ-th activation (τ = 1, 2, …) an agent does RECAL's lines 1–5 with ũ in place of u and then sends
+
+        ũ⁺ = u⁺ + N(0, σ_τ² I),  σ_τ² = σ₁² R^{−(τ−1)},   and   x⁺.
+
+    The paper's text can be read in two ways, and there are two attempts at a repair (`reading`):
+
+        as_analysed    as the convergence proof reads: the exact u travels beside ũ, u⁺ = u + λ⁺ − λ_i on line 5,
+                       and noise enters one x-update
+        as_deployable  only ũ and x⁺ are sent, u⁺ = ũ + λ⁺ − λ_i, and noise accumulates; the paper's accounting
+                       needs this
+        fresh_noise    as deployable, with noise of the same σ_τ on line 2's argument; the agent goes on with
+                       this x⁺
+        sent_state     as deployable, then λ_i ← λ_i + (ũ⁺ − ũ) and y_i ← x⁺ − (ũ⁺ − ũ)/β: x⁺ is a function of
+                       what was already released
+
+    Claim (Theorem 4): with ρ₁ = 8α²β²c²/σ₁² and ρ = ρ₁ (R^Θ − 1)/(R − 1), (ρ + 2√(ρ ln 1/δ), δ)-DP, where c bounds
+    ‖∇f_i‖₂ (adjacent gradients differ by at most 2c) and Θ is the largest number of activations of one agent.
+
+    What is true of it:
+
+    - Section III-D: "It is obvious that Gaussian noise ε^k is coupled into the update of x^{k+1} when u^{k+1} is
+      perturbed, so no additional protection is required for the passing of x^{k+1}." Yet for r = 0,
+      x⁺ = x − ũ − β(x − y_i) reveals y_i, then λ_i, then every gradient but the last, exactly, at any ε: the first
+      two readings are unprotected (`attacks.closed_form.recal`). ``as_analysed`` puts the exact u on the wire
+      besides, which the paper's Algorithm 1 does not send.
+    - Lemma 5's sensitivity is ‖Δu⁺‖ = αβ‖Δ∇f‖ ≤ 2αβc if the state (y_i, λ_i) is the same in both worlds; the formula
+      uses 4αβc. The state is *not* the same after the first activation: it has integrated the difference.
+    - ``fresh_noise`` hides x⁺, yet each release depends on all gradients so far through (y_i, λ_i); Theorem 4's sum
+      does not count that. It is refuted for a gradient that changes by a constant vector, on least squares
+      (scenarios/ledger/dp-recal-fresh-noise.yaml): no repair.
+    - ``sent_state`` makes the state a function of the transcript, so each release has sensitivity 2αβc and nothing
+      else needs protection: it is ρ/4-zCDP with Theorem 4's ρ, and the theorem holds for it. The price is noise of
+      σ_τ/β on y_i.
+    """
 
     stddev: NonNegative = 0.0
     """σ₁, the standard deviation at the first activation."""

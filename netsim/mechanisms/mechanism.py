@@ -320,7 +320,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 def laplace_average_loss(shift: Scale, scale: Scale) -> Array:
     """s − (1 − e^{−s/2})², s = |shift|/scale: E||T − s| − |T|| for T ~ Lap(1). The worst case is s.
 
-    Where the scale is 0 it is 0: a shift that no noise covers has no loss that is a number.
+    Where the scale is 0 it is 0: a shift that no noise protects has no loss that is a number.
     """
     s = _in_scales(shift, scale)
     return s - np.expm1(-s / 2) ** 2

@@ -190,7 +190,7 @@ def _algorithm(kind: str) -> str:
     algorithm, claim = _built(kind)
     lines = [f"{model.model_fields['name'].get_default() or kind} (kind: {kind})", ""]
     if algorithm is not None:
-        lines += [inspect.cleandoc(importlib.import_module(type(algorithm).__module__).__doc__ or ""), ""]
+        lines += [_about(type(algorithm)), ""]
     about = inspect.cleandoc(model.__doc__ or "").splitlines()
     lines += ["In a scenario", "", *(f"  {line}" if line else "" for line in about), ""]
     parameters = list(_parameters(model))
@@ -305,7 +305,7 @@ def _algorithm_rows() -> Iterator[_Row]:
         algorithm, claim = _built(kind)
         if algorithm is not None:
             found |= {"class": type(algorithm).__name__, "module": type(algorithm).__module__}
-            found |= {"update": _module_sentence(type(algorithm)), "attacks": _inversions(algorithm)}
+            found |= {"update": _first(_about(type(algorithm))), "attacks": _inversions(algorithm)}
         if claim is not None:
             found["claim"] = {"source": claim.source, "norm": claim.norm}
         yield _Row(found, (kind, str(found["update"]), "none" if claim is None else claim.source))
@@ -332,7 +332,7 @@ def _attack_rows() -> Iterator[_Row]:
     most = max(map(len, tried.values()))
     for inversion, kinds in sorted(tried.items(), key=lambda pair: -len(pair[1])):
         needs = "messages that are affine in the gradients" if len(kinds) == most else f"one of {', '.join(kinds)}"
-        yield row("gradients", inversion.__name__, None, _module_sentence(inversion), [needs], "this project", kinds)
+        yield row("gradients", inversion.__name__, None, _first(_about(inversion)), [needs], "this project", kinds)
     facts = {"membership": Membership(), "property": PropertyInference({})}
     for kind, one in ({kind: made() for kind, made in RECORDS.items()} | facts).items():
         words = {
@@ -347,7 +347,7 @@ def _attack_rows() -> Iterator[_Row]:
         }
         needed = [text for text, there in words.items() if there]
         on = "records" if kind in RECORDS else "facts"
-        yield row(on, one.name, kind, _module_sentence(type(one)), needed, one.source, None)
+        yield row(on, one.name, kind, _first(_about(type(one))), needed, one.source, None)
 
 
 def _inversions(algorithm: "Algorithm") -> list[str]:
@@ -373,8 +373,21 @@ def _kinds(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
         yield from _kinds(argument)
 
 
-def _module_sentence(made: Any) -> str:
-    return _first(importlib.import_module(made.__module__).__doc__)
+def _about(made: Any) -> str:
+    """The documentation of the module that has an algorithm or an attack; or of a module with several, its own and
+    then, without the first paragraph, the module's, which is of all."""
+    module = importlib.import_module(made.__module__)
+    shared = inspect.cleandoc(module.__doc__ or "")
+    if not isinstance(made, type) or sum(_is_listed(one, module.__name__) for one in vars(module).values()) < 2:
+        return shared
+    return "\n\n".join(filter(None, (inspect.getdoc(made), shared.partition("\n\n")[2])))
+
+
+def _is_listed(one: Any, module: str) -> bool:
+    """Whether this is an algorithm, or an attack with its needs, of the module; faults have a list of their own."""
+    public = isinstance(one, type) and one.__module__ == module and not one.__name__.startswith("_")
+    algorithm = hasattr(one, "horizon") and not hasattr(one, "lesson") and not inspect.isabstract(one)
+    return public and (hasattr(one, "needs") or algorithm)
 
 
 def _first(text: str | None) -> str:

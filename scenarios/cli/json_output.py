@@ -97,7 +97,7 @@ class _Document(Result):
     algorithms: tuple[_Algorithm, ...]
 
 
-def _ending(results: Results) -> tuple[int, str]:
+def ending(results: Results) -> tuple[int, str]:
     """How `netsim run` and `netsim audit` end: the first that holds of interrupted (130), failed (70), an algorithm
     that is refuted or unprotected and no baseline, or a paper's finding that differs (1), done (0)."""
     variants = results.variants or ()
@@ -131,7 +131,7 @@ def _ending(results: Results) -> tuple[int, str]:
 
 def document(results: Results, folder: Path) -> _Document:
     """The document of a run with these results, in this folder, from which those of variants are read."""
-    status, reason = _ending(results)
+    status, reason = ending(results)
     rows = [_algorithm(entry, folder) for entry in results.algorithms]
     variants: list[_Variant] = []
     for one in results.variants or ():

@@ -19,6 +19,7 @@ from scenarios.results.files import PAGE, RESULTS
 if TYPE_CHECKING:
     from scenarios.build.progress import Progress
     from scenarios.render.comparison import Comparison
+    from scenarios.results.tree import Results
 
 _COMPARED = Path("comparison.html")
 
@@ -53,8 +54,8 @@ def _report(
     lines: list[str] = []
     try:
         with Bars(problems, lines=False) as bars:
-            pages = _pages(place, out, bars)
-        results, target = read_results(place), into or place / "figures"
+            results, pages = _pages(place, out, bars)
+        target = into or place / "figures"
         if figures:
             with Bars(console) as bars:
                 found = export_figures(
@@ -77,8 +78,9 @@ def _report(
         fail(ScenarioError("--open", str(pages[0]), "no browser was found", "open the file by hand"))
 
 
-def _pages(folder: Path, out: Path | None, progress: "Progress") -> list[Path]:
-    """Write the page of a results folder, and of its variants where it is to lie in the folder; the paths."""
+def _pages(folder: Path, out: Path | None, progress: "Progress") -> "tuple[Results, list[Path]]":
+    """Write the page of a results folder, and of its variants where it is to lie in the folder; what is in the
+    results folder, and the paths."""
     from scenarios.render.page.report import render
     from scenarios.results.folder import read_results
 
@@ -97,7 +99,7 @@ def _pages(folder: Path, out: Path | None, progress: "Progress") -> list[Path]:
             why = f"cannot be written ({error.strerror or error})"
             raise ScenarioError("--out", str(page), why, "a file") from None
         progress.advance(1)
-    return pages
+    return results, pages
 
 
 @command("compare", "netsim compare results/a results/b --out compared.html")

@@ -31,7 +31,7 @@ def _run(
     (or a variant) failed midway, 130 interrupted.
     """
     from scenarios.build.variants import alone
-    from scenarios.cli.json_output import document
+    from scenarios.cli.json_output import document, ending
     from scenarios.cli.progress import Bars, Watcher
     from scenarios.render.verdicts import print_results
     from scenarios.schema.load import load_scenario
@@ -52,15 +52,14 @@ def _run(
         terminal.fail(error, options={"folder": "--out", "jobs": "--jobs"}, as_json=as_json)
     except Exception as error:  # of a run; or a defect, or an algorithm's own: no finding about a claim
         terminal.fail(error, folder, as_json=as_json)
-    found = document(results, folder)
     if as_json:
-        terminal.write_result(found)
+        terminal.write_result(document(results, folder))
     else:
         print_results(results, folder)
         terminal.print_page(folder)
     if results.status == "interrupted":
         terminal.interrupted("the folder holds what was done until then", f"{again} --out {shlex.quote(str(folder))}")
-    raise typer.Exit(found.exit_status)
+    raise typer.Exit(ending(results)[0])
 
 
 @command("check", "netsim check private-descent -o links.loss=0.2")

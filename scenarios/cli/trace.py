@@ -4,16 +4,13 @@ import math
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from scenarios.cli.commands import command
 from scenarios.cli.options import given, of_folder
 from scenarios.render.terminal import WRONG_INPUT, console, fail, line, remark, write
-
-if TYPE_CHECKING:
-    pass
 
 KindName = StrEnum("KindName", ["exchange", "direct", "ack", "sealed"])
 """`netsim.transcript.message.Kind`, which takes its time to load."""

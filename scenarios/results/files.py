@@ -1,11 +1,12 @@
 """Files of a results folder: their names, and JSON with infinities."""
 
+import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 MANIFEST = "manifest.json"
 """What was run: the whole scenario, versions, the machine, the command."""
@@ -16,8 +17,12 @@ PAGE = "report.html"
 
 
 def as_json(value: object) -> str:
-    """A document as text, without a line end."""
-    return to_json(_finite(value), indent=1).decode()  # with an indent json.dumps is in Python, and ten times as slow
+    """A document as text, without a line end; bytes of a file's name that are no UTF-8 are question marks."""
+    plain = _finite(value)
+    try:
+        return to_json(plain, indent=1).decode()  # with an indent json.dumps is in Python, and ten times as slow
+    except PydanticSerializationError:
+        return json.dumps(plain, indent=1, ensure_ascii=False).encode(errors="replace").decode()
 
 
 def write_text(path: Path, text: str) -> None:

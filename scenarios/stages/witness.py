@@ -409,7 +409,7 @@ def _reason(account: Account, claim: Claim) -> str:
         end = f", so ε is above {of_claim}"
         if claim.delta > 0:
             end = f". One transcript cannot show that more than δ = {claim.delta:.3g} of them leak; the audit did"
-        return capitalized(f"{account.uncovered}; no noise covers it{end}.")
+        return capitalized(f"{account.uncovered}; no noise protects it{end}.")
     loss = f"The loss of this transcript is {account.total:.6g}"
     if claim.epsilon is None:
         return f"The claim is undefined ({'; '.join(claim.failed_conditions)}). {loss}."

@@ -4,7 +4,7 @@ Transcripts are simulated under the true hypothesis D and explained under D and 
 
     L = Σ_t [ln p(observed_t | D) − ln p(observed_t | D')]   (nats).
 
-A value that no noise covers and that D' would have sent differently is an *unprotected message*: L = ∞. So is a
+A value that no noise protects and that D' would have sent differently is an *unprotected message*: L = ∞. So is a
 message that D' would not have sent, or not to the same agent, or with other fields, or at another point.
 
 All replicas are replayed at once. Code that takes a norm without its axis, a mean over the wrong one, or a branch for
@@ -126,10 +126,10 @@ class WorldComparison:
     (`attacks.audit.loss.release_cost`: ‖Δ‖₂²/σ² for Gaussian noise, ‖Δ‖₁/b for Laplace); `laws[t]` is its mechanism's
     type and `sent_in[t]` the message that carries it verbatim. `dates[k]` is the activation of message k. `leaked`
     (replicas,) is the first unprotected message of each transcript, `uncovered` the first of all, `faint` a
-    difference that no noise covers and that may be rounding or chance. From message `granted_from` on everything here
-    holds for an adversary who is granted a release that is not on the wire verbatim, or that the other world makes at
-    another point: an upper bound for one who sees the wire. `complete` is false where the other world makes more
-    releases than there were, which ends its replay. `bare` (replicas,) is the first message that no noise of the
+    difference that no noise protects and that may be rounding or chance. From message `granted_from` on everything
+    here holds for an adversary who is granted a release that is not on the wire verbatim, or that the other world
+    makes at another point: an upper bound for one who sees the wire. `complete` is false where the other world makes
+    more releases than there were, which ends its replay. `bare` (replicas,) is the first message that no noise of the
     other world explains, granted nothing, and `inexplicable` that message. `rounded`: the codec rounds the releases;
     `steps` are exact for that, `cost` bounds them. `measured`: the shifts of Laplace releases, by those of first
     transcripts.

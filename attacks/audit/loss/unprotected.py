@@ -1,4 +1,4 @@
-"""Unprotected messages: values that distinguish the worlds and that no noise covers, hidden releases included.
+"""Unprotected messages: values that distinguish the worlds and that no noise protects, hidden releases included.
 
 The first of a sample is named, and all of them are kept, field by field. A reason is given only where it is seen:
 where the difference of the two worlds is a multiple of that of the answers that the agent's objective gave last, the
@@ -145,7 +145,7 @@ def _left(missing: Array, effects: Array, messages: int, observed: float) -> Mas
 
 @dataclass(frozen=True)
 class UnprotectedMessage:
-    """First message in which the two worlds differ and that no noise covers: the agent's `message`-th, from 0.
+    """First message in which the two worlds differ and that no noise protects: the agent's `message`-th, from 0.
 
     `name` is the field, or "" where the worlds send different messages; `activation` that of the message, from 1.
     """
@@ -340,16 +340,16 @@ def _why(comparison: Comparison, own: Answer | None) -> str:
     other = comparison.answer
     size = f"the two worlds differ by up to {comparison.difference:.2g}"
     if own is None or other is None or own.kind != other.kind or own.value.shape != comparison.observed.shape:
-        return f"no noise covers it: {size}"
+        return f"no noise protects it: {size}"
     difference = (comparison.observed - comparison.predicted)[comparison.judged]
     here, there = own.value[comparison.judged], other.value[comparison.judged]
     answer = "proximal point" if own.kind == "proximal" else own.kind
-    carries = f"no noise covers it: it carries the agent's own {answer}; {size}"
+    carries = f"no noise protects it: it carries the agent's own {answer}; {size}"
     if (factor := _multiple(difference, here - there)) is not None:
         return f"{carries}, {factor:.4g} times the difference of the {answer}s"
     if _combined(difference, here, there):
         return f"{carries}, by multiples of the {answer}s that change with the transcript, as clipping makes them"
-    return f"no noise covers it: {size}, and by more than a multiple of the agent's last {answer}"
+    return f"no noise protects it: {size}, and by more than a multiple of the agent's last {answer}"
 
 
 def _multiple(difference: Array, answer: Array) -> float | None:

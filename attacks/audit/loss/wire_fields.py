@@ -90,8 +90,9 @@ class Released:
 
 
 Cause = Literal["value", "bare release", "other support", "other message", "too little noise"]
-"""Why no noise covers it: it is no release; a release has none in some coordinate; the other world's law cannot make
-it; the other world sends another message, or at another time; noise that is not on the wire cannot explain it."""
+"""Why no noise protects it: it is no release; a release has none in some coordinate; the other world's law cannot
+make it; the other world sends another message, or at another time; noise that is not on the wire cannot explain
+it."""
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ class _Probe:
 
 
 class _Step(NamedTuple):
-    """One line of a witness: a release that adds `loss` nats, or (∞) a message that no noise covers."""
+    """One line of a witness: a release that adds `loss` nats, or (∞) a message that no noise protects."""
 
     round: int
     what: str
@@ -344,7 +344,7 @@ def _audited(simulation: Simulation, changes: Changes, claim: Claim, way: str) -
 
 
 def _witness(found: AuditResult, pair: Pair, simulate: Simulate) -> tuple[_Step, ...]:
-    """The transcript that breaks the claim, up to the message that no noise covers if there is one."""
+    """The transcript that breaks the claim, up to the message that no noise protects if there is one."""
     if found.judgement.verdict not in BROKEN or found.witness is None:
         return ()
     _, account = find(simulate, pair, found.witness)
@@ -354,7 +354,7 @@ def _witness(found: AuditResult, pair: Pair, simulate: Simulate) -> tuple[_Step,
             what = f"a release under {item.law} noise, ‖Δ‖₁ = {item.l1:.3g}"
             steps.append(_Step(item.activation, what, item.receivers, item.loss, total))
     if (bare := account.uncovered) is not None:
-        what = f"{bare.name!r}: the worlds differ, and no noise covers it" if bare.name else bare.sentence
+        what = f"{bare.name!r}: the worlds differ, and no noise protects it" if bare.name else bare.sentence
         steps.append(_Step(bare.activation, what, account.uncovered_to, math.inf, math.inf))
     return tuple(steps)
 

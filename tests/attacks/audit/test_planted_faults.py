@@ -33,7 +33,7 @@ from tests.attacks.auditing import judged
 DIMENSION, DELTA = 9, 1e-3
 ANYTHING = Adjacency(float("inf"), "all data of one agent replaced")
 BARE = {OneScalar: "sends 'x'", SentBefore: "sends 'monitored'", ReusedSeed: "sends 'x'", SecondMessage: "sends 'z'"}
-"""Faults that leave a message which no noise covers, and its name."""
+"""Faults that leave a message which no noise protects, and its name."""
 
 
 def audited(fault, sound, trials=400):

@@ -139,3 +139,9 @@ def test_a_witness_shows_whether_a_number_was_claimed(results, claimed, words, t
     one = AlgorithmSummary(**NO_AUDIT | {"witness": "witness-x.json", "epsilon_claimed": claimed})
     print_results(study(results, one), tmp_path)
     assert f"A transcript that {words}: netsim witness" in capsys.readouterr().out
+
+
+def test_a_document_names_files_whose_names_are_not_utf8():
+    """The operating system's bytes come as lone surrogates; what is printed is JSON in UTF-8 all the same."""
+    text = as_json({"file": "x\udcff.yaml", "ε": [math.inf, 1e-5]})
+    assert json.loads(text.encode()) == {"file": "x?.yaml", "ε": ["inf", 1e-5]}

@@ -97,3 +97,20 @@ def test_show_of_a_file_that_extends_is_the_same_scenario_and_says_from_where(tm
         "# The file itself says: name, links.loss. The rest is from lossy-tap."
         in runner.invoke(app, ["show", "mine.yaml"]).output
     )
+
+
+def test_algorithms_and_attacks_of_one_module_each_say_their_own(everything):
+    said = {row["kind"]: row["update"] for row in everything["algorithms"]}
+    assert len(set(said.values())) == len(said)
+    assert "Gaussian noise" not in said["recal"]
+    assert said["dp_recal"].startswith("DP-RECAL")
+    assert "Planted faults" in said["planted_fault"]
+    attacks = {row["kind"]: row["what"] for row in everything["attacks"] if row["kind"]}
+    assert len(set(attacks.values())) == len(attacks)
+    assert all("`" not in what for what in attacks.values())
+    shown = {kind: runner.invoke(app, ["show", kind]).output for kind in ("recal", "dp_recal", "neighbor_range")}
+    assert all("u⁺ = u + λ⁺ − λ_i" in shown[kind] for kind in ("recal", "dp_recal"))
+    assert "Theorem 4" in shown["dp_recal"]
+    assert "Theorem 4" not in shown["recal"]
+    assert "Algorithm 2*" in shown["neighbor_range"]
+    assert "penalties" not in shown["neighbor_range"]

@@ -1,4 +1,4 @@
-"""Every field that no noise covers is listed: which, where it went, how much it tells, and why."""
+"""Every field that no noise protects is listed: which, where it went, how much it tells, and why."""
 
 import math
 

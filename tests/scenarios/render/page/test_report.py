@@ -171,7 +171,7 @@ def _leak(name: str, activation: int) -> dict[str, Any]:
     )
     return {
         "verdict": "unprotected",
-        "reason": f"{message}: no noise covers it, so ε = ∞, not 1 as claimed.",
+        "reason": f"{message}: no noise protects it, so ε = ∞, not 1 as claimed.",
         "unprotected": message,
         "first_violation": activation,
     }
