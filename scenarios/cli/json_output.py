@@ -12,10 +12,11 @@ from scenarios.results.files import PAGE, RESULTS
 from scenarios.results.findings import Entry
 from scenarios.results.tree import (
     AlgorithmResult,
-    AlgorithmSummary,
     AuditStatus,
+    MembershipSummary,
     Reproduction,
     Results,
+    RunError,
     VariantResult,
     VariantStatus,
 )
@@ -61,7 +62,7 @@ class _Algorithm(Result):
     pair: str | None = None
     first_violation: int | None = None
     outside_model: str | None
-    membership: Membership | AlgorithmSummary.MembershipSummary | None
+    membership: Membership | MembershipSummary | None
     property: Property | None
     witness: str | None
     folder: str
@@ -86,7 +87,7 @@ class _Document(Result):
     status: Status
     exit_status: int
     exit_reason: str
-    error: Results.RunError | None
+    error: RunError | None
     folder: str
     report: str
     results: str

@@ -17,16 +17,15 @@ from scenarios.results.numbers import setting
 from scenarios.results.over_time import VACUOUS
 from scenarios.results.run import ExactNumbers
 from scenarios.results.tree import AlgorithmResult, FigureCurve, FigureResult, Results
-from scenarios.schema import Scenario
-from scenarios.schema import checks as kinds
+from scenarios.schema import Scenario, checks
 
 RELATIVE = "relative_error"
-Noted = kinds.CostTo | kinds.Growth | kinds.ErrorAfter | kinds.Slope
+Noted = checks.CostTo | checks.Growth | checks.ErrorAfter | checks.Slope
 """Checks whose numbers a run notes exactly."""
 WORDS = (
     NAMES
     | REBUILT
-    | {name: name.replace("_", " ") for name in kinds.CURVES}
+    | {name: name.replace("_", " ") for name in checks.CURVES}
     | {
         "epsilon_claimed": "claimed ε",
         "vacuous_from": "claimed ε is vacuous from",
@@ -42,7 +41,7 @@ WORDS = (
 
 
 def figures(
-    specs: Sequence[kinds.FigureSpec], runs: Sequence[Ran], fields: Fields, level: float
+    specs: Sequence[checks.FigureSpec], runs: Sequence[Ran], fields: Fields, level: float
 ) -> list[FigureResult]:
     """Every figure with its curves, its axes in words, and what is absent.
 
@@ -52,7 +51,7 @@ def figures(
     for spec in specs:
         chosen = [ran for ran in runs if not spec.variants or ran.variant in spec.variants]
         absent = [ran.why for ran in chosen if ran.error is not None]
-        over_axis = spec.x in kinds.AXES or spec.x in kinds.LEAK_AXES
+        over_axis = spec.x in checks.AXES or spec.x in checks.LEAK_AXES
         budgets = over_axis and spec.y == "epsilon_claimed"
         curves = _curves(spec, chosen, absent) if over_axis else _points(spec, chosen, fields, absent)
         if budgets:
@@ -67,7 +66,7 @@ def figures(
                 y=_words(spec, over_axis),
                 log=spec.log,
                 log_x=spec.log_x,
-                points=not over_axis or spec.x in kinds.LEAK_AXES[1:],
+                points=not over_axis or spec.x in checks.LEAK_AXES[1:],
                 level=level if budgets else None,
                 curves=tuple(curves),
                 absent=tuple(dict.fromkeys(absent)),
@@ -76,25 +75,25 @@ def figures(
     return found
 
 
-def _words(spec: kinds.FigureSpec, over_axis: bool) -> str:
+def _words(spec: checks.FigureSpec, over_axis: bool) -> str:
     if spec.accuracy is not None:
         what = spec.y.removesuffix("_to")
         return f"{COSTS.get(what, what)} to an error of {spec.accuracy:g}"
     if spec.attack is not None:
         return f"{REBUILT[spec.y]} of {spec.attack}"
-    if spec.y in kinds.LEAKS and over_axis:
+    if spec.y in checks.LEAKS and over_axis:
         return points.WORDS[spec.y]
-    return WORDS[spec.y] if over_axis or spec.y not in kinds.CURVES else f"final {WORDS[spec.y]}"
+    return WORDS[spec.y] if over_axis or spec.y not in checks.CURVES else f"final {WORDS[spec.y]}"
 
 
-def _entries(spec: kinds.FigureSpec, ran: Ran) -> list[AlgorithmResult]:
+def _entries(spec: checks.FigureSpec, ran: Ran) -> list[AlgorithmResult]:
     entries = () if ran.error is not None or ran.results is None else ran.results.algorithms
     return [entry for entry in entries if not spec.algorithms or entry.name in spec.algorithms]
 
 
-def _curves(spec: kinds.FigureSpec, runs: Sequence[Ran], absent: list[str]) -> list[FigureCurve]:
+def _curves(spec: checks.FigureSpec, runs: Sequence[Ran], absent: list[str]) -> list[FigureCurve]:
     """One curve for variants that make no difference to an algorithm; without a variant's name if none does."""
-    read = leakage_curve if spec.x in kinds.LEAK_AXES else curve
+    read = leakage_curve if spec.x in checks.LEAK_AXES else curve
     groups: dict[object, list[tuple[str, str, Curve]]] = {}
     for ran in runs:
         for entry in _entries(spec, ran):
@@ -125,7 +124,7 @@ def _order(point: tuple[Setting, float, float]) -> tuple[float, str]:
         return math.nan, str(x)
 
 
-def _points(spec: kinds.FigureSpec, runs: Sequence[Ran], fields: Fields, absent: list[str]) -> list[FigureCurve]:
+def _points(spec: checks.FigureSpec, runs: Sequence[Ran], fields: Fields, absent: list[str]) -> list[FigureCurve]:
     """A curve for each algorithm and each setting of the other fields; its points are variants in order of x."""
     lines: dict[tuple[str, str], list[tuple[Setting, float, float]]] = {}
     settings = _settings(spec.x, [fields[ran.variant] for ran in runs if spec.x in fields[ran.variant]])
@@ -166,21 +165,21 @@ def _settings(x: str, owns: Sequence[Mapping[str, Setting]]) -> set[str]:
     return {path for path in found if several(path) > 1 and not several(path) == several(x) == several(path, x)}
 
 
-def _as_check(spec: kinds.FigureSpec) -> kinds.Quantity:
+def _as_check(spec: checks.FigureSpec) -> checks.Quantity:
     """The measure of a figure as a check's; its relation to other numbers plays no part."""
     stated: dict[str, object] = {"says": "-", "of": "-", "above": 0.0, "measure": spec.y}
     if spec.accuracy is not None:
-        return kinds.CostTo.model_validate(stated | {"accuracy": spec.accuracy})
+        return checks.CostTo.model_validate(stated | {"accuracy": spec.accuracy})
     if spec.attack is not None:
-        return kinds.Rebuilt.model_validate(stated | {"attack": spec.attack})
-    models: dict[str, type[kinds.Quantity]] = {
-        "epsilon_claimed": kinds.ClaimedAfter,
-        "vacuous_from": kinds.VacuousFrom,
-        "slope": kinds.Slope,
+        return checks.Rebuilt.model_validate(stated | {"attack": spec.attack})
+    models: dict[str, type[checks.Quantity]] = {
+        "epsilon_claimed": checks.ClaimedAfter,
+        "vacuous_from": checks.VacuousFrom,
+        "slope": checks.Slope,
     }
-    if spec.y in kinds.CURVES and spec.y not in models:
-        return kinds.Final.model_validate(stated | {"measure": "final", "curve": spec.y})
-    return models.get(spec.y, kinds.AtEnd).model_validate(stated)
+    if spec.y in checks.CURVES and spec.y not in models:
+        return checks.Final.model_validate(stated | {"measure": "final", "curve": spec.y})
+    return models.get(spec.y, checks.AtEnd).model_validate(stated)
 
 
 def exact_numbers(found: Measures, scenario: Scenario) -> ExactNumbers | None:
@@ -188,14 +187,16 @@ def exact_numbers(found: Measures, scenario: Scenario) -> ExactNumbers | None:
 
     A value or a slope that is not known exactly has no entry. Quantiles of a curve are taken once.
     """
-    checks: list[kinds.Check] = [] if scenario.reproduces is None else [*scenario.reproduces.checks]
-    checks += [_as_check(figure) for figure in scenario.figures if figure.x not in (*kinds.AXES, *kinds.LEAK_AXES)]
+    quantities: list[checks.Check] = [] if scenario.reproduces is None else [*scenario.reproduces.checks]
+    quantities += [
+        _as_check(figure) for figure in scenario.figures if figure.x not in (*checks.AXES, *checks.LEAK_AXES)
+    ]
     length = len(found.counts(RELATIVE))
-    if not checks or not length:
+    if not quantities or not length:
         return None
     curves = {RELATIVE: found.curve(RELATIVE)}
     rows: list[ExactNumbers.ExactToAccuracy | ExactNumbers.ValueAfter | ExactNumbers.SlopeOf] = []
-    for check in checks:
+    for check in quantities:
         if not isinstance(check, Noted) or check.curve not in found.names:
             continue
         if check.curve not in curves:
@@ -221,9 +222,9 @@ def _number(
 ) -> ExactNumbers.ExactToAccuracy | ExactNumbers.ValueAfter | ExactNumbers.SlopeOf:
     at, error, name = curve.count, curve.median, check.curve
     match check:
-        case kinds.ErrorAfter(after=after):
+        case checks.ErrorAfter(after=after):
             return ExactNumbers.ValueAfter(curve=name, after=after, median=points.value(at, error, after))
-        case kinds.Slope(start=start, end=end, floor=floor):
+        case checks.Slope(start=start, end=end, floor=floor):
             slope = points.slope(at, error, start, end, floor)
             return ExactNumbers.SlopeOf(curve=name, start=start, end=end, floor=floor, slope=slope)
         case _:

@@ -16,7 +16,7 @@ from scenarios.results.curves import NotMeasuredError, bounds, conditions, curve
 from scenarios.results.findings import judged
 from scenarios.results.numbers import show
 from scenarios.results.tree import AlgorithmResult
-from scenarios.schema import checks as kinds
+from scenarios.schema import checks
 
 
 @dataclass(frozen=True)
@@ -47,24 +47,24 @@ class Found:
         return f"{show(self.low)} … {show(self.high)}"
 
 
-def measured(check: kinds.Quantity, entry: AlgorithmResult) -> Found:
+def measured(check: checks.Quantity, entry: AlgorithmResult) -> Found:
     """The number that a check is about; a `NotMeasuredError` where its results do not have it."""
     match check:
-        case kinds.Final():
+        case checks.Final():
             return Found.of(_of_curve(entry, check.curve, lambda x, y: curves.value(x, y, _length(entry))))
-        case kinds.AtEnd():
+        case checks.AtEnd():
             return _at_end(check.measure, entry)
-        case kinds.Rebuilt():
+        case checks.Rebuilt():
             return Found.of(_rebuilt(entry, check.attack, check.measure))
-        case kinds.ErrorAfter():
+        case checks.ErrorAfter():
             return Found.of(_error_after(entry, check.after, check.curve))
-        case kinds.CostTo():
+        case checks.CostTo():
             return cost(entry, check.accuracy, check.measure.removesuffix("_to"), check.curve)
-        case kinds.Slope():
+        case checks.Slope():
             return Found.of(slope(entry, check.start, check.end, check.floor, check.curve))
-        case kinds.ClaimedAfter():
+        case checks.ClaimedAfter():
             return Found.of(claimed(entry, check.after))
-        case kinds.VacuousFrom():
+        case checks.VacuousFrom():
             return vacuous_from(entry, check.epsilon)
         case _:
             raise TypeError(f"no such measure: {check!r}")
@@ -264,11 +264,11 @@ class Place:
         return f"{self.of} in {self.variant}" if self.variant else self.of
 
 
-def other_of(check: kinds.Quantity, variant: str) -> Place | None:
+def other_of(check: checks.Quantity, variant: str) -> Place | None:
     """Which algorithm, and where, a check compares its own with."""
     other = check.below_of if check.below_of is not None else check.above_of
     if other is None:
         return None
-    if isinstance(other, kinds.Other):
+    if isinstance(other, checks.Other):
         return Place(other.variant or variant, other.of or check.of)
     return Place(variant, other)

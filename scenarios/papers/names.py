@@ -7,10 +7,9 @@ from typing import get_args
 from netsim.errors import ScenarioError
 from scenarios.papers.measures import FEWEST, Place, groups, other_of
 from scenarios.results.base import Setting
-from scenarios.schema import Scenario
-from scenarios.schema import checks as kinds
+from scenarios.schema import Scenario, checks
 
-COSTS = tuple(name for name in get_args(kinds.Number) if name.endswith("_to"))
+COSTS = tuple(name for name in get_args(checks.Number) if name.endswith("_to"))
 
 
 def check_names(
@@ -29,7 +28,7 @@ def check_names(
         variants = {"": scenario}
     for index, check in enumerate(scenario.reproduces.checks if scenario.reproduces is not None else ()):
         where = f"reproduces.checks[{index}]"
-        if isinstance(check, kinds.Growth):
+        if isinstance(check, checks.Growth):
             _growth(check, where, variants, fields)
         else:
             _check(check, where, variants)
@@ -37,22 +36,22 @@ def check_names(
         _figure(figure, f"figures[{index}]", variants, fields)
 
 
-def _check(check: kinds.CheckSpec, where: str, variants: Mapping[str, Scenario]) -> None:
+def _check(check: checks.CheckSpec, where: str, variants: Mapping[str, Scenario]) -> None:
     if check.variant is not None:
         _variant(check.variant, f"{where}.variant", variants)
     for variant in variants if check.variant is None else [check.variant]:
-        if isinstance(check, kinds.OptimumIsZero):
+        if isinstance(check, checks.OptimumIsZero):
             continue
         scenario = variants[variant]
         _algorithm(check.of, f"{where}.of", scenario)
-        if isinstance(check, kinds.Rebuilt | kinds.AttackVerdict):
+        if isinstance(check, checks.Rebuilt | checks.AttackVerdict):
             _attack(check.attack, f"{where}.attack", scenario)
-        audited = isinstance(check, kinds.AtEnd) and check.measure not in kinds.LEAKS
-        if (audited or isinstance(check, kinds.Verdict)) and scenario.audit is None:
+        audited = isinstance(check, checks.AtEnd) and check.measure not in checks.LEAKS
+        if (audited or isinstance(check, checks.Verdict)) and scenario.audit is None:
             raise ScenarioError(f"{where}.measure", check.measure, "the scenario asks for no audit", "audit: {…}")
-        if isinstance(check, kinds.AtEnd) and check.measure in kinds.LEAKS:
+        if isinstance(check, checks.AtEnd) and check.measure in checks.LEAKS:
             _attacked(check.measure, f"{where}.measure", scenario)
-        if isinstance(check, kinds.Quantity) and (other := other_of(check, variant)) is not None:
+        if isinstance(check, checks.Quantity) and (other := other_of(check, variant)) is not None:
             place = f"{where}.{_relation(check)}"
             _variant(other.variant, place, variants)
             _algorithm(other.of, place, variants[other.variant])
@@ -62,12 +61,12 @@ def _check(check: kinds.CheckSpec, where: str, variants: Mapping[str, Scenario])
                 )
 
 
-def _relation(check: kinds.Quantity) -> str:
+def _relation(check: checks.Quantity) -> str:
     return "below_of" if check.below_of is not None else "above_of"
 
 
 def _growth(
-    check: kinds.Growth, where: str, variants: Mapping[str, Scenario], fields: Sequence[Mapping[str, Setting]]
+    check: checks.Growth, where: str, variants: Mapping[str, Scenario], fields: Sequence[Mapping[str, Setting]]
 ) -> None:
     """A power law needs three positive numbers; all of its variants need the algorithms."""
     found = groups(dict(zip(variants, fields, strict=False)), check.over)
@@ -99,33 +98,35 @@ def _attacked(measure: str, where: str, scenario: Scenario) -> None:
 
 
 def _figure(
-    figure: kinds.FigureSpec, where: str, variants: Mapping[str, Scenario], fields: Sequence[Mapping[str, Setting]]
+    figure: checks.FigureSpec, where: str, variants: Mapping[str, Scenario], fields: Sequence[Mapping[str, Setting]]
 ) -> None:
     for index, name in enumerate(figure.variants):
         _variant(name, f"{where}.variants[{index}]", variants)
     for index, name in enumerate(figure.algorithms):
         for variant in figure.variants or variants:
             _algorithm(name, f"{where}.algorithms[{index}]", variants[variant])
-    if (figure.y in kinds.REBUILT) != (figure.attack is not None):
-        problem = "needed for what an attack gets" if figure.y in kinds.REBUILT else "goes with what an attack gets"
-        raise ScenarioError(f"{where}.attack", figure.attack, problem, ", ".join(kinds.REBUILT))
+    if (figure.y in checks.REBUILT) != (figure.attack is not None):
+        problem = "needed for what an attack gets" if figure.y in checks.REBUILT else "goes with what an attack gets"
+        raise ScenarioError(f"{where}.attack", figure.attack, problem, ", ".join(checks.REBUILT))
     if figure.attack is not None:
         for variant in figure.variants or variants:
             _attack(figure.attack, f"{where}.attack", variants[variant])
-    if figure.y in kinds.LEAKS:
+    if figure.y in checks.LEAKS:
         for variant in figure.variants or variants:
             _attacked(figure.y, f"{where}.y", variants[variant])
-    if figure.x in kinds.LEAK_AXES:
-        known = [name for name in kinds.LEAKS if figure.x != "query" or name != "image_skill"]
+    if figure.x in checks.LEAK_AXES:
+        known = [name for name in checks.LEAKS if figure.x != "query" or name != "image_skill"]
         if figure.y not in known:
             raise ScenarioError(f"{where}.y", figure.y, f"not measured by {figure.x}", ", ".join(known))
         return
-    if figure.x in kinds.AXES:
-        if figure.y not in kinds.CURVES:
-            raise ScenarioError(f"{where}.y", figure.y, f"no curve over {figure.x}", ", ".join(kinds.CURVES))
+    if figure.x in checks.AXES:
+        if figure.y not in checks.CURVES:
+            raise ScenarioError(f"{where}.y", figure.y, f"no curve over {figure.x}", ", ".join(checks.CURVES))
         return
     if not any(figure.x in one for one in fields):
-        allowed = ", ".join(dict.fromkeys([*kinds.AXES, *kinds.LEAK_AXES, *(path for one in fields for path in one)]))
+        allowed = ", ".join(
+            dict.fromkeys([*checks.AXES, *checks.LEAK_AXES, *(path for one in fields for path in one)])
+        )
         raise ScenarioError(f"{where}.x", figure.x, "neither an axis nor a field that a variant sets", allowed)
     if (figure.y in COSTS) != (figure.accuracy is not None):
         problem = "needed for what it takes to get there" if figure.y in COSTS else "goes with what it takes to it"

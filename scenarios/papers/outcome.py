@@ -11,7 +11,7 @@ from scenarios.results.audit import AuditRefused
 from scenarios.results.curves import NotMeasuredError, conditions, entry_of
 from scenarios.results.numbers import show
 from scenarios.results.tree import AlgorithmResult, Answered, CheckAnswer, Outcome, Reproduction, Results
-from scenarios.schema import checks as kinds
+from scenarios.schema import checks
 
 HOLDS: Answered = "holds"
 FAILS: Answered = "fails"
@@ -44,7 +44,7 @@ class Ran:
 
 @dataclass
 class _Judge:
-    spec: kinds.ReproducesSpec
+    spec: checks.ReproducesSpec
     runs: dict[str, Ran]
     fields: Fields
     expected: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
@@ -53,38 +53,38 @@ class _Judge:
     def __post_init__(self) -> None:
         for check in self.spec.checks:
             for variant in self.variants(check):
-                if isinstance(check, kinds.Fact) and check.equals:
+                if isinstance(check, checks.Fact) and check.equals:
                     self.expected.add((check.measure, variant, check.of))
-                if isinstance(check, kinds.OptimumIsZero) and check.equals:
+                if isinstance(check, checks.OptimumIsZero) and check.equals:
                     self.expected.add((check.measure, variant, ""))
-                if isinstance(check, kinds.VacuousFrom):
+                if isinstance(check, checks.VacuousFrom):
                     self.expected.add(("vacuous", variant, check.of))
 
-    def variants(self, check: kinds.CheckSpec) -> list[str]:
+    def variants(self, check: checks.CheckSpec) -> list[str]:
         return list(self.runs) if check.variant is None else [check.variant]
 
     def entry(self, place: Place) -> AlgorithmResult:
         return entry_of(self.runs[place.variant].complete, place.of)
 
-    def sound(self, check: kinds.Quantity, place: Place) -> AlgorithmResult:
+    def sound(self, check: checks.Quantity, place: Place) -> AlgorithmResult:
         """The entry that a number is taken from; a `NotMeasuredError` where the number would mean nothing."""
         entry = self.entry(place)
-        if isinstance(check, kinds.Final | kinds.ErrorAfter | kinds.CostTo | kinds.Growth | kinds.Slope):
+        if isinstance(check, checks.Final | checks.ErrorAfter | checks.CostTo | checks.Growth | checks.Slope):
             problem = self.runs[place.variant].complete.problem
             zero = problem is not None and problem.optimum_is_zero
             if zero and ("optimum_is_zero", place.variant, "") not in self.expected:
                 raise NotMeasuredError(ZERO + (f" ({place.variant})" if place.variant else ""))
             if ("diverged", place.variant, place.of) not in self.expected and measures.diverged(entry):
                 raise NotMeasuredError(f"{place} diverges at these parameters")
-        if isinstance(check, kinds.ClaimedAfter | kinds.VacuousFrom) and _claim_undefined(entry):
+        if isinstance(check, checks.ClaimedAfter | checks.VacuousFrom) and _claim_undefined(entry):
             raise NotMeasuredError(f"the claim of {place} is undefined: {conditions(entry)}")
         return entry
 
     # ── checks ──────────────────────────────────────────────────────────────────────────────────────
-    def answers(self, check: kinds.CheckSpec) -> list[CheckAnswer]:
+    def answers(self, check: checks.CheckSpec) -> list[CheckAnswer]:
         """One for each variant, or group of them that differ in one field, that the check is about."""
         answers: list[CheckAnswer] = []
-        for name in groups(self.fields, check.over) if isinstance(check, kinds.Growth) else self.variants(check):
+        for name in groups(self.fields, check.over) if isinstance(check, checks.Growth) else self.variants(check):
             try:
                 result, found, reason = self.answer(check, name)
             except NotMeasuredError as why:
@@ -92,9 +92,9 @@ class _Judge:
             answers.append(CheckAnswer(variant=name, result=result, found=found, reason=reason))
         return answers
 
-    def answer(self, check: kinds.CheckSpec, variant: str) -> tuple[Answered, str, str]:
+    def answer(self, check: checks.CheckSpec, variant: str) -> tuple[Answered, str, str]:
         """Result, what was found, and why a check cannot be answered."""
-        if isinstance(check, kinds.OptimumIsZero):
+        if isinstance(check, checks.OptimumIsZero):
             problem = self.runs[variant].complete.problem
             if problem is None:
                 raise NotMeasuredError("the problem was not solved")
@@ -102,19 +102,19 @@ class _Judge:
             return _stated(check.equals, found, text, why)
         place = Place(variant, check.of)
         match check:
-            case kinds.Verdict():
+            case checks.Verdict():
                 audit = self.entry(place).audit
                 if audit is None or isinstance(audit, AuditRefused):
                     why = "there is no verdict" if audit is None else audit.refused
                     raise NotMeasuredError(f"{place} was not audited: {why}")
                 return HOLDS if audit.verdict in _allowed(check) else FAILS, audit.verdict, ""
-            case kinds.AttackVerdict():
+            case checks.AttackVerdict():
                 verdict = curves.record_attack(self.entry(place), check.attack).verdict
                 return HOLDS if verdict in _allowed(check) else FAILS, str(verdict), ""
-            case kinds.Fact(measure="diverged"):
+            case checks.Fact(measure="diverged"):
                 found, why = measures.diverged(self.entry(place)), f"{place} diverges at these parameters"
                 return _stated(check.equals, found, ("diverges", "does not diverge"), why)
-            case kinds.Fact():
+            case checks.Fact():
                 entry = self.entry(place)
                 found, words = _claim_undefined(entry), ("undefined", "defined")
                 return _stated(check.equals, found, words, f"the claim of {place} is undefined: {conditions(entry)}")
@@ -126,9 +126,9 @@ class _Judge:
                 why = f"{_quantity(check)} of {place} is {text}: undecided" if result == BLOCKED else ""
                 return result, text, why
 
-    def found(self, check: kinds.Quantity, place: Place) -> measures.Found:
+    def found(self, check: checks.Quantity, place: Place) -> measures.Found:
         """The number that a check is about, of one algorithm."""
-        if not isinstance(check, kinds.Growth):
+        if not isinstance(check, checks.Growth):
             return measures.measured(check, self.sound(check, place))
         variants = groups(self.fields, check.over)[place.variant]
         what = check.quantity.removesuffix("_to")
@@ -145,8 +145,8 @@ class _Judge:
         level = self.spec.vacuous_above
         if level is None:
             return []
-        checks = (check for check in self.spec.checks if not isinstance(check, kinds.OptimumIsZero))
-        places = dict.fromkeys(Place(variant, check.of) for check in checks for variant in self.variants(check))
+        others = (check for check in self.spec.checks if not isinstance(check, checks.OptimumIsZero))
+        places = dict.fromkeys(Place(variant, check.of) for check in others for variant in self.variants(check))
         lines: list[str] = []
         for place in places:
             try:
@@ -177,19 +177,19 @@ def _stated(wanted: bool, found: bool, words: tuple[str, str], why: str) -> tupl
     return HOLDS if found == wanted else FAILS, text, ""
 
 
-def _allowed(check: kinds.Verdict | kinds.AttackVerdict) -> Sequence[str]:
+def _allowed(check: checks.Verdict | checks.AttackVerdict) -> Sequence[str]:
     return check.equals if isinstance(check.equals, list) else [check.equals]
 
 
 def judge(
-    spec: kinds.ReproducesSpec, runs: Sequence[Ran], finished: bool, fields: Fields | None = None
+    spec: checks.ReproducesSpec, runs: Sequence[Ran], finished: bool, fields: Fields | None = None
 ) -> Reproduction:
     """The outcome, with every check and what was found. `fields` are those of each variant: a growth is over one."""
     judge = _Judge(spec, {ran.variant: ran for ran in runs}, fields or {})
-    checks = [(check, judge.answers(check)) for check in spec.checks]
-    blocked = (a.reason for _, answers in checks for a in answers if a.result == BLOCKED)
+    answered = [(check, judge.answers(check)) for check in spec.checks]
+    blocked = (a.reason for _, answers in answered for a in answers if a.result == BLOCKED)
     reasons = list(dict.fromkeys([*judge.vacuous(), *blocked]))
-    failed = [(check, a) for check, answers in checks for a in answers if a.result == FAILS]
+    failed = [(check, a) for check, answers in answered for a in answers if a.result == FAILS]
     outcome: Outcome = "not finished"
     if finished and failed:
         outcome = "differs"
@@ -207,12 +207,12 @@ def judge(
         reasons=tuple(reasons),
         checks=tuple(
             Reproduction.CheckResult(statement=check.says, criterion=_criterion(check), answers=tuple(answers))
-            for check, answers in checks
+            for check, answers in answered
         ),
     )
 
 
-def _compare(check: kinds.Quantity, found: measures.Found, other: measures.Found | None) -> Answered:
+def _compare(check: checks.Quantity, found: measures.Found, other: measures.Found | None) -> Answered:
     """Whether a relation holds for every number between the two ends, for none of them, or cannot be decided."""
     sides: list[tuple[bool, bool]] = []  # holds, fails
     if other is not None:
@@ -235,35 +235,35 @@ def _compare(check: kinds.Quantity, found: measures.Found, other: measures.Found
 
 
 # ── in words ────────────────────────────────────────────────────────────────────────────────────────────
-def _quantity(check: kinds.Quantity) -> str:
+def _quantity(check: checks.Quantity) -> str:
     """A measure in words, without whose it is."""
     curve = str(getattr(check, "curve", "")).replace("_", " ")
     match check:
-        case kinds.Final():
+        case checks.Final():
             return f"final {curve}"
-        case kinds.AtEnd():
+        case checks.AtEnd():
             return NAMES[check.measure]
-        case kinds.Rebuilt():
+        case checks.Rebuilt():
             return f"{REBUILT[check.measure]} of {check.attack}"
-        case kinds.ErrorAfter():
+        case checks.ErrorAfter():
             return f"{curve} after {check.after:,}"
-        case kinds.CostTo() | kinds.Growth():
-            measure = check.quantity if isinstance(check, kinds.Growth) else check.measure
+        case checks.CostTo() | checks.Growth():
+            measure = check.quantity if isinstance(check, checks.Growth) else check.measure
             what = measure.removesuffix("_to")
             whose = "an error" if check.curve == "relative_error" else f"a {curve}"
             cost = f"{COSTS.get(what, what)} to {whose} of {show(check.accuracy)}"
-            return f"growth exponent over {check.over} of {cost}" if isinstance(check, kinds.Growth) else cost
-        case kinds.Slope():
+            return f"growth exponent over {check.over} of {cost}" if isinstance(check, checks.Growth) else cost
+        case checks.Slope():
             return f"slope of the {curve} in decades"
-        case kinds.ClaimedAfter():
+        case checks.ClaimedAfter():
             return "claimed ε" if check.after is None else f"claimed ε after {check.after:,}"
-        case kinds.VacuousFrom():
+        case checks.VacuousFrom():
             return f"round from which the claimed ε is above {show(check.epsilon)}"
         case _:
             raise TypeError(f"no such measure: {check!r}")
 
 
-def _relation(check: kinds.Quantity) -> str:
+def _relation(check: checks.Quantity) -> str:
     """The relation to other numbers, in words."""
     if check.equals is not None:
         near = f"{show(100 * check.within)} %" if check.equals else show(check.within)
@@ -278,19 +278,19 @@ def _relation(check: kinds.Quantity) -> str:
     return " and ".join(ends + ([f"below {show(check.below)}"] if check.below is not None else []))
 
 
-def _criterion(check: kinds.CheckSpec) -> str:
+def _criterion(check: checks.CheckSpec) -> str:
     """A check in words."""
     where = f" in {check.variant}" if check.variant else ""
     match check:
-        case kinds.OptimumIsZero():
+        case checks.OptimumIsZero():
             return f"optimum{where} {'is' if check.equals else 'is not'} zero"
-        case kinds.Fact(measure="diverged"):
+        case checks.Fact(measure="diverged"):
             return f"{check.of}{where} {'diverges' if check.equals else 'does not diverge'}"
-        case kinds.Fact():
+        case checks.Fact():
             return f"claim of {check.of}{where} is {'undefined' if check.equals else 'defined'}"
-        case kinds.AttackVerdict():
+        case checks.AttackVerdict():
             return f"{check.attack} on {check.of}{where}: {' or '.join(_allowed(check))}"
-        case kinds.Verdict():
+        case checks.Verdict():
             return f"verdict on {check.of}{where}: {' or '.join(_allowed(check))}"
         case _:
             return f"{_quantity(check)} of {check.of}{where} {_relation(check)}"
@@ -298,8 +298,8 @@ def _criterion(check: kinds.CheckSpec) -> str:
 
 def _sentence(
     outcome: Outcome,
-    spec: kinds.ReproducesSpec,
-    failed: Sequence[tuple[kinds.CheckSpec, CheckAnswer]],
+    spec: checks.ReproducesSpec,
+    failed: Sequence[tuple[checks.CheckSpec, CheckAnswer]],
     reasons: list[str],
 ) -> str:
     unprinted = f"Not printed, or other than printed: {'; '.join(spec.missing)}." if spec.missing else ""

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from scenarios.results.attacks import ReconstructionResult, RecordAttack, Traffic
+from scenarios.results.attacks import Original, RecordAttack, Traffic
 from scenarios.results.base import Counts, LeftOut, Numbers, Rate, Result
 from scenarios.schema.attacks import HypothesisSpec, Inversion, Rounds
 
@@ -50,7 +50,7 @@ class KeptRecords(Result):
     shape: tuple[int, ...] | None = None
     range: tuple[float, float] | None = None
     image: bool | None = None
-    originals: tuple[ReconstructionResult.Original, ...] | None = None
+    originals: tuple[Original, ...] | None = None
     """With the truth alone."""
 
 

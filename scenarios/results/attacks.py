@@ -171,15 +171,16 @@ class RecordAttack(Result):
     """The attacker's own verdicts by frequency; of kept transcripts only."""
 
 
+class Original(Result):
+    """Records of one agent, the first few agents only."""
+
+    agent: int
+    records: Rows
+    labels: Numbers
+
+
 class ReconstructionResult(Result):
     """All attacks on records of the second run."""
-
-    class Original(Result):
-        """Records of one agent, the first few agents only."""
-
-        agent: int
-        records: Rows
-        labels: Numbers
 
     holding: int
     """Records of each agent."""

@@ -80,24 +80,25 @@ class AverageCase(Result):
     gamma_formula: float | None
 
 
+class LossPart(Result):
+    """Release cost and loss of some releases over all transcripts."""
+
+    count: int
+    """Releases."""
+    cost: Ends
+    """Smallest, mean, largest."""
+    cost_unknown: float
+    """Share of transcripts without a known cost."""
+    step: Ends
+    """Signed share of the loss: smallest, mean, largest."""
+    step_size: float
+    """Mean |step|."""
+    gamma: Ends | None
+    """E|loss| over the mean worst case; null without a bound."""
+
+
 class LossBreakdown(Result):
     """The exact loss by release, activation and link; at most 120 of each, the costliest."""
-
-    class LossPart(Result):
-        """Release cost and loss of some releases over all transcripts."""
-
-        count: int
-        """Releases."""
-        cost: Ends
-        """Smallest, mean, largest."""
-        cost_unknown: float
-        """Share of transcripts without a known cost."""
-        step: Ends
-        """Signed share of the loss: smallest, mean, largest."""
-        step_size: float
-        """Mean |step|."""
-        gamma: Ends | None
-        """E|loss| over the mean worst case; null without a bound."""
 
     class LinkLoss(LossPart):
         """Loss on one directed link."""
@@ -203,6 +204,19 @@ class AuditRefused(_Repeated):
     confidence: float | None = None
 
 
+class Game(Result):
+    """A distinguishing game of fixed size."""
+
+    epsilon_audited: float
+    trials: int
+    correct: int
+    guesses: int
+    accuracy_lower: float
+    """Lower bound of P(right | guessed)."""
+    ceiling: float
+    confidence: float
+
+
 class AuditResult(_Repeated):
     """Three epsilons, evidence and verdict of one claim."""
 
@@ -278,18 +292,6 @@ class AuditResult(_Repeated):
         granted: bool
         share: float
         path: str
-
-    class Game(Result):
-        """A distinguishing game of fixed size."""
-
-        epsilon_audited: float
-        trials: int
-        correct: int
-        guesses: int
-        accuracy_lower: float
-        """Lower bound of P(right | guessed)."""
-        ceiling: float
-        confidence: float
 
     class ClassifierGame(Game):
         """The game played with a trained classifier's scores."""

@@ -9,12 +9,12 @@ from attacks.audit import loss_breakdown as losses
 from attacks.audit import views
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.loss.release_cost import Ratio
-from scenarios.results.audit import AuditResult, AverageCase, EpsilonExact, LossBreakdown, ViewsResult
+from scenarios.results.audit import AuditResult, AverageCase, EpsilonExact, Game, LossBreakdown, LossPart, ViewsResult
 from scenarios.results.base import Ends, taken
 
 MOST_PARTS = 120
 """Releases, activations and links that are written out one by one; sums are of all."""
-Part = TypeVar("Part", bound=LossBreakdown.LossPart)
+Part = TypeVar("Part", bound=LossPart)
 
 
 def audit_result(found: audits.AuditResult) -> AuditResult:
@@ -42,8 +42,8 @@ def audit_result(found: audits.AuditResult) -> AuditResult:
             by_formula=all(e.by_formula for e in exact),
             upper_bound_only=any(math.isfinite(e.granted_from) for e in exact),
         ),
-        white_box=taken(AuditResult.Game, found.white_box),
-        black_box=None if found.black_box is None else taken(AuditResult.Game, found.black_box),
+        white_box=taken(Game, found.white_box),
+        black_box=None if found.black_box is None else taken(Game, found.black_box),
         black_box_refused=found.refused,
         classifier=None
         if found.classifier is None or learned is None
@@ -124,8 +124,8 @@ def loss_breakdown(
         releases=_most_costly(releases),
         activations=_most_costly(activations),
         links=_most_costly(links),
-        hidden=None if found.hidden is None else part(LossBreakdown.LossPart, found.hidden),
-        total=part(LossBreakdown.LossPart, found.total),
+        hidden=None if found.hidden is None else part(LossPart, found.hidden),
+        total=part(LossPart, found.total),
     )
 
 

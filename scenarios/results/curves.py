@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from scenarios.results.attacks import GradientResult, ImageResult, RecordAttack
 from scenarios.results.base import Refused
-from scenarios.results.run import Convergence, MeasureResults
+from scenarios.results.run import Convergence, MeasureResults, ToAccuracy
 from scenarios.results.tree import AlgorithmResult, Results
 
 
@@ -258,7 +258,7 @@ def rows(entries: Sequence[AlgorithmResult]) -> list[Row]:
     """
     found: list[Row] = []
     for entry in entries:
-        wanted: Sequence[MeasureResults.ToAccuracy] = () if entry.measures is None else entry.measures.to_accuracy
+        wanted: Sequence[ToAccuracy] = () if entry.measures is None else entry.measures.to_accuracy
         if len(wanted) > 1 and not any(one.reached for one in wanted):
             found.append((entry.name, None, [None] * len(COLUMNS)))
             continue

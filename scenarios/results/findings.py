@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from scenarios.results.attacks import GradientScores, MembershipResult
 from scenarios.results.audit import AuditRefused, AuditResult
 from scenarios.results.base import Verdict
-from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, AuditSummary, Results
+from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, AuditSummary, MembershipSummary, Results
 
 Entry: TypeAlias = AlgorithmResult | AlgorithmSummary
 """An algorithm of a run, or of one variant of a study."""
@@ -47,7 +47,7 @@ def claim_is_broken(entry: Entry) -> bool:
 def membership_breaks_claim(entry: Entry) -> bool:
     """Whether membership was inferred at rates that the claim rules out, with confidence."""
     match entry.membership:
-        case MembershipResult(claim=claim) | AlgorithmSummary.MembershipSummary(claim=claim) if claim is not None:
+        case MembershipResult(claim=claim) | MembershipSummary(claim=claim) if claim is not None:
             return bool(claim.broken)
         case _:
             return False

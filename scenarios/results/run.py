@@ -78,6 +78,14 @@ class ExactNumbers(Result):
     slopes: tuple[SlopeOf, ...]
 
 
+class ToAccuracy(Result):
+    """Cost of reaching an accuracy and staying there until the end."""
+
+    accuracy: float
+    reached: Reached | None
+    """Null where it was never reached."""
+
+
 class MeasureResults(Result):
     """Curves of all measures but the relative error, and costs."""
 
@@ -95,13 +103,6 @@ class MeasureResults(Result):
         queries_of_one: Counts
         time: Numbers
         """Virtual seconds."""
-
-    class ToAccuracy(Result):
-        """Cost of reaching an accuracy and staying there until the end."""
-
-        accuracy: float
-        reached: Reached | None
-        """Null where it was never reached."""
 
     class MeasureCurve(Result):
         """One measure over the run: median and 5 %, 95 % quantiles over replicas."""

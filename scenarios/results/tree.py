@@ -132,14 +132,15 @@ class AuditSummary(Result):
     classifier: Ceiling | None = None
 
 
+class MembershipSummary(Result):
+    """What membership says of the claim."""
+
+    claim: MembershipAllowed | None
+    """Null of a refused game."""
+
+
 class AlgorithmSummary(Result):
     """One algorithm in one variant."""
-
-    class MembershipSummary(Result):
-        """What membership says of the claim."""
-
-        claim: MembershipAllowed | None
-        """Null of a refused game."""
 
     name: str
     baseline: bool
@@ -244,16 +245,17 @@ class FigureResult(Result):
 
 
 # ── all of it ───────────────────────────────────────────────────────────────────────────────────────────
+class RunError(Result):
+    """The error that ended a run."""
+
+    type: str
+    message: str
+    hint: str
+    """Empty where none is known."""
+
+
 class Results(Result):
     """Results of a scenario; of a study `variants` stand in place of problem, network and algorithms."""
-
-    class RunError(Result):
-        """The error that ended a run."""
-
-        type: str
-        message: str
-        hint: str
-        """Empty where none is known."""
 
     schema_version: Annotated[int, Field(ge=1, le=SCHEMA_VERSION)] = SCHEMA_VERSION
     name: str

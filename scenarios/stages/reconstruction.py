@@ -24,7 +24,7 @@ from netsim.simulation import Run
 from scenarios.build.experiment import Experiment, Subject, adjacency_of
 from scenarios.build.progress import Progress
 from scenarios.results.attack_words import Rebuilt, sentence
-from scenarios.results.attacks import ReconstructionResult, RecordAttack, Success
+from scenarios.results.attacks import Original, ReconstructionResult, RecordAttack, Success
 from scenarios.results.base import LeftOut, Rows
 from scenarios.schema.attacks import InformedSpec, Inversion, RebuildModel, Rounds
 from scenarios.schema.checks import Outcome
@@ -66,9 +66,7 @@ class Rebuilding:
             range=dataset.value_range or (0.0, 1.0),
             image=dataset.image_shape is not None,
             originals=tuple(
-                ReconstructionResult.Original(
-                    agent=agent, records=_kept(part.features), labels=tuple(holding.labels(agent).tolist())
-                )
+                Original(agent=agent, records=_kept(part.features), labels=tuple(holding.labels(agent).tolist()))
                 for agent, part in enumerate(holding.parts[:PICTURED])
             ),
             attacks=(),

@@ -29,8 +29,8 @@ from scenarios.results.curves import FIRST_REPLICAS, evenly, thinned
 from scenarios.results.files import MANIFEST, write_text
 from scenarios.results.header import header, manifest, slug
 from scenarios.results.over_time import budget
-from scenarios.results.run import Convergence, ExactNumbers, MeasureResults, RunSummary
-from scenarios.results.tree import AlgorithmResult, Results
+from scenarios.results.run import Convergence, ExactNumbers, MeasureResults, RunSummary, ToAccuracy
+from scenarios.results.tree import AlgorithmResult, Results, RunError
 from scenarios.schema import Scenario
 from scenarios.schema.checks import MeasureSpec
 from scenarios.schema.load import Located
@@ -155,7 +155,7 @@ class _Session:
             hint = await_hint(error) or _hint(error, self.experiment.scenario)
             if hint:
                 error.add_note(hint)
-            failure = Results.RunError(type=type(error).__name__, message=str(error), hint=hint)
+            failure = RunError(type=type(error).__name__, message=str(error), hint=hint)
             self.results = replace(self.results, error=failure)
             self._finish("failed")
             raise
@@ -374,8 +374,7 @@ def _measures(found: Measures, spec: MeasureSpec, exact: ExactNumbers | None) ->
         costs=_points(MeasureResults.CostCurves, found.costs, chosen, count=tuple(int(k) + 1 for k in chosen)),
         measure=spec.measure,
         to_accuracy=tuple(
-            MeasureResults.ToAccuracy(accuracy=one, reached=found.to_accuracy(one, spec.measure))
-            for one in spec.accuracies
+            ToAccuracy(accuracy=one, reached=found.to_accuracy(one, spec.measure)) for one in spec.accuracies
         ),
         exact=exact,
     )

@@ -26,6 +26,7 @@ from scenarios.results.tree import (
     AlgorithmResult,
     AlgorithmSummary,
     AuditSummary,
+    MembershipSummary,
     Results,
     VariantResult,
     VariantStatus,
@@ -303,7 +304,7 @@ def _summary(entry: AlgorithmResult) -> AlgorithmSummary:
         audit=three_epsilons,
         membership=None
         if member is None
-        else AlgorithmSummary.MembershipSummary(claim=member.claim if isinstance(member, MembershipResult) else None),
+        else MembershipSummary(claim=member.claim if isinstance(member, MembershipResult) else None),
     )
 
 

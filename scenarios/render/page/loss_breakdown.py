@@ -20,7 +20,7 @@ from scenarios.render.page.drawing import (
     write_ticks,
 )
 from scenarios.render.sentences import Finding, moment
-from scenarios.results.audit import AuditResult, AverageCase, LossBreakdown, OverTime
+from scenarios.results.audit import AuditResult, AverageCase, LossBreakdown, LossPart, OverTime
 from scenarios.results.base import Ends
 from scenarios.results.numbers import MISSING, all_known, count, percent, show
 
@@ -178,7 +178,7 @@ def _rows(parts: LossBreakdown) -> list[tuple[str, ...]]:
     return rows
 
 
-def _row(label: str, one: LossBreakdown.LossPart, law: str = "") -> tuple[str, ...]:
+def _row(label: str, one: LossPart, law: str = "") -> tuple[str, ...]:
     least, mean, most = (show(v) for v in one.cost)
     cost = mean if least == mean == most else f"{mean} ({least} to {most})"
     return label, law, count(one.count), cost, show(one.step_size), show(one.step[2]), _ends(one.gamma)
@@ -196,7 +196,7 @@ def _named(one: LossBreakdown.ReleaseLoss) -> str:
     return f"Activation {where.activation}: release {one.release}, {out}"
 
 
-def _mean_cost(one: LossBreakdown.LossPart) -> float:
+def _mean_cost(one: LossPart) -> float:
     return -1.0 if math.isnan(one.cost[1]) else one.cost[1]
 
 

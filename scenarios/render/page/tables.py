@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from scenarios.results.attacks import GradientScores
-from scenarios.results.audit import AuditResult, PlanResult
+from scenarios.results.audit import AuditResult, Game, PlanResult
 from scenarios.results.numbers import MISSING, at_least, count, exact, fixed, plural, show
 from scenarios.results.tree import ProblemResult
 
@@ -126,7 +126,7 @@ def _method(audit: AuditResult) -> str:
     return how + (more if interval.upper_bound_only else "")
 
 
-def _game(game: AuditResult.Game | None, refused: str | None) -> str:
+def _game(game: Game | None, refused: str | None) -> str:
     if game is None:
         return f"not played: {refused}" if refused else "not played"
     words = (

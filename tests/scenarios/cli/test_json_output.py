@@ -13,7 +13,14 @@ from scenarios.results.audit import Budget, EpsilonExact
 from scenarios.results.files import as_json
 from scenarios.results.folder import read_results
 from scenarios.results.serialize import plain
-from scenarios.results.tree import AlgorithmSummary, AuditSummary, Reproduction, Results, VariantResult
+from scenarios.results.tree import (
+    AlgorithmSummary,
+    AuditSummary,
+    MembershipSummary,
+    Reproduction,
+    RunError,
+    VariantResult,
+)
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.small import TINY
@@ -71,9 +78,7 @@ def test_a_claim_that_membership_breaks_decides_without_an_audit(results, broken
     allowed = MembershipAllowed(
         epsilon=1.0, delta=0.0, source=None, adjacency=None, steps=1, why_not=None, broken=broken
     )
-    one = AlgorithmSummary(
-        **NO_AUDIT | {"membership": AlgorithmSummary.MembershipSummary(claim=allowed), "baseline": baseline}
-    )
+    one = AlgorithmSummary(**NO_AUDIT | {"membership": MembershipSummary(claim=allowed), "baseline": baseline})
     end = document(study(results, one), tmp_path)
     assert end.exit_status == status
     assert ("membership is inferred better than the claim of x allows" in end.exit_reason) == (status == 1)
@@ -104,7 +109,7 @@ def test_variants_are_rows_of_the_same_list_read_from_their_folders(results, fol
 
 
 def test_the_first_that_holds_decides_the_exit_status(results, refuted, tmp_path):
-    error = Results.RunError(type="DeadlockError", message="waits", hint="")
+    error = RunError(type="DeadlockError", message="waits", hint="")
     (entry,) = refuted.algorithms
     differs = Reproduction(
         paper="P", item="Fig. 1", shows="", missing=(), outcome="differs", sentence="", reasons=(), checks=()

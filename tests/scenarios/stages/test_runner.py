@@ -13,7 +13,7 @@ from scenarios.render import sentences
 from scenarios.results import findings as findings
 from scenarios.results import header as describe
 from scenarios.results.folder import read_manifest, read_results
-from scenarios.results.tree import Results
+from scenarios.results.tree import RunError
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
@@ -164,7 +164,7 @@ def test_a_run_that_fails_keeps_what_it_had_and_raises(tmp_path):
         run_scenario(parse(SMALL), tmp_path, progress=FailAt("leaky: running"))
     written = read_results(tmp_path)
     assert written.status == "failed"
-    assert written.error == Results.RunError(type="ZeroDivisionError", message="of its own", hint="")
+    assert written.error == RunError(type="ZeroDivisionError", message="of its own", hint="")
     assert [e.audit_status for e in written.algorithms] == ["no claim", "not reached"]
     page = (tmp_path / "report.html").read_text()
     assert "ZeroDivisionError: of its own" in page
