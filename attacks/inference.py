@@ -42,52 +42,58 @@ class _ClosedForm(NamedTuple):
 
 def closed_form_of(algorithm: Algorithm) -> _ClosedForm | None:
     """The algorithm's own inversion, if there is one. A new one goes here."""
-    if isinstance(algorithm, Recal) or (isinstance(algorithm, DPRecal) and algorithm.reading == "as_analysed"):
+    match algorithm:
+        case Recal() | DPRecal(reading="as_analysed"):
+            return _ClosedForm(through_duals, _of_visits, first=True)
+        case DPRecal():
+            return _ClosedForm(through_iterates, _of_walk, first=True)
+        case RandomPenaltyAdmm():
+            return _ClosedForm(through_penalties, penalty_evidence, first=True)
+        case PrivateGradientDescent():
+            return _ClosedForm(through_differences, _of_states, first=False)
+        case Dpp2():
+            return _ClosedForm(through_relay, _of_relay, first=False)
+        case DiaDSP() | Cpgt():
+            return _ClosedForm(through_tracking, _of_trackers, first=False)
+        case _:
+            return None
 
-        def of_visits(view: AdversaryView) -> list[Evidence]:
-            return duals(view).evidence()
 
-        return _ClosedForm(through_duals, of_visits, first=True)
-    if isinstance(algorithm, DPRecal):
-        deployable = algorithm.reading == "as_deployable"
+def _of_visits(view: AdversaryView) -> list[Evidence]:
+    return duals(view).evidence()
 
-        def through_walk(view: AdversaryView) -> list[Evidence]:
-            sparse = deployable and isinstance(view.public.regularizer, L1)
-            return sparse_evidence(view) if sparse else iterates(view).evidence()
 
-        return _ClosedForm(through_iterates, through_walk, first=True)
-    if isinstance(algorithm, RandomPenaltyAdmm):
-        return _ClosedForm(through_penalties, penalty_evidence, first=True)
-    if isinstance(algorithm, PrivateGradientDescent):
+def _of_walk(view: AdversaryView) -> list[Evidence]:
+    deployable = isinstance(view.public.algorithm, DPRecal) and view.public.algorithm.reading == "as_deployable"
+    sparse = deployable and isinstance(view.public.regularizer, L1)
+    return sparse_evidence(view) if sparse else iterates(view).evidence()
 
-        def of_states(view: AdversaryView) -> list[Evidence]:
-            """Each error is that of one release. Of what may have been clipped there is no estimate: it is hidden."""
-            estimates = through_differences(view)
-            kept = unclipped(view, estimates)
-            if estimates and not kept:
-                raise AttackError(
-                    "the clip may have acted on every gradient: what was sent gives the clipped ones alone "
-                    "(through_differences), not the gradients"
-                )
-            lost = Counter(e.agent for e in estimates)
-            lost.subtract(e.agent for e in kept)
-            return [replace(one, hidden=lost[one.agent]) for one in Evidence.each(kept, "laplace")]
 
-        return _ClosedForm(through_differences, of_states, first=False)
-    if isinstance(algorithm, Dpp2):
+def _of_states(view: AdversaryView) -> list[Evidence]:
+    """Each error is that of one release. Of what may have been clipped there is no estimate: it is hidden.
 
-        def of_relay(view: AdversaryView) -> list[Evidence]:  # of no one law: two Laplace noises, weighed
-            return Evidence.each(through_relay(view), law=None)
+    You get an `AttackError` where a clip may have acted on every gradient of every agent.
+    """
+    estimates = through_differences(view)
+    kept = unclipped(view, estimates)
+    if estimates and not kept:
+        raise AttackError(
+            "the clip may have acted on every gradient: what was sent gives the clipped ones alone "
+            "(through_differences), not the gradients"
+        )
+    lost = Counter(e.agent for e in estimates)
+    lost.subtract(e.agent for e in kept)
+    return [replace(one, hidden=lost[one.agent]) for one in Evidence.each(kept, "laplace")]
 
-        return _ClosedForm(through_relay, of_relay, first=False)
-    if isinstance(algorithm, DiaDSP | Cpgt):
 
-        def of_trackers(view: AdversaryView) -> list[Evidence]:
-            lossless = view.public.codec.lossless
-            return tracking_evidence(view) if lossless else Evidence.each(through_tracking(view), law=None)
+def _of_relay(view: AdversaryView) -> list[Evidence]:
+    """Errors are independent between rounds, and of no one law: two Laplace noises, weighed."""
+    return Evidence.each(through_relay(view), law=None)
 
-        return _ClosedForm(through_tracking, of_trackers, first=False)
-    return None
+
+def _of_trackers(view: AdversaryView) -> list[Evidence]:
+    lossless = view.public.codec.lossless
+    return tracking_evidence(view) if lossless else Evidence.each(through_tracking(view), law=None)
 
 
 FREE = Free()

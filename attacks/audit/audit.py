@@ -304,48 +304,24 @@ class _Audit:
     def result(self, early: bool) -> AuditResult:
         """Evaluation of the chunks; of the first one alone for a fixed sample size, if the audit stopped `early`."""
         fixed = 1 if early else self.chunks
-        delta, anytime = self.claim.delta, self.wager.result()
-        # part of the error rate for the exact loss, and for each game requested, be it refused
-        alpha = error_rate(self.confidence)
-        sure = 1 - (alpha / (3 + self.attacked) / 2 if self.stop else alpha / (2 + self.attacked + self.look.train))
-        refused = None
-        if self.attacked:
-            tasks = ((world, index) for index in reversed(range(self.chunks)) for world in (1, 0))
-            refused = next(filter(None, (self.kept.get(*task).refused.get(INFERRED) for task in tasks)), None)
+        sure, anytime, refused = 1 - self._share, self.wager.result(), self._refused()
         parts = self.kept.explained(0, fixed), self.kept.explained(1, fixed)
         exact = self._exact(parts, sure)
-        white = play(-exact[0].losses, exact[1].losses, delta=delta, confidence=sure, rng=self.rng)
-        black = classifier = learned = untrained = None
+        white = self._played(-exact[0].losses, exact[1].losses, sure)
+        black = None
         if self.attacked and refused is None:
             zero, one = (self.kept.noted(INFERRED, world, fixed) for world in (0, 1))
-            black = play(zero, one, delta=delta, confidence=sure, rng=self.rng)
+            black = self._played(zero, one, sure)
+        learned = classifier = untrained = None
         if self.look.train:
             rng = self.rng.spawn(1)[0]
             try:
                 learned, scores = trained(self.kept, self.chunks, rng)
-                classifier = play(*scores, delta=delta, confidence=sure, rng=rng)
+                classifier = play(*scores, delta=self.claim.delta, confidence=sure, rng=rng)
             except AttackError as error:
                 untrained = str(error)
         games = [game for game in (white, black, classifier) if game is not None]
-        game = max(games, key=lambda game: game.epsilon_audited)
-        upper = max(e.epsilon.upper for e in exact)
-        if game.epsilon_audited > upper * (1 + ROUNDING):
-            raise PrivacyError(
-                f"no verdict: the game proves ε ≥ {game.epsilon_audited:.4g}, the exact loss ε ≤ {upper:.4g}; one of "
-                "them is wrong, or a rare event of the stated error rate happened"
-            )
-        unprotected = _first_unprotected(exact)
-        judgement = judge(
-            epsilon_claimed=self.claim.epsilon,
-            delta=delta,
-            failed_conditions=self.claim.failed_conditions,
-            exact_lower=max(e.epsilon.lower for e in exact),
-            exact_upper=upper,
-            uncovered=None if unprotected is None else str(unprotected),
-            audited=game,
-            anytime=anytime if self.stop else None,
-            not_judged=_not_judged(exact, self.claim.epsilon),
-        )
+        judgement = self._judged(exact, max(games, key=lambda game: game.epsilon_audited), anytime)
         return AuditResult(
             claim=self.claim,
             pair=self.pair,
@@ -360,10 +336,61 @@ class _Audit:
             stop=self.stop,
             stopped=early,
             witness=self._witness(parts) if judgement.verdict in BROKEN else None,
-            loss_breakdown=LossBreakdown.of(self.pair.agent, chain(*parts), exact, delta, self.confidence, self.rng),
+            loss_breakdown=LossBreakdown.of(
+                self.pair.agent, chain(*parts), exact, self.claim.delta, self.confidence, self.rng
+            ),
             classifier=classifier,
             trained=learned,
             untrained=untrained,
+        )
+
+    @property
+    def _share(self) -> float:
+        """Part of the error rate for the exact loss, and for each game requested, be it refused: what counts may not
+        hang on the transcripts.
+
+        With `stop` the anytime game has a part of its own, and the others half of theirs: their sample is the first
+        chunk or all chunks, as the audit ends, and they hold for both.
+        """
+        alpha = error_rate(self.confidence)
+        if self.stop:
+            return alpha / (3 + self.attacked) / 2
+        return alpha / (2 + self.attacked + self.look.train)
+
+    def _refused(self) -> str | None:
+        """Reason why the attack refused, if it did in any chunk; the last one."""
+        if not self.attacked:
+            return None
+        tasks = ((world, index) for index in reversed(range(self.chunks)) for world in (1, 0))
+        return next(filter(None, (self.kept.get(*task).refused.get(INFERRED) for task in tasks)), None)
+
+    def _played(self, zero: Array, one: Array, sure: float) -> GameResult:
+        return play(zero, one, delta=self.claim.delta, confidence=sure, rng=self.rng)
+
+    def _judged(
+        self, exact: tuple[ExactLoss, ExactLoss], game: GameResult, anytime: SequentialTestResult
+    ) -> Judgement:
+        """Verdict by the exact loss, the best `game` and the anytime game.
+
+        You get a `PrivacyError` where the game proves more than the exact loss allows.
+        """
+        upper = max(e.epsilon.upper for e in exact)
+        if game.epsilon_audited > upper * (1 + ROUNDING):
+            raise PrivacyError(
+                f"no verdict: the game proves ε ≥ {game.epsilon_audited:.4g}, the exact loss ε ≤ {upper:.4g}; one of "
+                "them is wrong, or a rare event of the stated error rate happened"
+            )
+        unprotected = _first_unprotected(exact)
+        return judge(
+            epsilon_claimed=self.claim.epsilon,
+            delta=self.claim.delta,
+            failed_conditions=self.claim.failed_conditions,
+            exact_lower=max(e.epsilon.lower for e in exact),
+            exact_upper=upper,
+            uncovered=None if unprotected is None else str(unprotected),
+            audited=game,
+            anytime=anytime if self.stop else None,
+            not_judged=_not_judged(exact, self.claim.epsilon),
         )
 
     def _exact(self, parts: _Parts, sure: float) -> tuple[ExactLoss, ExactLoss]:

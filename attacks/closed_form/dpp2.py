@@ -86,6 +86,7 @@ def _checked(view: AdversaryView) -> Dpp2:
 def _relayed(view: AdversaryView) -> Iterator[_DPP2Round]:
     """Every agent of which round 0 was observed, up to the first round that was not."""
     exchanges, public = Exchanges(view), view.public
+    times_p = _times_laplacian if _checked(view).matrix == "laplacian" else _times_gap
     for agent in exchanges.agents:
         taken = exchanges.taken(agent)
         rounds = 0
@@ -94,13 +95,19 @@ def _relayed(view: AdversaryView) -> Iterator[_DPP2Round]:
         if rounds:
             sent = [[exchanges.sent[agent, 2 * k + j]["yz"[j]] for k in range(rounds)] for j in (0, 1)]
             others = [[[v["yz"[j]] for v in taken[2 * k + j]] for k in range(rounds)] for j in (0, 1)]
-            weights = None if _checked(view).matrix == "laplacian" else public.weights[agent]
-            own, around = np.array(sent), np.array(others)  # around: (2, rounds, neighbors, replicas, dimension)
-            if weights is None:  # (Pv)_i of the Laplacian, or of I − W
-                apart = around.shape[2] * own - around.sum(axis=2)
-            else:
-                apart = own - weights[0] * own - np.array([np.einsum("n,knrd->krd", weights[1:], v) for v in around])
-            yield _DPP2Round(agent, *own, *apart)
+            own = np.array(sent)
+            yield _DPP2Round(agent, *own, *times_p(own, np.array(others), public.weights[agent]))
+
+
+def _times_laplacian(own: Array, around: Array, weights: Array) -> Array:  # noqa: ARG001
+    """(Pv)_i of the graph's Laplacian; `own` (2, rounds, replicas, dimension), `around` (2, rounds, neighbors,
+    replicas, dimension)."""
+    return around.shape[2] * own - around.sum(axis=2)
+
+
+def _times_gap(own: Array, around: Array, weights: Array) -> Array:
+    """(Pv)_i of P = I − W; `weights`: of the agent itself, then of its neighbors."""
+    return own - weights[0] * own - np.array([np.einsum("n,knrd->krd", weights[1:], v) for v in around])
 
 
 def _relay(sent: Array, eta: Array) -> Array:

@@ -264,13 +264,17 @@ class Common:
         few = len(flat[0]) <= FEW
         return np.matmul(flat[:, :, None], matrix[:, None])[:, :, 0] if few else np.matmul(flat, matrix)
 
-    def _whiten(self, values: Array, spec: str = "rst,rltc->rlsc") -> Array:
+    def _whiten(self, values: Array) -> Array:
+        """R times values (rows, hypotheses, rounds, outputs)."""
         if self.factor.ndim == 2:
             return self.factor[:, None, :, None] * values
-        return np.einsum(spec, self.factor, values)
+        return np.einsum("rst,rltc->rlsc", self.factor, values)
 
     def _unwhiten(self, values: Array) -> Array:
-        return self._whiten(values, "rst,rlsc->rltc")
+        """Rᵀ times values (rows, hypotheses, rounds, outputs)."""
+        if self.factor.ndim == 2:
+            return self.factor[:, None, :, None] * values
+        return np.einsum("rst,rlsc->rltc", self.factor, values)
 
 
 class Weighted:

@@ -69,12 +69,14 @@ class PosteriorMode:
 
     spread: bool = True
     name = "posterior"
+    averaged = False
+    """Whether the answer is the mean over labels, not the mode of the likeliest one."""
     source = "this project, with known noise; the estimator is textbook Bayes"
     needs = Needs(models=MODELS, one_record=True, law=True, prior=True)
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)
-        return _all(self.name, cases, self.spread, mean=isinstance(self, PosteriorMean))
+        return _all(self.name, cases, self.spread, mean=self.averaged)
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class PosteriorMean(PosteriorMode):
     """
 
     name = "posterior-mean"
+    averaged = True
 
 
 @dataclass(frozen=True)

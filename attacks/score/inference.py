@@ -44,6 +44,13 @@ class _AtLevel:
     count: tuple[int, int]
     """Number of decisions "in", of those that are in and of those that are not."""
 
+    @classmethod
+    def of(cls, level: float, inside: Sequence[Decision], out: Sequence[Decision], confidence: float) -> "_AtLevel":
+        power = float(np.mean(np.concatenate([one.power(level)[:, 0] for one in inside])))
+        decided = [np.concatenate([one.accepted(level)[:, 0] for one in own]) for own in (inside, out)]
+        found, alarms = (clopper_pearson(int(np.sum(own)), own.size, confidence) for own in decided)
+        return cls(level, power, found, alarms, (int(np.sum(decided[0])), int(np.sum(decided[1]))))
+
 
 @dataclass(frozen=True)
 class MembershipScore:
@@ -71,16 +78,9 @@ def score_membership(
     thresholds = np.unique(np.concatenate([here, there]))[::-1]  # all of them, thinned, from (0, 0) to (1, 1)
     chosen = np.unique(np.linspace(0, thresholds.size - 1, min(thresholds.size, CURVE)).astype(int))
     points = np.array([[np.count_nonzero(own >= t) / own.size for t in thresholds[chosen]] for own in (there, here)])
-    found_at: list[_AtLevel] = []
-    for level in levels:
-        decided = [np.concatenate([one.accepted(level)[:, 0] for one in own]) for own in (inside, out)]
-        power = float(np.mean(np.concatenate([one.power(level)[:, 0] for one in inside])))
-        counts = int(np.sum(decided[0])), int(np.sum(decided[1]))
-        right, wrong = (clopper_pearson(n, own.size, confidence) for n, own in zip(counts, decided, strict=True))
-        found_at.append(_AtLevel(level, power, right, wrong, counts))
     return MembershipScore(
         (here.size, there.size),
-        tuple(found_at),
+        tuple(_AtLevel.of(level, inside, out, confidence) for level in levels),
         Interval(low, found.estimate - alarms.estimate, high, confidence),
         Interval(max(area - away, 0.0), area, min(area + away, 1.0), confidence),
         np.concatenate([np.zeros((2, 1)), points], axis=1),

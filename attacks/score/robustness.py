@@ -110,7 +110,10 @@ def _distances(rows: Array, others: Array) -> Array:
 
 @dataclass(frozen=True)
 class Robustness:
-    """A measured success rate beside what no attack exceeds: the `bound` for this κ, or for its upper end."""
+    """A measured success rate beside what no attack exceeds: the `bound`, computed with this `kappa`.
+
+    The κ of a `_Baseline` is its upper end, which holds for every guess.
+    """
 
     rate: Interval
     kappa: float

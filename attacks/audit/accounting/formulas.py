@@ -126,10 +126,7 @@ def epsilon_from_losses(losses: Array, delta: float, confidence: float) -> Inter
     def below(epsilon: float) -> bool:
         return falls_short(_excess(flat, epsilon), delta, half)
 
-    lower = (
-        math.inf if above(top) else boundary(above, 0.0, top) if above(0.0) else 0.0
-    )  # both constant from `top` on
-    return Interval(lower, epsilon_estimate(flat, delta), _first(below, top), confidence)
+    return Interval(_last(above, top), epsilon_estimate(flat, delta), _first(below, top), confidence)
 
 
 def epsilon_estimate(losses: Array, delta: float) -> float:
@@ -142,6 +139,13 @@ def _top(losses: Array) -> float:
     """Largest finite loss, at least 0."""
     finite = losses[np.isfinite(losses)]
     return max(float(finite.max()), 0.0) if finite.size else 0.0
+
+
+def _last(proven: Callable[[float], bool], top: float) -> float:
+    """Largest ε ≥ 0 with a falling `proven`, which is constant from `top` on: 0 if none, ∞ if all."""
+    if proven(top):
+        return math.inf
+    return boundary(proven, 0.0, top) if proven(0.0) else 0.0
 
 
 def _first(proven: Callable[[float], bool], top: float) -> float:

@@ -103,16 +103,17 @@ def epsilon_interval(
         return Interval(known, known, known, confidence)
     plan = _plan(product, product_epsilon(product, delta), waves)
     sample = _Sample.of(plan, samples, rng)
-    unit, room, nearest = plan.unit(delta), _ROUNDING * plan.most, max(plan.epsilon - plan.reach, 0.0)
+    unit, of_values = plan.unit(delta), _ROUNDING * plan.most
     # lower end: 0 where nothing is proven; upper end: at most what Chernoff's bound and the largest loss give
-    low, high = unit * (1 + _ROUNDING) + room, unit * (1 - _ROUNDING) - room
+    low, high = unit * (1 + _ROUNDING) + of_values, unit * (1 - _ROUNDING) - of_values
     lower = _edge(lambda e: sample.above(sample.values(e), low, alpha), 0.0, plan.epsilon + plan.reach)
+    nearest = max(plan.epsilon - plan.reach, 0.0)
     chernoff = (product.cumulants(plan.theta)[0] - math.log(delta)) / plan.theta
     farthest = min(max(chernoff, nearest), product.pure)
     upper = _edge(lambda e: sample.below(sample.values(e), high, alpha), farthest, nearest)
     middle = boundary(lambda e: float(sample.values(e).mean()) <= unit, upper, lower)
-    room = _SUMMING * (math.fsum(product.shifts) + upper)
-    return Interval(max(lower - room, 0.0), middle, min(upper + room, product.pure), confidence)
+    of_losses = _SUMMING * (math.fsum(product.shifts) + upper)
+    return Interval(max(lower - of_losses, 0.0), middle, min(upper + of_losses, product.pure), confidence)
 
 
 @dataclass(frozen=True)

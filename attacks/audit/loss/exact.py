@@ -216,31 +216,39 @@ class _Pool:
         leaks = np.unique(self.leaked[np.isfinite(self.leaked)]).tolist()
         for activation in sorted({int(self.shape.date(leak)) for leak in leaks} - with_release):
             last = self.shape.end(activation)
-            before = sum(message <= last for message, *_ in points) - 1
-            points.append((last, activation, None, self._level(before, last)))
+            releases = sum(message <= last for message, *_ in points)
+            points.append((last, activation, None, self._with_leaks(releases, last)))
         return sorted(points, key=lambda point: point[0])
 
-    def _level(self, t: int, last: float | None = None) -> _LossSummary:
-        """Summary up to release t (−1: none), and all unprotected messages up to a later message, `last`."""
+    def _level(self, t: int) -> _LossSummary:
+        """Summary up to release t."""
         length = len(self._messages)
-        until = self._ends[t] if last is None else last
-        infinite = int(np.count_nonzero(self.leaked <= until))
-        level = _LossSummary((), 0.0, 0.0, 0.0, infinite, False, None, np.zeros(len(self.course.T)))
-        if t >= 0:
-            level = _LossSummary(
-                self.shape.laws[: t + 1],
-                float(self._least[t]),
-                float(self._most[t]),
-                float(self._top[t]),
-                infinite,
-                self._unbounded(t + 1),
-                self._product(t + 1) if last is None and (length <= FORMULAS or t + 1 == length) else None,
-                self.course[t],
-            )
-        if last is None:
-            return level
-        losses: Array = np.where(self.leaked[: self.course.shape[1]] <= last, math.inf, level.losses)
-        return replace(level, most=math.inf, top=math.inf, losses=losses)
+        return _LossSummary(
+            self.shape.laws[: t + 1],
+            float(self._least[t]),
+            float(self._most[t]),
+            float(self._top[t]),
+            self._infinite(float(self._ends[t])),
+            self._unbounded(t + 1),
+            self._product(t + 1) if length <= FORMULAS or t + 1 == length else None,
+            self.course[t],
+        )
+
+    def _with_leaks(self, releases: int, last: float) -> _LossSummary:
+        """Summary of the first releases, which may be none, and all unprotected messages up to a later message."""
+        leaked = self.leaked[: self.course.shape[1]] <= last
+        if releases == 0:
+            before = _LossSummary((), 0.0, 0.0, 0.0, 0, False, None, np.zeros(leaked.size))
+        else:
+            before = self._level(releases - 1)
+        losses: Array = np.where(leaked, math.inf, before.losses)
+        return replace(
+            before, most=math.inf, top=math.inf, infinite=self._infinite(last), product=None, losses=losses
+        )
+
+    def _infinite(self, last: float) -> int:
+        """Number of transcripts with an unprotected message up to some message."""
+        return int(np.count_nonzero(self.leaked <= last))
 
     @property
     def _whole(self) -> _LossSummary:
