@@ -1,5 +1,6 @@
 """Measures of whole runs, against a log of every estimate, captured packets and queries; which points are kept."""
 
+import pickle
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import replace
@@ -424,3 +425,10 @@ class TestReserve:
     def test_neither_part_is_empty(self, share):
         with pytest.raises(ScenarioError, match="share"):
             DATA.reserve(share)
+
+
+def test_metrics_of_a_finished_run_hold_no_agent():
+    """They are kept after the run, when nobody may look at what is private any more."""
+    found = world(ROUNDS).run().metrics
+    again = pickle.loads(pickle.dumps(found))
+    assert np.array_equal(again.relative_errors(), found.relative_errors())

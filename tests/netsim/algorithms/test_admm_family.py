@@ -1,5 +1,6 @@
 """The ADMM family against its oracles, the optimum, rough links, replay, and its conditions."""
 
+import contextlib
 from dataclasses import replace
 
 import numpy as np
@@ -7,10 +8,13 @@ import pytest
 
 from attacks.replay import replay
 from netsim.algorithms import DAdmm, DpAdmm, IcAdmm, MrAdmm, RAdmm, RwAdmm, Walkman
-from netsim.errors import ScenarioError
+from netsim.errors import DeadlockError, ScenarioError
+from netsim.network.laws import ExponentialDelay, Scheduled, UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.randomness import Streams
+from netsim.readers.live import Downtime
 from netsim.schedules import Constant, Geometric, Polynomial
-from netsim.settings import Recording
+from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.simulation import Simulation
 from tests.netsim.algorithms.admm_family import (
     AGENTS,
@@ -234,3 +238,31 @@ def test_objective_perturbation_refuses_a_regularizer(name):
     problem = problem_of("lasso")
     with pytest.raises(ScenarioError, match="needs a smooth one"):
         Simulation(problem, GRAPHS["ring"], MEMBERS[name].make(problem, 5))
+
+
+def test_a_scale_is_read_once_a_release():
+    """Every other round releases nothing: a table of ⌈rounds/2⌉ scales is all of them."""
+    table = [0.1, 0.2, 0.1, 0.3]
+    algorithm = replace(MEMBERS["r_admm"].make(problem_of("logistic"), 7), scale=lambda k: table[k])
+    assert algorithm.noisy
+    tapped(problem_of("logistic"), GRAPHS["ring"], algorithm)
+
+
+def test_rounds_of_mr_admm_are_checked_first():
+    problem = problem_of("logistic")
+    algorithm = replace(MEMBERS["mr_admm"].make(problem, 8), rounds=2.5)
+    with pytest.raises(ScenarioError, match="not an integer"):
+        Simulation(problem, GRAPHS["ring"], algorithm)
+
+
+def test_a_leaf_that_begins_anew_sends_twice_and_the_hub_still_waits_for_all():
+    """Without state a leaf repeats its first message; the hub has one of each leaf, or says who it waits for."""
+    problem, down = problem_of("logistic"), Downtime(Scheduled(((0.3, 0.35), (0.7, 0.75))), "restart_without_state")
+    for seed in range(6):
+        network = NetworkSettings(links=LinkLaw(delay=ExponentialDelay(0.1)))
+        timing = Timing(compute=UniformDelay(0.0, 0.05), downtimes={1: down})
+        simulation = Simulation(
+            problem, GRAPHS["star"], MEMBERS["dp_admm"].make(problem, 8), seed=seed, network=network, timing=timing
+        )
+        with contextlib.suppress(DeadlockError):
+            simulation.run()

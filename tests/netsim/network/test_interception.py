@@ -174,6 +174,7 @@ def test_a_meddled_run_repeats_itself_and_conserves_packets():
         ends = sum(one.traffic[f"{unit}_{end}"] for end in ("delivered", "lost", "dropped", "in_flight"))
         assert one.traffic[f"{unit}_sent"] + one.traffic[f"{unit}_duplicated"] == ends
     deeds = one.interceptions[0]
+    assert hash(deeds) == hash(two.interceptions[0])  # nothing counts on in it
     assert 0 < deeds.dropped < one.traffic["packets_lost"]
     assert 0 < deeds.replayed < one.traffic["packets_duplicated"]
 

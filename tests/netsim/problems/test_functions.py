@@ -139,3 +139,8 @@ def test_it_has_no_records():
     assert (made.records, Problem([made] * 2).model) == (1, None)
     with pytest.raises(ProtocolError, match="no records"):
         made.batch([0])
+
+
+def test_no_rows_have_no_hessians():
+    made = twin(logistic(0))
+    assert made.hessians(np.zeros((0, D))).shape == (0, D, D)
