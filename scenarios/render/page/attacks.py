@@ -77,16 +77,24 @@ class _Rebuilt(NamedTuple):
     strips: list[Strip]
 
 
-def reconstructed(subjects: Sequence[Finding]) -> dict[str, object]:
+class _Sections(NamedTuple):
+    """The attacks on records of all algorithms, meanings of the verdicts among them, and whose the attacks are."""
+
+    sections: list[_Rebuilt]
+    words: list[tuple[str, str, str]]
+    sources: list[tuple[str, str]]
+
+
+def reconstructed(subjects: Sequence[Finding]) -> _Sections:
     """The attacks on records, in the order of the page; what the verdicts mean, and whose the attacks are."""
     sections = [one for a in subjects if (one := rebuilt(a.entry.name, a.entry.reconstructions)) is not None]
     attacks = [one for section in sections for one in section.found.attacks]
     used = {word for one in attacks for word in one.verdicts or ()}
-    return {
-        "sections": sections,
-        "words": [(word, _MARKS[word][0], text) for word, text in _MEANINGS.items() if word in used],
-        "sources": list(dict.fromkeys((one.attack, one.source) for one in attacks)),
-    }
+    return _Sections(
+        sections=sections,
+        words=[(word, _MARKS[word][0], text) for word, text in _MEANINGS.items() if word in used],
+        sources=list(dict.fromkeys((one.attack, one.source) for one in attacks)),
+    )
 
 
 def rebuilt(name: str, found: ReconstructionResult | None) -> _Rebuilt | None:
@@ -145,7 +153,20 @@ def _strips(found: ReconstructionResult) -> list[Strip]:
 Played = Sequence[tuple[str, MembershipResult, Series]]
 
 
-def membership(shown: Sequence[tuple[Finding, Series]]) -> dict[str, object] | None:
+class _Games(NamedTuple):
+    """The membership games: what they are about, the ROC, rows of a table, and what has none, with the reason."""
+
+    about: str
+    chart: Chart | None
+    rows: list[dict[str, object]]
+    refused: list[tuple[str, str]]
+    unlimited: list[tuple[str, str]]
+    broken: list[str]
+    allowed: bool
+    single: bool
+
+
+def membership(shown: Sequence[tuple[Finding, Series]]) -> _Games | None:
     """The membership games, each level of each a row; None where none was requested."""
     games = [(one.entry.name, game, look) for one, look in shown if (game := one.entry.membership) is not None]
     if not games:
@@ -165,17 +186,17 @@ def membership(shown: Sequence[tuple[Finding, Series]]) -> dict[str, object] | N
             cells += [_limit(one.allowed)] if allowed else []
             first: dict[str, object] = {"name": name, "of": len(game.levels), "whole": whole} if k == 0 else {}
             rows.append(first | {"cells": cells, "broken": game.claim.broken})
-    return {
-        "about": f"Agent {about.agent} holds {plural(about.holding, 'record')}. In one world a certain record is "
+    return _Games(
+        about=f"Agent {about.agent} holds {plural(about.holding, 'record')}. In one world a certain record is "
         f"there, in the other {ABSENT[about.adjacency]}; the attacker {others}.",
-        "chart": _roc(played) if played else None,
-        "rows": rows,
-        "refused": [(name, game.refused) for name, game, _ in games if isinstance(game, MembershipRefused)],
-        "unlimited": [(name, game.claim.why_not) for name, game, _ in played if game.claim.why_not],
-        "broken": [name for name, game, _ in played if game.claim.broken],
-        "allowed": allowed,
-        "single": any(game.trials == 1 for _, game, _ in played),
-    }
+        chart=_roc(played) if played else None,
+        rows=rows,
+        refused=[(name, game.refused) for name, game, _ in games if isinstance(game, MembershipRefused)],
+        unlimited=[(name, game.claim.why_not) for name, game, _ in played if game.claim.why_not],
+        broken=[name for name, game, _ in played if game.claim.broken],
+        allowed=allowed,
+        single=any(game.trials == 1 for _, game, _ in played),
+    )
 
 
 def _limits(allowed: float | None) -> bool:

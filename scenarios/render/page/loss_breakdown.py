@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import (
@@ -42,10 +42,25 @@ _KEY = (
 )
 
 
-def loss_breakdowns(ordered: Sequence[Finding]) -> list[dict[str, object]]:
+class _Section(NamedTuple):
+    """One algorithm: figures, the witness, and rows of tables; `gammas`: whether any row has γ."""
+
+    name: str
+    charts: list[Chart]
+    witness: str | None
+    rows: list[tuple[str, ...]]
+    agent: int
+    transcripts: int
+    left_out: int
+    unprotected: list[tuple[str, ...]]
+    averages: list[tuple[str, ...]]
+    gammas: bool
+
+
+def loss_breakdowns(ordered: Sequence[Finding]) -> list[_Section]:
     """The loss of each audited algorithm taken apart: figures, and rows of tables."""
     audits = [(one.entry, audit) for one in ordered if isinstance(audit := one.entry.audit, AuditResult)]
-    sections: list[dict[str, object]] = []
+    sections: list[_Section] = []
     for k, (entry, audit) in enumerate(audits):
         parts, rows = audit.loss_breakdown, _rows(audit.loss_breakdown)
         drawn = [
@@ -53,18 +68,18 @@ def loss_breakdowns(ordered: Sequence[Finding]) -> list[dict[str, object]]:
             _bars(parts, f"loss-{k}-bars"),
         ]
         sections.append(
-            {
-                "name": entry.name,
-                "charts": [one for one in drawn if one is not None],
-                "witness": audit.witness,
-                "rows": rows,
-                "agent": parts.agent,
-                "transcripts": parts.transcripts,
-                "left_out": max(0, parts.counts.releases - _ROWS),
-                "unprotected": [_unprotected(one) for one in audit.unprotected_fields],
-                "averages": _averages(audit.average_case, parts),
-                "gammas": any(row[-1] != MISSING for row in rows),
-            }
+            _Section(
+                name=entry.name,
+                charts=[one for one in drawn if one is not None],
+                witness=audit.witness,
+                rows=rows,
+                agent=parts.agent,
+                transcripts=parts.transcripts,
+                left_out=max(0, parts.counts.releases - _ROWS),
+                unprotected=[_unprotected(one) for one in audit.unprotected_fields],
+                averages=_averages(audit.average_case, parts),
+                gammas=any(row[-1] != MISSING for row in rows),
+            )
         )
     return sections
 

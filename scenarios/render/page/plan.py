@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.patches import Circle
 
@@ -158,24 +158,38 @@ def _disc(
 
 
 # ── views ───────────────────────────────────────────────────────────────────────────────────────────────
-def views(algorithms: Sequence[Finding], net: NetworkResult | None) -> list[dict[str, object]]:
+class _Seen(NamedTuple):
+    """The points of view on one algorithm: in words, in figures, and each, those that break the claim first."""
+
+    name: str
+    sentence: str
+    strength: str
+    charts: list[Chart]
+    found: list[ViewsResult.ViewResult]
+    smallest: tuple[str, ...]
+    inconsistent: tuple[str, ...]
+    played: str
+    confidence: str
+
+
+def views(algorithms: Sequence[Finding], net: NetworkResult | None) -> list[_Seen]:
     """The points of view on each algorithm whose claim was examined from many views."""
-    sections: list[dict[str, object]] = []
+    sections: list[_Seen] = []
     for k, one in enumerate(algorithms):
         if isinstance(found := one.entry.views, ViewsResult):
             charts = [_network(found, net, f"views-{k}-network")] if net is not None else []
             sections.append(
-                {
-                    "name": one.entry.name,
-                    "sentence": _sentence(found),
-                    "strength": view_strength(findings.exact_loss_refutes(one.entry)),
-                    "charts": charts + ([_order(found, f"views-{k}-order")] if found.order else []),
-                    "found": sorted(found.views, key=lambda one: (not one.refuted, -one.log_e)),
-                    "smallest": found.smallest,
-                    "inconsistent": found.inconsistent,
-                    "played": count(found.played),
-                    "confidence": percent(found.confidence),
-                }
+                _Seen(
+                    name=one.entry.name,
+                    sentence=_sentence(found),
+                    strength=view_strength(findings.exact_loss_refutes(one.entry)),
+                    charts=charts + ([_order(found, f"views-{k}-order")] if found.order else []),
+                    found=sorted(found.views, key=lambda one: (not one.refuted, -one.log_e)),
+                    smallest=found.smallest,
+                    inconsistent=found.inconsistent,
+                    played=count(found.played),
+                    confidence=percent(found.confidence),
+                )
             )
     return sections
 

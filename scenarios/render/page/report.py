@@ -59,11 +59,9 @@ def figures(results: Results) -> list[Chart]:
     taken = epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered))
     found = [*requested, *([taken] if taken else [])]
     for section in (*loss_breakdowns(ordered), *views(ordered, net)):
-        found += [
-            replace(one, title=f"{section['name']}: {one.title}") for one in cast("list[Chart]", section["charts"])
-        ]
+        found += [replace(one, title=f"{section.name}: {one.title}") for one in section.charts]
     found += [*charts(shown, listener(results)), *measures(shown)]
-    found += [roc] if game and isinstance(roc := game["chart"], Chart) else []
+    found += [game.chart] if game and game.chart else []
     if net is not None and net.positions:
         found.append(Chart("Network", network(net, "network"), Marks.of(net).key, (f"The network: {net.name}.",)))
     return found
