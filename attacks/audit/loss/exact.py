@@ -213,10 +213,11 @@ class _Pool:
             if math.isfinite(message)
         ]
         with_release = {activation for _, activation, _, _ in points}
+        ends = [end for end, *_ in points]
         leaks = np.unique(self.leaked[np.isfinite(self.leaked)]).tolist()
         for activation in sorted({int(self.shape.date(leak)) for leak in leaks} - with_release):
             last = self.shape.end(activation)
-            releases = sum(message <= last for message, *_ in points)
+            releases = sum(end <= last for end in ends)
             points.append((last, activation, None, self._with_leaks(releases, last)))
         return sorted(points, key=lambda point: point[0])
 

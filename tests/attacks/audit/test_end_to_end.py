@@ -283,6 +283,32 @@ def test_the_ends_cover_when_differences_depend_on_the_noise(count):
     assert found.epsilon.upper < 1.15 * gaussian_epsilon(2.0, delta)
 
 
+def test_levels_between_two_releases_count_the_first_alone():
+    """Releases of Laplace noise in messages 0 and 4, of shifts 0.1 and 5 scales; in between, one transcript in a
+    hundred has an unprotected message each: what was lost by then is the first shift's, at a δ above these."""
+    steps = np.array([[0.1] * 100, [5.0] * 100])
+    part = WorldComparison(
+        steps=steps,
+        cost=steps,
+        laws=(Laplace, Laplace),
+        sent_in=(0.0, 4.0),
+        dates=(1, 2, 3, 4, 5),
+        leaked=np.array([np.inf] * 97 + [1.0, 2.0, 3.0]),
+        uncovered=None,
+        faint=None,
+        granted_from=math.inf,
+        complete=True,
+        noise=NOTHING,
+        unreliable_from=None,
+        bare=np.full(100, math.inf),
+        inexplicable=None,
+    )
+    levels = {level.activation: level for level in ExactLoss.of([part], 0.5, 0.95).growth}
+    assert sorted(levels) == [1, 2, 3, 4, 5]
+    assert all(levels[k].estimate == levels[1].estimate < 0.2 for k in (2, 3, 4))
+    assert levels[5].estimate > 1
+
+
 def test_an_eavesdropper_on_other_links_does_not_change_the_audit():
     """The audit's own adversary decides; the scenario's is beside the point."""
     problem = digits_problem()
