@@ -77,9 +77,9 @@ class Walk(Algorithm):
 
 @dataclass(frozen=True)
 class Recal(Walk):
-    """RECAL: a baton (u, x) walks the graph and only its holder computes. There is no noise, and it claims nothing.
+    """RECAL: a baton (u, x) walks the graph and only its holder computes.
 
-    Exact, with linear convergence for strongly convex sums. Not private: (u, x) on the wire determine every gradient
+    There is no noise, and it claims nothing. Exact, with linear convergence for strongly convex sums. Not private: (u, x) on the wire determine every gradient
     (`attacks.closed_form.recal`).
     """
 
