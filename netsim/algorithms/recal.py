@@ -79,8 +79,8 @@ class Walk(Algorithm):
 class Recal(Walk):
     """RECAL: a baton (u, x) walks the graph and only its holder computes.
 
-    There is no noise, and it claims nothing. Exact, with linear convergence for strongly convex sums. Not private: (u, x) on the wire determine every gradient
-    (`attacks.closed_form.recal`).
+    There is no noise, and it claims nothing. Exact, with linear convergence for strongly convex sums. Not private: (u, x)
+    on the wire determine every gradient (`attacks.closed_form.recal`).
     """
 
     async def run(self, node: Node) -> None:

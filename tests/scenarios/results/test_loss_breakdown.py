@@ -166,14 +166,14 @@ class TestPage:
 
     def test_without_curves_the_tables_remain(self, results):
         (shown,) = loss_breakdowns([Finding(replace(entry(results, "dying"), over_time=None))])
-        assert [one.title for one in shown["charts"]] == ["Where it is spent"]
-        assert shown["rows"][0][0] == "All that was released"
-        assert shown["left_out"] == 80 - 12
+        assert [one.title for one in shown.charts] == ["Where it is spent"]
+        assert shown.rows[0][0] == "All that was released"
+        assert shown.left_out == 80 - 12
 
     def test_an_infinite_level_is_drawn_in_the_vacuous_region(self, results):
         (shown,) = loss_breakdowns([Finding(entry(results, "bare"))])
-        assert "vacuous" in shown["charts"][0].drawing.svg
-        assert "∞" in shown["charts"][0].drawing.svg
+        assert "vacuous" in shown.charts[0].drawing.svg
+        assert "∞" in shown.charts[0].drawing.svg
 
 
 def test_an_audit_that_is_refused_has_no_parts(tmp_path, monkeypatch):
