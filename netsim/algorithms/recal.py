@@ -79,7 +79,7 @@ class Walk(Algorithm):
 class Recal(Walk):
     """RECAL: a baton (u, x) walks the graph and only its holder computes.
 
-    There is no noise, and it claims nothing. Exact, with linear convergence for strongly convex sums. Not private: (u, x)
+    There is no noise and no claim. Exact, with linear convergence for strongly convex sums. Not private: (u, x)
     on the wire determine every gradient (`attacks.closed_form.recal`).
     """
 
