@@ -57,11 +57,27 @@ class _RunningSpread:
         self.squares = self.squares + before * (x - self.mean)
 
 
+class _OwnGradients:
+    """Σ ∇f_i(x_i) (replicas, dimension) and Σ ‖∇f_i(x_i)‖² (replicas,), one agent's own estimate after the other."""
+
+    __slots__ = ("count", "squares", "total")
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.count = 0
+        self.total, self.squares = np.zeros(shape), np.zeros(shape[0])
+
+    def add(self, gradient: Array) -> None:
+        self.count += 1
+        self.total = self.total + gradient
+        self.squares = self.squares + 2 * half_square(gradient)
+
+
 @dataclass(frozen=True)
 class _Point:
     """A round or an activation, number `count`, that closing `at` of the whole run completed.
 
-    `answer` is what is judged, (replicas, dimension); the others are (replicas,).
+    `answer` is what is judged, (replicas, dimension); `own` is of the agents' own estimates, where it is recorded; the
+    others are (replicas,).
     """
 
     count: int
@@ -69,6 +85,7 @@ class _Point:
     answer: Array
     mean_error: Array
     consensus: Array
+    own: "_OwnGradients | None"
 
 
 class Metrics:
@@ -77,7 +94,8 @@ class Metrics:
 
     Row t of `errors`, one number per replica, is the t-th call of `Node.estimate` in the whole run: by `agents[t]`,
     at `times[t]` seconds. `ledger` has five whole numbers for each: what was on the air by then, and the closing
-    agent's own counts. `every`: a stride that stays, whatever memory it takes.
+    agent's own counts. `every`: a stride that stays, whatever memory it takes. `own_gradients`: every estimate of a
+    point costs a gradient.
     """
 
     def __init__(
@@ -90,6 +108,7 @@ class Metrics:
         nodes: "Sequence[LiveNode]",
         every: int | None = None,
         last: int | None = None,
+        own_gradients: bool = False,
     ) -> None:
         self.times, self.agents, self.errors = list[float](), list[int](), list[Array]()
         self.walk = walk
@@ -107,6 +126,8 @@ class Metrics:
         """How many points there are at most, but for those at powers of two."""
         self._points: dict[int, _Point] = {}
         self._rounds: dict[int, _RunningSpread] = {}
+        self._objectives = problem.objectives if own_gradients else None
+        self._own: dict[int, _OwnGradients] = {}
         self._of = [0] * problem.agents
         self._latest = np.zeros((*self._shape, problem.agents)) if walk else None
         self._newest: Array | None = None
@@ -132,10 +153,12 @@ class Metrics:
             if (found := self._rounds.get(count)) is None:
                 found = self._rounds[count] = _RunningSpread(self._shape)
             found.add(x)
+            if self._objectives is not None:
+                self._own.setdefault(count, _OwnGradients(self._shape)).add(self._objectives[agent].gradient(x))
             if found.count == len(self._of):
                 del self._rounds[count]
                 mean_square = np.einsum("rd->r", found.squares) / found.count
-                self._keep(count, found.mean, found.mean, mean_square)
+                self._keep(count, found.mean, found.mean, mean_square, self._own.pop(count, None))
             self._thin()
 
     def relative_errors(self) -> Array:
@@ -167,6 +190,7 @@ class Metrics:
         self._latest = self._newest = self._air = None
         self._nodes = ()  # private objectives are in them
         self._rounds.clear()
+        self._own.clear()
 
     def points(self) -> list[_Point]:
         """All points that are complete, in order."""
@@ -182,17 +206,24 @@ class Metrics:
         estimates = self._latest if len(seen) == len(self._of) else self._latest[:, :, seen]
         mean = np.add.reduce(np.ascontiguousarray(estimates), axis=-1) / len(seen)
         deviations = (estimates - mean[..., None]).reshape(len(estimates), -1)
-        self._keep(len(self.times), self._newest, mean, 2 * half_square(deviations) / len(seen))
+        own = None
+        if self._objectives is not None:
+            own = _OwnGradients(self._shape)
+            for place, agent in enumerate(seen):
+                own.add(self._objectives[agent].gradient(np.ascontiguousarray(estimates[:, :, place])))
+        self._keep(len(self.times), self._newest, mean, 2 * half_square(deviations) / len(seen), own)
 
-    def _keep(self, count: int, answer: Array, mean: Array, consensus: Array) -> None:
+    def _keep(
+        self, count: int, answer: Array, mean: Array, consensus: Array, own: _OwnGradients | None
+    ) -> None:
         mean_error = np.sqrt(2 * half_square(mean - self._optimum)) / self._scale
-        self._points[count] = _Point(count, len(self.times) - 1, answer, mean_error, consensus)
+        self._points[count] = _Point(count, len(self.times) - 1, answer, mean_error, consensus, own)
 
     def _thin(self) -> None:
         powers = (max(self._of) if self._latest is None else len(self.times)).bit_length()
         while not self._fixed and len(self._points) + len(self._rounds) > self.limit + powers + 1:
             self.stride *= 2
-            for kept in (self._points, self._rounds):
+            for kept in (self._points, self._rounds, self._own):
                 for count in [count for count in kept if not self._due(count)]:
                     del kept[count]
 
@@ -208,12 +239,17 @@ _DEFINITIONS = {
     "objective_gap": "F(x) + n r(x) − F*, where x is x̄, or in a walk the estimate just closed",
     "relative_gap": "the same over F*; only where F* > 0",
     "stationarity_gap": "‖∇F(x)/n‖² + (1/n) Σ ‖x_i − x̄‖²; only where r = 0",
+    "optimality_gap": "Σ ‖x_i − x̄‖² + (1/n) ‖Σ ∇f_i(x_i)‖², (31) of the DPP² paper; only where r = 0, and where a run "
+    "records the agents' own gradients",
+    "local_gradients": "(1/n²) Σ ‖∇f_i(x_i)‖², ‖(1/n)∇f̃(x)‖² in the words of the DPP² paper; only where the other is",
     "proximal_residual": "‖x − prox_r(x − ∇F(x)/n)‖ in ℓ2",
     "training_accuracy": "the share of the training records with sign(aᵀx) = b, or whose class has the "
     "largest score; only for classes",
     "held_out_accuracy": "the same of records that no agent holds; only where the data has some",
 }
 """The measures, by name, smaller is better but for the two shares. A `Curve` is of the replicas' 5 %, 50 %, 95 %."""
+OWN_GRADIENTS = ("optimality_gap", "local_gradients")
+"""Measures of ∇f_i at the agents' own estimates."""
 _ACCURACIES = ("training_accuracy", "held_out_accuracy")
 
 
@@ -309,13 +345,17 @@ class Measures:
         return measures
 
     @staticmethod
-    def defined(problem: Problem, held_out: Dataset | None = None) -> tuple[str, ...]:
-        """The measures that a problem has."""
+    def defined(
+        problem: Problem, held_out: Dataset | None = None, own_gradients: bool = True
+    ) -> tuple[str, ...]:
+        """The measures that a problem has, and a run that records the agents' own gradients or does not."""
         absent: set[str] = set()
         if not problem.optimum().value > 0:
             absent.add("relative_gap")
         if not isinstance(problem.regularizer, Zero):
             absent.add("stationarity_gap")
+        if not own_gradients or not isinstance(problem.regularizer, Zero):
+            absent |= set(OWN_GRADIENTS)
         if not _classified(problem):
             absent |= set(_ACCURACIES)
         if held_out is None or not held_out.classes:
@@ -325,7 +365,8 @@ class Measures:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The measures that are defined here."""
-        return Measures.defined(self._problem, self._held_out)
+        own = any(point.own is not None for point in self._points)
+        return Measures.defined(self._problem, self._held_out, own)
 
     def counts(self, name: str) -> Counts:
         """The rounds or activations, from 1, at which a measure is known."""
@@ -481,6 +522,14 @@ class Measures:
                 # (31) of the DPP² paper: that takes Σ∇f_i at the agents' own x_i, and is n times as large.
                 gap = 2 * half_square(self._gradients.reshape(-1, problem.dimension))
                 return (gap + self.values("consensus_error").reshape(-1)).reshape(answers.shape[:-1])
+            case "optimality_gap":
+                own = [point.own for point in self._points if point.own is not None]
+                gaps = [2 * half_square(one.total) / one.count for one in own]
+                count = np.array([[one.count] for one in own])
+                return np.array(gaps) + count * self.values("consensus_error")
+            case "local_gradients":
+                own = [point.own for point in self._points if point.own is not None]
+                return np.array([one.squares / one.count**2 for one in own])
             case "proximal_residual":  # at step 1: 0 at a stationary point and nowhere else
                 rows, gradients = (a.reshape(-1, problem.dimension) for a in (answers, self._gradients))
                 moved = rows - problem.regularizer.proximal(rows - gradients, 1.0)

@@ -162,6 +162,8 @@ class Recording:
     """Whether convergence and costs are recorded (`Run.measures`)."""
     measure_every: int | None = None
     """Measure all but the relative error at every so many rounds or activations; None: at a thinned set of them."""
+    own_gradients: bool = False
+    """Whether the measures include those of ∇f_i at the agents' own estimates, of which each point costs one."""
     private: Literal["everything", "releases", "nothing"] = "everything"
     """How much of the private side is kept for scoring: everything, only what `privatize` returned (all that an audit
     grants its adversary), or nothing."""

@@ -143,6 +143,7 @@ class _Execution:
                 air=self.network.air,
                 nodes=self.nodes,
                 every=recording.measure_every,
+                own_gradients=recording.own_gradients,
                 last=getattr(simulation.algorithm, "rounds", None),
             )
         self.total = 0

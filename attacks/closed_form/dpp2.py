@@ -64,7 +64,7 @@ def through_relay(view: AdversaryView) -> list[GradientEstimate]:
     eta = np.array([algorithm.eta(k) for k in range(algorithm.rounds)])[:, None, None]
     found: list[GradientEstimate] = []
     for sent in _relayed(view):
-        e, w = _variances(algorithm, len(sent.y))
+        e, w = _variances(algorithm, sent.agent, len(sent.y))
         share = weigh(e, w)
         for k, (point, gradient) in enumerate(_read(sent, algorithm, eta, share)):
             variance = float(share[k] ** 2 * e[k] + ((1 - share[k]) ** 2 * w[k] if share[k] < 1 else 0.0))
@@ -118,10 +118,11 @@ def _relay(sent: Array, eta: Array) -> Array:
     return np.array(d)
 
 
-def _variances(algorithm: Dpp2, rounds: int) -> tuple[Array, Array]:
+def _variances(algorithm: Dpp2, agent: int, rounds: int) -> tuple[Array, Array]:
     """Variances of e^k, and of w^{k+1}/α, k = 0 … rounds − 1; the last of these is not on the wire: ∞."""
-    e = np.array([2 * algorithm.scale_e(k) ** 2 for k in range(rounds)])
-    w = np.array([2 * algorithm.scale_w(k + 1) ** 2 / algorithm.step**2 for k in range(rounds - 1)] + [math.inf])
+    e = np.array([2 * algorithm.noise_e(agent, k) ** 2 for k in range(rounds)])
+    moved = [2 * algorithm.noise_w(agent, k + 1) ** 2 / algorithm.step**2 for k in range(rounds - 1)]
+    w = np.array([*moved, math.inf])
     return e, w
 
 
@@ -184,9 +185,10 @@ class _Received:
         self.y = np.array([t.y[cut] for t in self.sent])  # (agents, rounds, replicas, dimension)
         a, b = self.algorithm.step, self.algorithm.beta
         self.pull = np.array([a * t.z[cut] - b * t.apart_z[cut] for t in self.sent])
-        e, w = _variances(self.algorithm, self.rounds)
-        self.noisy = bool(np.any(e > 0) or np.any(w[:-1] > 0))
-        scale = a * np.sqrt(e[:-1] + w[:-1])  # of w^{k+1} + αe^k; 1 where there is no noise at all
+        both = [_variances(self.algorithm, t.agent, self.rounds) for t in self.sent]
+        self.noisy = bool(any(np.any(e > 0) or np.any(w[:-1] > 0) for e, w in both))
+        own = np.array([a * np.sqrt(e[:-1] + w[:-1]) for e, w in both]).T  # of w^{k+1} + αe^k, (rounds − 1, agents)
+        scale = np.repeat(own, self.y.shape[3], axis=1)  # 1 where there is no noise at all
         self.scale = np.maximum(scale, 1e-12 * float(np.max(scale))) if self.noisy else np.ones_like(scale)
 
     def of(self, replica: int) -> tuple[Array, Array]:
@@ -214,33 +216,33 @@ def fit_relay(view: AdversaryView) -> _RelayFit:
     known = np.array([fit.identifiable for fit in fits])
     spread = np.array([np.where(fit.identifiable, np.sqrt(np.diag(fit.covariance)), np.inf) for fit in fits])
     algorithm, rounds = received.algorithm, received.rounds
-    e, w = _variances(algorithm, rounds)
-    share = weigh(e, w)
-    own: Array = e * share  # of the two readings together: ew/(e + w)
-    moved = _spread(received, eta, [fit.covariance for fit in fits], share)
-    deviations = np.asarray(np.sqrt(own[None, :, None, None] + moved), dtype=np.float64)
+    both = [_variances(algorithm, t.agent, rounds) for t in received.sent]
+    shares = np.array([weigh(e, w) for e, w in both])  # (agents, rounds)
+    own: Array = np.array([e for e, _ in both]) * shares  # of the two readings together: ew/(e + w)
+    moved = _spread(received, eta, [fit.covariance for fit in fits], shares)
+    deviations = np.asarray(np.sqrt(own[:, :, None, None] + moved), dtype=np.float64)
     estimates: list[GradientEstimate] = []
     for i, whole in enumerate(received.sent):
         sent = whole._replace(**{name: getattr(whole, name)[:rounds] for name in ("y", "z", "apart_y", "apart_z")})
-        for k, (point, gradient) in enumerate(_read(sent, algorithm, eta.T[:, :, None], share)):
+        for k, (point, gradient) in enumerate(_read(sent, algorithm, eta.T[:, :, None], shares[i])):
             deviation = root_mean_square(deviations[i, k])
             estimates.append(GradientEstimate(sent.agent, k, point, gradient, deviation))
     return _RelayFit(eta, spread, known, np.array([fit.misfit for fit in fits]), estimates, deviations)
 
 
-def _spread(received: _Received, eta: Array, covariances: list[Array], share: Array) -> Array:
-    """G C Gᵀ of every gradient, (agents, rounds, replicas, dimension)."""
+def _spread(received: _Received, eta: Array, covariances: list[Array], shares: Array) -> Array:
+    """G C Gᵀ of every gradient, (agents, rounds, replicas, dimension); `shares` are (agents, rounds)."""
     algorithm, rounds = received.algorithm, received.rounds
     agents, _, replicas, dimension = received.y.shape
     spread = np.zeros((agents, rounds, replicas, dimension))
-    weight = (1 - share[:-1]) / algorithm.step
+    weight = np.repeat((1 - shares[:, :-1].T) / algorithm.step, dimension, axis=1)  # (rounds − 1, agents × dimension)
     apart = np.array([t.apart_y[:rounds] for t in received.sent])
     for r in range(replicas):
         values, vectors = np.linalg.eigh(covariances[r])
         factor = vectors * np.sqrt(np.maximum(values, 0.0))
         moved = _moves(eta[r], _flat(received.y[:, :, r])) @ factor
         gradient = -algorithm.rho * (_moves(eta[r], _flat(apart[:, :, r])) @ factor)[1:]
-        gradient[:-1] -= weight[:, None, None] * (moved[2:] - 2 * moved[1:-1] + moved[:-2])
+        gradient[:-1] -= weight[:, :, None] * (moved[2:] - 2 * moved[1:-1] + moved[:-2])
         squares = np.sum(gradient**2, axis=-1).reshape(rounds, agents, dimension)
         spread[:, :, r] = np.moveaxis(squares, 0, 1)
     return spread
@@ -310,8 +312,8 @@ def _refined(eta: Array, y: Array, pull: Array, scale: Array) -> Array:
 def _linearized(eta: Array, y: Array, pull: Array, scale: Array) -> tuple[Array, Array]:
     """Whitened residuals (rounds − 1 times width,), and how they move with η (…, rounds)."""
     d, moves = _relay(y[: len(eta)], eta), _moves(eta, y)
-    residual = (d[2:] - 2 * d[1:-1] + d[:-2] + pull[:-1]) / scale[:, None]
-    jacobian = (moves[2:] - 2 * moves[1:-1] + moves[:-2]) / scale[:, None, None]
+    residual = (d[2:] - 2 * d[1:-1] + d[:-2] + pull[:-1]) / scale
+    jacobian = (moves[2:] - 2 * moves[1:-1] + moves[:-2]) / scale[:, :, None]
     return residual.ravel(), jacobian.reshape(residual.size, -1)
 
 

@@ -169,6 +169,10 @@ class Algorithm(ABC):
         """What its paper claims; None for an algorithm that claims nothing."""
         return None
 
+    def unproven(self, setting: Setting) -> tuple[str, ...] | None:  # noqa: ARG002
+        """The conditions of its paper's convergence theorem that fail; None where they are not computed."""
+        return None
+
     def scaled(self, factor: float) -> Self:
         """The same algorithm with all its noise `factor` times as large; a `PrivacyError` if it has none."""
         if not self.noise_fields:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.bounds import Positive
@@ -12,6 +12,14 @@ from netsim.schedules import SILENT, Schedule
 
 if TYPE_CHECKING:
     from netsim.topology import Topology
+
+Matrix = Literal["mixing", "laplacian"]
+"""A coupling of neighbors: I − W, or the graph's Laplacian."""
+
+
+def largest_eigenvalue(matrix: Matrix, topology: "Topology") -> float:
+    """λ_max of a coupling."""
+    return topology.largest_laplacian_eigenvalue if matrix == "laplacian" else 1 - topology.least_eigenvalue
 
 
 def tracking_step(smoothness: float, topology: "Topology | None") -> float:

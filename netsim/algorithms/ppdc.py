@@ -1,13 +1,15 @@
 """PPDC without its compression: a primal-dual method, with noise on what is sent and on the dual that is not.
 
-With x = v = 0 at first and L the graph Laplacian, (L x^a)_i = Σ_j (x^a_i − x^a_j), a round is
+With x = v = 0 at first and L the graph Laplacian, (L x^a)_i = Σ_j (x^a_i − x^a_j), or L = I − W, a round is
 
     x^a = x + w, which is sent                           1
     v^a = v + e, which stays with the agent              2
     x⁺ = x^a − η(γ (L x^a)_i + ω v^a + ∇f(x))            3    the gradient at the exact x
     v⁺ = v^a + ηω (L x^a)_i                              4
 
-Source: Xie et al. 2025. The paper was not at hand: the form, what is sent and v⁰ = 0 are inferred. It is EXTRA with
+Source: Xie et al. 2025. The paper was not at hand: the form, what is sent, v⁰ = 0 and L are inferred. The DPP² paper
+runs it at γ = 65, ω = 5, η = 0.01 on a graph of 50 agents and does not say what L is: with the graph's Laplacian it
+diverges there, with I − W it does not. It is EXTRA with
 W = I − ηγL, dual D = ηωv and D⁺ = D + (W̃ − W)x^a for W̃ = W + η²ω²L; with ηω² = γ/2 that is W̃ = (I + W)/2. EXTRA's
 conditions on such a pair, (I + W)/2 ⪰ W̃ and η < 2λ_min(W̃)/L_f, are what is checked: ηω² ≤ γ/2 and
 η L_f < 2(1 − (ηγ − η²ω²) λ_max(L)).
@@ -23,7 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from netsim.algorithms.algorithm import Setting
-from netsim.algorithms.mixing import LaplaceInRounds, check_smooth
+from netsim.algorithms.mixing import LaplaceInRounds, Matrix, check_smooth, largest_eigenvalue
 from netsim.bounds import Auto, Positive, check
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
@@ -43,8 +45,8 @@ class Ppdc(LaplaceInRounds):
     step: Annotated[
         Positive,
         Auto(
-            "min(1/(L + 2·gamma·λ), gamma/(2·omega²)), λ the Laplacian's largest eigenvalue",
-            lambda at: ppdc_step(at.smoothness, at.topology, at.gamma, at.omega),
+            "min(1/(L + 2·gamma·λ), gamma/(2·omega²)), λ the matrix's largest eigenvalue",
+            lambda at: ppdc_step(at.smoothness, at.topology, at.gamma, at.omega, at.matrix),
         ),
     ]
     """η, the step size."""
@@ -56,6 +58,8 @@ class Ppdc(LaplaceInRounds):
     """The Laplace scale of the noise on w, which is sent, per coordinate and round."""
     scale_v: Schedule = SILENT
     """The Laplace scale of the noise on e, the dual's, which is not sent, per coordinate and round."""
+    matrix: Matrix = "laplacian"
+    """Which matrix L is."""
 
     noise_fields = ("scale_x", "scale_v")
 
@@ -64,9 +68,10 @@ class Ppdc(LaplaceInRounds):
         for k in range(self.rounds):
             received = await node.exchange(x=node.privatize(x, Laplace(self.scale_x(k))))  # 1
             noisy_v = node.privatize(v, Laplace(self.scale_v(k)))  # 2
-            apart = received.apart("x")
+            sent = received.sent("x")
+            apart = received.apart("x") if self.matrix == "laplacian" else sent - received.mix("x")
             descent = self.gamma * apart + self.omega * noisy_v + await node.gradient(x)
-            x = received.sent("x") - self.step * descent  # 3
+            x = sent - self.step * descent  # 3
             v = noisy_v + self.step * self.omega * apart  # 4
             node.estimate(x)
 
@@ -80,15 +85,21 @@ class Ppdc(LaplaceInRounds):
             condition = f"ω² <= γ/(2η), ω <= {bound:.6g}"
             raise ScenarioError("omega", self.omega, "outside the convergence condition", condition)
         smoothness, topology = max(setting.smoothness), setting.topology
-        largest = 0.0 if topology is None else topology.largest_laplacian_eigenvalue
+        largest = 0.0 if topology is None else largest_eigenvalue(self.matrix, topology)
         least = 1 - (self.step * self.gamma - (self.step * self.omega) ** 2) * largest
         if not self.step * smoothness < 2 * least:
-            safe = ppdc_step(smoothness, topology, self.gamma, self.omega)
+            safe = ppdc_step(smoothness, topology, self.gamma, self.omega, self.matrix)
             condition = f"ηL_f < 2λ_min(W̃) = {2 * least:.6g}: η = {safe:.6g} is safe"
             raise ScenarioError("step", self.step, "outside the convergence condition", condition)
 
 
-def ppdc_step(smoothness: float, topology: "Topology | None", gamma: float = 1.0, omega: float = 1.0) -> float:
+def ppdc_step(
+    smoothness: float,
+    topology: "Topology | None",
+    gamma: float = 1.0,
+    omega: float = 1.0,
+    matrix: Matrix = "laplacian",
+) -> float:
     """min(1/(L_f + 2γλ_max(L)), γ/(2ω²)): a step η that meets both conditions."""
-    largest = 0.0 if topology is None else topology.largest_laplacian_eigenvalue
+    largest = 0.0 if topology is None else largest_eigenvalue(matrix, topology)
     return min(1 / (smoothness + 2 * gamma * largest), gamma / (2 * omega**2))

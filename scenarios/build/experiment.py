@@ -9,7 +9,7 @@ import numpy as np
 from attacks.audit.pair import Pair
 from netsim.claims import SYMBOLS, Adjacency
 from netsim.errors import ScenarioError, together
-from netsim.metrics import Measures
+from netsim.metrics import OWN_GRADIENTS, Measures
 from netsim.network.laws import DelayLaw
 from netsim.network.links import AccessLaw, LinkLaw
 from netsim.network.radio import Radio
@@ -163,6 +163,13 @@ def _record_bounds(scenario: Scenario, dataset: Dataset) -> tuple[float, float]:
     return float("inf"), float("inf")
 
 
+def _own_gradients(scenario: Scenario) -> bool:
+    """Whether a measure, a check or a figure needs ∇f_i at the agents' own estimates."""
+    checks = [] if scenario.reproduces is None else scenario.reproduces.checks
+    asked = {scenario.measures.measure, *(getattr(check, "curve", "") for check in checks)}
+    return not asked.union(figure.y for figure in scenario.figures).isdisjoint(OWN_GRADIENTS)
+
+
 # ── algorithms ──────────────────────────────────────────────────────────────────────────────────────────
 
 READDRESSED = ("adversaries[0]", "adversary"), ("link_laws", "link_overrides"), ("exchange_policy", "exchange")
@@ -195,7 +202,7 @@ class _Builder:
                 self._network(),
                 (scenario.adversary.build(),),
                 self._timing(),
-                Recording(measure_every=scenario.measures.every),
+                Recording(measure_every=scenario.measures.every, own_gradients=_own_gradients(scenario)),
                 replicas=scenario.replicas if algorithm.noisy else 1,
                 seed=scenario.seed,
                 value_range=self.dataset.value_range,

@@ -114,6 +114,12 @@ class _Judge:
             case checks.Fact(measure="diverged"):
                 found, why = measures.diverged(self.entry(place)), f"{place} diverges at these parameters"
                 return _stated(check.equals, found, ("diverges", "does not diverge"), why)
+            case checks.Fact(measure="convergence_unproven"):
+                failed = self.entry(place).unproven
+                if failed is None:
+                    raise NotMeasuredError(f"conditions of a convergence theorem of {place} are not computed")
+                answer: Answered = HOLDS if bool(failed) == check.equals else FAILS
+                return answer, "; ".join(failed) or "all conditions hold", ""
             case checks.Fact():
                 entry = self.entry(place)
                 found, words = _claim_undefined(entry), ("undefined", "defined")
@@ -286,6 +292,9 @@ def _criterion(check: checks.CheckSpec) -> str:
             return f"optimum{where} {'is' if check.equals else 'is not'} zero"
         case checks.Fact(measure="diverged"):
             return f"{check.of}{where} {'diverges' if check.equals else 'does not diverge'}"
+        case checks.Fact(measure="convergence_unproven"):
+            state = "some condition fails" if check.equals else "all conditions hold"
+            return f"convergence theorem of {check.of}{where}: {state}"
         case checks.Fact():
             return f"claim of {check.of}{where} is {'undefined' if check.equals else 'defined'}"
         case checks.AttackVerdict():

@@ -81,6 +81,8 @@ class AlgorithmResult(Result):
     noise: bool
     audit_status: AuditStatus
     budget: Budget | None = None
+    unproven: tuple[str, ...] | None = None
+    """Conditions of the paper's convergence theorem that fail; null where they are not computed."""
     convergence: Convergence | None = None
     run: RunSummary | None = None
     active_adversaries: tuple[InterceptionReport, ...] = ()

@@ -9,7 +9,7 @@ from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Wo
 
 Falling = Literal[
     "relative_error", "mean_error", "consensus_error", "consensus_distance", "objective_gap", "relative_gap",
-    "stationarity_gap", "proximal_residual",
+    "stationarity_gap", "optimality_gap", "local_gradients", "proximal_residual",
 ]  # fmt: skip
 """Measures that fall as a run converges."""
 
@@ -228,9 +228,10 @@ class AttackVerdict(_OfOne):
 
 class Fact(_OfOne):
     """`diverged`: the error of `of` is not finite, or larger at the end than a thousand times its first value.
-    `claim_undefined`: a condition of the paper's formula fails, so that it claims no ε."""
+    `claim_undefined`: a condition of the paper's formula fails, so that it claims no ε. `convergence_unproven`: a
+    condition of the paper's convergence theorem fails."""
 
-    measure: Literal["diverged", "claim_undefined"]
+    measure: Literal["diverged", "claim_undefined", "convergence_unproven"]
     equals: bool = True
     """What it must be."""
 
