@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from attacks.closed_form.dpp2 import through_relay
+from attacks.closed_form.dpp2 import through_fitted_relay, through_relay
 from attacks.closed_form.exchanges import Surroundings
 from attacks.closed_form.gradient_descent import through_differences, unclipped
 from attacks.closed_form.gradient_tracking import through_tracking, tracking_evidence
@@ -192,8 +192,13 @@ def infer(view: AdversaryView) -> list[GradientEstimate]:
     return inferred(view)[1]
 
 
-def inferred(view: AdversaryView, *, jointly: bool = False) -> tuple[Inversion, list[GradientEstimate]]:
-    """Which inversion did not refuse, and its estimates; `jointly`: of all agents at once (`through_network`)."""
+def inferred(
+    view: AdversaryView, *, jointly: bool = False, fitted: bool = False
+) -> tuple[Inversion, list[GradientEstimate]]:
+    """Which inversion did not refuse, and its estimates; `jointly`: of all agents at once (`through_network`);
+    `fitted`: by DPP²'s inversion that does not know η (`through_fitted_relay`)."""
+    if fitted:
+        return through_fitted_relay, through_fitted_relay(view)
     if jointly:
         return through_network, through_network(view)
     first, *rest = inversions_of(view.public.algorithm)

@@ -230,6 +230,11 @@ def fit_relay(view: AdversaryView) -> _RelayFit:
     return _RelayFit(eta, spread, known, np.array([fit.misfit for fit in fits]), estimates, deviations)
 
 
+def through_fitted_relay(view: AdversaryView) -> list[GradientEstimate]:
+    """One estimate per agent and round, of an outsider on all links that does not know η_k; errors as `fit_relay`."""
+    return fit_relay(view).estimates
+
+
 def _spread(received: _Received, eta: Array, covariances: list[Array], shares: Array) -> Array:
     """G C Gᵀ of every gradient, (agents, rounds, replicas, dimension); `shares` are (agents, rounds)."""
     algorithm, rounds = received.algorithm, received.rounds

@@ -58,6 +58,9 @@ class AttackSpec(Model):
     """"one_by_one": each agent's gradients from what was observed around it; "jointly": those of all agents as one
     linear system, in which a message that was not observed is what its sender's code makes of its own gradients
     (for taps on a part of the network)."""
+    coins: Literal["known", "fitted"] = "known"
+    """Whether the eavesdropper knows the algorithm's public coins, or fits them to what it received: η_k of DPP², of
+    which it takes all links."""
     images: bool = False
     """The short form for one record an agent: rebuilt in closed form from exact gradients of a logistic loss, or
     as the mode of the posterior from noisy ones."""

@@ -25,9 +25,11 @@ BAND = (0.05, 0.5, 0.95)
 def infer_gradients(experiment: Experiment, run: Run) -> tuple[Gradients, Leakage | None]:
     """Gradients inferred from a run's first view, scored, and where they leak; no leakage where there is none."""
     assert run.truth is not None
-    jointly = experiment.scenario.attacks.victims == "jointly"
+    attacks = experiment.scenario.attacks
     try:
-        inversion, estimates = inference.inferred(run.views[0], jointly=jointly)
+        inversion, estimates = inference.inferred(
+            run.views[0], jointly=attacks.victims == "jointly", fitted=attacks.coins == "fitted"
+        )
         score = score_gradients(estimates, run.truth, run.views[0].inside)
     except AttackError as error:
         return Refused(refused=str(error)), None
