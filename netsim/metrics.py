@@ -76,8 +76,8 @@ class _OwnGradients:
 class _Point:
     """A round or an activation, number `count`, that closing `at` of the whole run completed.
 
-    `answer` is what is judged, (replicas, dimension); `own` is of the agents' own estimates, where it is recorded; the
-    others are (replicas,).
+    `answer` is what is judged, (replicas, dimension); `own` is of the agents' own estimates, where it is recorded;
+    the others are (replicas,).
     """
 
     count: int
@@ -213,9 +213,7 @@ class Metrics:
                 own.add(self._objectives[agent].gradient(np.ascontiguousarray(estimates[:, :, place])))
         self._keep(len(self.times), self._newest, mean, 2 * half_square(deviations) / len(seen), own)
 
-    def _keep(
-        self, count: int, answer: Array, mean: Array, consensus: Array, own: _OwnGradients | None
-    ) -> None:
+    def _keep(self, count: int, answer: Array, mean: Array, consensus: Array, own: _OwnGradients | None) -> None:
         mean_error = np.sqrt(2 * half_square(mean - self._optimum)) / self._scale
         self._points[count] = _Point(count, len(self.times) - 1, answer, mean_error, consensus, own)
 
@@ -239,9 +237,9 @@ _DEFINITIONS = {
     "objective_gap": "F(x) + n r(x) − F*, where x is x̄, or in a walk the estimate just closed",
     "relative_gap": "the same over F*; only where F* > 0",
     "stationarity_gap": "‖∇F(x)/n‖² + (1/n) Σ ‖x_i − x̄‖²; only where r = 0",
-    "optimality_gap": "Σ ‖x_i − x̄‖² + (1/n) ‖Σ ∇f_i(x_i)‖², (31) of the DPP² paper; only where r = 0, and where a run "
-    "records the agents' own gradients",
-    "local_gradients": "(1/n²) Σ ‖∇f_i(x_i)‖², ‖(1/n)∇f̃(x)‖² in the words of the DPP² paper; only where the other is",
+    "optimality_gap": "Σ ‖x_i − x̄‖² + (1/n) ‖Σ ∇f_i(x_i)‖², (31) of the DPP² paper; only where r = 0, and in runs "
+    "that record the agents' own gradients",
+    "local_gradients": "(1/n²) Σ ‖∇f_i(x_i)‖², ‖(1/n)∇f̃(x)‖² in the words of the DPP² paper; the same",
     "proximal_residual": "‖x − prox_r(x − ∇F(x)/n)‖ in ℓ2",
     "training_accuracy": "the share of the training records with sign(aᵀx) = b, or whose class has the "
     "largest score; only for classes",
@@ -345,9 +343,7 @@ class Measures:
         return measures
 
     @staticmethod
-    def defined(
-        problem: Problem, held_out: Dataset | None = None, own_gradients: bool = True
-    ) -> tuple[str, ...]:
+    def defined(problem: Problem, held_out: Dataset | None = None, own_gradients: bool = True) -> tuple[str, ...]:
         """The measures that a problem has, and a run that records the agents' own gradients or does not."""
         absent: set[str] = set()
         if not problem.optimum().value > 0:

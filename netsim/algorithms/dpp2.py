@@ -8,18 +8,20 @@ In round k = 0, 1, … with d⁰ = q⁰ = 0 and a public x⁰ = 0, every agent i
     d⁺ = η_k d + y                                        4
     q⁺ = η_k q + ρ(Py)_i                                  5
 
-with w_i, e_i Laplace of the scales u_{w,i} r_i^k and u_{e,i} r_i^k per coordinate, and public η_k. An agent takes its
-own e out of z, not its neighbors'. P is symmetric, positive semidefinite, P·1 = 0: I − W here unless you say otherwise.
+with w_i, e_i Laplace of the scales u_{w,i} r_i^k and u_{e,i} r_i^k per coordinate, and public η_k. An agent takes
+its own e out of z, not its neighbors'. P is symmetric, positive semidefinite, P·1 = 0: I − W here unless you say
+otherwise.
 
 Source: the DPP² paper, (16)–(19) and Algorithm 1. Open there: the law of η_k, "randomly generated within the interval
-(0, 1)" and "predetermined as an input to the algorithm" (Section III-A): uniform here, one sequence for all agents; x⁰,
-"arbitrary"; P, of which the text says "We can determine P as a graph Laplacian matrix". Laws: d^k = Σ_{t<k}(x^t + w^t),
-q^k = ρPd^k, Σ_i q_i = 0, and x does not depend on η. With G = αI − βP, x⁺ = x + w − G(∇f(x) + q⁺) + βPe, so G has to
-be positive: λ_max(P) < α/β. The paper's α = 0.1, β = 0.05 break that with the graph's Laplacian for P, whose λ_max is
-at least 2 on every graph: on the paper's the iterates overflow.
+(0, 1)" and "predetermined as an input to the algorithm" (Section III-A): uniform here, one sequence for all agents;
+x⁰, "arbitrary"; P, of which it says "We can determine P as a graph Laplacian matrix".
 
-Claim (Theorem 3): ε_i = Σ_{k=1}^K √d(1/(αu_{e,i}) + 1/u_{w,i}) αδ/(r_i^k(1 − αM̄)) for agents whose gradients change by
-at most δ in ℓ2, M̄ = max_i L_i, αM̄ < 1; the largest over the agents. Rounds are k = 0 … K, so K is `rounds` − 1.
+Laws: d^k = Σ_{t<k}(x^t + w^t), q^k = ρPd^k, Σ_i q_i = 0, and x does not depend on η. With G = αI − βP,
+x⁺ = x + w − G(∇f(x) + q⁺) + βPe, so G has to be positive: λ_max(P) < α/β. The paper's α = 0.1, β = 0.05 break that
+with the graph's Laplacian for P, whose λ_max is at least 2 on every graph: on the paper's the iterates overflow.
+
+Claim (Theorem 3): ε_i = Σ_{k=1}^K √d(1/(αu_{e,i}) + 1/u_{w,i}) αδ/(r_i^k(1 − αM̄)) for agents whose gradients change
+by at most δ in ℓ2, M̄ = max_i L_i, αM̄ < 1; the largest over the agents. Rounds are k = 0 … K: K is `rounds` − 1.
 
 Convergence (Theorems 1, 2): for parameters "selected by (24)–(27)"; `Parameters` has these conditions and constants.
 
@@ -30,10 +32,12 @@ What is true of it:
 - The sum omits k = 0, in which z⁰ = ∇f(x⁰) + e⁰ is released; it grows as r^{−K}, at r = 0.9, K = 500 to some 1e24 for
   scales, α and δ of order 1. For no r ≤ 1 is the budget of all rounds finite.
 - d grows without bound: it is k times the mean iterate. η_k hides nothing: every agent knows it, so d and q follow
-  from the y and z that are sent, up to noise that dies out; who taps all links finds it, too (`attacks.closed_form.dpp2`).
-- (24)–(27) leave out all parameters of the paper's experiment: there ξ₆/ξ₇ = 9.2e-4, and α = 0.1.
-- Lemma 2, and with it the noise terms of Theorems 1 and 2, bound E‖w^k‖² by 2Nr̄^{2k}ū². Laplace noise in d coordinates
-  has 2dNr̄^{2k}ū²: they are d times too small (`Parameters.noise`).
+  from the y and z that are sent, up to noise that dies out. An outsider on all links fits η, too
+  (`attacks.closed_form.dpp2`).
+- The paper's experiment is outside the conditions of Theorems 1 and 2: (27) needs α < ξ₆/ξ₇ = 9.2e-4 at M̄ = 5.03 on
+  every graph, and α is 0.1; with P = I − W (25) needs ρ > 130, and ρ is 10.
+- Lemma 2, and with it the noise terms of Theorems 1 and 2, bound E‖w^k‖² by 2Nr̄^{2k}ū². Laplace noise in d
+  coordinates has 2dNr̄^{2k}ū²: the terms are d times too small.
 - Corollary 1 does not follow from Theorem 3: of the sum Σ_{k=1}^K r^{−k} ≤ ε/c̃ its last term alone is above ε/c̃ where
   r^{K−1} is just above c̃/ε, and K terms are where r is near 1 and ε/c̃ < K.
 """
@@ -56,6 +60,7 @@ from netsim.schedules import SILENT, Schedule, UniformDraws
 from netsim.topology import Topology
 
 Factors = tuple[Positive, ...]
+_RANDOM = UniformDraws(0.0, 1.0)
 
 
 def _of_agent(scales: Factors, ratios: Factors, agent: int, k: int) -> float:
@@ -66,8 +71,8 @@ def _of_agent(scales: Factors, ratios: Factors, agent: int, k: int) -> float:
 class Parameters:
     """α, β, ρ, M̄ and the extreme positive eigenvalues of P: what (23)–(27) and Theorems 1 and 2 are made of.
 
-    By (15) and (27) λ̄_G = α − βλ_P and λ_G = α − βλ̄_P, so that κ_G, κ_L and c̄_α = α/λ̄_G are known; c̄_θ and γ are free.
-    Public.
+    By (15) λ̄_G = α − βλ_L and λ_G = α − βλ̄_L, so that κ_G, κ_L and c̄_α = α/λ̄_G are known, and the equation of (27)
+    holds; c̄_θ and γ are free. Public.
     """
 
     step: float
@@ -147,17 +152,8 @@ class Parameters:
             (self.step < xi6 / xi7, f"(27): α = {self.step:.6g} is not below ξ₆/ξ₇ = {xi6 / xi7:.6g}"),
         )
 
-    def noise(self, theta: float) -> tuple[float, float]:
-        """D₁ and D₂ of Lemma 1, the weights of ‖w‖² and ‖e‖², at θ = c̄_θλ̄_G."""
-        kappa, upper, strong = self.spread / self.upper, self.upper, self.rho * self.largest
-        inverse = kappa + 2 * kappa**2 + 2
-        theta *= upper
-        first = inverse + 3 * strong**2 + theta * strong**2 * upper + strong * upper
-        first += theta**2 * strong * upper**2 / 4 + 2 / self.step + self.smoothness + 21 / 2 * self.smoothness**2
-        return first, self.beta**2 * inverse
-
     def weights(self, theta: float, gamma: float) -> tuple[float, float]:
-        """ζ₄ and ζ₅ of Theorem 1: mean_{k ≤ K} E Ŵ^k ≤ (ζ₄V̂⁰ + noise)/(ζ₅(K + 1))."""
+        """ζ₄ and ζ₅ of Theorem 1: without noise mean_{k ≤ K} Ŵ^k ≤ ζ₄V̂⁰/(ζ₅(K + 1))."""
         xi1, xi2, *_, xi6, xi7, _, _ = self.xi(theta, gamma)
         own = theta * self.upper
         c2 = self.upper * (own + 1 / (self.rho * self.least))
@@ -180,9 +176,9 @@ class Dpp2(InRounds):
         Positive, Auto("2L/λ_max(P)", lambda at: 2 * at.smoothness / largest_eigenvalue(at.matrix, at.topology))
     ]
     """ρ of the method."""
-    eta: Schedule = UniformDraws(0.0, 1.0)
-    """η_k of the method, public and the same at all agents; the paper's are random in (0, 1). 1 sends no dual variable
-    along with x."""
+    eta: Schedule = _RANDOM
+    """η_k of the method, public and the same at all agents; the paper's are random in (0, 1), or one number there. 1
+    sends no dual variable along with x."""
     scale_w: Schedule = SILENT
     """The Laplace scale of the noise on y, per coordinate, by round; the paper's is geometric."""
     scale_e: Schedule = SILENT

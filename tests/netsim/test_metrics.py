@@ -94,6 +94,25 @@ def test_every_measure_from_a_log_of_the_estimates(monkeypatch, algorithm, probl
         np.testing.assert_array_equal(values["training_accuracy"][k], right)
 
 
+@pytest.mark.parametrize("algorithm", [WALK, ROUNDS], ids=["walk", "rounds"])
+def test_measures_of_the_agents_own_gradients(monkeypatch, algorithm):
+    """(31) of the DPP² paper, ‖x − x̄‖² + (1/N)‖Σ∇f_i(x_i)‖², and (1/N²)Σ‖∇f_i(x_i)‖², where the run records them."""
+    plain = world(algorithm)
+    assert not {"optimality_gap", "local_gradients"} & set(plain.run().measures.names)
+    recorded = replace(plain, recording=replace(plain.recording, own_gradients=True))
+    run, log = logged(monkeypatch, recorded)
+    measures, walk = run.measures, algorithm is WALK
+    for k, count in enumerate(measures.counts("optimality_gap")):
+        own = dict(log[:count]) if walk else {i: [x for j, x in log if j == i][count - 1] for i in range(AGENTS)}
+        n, slopes = len(own), [PROBLEM.objectives[i].gradient(x) for i, x in own.items()]
+        spread = sum(((x - sum(own.values()) / n) ** 2).sum(axis=1) for x in own.values())
+        gap = spread + (sum(slopes) ** 2).sum(axis=1) / n
+        np.testing.assert_allclose(measures.values("optimality_gap")[k], gap, rtol=1e-10)
+        local = sum((g**2).sum(axis=1) for g in slopes) / n**2
+        np.testing.assert_allclose(measures.values("local_gradients")[k], local, rtol=1e-10)
+    assert not {"optimality_gap", "local_gradients"} & set(Measures.defined(LASSO))
+
+
 # ── costs ───────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -45,7 +45,10 @@ _MEASURES = {
     "objective_gap": ("Objective gap", "F(x) − F*, of the mean or, in a walk, of the estimate just closed."),
     "stationarity_gap": ("Stationarity gap", "‖∇F(x)/n‖² + consensus error."),
     "optimality_gap": ("Optimality gap", "Σ ‖xᵢ − x̄‖² + ‖Σ ∇fᵢ(xᵢ)‖²/n, (31) of the DPP² paper."),
-    "local_gradients": ("Local gradients", "Σ ‖∇fᵢ(xᵢ)‖²/n²: 0 only where every agent is at a stationary point of its own."),
+    "local_gradients": (
+        "Local gradients",
+        "Σ ‖∇fᵢ(xᵢ)‖²/n²: 0 only where every agent is at a stationary point of its own.",
+    ),
     "proximal_residual": ("Proximal residual", "‖x − prox(x − ∇F(x)/n)‖: 0 at an optimum only."),
     "training_accuracy": ("Accuracy, training", "The share of the agents' records that are classified rightly."),
     "held_out_accuracy": ("Accuracy, held out", "The same of records that no agent holds."),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.closed_form.dpp2 import fit_relay, round_by_round, through_relay
+from attacks.closed_form.dpp2 import fit_relay, round_by_round, through_fitted_relay, through_relay
 from attacks.estimates import Evidence
-from attacks.inference import infer, through_probe
+from attacks.inference import infer, inferred, through_probe
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary, Around
@@ -74,6 +74,29 @@ def test_known_eta_the_errors_are_independent_with_the_stated_deviation(scales):
         between = np.atleast_2d(np.corrcoef(white.reshape(len(white), -1))) - np.eye(len(white))
         assert np.abs(between).max(initial=0.0) < 0.1
         assert found.law is None
+
+
+def test_each_agents_noise_weighs_its_own_readings():
+    """Scales and ratios by agent: with η known and unknown the errors are as stated, agent by agent."""
+    factors = {
+        "agent_scale_w": (1, 3, 0.3, 1, 2),
+        "agent_scale_e": (2, 0.5, 1, 4, 1),
+        "agent_ratio": (1, 0.9, 1, 0.8, 1),
+    }
+    run = heard(noisy(0.05, 0.9, 12, **factors), 60)
+    fit = fit_relay(run.views[0])
+    for agent, found in enumerate(Evidence.each(through_relay(run.views[0]), law=None)):
+        error = found.gradients - truth_of(run, agent, found.queries)
+        assert np.mean((error / found.stddev[:, None, :]) ** 2) == pytest.approx(1, abs=0.2)
+        fitted = np.array([e.gradient for e in fit.estimates if e.agent == agent]) - truth_of(run, agent, range(12))
+        assert np.mean((fitted / fit.deviations[agent]) ** 2) == pytest.approx(1, abs=0.25)
+
+
+def test_an_outsider_that_fits_eta_is_chosen_by_name():
+    run = heard(PLAIN)
+    inversion, found = inferred(run.views[0], fitted=True)
+    assert inversion is through_fitted_relay
+    assert score_gradients(found, run.truth).worst < 1e-8
 
 
 def test_it_is_what_a_probe_finds():

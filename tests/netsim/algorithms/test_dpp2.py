@@ -8,6 +8,7 @@ import pytest
 
 from netsim import topology
 from netsim.algorithms import Dpp2
+from netsim.algorithms.dpp2 import Parameters
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares, NonconvexLogistic, Problem, build
@@ -68,6 +69,29 @@ def test_iterates_are_the_oracles(graph, matrix, noisy):
     for name in ("y", "z"):
         theirs = expected[f"sent_{name}"]
         np.testing.assert_allclose(sent(run, name)[:, :, 0], theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
+
+
+def test_eta_is_random_in_the_open_interval_and_in_what_is_sent():
+    """η^k ∈ (0, 1), "predetermined as an input to the algorithm": the same at all agents, another in each round."""
+    algorithm = well_tuned(SIX, GRAPHS[2], 40, scale_w=DECAY, scale_e=DECAY)
+    etas = [algorithm.eta(k) for k in range(40)]
+    assert all(0 < eta < 1 for eta in etas)
+    assert len(set(etas)) == 40
+    run = tapped(SIX, GRAPHS[2], algorithm, seed=4)
+    expected = by_oracle(SIX, GRAPHS[2], algorithm, *noises(run)[:, :, :, 0])
+    np.testing.assert_allclose(sent(run, "y")[:, :, 0], expected["sent_y"], rtol=0, atol=1e-10)
+
+
+def test_each_agent_has_a_scale_and_a_ratio_of_its_own():
+    """θ_{w,i}^k = r_i^k u_{w,i}, θ_{e,i}^k = r_i^k u_{e,i}: iterates are the oracle's with this noise."""
+    w, e, r = (1.0, 2.0, 0.5, 1.0, 4.0, 0.25), (3.0, 1.0, 1.0, 0.5, 1.0, 2.0), (1.0, 0.9, 0.8, 1.0, 1.1, 0.5)
+    each = {"agent_scale_w": w, "agent_scale_e": e, "agent_ratio": r}
+    algorithm = well_tuned(SIX, GRAPHS[0], 20, scale_w=Geometric(0.5, 0.9), scale_e=Geometric(0.3, 0.9), **each)
+    run = tapped(SIX, GRAPHS[0], algorithm, seed=5)
+    factors = np.array([w, e])[:, None, :, None] * np.array(r)[:, None] ** np.arange(20)[:, None, None]
+    expected = by_oracle(SIX, GRAPHS[0], algorithm, *(noises(run)[:, :, :, 0] * factors))
+    for name in ("y", "z"):
+        np.testing.assert_allclose(sent(run, name)[:, :, 0], expected[f"sent_{name}"], rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=NAMES)
@@ -187,6 +211,9 @@ class TestConditions:
             ({"scale_e": Constant(-1.0)}, "scale_e"),
             ({"scale_w": Constant(math.inf)}, "scale_w"),
             ({"eta": Constant(math.nan)}, "eta"),
+            ({"agent_scale_w": (1.0, 2.0)}, "agent_scale_w"),
+            ({"agent_scale_e": (1.0,) * 5 + (0.0,)}, "agent_scale_e"),
+            ({"agent_ratio": (1.0,) * 5 + (math.inf,)}, "agent_ratio"),
         ],
     )
     def test_conditions_are_checked_before_time_0(self, change, field):
@@ -233,3 +260,109 @@ class TestClaim:
         claim = replace(self.algorithm(), **change).claim(self.adjacency, self.setting, 0.0)
         assert claim.epsilon is None
         assert why in claim.failed_conditions[0]
+
+    @pytest.mark.parametrize("scales", [(1.0, 3.0), (3.0, 1.0)])
+    def test_it_is_of_the_agent_with_the_largest(self, scales):
+        """Theorem 3 is about each node's own u and r: of all of them the claim is the largest ε_i."""
+        several, ratios = replace(self.setting, agents=2), (1.0, 0.9)
+        algorithm = replace(self.algorithm(), agent_ratio=ratios, agent_scale_w=scales, agent_scale_e=scales)
+        alone = [Dpp2(11, 0.4, 0.1, 1.0, scale_w=Geometric(2 * u, 0.9 * r), scale_e=Geometric(5 * u, 0.9 * r))
+                 for u, r in zip(scales, ratios, strict=True)]  # fmt: skip
+        each = [one.claim(self.adjacency, several, 0.0).epsilon for one in alone]
+        assert (each[0] > each[1]) == (scales[0] < scales[1])
+        assert algorithm.claim(self.adjacency, several, 0.0).epsilon == pytest.approx(max(each), rel=1e-12)
+
+
+class TestConvergenceTheorems:
+    """(23)–(27), Lemma 2 and Theorem 1: constants by hand, the paper's experiment, and the bound on a run."""
+
+    def test_the_papers_step_is_outside_27_on_every_graph(self):
+        """ξ₆/ξ₇ = (1/4)/(M̄ + 10.5 M̄²) at M̄ = 5.03: 9.2e-4, and α = 0.1."""
+        limit = 0.25 / (5.03 + 10.5 * 5.03**2)
+        assert limit == pytest.approx(9.236e-4, rel=1e-3)
+        for graph in (topology.complete(50), topology.random_geometric(50, 0.3, seed=69)):
+            setting = replace(setting_of(SIX, graph), agents=50, smoothness=(5.03,) * 50)
+            failed = Dpp2(5, 0.1, 0.05, 10.0).unproven(setting)
+            assert f"(27): α = 0.1 is not below ξ₆/ξ₇ = {limit:.6g}" in failed
+            assert any(one.startswith("(25): ρ = 10 ") for one in failed)
+
+    def test_some_parameters_meet_all_conditions(self):
+        graph = topology.random_geometric(50, 0.3, seed=69)
+        setting = replace(setting_of(SIX, graph), agents=50, smoothness=(5.03,) * 50)
+        assert Dpp2(5, 1e-5, 5e-6, 400.0).unproven(setting) == ()
+        assert Dpp2(5, 1e-4, 5e-5, 400.0).unproven(setting)[0].startswith("(26)")
+        assert Dpp2(5, 1e-5, 0.0, 400.0).unproven(setting)[0].startswith("(24)")
+
+    def test_the_constants_of_23_by_hand(self):
+        """α = .5, β = .1, ρ = 3, M̄ = 2, λ_L = 1, λ̄_L = 2; c̄_θ = .5, γ = .05."""
+        found = Parameters(0.5, 0.1, 3.0, 2.0, 1.0, 2.0)
+        kappa, c_alpha = 0.4 / 0.3, 0.5 / 0.4
+        assert found.upper == pytest.approx(0.4)
+        assert found.spread == pytest.approx(kappa)
+        expected = (
+            3 * (1 / kappa - 0.5) - (1 + 3 + 2 * c_alpha),
+            0.5 * 21 * 9 * 2 + 0.125 + 0.5 * 0.5 * 6 + 2.75 + 4 * (40 + 0.25 * 0.5 * 6 + 0.125),
+            0.25 - 0.125 - 1 / 9,
+            0.0625,
+            1.75 * 0.25,
+            0.25,
+            2 + 42,
+            (4 + 12 + 8 * c_alpha) / (4 * (1 / kappa - 0.5)),
+            1 / math.sqrt(0.125),
+        )
+        np.testing.assert_allclose(found.xi(0.5, 0.05), expected, rtol=1e-12)
+
+    def test_lemma_2_is_too_small_by_the_dimension(self):
+        """(30): E Σ_k (D₁‖w^k‖² + D₂‖e^k‖²) ≤ (D₁ + D₂)·2Nū²/(1 − r̄²). Laplace noise of scale b has E w² = 2b² in each
+        coordinate: with ten of them there is ten times as much, with one this much."""
+        algorithm = Dpp2(60, 0.1, 0.05, 10.0, scale_w=Geometric(2.0, 0.7), scale_e=Geometric(2.0, 0.7))
+        for dimension in (1, 10):
+            problem = Problem((LeastSquares(np.eye(dimension), np.ones(dimension), 0.0),) * 3)
+            run = tapped(
+                problem, topology.complete(3), replace(algorithm, step=0.05, beta=0.01, rho=1.0), replicas=300
+            )
+            squares = (noises(run) ** 2).sum(axis=(1, 2, 4)).mean(axis=1)  # E Σ_k ‖w^k‖², and of e
+            printed = 2 * 3 * 2.0**2 / (1 - 0.7**2)
+            np.testing.assert_allclose(squares / printed, dimension, rtol=0.15)
+
+    def test_theorem_1_bounds_the_gap_of_a_run_that_meets_its_conditions(self):
+        """Without noise: mean_{k ≤ K} Ŵ^k ≤ ζ₄V̂⁰/(ζ₅(K + 1)), with V̂⁰ as printed; it is loose."""
+        graph = topology.complete(4)
+        rng = np.random.default_rng(0)
+        parts = tuple(LeastSquares(np.eye(2), rng.normal(size=2), 0.0) for _ in range(4))
+        problem = Problem(parts)
+        algorithm = Dpp2(400, 4e-4, 1e-6, 30.0)
+        assert algorithm.unproven(setting_of(problem, graph)) == ()
+        x = by_oracle(problem, graph, algorithm)["x"]
+        slopes = np.array([[f.gradient(x[k, i][None])[0] for i, f in enumerate(parts)] for k in range(400)])
+        gap = ((x[:400] - x[:400].mean(axis=1, keepdims=True)) ** 2).sum(axis=(1, 2))
+        gap += (slopes.sum(axis=1) ** 2).sum(axis=-1) / 4
+        constants = algorithm.parameters(graph, problem.smoothness)
+        zeta4, zeta5 = constants.weights(*constants.free())
+        first = gap[0] + float(problem.value(np.zeros((1, 2)))[0]) - problem.optimum().value
+        assert zeta5 > 0
+        assert gap.mean() <= zeta4 * first / (zeta5 * 400)
+
+
+class TestCorollary1:
+    """r ∈ ((c̃/ε)^{1/(K−1)}, 1) is said to give Σ_{k=1}^K r^{−k} ≤ ε/c̃, which is Theorem 3."""
+
+    @pytest.mark.parametrize(("rounds", "ratio"), [(20, 5.0), (20, 1.5), (500, 20.0), (5, 30.0)])
+    def test_it_fails_just_above_its_least_r(self, rounds, ratio):
+        least = ratio ** (-1 / (rounds - 1))
+        r = least + 1e-6 * (1 - least)
+        assert r**-rounds > ratio  # the last term alone
+        assert sum(r**-k for k in range(1, rounds + 1)) > ratio
+
+    def test_near_1_it_needs_as_much_as_k(self):
+        """K terms, each above 1: no r in the interval will do where ε/c̃ ≤ K."""
+        for r in np.linspace(5.0 ** (-1 / 19), 1, 50)[1:-1]:
+            assert sum(r**-k for k in range(1, 21)) > 20 > 5.0
+
+    def test_its_condition_on_the_step_is_not_c_below_epsilon(self):
+        """δ and M̄ are interchanged in it: here α is below the printed bound, c̃ is above ε, and no r is left."""
+        d, smooth, delta, u, epsilon = 10, 0.1, 5.0, 1.0, 2.0
+        bound = (epsilon - math.sqrt(d) * smooth / u) / (delta * (math.sqrt(d) / u + epsilon))
+        alpha = 0.9 * min(1 / smooth, bound)
+        assert u > math.sqrt(d) * smooth / epsilon
+        assert math.sqrt(d) * (1 / (alpha * u) + 1 / u) * alpha * delta / (1 - alpha * smooth) > epsilon

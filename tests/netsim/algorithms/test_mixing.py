@@ -18,13 +18,14 @@ from netsim.algorithms import (
     stable_step,
     tracking_step,
 )
+from netsim.algorithms.algorithm import Setting
 from netsim.codecs import FixedPoint, Float64
 from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares, Problem
 from netsim.schedules import Constant, Geometric
 from netsim.settings import Recording
 from netsim.simulation import Simulation
-from netsim.topology import Topology, ring
+from netsim.topology import Topology, random_geometric, ring
 from tests.netsim.algorithms.mixing import (
     AGENTS,
     ALGORITHMS,
@@ -32,6 +33,7 @@ from tests.netsim.algorithms.mixing import (
     SCALE,
     SENT,
     by_oracle,
+    gradients,
     last,
     noises,
     points,
@@ -226,6 +228,33 @@ def test_ppdc_is_extra_with_laplacian_weights():
     first = Simulation(here, graph, Ppdc(60, eta, gamma, math.sqrt(gamma / (2 * eta)), SCALE)).run()
     second = Simulation(here, weighted, Extra(60, eta, SCALE)).run()
     close(points(first)[0], points(second)[0])
+
+
+@pytest.mark.parametrize("graph", ["ring", "geometric"])
+def test_ppdc_on_i_minus_w_is_the_oracles(graph):
+    """L = I − W in place of the Laplacian, at the γ, ω and η that the DPP² paper prints."""
+    algorithm = Ppdc(60, 0.01, 65.0, 5.0, Geometric(1.0, 0.9), Geometric(1.0, 0.9), matrix="mixing")
+    run = simulate(problem(), graph, algorithm)
+    W, noise = run.simulation.topology.weights, noises(run)[:, :, :, 0]
+    slopes = gradients(run.simulation.problem)
+    x = v = np.zeros((AGENTS, run.simulation.problem.dimension))
+    for k in range(60):
+        np.testing.assert_allclose(points(run)[0][k, :, 0], x, rtol=0, atol=1e-10)
+        released, dual = x + noise[0, k], v + noise[1, k]
+        apart = released - W @ released
+        slope = np.array([slope(row) for slope, row in zip(slopes, x, strict=True)])
+        x = released - 0.01 * (65 * apart + 5 * dual + slope)
+        v = dual + 0.01 * 5 * apart
+
+
+def test_the_papers_ppdc_is_refused_on_the_laplacian_of_its_graph():
+    graph = random_geometric(50, 0.3, seed=69)
+    setting = Setting(agents=50, dimension=10, smoothness=(5.03,) * 50, topology=graph)
+    Ppdc(5, 0.01, 65.0, 5.0, matrix="mixing").check(setting)
+    with pytest.raises(ScenarioError, match="outside the convergence condition"):
+        Ppdc(5, 0.01, 65.0, 5.0).check(setting)
+    safe = ppdc_step(5.03, graph, 65.0, 5.0, "mixing")
+    assert ppdc_step(5.03, graph, 65.0, 5.0) < safe < 0.01
 
 
 def test_diadsp_is_diging_with_geometric_noise_to_the_last_bit():

@@ -320,13 +320,15 @@ FILES = {
         "allowed: final_error, final, gradient_error, identifiable, image_skill, epsilon_exact, epsilon_audited, "
         "loss_ratio, skill, psnr, ssim, success, label_accuracy, error_after, rounds_to, activations_to, plf_to, "
         "messages_to, message_bytes_to, packets_to, bytes_to, queries_to, time_to, growth, slope, epsilon_claimed, "
-        "vacuous_from, verdict, attack_verdict, diverged, claim_undefined, optimum_is_zero",
+        "vacuous_from, verdict, attack_verdict, diverged, claim_undefined, "
+        "convergence_unproven, optimum_is_zero",
     ),
     "unknown curve": (
         GOOD.replace("audit: {agent: 1, trials: 60}", "figures: [{x: rounds, y: error}]", 1),
         "small.yaml:16: figures[0].y = 'error': not one of the allowed values; did you mean 'mean_error'?; allowed: "
         "'relative_error', 'mean_error', 'consensus_error', 'consensus_distance', 'objective_gap', 'relative_gap', "
-        "'stationarity_gap', 'proximal_residual', 'training_accuracy', 'held_out_accuracy', 'epsilon_claimed', "
+        "'stationarity_gap', 'optimality_gap', 'local_gradients', 'proximal_residual', 'training_accuracy', "
+        "'held_out_accuracy', 'epsilon_claimed', "
         "'gradient_error', 'identifiable', 'image_skill', 'skill', 'psnr', 'ssim', 'success', 'label_accuracy', "
         "'epsilon_exact', 'epsilon_audited', 'loss_ratio', 'vacuous_from', 'slope', 'rounds_to', 'activations_to', "
         "'plf_to', 'messages_to', 'message_bytes_to', 'packets_to', 'bytes_to', 'queries_to' or 'time_to'",

@@ -122,6 +122,20 @@ def test_a_claim_outside_its_conditions_cannot_be_reproduced():
     assert "claims nothing" in outcome([check], ran(entry("A", GOOD))).sentence
 
 
+def test_a_convergence_theorem_outside_its_conditions_differs():
+    """What is found is the conditions that fail; where none is computed, nothing is decided."""
+    wanted = {"measure": "convergence_unproven", "of": "A", "equals": False}
+    found = outcome([wanted], ran(entry("A", GOOD, unproven=("α is too long", "ρ is too small"))))
+    assert found.outcome == "differs"
+    assert "found: α is too long; ρ is too small" in found.sentence
+    assert outcome([wanted], ran(entry("A", GOOD, unproven=()))).outcome == "agrees"
+    expected = wanted | {"equals": True}
+    assert outcome([expected], ran(entry("A", GOOD, unproven=("α is too long",)))).outcome == "agrees"
+    unknown = outcome([wanted], ran(entry("A", GOOD)))
+    assert unknown.outcome == "cannot be reproduced"
+    assert "not computed" in unknown.sentence
+
+
 def test_a_vacuous_budget_says_from_which_round_on():
     spent = entry("A", GOOD, budget=claims(*(20.0 * k for k in range(1, 9)), above_50=3))
     assert outcome([LOW], ran(spent)).outcome == "agrees"  # the author states no bound
