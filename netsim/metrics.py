@@ -514,8 +514,7 @@ class Measures:
             case "relative_gap":
                 return self.values("objective_gap") / problem.optimum().value
             case "stationarity_gap":
-                # 0 exactly where the agents agree on a stationary point, of a nonconvex F too. Not the optimality gap
-                # (31) of the DPP² paper: that takes Σ∇f_i at the agents' own x_i, and is n times as large.
+                # 0 exactly where the agents agree on a stationary point, of a nonconvex F too
                 gap = 2 * half_square(self._gradients.reshape(-1, problem.dimension))
                 return (gap + self.values("consensus_error").reshape(-1)).reshape(answers.shape[:-1])
             case "optimality_gap":

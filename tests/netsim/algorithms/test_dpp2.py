@@ -313,8 +313,8 @@ class TestConvergenceTheorems:
         np.testing.assert_allclose(found.xi(0.5, 0.05), expected, rtol=1e-12)
 
     def test_lemma_2_is_too_small_by_the_dimension(self):
-        """(30): E Σ_k (D₁‖w^k‖² + D₂‖e^k‖²) ≤ (D₁ + D₂)·2Nū²/(1 − r̄²). Laplace noise of scale b has E w² = 2b² in each
-        coordinate: with ten of them there is ten times as much, with one this much."""
+        """(30): E Σ_k (D₁‖w^k‖² + D₂‖e^k‖²) ≤ (D₁ + D₂)·2Nū²/(1 − r̄²). Laplace noise of scale b has E w² = 2b² in
+        each coordinate: ten of them have ten times as much as is printed, one has this much."""
         algorithm = Dpp2(60, 0.1, 0.05, 10.0, scale_w=Geometric(2.0, 0.7), scale_e=Geometric(2.0, 0.7))
         for dimension in (1, 10):
             problem = Problem((LeastSquares(np.eye(dimension), np.ones(dimension), 0.0),) * 3)
