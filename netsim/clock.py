@@ -235,6 +235,15 @@ class _NumberedTask(asyncio.Task[T]):
         return self is other
 
 
+def _refused(what: str) -> Callable[..., NoReturn]:
+    def refuse(*_args: object, **_kwargs: object) -> NoReturn:
+        raise UnsupportedError(
+            f"{what}: agents run in virtual time, which has no threads, sockets, files or processes"
+        )
+
+    return refuse
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """An asyncio loop whose `time()` is its environment's `now`, in simulated seconds.
 
@@ -369,39 +378,37 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _write_to_self(self) -> None:
         """Nobody sleeps in a selector, so nobody has to be woken."""
 
-
-_REFUSED = {
-    "a socket": "create_connection create_server create_datagram_endpoint create_unix_connection create_unix_server "
-    "connect_accepted_socket start_tls sock_recv sock_recv_into sock_recvfrom_into sock_recvfrom sock_sendall "
-    "sock_sendto sock_connect sock_accept",
-    "a file": "sock_sendfile sendfile connect_read_pipe connect_write_pipe",
-    "a file descriptor": "add_reader add_writer remove_reader remove_writer",
-    "a signal": "add_signal_handler remove_signal_handler",
-    "the real network": "getaddrinfo getnameinfo",
-    "threads": "set_default_executor",
-    "a thread": "run_in_executor",
-    "a process": "subprocess_exec subprocess_shell",
-}
-"""Methods of an asyncio loop for which virtual time has nothing, by what they need."""
-_CALLED = {
-    "run_in_executor": "run_in_executor or asyncio.to_thread",
-    "subprocess_exec": "create_subprocess_exec",
-    "subprocess_shell": "create_subprocess_shell",
-}
-"""Those that people call by another name."""
-
-
-def _refuse(name: str, need: str) -> None:
-    def refused(*_args: object, **_kwargs: object) -> NoReturn:
-        why = "agents run in virtual time, which has no threads, sockets, files or processes"
-        raise UnsupportedError(f"{_CALLED.get(name, name)} ({need}): {why}")
-
-    setattr(VirtualLoop, name, refused)
-
-
-for _need, _names in _REFUSED.items():
-    for _name in _names.split():
-        _refuse(_name, _need)
+    run_in_executor = _refused("run_in_executor or asyncio.to_thread (a thread)")
+    set_default_executor = _refused("set_default_executor (threads)")
+    getaddrinfo = _refused("getaddrinfo (the real network)")
+    getnameinfo = _refused("getnameinfo (the real network)")
+    create_connection = _refused("create_connection (a socket)")
+    create_server = _refused("create_server (a socket)")
+    create_datagram_endpoint = _refused("create_datagram_endpoint (a socket)")
+    create_unix_connection = _refused("create_unix_connection (a socket)")
+    create_unix_server = _refused("create_unix_server (a socket)")
+    connect_accepted_socket = _refused("connect_accepted_socket (a socket)")
+    start_tls = _refused("start_tls (a socket)")
+    sock_recv = _refused("sock_recv (a socket)")
+    sock_recv_into = _refused("sock_recv_into (a socket)")
+    sock_recvfrom_into = _refused("sock_recvfrom_into (a socket)")
+    sock_recvfrom = _refused("sock_recvfrom (a socket)")
+    sock_sendall = _refused("sock_sendall (a socket)")
+    sock_sendto = _refused("sock_sendto (a socket)")
+    sock_connect = _refused("sock_connect (a socket)")
+    sock_accept = _refused("sock_accept (a socket)")
+    sock_sendfile = _refused("sock_sendfile (a file)")
+    sendfile = _refused("sendfile (a file)")
+    add_reader = _refused("add_reader (a file descriptor)")
+    add_writer = _refused("add_writer (a file descriptor)")
+    remove_reader = _refused("remove_reader (a file descriptor)")
+    remove_writer = _refused("remove_writer (a file descriptor)")
+    connect_read_pipe = _refused("connect_read_pipe (a file)")
+    connect_write_pipe = _refused("connect_write_pipe (a file)")
+    subprocess_exec = _refused("create_subprocess_exec (a process)")
+    subprocess_shell = _refused("create_subprocess_shell (a process)")
+    add_signal_handler = _refused("add_signal_handler (a signal)")
+    remove_signal_handler = _refused("remove_signal_handler (a signal)")
 
 
 async def until(event: simpy.Event) -> Any:

@@ -13,6 +13,7 @@ is the start of the maximum likelihood estimate of the exact model. Two records 
 the range of values or by the prior; where neither does, `open` names it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -115,7 +116,7 @@ class SoftmaxRecord(_ClosedForm):
     needs = Needs(models=("softmax",), one_record=True)
 
 
-class _DenseLayer:
+class _DenseLayer(ABC):
     """A rule from the first layer's matrix (rows, n, width) and slopes (rows, n) to features (rows, width).
 
     The label is the one whose output's slope is negative in the last layer.
@@ -126,8 +127,8 @@ class _DenseLayer:
     needs = Needs(models=("softmax", "mlp"), one_record=True, lengths=False)
 
     @staticmethod
-    def rule(matrix: Array, slopes: Array) -> Array:
-        raise NotImplementedError
+    @abstractmethod
+    def rule(matrix: Array, slopes: Array) -> Array: ...
 
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:  # noqa: ARG002
         check_all(self, cases)

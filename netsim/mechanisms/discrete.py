@@ -4,6 +4,7 @@ Values are rounded to the grid step·Z, and the noise is a whole number of steps
 the uniform noise.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ _FINEST = 2.0**46
 """The largest scale in steps: up to it whole numbers of steps are exact."""
 
 
-class _OnGrid:
+class _OnGrid(ABC):
     """A value on step·Z and a whole number of steps of noise, all of it in units of the value.
 
     What explains an observation is the noise in steps; without a scale nothing is added nor rounded.
@@ -30,17 +31,17 @@ class _OnGrid:
         """b or σ."""
         raise NotImplementedError
 
+    @abstractmethod
     def _up_to(self, k: Array) -> Array:
         """P(K ≤ k)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _log_mass(self, k: Array) -> Array:
         """log P(K = k), where the scale is not 0."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _drawn(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """K."""
-        raise NotImplementedError
 
     def _check(self, name: str) -> None:
         """You get a `PrivacyError` for no scale, and for a step that is not positive and finite, or too fine."""

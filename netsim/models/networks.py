@@ -4,6 +4,7 @@
 pullbacks of a gradient to its records.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -139,13 +140,13 @@ def _flat(rows: Array, matrix: Array) -> Array:
     return (rows.reshape(-1, rows.shape[-1]) @ matrix).reshape(*rows.shape[:-1], matrix.shape[-1])
 
 
-class Classifier:
+class Classifier(ABC):
     """A model of records in classes 0 … outputs − 1; targets are their probabilities."""
 
     @cached_property
+    @abstractmethod
     def last(self) -> Dense:
         """The layer whose outputs are the logits."""
-        raise NotImplementedError
 
     @property
     def dimension(self) -> int:
@@ -166,14 +167,14 @@ class _Network(Classifier):
     """Dense layers with an activation between them."""
 
     @cached_property
+    @abstractmethod
     def layers(self) -> tuple[Dense, ...]:
         """From the input on."""
-        raise NotImplementedError
 
-    @property
-    def activation_law(self) -> _Activation:
-        """φ; asked for only where there are two layers or more."""
-        raise NotImplementedError
+    @cached_property
+    def activations(self) -> tuple[_Activation, ...]:
+        """φ after each layer but the last."""
+        return ()
 
     @property
     def first(self) -> Dense:
@@ -237,7 +238,7 @@ class _Network(Classifier):
         for index in range(len(self.layers) - 1, 0, -1):
             below, z, rate = _backward(slope, run.matrices[index]), run.sums[index - 1], run.slopes[index - 1]
             moved = _backward(slope_moved, run.matrices[index]) + _backward(slope, moves[index])
-            bend = self.activation_law.bend(z, run.inputs[index], rate)
+            bend = self.activations[index - 1].bend(z, run.inputs[index], rate)
             slope_moved, slope = moved * rate + below * bend * motions[index - 1], below * rate
         return _backward(slope_moved, run.matrices[0]) + _backward(slope, moves[0]), -centred
 
@@ -249,8 +250,9 @@ class _Network(Classifier):
         for layer, matrix in zip(self.layers, matrices, strict=True):
             sums.append(layer.added(times(inputs[-1], matrix), theta))
             if len(sums) < len(matrices):
-                inputs.append(self.activation_law.value(sums[-1]))
-                slopes.append(self.activation_law.slope(sums[-1], inputs[-1]))
+                law = self.activations[len(slopes)]
+                inputs.append(law.value(sums[-1]))
+                slopes.append(law.slope(sums[-1], inputs[-1]))
         return _Pass(matrices, inputs, sums, slopes)
 
     def motions(
@@ -371,13 +373,13 @@ class MLP(_Network):
     def from_origin(self, parameters: Array) -> Array:
         return parameters if self.seed is None else self.origin + parameters
 
-    @property
-    def activation_law(self) -> _Activation:
-        return ACTIVATIONS[self.activation]
+    @cached_property
+    def activations(self) -> tuple[_Activation, ...]:
+        return (ACTIVATIONS[self.activation],) * (len(self.layers) - 1)
 
     @property
     def analytic(self) -> bool:
-        return self.activation_law.analytic
+        return ACTIVATIONS[self.activation].analytic
 
     def drawn(self, rng: np.random.Generator) -> Array:
         """A random θ (dimension,): W_l uniform in ±√(6/(inputs + outputs)) (Glorot and Bengio 2010), b_l = 0."""
@@ -423,7 +425,7 @@ def with_pullback(model: Model, parameters: Array, features: Array, targets: Arr
         moved = shares * centred * (mass / records)
         for index in range(len(matrices) - 1, 0, -1):
             moved = np.matmul(moved, matrices[index]) + np.matmul(slopes[index], moves[index])
-            bend = model.activation_law.bend(sums[index - 1], inputs[index], rates[index - 1])
+            bend = model.activations[index - 1].bend(sums[index - 1], inputs[index], rates[index - 1])
             moved = moved * rates[index - 1] + above[index - 1] * bend * motions[index - 1]
         return np.matmul(moved, matrices[0]) + np.matmul(slopes[0], moves[0]), centred / -records
 

@@ -18,7 +18,7 @@ POINTS = 6
 AGREES = 1e-4
 """How near, relative to its size, a gradient is to the differences of its function."""
 ROUNDING = 1e-6
-"""By how much a constant may seem to be missed before that is told."""
+"""Slack before a constant counts as missed."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 Each has its proximal map, and how far one record can move its gradient. The nonconvex one is [D]'s problem.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -22,7 +23,7 @@ from netsim.problems.minimizers import proximal_point, regularized_proximal
 from netsim.problems.objective import OfRecords, checked_step, half_square, sampled, times
 
 
-class _Loss(OfRecords):
+class _Loss(OfRecords, ABC):
     """The mean loss of records plus ridge/2 ‖x‖²."""
 
     ridge: float
@@ -32,9 +33,9 @@ class _Loss(OfRecords):
         """What is added to the mean loss, public."""
         return Penalty(self.ridge)
 
+    @abstractmethod
     def data_gradient(self, x: Array) -> Array:
         """The gradient without what is public; shape (replicas, dimension)."""
-        raise NotImplementedError
 
     def gradient(self, x: Array) -> Array:
         return self.data_gradient(x) + self.ridge * x

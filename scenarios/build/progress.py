@@ -13,7 +13,7 @@ from netsim.transcript.packet_log import PacketLog
 
 
 class Progress(Protocol):
-    """Who is told how far the run is: `begin` a stage of `total` steps, `advance` by some, and what else to `say`."""
+    """Receiver of how far the run is: `begin` a stage of `total` steps, `advance` by some, and what else to `say`."""
 
     def begin(self, stage: str, total: int) -> None: ...
 

@@ -42,8 +42,8 @@ def _algorithms(incomplete: str) -> list[_Offer]:
     """Kinds of algorithms with the first sentences of their descriptions."""
     union = _forms(_inside(_schema(), "properties", "algorithms", "items"))
     found = {str(kind): str(form.get("description", "")) for form in union for kind in _words(form, "kind")}
-    told = ((kind, " ".join(text.split()).partition(". ")[0]) for kind, text in sorted(found.items()))
-    return [one for one in told if one[0].startswith(incomplete)]
+    summaries = ((kind, " ".join(text.split()).partition(". ")[0]) for kind, text in sorted(found.items()))
+    return [one for one in summaries if one[0].startswith(incomplete)]
 
 
 def _data_sets(incomplete: str) -> list[str]:

@@ -400,9 +400,9 @@ def _of_no_form(value: object, forms: Sequence[str], models: Sequence[type[BaseM
     for wanted in ("a number", "a whole number", "true or false"):
         if wanted in forms and (meant := _written_as(value, wanted)):
             text = value if isinstance(value, str) else ""
-            quoted = _kind(value).removeprefix("text").replace(", for", ":") if isinstance(value, str) else ""
+            written = _kind(value).removeprefix("text").replace(", for", ":") if isinstance(value, str) else ""
             point = ", with a decimal point" if DECIMAL_COMMA.fullmatch(text.strip()) else ""
-            return f"{quoted}; did you mean {meant}{point}?"
+            return f"{written}; did you mean {meant}{point}?"
     if isinstance(value, str) and (match := re.fullmatch(r"([\d.]+) ?(s|ms|us|µs)", value.strip())):
         number = float(f"{float(match[1]) * UNITS[match[2]]:.12g}")
         if hint := _of_no_form(number, (), models):

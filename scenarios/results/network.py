@@ -49,7 +49,7 @@ SETTINGS = (
 """The fields of a scenario that make its network what it is, besides the topology."""
 SHORT = {"seconds": " s", "bytes per second": " bytes/s", "bytes": " bytes"}
 MOST = 12
-"""Entries of a list that are told; the others are counted."""
+"""Entries of a list that are shown; the others are counted."""
 
 
 def network(experiment: Experiment) -> NetworkResult:
@@ -102,8 +102,8 @@ def _parts(model: Model, *, inside: bool) -> Iterator[str]:
     tag = tag_of(type(model))
     for name, field in type(model).model_fields.items():
         value: object = getattr(model, name)
-        told = value is True or value != field.get_default(call_default_factory=True)
-        if told and value is not None and not (tag and name == tag[0]):
+        shown = value is True or value != field.get_default(call_default_factory=True)
+        if shown and value is not None and not (tag and name == tag[0]):
             yield _field(model, name, value, inside)
 
 

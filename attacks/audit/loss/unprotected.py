@@ -287,7 +287,7 @@ class Leaks:
         all_of = (
             replace(
                 one,
-                told=int(np.sum(self._where[key])),
+                distinguishing=int(np.sum(self._where[key])),
                 granted=one.message >= granted_from and one.cause != "too little noise",
             )
             for key, one in self._fields.items()
@@ -326,7 +326,7 @@ class Leaks:
             messages=1,
             links=tuple((self.agent, j) for j in receivers),
             difference=difference,
-            told=0,
+            distinguishing=0,
             transcripts=len(self.first),
             reason=reason,
         )

@@ -101,9 +101,9 @@ class UnprotectedField:
 
     `message` and `activation` are the first at which it distinguishes the worlds, `kind` and `number` identify that
     message; `messages` is how many do, `links` where these go. `difference` is the largest |observed − predicted| of
-    a number (∞ where one is not finite, None where there is none to compare), `told` the number of the sample's
-    `transcripts` in which it distinguishes, `reason` that of the first one. `granted`: only for an adversary who
-    knows releases that are not on the wire.
+    a number (∞ where one is not finite, None where there is none to compare), `distinguishing` the number of the
+    sample's `transcripts` in which it distinguishes, `reason` that of the first one. `granted`: only for an adversary
+    who knows releases that are not on the wire.
     """
 
     agent: int
@@ -116,7 +116,7 @@ class UnprotectedField:
     messages: int
     links: tuple[Link, ...]
     difference: float | None
-    told: int
+    distinguishing: int
     transcripts: int
     reason: str
     granted: bool = False
@@ -124,7 +124,7 @@ class UnprotectedField:
     @property
     def share(self) -> float:
         """Share of transcripts in which it distinguishes the worlds."""
-        return self.told / self.transcripts
+        return self.distinguishing / self.transcripts
 
     @property
     def path(self) -> str:
@@ -154,8 +154,11 @@ class UnprotectedField:
             for one in fields:
                 key = one.name, one.cause, one.granted
                 if (before := found.get(key)) is not None:
-                    messages, seen_in = max(before.messages, one.messages), before.told + one.told
-                    one = replace(before.joined(one), messages=messages, told=seen_in)
+                    one = replace(
+                        before.joined(one),
+                        messages=max(before.messages, one.messages),
+                        distinguishing=before.distinguishing + one.distinguishing,
+                    )
                 found[key] = one
         all_of = (replace(one, transcripts=total) for one in found.values())
         return tuple(sorted(all_of, key=lambda one: (one.message, one.name)))

@@ -314,9 +314,9 @@ def _(accounts, answer_3, counts, each, tiny):
         "advanced composition": scene.advanced(each.value, last, tiny.value),
         "the exact ε": float(accounts.exact[-1]),
     }
-    told = ", ".join(f"{name} {show(value)}" for name, value in values.items())
+    listed = ", ".join(f"{name} {show(value)}" for name, value in values.items())
     question_3 = Choice(
-        {name: Option(value == min(values.values()), f"At T = {last}: {told}.") for name, value in values.items()}
+        {name: Option(value == min(values.values()), f"At T = {last}: {listed}.") for name, value in values.items()}
     )
     page.reply(question_3, answer_3.value)
     return (question_3,)

@@ -135,11 +135,11 @@ def _(claim, factor):
 
 @app.cell(hide_code=True)
 def _():
-    told = scene.three_verdicts()
-    _exact = {what: max(world.epsilon.lower for world in one.exact) for what, one in told.items()}
+    judged = scene.three_verdicts()
+    _exact = {what: max(world.epsilon.lower for world in one.exact) for what, one in judged.items()}
     _rows = [
         [what, one.claim.epsilon, f"≥ {_exact[what]:.3g}", f"≥ {one.epsilon_audited:.3g}", str(one.judgement.verdict)]
-        for what, one in told.items()
+        for what, one in judged.items()
     ]
     page.stack(
         mo.md(r"""
@@ -154,13 +154,13 @@ def _():
             "that was done could have refuted it, so that not refuting it says nothing."
         ),
     )
-    return (told,)
+    return (judged,)
 
 
 @app.cell(hide_code=True)
 def _():
     looks = mo.ui.slider(steps=[1, 2, 5, 10, 20, 50], value=10, label="Looks", show_value=True)
-    tries = mo.ui.slider(1, 40, value=10, label="audits of which the best is told", show_value=True)
+    tries = mo.ui.slider(1, 40, value=10, label="audits of which the best is reported", show_value=True)
     page.stack(
         mo.md(r"""
     ## Two ways to fool oneself
@@ -291,8 +291,8 @@ def _(answer_2, fooled):
 
 
 @app.cell(hide_code=True)
-def _(answer_3, told):
-    fine, broken, _ = told.values()
+def _(answer_3, judged):
+    fine, broken, _ = judged.values()
     both_true = broken.epsilon_exact <= broken.claim.epsilon
     why = (
         f"The mechanism above was {fine.judgement.verdict} on one pair, and on another its exact ε is "

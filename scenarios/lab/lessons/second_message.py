@@ -49,24 +49,23 @@ def _():
 
 @app.cell(hide_code=True)
 def _(claimed, reading):
-    told = scene.leakage(reading.value, claimed.value)
+    leaked = scene.leakage(reading.value, claimed.value)
     mo.md(rf"""
     {scene.AGENTS} agents on a ring, every link tapped, until one agent has been active
-    {scene.PER_AGENT} times. For
-    the claim of ε = {show(told.epsilon)} at δ = {show(scene.DELTA)} the theorem asks for σ = {show(told.stddev)} at
-    the first activation.
+    {scene.PER_AGENT} times. For the claim of ε = {show(leaked.epsilon)} at δ = {show(scene.DELTA)} the theorem asks
+    for σ = {show(leaked.stddev)} at the first activation.
 
     ## One release
 
     From $\tilde u^+ - \tilde u$ an attacker who does RECAL's algebra, as the paper lets it, gets each gradient with
-    the noise divided by $\alpha\beta$. Its median relative error is **{show(told.error_by_noisy_message)}**: the
+    the noise divided by $\alpha\beta$. Its median relative error is **{show(leaked.error_by_noisy_message)}**: the
     noise does what it was made for.
     """)
-    return (told,)
+    return (leaked,)
 
 
 @app.cell(hide_code=True)
-def _(claimed, reading, told):
+def _(claimed, reading, leaked):
     sweep = [scene.leakage(reading.value, one) for one in scene.EPSILONS]
     alone, both = [one.error_by_noisy_message for one in sweep], [one.best_error for one in sweep]
     _curves = [
@@ -89,8 +88,8 @@ def _(claimed, reading, told):
     $$\nabla f_i(y_i) \;=\; \lambda_i + \beta(x - y_i) - \frac{{y_i^+ - y_i}}{{\alpha}} .$$
 
     That is so in the published reading; what other readings change in it comes below. With both messages, of
-    {told.played.queries} gradients {told.inferred} are estimated in the setting above, with a median
-    relative error of **{show(told.best_error)}**.
+    {leaked.played.queries} gradients {leaked.inferred} are estimated in the setting above, with a median
+    relative error of **{show(leaked.best_error)}**.
     """),
         mo.md("By the noise, which grows to the left:"),
         figures.curves(
@@ -100,21 +99,21 @@ def _(claimed, reading, told):
 
 
 @app.cell(hide_code=True)
-def _(told):
+def _(leaked):
     page.stack(
         mo.md("With one image an agent, and the attack of the last lesson, each row from its own gradients:"),
-        told.played.pictures({"from ũ alone": "through ũ", "from both": "strongest"}, "strongest"),
+        leaked.played.pictures({"from ũ alone": "through ũ", "from both": "strongest"}, "strongest"),
         mo.md(
-            f"Skill from ũ alone: **{show(told.played.skill('through ũ'))}**; from both: "
-            f"**{show(told.played.skill('strongest'))}** "
+            f"Skill from ũ alone: **{show(leaked.played.skill('through ũ'))}**; from both: "
+            f"**{show(leaked.played.skill('strongest'))}** "
             f"(above {scene.BEATEN} it is better than a guess)."
         ),
     )
 
 
 @app.cell(hide_code=True)
-def _(told):
-    _rows = [["ε of this pair so far, estimated", *(level.estimate for level in told.audit.growth)]]
+def _(leaked):
+    _rows = [["ε of this pair so far, estimated", *(level.estimate for level in leaked.audit.growth)]]
     page.stack(
         mo.md(rf"""
     ## The audit needs no attack
@@ -125,17 +124,17 @@ def _(told):
     observer learns. Where a value that was sent is *not* covered by noise, and differs between the worlds, no draw
     explains it: ε = ∞.
 
-    The pair: {told.audit.pair}.
+    The pair: {leaked.audit.pair}.
     """),
-        figures.table(["activations", *(level.activation for level in told.audit.growth)], _rows),
+        figures.table(["activations", *(level.activation for level in leaked.audit.growth)], _rows),
         mo.md(f"""
-    Claimed: {show(told.epsilon)}. Verdict: **{told.audit.verdict}**. {told.audit.reason}
+    Claimed: {show(leaked.epsilon)}. Verdict: **{leaked.audit.verdict}**. {leaked.audit.reason}
     """),
     )
 
 
 @app.cell(hide_code=True)
-def _(claimed, told):
+def _(claimed, leaked):
     readings = {name: scene.leakage(name, claimed.value) for name in scene.READINGS}
     _columns = ["what is sent", "gradient error", "skill on images", "ε claimed", "ε, one pair", "verdict"]
     _audits = {name: (one.audit.epsilon_exact.estimate, one.audit.verdict) for name, one in readings.items()}
@@ -167,7 +166,7 @@ def _(claimed, told):
         figures.table(
             [*_columns, "error at the end"],
             _rows,
-            marked=[index for index, one in enumerate(readings.values()) if one.reading == told.reading],
+            marked=[index for index, one in enumerate(readings.values()) if one.reading == leaked.reading],
         ),
         mo.md(
             r"The last column is $\|x - x^\star\|/\|x^\star\|$ after this short run, with $x^\star$ the optimum; at "
@@ -210,7 +209,10 @@ def _(answer_1, published):
         f"The last one of each of the {scene.AGENTS} agents: no further visit tells where it went.",
         tolerance=0.0,
         traps=(
-            (0, "A gradient is told by where the agent stands at its next visit. Not every visit has a next one."),
+            (
+                0,
+                "The agent's place at its next visit gives a gradient away. Not every visit has a next one.",
+            ),
             (1, "Each agent has a visit that is its last."),
             (published.inferred, "That is how many are inferred."),
         ),
@@ -241,8 +243,8 @@ def _(answer_2):
 
 
 @app.cell(hide_code=True)
-def _(told):
-    skill, verdict = told.played.skill("strongest"), told.audit.verdict
+def _(leaked):
+    skill, verdict = leaked.played.skill("strongest"), leaked.audit.verdict
     question_3 = Until(
         skill <= scene.BEATEN and verdict == "consistent",
         f"The skill is {show(skill)}, and the verdict: {verdict}. "
@@ -252,7 +254,7 @@ def _(told):
             else "Such a claim allows too much: it needs more noise."
         ),
         f"The skill is {show(skill)} and the verdict consistent: "
-        f"{show(told.audit.epsilon_exact.estimate)} of the claimed {show(told.epsilon)} was found on this pair.",
+        f"{show(leaked.audit.epsilon_exact.estimate)} of the claimed {show(leaked.epsilon)} was found on this pair.",
     )
     page.stack(
         mo.md("""

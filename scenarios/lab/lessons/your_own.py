@@ -82,12 +82,14 @@ def _(changes, code):
     broken = not mistaken and found.verdict in scene.BROKEN
     if mistaken:
         line = "" if found.line is None else f"<p><b>Line {found.line}</b>: <code>{escape(found.excerpt)}</code></p>"
-        told = mo.callout(mo.Html(f"{line}<p>It could not be {found.doing}. {escape(found.says)}</p>"), kind="danger")
+        shown = mo.callout(
+            mo.Html(f"{line}<p>It could not be {found.doing}. {escape(found.says)}</p>"), kind="danger"
+        )
     else:
         kind = "danger" if broken else "success" if found.verdict == "consistent" else "warn"
-        told = mo.callout(mo.md(f"**{found.verdict}**: {found.worst.judgement.reason}"), kind=kind)
-    told
-    return broken, found, mistaken, told
+        shown = mo.callout(mo.md(f"**{found.verdict}**: {found.worst.judgement.reason}"), kind=kind)
+    shown
+    return broken, found, mistaken, shown
 
 
 @app.cell(hide_code=True)

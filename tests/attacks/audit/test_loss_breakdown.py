@@ -247,7 +247,7 @@ def test_one_pass_is_enough_and_every_sample_counts():
     found = taken_apart(parts)
     assert found.breakdown.transcripts == 6 * REPLICAS
     assert found.uncovered == UnprotectedField.pooled((p.details.uncovered, p.replicas) for p in parts)
-    assert found.uncovered[0].told == found.uncovered[0].transcripts == 6 * REPLICAS
+    assert found.uncovered[0].distinguishing == found.uncovered[0].transcripts == 6 * REPLICAS
     assert found.average.transcripts == sum(p.details.averages.shape[2] for p in parts)
 
 

@@ -87,7 +87,7 @@ def test_traffic_alone_gives_no_gradient(tmp_path):
         assert sum(found) == 0
 
 
-@pytest.mark.parametrize(("name", "planted"), zip(get_args(FaultName), FAULTS, strict=True))
+@pytest.mark.parametrize(("name", "planted"), list(zip(get_args(FaultName), FAULTS, strict=True)))
 def test_planted_faults_are_found_and_their_twins_are_not(name, planted, tmp_path):
     scenario = f"fault-{name.replace('_', '-')}"
     results = run(scenario, tmp_path, options=["audit.trials=200"] if name != "wrong_clip" else [], page=False)

@@ -199,9 +199,9 @@ class TestThePage:
     def test_refuted_views_come_first(self, found):
         entry = replace(filled(AlgorithmResult, {"name": "a"}), views=views_result(found))
         (section,) = views([Finding(entry)], None)
-        refuted = [one.refuted for one in section["found"]]
+        refuted = [one.refuted for one in section.found]
         assert refuted == sorted(refuted, reverse=True)
-        assert section["smallest"] == ("link 1-2",)
+        assert section.smallest == ("link 1-2",)
 
     def test_evidence_beyond_all_floats_is_shown(self):
         assert [e_to(log_e) for log_e in (2000.0, 0.0, 11.0)] == ["3.9 × 10⁸⁶⁸", "1", "6 × 10⁴"]

@@ -97,7 +97,7 @@ def test_samples_are_pooled():
     (a,) = fields(SentBefore(**BUDGET), replicas=12)
     (b,) = fields(SentBefore(**BUDGET), replicas=4, world=1)
     (both,) = UnprotectedField.pooled([((a,), 12), ((b,), 4), ((), 16)])
-    assert (both.told, both.transcripts, both.share) == (16, 32, 0.5)
+    assert (both.distinguishing, both.transcripts, both.share) == (16, 32, 0.5)
     assert both.difference == max(a.difference, b.difference)
     assert both.messages == a.messages
     assert UnprotectedField.pooled([((), 5)]) == ()
@@ -107,6 +107,6 @@ def test_an_audit_lists_them_of_both_worlds():
     simulation, pair = quadratic_world(SentBefore(**BUDGET))
     found = judged(simulation, pair, claim_of(1.0, 0.0), trials=40, attack=None)
     (listed,) = found.loss_breakdown.uncovered
-    assert (listed.transcripts, listed.told) == (80, 80)
+    assert (listed.transcripts, listed.distinguishing) == (80, 80)
     assert listed.activation == found.uncovered.activation == found.first_violation
     assert math.isinf(found.epsilon_exact)
