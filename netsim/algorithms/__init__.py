@@ -11,7 +11,7 @@ from netsim.algorithms.extra import Extra, PgExtra
 from netsim.algorithms.gradient_tracking import GradientTracking, adapted_step
 from netsim.algorithms.ic_admm import IcAdmm
 from netsim.algorithms.mixing import tracking_step
-from netsim.algorithms.nids import Nids
+from netsim.algorithms.nids import ExactDiffusion, Nids
 from netsim.algorithms.ppdc import Ppdc, ppdc_step
 from netsim.algorithms.private_gradient_descent import PrivateGradientDescent, stable_step
 from netsim.algorithms.r_admm import MrAdmm, RAdmm
@@ -32,6 +32,7 @@ __all__ = [
     "Dmsp",
     "DpAdmm",
     "Dpp2",
+    "ExactDiffusion",
     "Extra",
     "GradientTracking",
     "GroupedDescent",

@@ -1,4 +1,4 @@
-"""NIDS: proximal gradient descent in rounds whose step needs to know nothing of the graph.
+"""NIDS and Exact diffusion: (proximal) gradient descent in rounds whose step needs to know nothing of the graph.
 
 With W̃ = (I + W)/2, D = 0 and x = 0 at first, round k = 0, 1, … is
 
@@ -16,13 +16,30 @@ comparisons with DP-RECAL, and only fairly sure. It keeps Σ_i D_i = 0.
 
 No claim: s and D hold differences of gradients and of all that was sent before, so that every release depends on all
 gradients so far; the composition of one release per gradient does not cover that, and nothing is derived here.
+
+Exact diffusion adapts, corrects, combines, for r = 0: with ψ = x = 0 at first, round k = 0, 1, … is
+
+    ψ⁺ = x − α∇f(x)                                      1
+    send φ̃ = ψ⁺ + x − ψ + noise                          2
+    x⁺ = φ − (I − W̃) φ̃                                   3    without noise x⁺ = W̃ φ
+
+Without noise x^{k+1} = W̃ [2x^k − x^{k−1} − α(∇f(x^k) − ∇f(x^{k−1}))] for k ≥ 1, which is NIDS for r = 0. Only the
+starts differ: x¹ is W̃ (x⁰ − α∇f(x⁰)) here, and not mixed in NIDS. So it is NIDS whose dual starts at
+(I − W̃)(x⁰ − α∇f(x⁰)) in place of 0, and NIDS's condition 0 < α < 2/L is its own. Its first message is the first
+gradient, times −α.
+
+Source: Yuan, Ying, Zhao, Sayed 2019, "Exact diffusion for distributed optimization and learning, Part I",
+Algorithm 1, in the form of two of its authors' released code (BlueFog, examples/pytorch_optimization.py), which takes
+W̃ for the matrix that combines. The paper also allows combinations that are not symmetric; here W is symmetric and
+doubly stochastic. The noise is placed as in NIDS: that keeps Σ_i x_i⁺ = Σ_i (x_i − α∇f_i(x_i)). It claims nothing
+either.
 """
 
 from dataclasses import dataclass
 from typing import Annotated
 
 from netsim.algorithms.algorithm import Setting
-from netsim.algorithms.mixing import OneRelease, check_below
+from netsim.algorithms.mixing import OneRelease, check_below, check_smooth
 from netsim.bounds import Auto, Positive
 from netsim.node import Node
 
@@ -53,3 +70,26 @@ class Nids(OneRelease):
         """Step in (0, 2/L)."""
         super().check(setting)
         check_below("step", self.step, 2 / max(setting.smoothness), "0 < α < 2/L")
+
+
+@dataclass(frozen=True)
+class ExactDiffusion(Nids):
+    """Exact diffusion: exact gradient descent in rounds, its step independent of the graph.
+
+    NIDS for r = 0 but for the first round; minimizes Σ f_i.
+    """
+
+    async def run(self, node: Node) -> None:
+        x = adapted = node.zeros()
+        for k in range(self.rounds):
+            adapted_new = x - self.step * await node.gradient(x)  # 1
+            corrected = adapted_new + x - adapted
+            received = await node.exchange(phi=node.privatize(corrected, self.noise(k)))  # 2
+            x = corrected - 0.5 * (received.sent("phi") - received.mix("phi"))  # 3
+            adapted = adapted_new
+            node.estimate(x)
+
+    def check(self, setting: Setting) -> None:
+        """NIDS's condition, and r = 0."""
+        super().check(setting)
+        check_smooth(setting, "Exact diffusion")

@@ -17,6 +17,7 @@ from scenarios.schema.algorithms import DmspSpec as Dmsp
 from scenarios.schema.algorithms import DpAdmmSpec as DpAdmm
 from scenarios.schema.algorithms import Dpp2Spec as Dpp2
 from scenarios.schema.algorithms import DPRecalSpec as DpRecal
+from scenarios.schema.algorithms import ExactDiffusionSpec as ExactDiffusion
 from scenarios.schema.algorithms import ExtraSpec as Extra
 from scenarios.schema.algorithms import GeometricSpec as Geometric
 from scenarios.schema.algorithms import GradientTrackingSpec as GradientTracking

@@ -215,6 +215,9 @@ class PrivateGradientDescentSpec(
 ExtraSpec = derived("ExtraSpec", Derived, algorithms.Extra, "extra", name="EXTRA")
 PgExtraSpec = derived("PgExtraSpec", Derived, algorithms.PgExtra, "pg_extra", name="PG-EXTRA")
 NidsSpec = derived("NidsSpec", Derived, algorithms.Nids, "nids", name="NIDS")
+ExactDiffusionSpec = derived(
+    "ExactDiffusionSpec", Derived, algorithms.ExactDiffusion, "exact_diffusion", name="Exact diffusion"
+)
 GradientTrackingSpec = derived(
     "GradientTrackingSpec", Derived, algorithms.GradientTracking, "gradient_tracking", name="gradient tracking"
 )

@@ -1,4 +1,4 @@
-"""NIDS (Li, Shi, Yan 2019) in its published recursion with one common step α, in stacked NumPy.
+"""NIDS (Li, Shi, Yan 2019) in its published recursion with one common step α, and Exact diffusion, in stacked NumPy.
 
 Agents minimize Σ_i f_i(x) + n·r(x); W is symmetric and doubly stochastic, W̃ = (I + W)/2.
 
@@ -16,6 +16,10 @@ no noise. Step: 0 < α < 2/L, whatever the graph.
 
 Numbering: round k = 0, 1, … computes z^{k+1} and x^{k+1}, then sends s^{k+1}; noise[k] belongs to s^{k+1}.
 The message of the last round is sent, and nobody uses it.
+
+Exact diffusion (Yuan, Ying, Zhao, Sayed 2019), for r = 0, is φ¹ = x⁰ − α∇f(x⁰),
+φ^{k+1} = 2x^k − x^{k−1} − α(∇f(x^k) − ∇f(x^{k−1})), x^{k+1} = W̃ φ^{k+1}; agent i sends φ̃_i = φ_i + noise_i, and
+x^{k+1} = φ^{k+1} − (I − W̃) φ̃^{k+1}. noise[k] belongs to φ^{k+1}.
 """
 
 from collections.abc import Sequence
@@ -60,3 +64,32 @@ def nids(
         sent[k] = s + added[k]
     dual = x[:-1] - step * gradient[:-1] - z
     return {"x": x, "z": z, "sent": sent, "dual": dual}
+
+
+def exact_diffusion(
+    gradients: Sequence[Gradient],
+    weights: Array,
+    step: float,
+    start: Array,
+    rounds: int,
+    noise: Sequence[Array] | Array | None = None,
+) -> dict[str, Array]:
+    """Run `rounds` rounds from `start` (n, d); `noise` is (rounds, n, d).
+
+    Keys: x (rounds + 1, n, d), x[0] the start; sent (rounds, n, d), sent[k] = φ̃^{k+1}; dual (rounds, n, d),
+    D^{k+1} = x^k − α∇f(x^k) − x^{k+1} read off the iterates.
+    """
+    n, d = start.shape
+    apart = (np.eye(n) - square(weights, n)) / 2
+    added = drawn(noise, (rounds, n, d))
+    x = np.empty((rounds + 1, n, d))
+    gradient, sent = np.empty((rounds, n, d)), np.empty((rounds, n, d))
+    x[0] = start
+    for k in range(rounds):
+        gradient[k] = stacked(gradients, x[k])
+        phi = x[0] - step * gradient[0]
+        if k > 0:
+            phi = 2 * x[k] - x[k - 1] - step * (gradient[k] - gradient[k - 1])
+        sent[k] = phi + added[k]
+        x[k + 1] = phi - apart @ sent[k]
+    return {"x": x, "sent": sent, "dual": x[:-1] - step * gradient - x[1:]}

@@ -17,7 +17,7 @@ from tests.oracles.dpp2 import dpp2
 from tests.oracles.extra import extra, pg_extra
 from tests.oracles.gradient_tracking import adapt_then_combine, diging
 from tests.oracles.ic_admm import ic_admm
-from tests.oracles.nids import nids
+from tests.oracles.nids import exact_diffusion, nids
 from tests.oracles.ppdc import ppdc
 from tests.oracles.quadratics import Quadratics, metropolis, walk
 from tests.oracles.r_admm import mr_admm, r_admm
@@ -53,6 +53,12 @@ def _nids(problem, A, rounds, draw):
     noise = draw(_shape(problem, rounds))
     step = 1.8 / problem.largest
     history = nids(problem.gradients, problem.prox, metropolis(A), step, _zeros(problem), rounds, noise)
+    return history["x"][-1], history["dual"]
+
+
+def _exact_diffusion(problem, A, rounds, draw):
+    noise = draw(_shape(problem, rounds))
+    history = exact_diffusion(problem.gradients, metropolis(A), 1.8 / problem.largest, _zeros(problem), rounds, noise)
     return history["x"][-1], history["dual"]
 
 
@@ -169,6 +175,7 @@ CASES = {
     "extra": Case(600, _extra),
     "pg_extra": Case(600, _pg_extra),
     "nids": Case(600, _nids),
+    "exact_diffusion": Case(600, _exact_diffusion),
     "diging": Case(600, _diging),
     "adapt_then_combine": Case(600, _atc),
     "cpgt_top_1": Case(1500, _cpgt(compressed.top(1))),
@@ -188,7 +195,7 @@ CASES = {
 }
 
 WITH_DUALS = [
-    *("extra", "pg_extra", "nids", "ppdc", "dpp2", "ic_admm", "d_admm_pvp", "d_admm_dvp"),
+    *("extra", "pg_extra", "nids", "exact_diffusion", "ppdc", "dpp2", "ic_admm", "d_admm_pvp", "d_admm_dvp"),
     *("dp_admm", "r_admm", "mr_admm", "rw_admm", "algorithm_1"),
 ]
 WITH_L1 = ["pg_extra", "nids", "ic_admm", "d_admm_pvp", "dp_admm", "rw_admm", "walkman_prox", "walkman_gradient"]

@@ -12,7 +12,7 @@ from tests.oracles.dpp2 import dpp2
 from tests.oracles.extra import extra, pg_extra
 from tests.oracles.gradient_tracking import diging
 from tests.oracles.ic_admm import ic_admm
-from tests.oracles.nids import nids
+from tests.oracles.nids import exact_diffusion, nids
 from tests.oracles.noisy_descent import laplace_descent
 from tests.oracles.quadratics import GRAPHS, Quadratics, SparseDiagonal, adjacency, metropolis, walk
 from tests.oracles.r_admm import mr_admm, r_admm
@@ -92,6 +92,32 @@ def test_nids_without_noise_is_the_printed_recursion():
         z = z - x[-1] + W_TILDE @ (2 * x[-1] - x[-2] - step * change)
         x.append(z)
     close(nids(PROBLEM.gradients, None, W, step, START, ROUNDS)["x"], x)
+
+
+def test_exact_diffusion_adapts_corrects_and_combines():
+    """The released code's three lines, ψ⁰ = x⁰."""
+    x = adapted = START
+    history = exact_diffusion(PROBLEM.gradients, W, 0.9, START, ROUNDS)["x"]
+    for k in range(ROUNDS):
+        before, adapted = adapted, x - 0.9 * stacked(PROBLEM.gradients, x)
+        x = W_TILDE @ (adapted + x - before)
+        close(history[k + 1], x)
+
+
+def test_exact_diffusion_is_nids_without_r_whose_dual_starts_at_the_spread_of_the_first_step():
+    """With noise too: NIDS's D⁰ = (I − W̃)(x⁰ − α∇f(x⁰) + noise⁰) in place of 0; then both take the same steps."""
+    step, added = 0.9, noise(13)
+    history = exact_diffusion(PROBLEM.gradients, W, step, START, ROUNDS, added)
+    x, dual = START, (np.eye(N) - W_TILDE) @ (START - step * stacked(PROBLEM.gradients, START) + added[0])
+    for k in range(ROUNDS - 1):
+        ahead = x - step * stacked(PROBLEM.gradients, x) - dual
+        close(history["x"][k + 1], ahead)
+        gradients = [stacked(PROBLEM.gradients, point) for point in (x, ahead)]
+        told = 2 * ahead - x - step * (gradients[1] - gradients[0]) + added[k + 1]
+        close(history["sent"][k + 1], told)
+        dual, x = dual + (np.eye(N) - W_TILDE) @ told, ahead
+    plain = nids(PROBLEM.gradients, None, W, step, START, ROUNDS)["x"]
+    assert np.abs(exact_diffusion(PROBLEM.gradients, W, step, START, ROUNDS)["x"][1] - plain[1]).max() > 0.1
 
 
 def test_diadsp_is_gradient_tracking_with_noise_and_cpgt_without_compression():

@@ -36,9 +36,9 @@ AFFINE = {
     "nids": FIRST_TWO,  # the first message has the sum of the first two, and no other has more of them
     **dict.fromkeys(
         [
-            "gradient_tracking, variant: atc", "dpp2", "ic_admm", "d_admm", "d_admm, perturbation: dual", "dp_admm",
-            "r_admm", "mr_admm", "rw_admm", "rw_admm, activation: everybody", "walkman", "walkman, version: prox",
-            "recal", *(f"dp_recal, reading: {reading}" for reading in READINGS),
+            "exact_diffusion", "gradient_tracking, variant: atc", "dpp2", "ic_admm", "d_admm",
+            "d_admm, perturbation: dual", "dp_admm", "r_admm", "mr_admm", "rw_admm", "rw_admm, activation: everybody",
+            "walkman", "walkman, version: prox", "recal", *(f"dp_recal, reading: {reading}" for reading in READINGS),
         ],
         NONE,
     ),

@@ -94,6 +94,7 @@ SAID: dict[str, Example] = {
     "extra": Example(ROUNDS, ONE, rounds(250)),
     "pg_extra": Example(ROUNDS, ONE, rounds(250)),
     "nids": Example(ROUNDS, ONE, rounds(250)),
+    "exact_diffusion": Example(ROUNDS, ONE, rounds(250)),
     "gradient_tracking": Example(ROUNDS, PAIR, rounds(350)),
     "gradient_tracking, variant: atc": Example(ROUNDS | {"variant": "atc"}, PAIR, rounds(350)),
     "diadsp": Example(DECAYING, DECAYS, rounds(350)),

@@ -4,7 +4,7 @@ import numpy as np
 
 from netsim import topology
 from netsim.adversary import Adversary
-from netsim.algorithms import Cpgt, DiaDSP, Extra, GradientTracking, Nids, PgExtra, Ppdc
+from netsim.algorithms import Cpgt, DiaDSP, ExactDiffusion, Extra, GradientTracking, Nids, PgExtra, Ppdc
 from netsim.codecs import Quantizer, TopK
 from netsim.problems import build, load
 from netsim.randomness import Streams, dither_of, noise_of
@@ -13,7 +13,7 @@ from tests.oracles import cpgt as compressed
 from tests.oracles.diadsp import diadsp
 from tests.oracles.extra import extra, pg_extra
 from tests.oracles.gradient_tracking import adapt_then_combine, diging
-from tests.oracles.nids import nids
+from tests.oracles.nids import exact_diffusion, nids
 from tests.oracles.ppdc import ppdc
 from tests.worlds import simulated
 
@@ -28,6 +28,7 @@ ALGORITHMS = {
     "extra": lambda rounds: Extra(rounds, 0.4, SCALE),
     "pg_extra": lambda rounds: PgExtra(rounds, 0.4, SCALE),
     "nids": lambda rounds: Nids(rounds, 1.0, SCALE),
+    "exact_diffusion": lambda rounds: ExactDiffusion(rounds, 1.0, SCALE),
     "diging": lambda rounds: GradientTracking(rounds, 0.1, SCALE, SCALE_2),
     "atc": lambda rounds: GradientTracking(rounds, 0.3, SCALE, SCALE_2, "atc"),
     "diadsp": lambda rounds: DiaDSP(rounds, 0.1, 0.3, 0.2, 0.95),
@@ -37,7 +38,7 @@ ALGORITHMS = {
     "ppdc": lambda rounds: Ppdc(rounds, 0.1, 1.1, 0.9, SCALE, SCALE_2),
 }
 """Each with noise; `scaled(0.0)` is without."""
-SENT = {"nids": ("s",), "extra": ("x",), "pg_extra": ("x",), "ppdc": ("x",)}
+SENT = {"nids": ("s",), "exact_diffusion": ("phi",), "extra": ("x",), "pg_extra": ("x",), "ppdc": ("x",)}
 """The fields of a round's messages; of the others x and y."""
 COMPRESSORS = {"cpgt_top": compressed.top(2), "cpgt_bits": compressed.b_bit(3)}
 
@@ -119,6 +120,8 @@ def by_oracle(name, run, replica=0):
 
     if name == "extra":
         return extra(slopes, W, step, start, rounds, noise[0])
+    if name == "exact_diffusion":
+        return exact_diffusion(slopes, W, step, start, rounds, noise[0])
     if name in ("pg_extra", "nids"):
         two = pg_extra(slopes, prox, W, step, start, rounds, noise[0]) if name == "pg_extra" else None
         return two or nids(slopes, prox, W, step, start, rounds, noise[0])

@@ -8,6 +8,7 @@ import pytest
 
 from netsim.algorithms import (
     DiaDSP,
+    ExactDiffusion,
     Extra,
     GradientTracking,
     Nids,
@@ -71,7 +72,7 @@ def test_fifty_rounds_are_the_oracles(name, noisy, graph):
     close(asked, expected["x"][: len(asked)])
 
 
-@pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "diging", "ppdc"])
+@pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "exact_diffusion", "diging", "ppdc"])
 def test_logistic_losses_too(name):
     run = simulate(problem("logistic", 0.01 if name in WITH_R else 0.0), "geometric", ALGORITHMS[name](50))
     asked = points(run)[0][:, :, 0]
@@ -80,7 +81,10 @@ def test_logistic_losses_too(name):
 
 # ── limits ──────────────────────────────────────────────────────────────────────────────────────────────
 
-ROUNDS = {"extra": 200, "pg_extra": 350, "nids": 250, "diging": 400, "atc": 650, "diadsp": 400, "ppdc": 500}
+ROUNDS = {
+    "extra": 200, "pg_extra": 350, "nids": 250, "exact_diffusion": 250, "diging": 400, "atc": 650, "diadsp": 400,
+    "ppdc": 500,
+}  # fmt: skip
 """In which each reaches 1e-8 on all graphs and losses here; there is no noise, or it decays."""
 
 
@@ -91,6 +95,7 @@ def at_auto(name, here, graph, rounds):
         "extra": lambda: Extra(rounds, 0.9 * stable_step(smoothness, graph)),
         "pg_extra": lambda: PgExtra(rounds, stable_step(smoothness, graph) / 2),
         "nids": lambda: Nids(rounds, 1 / smoothness),
+        "exact_diffusion": lambda: ExactDiffusion(rounds, 1 / smoothness),
         "diging": lambda: GradientTracking(rounds, tracking_step(smoothness, graph) / 2),
         "atc": lambda: GradientTracking(rounds, adapted_step(smoothness, graph) / 2, variant="atc"),
         "diadsp": lambda: DiaDSP(rounds, tracking_step(smoothness, graph) / 2, 0.0, 0.0, 0.9),
@@ -112,8 +117,8 @@ def test_without_noise_they_reach_the_optimum(name, kind, graph):
 def at_the_bound(name, here, graph, share):
     """At this share of what the check allows; PPDC with ω at its own bound."""
     smoothness = here.smoothness
-    if name == "nids":
-        return Nids(1500, share * 2 / smoothness)
+    if name in ("nids", "exact_diffusion"):
+        return {"nids": Nids, "exact_diffusion": ExactDiffusion}[name](1500, share * 2 / smoothness)
     if name == "ppdc":  # with ηω² = γ/2, λ_min(W̃) = 1 − ηγλ/2
         largest = np.linalg.eigvalsh(np.diag(graph.degrees) - graph.adjacency.toarray())[-1]
         step = share * 2 / (smoothness + 1.5 * largest)
@@ -122,7 +127,7 @@ def at_the_bound(name, here, graph, share):
 
 
 @pytest.mark.parametrize("graph", ["ring", "geometric"])
-@pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "ppdc"])
+@pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "exact_diffusion", "ppdc"])
 def test_just_inside_the_conditions_they_converge_and_outside_they_are_refused(name, graph):
     here, graph = problem("lasso" if name in WITH_R else "ridge", 0.05 * (name in WITH_R)), GRAPHS[graph]
     run = Simulation(here, graph, at_the_bound(name, here, graph, 0.99), recording=Recording(private="nothing")).run()
@@ -145,7 +150,7 @@ def test_with_a_proximal_step_they_reach_the_sparse_optimum(name, kind, graph):
     assert run.metrics.worst_by_round(AGENTS)[-1, 0] < 1e-8
 
 
-@pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "diging", "atc", "ppdc"])
+@pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "exact_diffusion", "diging", "atc", "ppdc"])
 def test_noise_that_dies_out_on_what_is_mixed_leaves_the_limit_where_it_was(name):
     here, dying = problem(), Geometric(1.0, 0.9)
     algorithm = at_auto(name, here, "ring", 400)
@@ -175,7 +180,7 @@ def test_noise_on_the_tracked_gradient_or_on_the_dual_moves_the_limit(name, fact
 
 
 @pytest.mark.parametrize("codec", [Float64(), FixedPoint(8, 4.0)], ids=repr)
-@pytest.mark.parametrize("name", ["extra", "nids"])
+@pytest.mark.parametrize("name", ["extra", "nids", "exact_diffusion"])
 def test_duals_sum_to_zero_under_noise_and_rounding(name, codec):
     """Σ_i x_i⁺ = Σ_i (x̃_i − α∇f_i(x_i)) for EXTRA, and with the exact x_i for NIDS: no dual is left in the sum.
     What was told is what the others decode, so a codec changes nothing."""

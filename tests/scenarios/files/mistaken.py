@@ -123,9 +123,9 @@ FILES = {
     "name of the paper": (
         GOOD.replace("kind: dp_recal", "kind: DP-RECAL", 1),
         "small.yaml:13: algorithms[1].kind = 'DP-RECAL': unknown kind; did you mean 'dp_recal'?; allowed: recal, "
-        "dp_recal, private_gradient_descent, extra, pg_extra, nids, gradient_tracking, diadsp, cpgt, ppdc, dpp2, "
-        "dmsp, random_penalty_admm, grouped_descent, neighbor_range, secret_sharing, ic_admm, d_admm, dp_admm, "
-        "r_admm, mr_admm, rw_admm, walkman, planted_fault, python",
+        "dp_recal, private_gradient_descent, extra, pg_extra, nids, exact_diffusion, gradient_tracking, diadsp, "
+        "cpgt, ppdc, dpp2, dmsp, random_penalty_admm, grouped_descent, neighbor_range, secret_sharing, ic_admm, "
+        "d_admm, dp_admm, r_admm, mr_admm, rw_admm, walkman, planted_fault, python",
     ),
     "name with a space": (
         GOOD.replace("name: small", "name: Small Example", 1),

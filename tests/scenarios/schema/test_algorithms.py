@@ -7,6 +7,7 @@ import pytest
 from netsim.algorithms import (
     Cpgt,
     DiaDSP,
+    ExactDiffusion,
     Extra,
     GradientTracking,
     Nids,
@@ -54,6 +55,7 @@ FALLING = "{kind: geometric, first: 0.5, ratio: 0.9}"
         (f"{{kind: extra, rounds: 9, step: 0.1, scale: {FALLING}}}", Extra(9, 0.1, Geometric(0.5, 0.9))),
         ("{kind: pg_extra, rounds: 9, step: 0.1, scale: 0.2}", PgExtra(9, 0.1, Constant(0.2))),
         ("{kind: nids, rounds: 9, step: 0.1}", Nids(9, 0.1)),
+        ("{kind: exact_diffusion, rounds: 9, step: 0.1}", ExactDiffusion(9, 0.1)),
         (
             f"{{kind: gradient_tracking, rounds: 9, step: 0.01, scale_x: 0.1, scale_y: {FALLING}, variant: atc}}",
             GradientTracking(9, 0.01, Constant(0.1), Geometric(0.5, 0.9), "atc"),
@@ -83,6 +85,7 @@ def test_auto_is_a_step_within_the_conditions(graph):
         "extra": lambda L, g: stable_step(L, g) / 2,
         "pg_extra": lambda L, g: stable_step(L, g) / 2,
         "nids": lambda L, g: 1 / L,
+        "exact_diffusion": lambda L, g: 1 / L,
         "gradient_tracking": lambda L, g: tracking_step(L, g) / 2,
         "gradient_tracking, variant: atc": lambda L, g: adapted_step(L, g) / 2,
         "diadsp, ratio: 0.9": lambda L, g: tracking_step(L, g) / 2,
@@ -128,5 +131,6 @@ def test_one_clear_message(algorithm, field, said):
 
 def test_a_regularizer_needs_a_proximal_step():
     assert built("{kind: nids, rounds: 6}", l1="l1: 0.01").problem.regularized
-    with pytest.raises(ScenarioError, match=r"algorithms\[0\].*no proximal step"):
-        built("{kind: extra, rounds: 6}", l1="l1: 0.01")
+    for kind in ("extra", "exact_diffusion"):
+        with pytest.raises(ScenarioError, match=r"algorithms\[0\].*no proximal step"):
+            built(f"{{kind: {kind}, rounds: 6}}", l1="l1: 0.01")
