@@ -52,10 +52,10 @@ class _SpentPrivacy:
     step_error: float
     bounded: bool
 
-    def gamma(self, confidence: float) -> Interval | None:
-        """E|loss| over the worst case on average, γ of all these releases together: signs of coordinates and releases
-        cancel, so it is below the γ of `attacks.audit.loss.release_cost`. Normal in |loss|, by itself; None without a
-        worst case above 0."""
+    def share(self, confidence: float) -> Interval | None:
+        """E|loss| over the worst case on average, of all these releases together: signs of coordinates and releases
+        cancel, so it is below the shares of `attacks.audit.loss.release_cost`. Normal in |loss|, by itself; None
+        without a worst case above 0."""
         if not self.bounded or self.infinite or not self.mean > 0:
             return None
         room = float(norm.isf(error_rate(confidence) / 2)) * self.step_error

@@ -22,10 +22,12 @@ from netsim.mechanisms.mechanism import (
     Scale,
     UniformLaplace,
     average_ratio,
+    average_supremum_ratio,
     gaussian_average_loss,
     laplace_average_loss,
     mixture_average_loss,
     small_shift_ratio,
+    supremum_formula,
 )
 
 __all__ = [
@@ -41,8 +43,10 @@ __all__ = [
     "UniformLaplace",
     "UniformModulo",
     "average_ratio",
+    "average_supremum_ratio",
     "gaussian_average_loss",
     "laplace_average_loss",
     "mixture_average_loss",
     "small_shift_ratio",
+    "supremum_formula",
 ]

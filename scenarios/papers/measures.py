@@ -181,6 +181,10 @@ def _at_end(measure: str, entry: AlgorithmResult) -> Found:
             raise NotMeasuredError(f"{entry.name} has no claimed ε above 0 to compare its loss with")
         claim, ends, what = full.epsilon_claimed, full.average_loss, "average loss"
         low, high = ends and ends.lower, ends and ends.upper
+    elif measure == "gamma":
+        full = entry.audit if isinstance(entry.audit, AuditResult) else None
+        share, what = full and full.average_case and full.average_case.gamma, "γ"
+        low, _, high = share or (None, None, None)
     else:
         return Found.of(curves.leakage_at_end(entry, measure))
     if low is None or high is None or math.isnan(low) or math.isnan(high):
@@ -240,6 +244,7 @@ NAMES = {
     "epsilon_exact": "exact ε",
     "epsilon_audited": "audited ε",
     "loss_ratio": "mean |loss| over the claimed ε",
+    "gamma": "γ, the mean of the largest |loss| over the worst case",
 }
 """Numbers at the end of a run, in words."""
 REBUILT = {

@@ -71,13 +71,16 @@ class AverageCase(Result):
     transcripts: int
     lost: Ends
     computed: float
-    formula: float
+    supremum: Ends
+    """The largest loss over pairs, averaged over transcripts."""
     worst: float
     gap: Ends
     """lost − computed."""
-    gamma_measured: Ends | None
-    gamma_computed: float | None
-    gamma_formula: float | None
+    share_measured: Ends | None
+    """`lost` over `worst`, of the audited pair."""
+    share_computed: float | None
+    gamma: Ends | None
+    """`supremum` over `worst`: γ of Xiao 2019, Definition 2."""
 
 
 class LossPart(Result):
@@ -93,7 +96,7 @@ class LossPart(Result):
     """Signed share of the loss: smallest, mean, largest."""
     step_size: float
     """Mean |step|."""
-    gamma: Ends | None
+    share: Ends | None
     """E|loss| over the mean worst case; null without a bound."""
 
 

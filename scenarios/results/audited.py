@@ -92,12 +92,12 @@ def loss_breakdown(
 ) -> LossBreakdown:
     """Parts of the loss; of each kind the `MOST_PARTS` costliest. `averages[t]` goes with release t.
 
-    Each γ holds at `confidence` by itself.
+    Each share holds at `confidence` by itself.
     """
     average = dict(enumerate(map(_average_case, averages)))
 
     def part(kind: type[Part], one: losses.Part, **where: object) -> Part:
-        spent, gamma = one.spent, one.spent.gamma(confidence)
+        spent, share = one.spent, one.spent.share(confidence)
         return taken(
             kind,
             spent,
@@ -105,7 +105,7 @@ def loss_breakdown(
             cost=(spent.least, spent.mean, spent.most),
             cost_unknown=spent.infinite,
             step=(spent.step_least, spent.step_mean, spent.step_most),
-            gamma=None if gamma is None else _ends(gamma),
+            share=None if share is None else _ends(share),
             **where,
         )
 
@@ -137,15 +137,16 @@ def _average_case(found: Ratio | None) -> AverageCase | None:
     """Average loss of some releases against their worst case."""
     if found is None:
         return None
-    gamma = found.measured_gamma
+    share, gamma = found.measured_share, found.gamma
     return taken(
         AverageCase,
         found,
         lost=_ends(found.lost),
+        supremum=_ends(found.supremum),
         gap=_ends(found.gap),
-        gamma_measured=None if gamma is None else _ends(gamma),
-        gamma_computed=found.computed_gamma,
-        gamma_formula=found.formula_gamma,
+        share_measured=None if share is None else _ends(share),
+        share_computed=found.computed_share,
+        gamma=None if gamma is None else _ends(gamma),
     )
 
 

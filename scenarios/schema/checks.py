@@ -112,9 +112,10 @@ class Final(Quantity):
 class AtEnd(Quantity):
     """The median error of inferred gradients, the share of the agents' queries that are `identifiable`, the mean
     skill of the rebuilt images (`attacks.images`); ε by the audit; `loss_ratio`: the mean of |loss| over the audit's
-    transcripts, over the ε that is claimed."""
+    transcripts, over the ε that is claimed; `gamma`: the mean over transcripts of each coordinate's largest |loss|,
+    of all pairs that differ by no more than the audit's, over the worst case (Xiao 2019, Definition 2)."""
 
-    measure: Literal[Leak, "epsilon_exact", "epsilon_audited", "loss_ratio"]
+    measure: Literal[Leak, "epsilon_exact", "epsilon_audited", "loss_ratio", "gamma"]
 
 
 class Rebuilt(Quantity):
@@ -255,7 +256,16 @@ AXES = ("rounds", "activations", "plf", "messages", "message_bytes", "packets", 
 
 
 Number = Literal[
-    "epsilon_claimed", Leak, Quality, "epsilon_exact", "epsilon_audited", "loss_ratio", "vacuous_from", "slope", Cost
+    "epsilon_claimed",
+    Leak,
+    Quality,
+    "epsilon_exact",
+    "epsilon_audited",
+    "loss_ratio",
+    "gamma",
+    "vacuous_from",
+    "slope",
+    Cost,
 ]
 
 

@@ -5,13 +5,17 @@ rounded values), where it is 2ρ of zCDP and no more; ‖Δ‖₁/b for Laplace 
 pure ε; Σ max(|Δ|, |Δ + Δω|)/b for uniform plus Laplace noise, which bounds its loss and is not its ε; 0 for uniform
 noise modulo p. For every other law, and where the worlds do not share one, it is ∞: no cost is known.
 
-Source of the averages: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, chapter 2: (ε, δ,
-γ)-LDP, where the worst-case loss of a release is Σ_c |Δ_c|/b and the average one γ times that. As there, the losses
-of coordinates are added without their signs: the loss of all together, where signs cancel, is smaller.
+Of a few transcripts of each sample there are four numbers for each release, sums over its coordinates: the |loss| of
+the pair; its mean given the shift (a closed form or quadrature, `netsim.mechanisms`); the supremum of the |loss| over
+all pairs whose values differ by no more than this pair's; and the worst case, Σ_c |Δ_c|/b. All are of the same
+transcripts: the first has the mean of the second. Losses of coordinates are added without their signs: the loss of
+all together, where signs cancel, is smaller.
 
-Of a few transcripts of each sample there are four numbers for each release: the loss of its coordinates, its mean
-given the shift (a closed form or quadrature, `netsim.mechanisms`), the source's formula 2(1 − e^{−βω/2})/(βω) times
-the worst case, and the worst case. All are of the same transcripts: the first has the mean of the second.
+The mean supremum over the worst case is γ of H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT
+2019, Definition 2, by (2.5): max over |t| ≤ B∞/D of the loss of a coordinate, the interval of means moved by t; added
+up as in Theorem 2.2.1. It is the thesis' where |Δ_c| is the sensitivity in every coordinate (an even change), and 1
+for Laplace noise alone. The laws are symmetric, their densities log-concave: the maximum is that of the value moved
+away from what was observed, by all of |Δ_c| (from the middle m of the law by u ≥ 0, ln p(u) − ln p(u + |Δ_c|)).
 """
 
 import math
@@ -33,7 +37,6 @@ from netsim.mechanisms import (
     gaussian_average_loss,
     laplace_average_loss,
     mixture_average_loss,
-    small_shift_ratio,
 )
 
 PURE = frozenset({Laplace, DiscreteLaplace})
@@ -96,24 +99,23 @@ def _ratio(difference: Array, scale: float | Array) -> Array:
 _CLOSED, _QUADRATURE = 20_000, 2_000
 """Numbers of each sample that are averaged: where there is a closed form, and where there is none."""
 
-_LOST, _COMPUTED, _FORMULA, _WORST = range(4)
+_LOST, _COMPUTED, _SUPREMUM, _WORST = range(4)
 _Averaged = Laplace | Gaussian | UniformLaplace
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Average losses of one release, or of all: means over transcripts, in nats, and γ, their share of the worst
-    case.
+    """Average losses of one release, or of all: means over transcripts, in nats, and their shares of the worst case.
 
     `lost` is the mean of Σ_c |loss of coordinate c| with an interval (normal, by itself); `computed` its mean by the
-    law; `worst` the mean worst case, ∞ for Gaussian noise, which has none; `formula` the worst case times the
-    formula's γ. `gap` is the mean of lost − computed of the same transcripts: 0 lies in its interval if the law is
-    right.
+    law; `supremum` the mean of Σ_c of the largest |loss| over pairs (module docstring); `worst` the mean worst case,
+    ∞ for Gaussian noise, which has none. `gap` is the mean of lost − computed of the same transcripts: 0 lies in its
+    interval if the law is right.
     """
 
     lost: Interval
     computed: float
-    formula: float
+    supremum: Interval
     worst: float
     gap: Interval
     transcripts: int
@@ -131,7 +133,7 @@ class Ratio:
         return cls(
             normal_mean(pooled[_LOST], confidence),
             means[_COMPUTED],
-            means[_FORMULA],
+            normal_mean(pooled[_SUPREMUM], confidence),
             means[_WORST],
             normal_mean(pooled[_LOST] - pooled[_COMPUTED], confidence),
             pooled.shape[1],
@@ -139,7 +141,7 @@ class Ratio:
 
     @staticmethod
     def averages(pairs: Sequence[tuple[Release, Release]], replicas: int) -> Array:
-        """(4, releases, some replicas): lost, computed, formula, worst case; nan where a release has no such numbers.
+        """(4, releases, some replicas): lost, computed, supremum, worst; nan where a release has no such numbers.
 
         Those are releases of other laws than the three, of another one in the other world, or rounded by the codec.
         """
@@ -149,20 +151,24 @@ class Ratio:
         return np.array([_row(a, b, rows) for a, b in pairs]).reshape(len(pairs), 4, rows).transpose(1, 0, 2)
 
     @property
-    def measured_gamma(self) -> Interval | None:
-        """Measured share of the worst case; None where there is none, or it is 0."""
-        if not 0 < self.worst < np.inf:
-            return None
-        lost, worst = self.lost, self.worst
-        return Interval(lost.lower / worst, lost.estimate / worst, lost.upper / worst, lost.confidence)
+    def measured_share(self) -> Interval | None:
+        """`lost` over the worst case, of this pair alone; None where there is no worst case, or it is 0."""
+        return self._share(self.lost)
 
     @property
-    def computed_gamma(self) -> float | None:
+    def computed_share(self) -> float | None:
         return self.computed / self.worst if 0 < self.worst < np.inf else None
 
     @property
-    def formula_gamma(self) -> float | None:
-        return self.formula / self.worst if 0 < self.worst < np.inf else None
+    def gamma(self) -> Interval | None:
+        """γ of Xiao 2019, Definition 2: `supremum` over the worst case."""
+        return self._share(self.supremum)
+
+    def _share(self, mean: Interval) -> Interval | None:
+        worst = self.worst
+        if not 0 < worst < np.inf:
+            return None
+        return Interval(mean.lower / worst, mean.estimate / worst, mean.upper / worst, mean.confidence)
 
 
 def _row(a: Release, b: Release, rows: int) -> Array:
@@ -174,12 +180,14 @@ def _row(a: Release, b: Release, rows: int) -> Array:
         return np.full((4, rows), np.nan)
     seen, value, other = a.observed[:rows], a.value[:rows], b.value[:rows]
     counted = np.broadcast_to(a.judged[:rows, None], value.shape)
-    losses = np.abs(_coordinates(here, seen, value) - _coordinates(here, seen, other))
-    average, worst = _by_law(here, np.abs(value - other))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mixed = isinstance(here, UniformLaplace)
-        formula = worst * (np.asarray(small_shift_ratio(here.width, here.scale)) if mixed else 1.0)
-    per_number = np.stack([losses, average, formula, worst])
+    shift, densities = np.abs(value - other), _coordinates(here, seen, value)
+    middle = value + here.mean() if isinstance(here, UniformLaplace) else value
+    outward = value - np.where(seen >= middle, shift, -shift)
+    with np.errstate(invalid="ignore"):
+        losses = np.abs(densities - _coordinates(here, seen, other))
+        supremum = densities - _coordinates(here, seen, outward)
+    average, worst = _by_law(here, shift)
+    per_number = np.stack([losses, average, supremum, worst])
     return np.sum(np.where(counted & np.isfinite(losses), per_number, 0.0), axis=-1)
 
 

@@ -43,7 +43,7 @@ _KEY = (
 
 
 class _Section(NamedTuple):
-    """One algorithm: figures, the witness, and rows of tables; `gammas`: whether any row has γ."""
+    """One algorithm: figures, the witness, and rows of tables; `shares`: whether any row has one."""
 
     name: str
     charts: list[Chart]
@@ -54,7 +54,7 @@ class _Section(NamedTuple):
     left_out: int
     unprotected: list[tuple[str, ...]]
     averages: list[tuple[str, ...]]
-    gammas: bool
+    shares: bool
 
 
 def loss_breakdowns(ordered: Sequence[Finding]) -> list[_Section]:
@@ -78,7 +78,7 @@ def loss_breakdowns(ordered: Sequence[Finding]) -> list[_Section]:
                 left_out=max(0, parts.counts.releases - _ROWS),
                 unprotected=[_unprotected(one) for one in audit.unprotected_fields],
                 averages=_averages(audit.average_case, parts),
-                gammas=any(row[-1] != MISSING for row in rows),
+                shares=any(row[-1] != MISSING for row in rows),
             )
         )
     return sections
@@ -196,7 +196,7 @@ def _rows(parts: LossBreakdown) -> list[tuple[str, ...]]:
 def _row(label: str, one: LossPart, law: str = "") -> tuple[str, ...]:
     least, mean, most = (show(v) for v in one.cost)
     cost = mean if least == mean == most else f"{mean} ({least} to {most})"
-    return label, law, count(one.count), cost, show(one.step_size), show(one.step[2]), _ends(one.gamma)
+    return label, law, count(one.count), cost, show(one.step_size), show(one.step[2]), _ends(one.share)
 
 
 def _named(one: LossBreakdown.ReleaseLoss) -> str:
@@ -223,15 +223,15 @@ def _unprotected(one: AuditResult.UnprotectedField) -> tuple[str, ...]:
 
 
 def _averages(total: AverageCase | None, parts: LossBreakdown) -> list[tuple[str, ...]]:
-    """γ measured, by its law and by formula: of all, and of the costliest releases."""
-    found = [("All releases of a transcript", total)] if total and total.gamma_measured else []
-    known = [one for one in parts.releases if one.average and one.average.gamma_measured]
+    """Shares of the worst case, measured and by the law, and γ: of all, and of the costliest releases."""
+    found = [("All releases of a transcript", total)] if total and total.share_measured else []
+    known = [one for one in parts.releases if one.average and one.average.share_measured]
     costliest = sorted(known, key=_mean_cost, reverse=True)[: _ROWS // 2]
     found += [(_named(one), one.average) for one in sorted(costliest, key=lambda one: one.release) if one.average]
     return [
         (
-            label, show(one.worst), _ends(one.gamma_measured), show(one.gamma_computed, 4),
-            show(one.gamma_formula, 4), count(one.transcripts),
+            label, show(one.worst), _ends(one.share_measured), show(one.share_computed, 4),
+            _ends(one.gamma), count(one.transcripts),
         )
         for label, one in found
     ]  # fmt: skip

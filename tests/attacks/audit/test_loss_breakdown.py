@@ -78,7 +78,7 @@ def test_direct_messages_are_on_one_link_each_and_links_add_up(walk):
     assert sum(part.releases for part in found.links.values()) == found.total.releases
     assert math.fsum(p.spent.mean for p in found.links.values()) == pytest.approx(found.total.spent.mean, rel=1e-12)
     assert found.total.spent.least < found.total.spent.mean < found.total.spent.most
-    assert found.total.spent.gamma(0.95) is None  # Gaussian noise has no worst case
+    assert found.total.spent.share(0.95) is None  # Gaussian noise has no worst case
 
 
 @pytest.mark.parametrize("which", ["broadcast", "walk"])
@@ -159,10 +159,10 @@ def test_the_price_of_noise_that_dies_out_grows_as_its_inverse():
 
 def test_a_release_that_costs_nothing_has_no_gamma_and_others_are_at_most_one():
     found = Breakdown.of(1, samples(PrivateGradientDescent(5, Constant(0.2), Constant(0.3)), chunks=1))
-    assert found.releases[0].spent.gamma(0.95) is None  # the public start
+    assert found.releases[0].spent.share(0.95) is None  # the public start
     for part in found.releases[1:]:
-        assert 0 < part.spent.gamma(0.95).estimate <= 1
-    assert found.total.spent.gamma(0.95).estimate < found.releases[1].spent.gamma(0.95).estimate  # signs cancel
+        assert 0 < part.spent.share(0.95).estimate <= 1
+    assert found.total.spent.share(0.95).estimate < found.releases[1].spent.share(0.95).estimate  # signs cancel
 
 
 def test_many_releases_are_thinned_to_the_dearest_and_sums_are_of_all():

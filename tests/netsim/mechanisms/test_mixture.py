@@ -17,8 +17,10 @@ from netsim.mechanisms import (
     Laplace,
     UniformLaplace,
     average_ratio,
+    average_supremum_ratio,
     mixture_average_loss,
     small_shift_ratio,
+    supremum_formula,
 )
 
 FALSE_ALARM = 1e-9
@@ -196,6 +198,95 @@ class TestAverageLoss:
     def test_conditions(self):
         with pytest.raises(PrivacyError, match="scale 0"):
             average_ratio(1.0, 1.0, 0.0)
+
+
+def printed(shift: float, width: float, beta: float) -> tuple[float, float]:
+    """γ by (2.5) and Definition 2, the maximum over t = ±a taken as it is, and the right side of (2.6), its integrals as
+    they stand; 25 digits."""
+    with mpmath.workdps(25):
+        a, w, b = mpmath.mpf(shift), mpmath.mpf(width), mpmath.mpf(beta)
+
+        def density(x):
+            return (
+                (2 - mpmath.exp(-b * x) - mpmath.exp(-b * (w - x))) / (2 * w)
+                if 0 <= x <= w
+                else mpmath.exp(-b * max(-x, x - w)) * (1 - mpmath.exp(-b * w)) / (2 * w)
+            )
+
+        def expected(x):
+            return density(x) * max(abs(mpmath.log(density(x) / density(x - t))) for t in (a, -a))
+
+        cuts = sorted({mpmath.mpf(0), a, w / 2, w - a, w})
+        gamma = mpmath.quad(expected, cuts) / (a * b) + (1 - mpmath.exp(-b * w)) / (b * w)
+        corner = [mpmath.mpf(0), *([(w - a) / 2] if w > a else [])]
+        still = 2 * mpmath.quad(density, corner)
+        moved = 2 * mpmath.quad(lambda x: density(x + a), corner)
+        bound = mpmath.log(mpmath.exp(a * b) * (1 - still) + moved) / (a * b)
+        return float(gamma), float(bound)
+
+
+GRID = [(0.001, w, b) for w in (0.1, 0.4, 1.0) for b in (2.0, 5.0, 10.0)]
+"""B∞/D, ω and β of Fig. 2-1 (1)."""
+LARGER = [(0.05, 0.1, 10.0), (0.05, 1.0, 50.0), (0.3, 1.0, 2.0), (0.3, 3.0, 10.0)]
+
+
+class TestAverageSupremum:
+    """Xiao 2019, Definition 2 and Theorem 2.2.2."""
+
+    def test_laplace_noise_alone_has_one(self):
+        """Where one pair loses 0.98 and 0.55 of the worst case: another number."""
+        for shift, one_pair in ((0.05, 0.988), (5.0, 0.831)):
+            assert average_supremum_ratio(shift, 0.0, 1.0) == 1.0
+            assert average_ratio(shift, 0.0, 1.0) == pytest.approx(one_pair, abs=1e-3)
+
+    @pytest.mark.parametrize(("shift", "width", "beta"), GRID + LARGER)
+    def test_both_numbers_are_those_of_the_definitions(self, shift, width, beta):
+        gamma, bound = printed(shift, width, beta)
+        assert average_supremum_ratio(shift, width, 1 / beta) == pytest.approx(gamma, rel=1e-8)
+        assert supremum_formula(shift, width, 1 / beta) == pytest.approx(bound, rel=1e-8)
+
+    def test_2_6_is_below_gamma_at_most_points_of_its_own_figure(self):
+        """By 0.0029 at the most, over ω ∈ [.1, 1] and β ∈ [2, 10]; it is above where βω is large."""
+        short = [
+            average_supremum_ratio(0.001, w, 1 / b) - supremum_formula(0.001, w, 1 / b)
+            for w in np.linspace(0.1, 1, 10)
+            for b in np.linspace(2, 10, 9)
+        ]
+        assert sum(x > 0 for x in short) > 70
+        assert 0.0025 < max(short) < 0.003
+        assert min(short) < -1e-4
+        assert average_supremum_ratio(0.3, 1.0, 0.5) > supremum_formula(0.3, 1.0, 0.5) + 0.03
+
+    def test_it_falls_with_the_width_and_with_beta(self):
+        for b in (2.0, 10.0):
+            by_width = [average_supremum_ratio(0.001, w, 1 / b) for w in (0.1, 0.5, 1.0)]
+            assert by_width == sorted(by_width, reverse=True)
+        assert average_supremum_ratio(0.001, 0.1, 0.5) == pytest.approx(0.9526, abs=1e-4)
+        assert average_supremum_ratio(0.001, 1.0, 0.1) == pytest.approx(0.1993, abs=1e-4)
+
+    @settings(deadline=None, max_examples=60)
+    @given(shift=st.floats(1e-3, 20), width=st.floats(0, 60), scale=st.floats(0.05, 20))
+    def test_it_is_at_most_one_and_above_that_of_one_pair(self, shift, width, scale):
+        found = average_supremum_ratio(shift, width, scale)
+        assert average_ratio(shift, width, scale) * (1 - 1e-7) <= found <= 1 + 1e-9
+
+    @pytest.mark.parametrize("width", [0.3, 2.0, 20.0])
+    def test_inside_its_interval_a_release_loses_less_than_the_worst_case(self, width):
+        """Theorem 2.2.1: never more than β B∞/D, and less where the release lies in its interval."""
+        law, shift = UniformLaplace(width, 1.0), 0.4
+        t = np.concatenate([np.linspace(-9, 0, 50)[:-1], np.linspace(0, width, 200)[1:-1]])[:, None]
+        moved = np.array([law.log_density(t - s, np.zeros_like(t)) for s in np.linspace(-shift, shift, 41)])
+        largest = np.abs(moved - law.log_density(t, np.zeros_like(t))).max(axis=0)
+        assert (largest <= shift + 1e-12).all()
+        assert (largest[t[:, 0] > 0] < shift).all()
+        np.testing.assert_allclose(largest[t[:, 0] < 0], shift, rtol=1e-12)
+
+    def test_conditions(self):
+        with pytest.raises(PrivacyError, match="width above the shift"):
+            supremum_formula(0.5, 0.5, 1.0)
+        for one in (average_supremum_ratio, supremum_formula):
+            with pytest.raises(PrivacyError, match="scale 0"):
+                one(1.0, 2.0, 0.0)
 
 
 def _middle(shift: float) -> float:

@@ -318,9 +318,9 @@ FILES = {
         ),
         "small.yaml:16: reproduces.checks[0].measure = 'final_err': unknown measure; did you mean 'final_error'?; "
         "allowed: final_error, final, gradient_error, identifiable, image_skill, epsilon_exact, epsilon_audited, "
-        "loss_ratio, skill, psnr, ssim, success, label_accuracy, error_after, rounds_to, activations_to, plf_to, "
-        "messages_to, message_bytes_to, packets_to, bytes_to, queries_to, time_to, growth, slope, epsilon_claimed, "
-        "vacuous_from, verdict, attack_verdict, diverged, claim_undefined, "
+        "loss_ratio, gamma, skill, psnr, ssim, success, label_accuracy, error_after, rounds_to, activations_to, "
+        "plf_to, messages_to, message_bytes_to, packets_to, bytes_to, queries_to, time_to, growth, slope, "
+        "epsilon_claimed, vacuous_from, verdict, attack_verdict, diverged, claim_undefined, "
         "convergence_unproven, optimum_is_zero",
     ),
     "unknown curve": (
@@ -330,8 +330,9 @@ FILES = {
         "'stationarity_gap', 'optimality_gap', 'local_gradients', 'proximal_residual', 'training_accuracy', "
         "'held_out_accuracy', 'epsilon_claimed', "
         "'gradient_error', 'identifiable', 'image_skill', 'skill', 'psnr', 'ssim', 'success', 'label_accuracy', "
-        "'epsilon_exact', 'epsilon_audited', 'loss_ratio', 'vacuous_from', 'slope', 'rounds_to', 'activations_to', "
-        "'plf_to', 'messages_to', 'message_bytes_to', 'packets_to', 'bytes_to', 'queries_to' or 'time_to'",
+        "'epsilon_exact', 'epsilon_audited', 'loss_ratio', 'gamma', 'vacuous_from', 'slope', 'rounds_to', "
+        "'activations_to', 'plf_to', 'messages_to', 'message_bytes_to', 'packets_to', 'bytes_to', 'queries_to' "
+        "or 'time_to'",
     ),
     "attacks that decide": (
         GOOD.replace(

@@ -129,14 +129,14 @@ class TestResults:
 
     def test_average_and_worst_case_stand_side_by_side(self, results):
         audit = entry(results, "random").audit
-        low, middle, high = audit.average_case.gamma_measured
+        low, middle, high = audit.average_case.share_measured
         assert low < middle < high < 1
-        assert abs(audit.average_case.gamma_computed - middle) < 3 * (high - low)
-        assert 0 < audit.average_case.gamma_formula < 1
+        assert abs(audit.average_case.share_computed - middle) < 3 * (high - low)
+        assert middle < audit.average_case.gamma[0] < audit.average_case.gamma[2] < 1
         releases = audit.loss_breakdown.releases
         assert len(releases) == 6
         assert all(row.average.worst == pytest.approx(row.cost[1], rel=0.1) for row in releases)
-        assert all(row.gamma[0] <= row.gamma[2] <= 1 for row in releases)
+        assert all(row.share[0] <= row.share[2] <= 1 for row in releases)
 
     def test_a_sentence_says_where_the_budget_ends(self, results):
         sentence = sentences.over_time(entry(results, "dying").over_time)
