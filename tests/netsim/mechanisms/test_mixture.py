@@ -201,8 +201,8 @@ class TestAverageLoss:
 
 
 def printed(shift: float, width: float, beta: float) -> tuple[float, float]:
-    """γ by (2.5) and Definition 2, the maximum over t = ±a taken as it is, and the right side of (2.6), its integrals as
-    they stand; 25 digits."""
+    """γ by (2.5) and Definition 2, the maximum over t = ±a taken as it is, and the right side of (2.6), its integrals
+    as they stand; 25 digits."""
     with mpmath.workdps(25):
         a, w, b = mpmath.mpf(shift), mpmath.mpf(width), mpmath.mpf(beta)
 
