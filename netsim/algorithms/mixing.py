@@ -35,7 +35,8 @@ def tracking_step(smoothness: float, topology: "Topology | None") -> float:
 def check_smooth(setting: Setting, name: str) -> None:
     """r = 0: the algorithm has no proximal step."""
     if setting.regularized:
-        allowed = "r = 0 (problem.l1: 0), or one that takes an r: pg_extra, nids, d_admm, ic_admm, walkman, recal, …"
+        takes = "pg_extra, nids, d_admm, ic_admm, walkman, recal, …"
+        allowed = f"r = 0 (neither problem.l1 nor problem.regularizer), or one that takes an r: {takes}"
         raise ScenarioError("", name, "has no proximal step, and the problem has r ≠ 0", allowed)
 
 

@@ -3,7 +3,7 @@
 Σ_i f_i(x) + n r(x), x ∈ R^d; every x and v has shape (replicas, dimension).
 """
 
-from netsim.models.model import L1, Regularizer, Zero
+from netsim.models.model import L1, ElasticNet, FusedLasso, LInf, Regularizer, Zero
 from netsim.problems.data import Cache, Dataset, load
 from netsim.problems.functions import FromFunctions, objective
 from netsim.problems.losses import LeastSquares, LogisticLoss, NonconvexLogistic
@@ -27,7 +27,10 @@ __all__ = [
     "Bent",
     "Cache",
     "Dataset",
+    "ElasticNet",
     "FromFunctions",
+    "FusedLasso",
+    "LInf",
     "LeastSquares",
     "LogisticLoss",
     "Modelled",

@@ -12,7 +12,7 @@ import numpy as np
 
 from netsim.arrays import Array, positive_step
 from netsim.errors import SimulationError
-from netsim.models.model import L1, Regularizer, Zero
+from netsim.models.model import L1, ElasticNet, Regularizer, Zero
 from netsim.problems.objective import Objective, checked_step, weak_convexity
 
 NEWTON_STEPS, NEWTON_HALVINGS = 100, 40
@@ -202,6 +202,7 @@ def minimizer(
     Smooth problems by damped Newton; others by accelerated proximal gradient in turn with, for an L1, Newton
     on the face (support and signs) where it stands: `steps` of the former, and so on for at most `rounds`.
     """
+    gradient, hessian, smoothness, regularizer = _without_square(gradient, hessian, smoothness, regularizer)
     x = start
     if uncertainty(gradient, regularizer, x) <= TOLERANCE:
         return x
@@ -225,12 +226,15 @@ def stationary_point(
     stand; Newton's point is taken only if the way there goes down, so that no saddle or maximum attracts, nor a
     far valley.
     """
+    gradient, hessian, smoothness, regularizer = _without_square(gradient, hessian, smoothness, regularizer)
     x = start
     for _ in range(ROUNDS):
         if uncertainty(gradient, regularizer, x) <= TOLERANCE:
             break
         for _ in range(ACCELERATED_STEPS):
             x = regularizer.proximal(x - gradient(x) / smoothness, 1 / smoothness)
+        if not isinstance(regularizer, L1 | Zero):
+            continue
         signs, slope = np.ones(x.shape), np.zeros(x.shape)
         if isinstance(regularizer, L1):
             signs = np.sign(x)
@@ -241,6 +245,21 @@ def stationary_point(
             if (np.diff(values) <= ROUNDING * np.abs(values).max()).all():
                 x = ahead
     return x
+
+
+def _without_square(
+    gradient: Map, hessian: Map, smoothness: float, regularizer: Regularizer
+) -> tuple[Map, Map, float, Regularizer]:
+    """The same problem with the square of an elastic net among what is smooth, and its ℓ1 alone as r."""
+    if not isinstance(regularizer, ElasticNet):
+        return gradient, hessian, smoothness, regularizer
+    twice = 2 * regularizer.square
+
+    def curved(x: Array) -> Array:
+        found = hessian(x)
+        return found + twice * np.eye(len(found))
+
+    return lambda x: gradient(x) + twice * x, curved, smoothness + twice, L1(regularizer.l1)
 
 
 def _accelerated(gradient: Map, smoothness: float, regularizer: Regularizer, x: Array, steps: int) -> Array:
@@ -311,11 +330,7 @@ def regularized_proximal(objective: Objective, v: Array, step: float, regularize
     for r in np.flatnonzero(np.isfinite(v).all(axis=1)):
         row = np.ascontiguousarray(v[r : r + 1])
         scale = float(smoothness * np.abs(row).max() + step * np.abs(f.gradient(np.zeros_like(row))).max()) or 1.0
-        near = (  # in units of the row's scale, x = scale · y: y ↦ step r(scale y) / scale²
-            L1(step * regularizer.weight / scale)
-            if isinstance(regularizer, L1)
-            else _Scaled(regularizer, step, scale)
-        )
+        near = _scaled(regularizer, step, scale)
 
         def gradient(y: Array, row: Array = row, scale: float = scale) -> Array:
             return (step * f.gradient(scale * y) + (scale * y - row)) / scale
@@ -330,6 +345,17 @@ def regularized_proximal(objective: Objective, v: Array, step: float, regularize
             raise SimulationError(f"regularized proximal of {f!r}: {why}")
         found[r] = (scale * y)[0]
     return found
+
+
+def _scaled(regularizer: Regularizer, step: float, scale: float) -> Regularizer:
+    """y ↦ step r(scale y) / scale²: r in units of a row's scale, x = scale · y."""
+    match regularizer:
+        case L1(weight):
+            return L1(step * weight / scale)
+        case ElasticNet(l1, square):
+            return ElasticNet(step * l1 / scale, step * square)
+        case _:
+            return _Scaled(regularizer, step, scale)
 
 
 @dataclass(frozen=True)

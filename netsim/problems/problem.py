@@ -291,19 +291,24 @@ def build(
     hidden: Sequence[int] = (32,),
     activation: ActivationName = "sigmoid",
     start: int = 0,
+    regularizer: Regularizer | None = None,
 ) -> Problem:
-    """What a scenario file names; r = l1 ‖x‖₁, and the ridge is a part of every f_i.
+    """What a scenario file names; r = l1 ‖x‖₁ or the regularizer, and the ridge is a part of every f_i.
 
-    "logistic" and "nonconvex_logistic" (λ and ω as named) with any l1, "ridge" (no l1), "lasso" (l1 > 0),
-    "sensors" (the sum of squares over the divisor, any l1), "softmax" (any l1) and "mlp" (no l1; `hidden` units,
+    "logistic" and "nonconvex_logistic" (λ and ω as named) with any r, "ridge" (no l1), "lasso" (l1 > 0),
+    "sensors" (the sum of squares over the divisor, any r), "softmax" (any r) and "mlp" (no r; `hidden` units,
     `activation` and `start` as named). Anything else is a `ScenarioError`.
     """
     if kind not in get_args(Kind):
         raise unknown("kind", kind, get_args(Kind))
-    regularizer = L1(l1) if nonnegative(l1, "l1") else None
+    if nonnegative(l1, "l1"):
+        if regularizer is not None:
+            raise ScenarioError("regularizer", regularizer, "beside an l1 > 0", "one of the two")
+        regularizer = L1(l1)
     if kind == "mlp":
         if regularizer is not None:
-            raise ScenarioError("l1", l1, "a network has no proximal map to go with it", "l1 = 0, and a ridge")
+            field, value = ("l1", l1) if l1 else ("regularizer", regularizer)
+            raise ScenarioError(field, value, "a network has no proximal map to go with it", "none, and a ridge")
         return mlp(parts, hidden, activation, ridge, start)
     if kind == "softmax":
         return softmax(parts, ridge, regularizer)
@@ -320,7 +325,7 @@ def build(
     if kind == "sensors":
         losses = tuple(LeastSquares(part.features, part.labels, ridge, divisor) for part in parts)
         return Problem(losses, regularizer or Zero(), "sensors", ridge)
-    if (kind == "lasso") != (regularizer is not None):
+    if (kind == "lasso") != isinstance(regularizer, L1):
         raise ScenarioError("l1", l1, f"not for kind = {kind!r}", "lasso with l1 > 0, ridge with l1 = 0")
     return least_squares(parts, ridge, regularizer)
 

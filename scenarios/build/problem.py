@@ -15,6 +15,7 @@ from netsim.problems import Dataset, LogisticLoss, NonconvexLogistic, Problem, b
 from netsim.randomness import Streams
 from netsim.topology import Topology
 from scenarios.schema import Scenario
+from scenarios.schema.base import built
 
 AnyLogistic = LogisticLoss | NonconvexLogistic
 MOST_PAIRS = 2**26
@@ -79,8 +80,10 @@ def parts_of_agents(scenario: Scenario, dataset: Dataset, agents: int) -> tuple[
 def problem_of(scenario: Scenario, parts: Sequence[Dataset]) -> Problem:
     """The problem of these parts."""
     with _under("problem"):
-        options = scenario.problem.model_dump(exclude={"data", "split", "held_out", "smoothness"})
-        return build(parts=parts, **options)
+        spec = scenario.problem
+        options = spec.model_dump(exclude={"data", "split", "held_out", "smoothness", "regularizer"})
+        regularizer = None if spec.regularizer is None else built("regularizer", spec.regularizer)
+        return build(parts=parts, regularizer=regularizer, **options)
 
 
 # ── records that are farthest apart ─────────────────────────────────────────────────────────

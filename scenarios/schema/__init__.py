@@ -153,6 +153,9 @@ from scenarios.schema.problem import (
     Sensors,
     Synthetic,
 )
+from scenarios.schema.problem import ElasticNetSpec as ElasticNet
+from scenarios.schema.problem import FusedLassoSpec as FusedLasso
+from scenarios.schema.problem import LInfSpec as LInf
 from scenarios.schema.problem import ProblemSpec as Problem
 from scenarios.schema.scenario import AttackSpec as Attacks
 from scenarios.schema.scenario import AuditSpec as Audit

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
+from netsim.problems import ElasticNet, FusedLasso, LInf
 from netsim.problems.data import files, named
 from scenarios.files.document import Tree
 from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Share
@@ -71,12 +72,22 @@ class LabelSplit(Model):
 
 Split = Annotated[EqualSplit | DirichletSplit | LabelSplit, Field(discriminator="kind")]
 
+ElasticNetSpec = derived("ElasticNetSpec", Spec, ElasticNet, "elastic_net")
+LInfSpec = derived("LInfSpec", Spec, LInf, "linf")
+FusedLassoSpec = derived("FusedLassoSpec", Spec, FusedLasso, "fused_lasso")
+
+if TYPE_CHECKING:
+    RegularizerSpec = Spec
+else:
+    RegularizerSpec = union([ElasticNetSpec, LInfSpec, FusedLassoSpec])
+
 WITHOUT_RIDGE = ("nonconvex_logistic", "sensors", "mlp")
 Hidden = Annotated[list[Count], Field(min_length=1)]
 
 
 class ProblemSpec(Model):
-    """min Σ_i f_i(x) + n·l1·‖x‖₁, where f_i is the mean loss of agent i's records plus ridge/2·‖x‖².
+    """min Σ_i f_i(x) + n·r(x), where f_i is the mean loss of agent i's records plus ridge/2·‖x‖², and r is l1·‖x‖₁ or
+    the `regularizer`.
 
     `nonconvex_logistic` adds Σ_t λω x_t²/(1+ω x_t²) to every f_i. `sensors` has f_i = ‖A_i x − b_i‖²/divisor, and the
     data set `sensors` if no other is named. `softmax` has two classes or more, and x = (W, b). `mlp` is a dense
@@ -94,6 +105,8 @@ class ProblemSpec(Model):
     mlp."""
     l1: NonNegative = 0.0
     """The weight of the public term n·l1·‖x‖₁."""
+    regularizer: RegularizerSpec | None = None
+    """r of the public term n·r(x), in place of an l1; none: l1·‖x‖₁."""
     held_out: Share = 0.0
     """The share of the records that no agent gets, drawn by the scenario's seed: they measure how well x
     classifies."""

@@ -1,10 +1,13 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import lsq_linear, minimize
 
 from netsim.errors import ProtocolError, ScenarioError
-from netsim.problems import L1, Zero
+from netsim.problems import L1, ElasticNet, FusedLasso, LInf, Regularizer, Zero
 
 numbers = st.floats(-100, 100)
 
@@ -15,17 +18,117 @@ def test_zero_returns_the_very_same_array() -> None:
     assert Zero().value(v).tolist() == [0, 0]
 
 
+REGULARIZERS = [L1(0.6), ElasticNet(0.4, 0.7), LInf(0.9), FusedLasso(0.3, 0.8), FusedLasso(0.0, 2.5)]
+every = pytest.mark.parametrize("regularizer", REGULARIZERS, ids=repr)
+
+
+def cost(regularizer: Regularizer, v: np.ndarray, step: float, x: np.ndarray) -> float:
+    return float(regularizer.value(x[None])[0]) + float(((x - v) ** 2).sum()) / (2 * step)
+
+
+@every
+def test_a_numerical_minimizer_finds_no_better_point(regularizer: Regularizer) -> None:
+    """Powell's method, from the found point, from v and from 0; and random points near by."""
+    rng = np.random.default_rng(1)
+    for step in (0.2, 1.0, 4.0):
+        v = rng.normal(size=6) * 2
+        found = regularizer.proximal(v[None], step)[0]
+        best = cost(regularizer, v, step, found)
+        for start in (found, v, np.zeros(6)):
+            other = minimize(partial(cost, regularizer, v, step), start, method="Powell", options={"xtol": 1e-10})
+            assert best <= other.fun + 1e-12
+        for direction in rng.normal(size=(200, 6)):
+            assert best <= cost(regularizer, v, step, found + 1e-3 * direction)
+
+
+@every
+@given(seed=st.integers(0, 10_000), step=st.floats(0.05, 20))
+@settings(max_examples=60, deadline=None)
+def test_moreau(regularizer: Regularizer, seed: int, step: float) -> None:
+    """p = prox_{step r}(v): (v − p)/step is a subgradient of r at p, so r(x) >= r(p) + ⟨(v − p)/step, x − p⟩ for all
+    x; where r is a norm, ⟨v − p, p⟩ = step r(p); and the map is firmly nonexpansive."""
+    rng = np.random.default_rng(seed)
+    v = rng.normal(size=(2, 7)) * 3
+    p = regularizer.proximal(v, step)
+    x, slope = rng.normal(size=(50, 7)) * 3, (v - p) / step
+    for row in range(2):
+        lower = regularizer.value(p)[row] + (x - p[row]) @ slope[row]
+        assert (regularizer.value(x) >= lower - 1e-9 * (1 + np.abs(lower))).all()
+    if not isinstance(regularizer, ElasticNet):
+        np.testing.assert_allclose(np.sum((v - p) * p, axis=1), step * regularizer.value(p), atol=1e-10)
+    apart, moved = v[0] - v[1], p[0] - p[1]
+    assert moved @ moved <= apart @ moved + 1e-10
+
+
+@every
+def test_a_row_is_alone(regularizer: Regularizer) -> None:
+    v = np.random.default_rng(2).normal(size=(5, 40)) * 2
+    together = regularizer.proximal(v, 0.7)
+    for row in range(5):
+        assert np.array_equal(together[row], regularizer.proximal(v[row : row + 1], 0.7)[0])
+    v[1, 3] = np.nan
+    spoilt = regularizer.proximal(v, 0.7)
+    assert np.isnan(spoilt[1]).any()
+    assert np.array_equal(np.delete(spoilt, 1, 0), np.delete(together, 1, 0))
+
+
+@given(seed=st.integers(0, 10_000), dimension=st.integers(1, 40), log_weight=st.floats(-2, 2), whole=st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_the_taut_string_solves_the_dual(seed: int, dimension: int, log_weight: float, whole: bool) -> None:
+    """x = v − Dᵀu, u the point of the box |u| <= weight for which that is shortest, by an active-set method."""
+    v = np.random.default_rng(seed).normal(size=dimension) * 3
+    v = np.round(v) if whole else v
+    found = FusedLasso(0.0, 10**log_weight).proximal(v[None], 1.0)[0]
+    if dimension == 1:
+        assert np.array_equal(found, v)
+        return
+    differences = np.diff(np.eye(dimension), axis=0)
+    dual = lsq_linear(differences.T, v, (-(10**log_weight), 10**log_weight), method="bvls", tol=1e-14, max_iter=1000)
+    np.testing.assert_allclose(found, v - differences.T @ dual.x, atol=1e-10)
+
+
+def test_thousands_of_coordinates_keep_the_optimality_conditions_of_the_string() -> None:
+    """|Σ_{j≤k} (v_j − x_j)| <= weight, with equality on the side to which x jumps, and 0 at the end."""
+    v = np.cumsum(np.random.default_rng(3).normal(size=5000)) / 5
+    x = FusedLasso(0.0, 2.0).proximal(v[None], 1.0)[0]
+    dual, jumps = np.cumsum(v - x), np.diff(x)
+    assert np.abs(dual).max() <= 2 + 1e-10
+    assert abs(dual[-1]) < 1e-10
+    np.testing.assert_allclose(dual[:-1][jumps != 0], -2 * np.sign(jumps[jumps != 0]), atol=1e-10)
+    assert 10 < np.count_nonzero(jumps) < 2500
+
+
+def test_by_hand() -> None:
+    v = np.array([[3.0, -2.0, 0.1]])
+    assert ElasticNet(0.5, 0.25).proximal(v, 2.0)[0] == pytest.approx([1.0, -0.5, 0.0])
+    assert LInf(1.0).proximal(v, 1.0)[0] == pytest.approx([2.0, -2.0, 0.1])
+    assert not LInf(1.0).proximal(v, 5.1).any()
+    assert FusedLasso(0.0, 100.0).proximal(v, 1.0)[0] == pytest.approx([1.1 / 3] * 3)
+    assert FusedLasso(0.2, 100.0).proximal(v, 1.0)[0] == pytest.approx([1.1 / 3 - 0.2] * 3)
+    assert FusedLasso(0.0, 1.0).proximal(v, 1.0)[0] == pytest.approx([2.0, -0.45, -0.45])
+    assert ElasticNet(0.5, 0.25).value(v) == pytest.approx(2.55 + 13.01 / 4)
+    assert LInf(0.5).value(v) == pytest.approx(1.5)
+    assert FusedLasso(0.5, 0.25).value(v) == pytest.approx(2.55 + 7.1 / 4)
+    for nothing in (ElasticNet(0.0, 0.0), LInf(0.0), FusedLasso(0.0, 0.0)):
+        assert np.array_equal(nothing.proximal(v, 1.0), v)
+
+
+@pytest.mark.parametrize(("made", "field"), [
+    (lambda: ElasticNet(-1.0, 0.0), "l1"), (lambda: ElasticNet(0.0, np.nan), "square"),
+    (lambda: LInf(np.inf), "weight"), (lambda: FusedLasso(0.0, -0.1), "variation"),
+])  # fmt: skip
+def test_weights_are_not_negative(made, field) -> None:
+    with pytest.raises(ScenarioError, match=field):
+        made()
+
+
 @given(v=numbers, x=numbers, weight=st.floats(0, 10), step=st.floats(0.01, 10))
 @settings(max_examples=200)
 def test_no_point_beats_the_soft_threshold(v: float, x: float, weight: float, step: float) -> None:
     regularizer = L1(weight)
-    proximal = regularizer.proximal(np.array([[v]]), step)
-
-    def cost(at: np.ndarray) -> float:
-        return float(regularizer.value(at)[0]) + float(((at - v) ** 2).sum()) / (2 * step)
-
-    for other in (np.array([[x]]), proximal + 1e-3, proximal - 1e-3, np.zeros((1, 1))):
-        assert cost(proximal) <= cost(other) + 1e-9
+    proximal, at = regularizer.proximal(np.array([[v]]), step)[0], np.array([v])
+    for other in (np.array([x]), proximal + 1e-3, proximal - 1e-3, np.zeros(1)):
+        assert cost(regularizer, at, step, proximal) <= cost(regularizer, at, step, other) + 1e-9
 
 
 def test_the_soft_threshold_by_hand() -> None:

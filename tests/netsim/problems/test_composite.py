@@ -12,7 +12,10 @@ from netsim.arrays import Array
 from netsim.errors import ProtocolError
 from netsim.problems import (
     L1,
+    ElasticNet,
+    FusedLasso,
     LeastSquares,
+    LInf,
     LogisticLoss,
     NonconvexLogistic,
     Objective,
@@ -104,7 +107,21 @@ def test_any_regularizer_will_do() -> None:
 
 
 @kinds
-@pytest.mark.parametrize("regularizer", [L1(0.2), Box(0.3)])
+@pytest.mark.parametrize("r", [ElasticNet(0.2, 0.3), LInf(0.4), FusedLasso(0.1, 0.2)], ids=repr)
+def test_with_the_other_regularizers_the_point_is_optimal(kind: type, r: Regularizer) -> None:
+    for log_step, size in ((-2, 1.0), (0, 100.0), (1.5, 1.0)):
+        f, step, v = objective(kind, 7), 10.0**log_step, size * np.random.default_rng(7).normal(size=(2, 5))
+        if kind is NonconvexLogistic and step > 1:
+            continue
+        x = regularized_proximal(f, v, step, r)
+        start = np.abs(f.gradient(np.zeros((1, 5)))).max()
+        scale = (1 + step * f.smoothness) * np.abs(v).max(axis=1) + step * start
+        assert (residual(f, v, step, r, x) <= 1.1e-12 * scale).all()
+        assert np.array_equal(x[:1], regularized_proximal(f, v[:1], step, r))
+
+
+@kinds
+@pytest.mark.parametrize("regularizer", [L1(0.2), Box(0.3), FusedLasso(0.1, 0.2)])
 def test_no_replica_feels_another(kind: type, regularizer: Regularizer) -> None:
     f, v = objective(kind, 4), np.random.default_rng(4).normal(size=(6, 5))
     together = regularized_proximal(f, v, 0.9, regularizer)

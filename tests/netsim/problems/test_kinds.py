@@ -2,12 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
+from netsim import topology
+from netsim.algorithms import DAdmm, PgExtra, stable_step
 from netsim.errors import ScenarioError
 from netsim.problems import (
     L1,
     Dataset,
+    ElasticNet,
+    FusedLasso,
     LeastSquares,
+    LInf,
     NonconvexLogistic,
     build,
     load,
@@ -15,6 +21,7 @@ from netsim.problems import (
     scale_for,
     sensors,
 )
+from netsim.simulation import Simulation
 
 
 def test_sensors_are_gaussian_and_measure_one_point() -> None:
@@ -117,3 +124,33 @@ def test_with_an_l1_weight_of_one_half_balanced_regression_has_the_optimum_zero_
     balanced = data.take(np.concatenate([np.flatnonzero(data.labels == label)[:pairs] for label in (-1, 1)]))
     assert build("lasso", balanced.split(2), ridge=1.0, l1=0.5).optimum().is_zero
     assert not build("lasso", balanced.split(2), ridge=1.0, l1=0.05).optimum().is_zero
+
+
+@pytest.mark.parametrize("kind", ["ridge", "logistic", "nonconvex_logistic", "sensors"])
+@pytest.mark.parametrize("r", [ElasticNet(0.05, 0.2), LInf(0.1), FusedLasso(0.03, 0.05)], ids=repr)
+def test_every_regularizer_goes_with_every_loss(kind, r):
+    """The optimum, which Powell's method does not beat, is where PG-EXTRA's and D-ADMM's agents go."""
+    task = {"kind": "regression"} if kind in ("ridge", "sensors") else {}
+    data = load("synthetic", records=40, dimension=4, seed=3, **task)
+    problem = build(kind, data.split(4), ridge=0.5, regularizer=r)
+    optimum = problem.optimum()
+    assert not optimum.is_zero
+    found = minimize(lambda x: problem.value(x[None])[0], optimum.point, method="Powell", options={"xtol": 1e-10})
+    assert optimum.value <= found.fun + 1e-12
+    graph, step = topology.ring(4), 0.5 * stable_step(problem.smoothness, topology.ring(4))
+    for algorithm in (PgExtra(300, step), DAdmm(150, penalty=1.0)):
+        if kind == "nonconvex_logistic" and isinstance(algorithm, DAdmm):
+            continue
+        assert Simulation(problem, graph, algorithm).run().metrics.worst_by_round(4)[-1, 0] < 1e-7
+
+
+def test_one_regularizer_is_enough():
+    parts = load("synthetic", records=8, dimension=2).split(2)
+    for kind, options, field in (
+        ("logistic", {"l1": 0.1, "regularizer": LInf(0.1)}, "regularizer"),
+        ("mlp", {"regularizer": LInf(0.1)}, "regularizer"),
+        ("lasso", {"regularizer": FusedLasso(0.1, 0.1)}, "l1"),
+    ):
+        with pytest.raises(ScenarioError) as caught:
+            build(kind, parts, **options)
+        assert caught.value.field == field

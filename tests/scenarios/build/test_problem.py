@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netsim.errors import ScenarioError
-from netsim.problems import LeastSquares, NonconvexLogistic, build, load
+from netsim.problems import FusedLasso, LeastSquares, NonconvexLogistic, build, load
 from scenarios.build import problem as problems
 from scenarios.build.experiment import Experiment
 from scenarios.build.problem import farthest
@@ -190,3 +190,11 @@ def test_gradient_changes_of_two_kinds_are_not_compared() -> None:
     plain, bent = (build(kind, parts).objectives[0] for kind in ("logistic", "nonconvex_logistic"))
     assert problems.gradient_change(plain, bent) == np.inf
     assert problems.gradient_change(bent, bent) == 0
+
+
+def test_a_regularizer_in_place_of_an_l1() -> None:
+    lines = "data: {name: synthetic, records: 60}\nregularizer: {kind: fused_lasso, l1: 0.1, variation: 0.2}"
+    assert experiment(lines).problem.regularizer == FusedLasso(0.1, 0.2)
+    error = refused(f"{lines}\nl1: 0.1")
+    assert (error.field, error.allowed) == ("problem.regularizer", "one of the two")
+    assert refused(lines.replace("0.2", "-0.2")).field == "problem.regularizer.variation"
