@@ -120,7 +120,7 @@ class FusedLasso(Checked):
 
 
 _Gate = tuple[int, float, int]
-"""Position and height of an end of a gate, and its side: −1 the lower, 1 the upper, 0 where the string itself ends."""
+"""An end of a gate, as position, height and side: −1 the lower, 1 the upper, 0 where the string ends."""
 
 
 def _taut_string(v: Array, width: float) -> Array:
