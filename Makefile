@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test examples lint bench docs docs-serve clean help
+.PHONY: demo test examples papers lint bench docs docs-serve clean help
 
 help:            ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -27,14 +27,17 @@ demo: $(VENV)/.installed       ## an eavesdropper on DP-RECAL: run, tap, invert,
 	@$(BIN)/netsim run eavesdropper-on-dp-recal; status=$$?; [ $$status -le 1 ] || exit $$status
 
 # Tests are shared among all cores: threads of the linear algebra would only wait for one another.
-test examples: export OPENBLAS_NUM_THREADS = 1
-test examples: export OMP_NUM_THREADS = 1
+test examples papers: export OPENBLAS_NUM_THREADS = 1
+test examples papers: export OMP_NUM_THREADS = 1
 
 test: $(VENV)/.installed-dev   ## every test but the examples of the docs
 	$(BIN)/python -m pytest -n auto -m "not docs" $(PYTEST_ARGS)
 
 examples: $(VENV)/.installed-dev  ## every example of the README and the docs
 	$(BIN)/python -m pytest -n auto -m docs $(PYTEST_ARGS)
+
+papers: $(VENV)/.installed-dev ## every item of the papers at its small scale, beside the outcome that is listed
+	$(BIN)/netsim papers --run
 
 lint: $(VENV)/.installed-dev   ## ruff, pyright (strict), import rules
 	$(BIN)/ruff check .

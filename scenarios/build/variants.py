@@ -77,6 +77,30 @@ def alone(source: Located, name: str) -> Located:
     return validated(tree, source.file)
 
 
+def small(source: Located) -> Located:
+    """A paper's item at its `reproduces.small`, which is added to what is `missing`; the same where it has none.
+
+    You get a `ScenarioError` for a path that leads nowhere, or to the item itself.
+    """
+    reproduces = source.scenario.reproduces
+    if reproduces is None or reproduces.small is None:
+        return source
+    tree = copy.deepcopy(source.tree)
+    item = tree["reproduces"]
+    shrunk = item.pop("small")
+    for path, value in shrunk.items():
+        place = place_of(shrunk, path)
+        try:
+            if (keys := keys_of(path)) and keys[0] in ("name", "reproduces"):
+                raise ScenarioError(path, value, "is the item's own", "a field that says how large it is")
+            put(tree, path, value, place)
+        except ScenarioError as error:
+            raise _at(place, replace(error, field=f"reproduces.small: {error.field}")) from None
+    listed = ", ".join(f"{path} = {plain(value)}" for path, value in shrunk.items())
+    item["missing"] = [*item.get("missing", []), f"small scale: {listed}"]
+    return validated(tree, source.file)
+
+
 def _points(located: Located) -> Iterator[tuple[str, list[Entry], Place | None]]:
     """Name, replaced fields and line of every variant: each of the list at each point of the grid."""
     scenario, tree = located.scenario, located.tree

@@ -6,11 +6,25 @@ from typing import Annotated
 
 import typer
 
-from scenarios.cli import attack, audit, catalogue, lab, ledger, new, report, run, schema, sweep, trace, witness
+from scenarios.cli import (
+    attack,
+    audit,
+    catalogue,
+    lab,
+    ledger,
+    new,
+    papers,
+    report,
+    run,
+    schema,
+    sweep,
+    trace,
+    witness,
+)
 from scenarios.cli.commands import app
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error
 
-MODULES = (attack, audit, catalogue, lab, ledger, new, report, run, schema, sweep, trace, witness)
+MODULES = (attack, audit, catalogue, lab, ledger, new, papers, report, run, schema, sweep, trace, witness)
 """Every one registers its commands."""
 
 

@@ -13,7 +13,7 @@ GROUPS = {
     "First steps": ("list", "show", "run", "new", "audit"),
     "Experiments": ("attack", "check", "sweep", "lab", "data"),
     "Results": ("trace", "report", "compare", "witness"),
-    "More": ("ledger", "certificate", "schema"),
+    "More": ("papers", "ledger", "certificate", "schema"),
 }
 """Groups of the help with their commands, in this order."""
 _USAGE: type[Exception] = typer.BadParameter.__mro__[1]

@@ -200,7 +200,7 @@ def judge(
     if finished and failed:
         outcome = "differs"
     elif finished and reasons:
-        outcome = "cannot be reproduced"
+        outcome = "cannot be run"
     elif finished:
         outcome = "agrees in shape" if spec.missing else "agrees"
     return Reproduction(
@@ -321,7 +321,7 @@ def _sentence(
         more = f" {others} more {'answers do' if others > 1 else 'does'} not hold." if others else ""
         caution = f" {unprinted} The values chosen here may be why." if unprinted else ""
         return f"Criterion: {_criterion(check)}{where}; found: {answer.found}.{more}{caution}"
-    if outcome == "cannot be reproduced":
+    if outcome == "cannot be run":
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         return f"{reasons[0][0].upper()}{reasons[0][1:]}{more}."
     count = len(spec.checks)

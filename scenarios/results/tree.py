@@ -177,7 +177,7 @@ class VariantResult(Result):
 
 
 # ── a paper's item ──────────────────────────────────────────────────────────────────────────────────────
-Outcome = Literal["agrees", "agrees in shape", "differs", "cannot be reproduced", "not finished"]
+Outcome = Literal["agrees", "agrees in shape", "differs", "cannot be run", "not finished"]
 Answered = Literal["holds", "fails", "cannot be checked"]
 
 

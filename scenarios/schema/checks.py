@@ -269,12 +269,16 @@ Number = Literal[
 ]
 
 
+Replaced = Annotated[dict[str, Any], Field(min_length=1)]
+"""Fields by dotted path (`topology.agents`, `algorithms[0].step`), and the values that replace theirs."""
+
+
 class VariantSpec(Model):
     """The scenario with some fields replaced: checked as a whole, with a results folder of its own."""
 
     name: Annotated[str, Field(pattern=VARIANT_NAME)]
     """How results name it."""
-    set: Annotated[dict[str, Any], Field(min_length=1)]
+    set: Replaced
     """The fields that are replaced, by dotted path (`topology.agents`, `algorithms[0].step`), and their values."""
 
 
@@ -325,6 +329,9 @@ class ReproducesSpec(Model):
     "agrees in shape"."""
     vacuous_above: Positive | None = None
     """Where the claimed ε of an algorithm of the checks is above this at the end of its run, the outcome is
-    "cannot be reproduced"."""
+    "cannot be run"."""
     checks: Annotated[list[CheckSpec], Field(min_length=1)]
     """What decides whether the paper's item is reproduced."""
+    small: Replaced | None = None
+    """What `netsim papers ITEM --scale small` replaces, by dotted path, so that it runs in seconds and without a
+    network; the file itself is as the paper prints it. Each is then a thing that is other than printed."""

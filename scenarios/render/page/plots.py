@@ -27,7 +27,7 @@ MARKS = {
     "agrees": ("good", "✓"),
     "agrees in shape": ("good", "≈"),
     "differs": ("bad", "✕"),
-    "cannot be reproduced": ("open", "?"),
+    "cannot be run": ("open", "?"),
     "not finished": ("none", "–"),
     "holds": ("good", "✓"),
     "fails": ("bad", "✕"),

@@ -122,8 +122,8 @@ def test_an_exercise_can_be_found_and_repaired(exercise: Any) -> None:
 def test_a_mistake_in_the_text_breaks_no_page() -> None:
     found = at("your-own", code=SOUND.replace("received.mix", "<herd>"), changes="moved")
     assert isinstance(found["found"], Mistake)
-    assert "herd" in found["told"].text
-    assert "<herd>" not in found["told"].text
+    assert "herd" in found["shown"].text
+    assert "<herd>" not in found["shown"].text
     assert asked(found).now.startswith("The code does not run yet")
 
 

@@ -102,4 +102,4 @@ def test_what_is_not_known_everywhere_is_enclosed_or_undecided(ran, tmp_path):
         assert [len(one[name].slopes) for one in (noted, full)] == [1, 2]
     blocked = [c.answers[0].reason for c in results.reproduction.checks if c.criterion.startswith("mean error")]
     assert blocked[0] == "walk: the curve is not known at 333 (`measures: {every: 1}` knows it everywhere)"
-    assert results.reproduction.outcome == "cannot be reproduced"
+    assert results.reproduction.outcome == "cannot be run"

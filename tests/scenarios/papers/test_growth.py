@@ -102,7 +102,7 @@ def outcome(check, spent=lambda n: n * n, failed=()):
         ({"of": "B", "equals": 0.0}, "agrees"),
         ({"above_of": "B"}, "agrees"),
         ({"below_of": "B"}, "differs"),
-        ({"above": 1.9, "accuracy": 1e-8}, "cannot be reproduced"),
+        ({"above": 1.9, "accuracy": 1e-8}, "cannot be run"),
     ],
 )
 def test_a_check_of_growth_is_decided_by_its_interval(check, word):
@@ -120,7 +120,7 @@ def test_what_is_found_and_asked_is_said():
 
 def test_an_interval_around_the_bound_decides_nothing():
     found = outcome({"above": 2.0}, spent=lambda n: {4: 20, 8: 50, 16: 300, 32: 900}[n])
-    assert found.outcome == "cannot be reproduced"
+    assert found.outcome == "cannot be run"
     assert "undecided" in found.sentence
 
 

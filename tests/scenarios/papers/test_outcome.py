@@ -89,7 +89,7 @@ def test_what_is_missing_caps_an_agreement_and_excuses_nothing():
 
 def test_an_optimum_at_the_start_makes_convergence_mean_nothing():
     found = outcome([LOW], ran(entry("A", GOOD), zero=True))
-    assert found.outcome == "cannot be reproduced"
+    assert found.outcome == "cannot be run"
     assert "x* = 0" in found.sentence
     assert outcome([{"measure": "optimum_is_zero", "equals": False}], ran(zero=True)).outcome == found.outcome
     assert outcome([{"measure": "optimum_is_zero"}, LOW], ran(entry("A", GOOD), zero=True)).outcome == "agrees"
@@ -101,12 +101,12 @@ def test_an_optimum_at_the_start_makes_convergence_mean_nothing():
 def test_a_run_that_diverges_cannot_be_reproduced():
     for check in (LOW, {"measure": "diverged", "of": "A", "equals": False}):
         found = outcome([check], ran(entry("A", WILD)))
-        assert found.outcome == "cannot be reproduced"
+        assert found.outcome == "cannot be run"
         assert found.sentence == "A diverges at these parameters."
     expected = [{"measure": "diverged", "of": "A"}, {"measure": "final_error", "of": "A", "above": 1e3}]
     assert outcome(expected, ran(entry("A", WILD))).outcome == "agrees"
     against = {"measure": "final_error", "of": "B", "below_of": "A"}
-    assert outcome([against], ran(entry("A", WILD), entry("B", GOOD))).outcome == "cannot be reproduced"
+    assert outcome([against], ran(entry("A", WILD), entry("B", GOOD))).outcome == "cannot be run"
 
 
 def test_a_claim_outside_its_conditions_cannot_be_reproduced():
@@ -114,7 +114,7 @@ def test_a_claim_outside_its_conditions_cannot_be_reproduced():
     undefined = entry("A", GOOD, budget=claims(None, None, failed=["q is too small"]))
     found = outcome([check], ran(undefined))
     assert (found.outcome, found.sentence) == (
-        "cannot be reproduced", "The claim of A is undefined: q is too small.",
+        "cannot be run", "The claim of A is undefined: q is too small.",
     )  # fmt: skip
     assert outcome([{"measure": "claim_undefined", "of": "A"}], ran(undefined)).outcome == "agrees"
     other = outcome([{"measure": "claim_undefined", "of": "A", "equals": False}], ran(undefined))
@@ -132,7 +132,7 @@ def test_a_convergence_theorem_outside_its_conditions_differs():
     expected = wanted | {"equals": True}
     assert outcome([expected], ran(entry("A", GOOD, unproven=("α is too long",)))).outcome == "agrees"
     unknown = outcome([wanted], ran(entry("A", GOOD)))
-    assert unknown.outcome == "cannot be reproduced"
+    assert unknown.outcome == "cannot be run"
     assert "not computed" in unknown.sentence
 
 
@@ -140,7 +140,7 @@ def test_a_vacuous_budget_says_from_which_round_on():
     spent = entry("A", GOOD, budget=claims(*(20.0 * k for k in range(1, 9)), above_50=3))
     assert outcome([LOW], ran(spent)).outcome == "agrees"  # the author states no bound
     found = outcome([LOW], ran(spent), vacuous_above=50.0)
-    assert found.outcome == "cannot be reproduced"
+    assert found.outcome == "cannot be run"
     assert found.sentence == ("The budget of A is vacuous: the claimed ε is 160, above 50 from round 3 on.")
     expected = {"measure": "vacuous_from", "of": "A", "epsilon": 50.0, "equals": 3.0}
     assert outcome([LOW, expected], ran(spent), vacuous_above=50.0).outcome == "agrees"
@@ -156,7 +156,7 @@ def test_what_results_do_not_have_or_leave_open_is_not_decided():
         ({"measure": "verdict", "of": "A", "equals": "consistent"}, "not audited"),
     ):
         found = outcome([check])
-        assert found.outcome == "cannot be reproduced"
+        assert found.outcome == "cannot be run"
         assert why in found.sentence
     reached = {"measure": "rounds_to", "of": "B", "accuracy": 1e-9}
     assert outcome([reached | {"above": 5}]).outcome == "agrees"
@@ -165,7 +165,7 @@ def test_what_results_do_not_have_or_leave_open_is_not_decided():
     exact = {"measure": "epsilon_exact", "of": "A"}
     assert outcome([exact | {"above": 0.4}], ran(between)).outcome == "agrees"
     assert outcome([exact | {"below": 0.4}], ran(between)).outcome == "differs"
-    assert outcome([exact | {"below": 1.0}], ran(between)).outcome == "cannot be reproduced"
+    assert outcome([exact | {"below": 1.0}], ran(between)).outcome == "cannot be run"
 
 
 def test_a_finding_goes_before_an_obstacle_and_an_end_before_both():
@@ -190,7 +190,7 @@ def test_a_variant_that_failed_stands_in_the_way_of_its_own_checks_only():
     assert outcome([LOW | {"variant": "one"}], *runs).outcome == "agrees"
     found = outcome([LOW], *runs)
     assert (found.outcome, found.sentence) == (
-        "cannot be reproduced",
+        "cannot be run",
         "Variant two failed: DeadlockError.",
     )
 

@@ -120,7 +120,7 @@ def test_a_variant_that_fails_does_not_sink_the_others(tmp_path, monkeypatch):
 
 def test_a_check_of_a_variant_that_fails_is_not_decided(tmp_path):
     results = run_study(parse(LOSSY.replace(", VARIANT", ""), "f.yaml"), tmp_path / "out")
-    assert results.reproduction.outcome == "cannot be reproduced"
+    assert results.reproduction.outcome == "cannot be run"
     assert results.reproduction.sentence == "Variant bad failed: DeadlockError."
 
 
@@ -166,12 +166,12 @@ def test_data_that_are_not_here_are_an_outcome(tmp_path, monkeypatch):
     text = LOSSY.replace(", VARIANT", "").replace("links.loss: 0.5", "problem.data.seed: 9")
     results = run_study(parse(data + text, "f.yaml"), tmp_path / "out")
     assert [v.status for v in results.variants] == ["data not present", "complete"]
-    assert results.reproduction.outcome == "cannot be reproduced"
+    assert results.reproduction.outcome == "cannot be run"
     assert "Variant bad cannot be run, its data set is not present: " in results.reproduction.sentence
     alone = data.replace("synthetic", "synthetic, seed: 9") + text[: text.index("variants:")]
     block = text[text.index("reproduces:") :]
     single = run_study(parse(alone + block, "f.yaml"), tmp_path / "single")
-    assert single.reproduction.outcome == "cannot be reproduced"
+    assert single.reproduction.outcome == "cannot be run"
     with pytest.raises(AbsentDataError):
         run_study(parse(alone, "f.yaml"), tmp_path / "none")
 

@@ -1,0 +1,77 @@
+"""The command `netsim papers`."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from scenarios.cli.app import app
+from scenarios.papers import items
+from scenarios.papers.items import Paper
+
+TEXT = """
+name: two-walks
+topology: {kind: ring, agents: 4}
+problem: {kind: ridge, data: {name: synthetic, kind: regression, records: 40, dimension: 3}}
+algorithms:
+  - {kind: recal, name: walk, activations: 400000}
+attacks: {gradients: false}
+reproduces:
+  paper: P
+  item: T
+  shows: a walk gets closer
+  checks: [{says: so, measure: slope, of: walk, below: 0}]
+  small: {"algorithms[0].activations": 400}
+"""
+
+
+def netsim(*words):
+    return CliRunner().invoke(app, words)
+
+
+@pytest.fixture
+def one_item(tmp_path, monkeypatch):
+    """A paper with an item that is run, whose small outcome is listed as given, and one that cannot be."""
+
+    def listed(small):
+        file = tmp_path / "two-walks.yaml"
+        file.write_text(TEXT, encoding="utf-8")
+        stated = {"place": "here", "states": "so", "found": "so it is"}
+        walk = {"id": "p-t", "item": "T", "scenario": str(file), "outcome": "agrees", "small": small, **stated}
+        figure = {"id": "p-f", "item": "F", "missing": ["the graph"], "outcome": "cannot be run", **stated}
+        paper = Paper(key="p", paper="P", items=[walk, figure])
+        monkeypatch.setattr(items, "papers", lambda: (paper,))
+        monkeypatch.chdir(tmp_path)
+
+    return listed
+
+
+def test_an_item_is_run_at_its_small_scale(one_item):
+    one_item("agrees in shape")
+    done = netsim("papers", "p-t", "--json")
+    (found,) = json.loads(done.output)
+    assert done.exit_code == 0
+    assert found["ran"]["outcome"] == "agrees in shape"
+    assert "small scale: algorithms[0].activations = 400" in found["ran"]["sentence"]
+
+
+def test_another_outcome_than_the_listed_one_ends_with_1(one_item):
+    one_item("differs")
+    done = netsim("papers", "--run", "--jobs", "1")
+    assert done.exit_code == 1
+    assert "p-t: agrees in shape at scale small, where differs is listed" in " ".join(done.stderr.split())
+
+
+def test_without_a_name_all_are_listed_and_none_is_run(one_item):
+    one_item("agrees in shape")
+    done = netsim("papers", "--json")
+    assert [(one["id"], one["outcome"], one["ran"]) for one in json.loads(done.output)] == [
+        ("p-t", "agrees", None),
+        ("p-f", "cannot be run", None),
+    ]
+
+
+def test_an_unknown_item_is_wrong_input():
+    done = netsim("papers", "dp-recal-fig-99")
+    assert done.exit_code == 2
+    assert "dp-recal-fig-99" in done.stderr
