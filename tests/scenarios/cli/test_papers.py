@@ -49,7 +49,7 @@ def one_item(tmp_path, monkeypatch):
 def test_an_item_is_run_at_its_small_scale(one_item):
     one_item("agrees in shape")
     done = netsim("papers", "p-t", "--json")
-    (found,) = json.loads(done.output)
+    (found,) = json.loads(done.stdout)
     assert done.exit_code == 0
     assert found["ran"]["outcome"] == "agrees in shape"
     assert "small scale: algorithms[0].activations = 400" in found["ran"]["sentence"]
@@ -65,7 +65,7 @@ def test_another_outcome_than_the_listed_one_ends_with_1(one_item):
 def test_without_a_name_all_are_listed_and_none_is_run(one_item):
     one_item("agrees in shape")
     done = netsim("papers", "--json")
-    assert [(one["id"], one["outcome"], one["ran"]) for one in json.loads(done.output)] == [
+    assert [(one["id"], one["outcome"], one["ran"]) for one in json.loads(done.stdout)] == [
         ("p-t", "agrees", None),
         ("p-f", "cannot be run", None),
     ]

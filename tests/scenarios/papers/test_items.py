@@ -34,6 +34,8 @@ def test_scenarios_and_items_name_each_other():
     repeated = {item.scenario: item for item in ITEMS if item.scenario is not None}
     reproducing = {name for name in library() if load_scenario(name).scenario.reproduces is not None}
     assert set(repeated) == reproducing
+    for name, item in repeated.items():
+        assert load_scenario(name).scenario.reproduces.item == item.item
 
 
 def test_small_scales_are_scenarios():
