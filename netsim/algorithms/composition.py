@@ -137,14 +137,15 @@ class Noisy(Algorithm):
         source: str,
         releases: int,
         curvatures: Callable[[int], Sequence[float]],
-        factor: float = 1.0,
+        factor: float | Callable[[int], Sequence[float]] = 1.0,
     ) -> Claim:
         """The claim of objective perturbation for the agent that pays most: κ of its releases, `factor` of the scale
-        of b."""
+        of b, one for all or one for each."""
 
         def epsilon(agent: int, scales: list[float]) -> float:
             kappas = [kappa - setting.weakness(agent) for kappa in curvatures(agent)]
-            larger = [factor * b for b in scales]
+            factors = factor(agent) if callable(factor) else [factor] * releases
+            larger = [one * b for one, b in zip(factors, scales, strict=True)]
             return perturbed_objective(self.noise, adjacency, kappas, larger, setting.dimension, delta)
 
         change = "the change of the Hessian has no finite bound, and the density of a minimizer needs one"

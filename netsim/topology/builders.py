@@ -5,6 +5,7 @@
 Each takes the rule or the matrix of its `weights`.
 """
 
+import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import isfinite, log, pi, sqrt
@@ -21,6 +22,8 @@ from netsim.topology.graph import Graph, Topology, Weights
 _METROPOLIS = "metropolis"
 _EVERY_PAIR = 5_000
 """Below this many agents an Erdős–Rényi graph tosses a coin for every pair; from it on it skips to the links."""
+_DRAWS = 1_000
+"""So often a graph with a given number of links is drawn until it is connected."""
 LINKS = 5_000_000
 """More links than this (about 2 GB) are refused before they are drawn."""
 
@@ -40,7 +43,10 @@ _Height = Annotated[int, Ge(1), Le(MANY), "How many levels lie below the root."]
 _Degree = Annotated[int, Ge(1), Le(MANY), "How many neighbors an agent has."]
 _Nearest = Annotated[int, Ge(2), Le(MANY), "How many of the closest agents each is linked to at first; even."]
 _Attach = Annotated[int, Ge(1), Le(MANY), "How many others a new agent is linked to."]
-_Chance = Annotated[float, Gt(0), Le(1), "The probability of each edge."]
+_Chance = Annotated[
+    float | None, Gt(0), Le(1), "The probability of each edge; none: `links` says how many there are."
+]
+_Links = Annotated[int | None, Ge(1), Le(LINKS), "How many links, in place of a probability."]
 _Rewiring = Annotated[float, Ge(0), Le(1), "The probability that a link is rewired."]
 _Radius = Annotated[float, Gt(0), "How far agents reach that are neighbors, in a square of side 1."]
 Seed = Annotated[int, Ge(0), "The seed of the draw."]
@@ -127,19 +133,46 @@ def random_regular(agents: _Agents, degree: _Degree, seed: Seed = 0, *, weights:
     return _drawn(graph, name, weights, "a degree of 3 or more" if degree < 3 else "")
 
 
-def erdos_renyi(agents: _Agents, probability: _Chance, seed: Seed = 0, *, weights: Weights = _METROPOLIS) -> Topology:
-    """Every edge independently with `probability`.
+def erdos_renyi(
+    agents: _Agents,
+    probability: _Chance = None,
+    seed: Seed = 0,
+    links: _Links = None,
+    *,
+    weights: Weights = _METROPOLIS,
+) -> Topology:
+    """Every edge independently with `probability`; or so many `links`, each connected graph with them alike.
 
-    From 5,000 agents on the draw takes time in proportion to the links (Batagelj, Brandes 2005).
+    From 5,000 agents on the draw takes time in proportion to the links (Batagelj, Brandes 2005). With `links` it is
+    repeated until the graph is connected.
     """
     _at_least(2, agents=agents)
-    if not 0 < probability <= 1:
+    if (probability is None) == (links is None):
+        raise ScenarioError("probability", probability, "one of the two says how many links", "probability, or links")
+    if links is not None:
+        return _with_links(agents, links, seed, weights)
+    if probability is None or not 0 < probability <= 1:
         raise ScenarioError("probability", probability, "an edge probability", "0 < probability <= 1")
     _affordable("probability", probability, probability * agents * (agents - 1) / 2)
     draw = nx.gnp_random_graph if agents < _EVERY_PAIR else nx.fast_gnp_random_graph
     graph = draw(agents, probability, seed=_seed(seed))
     name = f"Erdős–Rényi graph of {agents}, p = {probability:g}, seed {seed}"
     return _drawn(graph, name, weights, f"a probability well above ln(n)/n = {log(agents) / agents:.3g}")
+
+
+def _with_links(agents: int, links: int, seed: int, weights: Weights) -> Topology:
+    """Uniform among the connected graphs with so many links."""
+    if not agents - 1 <= links <= agents * (agents - 1) // 2:
+        allowed = f"{agents - 1} … {agents * (agents - 1) // 2}"
+        raise ScenarioError("links", links, f"no connected graph of {agents} agents has so many", allowed)
+    draws = random.Random(_seed(seed))
+    graph = nx.gnm_random_graph(agents, links, seed=draws)
+    for _ in range(_DRAWS):
+        if nx.is_connected(graph):
+            break
+        graph = nx.gnm_random_graph(agents, links, seed=draws)
+    name = f"Erdős–Rényi graph of {agents}, {links} links, seed {seed}"
+    return _drawn(graph, name, weights, f"links well above n ln(n)/2 = {agents * log(agents) / 2:.3g}")
 
 
 def watts_strogatz(

@@ -17,46 +17,59 @@ here the array is what is added to λ_i. Law: Σ_i λ_i = 0 under either noise.
 
 Completing the square with m_i = |N_i|, the inner problem is argmin f_i + r + ‖x − v‖²/(2s) with
 v = Σ_j(x̃_i + x̃_j)/(2m_i) − μ_i/(ηm_i) and s = 1/(2ηm_i); `exacts[i](v, s)` solves that.
+
+M-ADMM and Xiao's (3.1). η may be η_i(k), by round and agent, with a dual step θ of its own. Noise on the midpoints
+replaces (x̃_i + x̃_j)/2 by that less w_i. Shares θ' replace it, in the sum over j, by θ'x̃_i + (1 − θ')x̃_j:
+
+    x_i⁺ = argmin f_i(x) + r(x) + 2⟨λ_i, x⟩ + ½‖x − x̃_i‖²_Γ + ½ Σ_j ‖x − x̃_j‖²_ρ,   Γ = 2ηm_iθ', ρ = 2η(1 − θ').
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from tests.oracles.shapes import Array, Exact, differences, drawn, edges_of, pair_sums
+from tests.oracles.shapes import Array, Exact, differences, drawn, edges_of
 
 
 def d_admm(
     exacts: Sequence[Exact],
     adjacency: Array,
-    penalty: float,
+    penalty: float | Array,
     start: Array,
     rounds: int,
     noise_primal: Sequence[Array] | Array | None = None,
     noise_dual: Sequence[Array] | Array | None = None,
+    noise_penalty: Sequence[Array] | Array | None = None,
+    dual_step: float | None = None,
+    shares: Array | None = None,
 ) -> dict[str, Array]:
-    """Run `rounds` rounds from the common `start` (d,); `penalty` is η, the noises are (rounds, n, d).
+    """Run `rounds` rounds from the common `start` (d,); `penalty` is η or (rounds, n), the noises are (rounds, n, d).
 
-    Keys: x and dual = λ (rounds + 1, n, d), index 0 the start; used_dual = μ and sent (rounds, n, d),
-    sent[k] = x̃^{k+1}.
+    `shares` (rounds, n, d) are the θ'; None: ½. Keys: x and dual = λ (rounds + 1, n, d), index 0 the start;
+    used_dual = μ and sent (rounds, n, d), sent[k] = x̃^{k+1}.
     """
     A = edges_of(adjacency)
     n, d = len(A), len(start)
     m = A.sum(axis=1)
+    eta = np.broadcast_to(penalty, (rounds, n))
+    theta = float(eta[0, 0]) if dual_step is None else dual_step
     on_primal = drawn(noise_primal, (rounds, n, d))
     on_dual = drawn(noise_dual, (rounds, n, d))
+    on_penalty = drawn(noise_penalty, (rounds, n, d))
+    own = np.full((rounds, n, d), 0.5) if shares is None else shares
     x = np.empty((rounds + 1, n, d))
     lam = np.zeros((rounds + 1, n, d))
     mu = np.empty((rounds, n, d))
     sent = np.empty((rounds, n, d))
     x[0] = start
-    known = x[0]
+    known = np.tile(start, (n, 1))
     for k in range(rounds):
         mu[k] = lam[k] + on_dual[k]
-        sums = pair_sums(A, known)
         for i in range(n):
-            v = sums[i] / (2 * m[i]) - mu[k, i] / (penalty * m[i])
-            x[k + 1, i] = exacts[i](v, 1 / (2 * penalty * m[i]))
+            gamma, rho = 2 * eta[k, i] * m[i] * own[k, i], 2 * eta[k, i] * (1 - own[k, i])
+            pulled = gamma * known[i] + rho * (A[i] @ known) - 2 * eta[k, i] * m[i] * on_penalty[k, i] - 2 * mu[k, i]
+            D = 2 * eta[k, i] * m[i]
+            x[k + 1, i] = exacts[i](pulled / D, 1 / D)
         known = sent[k] = x[k + 1] + on_primal[k]
-        lam[k + 1] = lam[k] + penalty / 2 * differences(A, known)
+        lam[k + 1] = lam[k] + theta / 2 * differences(A, known)
     return {"x": x, "dual": lam, "used_dual": mu, "sent": sent}

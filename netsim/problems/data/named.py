@@ -6,6 +6,7 @@ import io
 import tarfile
 import zipfile
 import zlib
+from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, cast
@@ -328,28 +329,61 @@ _Scaling = Annotated[
     Literal["unit", "standardized"],
     "How the six numeric columns are scaled, by the training part: to [0, 1], or to mean 0 and deviation 1.",
 ]
+_Encoding = Annotated[
+    Literal["one_hot", "codes"],
+    "What the eight categories become: a column for each value, or one of numbers, scaled as the numeric ones "
+    "(14 columns in all).",
+]
+_Answers = Annotated[
+    Literal["signs", "zero_one"],
+    "Labels −1 and +1, or 0 above 50,000 dollars and 1 below, as they are multiplied in a logistic loss.",
+]
 
 
 def adult(
-    cache: Cache, part: _PartOf = "train", numeric: _Scaling = "unit", records: Chosen = None, seed: Seed = 0
+    cache: Cache,
+    part: _PartOf = "train",
+    numeric: _Scaling = "unit",
+    records: Chosen = None,
+    seed: Seed = 0,
+    encoding: _Encoding = "one_hot",
+    answers: _Answers = "signs",
 ) -> Dataset:
-    """UCI Adult, rows with unknown values dropped, categories one-hot; +1 earns more than 50,000 dollars."""
-    if numeric not in ("unit", "standardized"):
-        raise unknown("numeric", numeric, ["unit", "standardized"])
+    """UCI Adult, rows with unknown values dropped; +1 earns more than 50,000 dollars.
+
+    With answers "zero_one" a logistic loss is log(1 + exp(−L xᵀz)), L = 0 above 50,000 dollars and 1 below. Where
+    L = 0 it is log 2 whatever x: such a record has no features here, and every label is +1.
+    """
+    for name, value, allowed in (
+        ("numeric", numeric, ["unit", "standardized"]),
+        ("encoding", encoding, ["one_hot", "codes"]),
+        ("answers", answers, ["signs", "zero_one"]),
+    ):
+        if value not in allowed:
+            raise unknown(name, value, allowed)
     parts: tuple[Part, ...] = ("train",) if part == "train" else ("train", "test")
     _, paths = cache.files("adult", [FILES[one] for one in parts])
     known, rows = _rows(paths[0]), _rows(paths[-1])
-    values, base = (np.array([[float(row[c]) for c in _NUMERIC] for row in table]) for table in (rows, known))
+    categories = {column: sorted({row[column] for row in known}) for column in _CATEGORICAL}
+
+    def number(row: list[str], column: int) -> float:
+        return float(row[column]) if column in _NUMERIC else bisect_left(categories[column], row[column])
+
+    scaled = sorted(_NUMERIC + _CATEGORICAL) if encoding == "codes" else _NUMERIC
+    values, base = (np.array([[number(row, c) for c in scaled] for row in table]) for table in (rows, known))
     if numeric == "unit":
         columns = [_to_unit(values, base.min(axis=0), base.max(axis=0))]
     else:
         spread = base.std(axis=0)
         columns = [(values - base.mean(axis=0)) / np.where(spread > 0, spread, 1.0)]
-    for column in _CATEGORICAL:
-        categories = sorted({row[column] for row in known})
-        columns.append(np.array([[float(row[column] == category) for category in categories] for row in rows]))
+    for column in _CATEGORICAL if encoding == "one_hot" else ():
+        columns.append(np.array([[float(row[column] == one) for one in categories[column]] for row in rows]))
     features = np.hstack(columns)
-    labels = np.array([1.0 if row[ANSWER] == RICH else -1.0 for row in rows])
+    rich = np.array([row[ANSWER] == RICH for row in rows])
+    labels, note = np.where(rich, 1.0, -1.0), "rows with unknown values were dropped"
+    if answers == "zero_one":
+        features, labels = np.where(rich[:, None], 0.0, features), np.ones(len(rows))
+        note += "; those above 50,000 dollars have label 0, and so no features"
     chosen = some(np.arange(len(rows)), records, seed)
     return Dataset(
         "adult",
@@ -357,7 +391,7 @@ def adult(
         labels[chosen],
         value_range=(0.0, 1.0) if numeric == "unit" else None,
         part=part,
-        note="rows with unknown values were dropped",
+        note=note,
     )
 
 

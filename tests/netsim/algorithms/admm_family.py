@@ -91,6 +91,15 @@ def _d(which):
     return expected
 
 
+def _m(problem, graph, noise, run):
+    A, rounds = adjacency_of(graph), len(noise)
+    penalties = 0.6 * 1.002 ** np.arange(rounds)[:, None] / A.sum(axis=1)
+    draw = Streams(4).generator
+    shares = np.array([[draw("share", i, k).random(DIMENSION) for i in range(AGENTS)] for k in range(rounds)])
+    options = {"noise_penalty": noise, "dual_step": DUAL_STEP, "shares": shares}
+    return d_admm(exacts(problem), A, penalties, ZERO, rounds, **options)["sent"]
+
+
 def _dp(problem, graph, noise, run):
     a = run.simulation.algorithm
     steps = [a.step(k) for k in range(len(noise))]
@@ -140,6 +149,10 @@ MEMBERS = {
     "ic_admm": Member(lambda p, k: IcAdmm(k, PENALTY, p.smoothness), _ic, steps=250),
     "pvp": Member(lambda p, k: DAdmm(k, PENALTY), _d("primal"), steps=150),
     "dvp": Member(lambda p, k: DAdmm(k, PENALTY, "dual"), _d("dual"), r=False, steps=150),
+    "m_admm": Member(
+        lambda p, k: DAdmm(k, 0.6, "penalty", DUAL_STEP, 1.002, divided=True, shares=4), _m,
+        r=False, steps=320,
+    ),
     "dp_admm": Member(
         lambda p, k: DpAdmm(k, 0.5, Constant(1 / p.smoothness), noise="laplace"), _dp, ("star",), steps=200
     ),

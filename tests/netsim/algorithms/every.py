@@ -105,6 +105,7 @@ SAID: dict[str, Example] = {
     "ic_admm": Example(ROUNDS, ONE, rounds(250)),
     "d_admm": Example(ROUNDS, ONE, rounds(250)),
     "d_admm, perturbation: dual": Example(ROUNDS | {"perturbation": "dual"}, ONE, rounds(250)),
+    "d_admm, perturbation: penalty": Example(ROUNDS | {"perturbation": "penalty", "growth": 1.01}, ONE, rounds(250)),
     "dp_admm": Example(ROUNDS, ONE, rounds(250), graph="star"),
     "r_admm": Example(ROUNDS, ONE, rounds(250)),
     "mr_admm": Example(ROUNDS, ONE, rounds(250)),

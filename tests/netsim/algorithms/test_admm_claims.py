@@ -70,6 +70,7 @@ ADDITIVE = [
     (IcAdmm(3, 0.3, L), ring(6), ic_moves()),
     (DAdmm(3, 0.3), ring(6), [G / (4 * 0.3 + 0.5)] * 3),
     (DAdmm(3, 0.3), grid(2, 3), [G / (4 * 0.3 + 0.5)] * 3),  # its corners have two neighbors
+    (DAdmm(3, 0.6, "primal", 0.1, 1.5, divided=True), grid(2, 3), [G / (1.2 * 1.5**k + 0.5) for k in range(3)]),
     (DpAdmm(3, 0.7, STAR_STEP), star(6), [G / (0.7 + L * math.sqrt(k + 1)) for k in range(3)]),
     (RwAdmm(0.3, activations=50), ring(6), [G / (4 * 0.3 + 0.5)] * 3),
     (RwAdmm(0.3, "everybody", per_agent=3), ring(6), [G / (4 * 0.3 + 0.5)] * 3),
@@ -89,19 +90,21 @@ def test_noise_on_what_is_sent_by_hand(algorithm, topology, moves):
 
 
 PERTURBED = [
-    (DAdmm(3, 0.3, "dual"), [1.2] * 3, 2.0),
-    (RAdmm(5, penalty=0.3, linearization=L), [1.2] * 3, 1.0),
-    (RAdmm(6, penalty=0.3, linearization=L), [1.2] * 3, 1.0),
-    (MrAdmm(6, L, Geometric(0.3, 1.5), 0.3, most=0.6), [1.2, 1.8, 2.4], 1.0),
+    (DAdmm(3, 0.3, "dual"), [1.2] * 3, [2.0] * 3),
+    (DAdmm(3, 0.3, "penalty", growth=1.5), [1.2, 1.8, 2.7], [1.2, 1.8, 2.7]),
+    (RAdmm(5, penalty=0.3, linearization=L), [1.2] * 3, [1.0] * 3),
+    (RAdmm(6, penalty=0.3, linearization=L), [1.2] * 3, [1.0] * 3),
+    (MrAdmm(6, L, Geometric(0.3, 1.5), 0.3, most=0.6), [1.2, 1.8, 2.4], [1.0] * 3),
 ]
 
 
-@pytest.mark.parametrize(("algorithm", "curvatures", "factor"), PERTURBED)
-def test_objective_perturbation_by_hand(algorithm, curvatures, factor):
+@pytest.mark.parametrize(("algorithm", "curvatures", "factors"), PERTURBED)
+def test_objective_perturbation_by_hand(algorithm, curvatures, factors):
     """Every other round of R-ADMM costs nothing: 5 and 6 rounds are 3 releases."""
     determinants = sum(4 * math.log(1 + C / (4 * kappa)) for kappa in curvatures)
     pure = replace(algorithm, scale=NOISE, noise="laplace").claim(RECORD, setting(), DELTA)
-    assert pure.epsilon == pytest.approx(determinants + sum(2 * G / (factor * b) for b in SCALES), rel=1e-12)
+    scales = [factor * b for factor, b in zip(factors, SCALES, strict=True)]
+    assert pure.epsilon == pytest.approx(determinants + sum(2 * G / b for b in scales), rel=1e-12)
     assert pure.delta == 0.0
     found = replace(algorithm, scale=NOISE, noise="gaussian").claim(RECORD, setting(), DELTA)
 
@@ -112,7 +115,7 @@ def test_objective_perturbation_by_hand(algorithm, curvatures, factor):
     for _ in range(60):  # Newton on log P = log(δ/3)
         slope = -(longest**3) * math.exp(-(longest**2) / 2) / 2
         longest -= (tail(longest) - DELTA / 3) / slope if longest > 2 else -0.5
-    ratios = [G / (factor * s) for s in SCALES]
+    ratios = [G / s for s in scales]
     expected = determinants + sum(t**2 / 2 + t * longest for t in ratios)
     assert found.epsilon == pytest.approx(expected, rel=1e-6)
     assert found.delta == DELTA

@@ -142,7 +142,8 @@ def test_families_are_those_of_networkx(topology, graph):
         (ring(9), 9, 4), (complete(7), 21, 1), (path(8), 7, 7), (star(6), 5, 2), (grid(3, 4), 17, 5),
         (torus(4, 6), 48, 5), (hypercube(5), 80, 5), (balanced_tree(2, 3), 14, 6), (random_tree(17), 16, None),
         (random_regular(12, 5), 30, None), (watts_strogatz(20, 6, 0.3), 60, None),
-        (barabasi_albert(20, 3), 3 + 3 * 16, None),
+        (barabasi_albert(20, 3), 3 + 3 * 16, None), (erdos_renyi(10, links=9, seed=2), 9, None),
+        (erdos_renyi(100, links=200, seed=1), 200, None), (erdos_renyi(6, links=15), 15, 1),
     ],
 )  # fmt: skip
 def test_families_have_the_links_and_the_diameter_of_the_textbook(topology, links, diameter):
@@ -166,6 +167,7 @@ def test_agents_are_numbered_as_documented():
         lambda seed: watts_strogatz(30, 4, 0.5, seed),
         lambda seed: barabasi_albert(30, 2, seed),
         lambda seed: erdos_renyi(5_000, 0.004, seed),
+        lambda seed: erdos_renyi(30, seed=seed, links=60),
         lambda seed: random_geometric(20, 0.6, 2 * seed - 1),
     ],
 )
@@ -180,6 +182,7 @@ def test_a_seed_is_a_graph(draw):
         (lambda: erdos_renyi(100, 0.001), r"ln\(n\)/n = 0.0461"),
         (lambda: random_geometric(100, 0.01), r"radius well above .* = 0.121"),
         (lambda: random_regular(20, 1), "degree of 3 or more"),
+        (lambda: erdos_renyi(200, links=210), r"n ln\(n\)/2 = 530"),
         (lambda: watts_strogatz(200, 2, 1.0), "more nearest"),
     ],
 )

@@ -36,6 +36,7 @@ KINDS = {
     "kind: random_tree, agents: 9, seed: 3": topology.random_tree(9, 3),
     "kind: random_regular, agents: 8, degree: 3, seed: 3": topology.random_regular(8, 3, 3),
     "kind: erdos_renyi, agents: 8, probability: 0.6, seed: 3": topology.erdos_renyi(8, 0.6, 3),
+    "kind: erdos_renyi, agents: 8, links: 12, seed: 3": topology.erdos_renyi(8, seed=3, links=12),
     "kind: watts_strogatz, agents: 9, nearest: 4, probability: 0.5, seed: 3": topology.watts_strogatz(9, 4, 0.5, 3),
     "kind: barabasi_albert, agents: 9, attach: 2, seed: 3": topology.barabasi_albert(9, 2, 3),
     "kind: random_geometric, agents: 9, radius: 0.8, seed: 3": topology.random_geometric(9, 0.8, 3),

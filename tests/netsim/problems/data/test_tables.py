@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from netsim.errors import ScenarioError
-from netsim.problems import Cache, load
+from netsim.problems import Cache, LogisticLoss, load
 from tests.netsim.problems.data import written
 
 
@@ -102,6 +102,24 @@ def test_adult_standardized(census: Cache) -> None:
     assert data.value_range is None
     with pytest.raises(ScenarioError, match="standardized, unit"):
         load("adult", cache=census, numeric="standard")
+
+
+def test_adult_as_fourteen_numbers_with_labels_zero_and_one(census: Cache) -> None:
+    data, signs = load("adult", cache=census, encoding="codes", answers="zero_one"), load("adult", cache=census)
+    assert data.dimension == 14
+    np.testing.assert_allclose(data.features[0, [0, 1, 3, 10]], [(39 - 28) / 22, 1, 0, 1])  # age, class, school, gain
+    assert np.array_equal(signs.labels, [-1, 1, 1])
+    assert not data.features[1:].any()  # label 0: the loss is log 2 at any x
+    x = np.arange(14.0)[None] / 10
+    loss, z = LogisticLoss(data.features, data.labels), data.features[0]
+    expected = (np.log1p(np.exp(-x[0] @ z)) + 2 * np.log(2)) / 3
+    np.testing.assert_allclose(loss.value(x), expected)
+    test = load("adult", cache=census, part="test", encoding="codes")
+    assert np.array_equal(test.labels, [-1, 1])
+    assert test.features.min() >= 0
+    assert test.features.max() <= 1
+    with pytest.raises(ScenarioError, match="codes, one_hot"):
+        load("adult", cache=census, encoding="numbers")
 
 
 def test_a_row_that_is_none_is_named_with_its_line(tmp_path: Path) -> None:
