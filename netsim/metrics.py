@@ -22,6 +22,8 @@ from netsim.errors import ProtocolError, ScenarioError
 from netsim.models.model import Zero
 from netsim.network.wires import Air
 from netsim.problems.data import Dataset
+from netsim.problems.losses import LeastSquares
+from netsim.problems.minimizers import TOLERANCE
 from netsim.problems.modelled import Modelled
 from netsim.problems.objective import half_square, times
 from netsim.problems.problem import Problem
@@ -241,14 +243,19 @@ _DEFINITIONS = {
     "that record the agents' own gradients",
     "local_gradients": "(1/n²) Σ ‖∇f_i(x_i)‖², ‖(1/n)∇f̃(x)‖² in the words of the DPP² paper; the same",
     "proximal_residual": "‖x − prox_r(x − ∇F(x)/n)‖ in ℓ2",
+    "limit_residual": "mean over the replicas of ‖x(k) − x^∞‖_F, of all agents' x at once; only where the noise "
+    "decides Σ ∇f_i(x^∞) (`Algorithm.limit_offset`), of least squares without r",
+    "limit_shift": "mean over the replicas of ‖x^∞ − x*‖_F, the same in every round",
     "training_accuracy": "the share of the training records with sign(aᵀx) = b, or whose class has the "
     "largest score; only for classes",
     "held_out_accuracy": "the same of records that no agent holds; only where the data has some",
 }
-"""The measures, by name, smaller is better but for the two shares. A `Curve` is of the replicas' 5 %, 50 %, 95 %."""
+"""The measures, by name, smaller is better but for the two shares. A `Curve` is of the replicas' 5 %, 50 %, 95 %;
+of a mean over the replicas all three are that."""
 OWN_GRADIENTS = ("optimality_gap", "local_gradients")
 """Measures of ∇f_i at the agents' own estimates."""
 _ACCURACIES = ("training_accuracy", "held_out_accuracy")
+_OF_LIMITS = ("limit_residual", "limit_shift")
 
 
 @dataclass(frozen=True)
@@ -326,11 +333,17 @@ class Measures:
     """How far a run got and at what cost: for who owns the run, since it opens the private objectives.
 
     Nothing is computed before it is read. `held_out`: records that no agent holds (features and labels), for
-    `held_out_accuracy`.
+    `held_out_accuracy`. `offset` gives −Σ ∇f_i(x^∞), (replicas, dimension), where the noise decides the limit x^∞.
     """
 
-    def __init__(self, problem: Problem, metrics: Metrics, held_out: Dataset | None = None) -> None:
-        self._problem, self._metrics, self._held_out = problem, metrics, held_out
+    def __init__(
+        self,
+        problem: Problem,
+        metrics: Metrics,
+        held_out: Dataset | None = None,
+        offset: Callable[[], Array | None] | None = None,
+    ) -> None:
+        self._problem, self._metrics, self._held_out, self._offset = problem, metrics, held_out, offset
         self._found: dict[str, Array] = {}
         self.unit = "activations" if metrics.walk else "rounds"
         self.stride = metrics.stride
@@ -338,14 +351,19 @@ class Measures:
 
     def on(self, held_out: Dataset | None) -> "Measures":
         """The same, and the accuracy on records that no agent holds."""
-        measures = Measures(self._problem, self._metrics, held_out)
+        measures = Measures(self._problem, self._metrics, held_out, self._offset)
         measures._found |= {name: values for name, values in self._found.items() if name != "held_out_accuracy"}
         return measures
 
     @staticmethod
-    def defined(problem: Problem, held_out: Dataset | None = None, own_gradients: bool = True) -> tuple[str, ...]:
-        """The measures that a problem has, and a run that records the agents' own gradients or does not."""
-        absent: set[str] = set()
+    def defined(
+        problem: Problem, held_out: Dataset | None = None, own_gradients: bool = True, limited: bool = False
+    ) -> tuple[str, ...]:
+        """The measures that a problem has, and a run that records the agents' own gradients or does not.
+
+        `limited`: the noise of its algorithm decides its limit.
+        """
+        absent = set[str]() if limited and _quadratic(problem) else set[str](_OF_LIMITS)
         if not problem.optimum().value > 0:
             absent.add("relative_gap")
         if not isinstance(problem.regularizer, Zero):
@@ -362,7 +380,8 @@ class Measures:
     def names(self) -> tuple[str, ...]:
         """The measures that are defined here."""
         own = any(point.own is not None for point in self._points)
-        return Measures.defined(self._problem, self._held_out, own)
+        limited = self._offset is not None and not self._metrics.walk
+        return Measures.defined(self._problem, self._held_out, own, limited)
 
     def counts(self, name: str) -> Counts:
         """The rounds or activations, from 1, at which a measure is known."""
@@ -371,7 +390,10 @@ class Measures:
         return np.array([point.count for point in self._points], dtype=np.int64)
 
     def values(self, name: str) -> Array:
-        """A measure, (points, replicas). You get a `ScenarioError` for one that is none, or not defined here."""
+        """A measure, (points, replicas), or (points, 1) of a mean over the replicas.
+
+        You get a `ScenarioError` for one that is none, or not defined here.
+        """
         if name not in _DEFINITIONS:
             raise unknown("measure", name, _DEFINITIONS)
         if name not in self.names:
@@ -491,6 +513,15 @@ class Measures:
         return np.array([point.answer for point in self._points] or np.empty((0, 0, self._problem.dimension)))
 
     @cached_property
+    def _limit(self) -> Array:
+        """x^∞ of each replica, (replicas, dimension): of quadratics, x* − H⁻¹ times the offset."""
+        offset = None if self._offset is None else self._offset()
+        assert offset is not None
+        point = self._problem.optimum().point
+        hessian = sum((f.hessian(point) for f in self._problem.objectives), start=np.zeros((len(point),) * 2))
+        return point - np.linalg.solve(hessian, offset.T).T
+
+    @cached_property
     def _gradients(self) -> Array:
         """∇F/n at the answers."""
         return self._by_rows(self._problem.mean_gradient)
@@ -529,6 +560,13 @@ class Measures:
                 rows, gradients = (a.reshape(-1, problem.dimension) for a in (answers, self._gradients))
                 moved = rows - problem.regularizer.proximal(rows - gradients, 1.0)
                 return np.sqrt(2 * half_square(moved)).reshape(answers.shape[:-1])
+            case "limit_residual":  # ‖x − 1x̂‖_F² = Σ‖x_i − x̄‖² + n‖x̄ − x̂‖²
+                apart = 2 * half_square((answers - self._limit).reshape(-1, problem.dimension))
+                squares = self.values("consensus_error") + apart.reshape(answers.shape[:-1])
+                return np.sqrt(problem.agents * squares).mean(axis=1, keepdims=True)
+            case "limit_shift":
+                moved = np.sqrt(2 * problem.agents * half_square(self._limit - problem.optimum().point))
+                return np.full((len(answers), 1), moved.mean())
             case "training_accuracy":
                 return self._by_rows(lambda x: _accuracy(_classified(problem), x))
             case _:
@@ -547,6 +585,15 @@ class Measures:
         parts = [function(rows[i : i + size]) for i in range(0, len(rows), size)]
         found = np.concatenate(parts) if parts else np.empty((0, *function(np.zeros((1, dimension))).shape[1:]))
         return found.reshape(*x.shape[:-1], *found.shape[1:])
+
+
+def _quadratic(problem: Problem) -> bool:
+    """Whether F is a quadratic with one minimizer, and r = 0."""
+    if problem.regularized or not all(isinstance(f, LeastSquares) for f in problem.objectives):
+        return False
+    point = problem.optimum().point
+    hessian = sum((f.hessian(point) for f in problem.objectives), start=np.zeros((len(point),) * 2))
+    return bool(np.linalg.cond(hessian) < 1 / TOLERANCE)
 
 
 def _quantiles(values: Array) -> Array:

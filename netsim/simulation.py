@@ -189,13 +189,13 @@ class _Execution:
     def _node(self, i: int, streams: Streams) -> LiveNode:
         simulation = self.simulation
         chunk, network, codec = simulation.chunk, simulation.network, simulation.wire_codec
-        through, compute = simulation.noise_through.get(i), simulation.timing.compute_law(i)
+        compute = simulation.timing.compute_law(i)
         return LiveNode(
             i,
             simulation.topology,
             simulation.problem,
             simulation.replicas,
-            noise=lambda: through(noise_of(streams, chunk, i)) if through else noise_of(streams, chunk, i),
+            noise=partial(simulation.noise_stream, i),
             coins=partial(coins_of, streams, i),
             queries=self.queries.get(i),
             releases=self.releases.get(i),
@@ -324,7 +324,8 @@ class _Execution:
         measures = None
         if self.metrics is not None:
             self.metrics.finish()
-            measures = Measures(simulation.problem, self.metrics)
+            offset = simulation.limit_offset if simulation.algorithm.limit_of_noise else None
+            measures = Measures(simulation.problem, self.metrics, offset=offset)
         run = Run(
             simulation,
             tuple(views),
@@ -409,6 +410,17 @@ class Simulation:
     def setting(self, releases: int) -> Setting:
         """The public facts that the algorithm's conditions and claim depend on."""
         return setting_of(self.problem, self.topology, releases)
+
+    def noise_stream(self, agent: int) -> np.random.Generator:
+        """The stream of an agent's noise, from its start. PRIVATE."""
+        stream, through = noise_of(Streams(self.seed), self.chunk, agent), self.noise_through.get(agent)
+        return through(stream) if through else stream
+
+    def limit_offset(self) -> Array | None:
+        """−Σ_i ∇f_i(x^∞), (replicas, dimension), where the noise of this run alone decides its limit; else None."""
+        agents = range(self.topology.agents)
+        shape = self.replicas, self.problem.dimension
+        return self.algorithm.limit_offset([self.noise_stream(agent) for agent in agents], shape)
 
     def claim(self, adjacency: Adjacency, releases: int, delta: float) -> Claim | None:
         """What the algorithm's paper claims here; its formula speaks of one life of every agent."""

@@ -95,7 +95,7 @@ def tracking_evidence(view: AdversaryView) -> list[Evidence]:
     _refuse_lossy(codec)
     found: list[Evidence] = []
     for agent, rounds in _all_rounds(view, codec):
-        trackers, variances = _trackers(algorithm, rounds)
+        trackers, variances = _trackers(algorithm, agent, rounds)
         mixed = np.array([r.y.low + _gamma(algorithm) * r.apart_y for r in rounds])
         gradients = np.cumsum(trackers, axis=0)
         gradients[1:] -= np.cumsum(mixed[:-1], axis=0)
@@ -125,7 +125,7 @@ def tracking_differences(view: AdversaryView) -> list[Difference]:
         for _, run in groupby(enumerate(sorted(observed)), key=lambda place: place[1] - place[0]):
             numbers = [k for _, k in run]  # rounds that follow each other
             first, rounds = numbers[0], [observed[k] for k in numbers]
-            trackers, variances = _trackers(algorithm, rounds, first)
+            trackers, variances = _trackers(algorithm, agent, rounds, first)
             points = list(_points(algorithm, rounds, trackers))
             if first > 0:
                 points[0] = rounds[0].x.low
@@ -150,6 +150,8 @@ def _checked(view: AdversaryView) -> tuple[DecayingNoise, Codec]:
     algorithm = view.public.algorithm
     if not isinstance(algorithm, DiaDSP | Cpgt):
         raise AttackError(f"{type(algorithm).__name__} is neither DiaDSP nor CPGT: this inversion is theirs")
+    if algorithm.start:
+        raise AttackError("x(0) is drawn, and not known: this inversion is for x(0) = 0")
     if not view.public.exchange_policy.endless:
         raise AttackError("exchanges may end without some messages: probe the agent at its door")
     codec = view.public.codec if algorithm.codec is None else algorithm.codec
@@ -209,13 +211,14 @@ def _all_rounds(view: AdversaryView, codec: Codec) -> Iterator[tuple[int, list[_
             yield agent, rounds
 
 
-def _trackers(algorithm: DecayingNoise, rounds: list[_Round], first: int = 0) -> tuple[Array, Array]:
+def _trackers(algorithm: DecayingNoise, agent: int, rounds: list[_Round], first: int = 0) -> tuple[Array, Array]:
     """ŷ^k, (rounds, replicas, dimension), and the variances of their errors."""
     sent = np.array([r.y.low for r in rounds])
-    e = np.array([2 * algorithm.noise_y(first + k) ** 2 for k in range(len(rounds))])
+    scale_x, scale_y = algorithm.noise_x(agent), algorithm.noise_y(agent)
+    e = np.array([2 * scale_y(first + k) ** 2 for k in range(len(rounds))])
     moved = np.array([r.x.low + _gamma(algorithm) * r.apart_x for r in rounds])
     moved = (moved[:-1] - np.array([r.x.low for r in rounds])[1:]) / algorithm.step
-    w = [2 * algorithm.noise_x(first + k + 1) ** 2 / algorithm.step**2 for k in range(len(rounds) - 1)]
+    w = [2 * scale_x(first + k + 1) ** 2 / algorithm.step**2 for k in range(len(rounds) - 1)]
     share = weigh(e, np.array([*w, math.inf]))
     trackers = sent * share[:, None, None]
     trackers[:-1] += (1 - share[:-1, None, None]) * moved
@@ -229,7 +232,7 @@ def _points(algorithm: DecayingNoise, rounds: list[_Round], trackers: Array) -> 
 
 
 def _bounded(algorithm: DecayingNoise, agent: int, rounds: list[_Round]) -> Iterator[GradientBounds]:
-    gamma, variance = _gamma(algorithm), 0.0
+    gamma, variance, scale = _gamma(algorithm), 0.0, algorithm.noise_y(agent)
     mixed = np.zeros_like(rounds[0].apart_y)  # γ Σ_{t<k} A_y
     size = np.zeros_like(mixed)
     for k, r in enumerate(rounds):
@@ -241,7 +244,7 @@ def _bounded(algorithm: DecayingNoise, agent: int, rounds: list[_Round]) -> Iter
             low, high, wide = np.maximum(y.low, low - slack), np.minimum(y.high, high + slack), y.high - y.low > 0
             y = Interval(np.where(wide, low, y.low), np.where(wide, high, y.high))
         size = np.maximum(size, np.maximum(np.abs(mixed), np.abs(np.where(np.isfinite(y.low), y.low, 0.0))))
-        variance += 2 * algorithm.noise_y(k) ** 2
+        variance += 2 * scale(k) ** 2
         slack = 1e-11 * np.maximum(1.0, size)
         zero = np.zeros_like(r.x.low)  # x⁰
         points = (zero, zero) if k == 0 and not algorithm.noisy else (r.x.low - slack, r.x.high + slack)

@@ -2,14 +2,15 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self, get_type_hints
 
 import numpy as np
 from scipy.optimize import brentq
 
-from netsim.arrays import whole
-from netsim.bounds import Count
+from netsim.arrays import Array, whole
+from netsim.bounds import Count, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import Codec
 from netsim.errors import PrivacyError, ScenarioError
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _FARTHEST = 80
 """No noise is made more than 2^80 times as large, or as small."""
 _TOLERANCE = 1e-13
+Factors = tuple[Positive, ...]
+"""A positive number for each agent, by number, or none."""
 _ROUNDING = float(np.finfo(np.float64).eps)
 
 
@@ -105,6 +108,8 @@ class Algorithm(ABC):
     """
 
     noise_fields: ClassVar[tuple[str, ...]] = ()
+    limit_of_noise: ClassVar[bool] = False
+    """Whether the noise alone decides the limit of a run (`limit_offset`)."""
 
     @abstractmethod
     async def run(self, node: Node) -> None:
@@ -173,6 +178,22 @@ class Algorithm(ABC):
         """The conditions of its paper's convergence theorem that fail; None where they are not computed."""
         return None
 
+    def rate(self, setting: Setting) -> float | None:  # noqa: ARG002
+        """ρ where its paper's theorem says that the error after k rounds is O(ρ^k) here; None where it does not."""
+        return None
+
+    def limit_offset(
+        self,
+        noise: Sequence[np.random.Generator],  # noqa: ARG002
+        shape: tuple[int, int],  # noqa: ARG002
+    ) -> Array | None:
+        """−Σ_i ∇f_i(x^∞), `shape` = (replicas, dimension), where its noise alone decides the limit x^∞; else None.
+
+        `noise` are the agents' streams from their start. It holds where every message arrives and no agent begins
+        anew. PRIVATE: for measures of who owns the run.
+        """
+        return None
+
     def scaled(self, factor: float) -> Self:
         """The same algorithm with all its noise `factor` times as large; a `PrivacyError` if it has none."""
         if not self.noise_fields:
@@ -238,6 +259,15 @@ class InRounds(Algorithm):
         for name in self.noise_fields:
             if hints[name] == Schedule:
                 self._check_scale(name, self._releases)
+
+    def _check_factors(self, names: Sequence[str], agents: int) -> None:
+        """`Factors`: none or one for each agent, positive and finite."""
+        for name in names:
+            factors: Factors = getattr(self, name)
+            if len(factors) not in (0, agents):
+                raise ScenarioError(name, len(factors), "not one for each agent", f"none, or {agents}")
+            if not all(0 < factor < math.inf for factor in factors):
+                raise ScenarioError(name, list(factors), "not factors of a scale", "> 0 and finite")
 
     def _check_steps(
         self, step: Schedule, bound: float, condition: str, problem: str = "unstable at round {k}"

@@ -35,6 +35,15 @@ A contraction does not bear every γ. Let s = 1 − λ_min(W) be the largest eig
 - `Quantizer`, `ScaledSign`: no bound on γ is known that does not refuse what converges. Of those tried, at d = 10 and
   40, these diverge: 1 bit at d = 40, from γ = 0.4 on; the unbiased, where d/(4s²) = 0.625, from γ = 0.6 on.
 
+Theorem 1 (`Cpgt.unproven`, `Cpgt.rate`): under Assumptions 1 to 3 and
+
+    γ ≤ min{κ(1 − ρ)²mμ/(4√φ s₁), κL/(mμ), 1},  κ = (1 − √φ)/λ̄                                          (20)
+    α ≤ min{mμ(1 − ρ)²/s₂, λ̄(1 − q̄)/2} γ/L                                                              (21)
+    s₁ = 4λ̄²mμ + (1 − ρ)²mμ + (6mμ + 2L)λ̄(1 − ρ),  s₂ = (6mμ + 2m²μ + 4L)(1 − ρ) + 2mμλ̄(2 + m)
+
+for some m in (0, 1), E‖x(k) − x^∞‖_F = O((1 − mαμ/2)^k). Here λ̄ = s, ρ is the spectral radius of W − 11ᵀ/n, q̄ the
+largest q, and φ < 1 with E‖C(v) − v‖² ≤ φ‖v‖² (Assumption 3) is in `contraction`.
+
 What is privatized is x − x^c, with the copy that everybody knows: the same noise, and with a compressor that keeps
 what it gets the release is on the wire. With a lossy one a replay has to be granted it: the loss is an upper bound.
 """
@@ -43,19 +52,22 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 from annotated_types import Gt, Le
 
-from netsim.algorithms.algorithm import Setting
-from netsim.algorithms.diadsp import DecayingNoise
+from netsim.algorithms.algorithm import Setting, unmet
+from netsim.algorithms.diadsp import DecayingNoise, strongly_convex
 from netsim.algorithms.mixing import tracking_step
 from netsim.bounds import Auto, Positive
-from netsim.codecs import FLOAT64, Codec, Quantizer, RandomK, TopK
+from netsim.codecs import FLOAT64, Codec, Quantizer, RandomK, ScaledSign, TopK
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Node
 
 ROUNDING = 1e-9
 """Relative: what rounding may do to an eigenvalue."""
+SHARES = np.arange(1, 1000) / 1000
+"""The m of Theorem 1 that are tried; the largest that its conditions bear has the fastest rate."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +93,13 @@ class Cpgt(DecayingNoise):
         return self.compressor
 
     async def run(self, node: Node) -> None:
-        x = node.zeros()
+        noise_x, noise_y = self.noise_x(node.id), self.noise_y(node.id)
+        x = self.begin(node)
         gradient = y = await node.gradient(x)
         copy_x = copy_y = apart_x = apart_y = node.zeros()
         for k in range(self.rounds):
-            ahead_x = node.privatize(x - copy_x, Laplace(self.noise_x(k)))  # 1, 2: x^a − x^c
-            ahead_y = node.privatize(y - copy_y, Laplace(self.noise_y(k)))
+            ahead_x = node.privatize(x - copy_x, Laplace(noise_x(k)))  # 1, 2: x^a − x^c
+            ahead_y = node.privatize(y - copy_y, Laplace(noise_y(k)))
             noisy_x, noisy_y = copy_x + ahead_x, copy_y + ahead_y
             received = await node.exchange(x=ahead_x, y=ahead_y)
             copy_x = copy_x + received.sent("x")  # 3
@@ -106,8 +119,7 @@ class Cpgt(DecayingNoise):
             problem = f"does not contract: E‖C(v) − v‖² = (d/k − 1)‖v‖², d = {d}, k = {kept}"
             raise ScenarioError("compressor", str(compressor), problem, "unbiased: false, or 2k > d")
         if isinstance(compressor, Quantizer) and compressor.unbiased:
-            levels = 2 ** (compressor.bits - 1)
-            variance = min(d / 4, levels * math.sqrt(d)) / levels**2
+            variance = contraction(compressor, d)
             if variance >= 1:
                 problem = f"need not contract: E‖C(v) − v‖² up to {variance:.6g}‖v‖², d = {d}"
                 raise ScenarioError("compressor", str(compressor), problem, "unbiased: false, or more bits")
@@ -118,6 +130,63 @@ class Cpgt(DecayingNoise):
         if self.gamma > most * (1 + ROUNDING):
             why = f"unstable with {compressor} in dimension {d}: 1 − λ_min(W) = {spread:.6g}"
             raise ScenarioError("gamma", self.gamma, why, f"γ <= {most:.6g}")
+
+    def unproven(self, setting: Setting) -> tuple[str, ...]:
+        return self._theorem_1(setting)[0]
+
+    def rate(self, setting: Setting) -> float | None:
+        return self._theorem_1(setting)[1]
+
+    def _theorem_1(self, setting: Setting) -> tuple[tuple[str, ...], float | None]:
+        """Conditions that fail, and the rate at the largest m of `SHARES` that they bear, None where one fails."""
+        failed = unmet(strongly_convex(setting))
+        if setting.topology is None:
+            failed += ("Assumption 2: no graph",)
+        if (phi := contraction(self.compressor, setting.dimension)) >= 1:
+            failed += (f"Assumption 3: no φ < 1 is known of {self.compressor}",)
+        if failed or setting.topology is None:
+            return failed, None
+        mu = min(setting.convexity(agent) for agent in range(setting.agents))
+        L, mixed = max(setting.smoothness), setting.topology.spectral_gap  # L, 1 − ρ
+        spread = 1 - setting.topology.least_eigenvalue
+        m = SHARES * mu  # mμ
+        kappa = (1 - math.sqrt(phi)) / spread
+        s1 = 4 * spread**2 * m + mixed**2 * m + (6 * m + 2 * L) * spread * mixed
+        s2 = (6 * m + 2 * SHARES * m + 4 * L) * mixed + 2 * m * spread * (2 + SHARES)
+        most_gamma = np.minimum(kappa * L / m, 1.0)
+        if phi:
+            most_gamma = np.minimum(most_gamma, kappa * mixed**2 * m / (4 * math.sqrt(phi) * s1))
+        slowest = max(self.ratios)
+        most_step = np.minimum(m * mixed**2 / s2, spread * (1 - slowest) / 2) * self.gamma / L
+        borne = (self.gamma <= most_gamma) & (self.step <= most_step)
+        if borne.any():
+            return (), float(1 - m[borne].max() * self.step / 2)
+        failed = unmet(
+            (self.gamma <= most_gamma.max(), f"(20): γ = {self.gamma:.6g} is above {most_gamma.max():.6g} for all m"),
+            (self.step <= most_step.max(), f"(21): α = {self.step:.6g} is above {most_step.max():.6g} for all m"),
+        )
+        return failed or ("(20) and (21) hold for no m together",), None
+
+
+def contraction(compressor: Codec, dimension: int) -> float:
+    """Assumption 3's φ: E‖C(v) − v‖² ≤ φ‖v‖² for all v of this dimension; infinite where none is known here."""
+    match compressor:
+        case _ if compressor.lossless:
+            return 0.0
+        case TopK():
+            return 1 - compressor.kept(dimension) / dimension
+        case RandomK():
+            kept = compressor.kept(dimension) / dimension
+            return 1 / kept - 1 if compressor.unbiased else 1 - kept
+        case Quantizer(unbiased=True):
+            levels = 2 ** (compressor.bits - 1)
+            return min(dimension / 4, levels * math.sqrt(dimension)) / levels**2
+        case Quantizer():
+            return 1 - 1 / compressor.shrinkage(dimension)
+        case ScaledSign():
+            return 1 - 1 / dimension
+        case _:
+            return math.inf
 
 
 def largest_share(compressor: Codec, dimension: int, spread: float) -> float:

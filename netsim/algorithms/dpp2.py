@@ -48,7 +48,7 @@ from typing import Annotated
 
 import numpy as np
 
-from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
+from netsim.algorithms.algorithm import Factors, InRounds, Setting, silent_release, unmet
 from netsim.algorithms.mixing import Matrix, check_smooth, largest_eigenvalue
 from netsim.arrays import Array
 from netsim.bounds import Auto, NonNegative, Positive
@@ -59,7 +59,6 @@ from netsim.node import Exchange, Node
 from netsim.schedules import SILENT, Schedule, UniformDraws
 from netsim.topology import Topology
 
-Factors = tuple[Positive, ...]
 _RANDOM = UniformDraws(0.0, 1.0)
 
 
@@ -235,12 +234,7 @@ class Dpp2(InRounds):
             if not 0 <= value < math.inf:
                 raise ScenarioError(name, value, "not a coefficient", ">= 0 and finite")
         check_smooth(setting, "DPP²")
-        for name in ("agent_scale_w", "agent_scale_e", "agent_ratio"):
-            factors: Factors = getattr(self, name)
-            if len(factors) not in (0, setting.agents):
-                raise ScenarioError(name, len(factors), "not one for each agent", f"none, or {setting.agents}")
-            if not all(0 < factor < math.inf for factor in factors):
-                raise ScenarioError(name, list(factors), "not factors of a scale", "> 0 and finite")
+        self._check_factors(("agent_scale_w", "agent_scale_e", "agent_ratio"), setting.agents)
         for k in range(self.rounds):
             if not math.isfinite(self.eta(k)):
                 raise ScenarioError("eta", self.eta(k), f"η_{k} is not finite", "finite numbers")

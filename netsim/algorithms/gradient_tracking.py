@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from netsim.algorithms.algorithm import Setting
 from netsim.algorithms.mixing import LaplaceInRounds, check_below, check_smooth, tracking_step
-from netsim.arrays import unknown
+from netsim.arrays import Array, unknown
 from netsim.bounds import Auto, Positive
 from netsim.mechanisms import Laplace
 from netsim.node import Node
@@ -37,9 +37,11 @@ if TYPE_CHECKING:
 Variant = Literal["diging", "atc"]
 
 
-async def diging(node: Node, rounds: int, step: float, scale_x: Schedule, scale_y: Schedule) -> None:
-    """One agent of DIGing, under Laplace noise of these scales by round."""
-    x = node.zeros()
+async def diging(
+    node: Node, rounds: int, step: float, scale_x: Schedule, scale_y: Schedule, start: Array | None = None
+) -> None:
+    """One agent of DIGing from `start` (none: 0), under Laplace noise of these scales by round."""
+    x = node.zeros() if start is None else start
     gradient = y = await node.gradient(x)
     for k in range(rounds):
         noisy_x, noisy_y = node.privatize(x, Laplace(scale_x(k))), node.privatize(y, Laplace(scale_y(k)))

@@ -90,6 +90,17 @@ class Topology:
         weights = self.mixing if self.weighting == "given" else self.weighting
         return Topology(self.graph, self.name, weights, self.labels, positions)
 
+    def lazy(self, share: float) -> "Topology":
+        """The same graph with the weights (1 − share)W + share · I, 0 <= share < 1.
+
+        You get a `ScenarioError` for another share.
+        """
+        if not 0 <= share < 1:
+            raise ScenarioError("laziness", share, "no share of an agent's own", ">= 0 and < 1")
+        one: Any = eye_array(self.agents, format="csr")
+        mixing: Any = (1 - share) * self.mixing + share * one
+        return Topology(self.graph, self.name, mixing, self.labels, self.positions)
+
     # ── who talks to whom ───────────────────────────────────────────────────────────────────────────────
 
     @cached_property

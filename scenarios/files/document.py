@@ -71,8 +71,17 @@ def dotted(keys: Sequence[Key]) -> str:
 def put(tree: Any, path: str, value: Any, place: Place | None = None) -> None:
     """Set the field at a dotted path, as though it stood at that place; new mappings where none is.
 
-    You get a `ScenarioError` for a path that leads nowhere.
+    `[*]` stands for every entry of a list: `algorithms[*].rounds`. You get a `ScenarioError` for a path that leads
+    nowhere.
     """
+    around, every, _ = path.partition("[*]")
+    if every:
+        entries: Any = tree
+        for depth, key in enumerate(keys := keys_of(around)):
+            entries = _inside(entries, key, path, keys[: depth + 1], value, new=True)
+        for index in range(len(cast("list[Any]", entries)) if isinstance(entries, list) else 1):
+            put(tree, path.replace("[*]", f"[{index}]", 1), value, place)
+        return
     keys = keys_of(path)
     if not keys or isinstance(keys[0], int):
         raise ScenarioError(path or "set", value, "no path of a field", "such as topology.agents, algorithms[0].step")

@@ -61,7 +61,8 @@ def measured(check: checks.Quantity, entry: AlgorithmResult) -> Found:
         case checks.CostTo():
             return cost(entry, check.accuracy, check.measure.removesuffix("_to"), check.curve)
         case checks.Slope():
-            return Found.of(slope(entry, check.start, check.end, check.floor, check.curve))
+            found = slope(entry, check.start, check.end, check.floor, check.curve)
+            return Found.of(found / _stated_slope(entry) if check.over_rate else found)
         case checks.ClaimedAfter():
             return Found.of(claimed(entry, check.after))
         case checks.VacuousFrom():
@@ -148,6 +149,13 @@ def slope(entry: AlgorithmResult, start: int, end: int | None, floor: float, nam
         if (row.curve, row.start, row.end, row.floor) == (name, start, end, floor):
             return row.slope
     return _of_curve(entry, name, lambda x, y: curves.slope(x, y, start, end, floor))
+
+
+def _stated_slope(entry: AlgorithmResult) -> float:
+    """Decades per round that the paper's theorem states; negative."""
+    if entry.rate is None:
+        raise NotMeasuredError(f"no rate is stated for {entry.name}: {'; '.join(entry.unproven or ())}")
+    return math.log10(entry.rate)
 
 
 def _length(entry: AlgorithmResult) -> int:

@@ -260,7 +260,7 @@ def _quantity(check: checks.Quantity) -> str:
             cost = f"{COSTS.get(what, what)} to {whose} of {show(check.accuracy)}"
             return f"growth exponent over {check.over} of {cost}" if isinstance(check, checks.Growth) else cost
         case checks.Slope():
-            return f"slope of the {curve} in decades"
+            return f"slope of the {curve} {'over the stated one' if check.over_rate else 'in decades'}"
         case checks.ClaimedAfter():
             return "claimed ε" if check.after is None else f"claimed ε after {check.after:,}"
         case checks.VacuousFrom():

@@ -83,6 +83,8 @@ class AlgorithmResult(Result):
     budget: Budget | None = None
     unproven: tuple[str, ...] | None = None
     """Conditions of the paper's convergence theorem that fail; null where they are not computed."""
+    rate: float | None = None
+    """ρ where the paper's theorem says that the error falls like ρ^k here; null where it does not."""
     convergence: Convergence | None = None
     run: RunSummary | None = None
     active_adversaries: tuple[InterceptionReport, ...] = ()

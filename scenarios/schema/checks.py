@@ -9,7 +9,7 @@ from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Wo
 
 Falling = Literal[
     "relative_error", "mean_error", "consensus_error", "consensus_distance", "objective_gap", "relative_gap",
-    "stationarity_gap", "optimality_gap", "local_gradients", "proximal_residual",
+    "stationarity_gap", "optimality_gap", "local_gradients", "proximal_residual", "limit_residual", "limit_shift",
 ]  # fmt: skip
 """Measures that fall as a run converges."""
 
@@ -191,6 +191,8 @@ class Slope(Quantity):
     """Which curve."""
     floor: Positive = 1e-12
     """The line ends where the error is first below this."""
+    over_rate: bool = False
+    """Whether it is divided by the slope that the paper's theorem states: 1 or more where the curve falls as fast."""
 
 
 class ClaimedAfter(Quantity):

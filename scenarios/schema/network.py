@@ -22,11 +22,17 @@ class _Graph(Spec):
 
     weights: topology.Rule | list[list[Annotated[float, Field(ge=0, le=1)]]] = "metropolis"
     """A rule for the mixing weights, or the matrix itself, row by row."""
+    laziness: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """λ: the weights W are replaced by (1 − λ)W + λI, so that an agent gives itself more of the weight."""
     positions: list[Place] | None = None
     """A place [x, y] for each agent, in units of your own; none: those of the kind."""
 
     def build(self) -> topology.Topology:
         """The graph. You get a `ScenarioError` for weights in rows of different lengths."""
+        graph = self._weighted()
+        return graph.lazy(self.laziness) if self.laziness else graph
+
+    def _weighted(self) -> topology.Topology:
         if isinstance(self.weights, str):
             return self.made(weights=self.weights)
         n = len(self.weights)

@@ -197,6 +197,7 @@ class _Session:
             audit_status="not reached" if experiment.pair is not None else "not requested",
             budget=claimed,
             unproven=simulation.algorithm.unproven(simulation.setting(0)),
+            rate=simulation.algorithm.rate(simulation.setting(0)),
         )
         self.results = replace(self.results, algorithms=(*self.results.algorithms, entry))
         adversaries = tuple(adversary.name for adversary in simulation.adversaries)

@@ -104,3 +104,36 @@ def cpgt(
 def _gossip(W: Array, copies: Array) -> Array:
     """Row i is Σ_j w_ij (copies_j − copies_i)."""
     return (W[:, :, None] * (copies[None, :, :] - copies[:, None, :])).sum(axis=1)
+
+
+def lemma_1(
+    W: Array, step: float, gamma: float, phi: float, mu: float, L: float, ratio: float
+) -> tuple[Array, Array]:
+    """G (5, 5) and ϑ (5,) of Lemma 1, E[Θ(k+1)] ⪯ G E[Θ(k)] + ϑ q̄^k d̄_η: the coefficients of (A.1), (A.3), (A.7),
+    (A.9) and (A.12), whose second L²-term is that of Ω_x̄ (printed: Ω_x twice), and (A.13) with its n²."""
+    n, root = len(W), np.sqrt(phi)
+    spread = np.abs(np.linalg.eigvalsh(W - np.eye(n))).max()
+    hat = 1 - gamma * (1 - np.abs(np.linalg.eigvalsh(W - np.ones((n, n)) / n)).max())
+    g, a = gamma * spread, step * L
+    G = np.array([
+        [hat, 0, step, g, 0],
+        [a, 1 - step * mu, 0, 0, 0],
+        [L * (g + a), a * L, a + hat, L * g, g],
+        [root * (g + a), root * a, root * step, root * (g + 1), 0],
+        [root * L * (g + a), root * a * L, root * (a + g), root * L * g, root * (g + 1)],
+    ])  # fmt: skip
+    tail = step / (1 - ratio)
+    theta = [hat, 1 + tail, (L + 1) * hat + L * tail, root * (hat + 1 + tail), root * (L * hat + 1 + L * tail + hat)]
+    return G, np.array(theta) * n**2
+
+
+def distances(history: dict[str, Array], limit: Array) -> Array:
+    """Θ(k) of Lemma 1 by round, (rounds, 5): Ω_x, Ω_x̄, Ω_y, Ω_σx, Ω_σy, where x^∞ is 1 · `limit`."""
+    rounds = len(history["noisy_x"])
+    x, y = history["x"][:rounds], history["y"][:rounds]
+    x_mean, y_mean = x.mean(axis=1, keepdims=True), y.mean(axis=1, keepdims=True)
+    apart = (
+        x - x_mean, np.broadcast_to(x_mean - limit, x.shape), y - y_mean,
+        history["copy_x"] - history["noisy_x"], history["copy_y"] - history["noisy_y"],
+    )  # fmt: skip
+    return np.array([np.sqrt((one**2).sum(axis=(1, 2))) for one in apart]).T

@@ -84,10 +84,13 @@ def sensors(
     dimension: Dimension = 10,
     seed: Seed = 0,
     noise: Annotated[NonNegative, "The standard deviation of a measurement's noise."] = 0.1,
+    signal: Annotated[
+        NonNegative, "The standard deviation of each coordinate of the true x; 0: b is noise alone."
+    ] = 1.0,
 ) -> Dataset:
-    """Measurements b = aᵀx + noise · N(0, 1) of one true x ~ N(0, I) by sensors a ~ N(0, I)."""
+    """Measurements b = aᵀx + noise · N(0, 1) of one true x ~ N(0, signal²I) by sensors a ~ N(0, I)."""
     rng = np.random.default_rng(whole(seed, "seed", 0))
-    truth = rng.standard_normal(whole(dimension, "dimension"))
+    truth = rng.standard_normal(whole(dimension, "dimension")) * nonnegative(signal, "signal")
     features = rng.standard_normal((whole(records, "records"), dimension))
     targets = features @ truth + nonnegative(noise, "noise") * rng.standard_normal(records)
     return Dataset("sensors", features, targets)

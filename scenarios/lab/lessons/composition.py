@@ -349,7 +349,7 @@ def _(claim, falls, tracked):
 @app.cell(hide_code=True)
 def _():
     further = (
-        ("netsim run cpgt-eq-23", "Eq. 23 with all its conditions met, on the paper's own problem, refuted."),
+        ("netsim run cpgt-eq-23", "Eq. 23 with all its conditions met, on the paper's kind of problem, refuted."),
         ("netsim run dpp2-theorem-3", "A budget that is a sum growing like r^−K, and its first release left out."),
         ("netsim show private-descent", "A scenario with descent whose claim adds up, to change its noise in."),
         ("netsim ledger diadsp", "DiaDSP at its paper's own step, in the ledger of all algorithms."),

@@ -50,6 +50,7 @@ _MEASURES = {
         "Σ ‖∇fᵢ(xᵢ)‖²/n²: 0 only where every agent is at a stationary point of its own.",
     ),
     "proximal_residual": ("Proximal residual", "‖x − prox(x − ∇F(x)/n)‖: 0 at an optimum only."),
+    "limit_residual": ("Distance to the limit", "Mean over the replicas of ‖x − x^∞‖_F, of all agents' x at once."),
     "training_accuracy": ("Accuracy, training", "The share of the agents' records that are classified rightly."),
     "held_out_accuracy": ("Accuracy, held out", "The same of records that no agent holds."),
 }

@@ -7,7 +7,7 @@ from netsim.adversary import Adversary
 from netsim.algorithms import Cpgt, DiaDSP, ExactDiffusion, Extra, GradientTracking, Nids, PgExtra, Ppdc
 from netsim.codecs import Quantizer, TopK
 from netsim.problems import build, load
-from netsim.randomness import Streams, dither_of, noise_of
+from netsim.randomness import Streams, coins_of, dither_of, noise_of
 from netsim.schedules import Geometric
 from tests.oracles import cpgt as compressed
 from tests.oracles.diadsp import diadsp
@@ -24,6 +24,13 @@ GRAPHS = {
     "geometric": topology.random_geometric(AGENTS, 0.55, 2),
 }
 SCALE, SCALE_2 = Geometric(0.3, 0.97), Geometric(0.2, 0.95)
+OWN = {
+    "agent_scale_x": (1.0, 2.0, 0.5, 1.0, 3.0, 1.5),
+    "agent_scale_y": (2.0, 1.0, 1.0, 0.3, 1.0, 0.7),
+    "agent_ratio": (1.0, 0.95, 1.02, 1.0, 0.85, 0.98),
+    "start": 1.0,
+}
+"""Each agent's own noise, and a start that is drawn."""
 ALGORITHMS = {
     "extra": lambda rounds: Extra(rounds, 0.4, SCALE),
     "pg_extra": lambda rounds: PgExtra(rounds, 0.4, SCALE),
@@ -35,12 +42,15 @@ ALGORITHMS = {
     "cpgt": lambda rounds: Cpgt(rounds, 0.1, 0.3, 0.2, 0.95, 0.8),
     "cpgt_top": lambda rounds: Cpgt(rounds, 0.05, 0.3, 0.2, 0.95, 0.3, TopK(2)),
     "cpgt_bits": lambda rounds: Cpgt(rounds, 0.05, 0.3, 0.2, 0.95, 0.3, Quantizer(3)),
+    "diadsp_own": lambda rounds: DiaDSP(rounds, 0.1, 0.3, 0.2, 0.95, **OWN),
+    "cpgt_bits_own": lambda rounds: Cpgt(rounds, 0.05, 0.3, 0.2, 0.95, 0.3, Quantizer(3), **OWN),
     "ppdc": lambda rounds: Ppdc(rounds, 0.1, 1.1, 0.9, SCALE, SCALE_2),
 }
 """Each with noise; `scaled(0.0)` is without."""
 SENT = {"nids": ("s",), "exact_diffusion": ("phi",), "extra": ("x",), "pg_extra": ("x",), "ppdc": ("x",)}
 """The fields of a round's messages; of the others x and y."""
 COMPRESSORS = {"cpgt_top": compressed.top(2), "cpgt_bits": compressed.b_bit(3)}
+COMPRESSORS |= {"cpgt_bits_own": compressed.b_bit(3)}
 
 
 def problem(kind="ridge", l1=0.0, agents=AGENTS):
@@ -63,16 +73,18 @@ def simulate(problem, graph, algorithm, *, doors=(1,), **options):
 def noises(run):
     """What was added in each round's `privatize` calls, (calls, rounds, n, replicas, d), redrawn from the streams."""
     algorithm, n = run.simulation.algorithm, run.simulation.topology.agents
-    names = ("noise_x", "noise_y") if hasattr(algorithm, "noise_x") else algorithm.noise_fields
-    scales = [getattr(algorithm, name) for name in names]
+    if hasattr(algorithm, "noise_x"):
+        scales = [[own(i) for i in range(n)] for own in (algorithm.noise_x, algorithm.noise_y)]
+    else:
+        scales = [[getattr(algorithm, name)] * n for name in algorithm.noise_fields]
     shape = (run.simulation.replicas, run.simulation.problem.dimension)
     added = np.zeros((len(scales), algorithm.rounds, n, *shape))
     streams = [noise_of(Streams(run.simulation.seed), 0, i) for i in range(n)]
     for k in range(algorithm.rounds):
         for i in range(n):
             for call, scale in enumerate(scales):
-                if scale(k) > 0:
-                    added[call, k, i] = scale(k) * streams[i].laplace(size=shape)
+                if scale[i](k) > 0:
+                    added[call, k, i] = scale[i](k) * streams[i].laplace(size=shape)
     return added
 
 
@@ -112,6 +124,9 @@ def by_oracle(name, run, replica=0):
     problem, algorithm, W = simulation.problem, simulation.algorithm, simulation.topology.weights
     slopes = gradients(problem)
     start = np.zeros((problem.agents, problem.dimension))
+    if width := getattr(algorithm, "start", 0.0):
+        streams = Streams(simulation.seed)
+        start = width * np.array([coins_of(streams, i).random(problem.dimension) for i in range(problem.agents)])
     noise = noises(run)[:, :, :, replica]
     step, rounds = algorithm.step, algorithm.rounds
 
@@ -132,7 +147,7 @@ def by_oracle(name, run, replica=0):
         dither = 1 - dithers(run)[:, :, :, replica]  # the codec rounds t up where u < t − ⌊t⌋, as ⌊t + 1 − u⌋ does
         compress = COMPRESSORS.get(name, compressed.identity)
         return compressed.cpgt(slopes, W, step, algorithm.gamma, compress, start, rounds, *noise, *dither)
-    oracle = {"diging": diging, "atc": adapt_then_combine, "diadsp": diadsp}[name]
+    oracle = {"diging": diging, "atc": adapt_then_combine, "diadsp": diadsp, "diadsp_own": diadsp}[name]
     return oracle(slopes, W, step, start, rounds, *noise)
 
 

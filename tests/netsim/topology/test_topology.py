@@ -335,6 +335,20 @@ def test_maximum_degree_weights_that_would_swing_for_ever_are_refused():
     assert ring(n, weights="max_degree").spectral_gap == pytest.approx(1 - math.cos(math.pi / n))
 
 
+@given(connected_graphs(), st.floats(0, 0.99))
+def test_lazy_weights_are_between_the_rule_s_and_the_agents_own(graph, share):
+    plain = Topology(graph)
+    lazy = plain.lazy(share)
+    assert np.allclose(lazy.weights, (1 - share) * plain.weights + share * np.eye(plain.agents), atol=1e-15)
+    assert (lazy.labels, lazy.edges) == (plain.labels, plain.edges)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, math.nan])
+def test_a_share_of_an_agent_s_own_leaves_something_to_others(share):
+    with pytest.raises(ScenarioError, match="laziness"):
+        ring(4).lazy(share)
+
+
 def test_a_rule_that_is_misspelt():
     with pytest.raises(ScenarioError, match=r"did you mean 'metropolis'.*lazy_metropolis, uniform"):
         ring(4, weights="metropolys")

@@ -55,6 +55,15 @@ def test_a_variant_is_the_base_with_these_fields_replaced_and_nothing_else():
             assert (scenario.topology.kind, scenario.links.loss, scenario.algorithms[0].activations) == ("star", 0, 7)
 
 
+def test_a_star_in_brackets_is_every_entry_of_a_list():
+    two = BASE.replace("activations: 6}", "activations: 6}\n  - {kind: recal, name: b, activations: 6}")
+    text = two.replace("algorithms[0].step: [auto, 0.25]", '"algorithms[*].step": [0.125, 0.25]')
+    one = expanded(parse(text))[1]
+    assert one.name == "small-seed-1-step-0.25"
+    assert one.fields["algorithms[*].step"] == 0.25
+    assert [entry.step for entry in one.located.scenario.algorithms] == [0.25, 0.25]
+
+
 def test_python_makes_the_same_variants_as_a_file():
     located = parse(BASE)
     written, said = expanded(located), expanded(located.scenario)

@@ -97,7 +97,7 @@ FILES = {
     "no space after a colon": (
         GOOD.replace("agents: 6", "agents:6", 1),
         "small.yaml:5: topology.agents:6 = None: unknown field; did you mean 'agents', with a space after the "
-        "colon?; allowed: weights, positions, kind, agents",
+        "colon?; allowed: weights, laziness, positions, kind, agents",
     ),
     "no value": (
         GOOD.replace("agents: 6", "agents: ", 1),
@@ -327,8 +327,8 @@ FILES = {
         GOOD.replace("audit: {agent: 1, trials: 60}", "figures: [{x: rounds, y: error}]", 1),
         "small.yaml:16: figures[0].y = 'error': not one of the allowed values; did you mean 'mean_error'?; allowed: "
         "'relative_error', 'mean_error', 'consensus_error', 'consensus_distance', 'objective_gap', 'relative_gap', "
-        "'stationarity_gap', 'optimality_gap', 'local_gradients', 'proximal_residual', 'training_accuracy', "
-        "'held_out_accuracy', 'epsilon_claimed', "
+        "'stationarity_gap', 'optimality_gap', 'local_gradients', 'proximal_residual', 'limit_residual', "
+        "'limit_shift', 'training_accuracy', 'held_out_accuracy', 'epsilon_claimed', "
         "'gradient_error', 'identifiable', 'image_skill', 'skill', 'psnr', 'ssim', 'success', 'label_accuracy', "
         "'epsilon_exact', 'epsilon_audited', 'loss_ratio', 'gamma', 'vacuous_from', 'slope', 'rounds_to', "
         "'activations_to', 'plf_to', 'messages_to', 'message_bytes_to', 'packets_to', 'bytes_to', 'queries_to' "

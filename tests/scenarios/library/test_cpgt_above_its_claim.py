@@ -34,7 +34,7 @@ def by_hand(experiment, number, name):
     own y and gradient move it: Δx⁰ = 0, Δy⁰ = Δg⁰ = c; Δx⁺ = −αΔy, Δg⁺ = c + HΔx⁺, Δy⁺ = Δg⁺ − Δg."""
     algorithm, agent = experiment.subjects[number].simulation.algorithm, experiment.pair.agent
     objective = experiment.problem.objectives[agent]
-    hessian = 2 * objective.features.T @ objective.features / 36
+    hessian = 2 * objective.features.T @ objective.features / 180
     constant = direction(name, DIMENSION)
     x, gradient = np.zeros(DIMENSION), constant
     y, spent = constant, []

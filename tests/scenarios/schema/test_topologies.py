@@ -67,6 +67,12 @@ def test_a_matrix_in_the_file():
     assert built.weights.tolist() == [[0.5, 0.5, 0.0], [0.5, 0.25, 0.25], [0.0, 0.25, 0.75]]
 
 
+def test_lazy_weights_in_the_file():
+    built = network("kind: ring, agents: 6, laziness: 0.85")
+    assert np.allclose(np.diag(built.weights), 0.9)
+    assert built.weights[0, 1] == pytest.approx(0.05)
+
+
 def test_a_graph_from_a_file(tmp_path, monkeypatch):
     nx.write_graphml(nx.Graph([("Ada", "Bob"), ("Bob", "Cy")]), tmp_path / "friends.graphml")
     (tmp_path / "friends.links").write_text("Ada Bob\nBob Cy\n")

@@ -70,7 +70,8 @@ def test_of_cpgt_it_finds_by_itself_what_breaks_eq_23():
 
 
 def test_a_change_in_l1_is_worst_in_a_coordinate_and_that_breaks_eq_23_a_little():
-    made = searching(EQ_23, 60, 2, (CHANGE, "{change: 1.0, norm: l1}"))
+    rows = ("divisor: 180", "divisor: 120"), ("records: 180", "records: 120")
+    made = searching(EQ_23, 60, 2, (CHANGE, "{change: 1.0, norm: l1}"), *rows)
     pair, found, claim = found_in(made, made.subjects[0])
     assert np.count_nonzero(pair.hypotheses[1].slope) == 1
     assert 1 < found.winner.epsilon / claim.epsilon < 1 / made.subjects[0].spec.ratio
@@ -190,7 +191,7 @@ def test_what_does_not_fit_is_refused_before_time_0(field, adjacency):
 
 DESCENT = """\
 name: descent
-problem: {kind: sensors, data: {name: sensors, records: 36, dimension: 10}}
+problem: {kind: sensors, divisor: 180, data: {name: sensors, records: 180, dimension: 10}}
 topology: {kind: complete, agents: 6}
 algorithms: [{kind: private_gradient_descent, name: d, rounds: 3, step: STEP, scale: 1.0}]
 audit: {adjacency: {change: 1.0, constant: false, curvature: 5.0}, trials: 100}

@@ -30,7 +30,7 @@ runner = CliRunner()
 CODED = """\
 name: coded
 seed: 3
-problem: {kind: sensors, data: {name: sensors, records: 36, dimension: 10}}
+problem: {kind: sensors, divisor: 180, data: {name: sensors, records: 180, dimension: 10}}
 topology: {kind: ring, agents: 6}
 messages: {codec: {kind: float16}}
 algorithms: [{kind: diadsp, name: coded, rounds: 12, step: 0.02, ratio: 0.9, target: {epsilon: 1.0}}]
@@ -410,10 +410,10 @@ def test_the_command_tells_releases_sum_and_verdict(folder):
     lines = done.output.splitlines()
     marked = [line for line in lines if "< above" in line]
     assert len(marked) == 1
-    assert "Laplace(1.13)" in marked[0]
+    assert "Laplace(1.07)" in marked[0]
     assert "…" in done.output  # sixty releases are not all shown
-    assert "Loss of what went over each link: 0 to 1: 2.77, 0 to 5: 2.77." in done.output
-    assert "Refuted: The loss of this transcript is 2.77256, above the claimed ε = 1 by activation 1" in done.output
+    assert "Loss of what went over each link: 0 to 1: 2.92, 0 to 5: 2.92." in done.output
+    assert "Refuted: The loss of this transcript is 2.92135, above the claimed ε = 1 by activation 1" in done.output
 
 
 def test_the_command_marks_the_uncovered_message(folder):
