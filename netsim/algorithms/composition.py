@@ -37,6 +37,15 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     return rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
 
+def advanced_composition(losses: Sequence[float], delta: float) -> float:
+    """ε of releases that lose at most these pure ε_l, chosen adaptively, at 0 < δ < 1, in nats.
+
+    Σ ε_l (e^{ε_l} − 1)/(e^{ε_l} + 1) + √(2 Σ ε_l² ln 1/δ). Kairouz, Oh, Viswanath 2017, Theorem 3.5.
+    """
+    drift = math.fsum(loss * math.tanh(loss / 2) for loss in losses)
+    return drift + math.sqrt(2 * math.fsum(loss * loss for loss in losses) * math.log(1 / delta))
+
+
 def perturbed_objective(
     noise: Noise,
     adjacency: Adjacency,

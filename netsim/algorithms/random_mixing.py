@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 
 from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
+from netsim.algorithms.composition import advanced_composition
 from netsim.algorithms.mixing import check_smooth
 from netsim.arrays import Array, whole
-from netsim.bounds import Auto, Index, NonNegative, Positive, check
+from netsim.bounds import Auto, Index, NonNegative, Positive, Share, check
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.mechanisms import UniformLaplace
@@ -19,6 +20,7 @@ from netsim.randomness import Streams
 from netsim.schedules import SILENT, Constant, Geometric, Schedule
 
 _FADING = Geometric(1.0, 1 / 1.02)
+_COMPOSED = "Xiao 2019, footnote 2 (advanced composition of the worst case, without its second factor log δ)"
 _SUMMED = "Xiao 2019, Theorem 2.2.1 (worst case), summed over releases"
 
 
@@ -52,7 +54,8 @@ class RandomPenaltyAdmm(InRounds):
         x⁺ = θ x_i + (1 − θ) mean_{j∈N_i} x_j − (∇f_i(x_i) − λ_i)/D + Lap(1/β_k)      1   goes to the neighbors
         λ⁺ = λ_i + ζ Σ_{j∈N_i} (x_j⁺ − x_i⁺)                                          2
 
-    with β_k = 1.02^k, D = 10, ζ = ½ in the source; the random penalty is Γ = θD. The state is the release: an agent
+    with β_k = 1.02^k, D = 10, ζ = ½ in the source; the random penalties are Γ = θD and ρ̄ = (1 − θ)D/(N − 1), with a
+    D_i of each agent for D. All D_i are public. The state is the release: an agent
     goes on with the x⁺ it sent, so ∇f_i is taken at a point that everybody on the wire knows, and λ_i is a sum of
     what was sent.
 
@@ -71,14 +74,18 @@ class RandomPenaltyAdmm(InRounds):
 
     and with the largest q, ℓ and h = L it is what is asked for on every graph. It is sharp on complete graphs, for
     q = n/(n − 1) is their only one. Where degrees differ the mean dynamics are stable by it, q and ℓ being Rayleigh
-    quotients there; second moments, and unequal curvatures, are tested only: none of those that were tried grows.
+    quotients there; second moments, unequal curvatures and unequal D_i, for whose least it is asked, are tested only:
+    none of those that were tried grows.
 
-    Claim (Theorem 2.2.1, worst case): a release loses at most dβ_kB/D, where B bounds the change of the gradient in
-    ℓ∞, and K rounds lose ε = Σ_{k<K} dβ_kB/D. A bound in ℓ2 is one in ℓ∞ (`Adjacency.in_norm`); the ℓ1 norm is at
-    most √d times as large, so for changes known in ℓ2 the formula is loose by up to √d. θ is drawn without regard to
-    the data, so the mixture of uniform and Laplace loses no more than Laplace noise alone. On average over what is
-    released it loses a share of the worst case (`netsim.mechanisms.average_ratio`), below that of Laplace noise where
-    agent and neighbors differ; at consensus, where their difference dies out, it returns to that.
+    Claim (Theorem 2.2.1, worst case): a release loses at most dβ_kB/D_i, where B bounds the change of the gradient in
+    ℓ∞, and K rounds lose ε = Σ_{k<K} dβ_kB/D_i, the most for the agent with the least D_i. With a `delta` > 0 the
+    losses ε_l = β_kB/D_i of the Kd coordinates are composed as in footnote 2, where that is less: ε =
+    Σ ε_l (e^{ε_l} − 1)/(e^{ε_l} + 1) + √(−2 Σ ε_l² ln δ). The footnote multiplies this by log(δ), which makes it
+    negative; its source (Kairouz, Oh, Viswanath 2017) does not. A bound in ℓ2 is one in ℓ∞ (`Adjacency.in_norm`); the
+    ℓ1 norm is at most √d times as large, so for changes known in ℓ2 the formula is loose by up to √d. θ is drawn
+    without regard to the data, so the mixture of uniform and Laplace loses no more than Laplace noise alone. On average
+    over what is released it loses a share γ of the worst case (`netsim.mechanisms.average_supremum_ratio`): 1 for
+    Laplace noise, less where agent and neighbors differ; at consensus, where their difference dies out, 1 again.
     """
 
     penalty: Positive = 10.0
@@ -87,6 +94,10 @@ class RandomPenaltyAdmm(InRounds):
     """ζ, the step of the dual."""
     scale: Schedule = _FADING
     """1/β_k, the Laplace scale per coordinate, by round; 0: only the penalties are random."""
+    factors: tuple[Positive, ...] = ()
+    """What each agent multiplies D by, D_i in all; empty: 1 for all."""
+    delta: Share = 0.0
+    """δ of the claim: that of advanced composition (footnote 2); 0: losses are added up."""
 
     noise_fields = ("scale",)
 
@@ -94,12 +105,16 @@ class RandomPenaltyAdmm(InRounds):
         degree = len(node.neighbors)
         x = dual = mean = node.zeros()
         for k in range(self.rounds):
-            center = mean - (await node.gradient(x) - dual) / self.penalty
+            center = mean - (await node.gradient(x) - dual) / self.own_penalty(node.id)
             law = UniformLaplace(x - mean, self.scale(k))
             received = await node.exchange(x=node.privatize(center, law))  # 1
             x, mean = received.sent("x"), received.sum("x") / degree
             dual = dual - self.dual_step * received.apart("x")  # 2
             node.estimate(x)
+
+    def own_penalty(self, agent: int) -> float:
+        """D_i."""
+        return self.penalty * (self.factors[agent] if self.factors else 1.0)
 
     @property
     def noisy(self) -> bool:
@@ -113,26 +128,36 @@ class RandomPenaltyAdmm(InRounds):
     def check(self, setting: Setting) -> None:
         """D and ζ at which differences between agents die out (module docstring)."""
         super().check(setting)
-        smoothness = max(setting.smoothness)
-        if not smoothness / 2 < self.penalty < math.inf:
+        smoothness, least = max(setting.smoothness), self.penalty * min(self.factors, default=1.0)
+        if len(self.factors) not in (0, setting.agents):
+            why = "not one for each agent"
+            raise ScenarioError("factors", len(self.factors), why, f"none, or {setting.agents} factors")
+        if not smoothness / 2 < least < math.inf:
             raise ScenarioError("penalty", self.penalty, "unstable", f"D > L/2 = {smoothness / 2:.6g}")
         check(self)
         if setting.topology is not None and setting.agents > 1:  # for one agent D > L/2 is what is asked for
             q = setting.topology.largest_walk_eigenvalue
             largest = setting.topology.largest_laplacian_eigenvalue
-            w = q + 2 * (smoothness / self.penalty)
+            w = q + 2 * (smoothness / least)
             room = 4 - w - q**2 / (3 * w)
             if room <= 0:
                 why = "unstable: q + 2L/D + q²/(3(q + 2L/D)) reaches 4"
                 raise ScenarioError("penalty", self.penalty, why, f"a larger D; here q = {q:.6g}")
-            if not self.dual_step * largest < room * self.penalty:
+            if not self.dual_step * largest < room * least:
                 why = f"unstable: λ_max(Laplacian) = {largest:.6g}"
-                raise ScenarioError("dual_step", self.dual_step, why, f"ζ < {room * self.penalty / largest:.6g}")
+                raise ScenarioError("dual_step", self.dual_step, why, f"ζ < {room * least / largest:.6g}")
         check_smooth(setting, "random-penalty ADMM")
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
-        del delta  # pure ε
-        return _worst_case([1 / self.penalty] * self.rounds, self.scale, adjacency, setting.dimension)
+        del delta  # pure ε, or δ as the algorithm has it
+        least, dimension = self.penalty * min(self.factors, default=1.0), setting.dimension
+        claim = _worst_case([1 / least] * self.rounds, self.scale, adjacency, dimension)
+        if claim.epsilon is None or not self.delta > 0:
+            return claim
+        change = adjacency.in_norm("linf", dimension)
+        losses = dimension * [change / (least * self.scale(k)) for k in range(self.rounds)]
+        epsilon = min(claim.epsilon, advanced_composition(losses, self.delta))
+        return replace(claim, epsilon=epsilon, delta=self.delta, source=_COMPOSED)
 
 
 @dataclass(frozen=True)
@@ -167,6 +192,8 @@ class GroupedDescent(_RandomAggregates):
 
         x_i = θ∘a + (1 − θ)∘b − α_k ∇f_i(m) + Lap(b_k),   m = (a + b)/2,  θ ~ U(0, 1) per coordinate,
 
+    (2.3), whose step η_{k+1}N is α_k here,
+
     then a is the mean of group 2k, b that of group 2k + 1, and m is everybody's estimate. One pass over the agents: a
     round's gradient is that of two groups, so the result is no exact minimizer of the whole.
 
@@ -176,7 +203,8 @@ class GroupedDescent(_RandomAggregates):
     noise (`netsim.mechanisms.UniformLaplace`).
 
     Claim (Theorem 2.2.1, worst case): a release loses at most dB·α_k/b_k, where B bounds the change of the gradient
-    in ℓ∞, as a bound in ℓ2 does. An agent releases once: ε is the largest of these losses, not their sum.
+    in ℓ∞, as a bound in ℓ2 does. (Appendix C replaces 1/D_i by η_{k+1}, and so has 1/N of this for (2.3).) An agent
+    releases once: ε is the largest of these losses, not their sum.
     """
 
     step: Annotated[Schedule, Auto("1/L", lambda at: Constant(1.0 / at.smoothness))]

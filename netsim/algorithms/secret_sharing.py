@@ -11,14 +11,23 @@ On a complete graph with private links, modulo p, in round k = 0, 1, … every a
 from x⁰ = 0. Each e_i is cut off at ±(p − 1)/(2n), so T is Σ_i e_i exactly, whatever the states are. All residues are
 whole numbers below 2^53 held in float64, and every sum is reduced as it is taken: arithmetic is exact. Up to 1/(2s)
 per agent this is gradient descent with W = 11ᵀ/n and noise on what is sent, so constant steps stop short of the
-optimum.
+optimum. With `state` "released" the noise is in the state, as printed in the source's Section 2.1: v_0 = x⁰ is public
+and has none, and line 5 is x_i⁺ = mean − α_k ∇f_i(v_i), the gradient at the noisy state that only agent i knows.
 
-Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, on secret sharing and central DP.
+Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Section 2.1. How reals become
+residues is open there.
 
-Claim (zCDP composition of the Gaussian mechanism on the sum): to an outsider who sees every S_j and no share, a round
-shows Σ_i v_i, whose noise has variance nσ_k²: √n times less loss than one agent's noise gives. x_i^k differs in ℓ2 by
-at most Δ_k, Δ_0 = 0, Δ_{k+1} = α_k(B + LΔ_k), between objectives whose gradients differ by at most B, one of them
-L-smooth:
+Claim of "released" states (Theorem 2.1.1, N ≥ 3): (ε/√N', δ) central DP, where N' agents are `honest`, all others
+collude, and (ε, δ) is what the same descent claims without shares, here by zCDP with Δ_{k+1} = α_k B. It is right for
+a single gradient, and where all honest f_i have the same constant Hessian. Otherwise it is not: the gradient of the
+next round is taken at a noisy state that the coalition does not know, so that what it sees carries the same noise
+again, αh times with the other sign, and the difference of the worlds adds up where noise cancels. For many rounds,
+quadratics of curvature h, a victim of curvature 0 and many honest agents μ² is (1 + αh)² times as large as claimed.
+
+Claim of "exact" states, netsim's own (zCDP composition of the Gaussian mechanism on the sum): to an outsider who sees
+every S_j and no share, a round shows Σ_i v_i, whose noise has variance nσ_k²: √n times less loss than one agent's
+noise gives. x_i^k differs in ℓ2 by at most Δ_k, Δ_0 = 0, Δ_{k+1} = α_k(B + LΔ_k), between objectives whose gradients
+differ by at most B, one of them L-smooth:
 
     ρ = Σ_{k=1}^{K−1} Δ_k²/(2nσ_k²),   ε = ρ + 2√(ρ ln 1/δ).
 
@@ -33,13 +42,13 @@ state reaches the cut-off loses its noise too: n counts those within.
 It fails for whoever sees more than the broadcasts:
 
 - who hears all links in the clear adds up the shares of each agent: only that agent's own σ_k protects it;
-- an agent knows its own noise, and n' colluding agents know theirs: the noise of n − n' agents is left, of one if all
-others collude; - a tap at an agent's own door sees its shares: `attacks.replay`, granted v_i, prices σ_k alone.
+- an agent knows its own noise, and colluding agents know theirs: the noise of the `honest` ones is left, ρ·n/N';
+- a tap at an agent's own door sees its shares: `attacks.replay`, granted v_i, prices σ_k alone.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -48,7 +57,7 @@ from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
 from netsim.algorithms.composition import zcdp_epsilon
 from netsim.algorithms.mixing import check_smooth
 from netsim.arrays import Array, whole
-from netsim.bounds import Auto, Positive, check
+from netsim.bounds import Auto, Count, Positive, check
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import FLOAT64, Codec
 from netsim.mechanisms import Gaussian, UniformModulo
@@ -75,6 +84,10 @@ class SecretSharing(InRounds):
     """1/s, the step of the fixed-point grid, in the units of the iterates."""
     modulus: Annotated[int, Ge(3), Le(2**53)] = PRIME
     """The prime p that shares are counted by."""
+    state: Literal["exact", "released"] = "exact"
+    """Whether an agent goes on with its exact x, or with the noisy one that it shares."""
+    honest: Count | None = None
+    """N', how many agents do not collude, of those that a claim is about; none: all, against an outsider."""
 
     noise_fields = ("stddev",)
 
@@ -82,7 +95,8 @@ class SecretSharing(InRounds):
         x = node.zeros()
         early: dict[int, dict[int, Array]] = {}
         for k in range(self.rounds):
-            sent = node.privatize(x, Gaussian(self.stddev(k)))  # 1
+            own = self.state == "released"
+            sent = node.privatize(x, Gaussian(0.0 if own and k == 0 else self.stddev(k)))  # 1
             most = self.largest(node.agents)  # more are cut off: n of them could wrap
             steps = np.remainder(np.clip(np.rint(sent / self.resolution), -most, most), float(self.modulus))
             held = await self._dealt(node, k, steps, early)  # 2
@@ -92,7 +106,7 @@ class SecretSharing(InRounds):
                 total = _plus(total, other, self.modulus)
             signed = np.where(2 * total > self.modulus, total - self.modulus, total)  # in (−p/2, p/2]
             mean = signed / (node.agents / self.resolution)  # 4
-            x = mean - self.step(k) * await node.gradient(x)  # 5
+            x = mean - self.step(k) * await node.gradient(sent if own else x)  # 5
             node.estimate(x)
 
     async def _dealt(self, node: Node, k: int, secret: Array, early: dict[int, dict[int, Array]]) -> Array:
@@ -130,12 +144,17 @@ class SecretSharing(InRounds):
 
     @property
     def summary(self) -> str:
-        noise = "Gaussian" if self.noisy else "no"
-        return f"Gradient descent over additive secret shares, {noise} noise in what is shared."
+        noise, where = (
+            "Gaussian" if self.noisy else "no",
+            "the state" if self.state == "released" else "what is shared",
+        )
+        return f"Gradient descent over additive secret shares, {noise} noise in {where}."
 
     def check(self, setting: Setting) -> None:
-        """Steps below 1/L, a complete graph, room for n states below p/2."""
+        """Steps below 1/L, a complete graph, room for n states below p/2, N' ≤ n."""
         super().check(setting)
+        if self.honest is not None:
+            whole(self.honest, "honest", 1, setting.agents)
         whole(self.modulus, "modulus", 2 * setting.agents + 1, 2**53)
         check(self)
         self._check_steps(self.step, 1 / max(setting.smoothness), "0 < step < 1/L")
@@ -143,10 +162,10 @@ class SecretSharing(InRounds):
         self._check_complete(setting, "every agent deals a share to every other")
 
     def sensitivities(self, change: float, smoothness: float) -> list[float]:
-        """Δ_k, k = 0 … K − 1: how far x_i^k may be apart in ℓ2."""
-        apart = [0.0]
+        """Δ_k, k = 0 … K − 1: how far x_i^k may be apart in ℓ2; of released states, where v_i^{k−1} is the same."""
+        apart, bend = [0.0], 0.0 if self.state == "released" else smoothness
         for k in range(self.rounds - 1):
-            apart.append(self.step(k) * (change + smoothness * apart[-1]))
+            apart.append(self.step(k) * (change + bend * apart[-1]))
         return apart
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
@@ -159,13 +178,18 @@ class SecretSharing(InRounds):
             (rough < 0, f"{small}, rounding hides noise"),
             (0 < delta < 1, f"δ = {delta:g} is not in (0, 1)"),
             (math.isfinite(adjacency.gradient_change), "the change of a gradient has no finite bound B"),
+            (self.state == "exact" or setting.agents >= 3, f"N = {setting.agents}: the theorem needs N >= 3"),
         )
-        epsilon = None
+        epsilon, honest = None, self.honest or setting.agents
         if not failed:
             apart = self.sensitivities(adjacency.gradient_change, max(setting.smoothness))
-            rho = math.fsum((apart[k] / self.stddev(k)) ** 2 for k in rounds) / (2 * setting.agents)
-            epsilon = zcdp_epsilon(rho, delta)
-        source = "zCDP composition of the Gaussian mechanism on the sum, to an outsider"
+            rho = math.fsum((apart[k] / self.stddev(k)) ** 2 for k in rounds) / 2
+            shared = self.state == "released"
+            epsilon = zcdp_epsilon(rho, delta) / math.sqrt(honest) if shared else zcdp_epsilon(rho / honest, delta)
+        whom = "to an outsider" if self.honest is None else f"to all but {honest} agents"
+        source = f"zCDP composition of the Gaussian mechanism on the sum, {whom}"
+        if self.state == "released":
+            source = f"Xiao 2019, Theorem 2.1.1: 1/√{honest} of the local version's, {whom}"
         return Claim(epsilon, delta, source, adjacency, "ℓ2", failed)
 
 

@@ -3,7 +3,7 @@
 Algorithm 1. All agents know the common start x⁰; λ⁰ = 0. In round k, θ_i ~ U(0, 1) fresh for every agent and
 coordinate (the random penalty is Γ = θD):
 
-    x_i⁺ = θ_i∘x_i + (1 − θ_i)∘mean_{j∈N_i} x_j − (∇f_i(x_i) − λ_i)/D + noise_i,   noise ~ Lap(1/β_k), β_k = 1.02^k
+    x_i⁺ = θ_i∘x_i + (1 − θ_i)∘mean_{j∈N_i} x_j − (∇f_i(x_i) − λ_i)/D_i + noise_i,   noise ~ Lap(1/β_k), β_k = 1.02^k
     send x_i⁺ to the neighbors; after the exchange λ_i⁺ = λ_i + ζ Σ_{j∈N_i} (x_j⁺ − x_i⁺)
 
 x_i is itself the last noisy release: state and message are one. The mean excludes i. The sign of the dual is
@@ -40,27 +40,28 @@ def random_penalty_admm(
     gradients: Sequence[Gradient],
     adjacency: Array,
     thetas: Array,
-    penalty: float,
+    penalty: float | Sequence[float],
     dual_step: float,
     start: Array,
     noise: Sequence[Array] | Array | None = None,
 ) -> dict[str, Array]:
     """Algorithm 1 for len(thetas) rounds from the common `start` (d,).
 
-    `thetas` is (rounds, n, d), `penalty` is D, `dual_step` is ζ, `noise` (rounds, n, d).
+    `thetas` is (rounds, n, d), `penalty` is D, or D_i of each agent, `dual_step` is ζ, `noise` (rounds, n, d).
 
     Keys: x and dual (rounds + 1, n, d), index 0 the start; x[k + 1] is what round k sends.
     """
     A = edges_of(adjacency)
     rounds, n, d = thetas.shape
     added = drawn(noise, (rounds, n, d))
+    own = np.broadcast_to(penalty, n)[:, None]
     x = np.empty((rounds + 1, n, d))
     lam = np.zeros((rounds + 1, n, d))
     x[0] = start
     for k in range(rounds):
         mean = (A @ x[k]) / A.sum(axis=1)[:, None]
         blend = thetas[k] * x[k] + (1 - thetas[k]) * mean
-        x[k + 1] = blend - (stacked(gradients, x[k]) - lam[k]) / penalty + added[k]
+        x[k + 1] = blend - (stacked(gradients, x[k]) - lam[k]) / own + added[k]
         lam[k + 1] = lam[k] - dual_step * differences(A, x[k + 1])
     return {"x": x, "dual": lam}
 

@@ -8,7 +8,7 @@ of agents has a private link. In round k agent i
     sends     s_ij to j on the private link, keeps s_ii
     adds      S_i = Σ_j s_ji  mod p, the shares it holds, and broadcasts S_i to all
     decodes   T = Σ_j S_j  mod p;  T − p if T > (p − 1)/2;  mean = T/(scale · n)
-    descends  x_i⁺ = mean − α_k ∇f_i(x_i), the gradient at its own exact x_i.
+    descends  x_i⁺ = mean − α_k ∇f_i(x_i), the gradient at its own exact x_i; with noise in the state at v_i.
 
 T is Σ_i round(scale · v_i) exactly if p > 2·(scale · max|Σ_i v_i| + n/2). The mean is the same float at every
 agent. Up to rounding (n/2 steps of 1/scale in the sum) this is DGD with W = 11ᵀ/n and noise on what is sent.
@@ -39,6 +39,7 @@ def shared_descent(
     scale: float = 2.0**20,
     modulus: int = 2**61 - 1,
     noise: Sequence[Array] | Array | None = None,
+    in_the_state: bool = False,
 ) -> dict[str, object]:
     """Run len(steps) rounds from `start` (n, d); `draws[k][i][j]` is s_ij, d integers in [0, p) (ignored for j = i).
 
@@ -57,7 +58,7 @@ def shared_descent(
         held = [[sum(dealt[j][i][c] for j in range(n)) % modulus for c in range(d)] for i in range(n)]
         total = [sum(held[i][c] for i in range(n)) % modulus for c in range(d)]
         mean[k] = decoded(total, scale * n, modulus)
-        x[k + 1] = mean[k] - steps[k] * stacked(gradients, x[k])
+        x[k + 1] = mean[k] - steps[k] * stacked(gradients, x[k] + added[k] if in_the_state else x[k])
         shares.append(dealt)
         broadcasts.append(held)
     return {"x": x, "mean": mean, "shares": shares, "broadcasts": broadcasts}

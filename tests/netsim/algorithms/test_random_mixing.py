@@ -70,6 +70,20 @@ class TestOracles:
         asked = np.array([[query.point[0] for query in queries] for queries in run.truth.queries])
         np.testing.assert_allclose(asked.swapaxes(0, 1), expected["x"][:-1], rtol=0, atol=1e-12)
 
+    def test_penalties_of_each_agent(self, graph, scale):
+        """And the random penalties of (2.2) add up to D_i: Γ = θD_i, (N − 1)ρ̄ = (1 − θ)D_i."""
+        factors = (1.0, 2.0, 0.5, 1.5, 3.0, 1.0)
+        algorithm = RandomPenaltyAdmm(50, penalty=8.0, dual_step=0.3, scale=scale, factors=factors)
+        run = tapped(algorithm, graph, seed=6)
+        theta, noise = draws(50, scale, 6)
+        A, D = graph.adjacency.toarray(), 8.0 * np.array(factors)
+        expected = oracles.random_penalty_admm(gradients(SIX), A, theta, D, 0.3, np.zeros(4), noise)
+        np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["x"][1:], rtol=0, atol=1e-12)
+        gamma, rho = theta[7, 2] * D[2], (1 - theta[7, 2]) * D[2] / A[2].sum()
+        gradient = gradients(SIX)[2](expected["x"][7, 2])
+        printed = gamma * expected["x"][7, 2] + rho * (A[2] @ expected["x"][7]) - gradient + expected["dual"][7, 2]
+        np.testing.assert_allclose(sent(run, "x")[7, 2, 0], printed / D[2] + noise[7, 2], rtol=0, atol=1e-12)
+
     def test_neighbor_range(self, graph, scale):
         step = Polynomial(0.5, 0.6)
         run = tapped(NeighborRange(50, step, scale), graph, seed=6)
@@ -108,6 +122,13 @@ def test_random_penalties_alone_leave_admm_exact(graph):
     penalty = 2.5 * problem.smoothness
     algorithm = RandomPenaltyAdmm(900, penalty=penalty, dual_step=0.05 * penalty, scale=Constant(0.0))
     assert final_error(problem, graph, algorithm) < 1e-9
+
+
+def test_penalties_of_each_agent_leave_it_exact():
+    algorithm = RandomPenaltyAdmm(
+        900, penalty=3.0, dual_step=0.3, scale=Constant(0.0), factors=(1.0, 2.0, 1.0, 1.5, 3.0, 1.0)
+    )
+    assert final_error(SIX, GRAPHS[2], algorithm) < 1e-9
 
 
 def test_the_papers_parameters_converge_under_their_decaying_noise():
@@ -187,6 +208,32 @@ class TestClaims:
         assert claim.epsilon == pytest.approx(4 * 0.25 / 10 * (1.02**30 - 1) / 0.02, rel=1e-12)
         assert claim.norm == "ℓ∞"
 
+    def test_the_agent_with_the_least_penalty_loses_most(self):
+        """Theorem 2.2.1 has B/D_i of each agent."""
+        factors = (1.0, 2.0, 0.5, 1.5, 3.0, 1.0)
+        own, least = (
+            RandomPenaltyAdmm(9, penalty=penalty, factors=one).claim(RECORD, self.setting, 0.0).epsilon
+            for penalty, one in ((10.0, factors), (5.0, ()))
+        )
+        assert own == pytest.approx(least, rel=1e-12)
+
+    def test_advanced_composition_is_footnote_2_without_its_last_factor(self):
+        """Where many small losses are composed it is less than their sum; of few large ones it is no more."""
+        losses = 4 * [0.25 / 10 * 1.02**k for k in range(30)]
+        printed = sum((math.exp(e) - 1) * e / (math.exp(e) + 1) for e in losses)
+        printed += math.sqrt(-2 * sum(e**2 for e in losses) * math.log(1e-5))
+        algorithm = RandomPenaltyAdmm(30, delta=1e-5)
+        claim = algorithm.claim(RECORD, self.setting, 0.0)
+        assert claim.epsilon == pytest.approx(printed, rel=1e-12)
+        assert claim.delta == 1e-5
+        assert printed < sum(losses)
+        assert printed * math.log(1e-5) < 0  # the factor that is printed after the sum
+        few = replace(algorithm, rounds=1)
+        assert (
+            few.claim(RECORD, self.setting, 0.0).epsilon
+            == replace(few, delta=0.0).claim(RECORD, self.setting, 0.0).epsilon
+        )
+
     def test_steps_by_hand(self):
         """The sum over rounds for 2*, the largest one for groups that act once."""
         step, scale = Polynomial(0.5, 1.0), Geometric(0.2, 0.9)
@@ -204,6 +251,8 @@ class TestClaims:
     ("algorithm", "graph", "field", "why"),
     [
         (RandomPenaltyAdmm(5, penalty=0.1), GRAPHS[0], "penalty", "L/2"),
+        (RandomPenaltyAdmm(5, factors=(1.0, 2.0)), GRAPHS[0], "factors", "not one for each"),
+        (RandomPenaltyAdmm(5, factors=(1.0,) * 5 + (0.01,)), GRAPHS[0], "penalty", "L/2"),
         (RandomPenaltyAdmm(5, dual_step=-1.0), GRAPHS[0], "dual_step", "step"),
         (RandomPenaltyAdmm(5, scale=Constant(-1.0)), GRAPHS[0], "scale", "of release 0"),
         (NeighborRange(5, Constant(9.0)), GRAPHS[0], "step", "2/L"),

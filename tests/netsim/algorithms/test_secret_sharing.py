@@ -39,10 +39,11 @@ def redrawn(algorithm, seed, n=5, d=3):
     rounds = algorithm.rounds
     noise = np.zeros((rounds, n, d))
     shares = [[[[0] * d for _ in range(n)] for _ in range(n)] for _ in range(rounds)]
+    first = algorithm.state == "released"  # its start is public and has no noise
     for i in range(n):
         stream = Streams(seed).generator("agent", i, "noise", 0)
         for k in range(rounds):
-            if algorithm.stddev(k) > 0:
+            if algorithm.stddev(k) > 0 and k >= first:
                 noise[k, i] = stream.standard_normal(size=(1, d))[0] * algorithm.stddev(k)
             for j in (j for j in range(n) if j != i):
                 shares[k][i][j] = stream.integers(algorithm.modulus, size=(1, d))[0].tolist()
@@ -54,10 +55,10 @@ def broadcasts(run):
 
 
 @pytest.mark.parametrize("stddev", [Constant(0.0), Geometric(0.4, 0.97)], ids=["silent", "noisy"])
-@pytest.mark.parametrize("modulus", [PRIME, 2**31 - 1])
-def test_shares_sums_and_iterates_are_the_oracles(stddev, modulus):
+@pytest.mark.parametrize(("modulus", "state"), [(PRIME, "exact"), (2**31 - 1, "exact"), (PRIME, "released")])
+def test_shares_sums_and_iterates_are_the_oracles(stddev, modulus, state):
     """Every broadcast residue to the last unit, over 50 rounds; iterates to the rounding of the gradients."""
-    algorithm = SecretSharing(50, Polynomial(0.9, 0.5), stddev, resolution=2.0**-16, modulus=modulus)
+    algorithm = SecretSharing(50, Polynomial(0.9, 0.5), stddev, resolution=2.0**-16, modulus=modulus, state=state)
     run = tapped(algorithm, seed=7)
     noise, shares = redrawn(algorithm, 7)
     expected = oracle(
@@ -66,10 +67,12 @@ def test_shares_sums_and_iterates_are_the_oracles(stddev, modulus):
         np.zeros((5, 3)),
         *(shares, 2.0**16, modulus),
         noise=noise,
+        in_the_state=state == "released",
     )
     np.testing.assert_array_equal(broadcasts(run), np.array(expected["broadcasts"], dtype=float))
     asked = np.array([[query.point[0] for query in queries] for queries in run.truth.queries]).swapaxes(0, 1)
-    np.testing.assert_allclose(asked, expected["x"][:-1], rtol=0, atol=1e-12)
+    points = expected["x"][:-1] + (noise if state == "released" else 0.0)
+    np.testing.assert_allclose(asked, points, rtol=0, atol=1e-12)
 
 
 def test_the_prime_is_one_and_no_larger_fits():
@@ -175,6 +178,27 @@ class TestClaim:
             x, y = mean - 0.4 * own.gradient(x), mean - 0.4 * other.gradient(y)
             assert 0 < np.linalg.norm(x - y) <= bounds[k + 1]
 
+    def test_theorem_2_1_1_by_hand(self):
+        """ε/√N' of the local version, whose 7 gradients change by 0.25 each; fewer honest agents, a larger ε."""
+        printed = replace(self.algorithm, state="released")
+        rho = sum((0.4 * 0.25 / (0.5 * 0.9**k)) ** 2 / 2 for k in range(1, 8))
+        for honest in (1, 2, 5):
+            claim = replace(printed, honest=honest).claim(RECORD, self.setting, 1e-3)
+            assert claim.epsilon == pytest.approx(
+                (rho + 2 * math.sqrt(rho * math.log(1e3))) / math.sqrt(honest), rel=1e-12
+            )
+            assert "2.1.1" in claim.source
+        assert printed.claim(RECORD, self.setting, 1e-3).epsilon == pytest.approx(claim.epsilon, rel=1e-12)
+        two = printed.claim(RECORD, replace(self.setting, agents=2), 1e-3)
+        assert "N >= 3" in two.failed_conditions[0]
+
+    def test_whom_nobody_joins_has_its_own_noise(self):
+        """netsim's own claim: ρ of the sum of N' noises."""
+        few, all_of_them = (replace(self.algorithm, honest=n).claim(RECORD, self.setting, 1e-3) for n in (2, 5))
+        alone = replace(self.setting, agents=2)
+        assert few.epsilon == pytest.approx(self.algorithm.claim(RECORD, alone, 1e-3).epsilon, rel=1e-12)
+        assert all_of_them.epsilon == self.algorithm.claim(RECORD, self.setting, 1e-3).epsilon
+
     def test_outside_its_conditions_it_has_no_value(self):
         silent = replace(self.algorithm, stddev=Constant(0.0)).claim(RECORD, self.setting, 1e-3)
         pure = self.algorithm.claim(RECORD, self.setting, 0.0)
@@ -246,6 +270,7 @@ def test_exchanges_with_a_deadline_are_refused(policy):
         ({"resolution": 0.0}, COMPLETE, "algorithm.resolution"),
         ({"step": Constant(5.0)}, COMPLETE, "algorithm.step"),
         ({"stddev": Constant(-1.0)}, COMPLETE, "algorithm.stddev"),
+        ({"honest": 6}, COMPLETE, "algorithm.honest"),
     ],
 )
 def test_conditions_are_checked_before_time_0(change, graph, field):
