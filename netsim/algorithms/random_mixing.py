@@ -77,15 +77,16 @@ class RandomPenaltyAdmm(InRounds):
     quotients there; second moments, unequal curvatures and unequal D_i, for whose least it is asked, are tested only:
     none of those that were tried grows.
 
-    Claim (Theorem 2.2.1, worst case): a release loses at most dβ_kB/D_i, where B bounds the change of the gradient in
-    ℓ∞, and K rounds lose ε = Σ_{k<K} dβ_kB/D_i, the most for the agent with the least D_i. With a `delta` > 0 the
-    losses ε_l = β_kB/D_i of the Kd coordinates are composed as in footnote 2, where that is less: ε =
-    Σ ε_l (e^{ε_l} − 1)/(e^{ε_l} + 1) + √(−2 Σ ε_l² ln δ). The footnote multiplies this by log(δ), which makes it
-    negative; its source (Kairouz, Oh, Viswanath 2017) does not. A bound in ℓ2 is one in ℓ∞ (`Adjacency.in_norm`); the
-    ℓ1 norm is at most √d times as large, so for changes known in ℓ2 the formula is loose by up to √d. θ is drawn
-    without regard to the data, so the mixture of uniform and Laplace loses no more than Laplace noise alone. On average
-    over what is released it loses a share γ of the worst case (`netsim.mechanisms.average_supremum_ratio`): 1 for
-    Laplace noise, less where agent and neighbors differ; at consensus, where their difference dies out, 1 again.
+    Claim (Theorem 2.2.1, worst case): a release loses at most dβ_kB/D_i, where B bounds the change of the gradient
+    in ℓ∞, and K rounds lose ε = Σ_{k<K} dβ_kB/D_i, the most for the agent with the least D_i. With a
+    `composed_delta` δ > 0 the losses ε_l = β_kB/D_i of the Kd coordinates are composed as in footnote 2, where that
+    is less: ε = Σ ε_l (e^{ε_l} − 1)/(e^{ε_l} + 1) + √(−2 Σ ε_l² ln δ). The footnote multiplies this by log(δ),
+    which makes it negative; its source (Kairouz, Oh, Viswanath 2017) does not. A bound in ℓ2 is one in ℓ∞
+    (`Adjacency.in_norm`); the ℓ1 norm is at most √d times as large, so for changes known in ℓ2 the formula is loose
+    by up to √d. θ is drawn without regard to the data, so the mixture of uniform and Laplace loses no more than
+    Laplace noise alone. On average over what is released it loses a share γ of the worst case
+    (`netsim.mechanisms.average_supremum_ratio`): 1 for Laplace noise, less where agent and neighbors differ; at
+    consensus, where their difference dies out, 1 again.
     """
 
     penalty: Positive = 10.0
@@ -96,7 +97,7 @@ class RandomPenaltyAdmm(InRounds):
     """1/β_k, the Laplace scale per coordinate, by round; 0: only the penalties are random."""
     factors: tuple[Positive, ...] = ()
     """What each agent multiplies D by, D_i in all; empty: 1 for all."""
-    delta: Share = 0.0
+    composed_delta: Share = 0.0
     """δ of the claim: that of advanced composition (footnote 2); 0: losses are added up."""
 
     noise_fields = ("scale",)
@@ -152,12 +153,12 @@ class RandomPenaltyAdmm(InRounds):
         del delta  # pure ε, or δ as the algorithm has it
         least, dimension = self.penalty * min(self.factors, default=1.0), setting.dimension
         claim = _worst_case([1 / least] * self.rounds, self.scale, adjacency, dimension)
-        if claim.epsilon is None or not self.delta > 0:
+        if claim.epsilon is None or not self.composed_delta > 0:
             return claim
         change = adjacency.in_norm("linf", dimension)
         losses = dimension * [change / (least * self.scale(k)) for k in range(self.rounds)]
-        epsilon = min(claim.epsilon, advanced_composition(losses, self.delta))
-        return replace(claim, epsilon=epsilon, delta=self.delta, source=_COMPOSED)
+        epsilon = min(claim.epsilon, advanced_composition(losses, self.composed_delta))
+        return replace(claim, epsilon=epsilon, delta=self.composed_delta, source=_COMPOSED)
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,7 @@ class TestClaims:
         losses = 4 * [0.25 / 10 * 1.02**k for k in range(30)]
         printed = sum((math.exp(e) - 1) * e / (math.exp(e) + 1) for e in losses)
         printed += math.sqrt(-2 * sum(e**2 for e in losses) * math.log(1e-5))
-        algorithm = RandomPenaltyAdmm(30, delta=1e-5)
+        algorithm = RandomPenaltyAdmm(30, composed_delta=1e-5)
         claim = algorithm.claim(RECORD, self.setting, 0.0)
         assert claim.epsilon == pytest.approx(printed, rel=1e-12)
         assert claim.delta == 1e-5
@@ -231,7 +231,7 @@ class TestClaims:
         few = replace(algorithm, rounds=1)
         assert (
             few.claim(RECORD, self.setting, 0.0).epsilon
-            == replace(few, delta=0.0).claim(RECORD, self.setting, 0.0).epsilon
+            == replace(few, composed_delta=0.0).claim(RECORD, self.setting, 0.0).epsilon
         )
 
     def test_steps_by_hand(self):
