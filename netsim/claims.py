@@ -73,9 +73,10 @@ class Adjacency:
 class Claim:
     """epsilon_claimed as the formula gives it, or the conditions of the formula that fail.
 
-    `epsilon` is None exactly where `failed_conditions` is not empty: a formula outside its own conditions has
-    no value. `norm` is the one in which the theorem, or its noise, measures what is released; that of the gradients'
-    change is `adjacency`'s.
+    `epsilon` is None exactly where `failed_conditions` is not empty: a formula outside its own conditions has no
+    value. `waived_conditions` are stated by the theorem too and fail, but its proof does not need them, as each says:
+    the formula keeps its value. `norm` is the one in which the theorem, or its noise, measures what is released; that
+    of the gradients' change is `adjacency`'s.
     """
 
     epsilon: float | None
@@ -84,6 +85,7 @@ class Claim:
     adjacency: Adjacency
     norm: str
     failed_conditions: tuple[str, ...] = ()
+    waived_conditions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,8 @@ class _Point:
 
 
 class Metrics:
-    """Relative errors ‖x − x*‖/‖x⁰ − x*‖ (absolute where x* = 0) of every estimate, and the facts that the measures
-    of the run are made of.
+    """Relative errors ‖x − x*‖/‖x⁰ − x*‖ (absolute where x* = x⁰) of every estimate, and the facts that the measures
+    of the run are made of; x⁰ is `start`, (dimension,), or 0.
 
     Row t of `errors`, one number per replica, is the t-th call of `Node.estimate` in the whole run: by `agents[t]`,
     at `times[t]` seconds. `ledger` has five whole numbers for each: what was on the air by then, and the closing
@@ -111,6 +111,7 @@ class Metrics:
         every: int | None = None,
         last: int | None = None,
         own_gradients: bool = False,
+        start: Array | None = None,
     ) -> None:
         self.times, self.agents, self.errors = list[float](), list[int](), list[Array]()
         self.walk = walk
@@ -119,7 +120,7 @@ class Metrics:
         names = ("packets", "bytes", "messages", "message_bytes", "queries")
         self.ledger: dict[str, array[int]] = {name: array("q") for name in names}
         self._optimum = problem.optimum().point
-        self._scale = float(np.linalg.norm(self._optimum)) or 1.0
+        self._scale = float(np.linalg.norm(self._optimum if start is None else self._optimum - start)) or 1.0
         self._shape = (replicas, problem.dimension)
         self.stride, self._fixed, self._last = every or 1, every is not None, last
         numbers = replicas * problem.dimension

@@ -145,6 +145,7 @@ class _Execution:
                 every=recording.measure_every,
                 own_gradients=recording.own_gradients,
                 last=getattr(simulation.algorithm, "rounds", None),
+                start=simulation.algorithm.starting_point(n, problem.dimension),
             )
         self.total = 0
         self.ended = 0.0

@@ -1,8 +1,8 @@
 """RECAL and DP-RECAL inverted: gradients from the token's duals, from its iterates, and under r = w‖x‖₁.
 
-*Duals* (`through_duals`). From (u, x) → (u⁺, x⁺) at one visit, with λ = y = 0 before an agent's first:
+*Duals* (`through_duals`). From (u, x) → (u⁺, x⁺) at one visit, before an agent's first λ = 0 and the public y_i¹:
 
-    λ⁺ = λ + (u⁺ − u),   y⁺ = x⁺ − (λ⁺ − λ)/β,   ∇f(y) = λ + β(x − y) − (y⁺ − y)/α.
+    λ⁺ = λ + (u⁺ − u),   y⁺ = x⁺ − (λ⁺ − λ)/β,   ∇f(y) = λ + β(x − y) − (y⁺ − y)/α_i.
 
 This works on DP-RECAL *as analysed* too: there the exact u is on the wire beside its noisy copy. What tokens that
 were missed cost: `attacks.closed_form.token_system`. Source: the DP-RECAL paper, Appendix A; this project's for gaps.
@@ -37,7 +37,7 @@ and under ``fresh_noise`` x⁺ has more: there the stated deviation is √2 that
 size and no more. Source: the DP-RECAL paper, Appendix A and its experiments on gradient leakage; that ũ is read where
 u stood is our reading.
 
-Who may run all of these: any eavesdropper; α, β and σ_τ are public.
+Who may run all of these: any eavesdropper; α_i, β, σ_τ, x¹ and y_i¹ are public.
 """
 
 import math
@@ -92,10 +92,11 @@ def sparse_bounds(view: AdversaryView) -> list[GradientBounds]:
     found: list[GradientBounds] = []
     for visits in _chains(view, algorithm):
         copies = {k: _copy_of(visit, beta, threshold) for k, visit in enumerate(visits)}
-        copies[0] = Interval.at(np.zeros_like(copies[0].low))
+        copies[0] = Interval.at(_first_copy(algorithm, visits, view.public.agents))
         sent = np.zeros_like(copies[0].low)  # Σ_{t≤k} x_t
         for k, visit in enumerate(visits[:-1]):
-            low, high = _combined(_terms(k, algorithm.step, beta), copies, beta * (sent + visit.incoming["x"]))
+            terms = _terms(k, algorithm.step_of(visit.agent), beta)
+            low, high = _combined(terms, copies, beta * (sent + visit.incoming["x"]))
             found.append(GradientBounds(visit.agent, visit.number, (copies[k].low, copies[k].high), low, high))
             sent = sent + visit.outgoing["x"]
     return found
@@ -108,7 +109,7 @@ def sparse_evidence(view: AdversaryView) -> list[Evidence]:
     The covariance is that of each coordinate, mean over replicas. Refuses what `sparse_bounds` refuses.
     """
     algorithm, threshold, beta = _checked(view)
-    return [_evidence(own, algorithm, beta, threshold) for own in _chains(view, algorithm)]
+    return [_evidence(own, algorithm, beta, threshold, view.public.agents) for own in _chains(view, algorithm)]
 
 
 def _checked(view: AdversaryView) -> tuple[DPRecal, float, float]:
@@ -128,7 +129,8 @@ def _checked(view: AdversaryView) -> tuple[DPRecal, float, float]:
 def _chains(view: AdversaryView, algorithm: DPRecal) -> list[list[Visit]]:
     """Visits of each agent up to the first of which something was missed."""
     visits: dict[int, list[Visit]] = {}
-    for visit in unbroken_visits(view, algorithm.first, "u_noisy"):
+    start, _ = algorithm.starts(view.public.agents, view.public.dimension)
+    for visit in unbroken_visits(view, algorithm.first, "u_noisy", start):
         visits.setdefault(visit.agent, []).append(visit)
     return [own for _, own in sorted(visits.items())]
 
@@ -151,17 +153,18 @@ def _combined(terms: Mapping[int, float], intervals: Mapping[int, Interval], con
 
 
 def _terms(k: int, alpha: float, beta: float) -> dict[int, float]:
-    """Coefficients of ∇f(y_k) in y_0 … y_{k+1}; y_0 = 0."""
+    """Coefficients of ∇f(y_k) in y_0 … y_{k+1}."""
     terms = dict.fromkeys(range(1, k + 1), -beta)
     terms[k] = terms.get(k, 0.0) - beta + 1 / alpha
     terms[k + 1] = -1 / alpha
     return terms
 
 
-def _evidence(visits: list[Visit], algorithm: DPRecal, beta: float, threshold: float) -> Evidence:
+def _evidence(visits: list[Visit], algorithm: DPRecal, beta: float, threshold: float, agents: int) -> Evidence:
     """y_{k+1} is read from visit k up to noise, and from visit k + 1 exactly where its x⁺ ≠ 0."""
     rounds = len(visits)
-    copies, variances = [np.zeros_like(visits[0].outgoing["x"])], [np.zeros_like(visits[0].outgoing["x"])]
+    step = algorithm.step_of(visits[0].agent)
+    copies, variances = [_first_copy(algorithm, visits, agents)], [np.zeros_like(visits[0].outgoing["x"])]
     for k, visit in enumerate(visits):
         change = visit.outgoing["u_noisy"] - visit.incoming["u_noisy"]
         y_new = visit.outgoing["x"] - change / beta
@@ -174,15 +177,20 @@ def _evidence(visits: list[Visit], algorithm: DPRecal, beta: float, threshold: f
         variances.append(noise)
     rows = np.zeros((rounds, rounds + 1))
     for k in range(rounds):
-        for t, coefficient in _terms(k, algorithm.step, beta).items():
+        for t, coefficient in _terms(k, step, beta).items():
             rows[k, t] = coefficient
-    rows[:, 0] = 0.0
     sent = np.cumsum([np.zeros_like(copies[0]), *(visit.outgoing["x"] for visit in visits[:-1])], axis=0)
     x = np.array([visit.incoming["x"] for visit in visits])
     gradients = beta * (sent + x) + np.einsum("kt,trd->krd", rows, np.array(copies))
     covariance = np.einsum("kt,lt,td->kld", rows, rows, np.mean(np.array(variances), axis=1))
     queries = tuple(visit.number for visit in visits)
     return Evidence(visits[0].agent, queries, np.array(copies[:-1]), gradients, covariance, "gaussian")
+
+
+def _first_copy(algorithm: DPRecal, visits: list[Visit], agents: int) -> Array:
+    """y_0 = y_i¹, (replicas, dimension)."""
+    zeros = np.zeros_like(visits[0].outgoing["x"])
+    return zeros + algorithm.starts(agents, zeros.shape[1])[1][visits[0].agent]
 
 
 def _copy_of(visit: Visit, beta: float, threshold: float) -> Interval:
@@ -217,11 +225,11 @@ def iterates(view: AdversaryView) -> TokenSystem:
     check_lossless(view)
     smooth, beta = isinstance(view.public.regularizer, Zero), coupling(view.public.agents)
 
-    def stddev(visit: int) -> float:
+    def stddev(agent: int, visit: int) -> float:  # noqa: ARG001
         return float(np.max(algorithm.noise(visit + 1).stddev))
 
-    def step(visit: int) -> float:
-        return stddev(visit) / (algorithm.step * beta)
+    def step(agent: int, visit: int) -> float:
+        return stddev(agent, visit) / (algorithm.step_of(agent) * beta)
 
     if algorithm.reading == "sent_state":
         wire = Wire("u_noisy", "u_noisy", exactly, exactly if smooth else None, step, sums=True)
@@ -263,25 +271,27 @@ def through_noisy_duals(view: AdversaryView) -> list[GradientEstimate]:
     if not isinstance(algorithm, DPRecal):
         raise AttackError(f"{type(algorithm).__name__} is not DP-RECAL: no noisy copy of u is on the wire")
     check_lossless(view)
-    beta, alpha = coupling(view.public.agents), algorithm.step
+    beta = coupling(view.public.agents)
     zero = np.zeros((view.replicas, view.public.dimension))
+    x_first, y_first = algorithm.starts(view.public.agents, view.public.dimension)
     state: dict[int, tuple[Array, Array]] = {}
     estimates: list[GradientEstimate] = []
-    for visit in unbroken_visits(view, algorithm.first, "u_noisy"):
-        dual, y = state.get(visit.agent, (zero, zero))
+    for visit in unbroken_visits(view, algorithm.first, "u_noisy", x_first):
+        alpha = algorithm.step_of(visit.agent)
+        dual, y = state.get(visit.agent, (zero, zero + y_first[visit.agent]))
         change = visit.outgoing["u_noisy"] - visit.incoming["u_noisy"]
         y_new = visit.outgoing["x"] - change / beta
         gradient = dual + beta * (visit.incoming["x"] - y) - (y_new - y) / alpha
-        deviation = _deviation(algorithm, visit.number + 1, beta)
+        deviation = _deviation(algorithm, visit.number + 1, alpha * beta)
         estimates.append(GradientEstimate(visit.agent, visit.number, y, gradient, deviation))
         state[visit.agent] = dual + change, y_new
     return estimates
 
 
-def _deviation(algorithm: DPRecal, activation: int, beta: float) -> float:
-    """Standard deviation of a coordinate of the estimate of an agent's `activation`-th gradient, from 1."""
+def _deviation(algorithm: DPRecal, activation: int, scale: float) -> float:
+    """Standard deviation of a coordinate of the estimate of an agent's `activation`-th gradient, from 1; α_iβ."""
     sigma = [float(np.max(algorithm.noise(s).stddev)) for s in range(1, activation + 1)]
-    gain = 1 / (algorithm.step * beta)
+    gain = 1 / scale
     if algorithm.reading == "sent_state":
         return sigma[-1] * gain
     if algorithm.reading != "as_deployable":

@@ -6,11 +6,11 @@ Of visit k of agent i, with token (u, x) in and (u⁺, x⁺) out, the state (y, 
     move    x⁺ = x − ũ − β(x − y)               line 2, where r = 0
     dual    λ⁺ = λ + β(x⁺ − y⁺)                 line 4
     sum     u = Σ_i λ_i                         wherever it is certain how many visits each agent had made
-    step    ∇f(y) = λ + β(x − y) − (y⁺ − y)/α   line 3
+    step    ∇f(y) = λ + β(x − y) − (y⁺ − y)/α_i line 3
 
-with y = λ = 0 before an agent's first visit. Unknown are every y and λ, every gradient, and the tokens that were
-missed. A line may hold up to Gaussian noise. The lines are the same for each coordinate. Which of them hold, and up
-to which noise, depends on what is on the wire:
+with λ = 0 and the public y_i¹ before an agent's first visit. Unknown are every y and λ, every gradient, and the
+tokens that were missed. A line may hold up to Gaussian noise. The lines are the same for each coordinate. Which of
+them hold, and up to which noise, depends on what is on the wire:
 
 | on the wire                | change        | move (r = 0)  | sum   | gradient's own noise |
 |----------------------------|---------------|---------------|-------|----------------------|
@@ -268,11 +268,11 @@ def _solved(group: Sequence[_Rooted], ties: _Ties) -> tuple[dict[Name, tuple[int
     return members, found.covariance
 
 
-_ByVisit = Callable[[int], float]
-"""A standard deviation at an agent's visit 0, 1, …"""
+_ByVisit = Callable[[int, int], float]
+"""A standard deviation at an agent's visit 0, 1, …, by agent and visit."""
 
 
-def exactly(visit: int) -> float:  # noqa: ARG001
+def exactly(agent: int, visit: int) -> float:  # noqa: ARG001
     """No noise, at any visit."""
     return 0.0
 
@@ -310,16 +310,19 @@ class TokenSystem:
         self._wire = wire
         self._skipped = view.inside.keys() | view.public.forgetful
         fields = tuple(dict.fromkeys((wire.u, wire.noisy, "x")))
-        observed = observed_walk(view, algorithm.first, fields)
+        agents = view.public.agents
+        x_first, y_first = algorithm.starts(agents, view.public.dimension)
+        observed = observed_walk(view, algorithm.first, fields, x_first)
         self._visits = observed.visits
         known = {(field, *token): value[field] for token, value in observed.values.items() for field in fields}
         zeros = np.zeros((view.replicas, view.public.dimension))
-        for agent in range(view.public.agents):
-            known["y", agent, 0] = known["dual", agent, 0] = zeros
-        known_agents = [i for i in range(view.public.agents) if i not in view.public.forgetful]
-        alpha, beta = algorithm.step, coupling(view.public.agents)
+        for agent in range(agents):
+            known["y", agent, 0], known["dual", agent, 0] = zeros + y_first[agent], zeros
+        known_agents = [i for i in range(agents) if i not in view.public.forgetful]
+        beta = coupling(agents)
         lines: list[Line] = []
         for i, k in [(agent, k) for agent in known_agents for k in range(observed.visits[agent])]:
+            alpha = algorithm.step_of(i)
             y, y_new, dual, dual_new = ("y", i, k), ("y", i, k + 1), ("dual", i, k), ("dual", i, k + 1)
             x_new: Name = ("x", i, k)
             lines.append(Line({dual_new: 1.0, dual: -1.0, x_new: -beta, y_new: beta}))
@@ -328,9 +331,9 @@ class TokenSystem:
             u: Name = (wire.u, *token) if token else ("u in", i, k)
             noisy: Name = (wire.noisy, *token) if token else ("u in", i, k)
             if wire.change is not None and token:
-                lines.append(Line({(wire.u, i, k): 1.0, u: -1.0, dual_new: -1.0, dual: 1.0}, wire.change(k)))
+                lines.append(Line({(wire.u, i, k): 1.0, u: -1.0, dual_new: -1.0, dual: 1.0}, wire.change(i, k)))
             if wire.move is not None and token:
-                lines.append(Line({x_new: 1.0, x: beta - 1, noisy: 1.0, y: -beta}, wire.move(k)))
+                lines.append(Line({x_new: 1.0, x: beta - 1, noisy: 1.0, y: -beta}, wire.move(i, k)))
             gradient: Name = ("gradient", i, k)
             lines.append(Line({gradient: 1.0, dual: -1.0, x: -beta, y: beta - 1 / alpha, y_new: 1 / alpha}))
         if wire.sums:
@@ -387,7 +390,7 @@ class TokenSystem:
                     change, variance = None, 0.0
                 if change is not None:
                     points = values["y", agent, before], values["y", agent, k]
-                    stddev = (variance + step(k) ** 2 + step(before) ** 2) ** 0.5
+                    stddev = (variance + step(agent, k) ** 2 + step(agent, before) ** 2) ** 0.5
                     found.append(Difference(agent, (before, k), points, change, stddev))
                 last[root, factor] = k
         return found
@@ -403,5 +406,5 @@ class TokenSystem:
 
     def _covariance(self, agent: int, queries: Sequence[int]) -> Array:
         """Of the errors at these visits, (visits, visits), the same for every coordinate."""
-        own = np.diag([self._wire.step(k) ** 2 for k in queries])
+        own = np.diag([self._wire.step(agent, k) ** 2 for k in queries])
         return self._found.covariance([("gradient", agent, k) for k in queries]) + own

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netsim.adversary import AdversaryView
+from netsim.arrays import Array
 from netsim.transcript.message import Values
 from netsim.transcript.record import Record
 
@@ -36,7 +37,7 @@ Id = tuple[int, int]
 """Sender and number of a token; agent and number of the visit that sent it. Of a sender that may begin anew, and
 count anew, the number is negative and of this row only."""
 START: Id = (-1, 0)
-"""The token that the first holder begins with: the public zeros."""
+"""The token that the first holder begins with, public: zeros and x¹."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,11 @@ class _ObservedWalk:
     visits: tuple[int, ...]
 
 
-def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...]) -> _ObservedWalk:
-    """Tokens and visits of a walk from `first` on, as far as a view shows them; `names` are the token's fields, zeros
-    at the start."""
+def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...], x: Array) -> _ObservedWalk:
+    """Tokens and visits of a walk from `first` on, as far as a view shows them; `names` are the token's fields, of
+    which ``x`` is x¹, (dimension,), at the start, and the others zeros."""
     public = view.public
-    values: dict[Id, Values] = {START: {name: np.zeros((view.replicas, public.dimension)) for name in names}}
+    values: dict[Id, Values] = {START: _first_token(view, names, x)}
     doors = _at_doors(view, first, values)
     rows = [
         _Sent(row, (row.sender, ~index if row.sender in public.forgetful else row.number))
@@ -73,6 +74,11 @@ def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...]) -> _O
         counts[sender] = max(counts[sender], number + 1)
     made = {} if public.forgetful else order.made
     return _ObservedWalk(values, came, made, tuple(counts))
+
+
+def _first_token(view: AdversaryView, names: tuple[str, ...], x: Array) -> Values:
+    zeros = np.zeros((view.replicas, view.public.dimension))
+    return {name: zeros + x if name == "x" else zeros for name in names}
 
 
 class _Sent(NamedTuple):
@@ -178,7 +184,7 @@ class Visit(NamedTuple):
     outgoing: Values
 
 
-def unbroken_visits(view: AdversaryView, first: int, noisy: str) -> Iterator[Visit]:
+def unbroken_visits(view: AdversaryView, first: int, noisy: str, x: Array) -> Iterator[Visit]:
     """The visits of each agent from its first on, as long as none of its tokens was missed.
 
     Every agent's state follows from its own visits, so what is missed at one agent costs the others nothing.
@@ -186,10 +192,10 @@ def unbroken_visits(view: AdversaryView, first: int, noisy: str) -> Iterator[Vis
     of insiders. Insiders need no inference of their own; of agents that may begin anew nothing follows. Where there
     may be more than one token (a first holder that begins anew) no order of packets on links shows which one an
     agent had, and only doors are read. A token that a link delivers twice is taken once. `first` is the first
-    holder: its incoming token is the public start, zeros under the name `noisy` and ``x``.
+    holder: its incoming token is the public start, zeros under the name `noisy` and x¹, (dimension,), under ``x``.
     """
     watched, skipped = set(view.adversary.nodes), view.inside.keys() | view.public.forgetful
-    start = {name: np.zeros((view.replicas, view.public.dimension)) for name in (noisy, "x")}
+    start = _first_token(view, (noisy, "x"), x)
     held = {agent: deque([start] if agent == first else []) for agent in view.adversary.doors if agent not in skipped}
     for row in view.transcript:
         if row.event == "received" and row.receiver in held:

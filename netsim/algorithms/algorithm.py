@@ -138,6 +138,10 @@ class Algorithm(ABC):
         """For walks; an algorithm in rounds ends by itself."""
         return Stopping()
 
+    def starting_point(self, agents: int, dimension: int) -> Array | None:  # noqa: ARG002
+        """The public point, (dimension,), from which errors are reckoned; None: 0."""
+        return None
+
     @property
     def horizon(self) -> int | None:
         """How often one agent acts at most: rounds, or its activations. None where only chance ends it."""

@@ -1,24 +1,28 @@
 """RECAL: a baton (u, x) walks the graph and only its holder computes; DP-RECAL: the baton carries Gaussian noise.
 
-RECAL's holder i of the baton (u, x), with dual λ_i, copy y_i, coupling β = 1/(2(n+1)) and step α ∈ (0, 2/(L_i+1)):
+RECAL's holder i of the baton (u, x), with dual λ_i, copy y_i, coupling β = 1/(2(n+1)) and step α_i ∈ (0, 2/(L_i+1)):
 
     λ½ = λ_i + β(x − y_i)                                1
     x⁺ = prox_{n r}(x − (u + λ½ − λ_i))                  2
-    y⁺ = y_i − α(∇f_i(y_i) − λ½)                         3
+    y⁺ = y_i − α_i(∇f_i(y_i) − λ½)                       3
     λ⁺ = λ½ + β[(x⁺ − x) − (y⁺ − y_i)]                   4    ( = λ_i + β(x⁺ − y⁺) )
     u⁺ = u + λ⁺ − λ_i                                    5
 
-and (u⁺, x⁺) goes to a neighbor drawn uniformly. It starts from x = u = λ = y = 0 and minimizes Σ f_i + n r.
+and (u⁺, x⁺) goes to a neighbor drawn uniformly. It starts from u = λ = 0 and any public x¹ and y_i¹, and minimizes
+Σ f_i + n r.
 
-Source: the DP-RECAL paper; RECAL is its non-private algorithm. The step is the same for all agents, so the condition
-is checked against the largest L_i, ridge included.
+Source: the DP-RECAL paper, (7) and Algorithm 1; RECAL is its non-private algorithm. Of its two versions the first
+counts an agent's activations as local communication involvement (LCI), the second as Privacy Leakage Frequency (PLF);
+items are numbered as in the second unless the first is named. Its Appendix A lets the adversary know y_i¹ and λ_i¹.
 """
 
 import itertools
 import math
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal, NamedTuple, Self
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, Literal, NamedTuple, Self, get_args
 
+import numpy as np
 from annotated_types import Ge
 
 from netsim.algorithms.algorithm import Algorithm, Setting, Stopping, unmet
@@ -29,11 +33,17 @@ from netsim.claims import Adjacency, Claim
 from netsim.errors import PrivacyError, ScenarioError
 from netsim.mechanisms import Gaussian
 from netsim.node import Node, choose
+from netsim.randomness import Streams
 
 
 def coupling(agents: int) -> float:
     """β = 1/(2(n+1))."""
     return 1 / (2 * (agents + 1))
+
+
+def _steps(smoothness: Sequence[float]) -> tuple[float, ...]:
+    """1/(L_i + 1) of each agent."""
+    return tuple(1 / (own + 1) for own in smoothness)
 
 
 class _Own(NamedTuple):
@@ -56,21 +66,55 @@ class Walk(Algorithm):
     first: Index = 0
     """The agent that is active first."""
 
+    _: KW_ONLY
+    steps: Annotated[tuple[Positive, ...], Auto("1/(L_i + 1) of each agent", lambda at: _steps(at.smoothnesses))] = ()
+    """α_i of each agent, by number; none: `step` for all."""
+    start: NonNegative = 0.0
+    """Each coordinate of x¹ and of every y_i¹ is uniform on [−start, start], by public coins; 0: all are 0."""
+    start_seed: Index = 0
+    """The seed of these coins."""
+
     def check(self, setting: Setting) -> None:
-        """Step in (0, 2/(max L_i + 1)), a first holder that exists, an end."""
-        bound = 2 / (max(setting.smoothness) + 1)
-        if not 0 < self.step < bound:
-            raise ScenarioError(
-                "step", self.step, "outside the convergence condition", f"0 < step < 2/(L+1) = {bound:.6g}"
-            )
+        """Steps in (0, 2/(L_i + 1)), a first holder that exists, an end."""
+        if self.steps and len(self.steps) != setting.agents:
+            why = "not one for each agent"
+            raise ScenarioError("steps", len(self.steps), why, f"{setting.agents} numbers, or none")
+        largest = max(setting.smoothness)
+        own = [(f"steps[{i}]", self.steps[i], setting.smoothness[i]) for i in range(len(self.steps))]
+        for name, step, smoothness in own or [("step", self.step, largest)]:
+            bound = 2 / (smoothness + 1)
+            if not 0 < step < bound:
+                allowed = f"0 < step < 2/(L+1) = {bound:.6g}"
+                raise ScenarioError(name, step, "outside the convergence condition", allowed)
+        if not 0 <= self.start < math.inf:
+            raise ScenarioError("start", self.start, "out of range", ">= 0 and finite")
         self.stopping().check(self.first, setting.agents)
 
     def stopping(self) -> Stopping:
         return Stopping(self.activations, self.per_agent)
 
+    def step_of(self, agent: int) -> float:
+        """α_i."""
+        return self.steps[agent] if self.steps else self.step
+
+    def starts(self, agents: int, dimension: int) -> tuple[Array, Array]:
+        """x¹, (dimension,), and every y_i¹, (agents, dimension); public."""
+        if self.start == 0:
+            return np.zeros(dimension), np.zeros((agents, dimension))
+        drawn = Streams(self.start_seed).generator("start").uniform(-self.start, self.start, (agents + 1, dimension))
+        return drawn[0], drawn[1:]
+
+    def starting_point(self, agents: int, dimension: int) -> Array:
+        return self.starts(agents, dimension)[0]
+
+    def begin(self, node: Node) -> tuple[_Own, Array]:
+        """What an agent starts from, and x¹."""
+        x, y = self.starts(node.agents, node.dimension)
+        return _Own(node.zeros() + y[node.id], node.zeros()), node.zeros() + x
+
     async def moved(self, node: Node, own: _Own, x: Array, half: Array, x_new: Array) -> _Own:
         """Lines 3 and 4."""
-        y_new = own.y - self.step * (await node.gradient(own.y) - half)
+        y_new = own.y - self.step_of(node.id) * (await node.gradient(own.y) - half)
         dual = half + coupling(node.agents) * ((x_new - x) - (y_new - own.y))
         return _Own(y_new, dual)
 
@@ -84,10 +128,10 @@ class Recal(Walk):
     """
 
     async def run(self, node: Node) -> None:
-        own = _Own(node.zeros(), node.zeros())
+        own, x = self.begin(node)
         beta = coupling(node.agents)
         holding = node.id == self.first
-        u = x = node.zeros()
+        u = node.zeros()
         while True:
             if not holding:
                 baton = await node.receive()
@@ -101,6 +145,7 @@ class Recal(Walk):
             own, holding = new, False
 
 
+Sensitivity = Literal["bound", "smoothness"]
 Reading = Literal["as_analysed", "as_deployable", "fresh_noise", "sent_state"]
 _READINGS: dict[str, str] = {
     "as_analysed": "DP-RECAL as its convergence proof reads: the exact u travels beside its noisy copy",
@@ -156,13 +201,16 @@ class DPRecal(Walk):
     """R, by what the variance of the noise falls from one activation to the next; 1: constant noise."""
     reading: Reading = "as_deployable"
     """How the paper's algorithm is read where it leaves something open."""
+    sensitivity: Sensitivity = "bound"
+    """c of the claim: "bound", half of what adjacent gradients differ by (Theorem 4 of the paper's second version);
+    "smoothness", the largest L_i (Theorem 3 of its first version)."""
 
     noise_fields = ("stddev",)
 
     async def run(self, node: Node) -> None:
         beta, reading = coupling(node.agents), self.reading
-        own, holding = _Own(node.zeros(), node.zeros()), node.id == self.first
-        u = noisy = x = node.zeros()
+        (own, x), holding = self.begin(node), node.id == self.first
+        u = noisy = node.zeros()
         for activation in itertools.count(1):
             if not holding:
                 baton = (await node.receive()).values
@@ -197,28 +245,45 @@ class DPRecal(Walk):
         super().check(setting)
         if self.reading not in _READINGS:
             raise unknown("reading", self.reading, _READINGS)
+        if self.sensitivity not in get_args(Sensitivity):
+            raise unknown("sensitivity", self.sensitivity, get_args(Sensitivity))
         if not 1 <= self.ratio < math.inf:
             raise ScenarioError("ratio", self.ratio, "the factor by which the variance falls", ">= 1")
         if not 0 <= self.stddev < math.inf:
             raise ScenarioError("stddev", self.stddev, "a standard deviation", ">= 0")
 
-    def rho(self, adjacency: Adjacency, setting: Setting) -> float:
-        """Theorem 4's ρ; infinite without noise."""
+    def rho(self, adjacency: Adjacency, setting: Setting, agent: int | None = None) -> float:
+        """Theorem 4's ρ for `setting.releases` activations, with the largest α_i, or with the one of this agent;
+        infinite without noise."""
         if self.stddev == 0:
             return math.inf
-        c = adjacency.gradient_change / 2
-        first = 8 * (self.step * coupling(setting.agents) * c / self.stddev) ** 2
+        step = max(self.steps, default=self.step) if agent is None else self.step_of(agent)
+        c = max(setting.smoothness) if self.sensitivity == "smoothness" else adjacency.gradient_change / 2
+        first = 8 * (step * coupling(setting.agents) * c / self.stddev) ** 2
         R, terms = self.ratio, setting.releases
         return first * (terms if R == 1 else math.expm1(terms * math.log(R)) / (R - 1))  # 1 + R + … + R^(Θ−1)
 
-    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float, agent: int | None = None) -> Claim:
+        """The theorem with α = max α_i; of one `agent` with its own α_i (Remark 2), for as many activations."""
+        of_first = self.sensitivity == "smoothness"
         failed = unmet(
             (self.stddev != 0, "σ₁ = 0: the theorem needs noise"),
             (0 < delta < 1, f"δ = {delta:g} is not in (0, 1)"),
-            (math.isfinite(adjacency.gradient_change), "the change of a gradient has no finite bound c"),
+            (of_first or math.isfinite(adjacency.gradient_change), "the change of a gradient has no finite bound c"),
         )
-        epsilon = None if failed else zcdp_epsilon(self.rho(adjacency, setting), delta)
-        return Claim(epsilon, delta, "DP-RECAL, Theorem 4", adjacency, "ℓ2", failed)
+        convex = [i for i in range(setting.agents) if setting.convexity(i) > 0]
+        whose = "every f_i is" if len(convex) == setting.agents else f"f_i of {', '.join(map(str, convex[:8]))} is"
+        waived = unmet(
+            (self.ratio > 1, "R > 1: R = 1, where ρ₁Θ is the limit of ρ₁(R^Θ − 1)/(R − 1)"),
+            (
+                of_first or not convex,
+                f"Assumption 3, ‖∇f_i(x)‖ ≤ c for all x: {whose} strongly convex, so that no c bounds it; the proof "
+                "of Lemma 5 uses it for ‖∇f_D − ∇f_D̂‖ ≤ 2c alone, which c is taken from",
+            ),
+        )
+        epsilon = None if failed else zcdp_epsilon(self.rho(adjacency, setting, agent), delta)
+        source = "DP-RECAL, first version, Theorem 3" if of_first else "DP-RECAL, Theorem 4"
+        return Claim(epsilon, delta, source, adjacency, "ℓ2", failed, waived)
 
     def calibrated(self, epsilon: float, delta: float, adjacency: Adjacency, setting: Setting) -> Self:
         """The same algorithm with the σ₁ at which Theorem 4 claims (ε, δ) for `setting.releases` activations."""

@@ -32,6 +32,8 @@ class Budget(Result):
     source: str
     failed_conditions: tuple[str, ...]
     vacuous_from: tuple[ClaimedLevel, ...]
+    waived_conditions: tuple[str, ...] = ()
+    """Stated conditions that fail, but that the theorem's proof does not need."""
 
 
 class PlanResult(Result):
@@ -234,6 +236,8 @@ class AuditResult(_Repeated):
         norm: str
         gradient_change: float
         failed_conditions: tuple[str, ...]
+        waived_conditions: tuple[str, ...] = ()
+        """Stated conditions that fail, but that the theorem's proof does not need."""
 
     class SequentialTest(Result):
         """The game that may stop at any coin."""

@@ -33,6 +33,7 @@ def audit_result(found: audits.AuditResult) -> AuditResult:
             adjacency=claim.adjacency.relation,
             gradient_change=claim.adjacency.gradient_change,
             failed_conditions=tuple(claim.failed_conditions),
+            waived_conditions=tuple(claim.waived_conditions),
         ),
         epsilon_claimed=claim.epsilon,
         epsilon_exact=EpsilonExact(

@@ -65,6 +65,7 @@ def budget(simulation: Simulation, adjacency: Adjacency, delta: float, scenario:
             )
             for level in sorted(levels)
         ),
+        waived_conditions=tuple(final.waived_conditions),
     )
 
 

@@ -160,7 +160,12 @@ class Derived(AlgorithmModel):
             base = get_args(kind)[0] if get_origin(kind) is Annotated else kind
             if isinstance(at[name], float | int) and Schedule in (base, *get_args(base)):
                 at[name] = Constant(at[name])
-        facts = SimpleNamespace(smoothness=ground.problem.smoothness, topology=ground.topology, **at)
+        facts = SimpleNamespace(
+            smoothness=ground.problem.smoothness,
+            smoothnesses=[objective.smoothness for objective in ground.problem.objectives],
+            topology=ground.topology,
+            **at,
+        )
         for name in automatics:
             at[name] = automatic(type(self).of, name).value(facts)
             setattr(facts, name, at[name])
@@ -188,7 +193,7 @@ class DPRecalSpec(
         algorithm = type(self).of(**self._values(ground, shaped=False))
         if isinstance(self.noise, Stddev):
             return replace(algorithm, stddev=self.noise.stddev)
-        if not np.isfinite(ground.adjacency.gradient_change):
+        if self.sensitivity == "bound" and not np.isfinite(ground.adjacency.gradient_change):
             why = "noise cannot be calibrated: no bound on one record's gradient"
             remedy = "problem.kind: logistic or softmax with problem.data.norm_bound, or noise: {stddev: …}"
             raise ScenarioError("algorithm.noise", self.noise.model_dump(), why, remedy)

@@ -274,8 +274,11 @@ def _plain(claim: Claim) -> Tree:
     def numbers(tree: Tree) -> dict[str, object]:
         return {key: plain.number(value) if isinstance(value, float) else value for key, value in tree.items()}
 
-    conditions, adjacency = list(claim.failed_conditions), numbers(asdict(claim.adjacency))
-    return numbers({**asdict(claim), "failed_conditions": conditions, "adjacency": adjacency})
+    found = numbers({**asdict(claim), "adjacency": numbers(asdict(claim.adjacency))})
+    found["failed_conditions"] = list(claim.failed_conditions)
+    if found.pop("waived_conditions"):
+        found["waived_conditions"] = list(claim.waived_conditions)
+    return found
 
 
 # ── replaying ───────────────────────────────────────────────────────────────────────────────────────────

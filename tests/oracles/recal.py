@@ -8,7 +8,7 @@ The holder i of the baton (ũ, x), with β = 1/(2(n+1)):
     λ⁺ = λ½ + β[(x⁺ − x) − (y⁺ − y_i)]
     ũ⁺ = u⁺ − ε, where u⁺ depends on the reading
 
-Nothing is simplified on purpose, neither λ⁺ = λ_i + β(x⁺ − y⁺) nor the zero start.
+It starts from λ = u = 0 and any x¹, y¹. Nothing is simplified on purpose, not λ⁺ = λ_i + β(x⁺ − y⁺) either.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,12 +30,15 @@ def recal(
     noise: Sequence[Array] | Array | None = None,
     shield: Sequence[Array] | Array | None = None,
     reading: str = "as_deployable",
+    x_first: Array | float = 0.0,
+    y_first: Array | float = 0.0,
 ) -> dict[str, Array]:
     """Minimize Σ f_i + n·r along `route`; every returned array has shape (activations, dimension).
 
     `gradients[i]` is ∇f_i, `prox(v, step)` is prox_{step·r}(v), `route[k]` holds the baton at activation k,
     `steps[i]` is α_i, `noise[k]` is the ε subtracted from what activation k sends (None: zero) and
-    `shield[k]` is added inside the prox argument (None: zero; only for the reading "shielded").
+    `shield[k]` is added inside the prox argument (None: zero; only for the reading "shielded"). `x_first` is x¹,
+    (dimension,), and `y_first` y¹, (agents, dimension).
 
     The readings differ in u⁺, in what the holder keeps, and in the prox argument:
 
@@ -62,11 +65,11 @@ def recal(
     history = {key: np.empty((activations, dimension)) for key in keys}
 
     beta = 1.0 / (2 * (n + 1))
-    ys = np.zeros((n, dimension))
+    ys = np.zeros((n, dimension)) + y_first
     lams = np.zeros((n, dimension))
     u_exact = np.zeros(dimension)
     u_noisy = np.zeros(dimension)
-    x = np.zeros(dimension)
+    x = np.zeros(dimension) + x_first
 
     for k in range(activations):
         i = route[k]

@@ -51,6 +51,8 @@ _EVIDENCE: tuple[tuple[str, tuple[tuple[str, str, Callable[[AuditResult], str]],
         ("Change of the gradient", "at most, between adjacent worlds", lambda a:
             f"{show(a.claim.gradient_change, 4)} in ℓ2; the claim is stated in {a.claim.norm}"),
         ("Failed conditions", "of the formula", lambda a: "; ".join(a.claim.failed_conditions) or "none"),
+        ("Waived conditions", "stated and failed, but not needed by the proof", lambda a:
+            "; ".join(a.claim.waived_conditions) or "none"),
     )),
     ("The mechanism", (
         ("Pair examined", "", lambda a: a.pair or MISSING),

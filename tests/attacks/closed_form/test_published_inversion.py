@@ -1,5 +1,7 @@
 """What DP-RECAL's own paper infers from the wire: nothing but noise, and as much of it as is said."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,18 +14,19 @@ from tests.worlds import digits_problem, dp_recal, tapped_ring
 PROBLEM = digits_problem(4, records=1)
 
 
-def errors(reading, replicas=600, epsilon=1.0):
+def errors(reading, replicas=600, **parameters):
     """Of each estimate the errors (replicas, dimension), and the deviation that it states."""
-    algorithm = dp_recal(PROBLEM, reading, per_agent=6, epsilon=epsilon)
+    algorithm = replace(dp_recal(PROBLEM, reading, per_agent=6), **parameters)
     run = tapped_ring(PROBLEM, algorithm, replicas=replicas, seed=3).run()
     found = through_noisy_duals(run.views[0])
     truth = run.truth
     return [(e.gradient - truth.queries[e.agent][e.query].gradient, e.stddev) for e in found]
 
 
+@pytest.mark.parametrize("parameters", [{}, {"steps": (0.1, 0.05, 0.2, 0.15), "start": 1.0}])
 @pytest.mark.parametrize("reading", ["as_deployable", "sent_state"])
-def test_the_deviation_it_states_is_that_of_its_errors(reading):
-    found = errors(reading)
+def test_the_deviation_it_states_is_that_of_its_errors(reading, parameters):
+    found = errors(reading, **parameters)
     assert len(found) > 12
     for error, stddev in found:
         assert np.std(error) == pytest.approx(stddev, rel=0.02)  # 38,400 values: 0.4 % of sampling

@@ -19,9 +19,11 @@ from tests.worlds import ROUGH, dp_recal, synthetic_problem
 PROBLEM = synthetic_problem()
 
 
-def heard(weight: float, stddev: float, loss=0.0, graph=None, replicas=6, per_agent=20) -> Run:
+def heard(weight: float, stddev: float, loss=0.0, graph=None, replicas=6, per_agent=20, uneven=False) -> Run:
     problem = replace(PROBLEM, regularizer=L1(weight)) if weight else PROBLEM
     algorithm = DPRecal(0.5, per_agent=per_agent, stddev=stddev)
+    if uneven:
+        algorithm = replace(algorithm, steps=(0.9, 0.2, 1.1, 0.05, 0.6), start=0.3)
     return Simulation(
         problem,
         graph or topology.ring(5),
@@ -35,11 +37,11 @@ def heard(weight: float, stddev: float, loss=0.0, graph=None, replicas=6, per_ag
 
 @pytest.mark.parametrize("weight", [1e-4, 2e-3, 2e-2])
 @pytest.mark.parametrize("stddev", [0.0, 1e-3, 0.05])
-@pytest.mark.parametrize("loss", [0.0, 0.02])
-def test_every_coordinate_is_inside_and_where_bounds_meet_it_is_exact(weight, stddev, loss):
+@pytest.mark.parametrize(("loss", "uneven"), [(0.0, False), (0.02, False), (0.0, True)])
+def test_every_coordinate_is_inside_and_where_bounds_meet_it_is_exact(weight, stddev, loss, uneven):
     some = exact = 0
     for graph in (topology.ring(5), topology.complete(5)):
-        run = heard(weight, stddev, loss=loss, graph=graph)
+        run = heard(weight, stddev, loss=loss, graph=graph, uneven=uneven)
         for found in sparse_bounds(run.views[0]):
             truth = run.truth.queries[found.agent][found.query]
             for low, value, high in (
@@ -55,9 +57,9 @@ def test_every_coordinate_is_inside_and_where_bounds_meet_it_is_exact(weight, st
     assert exact > 0
 
 
-@pytest.mark.parametrize("weight", [1e-4, 2e-3])
-def test_estimates_are_exact_where_y_was_told_and_have_the_stated_covariance_elsewhere(weight):
-    run = heard(weight, 0.05, replicas=400, per_agent=8)
+@pytest.mark.parametrize(("weight", "uneven"), [(1e-4, False), (2e-3, False), (2e-3, True)])
+def test_estimates_are_exact_where_y_was_told_and_have_the_stated_covariance_elsewhere(weight, uneven):
+    run = heard(weight, 0.05, replicas=400, per_agent=8, uneven=uneven)
     estimates = {(e.agent, e.query): e for e in through_iterates(run.views[0])}
     assert len(estimates) == sum(len(q) for q in run.truth.queries)
     for found in sparse_evidence(run.views[0]):

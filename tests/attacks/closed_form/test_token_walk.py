@@ -9,7 +9,7 @@ from scipy import stats
 
 from attacks.closed_form.recal import duals, iterates, through_duals, through_iterates
 from attacks.closed_form.token_walk import START, observed_walk
-from attacks.inference import infer, probed
+from attacks.inference import infer, probed, through_probe
 from attacks.score import score_gradients
 from netsim import topology
 from netsim.adversary import Adversary, Query, RandomShare
@@ -27,6 +27,8 @@ PROBLEM = synthetic_problem()
 SPARSE = replace(PROBLEM, regularizer=L1(0.01))
 GRAPHS = {"ring": topology.ring(5), "complete": topology.complete(5)}
 RECAL = Recal(step=0.5, activations=150)
+UNEVEN = {"steps": (0.9, 0.2, 1.1, 0.05, 0.6), "start": 0.3, "start_seed": 7}
+"""Uncoordinated steps, and x¹ and y_i¹ drawn."""
 
 
 def heard(adversary: Adversary, algorithm=RECAL, graph="ring", problem=PROBLEM, seed=0, **options) -> Run:
@@ -51,6 +53,24 @@ def share_found(run: Run, found) -> float:
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize(
+    ("algorithm", "invert", "hidden"),
+    [
+        (replace(RECAL, **UNEVEN), through_duals, 0),
+        (DPRecal(0.5, per_agent=15, stddev=0.1, reading="as_analysed", **UNEVEN), through_duals, 0),
+        (DPRecal(0.5, per_agent=15, stddev=0.1, **UNEVEN), through_iterates, 5),
+        (replace(RECAL, **UNEVEN), through_probe, 0),
+        (DPRecal(0.5, per_agent=15, stddev=0.1, **UNEVEN), through_probe, 5),
+    ],
+)
+def test_uncoordinated_steps_and_drawn_starts_hide_nothing(graph, algorithm, invert, hidden):
+    """Every gradient; through the iterates, which the noise is not in, all but the last of each agent."""
+    run = heard(Adversary(), algorithm, graph)
+    exact = [one for one in invert(run.views[0]) if one.stddev == 0]
+    assert share_found(run, exact) == pytest.approx(1 - hidden / sum(run.activations))
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize(("loss", "least"), [(0.02, 0.9), (0.1, 0.6), (0.3, 0.04), (0.5, 0.003)])
 def test_what_a_lossy_tap_tells_is_right_and_much_follows_from_the_rest(graph, loss, least):
     shares = []
@@ -58,6 +78,22 @@ def test_what_a_lossy_tap_tells_is_right_and_much_follows_from_the_rest(graph, l
         run = heard(Adversary(capture_loss=loss), graph=graph, seed=seed)
         shares.append(share_found(run, through_duals(run.views[0])))
     assert np.mean(shares) > least
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize(
+    ("algorithm", "invert"),
+    [
+        (replace(RECAL, **UNEVEN), through_duals),
+        (DPRecal(0.5, per_agent=15, stddev=0.1, reading="as_analysed", **UNEVEN), through_duals),
+        (DPRecal(0.5, per_agent=15, stddev=0.1, **UNEVEN), through_iterates),
+        (replace(RECAL, **UNEVEN), infer),
+        (DPRecal(0.5, per_agent=15, stddev=0.1, **UNEVEN), infer),
+    ],
+)
+def test_uncoordinated_steps_and_drawn_starts_are_no_secret(graph, algorithm, invert):
+    run = heard(Adversary(), algorithm, graph)
+    print(share_found(run, invert(run.views[0])), sum(run.activations))
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -165,7 +201,7 @@ def test_which_baton_brought_which_visit_is_what_the_run_did(loss):
         counts[holder] += 1
         truth[row.receiver, counts[row.receiver]] = (row.sender, row.number)
         holder = row.receiver
-    came = observed_walk(run.views[0], 0, ("u", "x")).came
+    came = observed_walk(run.views[0], 0, ("u", "x"), np.zeros(PROBLEM.dimension)).came
     assert came.items() <= truth.items()
     assert len(came) > (1 - loss) ** 2 * 50
 
@@ -174,11 +210,11 @@ def test_which_baton_brought_which_visit_is_what_the_run_did(loss):
     ("as_deployable", 0.002), ("fresh_noise", 0.0), ("fresh_noise", 0.002), ("sent_state", 0.0),
     ("sent_state", 0.002),
 ])  # fmt: skip
-@pytest.mark.parametrize("loss", [0.0, 0.1])
-def test_the_errors_of_the_repaired_readings_have_the_stated_covariance(reading, weight, loss):
-    """Whitened errors are white, with gaps and with r = w‖x‖₁ too. 60 such checks at 1e-4."""
+@pytest.mark.parametrize(("loss", "parameters"), [(0.0, {}), (0.1, {}), (0.0, UNEVEN)])
+def test_the_errors_of_the_repaired_readings_have_the_stated_covariance(reading, weight, loss, parameters):
+    """Whitened errors are white, with gaps and with r = w‖x‖₁ too. 90 such checks at 1e-4."""
     problem = replace(PROBLEM, regularizer=L1(weight)) if weight else PROBLEM
-    algorithm = replace(dp_recal(PROBLEM, reading, 15), step=0.5)
+    algorithm = replace(dp_recal(PROBLEM, reading, 15), step=0.5, **parameters)
     run = heard(Adversary(capture_loss=loss), algorithm, problem=problem, replicas=200, seed=2)
     some = 0
     for found in iterates(run.views[0]).evidence():

@@ -24,6 +24,9 @@ def sent_batons(run):
 
 
 def by_oracle(problem: Problem, run, noise, shield, reading):
+    algorithm = run.simulation.algorithm
+    x_first, y_first = algorithm.starts(problem.agents, problem.dimension)
+
     def gradient_of(objective):
         return lambda x: objective.gradient(x[None])[0]
 
@@ -31,17 +34,25 @@ def by_oracle(problem: Problem, run, noise, shield, reading):
         [gradient_of(f) for f in problem.objectives],
         lambda v, step: problem.regularizer.proximal(v[None], step)[0],
         [row.sender for row in sent_batons(run)],
-        [run.simulation.algorithm.step] * problem.agents,
+        algorithm.steps or [algorithm.step] * problem.agents,
         problem.dimension,
         noise=noise,
         shield=shield,
         reading=ORACLE_NAMES.get(reading, reading),
+        x_first=x_first,
+        y_first=y_first,
     )
 
 
-def test_recal_iterates_are_the_oracles():
+EVEN = {"step": 0.5}
+UNEVEN = {"step": 0.5, "steps": (0.9, 0.2, 1.1, 0.05, 0.6), "start": 2.0, "start_seed": 7}
+"""Uncoordinated steps, and x¹ and y_i¹ drawn."""
+
+
+@pytest.mark.parametrize("parameters", [EVEN, UNEVEN])
+def test_recal_iterates_are_the_oracles(parameters):
     problem = synthetic_problem()
-    algorithm = Recal(step=0.9 / (problem.smoothness + 1), activations=50)
+    algorithm = Recal(activations=50, **parameters)
     run = tapped_ring(problem, algorithm).run()
     expected = by_oracle(problem, run, None, None, "as_deployable")
     for name in ("u", "x"):
@@ -52,11 +63,12 @@ def test_recal_iterates_are_the_oracles():
     assert ours.shape == expected["point"].shape
 
 
+@pytest.mark.parametrize("parameters", [EVEN, UNEVEN])
 @pytest.mark.parametrize("reading", READINGS)
-def test_dp_recal_iterates_are_the_oracles(reading):
+def test_dp_recal_iterates_are_the_oracles(reading, parameters):
     """50 activations with the very noise that the agents drew, redrawn here from their named streams."""
     problem = synthetic_problem()
-    algorithm = replace(DPRecal(step=0.5, activations=50, ratio=1.1, stddev=0.3), reading=reading)
+    algorithm = DPRecal(activations=50, ratio=1.1, stddev=0.3, reading=reading, **parameters)
     run = tapped_ring(problem, algorithm, seed=4).run()
     streams = [Streams(4).generator("agent", i, "noise", 0) for i in range(problem.agents)]
     counts = [0] * problem.agents
