@@ -80,6 +80,16 @@ class Run:
         """Θ: the largest number of activations (or rounds) of one agent."""
         return max(self.activations)
 
+    @property
+    def longest_gap(self) -> int | None:
+        """ℓ: the least number such that any ℓ activations of a walk in a row, as far as it went, hold one of every
+        agent; None of an algorithm in rounds, and where nothing was measured."""
+        if self.metrics is None or not self.metrics.walk:
+            return None
+        order = np.array(self.metrics.agents)
+        active = [np.flatnonzero(order == agent) for agent in range(len(self.activations))]
+        return max(int(np.diff([-1, *own, len(order)]).max()) for own in active)
+
 
 FRUITLESS = 100_000
 """How often agents may begin anew while nobody closes a round."""

@@ -252,6 +252,24 @@ class DPRecal(Walk):
         if not 0 <= self.stddev < math.inf:
             raise ScenarioError("stddev", self.stddev, "a standard deviation", ">= 0")
 
+    def unproven(self, setting: Setting) -> tuple[str, ...]:
+        """Conditions of Theorems 2 and 3 that fail, whatever the graph: of three agents any two may keep the baton for
+        any length of time, so that ℓ has no bound, and is some log K in K activations (`Run.longest_gap`)."""
+        return unmet(
+            (
+                self.reading == "as_analysed" or not self.noisy,
+                "(9b): what is passed on keeps all noise so far, and the theorems' u^k none",
+            ),
+            (
+                self.ratio > 1 or not self.noisy,
+                "Theorem 2: Σ‖ε^k‖ < ∞ (Appendix D), yet R = 1: the noise does not fade",
+            ),
+            (
+                setting.agents < 3 or not self.noisy,
+                "Theorem 3: (φ/(φ+1))^ℓ R > 1, yet ℓ has no bound for a random walk: no φ and R meet it for good",
+            ),
+        )
+
     def rho(self, adjacency: Adjacency, setting: Setting, agent: int | None = None) -> float:
         """Theorem 4's ρ for `setting.releases` activations, with the largest α_i, or with the one of this agent;
         infinite without noise."""

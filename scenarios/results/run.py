@@ -41,6 +41,8 @@ class RunSummary(Result):
     """Gradients and proximal steps of each agent."""
     stopped: Literal["interrupted", "failed"] | None
     """Null of a run that went to its end."""
+    longest_gap: int | None = None
+    """ℓ of a walk: any ℓ activations in a row hold one of every agent; null of rounds."""
 
 
 # ── measures and costs ──────────────────────────────────────────────────────────────────────────────────

@@ -116,11 +116,13 @@ def _runs(ordered: Sequence[Finding]) -> list[tuple[str, ...]]:
     keys = [
         k for k in dict.fromkeys(k for one in counted for k in one) if k in _TRAFFIC or any(c.get(k) for c in counted)
     ]
+    gaps = [count(a.run.longest_gap) if a.run and a.run.longest_gap else "" for a in ran]
     rows = [
         ("Quantity", [a.name for a in ran]),
         ("Final relative error", [show(a.convergence and a.convergence.final) for a in ran]),
         ("Replicas", [count(a.convergence and a.convergence.replicas) for a in ran]),
         ("Θ", [count(a.run and a.run.largest_activations) for a in ran]),
+        *([("ℓ, longest gap", gaps)] if any(gaps) else []),
         ("Virtual time, s", [show(a.run and a.run.time, 4) for a in ran]),
         *((key.replace("_", " ").capitalize(), [count(one.get(key)) for one in counted]) for key in keys),
     ]

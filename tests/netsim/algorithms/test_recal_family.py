@@ -2,17 +2,21 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
 
 from netsim import topology
 from netsim.algorithms import DPRecal, Recal
 from netsim.claims import Adjacency
+from netsim.errors import ScenarioError
 from netsim.problems import Problem
 from netsim.randomness import Streams
 from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
+from scenarios.schema import AlgorithmSpec, Ground
 from tests.oracles.recal import recal as oracle
 from tests.worlds import READINGS, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
@@ -170,3 +174,283 @@ def test_calibrated_noise_is_what_is_added():
     algorithm = dp_recal(problem, "as_deployable")
     assert algorithm.noise(1).stddev == algorithm.stddev
     assert algorithm.noise(3).stddev == pytest.approx(algorithm.stddev / 1.02)
+
+
+# ── Propositions 1 and 2, with a mechanism that is exactly (ln 3, δ)-DP ──
+
+LEAK = Fraction(1, 1000)
+"""δ: how often the mechanism gives the bit itself away."""
+
+
+def answered(bit: int) -> dict[str, Fraction]:
+    """With probability δ "was 0" or "was 1", which it was; else the bit or, one time in four, the other one."""
+    said = {str(bit): Fraction(3, 4), str(1 - bit): Fraction(1, 4)}
+    return {f"was {bit}": LEAK} | {answer: (1 - LEAK) * share for answer, share in said.items()}
+
+
+def needed(odds: int, one: dict, other: dict) -> Fraction:
+    """The least δ with P(E) ≤ e^ε P̂(E) + δ for all E, where e^ε = `odds`: Σ (P − e^ε P̂)₊."""
+    return sum((max(p - odds * other.get(answer, Fraction()), Fraction()) for answer, p in one.items()), Fraction())
+
+
+def product_of(laws: list[dict]) -> dict:
+    joint: dict = {(): Fraction(1)}
+    for law in laws:
+        joint = {(*before, answer): p * q for before, p in joint.items() for answer, q in law.items()}
+    return joint
+
+
+@pytest.mark.parametrize("mechanisms", [2, 5])
+def test_delta_does_not_stay_the_same_in_a_sequence(mechanisms):
+    """Proposition 1 says (Σε_k, δ) for K mechanisms that are each (ε_k, δ)-DP: it needs 1 − (1 − δ)^K, near Kδ."""
+    assert needed(3, answered(0), answered(1)) == LEAK
+    worlds = [product_of([answered(bit)] * mechanisms) for bit in (0, 1)]
+    delta = needed(3**mechanisms, *worlds)
+    assert delta == 1 - (1 - LEAK) ** mechanisms
+    assert LEAK < delta <= mechanisms * LEAK
+
+
+def test_of_parallel_mechanisms_one_sees_the_record():
+    """Proposition 2: three mechanisms on parts of their own, of which one holds the record that differs."""
+    worlds = [product_of([answered(bit), answered(0), answered(1)]) for bit in (0, 1)]
+    assert needed(3, *worlds) == LEAK
+
+
+# ── Lemmas 1 to 3, Theorems 2 and 3: the walk and the operator ──
+
+WALKED = [topology.ring(8), topology.complete(5), topology.star(6), topology.path(4)]
+
+
+def transitions(graph) -> np.ndarray:
+    """P = I − D⁻¹L."""
+    adjacency = graph.adjacency.toarray()
+    return adjacency / adjacency.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("graph", WALKED, ids=lambda graph: graph.name)
+def test_lemma_1_as_printed(graph):
+    """g = (D⁻¹L²D⁻¹ + 11ᵀ)⁻¹ 1 is d_i/2m, the law that P keeps."""
+    degrees = np.array(graph.degrees, dtype=float)
+    laplacian = np.diag(degrees) - graph.adjacency.toarray()
+    scaled = laplacian / degrees
+    printed = np.linalg.solve(scaled.T @ scaled + 1, np.ones(graph.agents))
+    np.testing.assert_allclose(printed, degrees / degrees.sum(), atol=1e-12)
+    np.testing.assert_allclose(printed @ transitions(graph), printed, atol=1e-12)
+
+
+@pytest.mark.parametrize("graph", WALKED, ids=lambda graph: graph.name)
+def test_given_the_past_the_next_agent_does_not_have_the_law_g(graph):
+    """Lemma 2 says E_k[E^{k+1}] = Π; given who holds the baton it is a row of P, at least 1/n off in some entry."""
+    degrees = np.array(graph.degrees, dtype=float)
+    off = np.abs(transitions(graph) - degrees / degrees.sum()).max(axis=1)
+    assert np.all(off >= min(1 / graph.agents, 0.2) - 1e-12)
+
+
+def test_on_the_papers_ring_no_iteration_has_the_law_g():
+    """Definition 2 has agent i active with probability g_i "in each iteration": on a ring of 8 odd agents are active
+    at odd iterations only, however long the walk."""
+    law = np.eye(8)[0] @ np.linalg.matrix_power(transitions(topology.ring(8)), 10_000)
+    np.testing.assert_allclose(law, [0.25, 0] * 4, atol=1e-12)
+
+
+class Operator:
+    """S, H, A and Ŝ of Section IV for quadratics f_i(y) = h_i y²/2 − b_i y, with w = (λ, x, y)."""
+
+    def __init__(self, h, b, steps):
+        n = len(h)
+        self.h, self.b, self.steps, self.beta = h, b, steps, 1 / (2 * (n + 1))
+        eye, one, gamma = np.eye(n), np.ones((n, 1)), np.diag(1 / steps)
+        zero, column = np.zeros((n, n)), np.zeros((n, 1))
+        low, wide = column.T, np.ones((1, 1))
+        self.S = np.block([[eye / self.beta, column, zero], [low, wide, low], [zero, column, gamma]])
+        self.H = np.block([[eye / self.beta, column, zero], [one.T, wide, low], [-eye, column, gamma]])
+        self.A = np.block([[zero, -one, eye], [one.T, 0 * wide, low], [-eye, column, zero]])
+        spread = np.block([[eye / self.beta, -one, eye], [-one.T, wide, low], [eye, column, gamma - np.diag(h) / 2]])
+        self.S_hat = spread
+        x = b.sum() / h.sum()
+        self.fixed = np.concatenate([h * x - b, [x], np.full(n, x)])
+
+    def step(self, w, noise=0.0):
+        """(9): ŵ^{k+½} = (λ½, x̂, ŷ) and ŵ^{k+1}; r = 0."""
+        n = len(self.h)
+        dual, x, y = w[:n], w[n], w[n + 1 :]
+        half = dual + self.beta * (x - y)
+        x_new = x - (half.sum() - noise)
+        y_new = y - self.steps * (self.h * y - self.b - half)
+        new = half + self.beta * ((x_new - x) - (y_new - y))
+        return np.concatenate([half, [x_new], y_new]), np.concatenate([new, [x_new], y_new])
+
+    @classmethod
+    def drawn(cls, rng, agents=3):
+        h = rng.uniform(0.1, 3, agents)
+        return cls(h, rng.normal(size=agents), rng.uniform(0.05, 0.999, agents) * 2 / (h + 1))
+
+
+def square(v, M):
+    return v @ M @ v
+
+
+def test_uncoordinated_steps_keep_the_metric_positive():
+    """Ŝ ≻ 0, and with it the first version's (11), for any α_i in (0, 2/(L_i + 1)); at 2.2 times the bound no more."""
+    rng = np.random.default_rng(0)
+    for agents in (2, 3, 8):
+        for _ in range(50):
+            own = Operator.drawn(rng, agents)
+            assert np.linalg.eigvalsh(own.S_hat)[0] > 0
+            assert np.linalg.eigvalsh(Operator(own.h, own.b, 2.2 / own.h).S_hat)[0] < 0
+
+
+def test_lemma_3_has_lost_a_factor_of_2():
+    """(11) with 2⟨ŵ^{k+½} − w*, D^k⟩ holds; as printed it fails from the optimum on, at any noise ε: by ε²."""
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        own, noise = Operator.drawn(rng), float(rng.normal())
+        for w in (own.fixed, own.fixed + rng.normal(size=own.fixed.size)):
+            half, new = own.step(w, noise)
+            moved = noise * (half - own.fixed)[len(own.h)]
+            rest = square(w - own.fixed, own.S) - square(new - own.fixed, own.S) - square(new - w, own.S_hat)
+            assert rest + 2 * moved >= -1e-9
+            if w is own.fixed:
+                assert rest + moved == pytest.approx(-(noise**2))
+
+
+def test_squares_of_norms_do_not_add_up_as_in_35():
+    """(35) bounds ‖w^{k+1} − w*‖² by ‖w̌ − w*‖² + ‖w̌ − w^{k+1}‖² of the iterates with and without noise."""
+    own = Operator(np.array([1.0]), np.array([0.0]), np.array([0.5]))
+    w = np.array([0.0, 1.0, 1.0])
+    without, noisy = own.step(w)[1], own.step(w, 1.0)[1]
+    assert square(noisy - own.fixed, own.S) > square(without - own.fixed, own.S) + square(noisy - without, own.S) + 1
+
+
+def test_the_constants_of_theorem_3_grow_with_the_network():
+    """φ ≥ ‖S̄‖‖(H + Aᵀ)⁻¹S‖²‖Ŝ⁻¹‖, as ς ≥ 0, where Section VI takes ‖S̄‖ "independent from the network scale n"."""
+    sizes = (8, 16, 32, 64)
+    norms, least = [], []
+    for n in sizes:
+        own = Operator(np.ones(n), np.zeros(n), np.full(n, 0.5))
+        weights = np.concatenate([np.full(n, n), [1], np.full(n, n)])  # Π⁻¹ on a ring
+        norms.append(np.linalg.norm(weights[:, None] * own.S, 2))
+        corrected = np.linalg.norm(np.linalg.solve(own.H + own.A.T, own.S), 2)
+        least.append(norms[-1] * corrected**2 * np.linalg.norm(np.linalg.inv(own.S_hat), 2))
+    np.testing.assert_allclose(norms, [2 * n * (n + 1) for n in sizes])
+    exponents = np.diff(np.log(least)) / np.log(2)  # of φ in n, where "φ = O(n)"
+    assert np.all((exponents > 1.8) & (exponents < 2))
+
+
+def walk_on_ring(agents: int, activations: int, seed: int) -> np.ndarray:
+    return np.cumsum(np.random.default_rng(seed).choice([-1, 1], activations)) % agents
+
+
+def longest(order: np.ndarray) -> int:
+    return max(int(np.diff([-1, *np.flatnonzero(order == i), len(order)]).max()) for i in range(order.max() + 1))
+
+
+def test_the_longest_gap_grows_like_the_logarithm_of_the_walk():
+    """Theorem 3's ℓ: who is away from an agent of a ring of 8 stays away with cos(π/8) an iteration, so that ℓ gains
+    −ln 10/ln cos(π/8) = 29 each time a walk is ten times as long, whatever its length."""
+    gaps = [np.mean([longest(walk_on_ring(8, 10**k, seed)) for seed in range(12)]) for k in (3, 4, 5)]
+    np.testing.assert_allclose(np.diff(gaps), -math.log(10) / math.log(math.cos(math.pi / 8)), rtol=0.35)
+
+
+def test_a_run_says_its_longest_gap():
+    run = tapped_ring(synthetic_problem(), Recal(step=0.5, activations=300)).run()
+    assert run.longest_gap == longest(np.array([row.sender for row in sent_batons(run)]))
+
+
+@pytest.mark.parametrize(("reading", "ratio", "reached"), [
+    ("as_analysed", 1.5, True), ("as_analysed", 1.0, False), ("as_deployable", 1.5, False),
+])  # fmt: skip
+def test_theorem_2_where_the_noise_fades_and_does_not_stay_in_what_is_passed_on(reading, ratio, reached):
+    """w^k → w* with R > 1 under (9b). At R = 1, and where ũ keeps the noise, the error stays; and it is said why."""
+    problem = synthetic_problem(agents=4)
+    algorithm = DPRecal(step=0.6, activations=3000, stddev=0.1, ratio=ratio, reading=reading)
+    errors = Simulation(problem, topology.ring(4), algorithm).run().metrics.relative_errors()[:, 0]
+    assert (errors[-1] < 1e-9) == reached
+    assert reached or errors[-1] > 1e-2
+    failed = algorithm.unproven(setting_of(problem, topology.ring(4)))
+    assert (len(failed) == 1) == reached
+    assert "no bound" in failed[-1]
+
+
+# ── Lemma 5, Theorem 4, Remark 2, and Theorem 3 of the first version ──
+
+
+def test_a_release_moves_by_half_of_lemma_5():
+    """‖Δu⁺‖ = αβ‖Δ∇f‖ ≤ 2αβc with the state held; Lemma 5 has 4αβc, by 2y⁺ in the place of y⁺."""
+    own = Operator(np.array([1.0, 2.0]), np.array([0.3, -0.2]), np.array([0.4, 0.3]))
+    moved = Operator(own.h, own.b + [0.7, 0.0], own.steps)  # agent 0's gradient moves by 0.7 = 2c
+    w = np.array([0.1, -0.3, 0.5, 0.2, 0.9])
+    change = moved.step(w)[1] - own.step(w)[1]
+    assert abs(change[0]) == pytest.approx(own.steps[0] * own.beta * 0.7)
+
+
+class TestOwnBudgets:
+    """Remark 2: an agent's own step decides its own budget; what is claimed of all is the largest."""
+
+    setting = setting_of(synthetic_problem(agents=3), None, 12)
+    adjacency = Adjacency(0.2, "one record")
+
+    def test_a_smaller_step_lowers_ones_own(self):
+        algorithm = DPRecal(step=0.5, per_agent=12, stddev=0.01, ratio=1.1, steps=(0.5, 0.25, 0.1))
+        own = [algorithm.claim(self.adjacency, self.setting, 1e-3, agent) for agent in range(3)]
+        rho = [algorithm.rho(self.adjacency, self.setting, agent) for agent in range(3)]
+        np.testing.assert_allclose(np.array(rho) / rho[0], [1, 1 / 4, 1 / 25])
+        epsilons = [claim.epsilon for claim in own]
+        assert epsilons == sorted(epsilons, reverse=True)
+        assert algorithm.claim(self.adjacency, self.setting, 1e-3).epsilon == epsilons[0]
+        alike = DPRecal(step=0.5, per_agent=12, stddev=0.01, ratio=1.1)
+        assert alike.claim(self.adjacency, self.setting, 1e-3) == replace(own[0])
+
+    def test_each_step_has_its_own_bound(self):
+        problem = synthetic_problem(agents=3)
+        graph, bounds = topology.ring(3), [2 / (f.smoothness + 1) for f in problem.objectives]
+        Simulation(problem, graph, Recal(step=0.5, activations=3, steps=tuple(0.99 * b for b in bounds)))
+        wide = tuple(bound * (1.01 if i == 1 else 0.9) for i, bound in enumerate(bounds))
+        with pytest.raises(ScenarioError, match="outside the convergence condition") as error:
+            Simulation(problem, graph, Recal(step=0.5, activations=3, steps=wide))
+        assert error.value.field == "algorithm.steps[1]"
+        with pytest.raises(ScenarioError, match="not one for each agent"):
+            Simulation(problem, graph, Recal(step=0.5, activations=3, steps=(0.5,)))
+
+    def test_in_a_scenario_auto_is_one_over_l_plus_one_of_each(self):
+        problem = synthetic_problem(agents=3)
+        spec = TypeAdapter(AlgorithmSpec).validate_python({"kind": "recal", "activations": 5, "steps": "auto"})
+        built = spec.build(Ground(problem, topology.ring(3), self.adjacency))
+        assert built.steps == tuple(1 / (f.smoothness + 1) for f in problem.objectives)
+
+
+def test_theorem_3_of_the_first_version_by_hand():
+    """ρ¹ = 8α²β²L²/σ₁² with L = max L_i: what a record does to a gradient is not in it."""
+    problem = synthetic_problem(agents=5)
+    algorithm = DPRecal(step=0.3, per_agent=10, stddev=0.5, ratio=1.2, sensitivity="smoothness")
+    rho_1 = 8 * 0.3**2 * (1 / 12) ** 2 * problem.smoothness**2 / 0.5**2
+    rho = rho_1 * (1.2**10 - 1) / 0.2
+    for change in (0.1, 100.0, math.inf):
+        claim = algorithm.claim(Adjacency(change, "one record"), setting_of(problem, None, 10), 1e-3)
+        assert claim.epsilon == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1e3)), rel=1e-12)
+        assert claim.source == "DP-RECAL, first version, Theorem 3"
+
+
+def test_assumption_3_fails_where_an_objective_is_strongly_convex():
+    """The formula keeps its value: its proof needs ‖∇f_D − ∇f_D̂‖ ≤ 2c alone."""
+    adjacency = Adjacency(0.2, "one record")
+    algorithm = DPRecal(step=0.3, per_agent=10, stddev=0.5, ratio=1.2)
+    curved = setting_of(synthetic_problem(), None, 10)
+    flat = replace(curved, strong_convexity=(0.0,) * curved.agents)
+    one, other = (algorithm.claim(adjacency, setting, 1e-3) for setting in (curved, flat))
+    assert one.epsilon == other.epsilon
+    assert "Assumption 3" in one.waived_conditions[0]
+    assert other.waived_conditions == ()
+    assert "R = 1" in replace(algorithm, ratio=1.0).claim(adjacency, flat, 1e-3).waived_conditions[0]
+
+
+def test_errors_are_over_the_distance_of_the_start():
+    """‖x^k − x*‖/‖x¹ − x*‖, Section VII-A, with x¹ drawn."""
+    problem = synthetic_problem()
+    algorithm = Recal(step=0.5, activations=40, start=3.0)
+    run = tapped_ring(problem, algorithm).run()
+    x_first, optimum = algorithm.starts(5, 6)[0], problem.optimum().point
+    x = np.array([row.values["x"][0] for row in sent_batons(run)])
+    expected = np.linalg.norm(x - optimum, axis=1) / np.linalg.norm(x_first - optimum)
+    np.testing.assert_allclose(run.metrics.relative_errors()[:, 0], expected)
+    assert np.abs(x_first).max() <= 3
