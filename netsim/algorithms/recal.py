@@ -253,8 +253,8 @@ class DPRecal(Walk):
             raise ScenarioError("stddev", self.stddev, "a standard deviation", ">= 0")
 
     def unproven(self, setting: Setting) -> tuple[str, ...]:
-        """Conditions of Theorems 2 and 3 that fail, whatever the graph: of three agents any two may keep the baton for
-        any length of time, so that ℓ has no bound, and is some log K in K activations (`Run.longest_gap`)."""
+        """Conditions of Theorems 2 and 3 that fail. Two of three agents may keep the baton for any length of time, on
+        any graph, so that ℓ has no bound; in K activations it is some log K (`Run.longest_gap`)."""
         return unmet(
             (
                 self.reading == "as_analysed" or not self.noisy,

@@ -291,7 +291,7 @@ def square(v, M):
 
 
 def test_uncoordinated_steps_keep_the_metric_positive():
-    """Ŝ ≻ 0, and with it the first version's (11), for any α_i in (0, 2/(L_i + 1)); at 2.2 times the bound no more."""
+    """Ŝ ≻ 0, and with it the first version's (11), for any α_i in (0, 2/(L_i + 1)); at 2.2/L_i no more."""
     rng = np.random.default_rng(0)
     for agents in (2, 3, 8):
         for _ in range(50):
@@ -378,7 +378,7 @@ def test_theorem_2_where_the_noise_fades_and_does_not_stay_in_what_is_passed_on(
 def test_a_release_moves_by_half_of_lemma_5():
     """‖Δu⁺‖ = αβ‖Δ∇f‖ ≤ 2αβc with the state held; Lemma 5 has 4αβc, by 2y⁺ in the place of y⁺."""
     own = Operator(np.array([1.0, 2.0]), np.array([0.3, -0.2]), np.array([0.4, 0.3]))
-    moved = Operator(own.h, own.b + [0.7, 0.0], own.steps)  # agent 0's gradient moves by 0.7 = 2c
+    moved = Operator(own.h, own.b + np.array([0.7, 0.0]), own.steps)  # agent 0's gradient moves by 0.7 = 2c
     w = np.array([0.1, -0.3, 0.5, 0.2, 0.9])
     change = moved.step(w)[1] - own.step(w)[1]
     assert abs(change[0]) == pytest.approx(own.steps[0] * own.beta * 0.7)
