@@ -144,7 +144,9 @@ def test_two_batons_that_wait_at_a_door_are_passed_on_in_turn():
         Record(float(k), "node", event, sender, receiver, "direct", number, -1, 0, 96, values[k])
         for k, (event, sender, receiver, number) in enumerate(events)
     ]
-    visits = list(unbroken_visits(replace(view, transcript=Transcript(rows, 1)), 0, "u"))
+    visits = list(
+        unbroken_visits(replace(view, transcript=Transcript(rows, 1)), 0, "u", np.zeros(view.public.dimension))
+    )
     assert [(v.number, v.incoming["u"][0, 0], v.outgoing["u"][0, 0]) for v in visits] == [
         (0, 0.0, 2.0),
         (1, 1.0, 3.0),
