@@ -6,7 +6,7 @@
 from netsim.models.model import L1, ElasticNet, FusedLasso, LInf, Regularizer, Zero
 from netsim.problems.data import Cache, Dataset, load
 from netsim.problems.functions import FromFunctions, objective
-from netsim.problems.losses import LeastSquares, LogisticLoss, NonconvexLogistic
+from netsim.problems.losses import LeastSquares, LogisticLoss, NonconvexLogistic, PoissonLoss
 from netsim.problems.minimizers import Optimum, regularized_proximal
 from netsim.problems.modelled import Modelled
 from netsim.problems.objective import Bent, Objective, Sampled, Tilted, weak_convexity
@@ -17,6 +17,7 @@ from netsim.problems.problem import (
     logistic,
     mlp,
     nonconvex_logistic,
+    poisson,
     scale_for,
     sensors,
     softmax,
@@ -37,6 +38,7 @@ __all__ = [
     "NonconvexLogistic",
     "Objective",
     "Optimum",
+    "PoissonLoss",
     "Problem",
     "Regularizer",
     "Sampled",
@@ -49,6 +51,7 @@ __all__ = [
     "mlp",
     "nonconvex_logistic",
     "objective",
+    "poisson",
     "regularized_proximal",
     "scale_for",
     "sensors",

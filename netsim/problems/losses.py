@@ -1,4 +1,4 @@
-"""Losses over records: least squares, logistic, and logistic with a bounded nonconvex regularizer.
+"""Losses over records: least squares, logistic, logistic with a bounded nonconvex regularizer, and Poisson.
 
 Each has its proximal map, and how far one record can move its gradient. The nonconvex one is [D]'s problem.
 """
@@ -16,9 +16,9 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from netsim.arrays import Array, nonnegative, positive_step
-from netsim.errors import ScenarioError
+from netsim.errors import ProtocolError, ScenarioError
 from netsim.models import Linear, Logistic, Penalty
-from netsim.models.model import Regularizer
+from netsim.models.model import Regularizer, Zero
 from netsim.problems.minimizers import proximal_point, regularized_proximal
 from netsim.problems.objective import OfRecords, checked_step, half_square, sampled, times
 
@@ -311,3 +311,95 @@ class NonconvexLogistic(_LogisticLoss):
         squares = self.shape * x**2
         bending = 2 * self.weight * self.shape * (1 - 3 * squares) / (1 + squares) ** 3
         return super().hessians(x) + bending[:, :, None] * np.eye(self.dimension)
+
+
+@dataclass(frozen=True, eq=False)
+class PoissonLoss(_Loss):
+    """f(x) = (1/m) Σ_s [exp(a_sᵀx) − b_s a_sᵀx] + ridge/2 ‖x‖²; a = features (m, d), b = counts (m,) in {0, 1, 2, …}.
+
+    The negative log-likelihood of counts of mean exp(aᵀx), less what depends on no x. Its gradient has NO Lipschitz
+    constant on R^d: `smoothness` is that of the points where every mean exp(a_sᵀx) is at most `largest_rate`, and ∞
+    without one. Conditions on steps that are computed from it hold as long as all iterates stay there, which nobody
+    checks; outside a run may diverge. Features and counts are private, m, ridge and the rate public. Constructor:
+    `ScenarioError`. Source of the loss: DP-RECAL, version 1, Table I (a sum over records there, a mean here).
+    """
+
+    features: Array = field(repr=False)
+    counts: Array = field(repr=False)
+    ridge: float = 0.0
+    largest_rate: float = inf
+
+    answers = "counts"
+
+    def __post_init__(self) -> None:
+        self.freeze()
+        object.__setattr__(self, "ridge", nonnegative(self.ridge, "ridge"))
+        if (strange := self.counts[(self.counts < 0) | (self.counts % 1 != 0)]).size:
+            raise ScenarioError("counts", float(strange[0]), "not a count", "0, 1, 2, …")
+        if not self.largest_rate > 0:
+            raise ScenarioError("largest_rate", self.largest_rate, "not positive", "a number > 0")
+
+    @property
+    def smoothness(self) -> float:
+        """largest_rate λ_max(AᵀA) / m + ridge, which bounds the curvature where no mean exceeds the rate."""
+        return self.largest_rate * self._spectral_norm**2 / self.records + self.ridge
+
+    @property
+    def strong_convexity(self) -> float:
+        """The ridge: far out, where means vanish, the loss is straight."""
+        return self.ridge
+
+    @cached_property
+    def _spectral_norm(self) -> float:
+        return float(np.linalg.norm(self.features, 2))
+
+    @cached_property
+    def _columns(self) -> Array:
+        return np.ascontiguousarray(self.features.T)
+
+    def _means(self, x: Array) -> Array:
+        """exp(a_sᵀx), shape (replicas, m); ∞ where it overflows."""
+        with np.errstate(over="ignore"):
+            return np.exp(times(x, self.features))
+
+    def value(self, x: Array) -> Array:
+        terms = self._means(x) - self.counts * times(x, self.features)
+        return terms.mean(axis=1) + self.ridge * half_square(x)
+
+    def data_gradient(self, x: Array) -> Array:
+        """(1/m) Σ_s (exp(a_sᵀx) − b_s) a_s: the gradient without what is public; shape (replicas, dimension)."""
+        with np.errstate(invalid="ignore"):
+            return times(self._means(x) - self.counts, self._columns) / self.records
+
+    def hessian(self, x: Array) -> Array:
+        return self.hessians(x[None])[0]
+
+    def hessians(self, x: Array) -> Array:
+        """∇²f at each row of x; shape (replicas, dimension, dimension)."""
+        weighted = self._columns * (self._means(x) / self.records)[:, None, :]
+        return weighted @ self.features + self.ridge * np.eye(self.dimension)
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        """By damped Newton, to ‖step ∇f(x) + x − v‖∞ <= 1e-13 (‖v‖∞ + step max|a| (1 + the mean count)).
+
+        A row of v that is not finite gives NaN; a tolerance not reached, as where means overflow, is a
+        `SimulationError`. With an r ≠ 0 steps are those of the promised `smoothness`: they may miss the tolerance too
+        where means exceed the rate, and without a `largest_rate` there are none: `ProtocolError`.
+        """
+        if regularizer is not None and not isinstance(regularizer, Zero):
+            if self.largest_rate == inf:
+                raise ProtocolError("proximal: a Poisson loss with an r ≠ 0 needs a largest_rate to take steps with")
+            return regularized_proximal(self, v, step, regularizer)
+        size = float(np.abs(self.features).max() * (1 + self.counts.mean()))
+        return proximal_point(self, v, step, step * size)
+
+    def gradient_difference_bound(self, other: "PoissonLoss", order: int = 2) -> float:
+        """sup_x ‖∇f(x) − ∇f'(x)‖ in the norm of this order.
+
+        Exact if only counts differ: the difference is Aᵀ(b' − b)/m wherever x is. Else inf, and truly so for most.
+        """
+        same = (self.features.shape, self.ridge) == (other.features.shape, other.ridge)
+        if not (same and (self.features == other.features).all()):
+            return inf
+        difference = self.features.T @ (other.counts - self.counts) / self.records
+        return float(np.linalg.norm(difference, order))

@@ -18,7 +18,7 @@ from netsim.errors import ScenarioError
 from netsim.models import MLP, ActivationName, Model, Penalty, Softmax
 from netsim.models.model import L1, Regularizer, Zero
 from netsim.problems.data import Dataset, load
-from netsim.problems.losses import LeastSquares, LogisticLoss, NonconvexLogistic
+from netsim.problems.losses import LeastSquares, LogisticLoss, NonconvexLogistic, PoissonLoss
 from netsim.problems.minimizers import (
     DENSE,
     TOLERANCE,
@@ -188,7 +188,7 @@ class Problem:
         return sum((f.hessian(x[0]) for f in self.objectives), start=start) / self.agents
 
 
-Kind = Literal["logistic", "ridge", "lasso", "nonconvex_logistic", "sensors", "softmax", "mlp"]
+Kind = Literal["logistic", "ridge", "lasso", "nonconvex_logistic", "poisson", "sensors", "softmax", "mlp"]
 _DIVISOR = 36.0
 """Chosen. [C] prints f(x) = (1/6) Σ ‖A_i x − b_i‖², and says nothing of a further divisor in f_i."""
 
@@ -209,6 +209,14 @@ def nonconvex_logistic(
     """Logistic regression with Σ_t λω x_t² / (1 + ω x_t²) in every f_i; λ = weight, ω = shape."""
     losses = tuple(NonconvexLogistic(part.features, part.labels, weight, shape, ridge) for part in parts)
     return Problem(losses, regularizer or Zero(), "nonconvex_logistic", ridge)
+
+
+def poisson(
+    parts: Sequence[Dataset], largest_rate: float, ridge: float = 0.0, regularizer: Regularizer | None = None
+) -> Problem:
+    """Poisson regression of counts; L is meant where no mean exceeds the rate (`PoissonLoss`)."""
+    losses = tuple(PoissonLoss(part.features, part.labels, ridge, largest_rate) for part in parts)
+    return Problem(losses, regularizer or Zero(), "poisson", ridge)
 
 
 def softmax(parts: Sequence[Dataset], ridge: float = 0.0, regularizer: Regularizer | None = None) -> Problem:
@@ -288,6 +296,7 @@ def build(
     nonconvex_weight: float = 0.001,
     nonconvex_shape: float = 1.0,
     divisor: float = _DIVISOR,
+    largest_rate: float | None = None,
     hidden: Sequence[int] = (32,),
     activation: ActivationName = "sigmoid",
     start: int = 0,
@@ -295,9 +304,9 @@ def build(
 ) -> Problem:
     """What a scenario file names; r = l1 ‖x‖₁ or the regularizer, and the ridge is a part of every f_i.
 
-    "logistic" and "nonconvex_logistic" (λ and ω as named) with any r, "ridge" (no l1), "lasso" (l1 > 0),
-    "sensors" (the sum of squares over the divisor, any r), "softmax" (any r) and "mlp" (no r; `hidden` units,
-    `activation` and `start` as named). Anything else is a `ScenarioError`.
+    "logistic" and "nonconvex_logistic" (λ and ω as named) with any r, "ridge" (no l1), "lasso" (l1 > 0), "poisson"
+    (a `largest_rate`, any r), "sensors" (the sum of squares over the divisor, any r), "softmax" (any r) and "mlp" (no
+    r; `hidden` units, `activation` and `start` as named). Anything else is a `ScenarioError`.
     """
     if kind not in get_args(Kind):
         raise unknown("kind", kind, get_args(Kind))
@@ -310,6 +319,11 @@ def build(
             field, value = ("l1", l1) if l1 else ("regularizer", regularizer)
             raise ScenarioError(field, value, "a network has no proximal map to go with it", "none, and a ridge")
         return mlp(parts, hidden, activation, ridge, start)
+    if kind == "poisson":
+        if largest_rate is None:
+            why = "the gradient of a Poisson loss has no Lipschitz constant"
+            raise ScenarioError("largest_rate", None, why, "the largest mean count at which conditions are to hold")
+        return poisson(parts, largest_rate, ridge, regularizer)
     if kind == "softmax":
         return softmax(parts, ridge, regularizer)
     if kind.endswith("logistic") and parts[0].class_count != 2:

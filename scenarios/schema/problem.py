@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from netsim.problems import ElasticNet, FusedLasso, LInf
 from netsim.problems.data import files, named
+from netsim.problems.problem import Kind
 from scenarios.files.document import Tree
 from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Share
 from scenarios.schema.spec import Spec, derived, union
@@ -89,12 +90,13 @@ class ProblemSpec(Model):
     """min Σ_i f_i(x) + n·r(x), where f_i is the mean loss of agent i's records plus ridge/2·‖x‖², and r is l1·‖x‖₁ or
     the `regularizer`.
 
-    `nonconvex_logistic` adds Σ_t λω x_t²/(1+ω x_t²) to every f_i. `sensors` has f_i = ‖A_i x − b_i‖²/divisor, and the
-    data set `sensors` if no other is named. `softmax` has two classes or more, and x = (W, b). `mlp` is a dense
-    network with a softmax output; its x is counted from a public random start, and so is its ridge.
+    `nonconvex_logistic` adds Σ_t λω x_t²/(1+ω x_t²) to every f_i. `poisson` has exp(aᵀx) − b·aᵀx for counts b.
+    `sensors` has f_i = ‖A_i x − b_i‖²/divisor, and the data set `sensors` if no other is named. `softmax` has two
+    classes or more, and x = (W, b). `mlp` is a dense network with a softmax output; its x is counted from a public
+    random start, and so is its ridge.
     """
 
-    kind: Literal["logistic", "ridge", "lasso", "nonconvex_logistic", "sensors", "softmax", "mlp"] = "logistic"
+    kind: Kind = "logistic"
     """The loss of a record."""
     data: Data = Digits(name="digits")
     """The data set."""
@@ -116,6 +118,9 @@ class ProblemSpec(Model):
     """ω of the nonconvex term."""
     divisor: Positive = 36.0
     """By what the squares of the sensors' residuals are divided."""
+    largest_rate: Positive | None = None
+    """The largest mean count exp(aᵀx) of poisson, which needs one: its L holds where no record's mean exceeds it, and
+    nowhere else."""
     hidden: Hidden = [32]
     """The hidden units of each layer of an mlp."""
     activation: Literal["sigmoid", "tanh", "softplus", "relu"] = "sigmoid"

@@ -31,6 +31,7 @@ Seed = Annotated[Index, "The seed of what is drawn here."]
 Chosen = Annotated[Count | None, "How many records; none: all."]
 _PartOf = Annotated[Part, "The training or the test part."]
 Task = Annotated[Literal["classification", "regression"], "Labels or targets."]
+Drawn = Annotated[Literal["classification", "regression", "counts"], "Labels, targets, or counts."]
 
 
 def digits(classes: _Classes = (0, 1)) -> Dataset:
@@ -66,14 +67,20 @@ def synthetic(
     noise: Annotated[
         NonNegative, "The standard deviation of the noise on targets, or the share of its like on labels."
     ] = 0.1,
-    kind: Task = "classification",
+    kind: Drawn = "classification",
 ) -> Dataset:
-    """Rows a ~ N(0, I/d), a true x ~ N(0, I); answers aᵀx + noise · N(0, 1), or their signs."""
-    if kind not in ("classification", "regression"):
-        raise unknown("kind", kind, ["classification", "regression"])
+    """Rows a ~ N(0, I/d), a true x ~ N(0, I); answers aᵀx + noise · N(0, 1), their signs, or counts of mean exp(aᵀx).
+
+    Counts are drawn from the Poisson law and have no other noise.
+    """
+    if kind not in ("classification", "regression", "counts"):
+        raise unknown("kind", kind, ["classification", "regression", "counts"])
     rng = np.random.default_rng(whole(seed, "seed", 0))
     truth = rng.standard_normal(whole(dimension, "dimension"))
     features = rng.standard_normal((whole(records, "records"), dimension)) / np.sqrt(dimension)
+    if kind == "counts":
+        counts = cast(Array, rng.poisson(np.exp(features @ truth))).astype(np.float64)
+        return Dataset("synthetic", features, counts, class_count=0)
     answers = features @ truth + nonnegative(noise, "noise") * rng.standard_normal(records)
     labels = np.where(answers < 0, -1.0, 1.0) if kind == "classification" else answers
     return Dataset("synthetic", features, labels)

@@ -12,7 +12,18 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from netsim.errors import ProtocolError, ScenarioError
-from netsim.problems import LeastSquares, LogisticLoss, NonconvexLogistic, Objective, Sampled
+from netsim.problems import (
+    L1,
+    LeastSquares,
+    LInf,
+    LogisticLoss,
+    NonconvexLogistic,
+    Objective,
+    PoissonLoss,
+    Sampled,
+    build,
+    load,
+)
 
 
 def logistic(seed: int = 0, records: int = 9, dimension: int = 5, ridge: float = 0.03) -> LogisticLoss:
@@ -393,3 +404,91 @@ def test_a_replaced_record_must_fit(make: Make, index: int, row: np.ndarray, nam
 
 def test_private_records_do_not_show_in_a_message() -> None:
     assert repr(logistic()) == "LogisticLoss(ridge=0.03)"
+
+
+def poisson(seed: int = 0) -> PoissonLoss:
+    rng = np.random.default_rng(seed)
+    return PoissonLoss(rng.normal(size=(9, 5)), rng.poisson(2.0, 9), 0.03, 9.0)
+
+
+@pytest.mark.parametrize("size", [0.1, 1.0, 6.0])
+def test_the_poisson_loss_agrees_with_fifty_digits(size: float) -> None:
+    f, x = poisson(), size * np.random.default_rng(1).normal(size=5)
+
+    def exact(*at: mpmath.mpf) -> mpmath.mpf:
+        products = [mpmath.fdot([mpmath.mpf(float(t)) for t in row], at) for row in f.features]
+        terms = [mpmath.exp(p) - float(b) * p for p, b in zip(products, f.counts, strict=True)]
+        return mpmath.fsum(terms) / 9 + mpmath.mpf(0.03) / 2 * mpmath.fdot(at, at)
+
+    with mpmath.workdps(50):
+        point = tuple(mpmath.mpf(float(t)) for t in x)
+        orders = [tuple(int(k == axis) for k in range(5)) for axis in range(5)]
+        slopes = [float(mpmath.diff(exact, point, order)) for order in orders]
+        twice = [tuple(np.add(orders[0], order).tolist()) for order in orders]
+        second = [float(mpmath.diff(exact, point, order)) for order in twice]
+        assert f.value(x[None])[0] == pytest.approx(float(exact(*point)), rel=1e-13)
+    np.testing.assert_allclose(f.gradient(x[None])[0], slopes, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(f.hessian(x)[0], second, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(f.data_gradient(x[None]) + 0.03 * x, f.gradient(x[None]), rtol=1e-14)
+
+
+def test_the_poisson_loss_is_smooth_below_the_rate_and_nowhere_else() -> None:
+    f = PoissonLoss([[1.0, 0.0], [0.0, 2.0]], [3.0, 0.0], 0.1, 5.0)
+    inside = np.array([[np.log(5.0), np.log(5.0) / 2], [0.0, 0.0], [-9.0, 0.3]])
+    largest = [np.linalg.eigvalsh(h)[-1] for h in f.hessians(inside)]
+    assert max(largest) == pytest.approx(f.smoothness)  # attained where all means are the rate
+    assert f.smoothness == pytest.approx(5.0 * 4 / 2 + 0.1)
+    assert np.linalg.eigvalsh(f.hessian(np.array([0.0, 2.0])))[-1] > 10 * f.smoothness
+    assert PoissonLoss([[1.0]], [1.0]).smoothness == np.inf
+    assert (f.strong_convexity, PoissonLoss([[1.0]], [1.0]).strong_convexity) == (0.1, 0.0)
+    assert np.isinf(f.value(np.array([[0.0, 800.0]]))[0])
+
+
+@pytest.mark.parametrize("step", [1e-3, 1.0, 300.0])
+def test_the_proximal_point_of_a_poisson_loss_is_optimal(step: float) -> None:
+    f, v = poisson(3), 3 * np.random.default_rng(3).normal(size=(4, 5))
+    x = f.proximal(v, step)
+    limit = 1e-13 * (np.abs(v).max() + step * np.abs(f.features).max() * (1 + f.counts.mean()))
+    assert np.abs(step * f.gradient(x) + x - v).max() <= limit
+    assert np.array_equal(f.proximal(v[1:2], step)[0], x[1])
+    short, inside = min(step, 1.0), v[:1] / 10
+    for r in (L1(0.1), LInf(0.2)):
+        near = f.proximal(inside, short, r)
+        np.testing.assert_allclose(near, r.proximal(inside - short * f.gradient(near), short), atol=1e-10)
+        with pytest.raises(ProtocolError, match="largest_rate"):
+            PoissonLoss(f.features, f.counts).proximal(inside, short, r)
+    v[2, 0] = np.nan
+    assert np.isnan(f.proximal(v, step)[2]).all()
+
+
+def test_counts_move_the_poisson_gradient_by_a_constant() -> None:
+    f = poisson(5)
+    other = f.with_record(2, f.features[2], f.counts[2] + 4)
+    x = np.random.default_rng(5).normal(size=(6, 5))
+    for order in (1, 2):
+        moved = np.linalg.norm(f.gradient(x) - other.gradient(x), order, axis=1)
+        np.testing.assert_allclose(moved, f.gradient_difference_bound(other, order), rtol=1e-12)
+    assert f.gradient_difference_bound(f.with_record(2, f.features[1], 1.0)) == np.inf
+    thirds = [f.batch(np.arange(9)[k::3]).gradient(x) for k in range(3)]
+    np.testing.assert_allclose(np.mean(thirds, axis=0), f.gradient(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("counts", [[-1.0, 0.0], [0.5, 1.0], [np.nan, 1.0]])
+def test_counts_are_counts(counts: list[float]) -> None:
+    with pytest.raises(ScenarioError, match="counts"):
+        PoissonLoss(np.eye(2), counts)
+
+
+@pytest.mark.parametrize("regularizer", [None, L1(0.05), LInf(0.1)], ids=repr)
+def test_the_optimum_of_a_poisson_problem_is_what_another_solver_finds(regularizer: L1 | LInf | None) -> None:
+    data = load("synthetic", records=80, dimension=5, kind="counts", seed=4)
+    assert {0.0, 1.0, 2.0, 3.0} <= set(data.labels)
+    problem = build("poisson", data.split(4), 0.1, largest_rate=20.0, regularizer=regularizer)
+    optimum = problem.optimum()
+    assert optimum.residual <= 1e-12
+    assert np.exp(data.features @ optimum.point).max() < 20.0
+    found = minimize(lambda x: problem.value(x[None])[0], optimum.point + 0.1, method="Powell", tol=1e-12)
+    assert optimum.value <= found.fun + 1e-10
+    np.testing.assert_allclose(found.x, optimum.point, atol=1e-3)
+    with pytest.raises(ScenarioError, match="largest_rate"):
+        build("poisson", data.split(4))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netsim.errors import ScenarioError
-from netsim.problems import FusedLasso, LeastSquares, NonconvexLogistic, build, load
+from netsim.problems import FusedLasso, LeastSquares, NonconvexLogistic, PoissonLoss, build, load
 from scenarios.build import problem as problems
 from scenarios.build.experiment import Experiment
 from scenarios.build.problem import farthest
@@ -198,3 +198,12 @@ def test_a_regularizer_in_place_of_an_l1() -> None:
     error = refused(f"{lines}\nl1: 0.1")
     assert (error.field, error.allowed) == ("problem.regularizer", "one of the two")
     assert refused(lines.replace("0.2", "-0.2")).field == "problem.regularizer.variation"
+
+
+def test_counts_have_a_poisson_loss() -> None:
+    lines = "kind: poisson\ndata: {name: synthetic, records: 60, kind: counts}\nridge: 0.1\nlargest_rate: 9"
+    (loss, *_) = experiment(lines).problem.objectives
+    assert isinstance(loss, PoissonLoss)
+    assert (loss.ridge, loss.largest_rate) == (0.1, 9.0)
+    assert refused(lines.replace("largest_rate: 9", "")).field == "problem.largest_rate"
+    assert refused(lines.replace(", kind: counts", "")).field == "problem.counts"
