@@ -1,6 +1,6 @@
 """DPP²: a primal-dual method of two exchanges a round whose dual variables are relayed through what is sent.
 
-In round k = 0, 1, … with d⁰ = q⁰ = 0 and a public x⁰ = 0, every agent i
+In round k = 0, 1, … with d⁰ = q⁰ = 0, every agent i
 
     y  = x + (1 − η_k) d + w                              1    y goes to the neighbors
     z  = ∇f(x) + η_k q + ρ(Py)_i + e                      2    z goes to the neighbors
@@ -14,7 +14,7 @@ otherwise.
 
 Source: the DPP² paper, (16)–(19) and Algorithm 1. Open there: the law of η_k, "randomly generated within the interval
 (0, 1)" and "predetermined as an input to the algorithm" (Section III-A): uniform here, one sequence for all agents;
-x⁰, "arbitrary"; P, of which it says "We can determine P as a graph Laplacian matrix".
+x⁰, "arbitrary": 0 here unless `start` is given; P, of which it says "We can determine P as a graph Laplacian matrix".
 
 Laws: d^k = Σ_{t<k}(x^t + w^t), q^k = ρPd^k, Σ_i q_i = 0, and x does not depend on η. With G = αI − βP,
 x⁺ = x + w − G(∇f(x) + q⁺) + βPe, so G has to be positive: λ_max(P) < α/β. The paper's α = 0.1, β = 0.05 break that
@@ -29,13 +29,22 @@ What is true of it:
 
 - Exact for r < 1: noise that dies out leaves no error. How soon depends on the slowest mode of the plain method: at
   r = 0.9, k = 500 the gap is 1e-12 on small problems, and can be 1e-1 on badly conditioned ones of the paper's size.
-- The sum omits k = 0, in which z⁰ = ∇f(x⁰) + e⁰ is released; it grows as r^{−K}, at r = 0.9, K = 500 to some 1e24 for
-  scales, α and δ of order 1. For no r ≤ 1 is the budget of all rounds finite.
+- The sum omits k = 0, in which z⁰ = ∇f(x⁰) + e⁰ is released, at a cost of up to √dδ/u_e. At the paper's αM̄ ≈ ½ what
+  the last step of its proof drops is more than that from K = 3 on, and the formula holds. At steps that meet (27) it
+  is less: for every K an objective of curvature −M̄ loses more than is claimed.
+- The sum grows as r^{−K}, at r = 0.9, K = 500 to some 1e24 for scales, α and δ of order 1. For no r ≤ 1 is the budget
+  of all rounds finite.
 - d grows without bound: it is k times the mean iterate. η_k hides nothing: every agent knows it, so d and q follow
   from the y and z that are sent, up to noise that dies out. An outsider on all links fits η, too
   (`attacks.closed_form.dpp2`).
 - The paper's experiment is outside the conditions of Theorems 1 and 2: (27) needs α < ξ₆/ξ₇ = 9.2e-4 at M̄ = 5.03 on
-  every graph, and α is 0.1; with P = I − W (25) needs ρ > 130, and ρ is 10.
+  every graph, and α is 0.1; with P = I − W (25) needs ρ > 130, and ρ is 10. Theorem 2 needs the P-Ł condition, too,
+  which no logistic loss meets: its gradient is bounded, and f is not.
+- Theorems 1 and 2 fail inside their conditions, too. Where all x_i⁰ = x* their V̂⁰ is 0, and so but for noise are
+  their bounds; yet agents whose ∇f_i(x*) differ leave x*. The V̂⁰ of (53), which the proofs bound, has ‖∇f̃(x̄⁰)‖²_K
+  where the theorems print (1/N)‖Σ∇f_i(x_i⁰)‖². Lemma 1 fails there as well: on a complete graph V¹ − V⁰ =
+  ½λ̄_G²(1 − c̄_θ)‖s⁰‖²_K > 0, as (46) bounds ½‖a + s‖² by ‖a‖²/γ + γ‖s‖² with γ < 1/5. And (58) has N‖∇f(x̄)‖² for
+  ‖ḡ_a‖², which is ‖∇f(x̄)‖²/N: Theorem 2's ανN/4 is N² times too large.
 - Lemma 2, and with it the noise terms of Theorems 1 and 2, bound E‖w^k‖² by 2Nr̄^{2k}ū². Laplace noise in d
   coordinates has 2dNr̄^{2k}ū²: the terms are d times too small.
 - Corollary 1 does not follow from Theorem 3: of the sum Σ_{k=1}^K r^{−k} ≤ ε/c̃ its last term alone is above ε/c̃ where
@@ -151,15 +160,6 @@ class Parameters:
             (self.step < xi6 / xi7, f"(27): α = {self.step:.6g} is not below ξ₆/ξ₇ = {xi6 / xi7:.6g}"),
         )
 
-    def weights(self, theta: float, gamma: float) -> tuple[float, float]:
-        """ζ₄ and ζ₅ of Theorem 1: without noise mean_{k ≤ K} Ŵ^k ≤ ζ₄V̂⁰/(ζ₅(K + 1))."""
-        xi1, xi2, *_, xi6, xi7, _, _ = self.xi(theta, gamma)
-        own = theta * self.upper
-        c2 = self.upper * (own + 1 / (self.rho * self.least))
-        zeta2 = 1 - c2 + math.hypot(c2 - 1, own)
-        kept = min(self.upper * (xi1 - xi2 * self.upper), self.step * (xi6 - xi7 * self.step))
-        return max(0.5 + zeta2 / 4, 1.0), kept
-
 
 @dataclass(frozen=True)
 class Dpp2(InRounds):
@@ -190,11 +190,16 @@ class Dpp2(InRounds):
     """By what `scale_e` is multiplied at each agent, for u_{e,i}; none: by 1 at all."""
     agent_ratio: Factors = ()
     """By what both scales of an agent are multiplied once more in each round, for r_i; none: by 1 at all."""
+    start: NonNegative = 0.0
+    """Each coordinate of every x_i⁰ is uniform on [−start, start], by its agent's private coins (an audit's adversary
+    knows them); 0: x⁰ = 0."""
 
     noise_fields = ("scale_w", "scale_e")
 
     async def run(self, node: Node) -> None:
         x = d = q = node.zeros()
+        if self.start:
+            x = x + node.coins.uniform(-self.start, self.start, node.dimension)
         for k in range(self.rounds):
             eta = self.eta(k)
             hidden = (1 - eta) * d
@@ -230,9 +235,9 @@ class Dpp2(InRounds):
         There, in an eigenvector of P with eigenvalue p, it needs αL < 2 and (α − βp)(2L + ρp) < 4.
         """
         super().check(setting)
-        for name, value in (("beta", self.beta), ("rho", self.rho)):
+        for name, value in (("beta", self.beta), ("rho", self.rho), ("start", self.start)):
             if not 0 <= value < math.inf:
-                raise ScenarioError(name, value, "not a coefficient", ">= 0 and finite")
+                raise ScenarioError(name, value, "out of range", ">= 0 and finite")
         check_smooth(setting, "DPP²")
         self._check_factors(("agent_scale_w", "agent_scale_e", "agent_ratio"), setting.agents)
         for k in range(self.rounds):

@@ -57,6 +57,15 @@ def test_without_noise_everything_is_exact_whether_eta_is_known_or_not(matrix, g
     assert not fit.deviations.any()
 
 
+def test_where_agents_start_hides_nothing():
+    """x⁰ by each agent's private coins: every gradient is exact without it, and η_1 is found, too."""
+    view, truth = (run := heard(replace(PLAIN, start=3.0))).views[0], run.truth
+    assert score_gradients(through_relay(view), truth).worst < 1e-11
+    fit = fit_relay(view)
+    assert score_gradients(fit.estimates, truth).worst < 1e-8
+    assert np.flatnonzero(~fit.identifiable[0]).tolist() == [0]
+
+
 @pytest.mark.parametrize("scales", [(0.05, 0.05), (0.05, 0.0), (0.0, 0.05), (0.3, 0.01)])
 def test_known_eta_the_errors_are_independent_with_the_stated_deviation(scales):
     w, e = (Geometric(s, 0.9) if s else Constant(0.0) for s in scales)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares, NonconvexLogistic, Problem, build
 from netsim.problems import load as load_data
+from netsim.randomness import Streams, coins_of
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
@@ -38,7 +40,7 @@ def errors(problem, graph, algorithm, **options):
     return simulated(problem, graph, algorithm, **options).run().metrics.worst_by_round(problem.agents)[:, 0]
 
 
-def by_oracle(problem, graph, algorithm, w=None, e=None):
+def by_oracle(problem, graph, algorithm, w=None, e=None, start=None):
     W = graph.weights
     P = np.diag(graph.degrees) - graph.adjacency.toarray() if algorithm.matrix == "laplacian" else np.eye(len(W)) - W
     return oracle(
@@ -46,7 +48,7 @@ def by_oracle(problem, graph, algorithm, w=None, e=None):
         P,
         *(algorithm.step, algorithm.beta, algorithm.rho),
         [algorithm.eta(k) for k in range(algorithm.rounds)],
-        np.zeros((problem.agents, problem.dimension)),
+        np.zeros((problem.agents, problem.dimension)) if start is None else start,
         noise_w=w,
         noise_e=e,
     )
@@ -90,6 +92,19 @@ def test_each_agent_has_a_scale_and_a_ratio_of_its_own():
     run = tapped(SIX, GRAPHS[0], algorithm, seed=5)
     factors = np.array([w, e])[:, None, :, None] * np.array(r)[:, None] ** np.arange(20)[:, None, None]
     expected = by_oracle(SIX, GRAPHS[0], algorithm, *(noises(run)[:, :, :, 0] * factors))
+    for name in ("y", "z"):
+        np.testing.assert_allclose(sent(run, name)[:, :, 0], expected[f"sent_{name}"], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_agents_start_anywhere(noisy):
+    """ "arbitrary x_i⁰": drawn by each agent's own coins, and iterates are the oracle's from there."""
+    scales = {"scale_w": DECAY, "scale_e": DECAY} if noisy else {}
+    algorithm = well_tuned(SIX, GRAPHS[2], 30, start=2.0, **scales)
+    run = tapped(SIX, GRAPHS[2], algorithm, seed=6)
+    start = np.array([coins_of(Streams(6), i).uniform(-2, 2, 4) for i in range(6)])
+    np.testing.assert_array_equal([queries[0].point[0] for queries in run.truth.queries], start)
+    expected = by_oracle(SIX, GRAPHS[2], algorithm, *(noises(run)[:, :, :, 0] if noisy else ()), start=start)
     for name in ("y", "z"):
         np.testing.assert_allclose(sent(run, name)[:, :, 0], expected[f"sent_{name}"], rtol=0, atol=1e-10)
 
@@ -211,6 +226,7 @@ class TestConditions:
             ({"scale_e": Constant(-1.0)}, "scale_e"),
             ({"scale_w": Constant(math.inf)}, "scale_w"),
             ({"eta": Constant(math.nan)}, "eta"),
+            ({"start": math.inf}, "start"),
             ({"agent_scale_w": (1.0, 2.0)}, "agent_scale_w"),
             ({"agent_scale_e": (1.0,) * 5 + (0.0,)}, "agent_scale_e"),
             ({"agent_ratio": (1.0,) * 5 + (math.inf,)}, "agent_ratio"),
@@ -244,6 +260,24 @@ class TestClaim:
         series = (0.9**-500 - 1) / (1 - 0.9)  # Σ_{k=1}^{500} 0.9^{−k}
         assert epsilon == pytest.approx(math.sqrt(10) * 11 * 0.1 * series / (1 - 0.503), rel=1e-9)
         assert 1e24 < epsilon < 1e25
+
+    @pytest.mark.parametrize("r", [0.9, 0.95, 0.99])
+    @pytest.mark.parametrize(
+        ("step", "last", "holds"),
+        [(0.1, 1, False), (0.1, 3, True), (0.1, 200, True), (9e-4, 1, False), (9e-4, 30, False), (9e-4, 200, False)],
+    )
+    def test_what_the_sum_omits_counts_at_steps_that_meet_27(self, step, last, holds, r):
+        """Of an objective of curvature −M̄, whose gradient changes by δ evenly in all coordinates, (61) is an
+        equation, ‖Δx^{k+1}‖ = α(δ + M̄‖Δx^k‖): the loss of rounds 0 … K is above the claim, or is not."""
+        smooth, d, moved, loss = 5.03, 10, 0.0, 0.0
+        for k in range(last + 1):
+            change = 0.3 + smooth * moved  # ‖Δe^k‖, and ‖Δw^k‖ is `moved`
+            loss += math.sqrt(d) * (change + moved) / r**k
+            moved = step * change
+        setting = replace(self.setting, dimension=d, smoothness=(smooth,))
+        algorithm = Dpp2(last + 1, step, 0.05, 10.0, scale_w=Geometric(1, r), scale_e=Geometric(1, r))
+        epsilon = algorithm.claim(self.adjacency, setting, 0.0).epsilon
+        assert (loss <= epsilon) is holds
 
     def test_the_first_release_costs_nothing_in_the_sum(self):
         assert self.algorithm(rounds=1).claim(self.adjacency, self.setting, 0.0).epsilon == 0
@@ -325,23 +359,109 @@ class TestConvergenceTheorems:
             printed = 2 * 3 * 2.0**2 / (1 - 0.7**2)
             np.testing.assert_allclose(squares / printed, dimension, rtol=0.15)
 
-    def test_theorem_1_bounds_the_gap_of_a_run_that_meets_its_conditions(self):
-        """Without noise: mean_{k ≤ K} Ŵ^k ≤ ζ₄V̂⁰/(ζ₅(K + 1)), with V̂⁰ as printed; it is loose."""
-        graph = topology.complete(4)
-        rng = np.random.default_rng(0)
-        parts = tuple(LeastSquares(np.eye(2), rng.normal(size=2), 0.0) for _ in range(4))
-        problem = Problem(parts)
-        algorithm = Dpp2(400, 4e-4, 1e-6, 30.0)
+    def test_theorems_1_and_2_bound_by_zero_what_leaves_the_optimum(self):
+        """All x_i⁰ = x* = 0 where Σ∇f_i(0) = 0: V̂⁰ as printed is 0. The bounds are then those of the noise alone,
+        which vanish with ū², while x¹ − x̄¹ = −G∇f̃(0): by Jensen no noise makes E‖x¹ − x̄¹‖² less."""
+        graph, algorithm = topology.complete(4), Dpp2(3, 1e-4, 1e-6, 40.0)
+        targets = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0]])
+        problem = Problem(tuple(LeastSquares(np.eye(2), target, 0.0) for target in targets))
+        setting = setting_of(problem, graph)
+        assert algorithm.unproven(setting) == ()
+        assert np.abs(problem.optimum().point).max() < 1e-12
+        x = by_oracle(problem, graph, algorithm)["x"]
+        run = tapped(problem, graph, algorithm)
+        np.testing.assert_allclose([queries[1].point[0] for queries in run.truth.queries], x[1], atol=1e-16)
+        gap = (x[1] ** 2).sum() + (sum(slopes(problem, x[1])) ** 2).sum() / 4
+        assert x[1].sum() == pytest.approx(0, abs=1e-16)
+        zeta = Zetas.of(
+            algorithm.parameters(graph, problem.smoothness), nu=4 * problem.smoothness, agents=4, ratio=0.5
+        )
+        first = 0.0  # ‖x⁰ − x̄⁰‖² + (1/N)‖Σ∇f_i(x_i⁰)‖² + f(x̄⁰) − f*
+        noise = 2 * zeta.noises * 4 * 1e-12**2  # 2(D₁ + D₂)Nū², ū = 1e-12, as small as one likes
+        assert gap / 2 > 10 * (zeta.four * first + noise / (1 - 0.5**2)) / (zeta.five * 2)
+        assert gap > 10 * (zeta.four * first + noise / (1 - zeta.rate - 0.5**2)) / zeta.three
+
+    def test_lemma_1_fails_at_that_start(self):
+        """(29) says V¹ < V⁰; on a complete graph V¹ − V⁰ = ½λ̄_G²(1 − c̄_θ)‖∇f̃(x*)‖² > 0, whatever c̄_θ < 1/κ_G is."""
+        graph, algorithm = topology.complete(4), Dpp2(3, 1e-4, 1e-6, 40.0)
+        problem = Problem(tuple(LeastSquares(np.eye(1), np.array([b]), 0.0) for b in (3.0, -1.0, -2.0, 0.0)))
+        assert algorithm.unproven(setting_of(problem, graph)) == ()
+        constants = algorithm.parameters(graph, problem.smoothness)
+        history = by_oracle(problem, graph, algorithm)
+        upper, P = constants.upper, np.eye(4) - graph.weights
+        K, G = np.eye(4) - np.ones((4, 4)) / 4, algorithm.step * np.eye(4) - algorithm.beta * P
+        for share in (0.01, 0.5, 0.99):
+            theta = share / constants.spread * upper  # θ = c̄_θ λ̄_G
+            inner = theta * G @ K + G @ np.linalg.pinv(P) @ K / algorithm.rho
+
+            def energy(k, inner=inner, theta=theta):
+                x, mean = history["x"][k], np.full((4, 1), history["x"][k].mean())
+                s = history["q"][k] + np.array(slopes(problem, mean))
+                loss = float(problem.value(mean[:1])[0])
+                return (x.T @ K @ x / 2 + s.T @ inner @ s / 2 + theta / 2 * x.T @ K @ s).item() + loss
+
+            rise = energy(1) - energy(0)
+            assert rise == pytest.approx(upper**2 * (1 - theta / upper) * 14 / 2, rel=1e-2)
+            assert rise > 0
+
+    def test_theorem_2_counts_the_gradient_n_squared_times(self):
+        """N alike f_i = (m/2)‖x − b‖² from one start: f(x̄^k) − f* falls as (1 − αm)^{2k}, exactly, and ν = Nm. The
+        theorem's (1 − ζ)^k with ζ = ανN/(4ζ₄) falls faster from N = 3 on; with αν/(4N) it does not."""
+        n, m, graph = 20, 1e-8, topology.complete(20)
+        algorithm = Dpp2(200, 2.8e-3, 1e-9, 7.3)
+        problem = Problem((LeastSquares(np.sqrt(m) * np.eye(1), np.sqrt(m) * np.ones(1), 0.0),) * n)
+        assert problem.smoothness == pytest.approx(m)
         assert algorithm.unproven(setting_of(problem, graph)) == ()
         x = by_oracle(problem, graph, algorithm)["x"]
-        slopes = np.array([[f.gradient(x[k, i][None])[0] for i, f in enumerate(parts)] for k in range(400)])
-        gap = ((x[:400] - x[:400].mean(axis=1, keepdims=True)) ** 2).sum(axis=(1, 2))
-        gap += (slopes.sum(axis=1) ** 2).sum(axis=-1) / 4
-        constants = algorithm.parameters(graph, problem.smoothness)
-        zeta4, zeta5 = constants.weights(*constants.free())
-        first = gap[0] + float(problem.value(np.zeros((1, 2)))[0]) - problem.optimum().value
-        assert zeta5 > 0
-        assert gap.mean() <= zeta4 * first / (zeta5 * 400)
+        np.testing.assert_allclose(1 - x[200], (1 - 2.8e-3 * m) ** 200, rtol=1e-12)
+        zeta = Zetas.of(algorithm.parameters(graph, m), nu=n * m, agents=n, ratio=0.1)
+        assert 2.8e-3 * n * m / (4 * n) < 2 * 2.8e-3 * m < zeta.rate
+        first = n * m**2 + n * m / 2  # V̂⁰ of x⁰ = 0, b = 1
+        noise = 2 * zeta.noises * n * 1e-12**2 / (1 - zeta.rate - 0.1**2)
+        k = 1e10
+        bound = k * math.log1p(-zeta.rate) + math.log((zeta.four * first + noise) / zeta.three)
+        truth = 2 * k * math.log1p(-2.8e-3 * m) + math.log(n * m / 2)
+        assert truth > bound
+
+    def test_no_logistic_loss_meets_the_p_l_condition(self):
+        """(32) asks ‖∇f(x)‖² ≥ 2ν(f(x) − f*) everywhere: away from the optimum f grows like ‖x‖, ∇f does not."""
+        rng = np.random.default_rng(0)
+        parts = [(rng.normal(size=(30, 3)), np.sign(rng.normal(size=30))) for _ in range(3)]
+        problem = Problem(tuple(NonconvexLogistic(z, y, 0.001, 1.0) for z, y in parts))
+        least = problem.optimum().value
+        away = rng.normal(size=(1, 3)) * np.array([1e2, 1e4, 1e6])[:, None]
+        square = ((3 * problem.mean_gradient(away)) ** 2).sum(axis=1)
+        nu = square / (2 * (problem.value(away) - least))
+        assert np.all(nu[1:] < nu[:-1] / 50)
+
+
+def slopes(problem, points):
+    return [f.gradient(x[None])[0] for f, x in zip(problem.objectives, points, strict=True)]
+
+
+class Zetas(NamedTuple):
+    """ζ₃, ζ₄, ζ₅ and ζ of Theorems 1 and 2, and D₁ + D₂ of Lemma 1."""
+
+    three: float
+    four: float
+    five: float
+    rate: float
+    noises: float
+
+    @staticmethod
+    def of(at: Parameters, nu: float, agents: int, ratio: float) -> "Zetas":
+        share, gamma = at.free()
+        xi1, xi2, xi3, xi4, xi5, xi6, xi7, *_ = at.xi(share, gamma)
+        g, kappa, theta = at.upper, at.spread, share * at.upper
+        one, two = (1 - c + math.hypot(c - 1, theta) for c in (
+            g / kappa * (theta + 1 / (at.rho * at.largest)), g * (theta + 1 / (at.rho * at.least))))  # fmt: skip
+        four, descent = max(0.5 + two / 4, 1.0), g * (xi1 - xi2 * g)
+        six = min(descent, g**2 * (xi3 - xi4 * g - xi5 * g**2), at.step * nu * agents / 4, four * (1 - ratio**2))
+        coupled, root = at.rho * at.largest, 2 + kappa / g + 2 * kappa**2 / g**2
+        d1 = root + (3 + theta * g) * coupled**2 + (1 + theta**2 * g / 4) * coupled * g + 2 / at.step + xi7
+        return Zetas(
+            0.5 - one / 4, four, min(descent, at.step * (xi6 - xi7 * at.step)), six / four, d1 + at.beta**2 * root
+        )
 
 
 class TestCorollary1:
