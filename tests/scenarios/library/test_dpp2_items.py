@@ -15,6 +15,15 @@ def algorithms(name):
     return {one.spec.name: one.simulation.algorithm for one in Experiment.of(load_scenario(name).scenario).subjects}
 
 
+def test_the_experiment_is_that_of_section_vi():
+    """N = 50, d = 10, m = 200, M̄ = 5.03 and 255 edges."""
+    simulation = Experiment.of(load_scenario("dpp2-fig-1").scenario).subjects[0].simulation
+    problem, graph = simulation.problem, simulation.topology
+    assert (graph.agents, len(graph.edges), problem.dimension) == (50, 255, 10)
+    assert problem.smoothness == pytest.approx(5.03, rel=1e-9)
+    assert {objective.records for objective in problem.objectives} == {200}
+
+
 @pytest.mark.parametrize("name", ITEMS)
 def test_eta_is_random_in_every_item(name):
     scenario = planned(load_scenario(name)).scenario
