@@ -36,7 +36,8 @@ def test_scenarios_are_shipped_ones_and_files(here):
     assert completions("netsim show dp") == ["dp-recal-table-1", "dp-recal-table-2", "dpp2-corollary-1",
                                              "dpp2-eqs-23-27", "dpp2-fig-1", "dpp2-fig-2", "dpp2-fig-3",
                                              "dpp2-growing-budget", "dpp2-same-budgets", "dpp2-table-1",
-                                             "dpp2-theorem-3", "dpp2-zero-leakage", "dp_admm", "dp_recal", "dpp2"]  # fmt: skip
+                                             "dpp2-theorem-3", "dpp2-zero-leakage", "dp_admm", "dp_recal",
+                                             "dpp2"]  # fmt: skip
 
 
 def test_fields_come_level_by_level_from_the_scenario():
