@@ -138,6 +138,23 @@ class Noisy(Algorithm):
 
         return self._claim(adjacency, setting, delta, source, releases, epsilon)
 
+    def claim_by_frequency(self, adjacency: Adjacency, setting: Setting, delta: float, weight: float) -> Claim | None:
+        """Theorem 1 of the DP-RECAL paper, second version: "[Overall Privacy Budget of ALG] = Σ_{j=1}^{Θ_K} ε_j" of
+        any algorithm, ε_j what an agent's j-th release costs by itself; None without noise.
+
+        By itself a release moves by `weight` times the change of the one gradient that is new in it. Gaussian
+        releases add up in ρ_j, as where the paper applies its theorem ("By Theorem 1, DP-RECAL provides Σ ρ_t-zCDP",
+        proof of Theorem 4): that is the least that "Σ ε_j" can be read as. Laplace's add up in ε_j.
+
+        No theorem of this library: what an agent carries from gradient to gradient may move a release by more, and
+        the sum does not count that.
+        """
+        if not self.noisy:
+            return None
+        moves = [weight * adjacency.gradient_change] * self._releases
+        source = "DP-RECAL, Theorem 1: each release by itself, added up over the releases of one agent"
+        return self.claim_of_moves(adjacency, setting, delta, source, self._releases, lambda _: moves)
+
     def claim_of_minimizers(
         self,
         adjacency: Adjacency,

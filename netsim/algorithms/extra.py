@@ -15,8 +15,10 @@ Source: Shi, Ling, Wu, Yin 2015, "EXTRA" and "A proximal gradient algorithm for 
 optimization" (the form is sure). The papers have no noise: its place is that of the comparisons with DP-RECAL, and
 inferred. It keeps Σ_i D_i = 0, so that noise that dies out leaves the limit where it was.
 
-No claim: D integrates every noisy x̃ and z the exact gradients, so what an agent sends in round k depends on all its
-gradients so far; the composition of one release per gradient does not cover that, and nothing is derived here.
+The papers claim nothing of privacy. With noise, DP-EXTRA and DP-PG-EXTRA of the DP-RECAL paper have its Theorem 1
+(`Noisy.claim_by_frequency`): x̃⁺ moves by αG for the gradient that is new in it. Given the transcript, W x̃ and D are
+the same in both worlds and x is not: ‖Δ∇f(x)‖ may be G + L‖Δx‖, so a release may move by αG(1 + αL + (αL)² + …),
+which the sum does not count.
 """
 
 from dataclasses import dataclass
@@ -47,7 +49,7 @@ class PgExtra(OneRelease):
     async def run(self, node: Node) -> None:
         x = dual = node.zeros()
         for k in range(self.rounds):
-            received = await node.exchange(x=node.privatize(x, self.noise(k)))  # 1
+            received = await node.exchange(x=node.privatize(x, self.mechanism(k)))  # 1
             mixed = received.mix("x")
             z = mixed - self.step * await node.gradient(x) - dual  # 2
             dual = dual + 0.5 * (received.sent("x") - mixed)  # 3

@@ -1,14 +1,14 @@
-"""Conditions that algorithms which mix by W share, and Laplace noise on the one vector that they send."""
+"""Conditions that algorithms which mix by W share, and noise on the one vector that they send."""
 
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from netsim.algorithms.algorithm import InRounds, Setting
+from netsim.algorithms.composition import Noisy
 from netsim.bounds import Positive
+from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
-from netsim.mechanisms import Laplace
-from netsim.schedules import SILENT, Schedule
 
 if TYPE_CHECKING:
     from netsim.topology import Topology
@@ -57,16 +57,18 @@ class LaplaceInRounds(InRounds):
 
 
 @dataclass(frozen=True)
-class OneRelease(LaplaceInRounds):
-    """An algorithm whose agents send one vector a round, with Laplace noise."""
+class OneRelease(Noisy, InRounds):
+    """An algorithm whose agents send one vector a round, with noise, in which a new gradient counts `step` times.
+
+    With noise its claim is `Noisy.claim_by_frequency`; without, it claims nothing.
+    """
 
     step: Positive
     """α, the step size."""
-    scale: Schedule = SILENT
-    """The Laplace scale per coordinate of the k-th release, k = 0, 1, …"""
 
-    noise_fields = ("scale",)
+    @property
+    def summary(self) -> str:
+        return f"{super().summary.removesuffix('.')}, {self.noise_in_words} on what is sent."
 
-    def noise(self, k: int) -> Laplace:
-        """Of the k-th release."""
-        return Laplace(self.scale(k))
+    def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim | None:
+        return self.claim_by_frequency(adjacency, setting, delta, self.step)

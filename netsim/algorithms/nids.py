@@ -14,9 +14,6 @@ where it is not mixed. Step: 0 < α < 2/L, the same for all agents.
 Source: Li, Shi, Yan 2019, with one common step (the form is sure). The paper has no noise: its place is that of the
 comparisons with DP-RECAL, and only fairly sure. It keeps Σ_i D_i = 0.
 
-No claim: s and D hold differences of gradients and of all that was sent before, so that every release depends on all
-gradients so far; the composition of one release per gradient does not cover that, and nothing is derived here.
-
 Exact diffusion adapts, corrects, combines, for r = 0: with ψ = x = 0 at first, round k = 0, 1, … is
 
     ψ⁺ = x − α∇f(x)                                      1
@@ -31,8 +28,13 @@ gradient, times −α.
 Source: Yuan, Ying, Zhao, Sayed 2019, "Exact diffusion for distributed optimization and learning, Part I",
 Algorithm 1, in the form of two of its authors' released code (BlueFog, examples/pytorch_optimization.py), which takes
 W̃ for the matrix that combines. The paper also allows combinations that are not symmetric; here W is symmetric and
-doubly stochastic. The noise is placed as in NIDS: that keeps Σ_i x_i⁺ = Σ_i (x_i − α∇f_i(x_i)). It claims nothing
-either.
+doubly stochastic. The noise is placed as in NIDS: that keeps Σ_i x_i⁺ = Σ_i (x_i − α∇f_i(x_i)).
+
+The paper claims nothing of privacy. With noise, DP-NIDS of the DP-RECAL paper has its Theorem 1
+(`Noisy.claim_by_frequency`): s̃ moves by αG for the gradient that is new in it (the first one has two). But x is never
+replaced by what was sent: given the transcript it has integrated every gradient, and where one changes by the vector
+g in directions of little curvature, release k moves by about kαg. The sum does not count that.
+Of exact diffusion the same is true.
 """
 
 from dataclasses import dataclass
@@ -61,7 +63,7 @@ class Nids(OneRelease):
             x_new = node.regularizer.proximal(z, self.step)  # 2
             gradient_new = await node.gradient(x_new)
             s = 2 * x_new - x - self.step * (gradient_new - gradient)
-            received = await node.exchange(s=node.privatize(s, self.noise(k)))  # 3
+            received = await node.exchange(s=node.privatize(s, self.mechanism(k)))  # 3
             dual = dual + 0.5 * (received.sent("s") - received.mix("s"))  # 4
             x, gradient = x_new, gradient_new
             node.estimate(x)
@@ -84,7 +86,7 @@ class ExactDiffusion(Nids):
         for k in range(self.rounds):
             adapted_new = x - self.step * await node.gradient(x)  # 1
             corrected = adapted_new + x - adapted
-            received = await node.exchange(phi=node.privatize(corrected, self.noise(k)))  # 2
+            received = await node.exchange(phi=node.privatize(corrected, self.mechanism(k)))  # 2
             x = corrected - 0.5 * (received.sent("phi") - received.mix("phi"))  # 3
             adapted = adapted_new
             node.estimate(x)

@@ -1,5 +1,6 @@
 """Experiment built from a scenario: every part made and every condition checked before time 0."""
 
+import math
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import cast
@@ -141,7 +142,10 @@ def adjacency_of(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adja
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
         return Adjacency(bound, "all data of one agent replaced", curvature)
     fewest = min(cast(Sampled, f).records for f in problem.objectives)
-    return Adjacency(bound / fewest, "one record of one agent replaced", curvature / fewest)
+    relation = "one record of one agent replaced"
+    if math.isinf(curvature) and math.isfinite(bound):
+        relation += f", each record's gradient assumed to be at most {largest:.4g} in ℓ2"
+    return Adjacency(bound / fewest, relation, curvature / fewest)
 
 
 def _record_bounds(scenario: Scenario, dataset: Dataset) -> tuple[float, float]:
@@ -160,7 +164,8 @@ def _record_bounds(scenario: Scenario, dataset: Dataset) -> tuple[float, float]:
         return bound, bound**2 / 4
     if kind == "softmax":
         return float(np.sqrt(2 * (bound**2 + 1))), (1 - 1 / (dataset.class_count or 1)) * (bound**2 + 1)
-    return float("inf"), float("inf")
+    assumed = scenario.problem.gradient_bound
+    return float("inf") if assumed is None else assumed, float("inf")
 
 
 def _own_gradients(scenario: Scenario) -> bool:

@@ -81,7 +81,8 @@ def problem_of(scenario: Scenario, parts: Sequence[Dataset]) -> Problem:
     """The problem of these parts."""
     with _under("problem"):
         spec = scenario.problem
-        options = spec.model_dump(exclude={"data", "split", "held_out", "smoothness", "regularizer"})
+        apart = {"data", "split", "held_out", "smoothness", "regularizer", "gradient_bound"}
+        options = spec.model_dump(exclude=apart)
         regularizer = None if spec.regularizer is None else built("regularizer", spec.regularizer)
         return build(parts=parts, regularizer=regularizer, **options)
 

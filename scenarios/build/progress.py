@@ -57,9 +57,8 @@ def simulated(simulation: Simulation, stage: str, progress: Progress, packet_log
 
 def estimates(simulation: Simulation) -> int:
     """How many estimates a run makes, at most."""
-    stopping = simulation.algorithm.stopping()
-    per_agent: int = stopping.per_agent or getattr(simulation.algorithm, "rounds", 1)
-    return stopping.activations or simulation.topology.agents * per_agent
+    algorithm = simulation.algorithm
+    return algorithm.stopping().activations or simulation.topology.agents * (algorithm.horizon or 1)
 
 
 @contextmanager

@@ -79,6 +79,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("dp-admm"),
     Entry("r-admm"),
     Entry("walks", ("reproduced/dp-recal.md",), ("one-budget",)),
+    Entry("by-frequency", ("reproduced/dp-recal.md",)),
     Entry("thesis-algorithm-1", (_THESIS,), ("private-admm-or-descent",)),
     Entry("thesis-algorithm-2", (_THESIS,), ("uniform-mean-loss",)),
     Entry("uniform-mean", (_THESIS,), ("uniform-mean-loss",)),

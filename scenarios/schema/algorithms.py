@@ -217,11 +217,21 @@ class PrivateGradientDescentSpec(
         return super().build(ground)
 
 
-ExtraSpec = derived("ExtraSpec", Derived, algorithms.Extra, "extra", name="EXTRA")
-PgExtraSpec = derived("PgExtraSpec", Derived, algorithms.PgExtra, "pg_extra", name="PG-EXTRA")
-NidsSpec = derived("NidsSpec", Derived, algorithms.Nids, "nids", name="NIDS")
+class _NoisyModel(Derived):
+    """Laplace or Gaussian noise of a scale that may be made for a target."""
+
+    scale: ScheduleSpec | Target = 0.0
+    """Laplace's b or Gaussian's σ per coordinate: a number, a schedule, or a target."""
+    target: Target | None = None
+    """The claimed budget that the noise is scaled to, keeping the shape of `scale` over the releases; none: noise as
+    given."""
+
+
+ExtraSpec = derived("ExtraSpec", _NoisyModel, algorithms.Extra, "extra", name="EXTRA")
+PgExtraSpec = derived("PgExtraSpec", _NoisyModel, algorithms.PgExtra, "pg_extra", name="PG-EXTRA")
+NidsSpec = derived("NidsSpec", _NoisyModel, algorithms.Nids, "nids", name="NIDS")
 ExactDiffusionSpec = derived(
-    "ExactDiffusionSpec", Derived, algorithms.ExactDiffusion, "exact_diffusion", name="Exact diffusion"
+    "ExactDiffusionSpec", _NoisyModel, algorithms.ExactDiffusion, "exact_diffusion", name="Exact diffusion"
 )
 GradientTrackingSpec = derived(
     "GradientTrackingSpec", Derived, algorithms.GradientTracking, "gradient_tracking", name="gradient tracking"
@@ -275,13 +285,6 @@ NeighborRangeSpec = derived(
 class SecretSharingSpec(Derived, of=algorithms.SecretSharing, kind="secret_sharing", name="secret sharing"):
     target: Target | None = None
     """The claimed budget that the noise is scaled to; none: noise as given."""
-
-
-class _NoisyModel(Derived):
-    """Laplace or Gaussian noise of a scale that may be made for a target."""
-
-    scale: ScheduleSpec | Target = 0.0
-    """Laplace's b or Gaussian's σ per coordinate: a number, a schedule, or a target."""
 
 
 IcAdmmSpec = derived("IcAdmmSpec", _NoisyModel, algorithms.IcAdmm, "ic_admm", name="IC-ADMM")

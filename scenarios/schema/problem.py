@@ -17,6 +17,8 @@ class _DataSpec(Spec):
 
     norm_bound: Positive | None = None
     """Records are scaled down to this ℓ2 norm at most; none: as they are."""
+    unit: bool = False
+    """Whether each feature is brought to [0, 1] first, by its least and largest value."""
 
 
 class Synthetic(_DataSpec, of=named.synthetic):
@@ -129,6 +131,9 @@ class ProblemSpec(Model):
     """The seed of an mlp's random starting point, which is public."""
     smoothness: Positive | None = None
     """The largest L_i: all features are multiplied by one number that gives it; none: they stay as they are."""
+    gradient_bound: Positive | None = None
+    """c, a bound on ‖∇ℓ(x)‖₂ of a record's loss that is assumed where the loss has none, as least squares: the
+    adjacency is by it, and claims say nothing of iterates that leave it. None: nothing is assumed."""
 
     @model_validator(mode="before")
     @classmethod

@@ -337,8 +337,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
     except TranscriptError as error:
         raise ScenarioError("transcript", "…", str(error), "the rows of a run") from None
     # The claim is of the Θ of the scenario's algorithm, where that fixes it; else of the file's.
-    algorithm = simulation.algorithm
-    fixed: int | None = algorithm.stopping().per_agent or getattr(algorithm, "rounds", None)
+    fixed = simulation.algorithm.horizon
     activations = file.activations if fixed is None else fixed
     claim = simulation.claim(experiment.adjacency, activations, subject.delta)
     try:

@@ -24,9 +24,15 @@ LOADERS: dict[str, Callable[..., Dataset]] = {**{loader.__name__: loader for loa
 
 
 def load(
-    name: str, *, norm_bound: float | None = None, cache: Cache | None = None, download: bool = False, **options: Any
+    name: str,
+    *,
+    norm_bound: float | None = None,
+    unit: bool = False,
+    cache: Cache | None = None,
+    download: bool = False,
+    **options: Any,
 ) -> Dataset:
-    """The data set of this name; with `norm_bound`, its rows are clipped.
+    """The data set of this name; `unit` brings each feature to [0, 1], and `norm_bound` clips rows.
 
     - ``digits``: 8×8 images in [0, 1] of two digits; ``classes`` = (the −1, the +1), by default (0, 1). With more
       than two classes the labels are 0, 1, 2, … in their order.
@@ -37,7 +43,8 @@ def load(
     - ``mnist``, ``fashion_mnist`` (``classes``), ``cifar10_cat_dog``, ``ijcnn1``, ``covtype``, ``adult``
       (``numeric`` = "unit" or "standardized"): from the data folder, see `netsim.problems.data.cache`.
       ``download=True`` fetches what is not there, and nothing else does. ``part`` = "train" or "test", except
-      for covtype, which has no test part. ``records``: so many, drawn by ``seed``; None is all.
+      for covtype, which has no test part. ``records``: so many, drawn by ``seed``; None is all. ``positive``: of
+      images, the class that is +1 where all the others are −1.
     - ``libsvm`` and ``csv``: a file by its ``path``, see `netsim.problems.data.files`.
 
     An unknown name or option is a `ScenarioError` that lists the known ones, the nearest first; so is a set that
@@ -51,7 +58,7 @@ def load(
     given = {**options, **({"download": download} if download and not kept else {})}
     for option in given:
         if option not in known:
-            raise unknown("option", option, [*known, *(["download"] if kept else []), "norm_bound"])
+            raise unknown("option", option, [*known, *(["download"] if kept else []), "norm_bound", "unit"])
     if options.get("part", "train") not in get_args(Part):
         raise unknown("part", str(options["part"]), get_args(Part))
     if kept:
@@ -59,6 +66,8 @@ def load(
         dataset = loader(replace(place, download=download or place.download), **options)
     else:
         dataset = loader(**options)
+    if unit:
+        dataset = dataset.in_unit_range()
     return dataset if norm_bound is None else dataset.clipped(norm_bound)
 
 

@@ -196,6 +196,12 @@ class Dataset:
         shorter = self.features * (scale / np.maximum(norms, scale))
         return replace(self, features=np.where(norms > norm_bound, shorter, self.features))
 
+    def in_unit_range(self) -> "Dataset":
+        """Each feature v as (v − min)/(max − min) over all records, in [0, 1]; 0 where all have the same."""
+        low, high = self.features.min(axis=0), self.features.max(axis=0)
+        features = (self.features - low) / np.where(high > low, high - low, 1.0)
+        return replace(self, features=features, value_range=(0.0, 1.0))
+
     def scaled(self, factor: float) -> "Dataset":
         """Every feature, and the range they lie in, times one positive number."""
         if not 0 < factor < np.inf:

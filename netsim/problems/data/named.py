@@ -26,6 +26,9 @@ _Classes = Annotated[
     Sequence[Annotated[int, Ge(0), Le(9)]], Len(2, 10),
     "The classes that are used; of two the first is −1 and the second +1, more are numbered from 0.",
 ]  # fmt: skip
+_Positive = Annotated[
+    Annotated[int, Ge(0), Le(9)] | None, "The class that is +1, where all the others are −1; none: as `classes` says."
+]
 Dimension = Annotated[Count, "How many features."]
 Seed = Annotated[Index, "The seed of what is drawn here."]
 Chosen = Annotated[Count | None, "How many records; none: all."]
@@ -139,17 +142,27 @@ CAT, DOG = 3, 5
 
 
 def mnist(
-    cache: Cache, classes: _Classes = (0, 1), part: _PartOf = "train", records: Chosen = None, seed: Seed = 0
+    cache: Cache,
+    classes: _Classes = (0, 1),
+    part: _PartOf = "train",
+    records: Chosen = None,
+    seed: Seed = 0,
+    positive: _Positive = None,
 ) -> Dataset:
     """28×28 images of two handwritten digits or more, in [0, 1]."""
-    return _idx_set("mnist", cache, classes, part, records, seed)
+    return _idx_set("mnist", cache, classes, part, records, seed, positive)
 
 
 def fashion_mnist(
-    cache: Cache, classes: _Classes = (0, 1), part: _PartOf = "train", records: Chosen = None, seed: Seed = 0
+    cache: Cache,
+    classes: _Classes = (0, 1),
+    part: _PartOf = "train",
+    records: Chosen = None,
+    seed: Seed = 0,
+    positive: _Positive = None,
 ) -> Dataset:
     """28×28 images of two kinds of clothes or more, in [0, 1]; 0 is a T-shirt or top, 1 trousers."""
-    return _idx_set("fashion_mnist", cache, classes, part, records, seed)
+    return _idx_set("fashion_mnist", cache, classes, part, records, seed, positive)
 
 
 def cifar10_cat_dog(cache: Cache, part: _PartOf = "train", records: Chosen = None, seed: Seed = 0) -> Dataset:
@@ -174,8 +187,18 @@ def cifar10_cat_dog(cache: Cache, part: _PartOf = "train", records: Chosen = Non
     )
 
 
-def _idx_set(name: str, cache: Cache, classes: Sequence[int], part: Part, records: int | None, seed: int) -> Dataset:
+def _idx_set(
+    name: str,
+    cache: Cache,
+    classes: Sequence[int],
+    part: Part,
+    records: int | None,
+    seed: int,
+    positive: int | None,
+) -> Dataset:
     wanted = _some_of_ten(classes)
+    if positive is not None and positive not in wanted:
+        raise ScenarioError("positive", positive, "not one of the classes", ", ".join(map(str, wanted)))
     files = [f"{_PREFIX[part]}-{which}-ubyte.gz" for which in ("images-idx3", "labels-idx1")]
     remotes = [
         Remote(f"{name}/{file}", tuple(host + file for host in HOSTS[name]), DIGESTS[f"{name}/{file}"])
@@ -192,11 +215,11 @@ def _idx_set(name: str, cache: Cache, classes: Sequence[int], part: Part, record
     return Dataset(
         name,
         images[chosen].reshape(len(chosen), -1) / 255,
-        _numbered(labels[chosen], wanted),
+        _numbered(labels[chosen], wanted) if positive is None else _signs(labels[chosen], positive),
         image_shape=(images.shape[1], images.shape[2]),
         value_range=(0.0, 1.0),
         part=part,
-        class_count=len(wanted),
+        class_count=len(wanted) if positive is None else 2,
     )
 
 

@@ -54,7 +54,7 @@ NOISY = {
     "gradient_tracking, atc": GradientTracking(ROUNDS, 0.05, FALLING, FALLING, "atc"),
     "ic_admm": IcAdmm(ROUNDS, penalty=1.0, proximal=2.0, noise="gaussian", scale=FALLING),
     "d_admm": DAdmm(ROUNDS, penalty=1.0, noise="gaussian", scale=FALLING),
-    "nids": Nids(ROUNDS, 0.1, FALLING),
+    "nids": Nids(ROUNDS, 0.1, scale=FALLING),
 }
 
 

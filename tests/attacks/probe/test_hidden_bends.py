@@ -31,7 +31,7 @@ STEP = 1e-5
 BENDS = {
     "clip": (problem(200), lambda: PrivateGradientDescent(3, Constant(STEP), Constant(STEP), clip=Clip(5.0, "l2"))),
     "box": (problem(30), lambda: Dmsp(2, Constant(0.01), Box(-0.04, 0.04), Constant(0.002))),
-    "l1": (problem(25, regularizer=L1(2.0)), lambda: PgExtra(2, 0.005, Geometric(0.1, 0.01))),
+    "l1": (problem(25, regularizer=L1(2.0)), lambda: PgExtra(2, 0.005, scale=Geometric(0.1, 0.01))),
 }
 
 

@@ -126,6 +126,16 @@ def _everybody(problem, graph, noise, run):
     return rw_admm(exacts(problem), adjacency_of(graph), PENALTY, active, ZERO, noise)["told"][1:]
 
 
+def _by_chance(problem, graph, noise, run):
+    """Row k of `noise` is of an agent's k-th release, whatever its round."""
+    turns = [sorted(run.simulation.algorithm.turns(i)) for i in range(AGENTS)]
+    active = [[i for i in range(AGENTS) if t in turns[i]] for t in range(len(noise))]
+    spread = np.zeros_like(noise)
+    for i, rounds in enumerate(turns):
+        spread[rounds, i] = noise[: len(rounds), i]
+    return rw_admm(exacts(problem), adjacency_of(graph), PENALTY, active, ZERO, spread)["told"][1:]
+
+
 def _walk(problem, graph, noise, run):
     route = [i for i, _ in sent_by(run)]
     spread = np.zeros((len(route), AGENTS, DIMENSION))
@@ -164,6 +174,9 @@ MEMBERS = {
         r=False, steps=320, share=2,
     ),
     "everybody": Member(lambda p, k: RwAdmm(PENALTY, "everybody", per_agent=k), _everybody, steps=150),
+    "by_chance": Member(
+        lambda p, k: RwAdmm(PENALTY, "bernoulli", rounds=k, per_agent=max(k // 2, 12)), _by_chance, steps=400
+    ),
     "rw_admm": Member(lambda p, k: RwAdmm(PENALTY, activations=k), _walk, walk=True, steps=1200),
     "walkman_gradient": Member(
         lambda p, k: Walkman(2.05 * p.smoothness, activations=k), _walkman("gradient"), walk=True, steps=2500

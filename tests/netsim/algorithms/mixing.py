@@ -32,10 +32,10 @@ OWN = {
 }
 """Each agent's own noise, and a start that is drawn."""
 ALGORITHMS = {
-    "extra": lambda rounds: Extra(rounds, 0.4, SCALE),
-    "pg_extra": lambda rounds: PgExtra(rounds, 0.4, SCALE),
-    "nids": lambda rounds: Nids(rounds, 1.0, SCALE),
-    "exact_diffusion": lambda rounds: ExactDiffusion(rounds, 1.0, SCALE),
+    "extra": lambda rounds: Extra(rounds, 0.4, scale=SCALE),
+    "pg_extra": lambda rounds: PgExtra(rounds, 0.4, scale=SCALE),
+    "nids": lambda rounds: Nids(rounds, 1.0, scale=SCALE),
+    "exact_diffusion": lambda rounds: ExactDiffusion(rounds, 1.0, scale=SCALE),
     "diging": lambda rounds: GradientTracking(rounds, 0.1, SCALE, SCALE_2),
     "atc": lambda rounds: GradientTracking(rounds, 0.3, SCALE, SCALE_2, "atc"),
     "diadsp": lambda rounds: DiaDSP(rounds, 0.1, 0.3, 0.2, 0.95),

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.replay import replay
-from netsim.algorithms import DAdmm, DpAdmm, IcAdmm, MrAdmm, RAdmm, RwAdmm, Walkman
-from netsim.algorithms.composition import perturbed_objective
+from netsim.algorithms import DAdmm, DpAdmm, Extra, IcAdmm, MrAdmm, Nids, PgExtra, RAdmm, RwAdmm, Walkman
+from netsim.algorithms.composition import perturbed_objective, zcdp_epsilon
 from netsim.claims import Adjacency
 from netsim.errors import PrivacyError
 from netsim.problems import LeastSquares, LogisticLoss
@@ -74,12 +75,17 @@ ADDITIVE = [
     (DpAdmm(3, 0.7, STAR_STEP), star(6), [G / (0.7 + L * math.sqrt(k + 1)) for k in range(3)]),
     (RwAdmm(0.3, activations=50), ring(6), [G / (4 * 0.3 + 0.5)] * 3),
     (RwAdmm(0.3, "everybody", per_agent=3), ring(6), [G / (4 * 0.3 + 0.5)] * 3),
+    (RwAdmm(0.3, "bernoulli", rounds=9, per_agent=3), ring(6), [G / (4 * 0.3 + 0.5)] * 3),
     (Walkman(3.0, activations=50), ring(6), walkman_moves()),
     (Walkman(3.0, "prox", activations=50), ring(6), proximal_walkman_moves()),
 ]
 
 
-@pytest.mark.parametrize(("algorithm", "topology", "moves"), ADDITIVE)
+BY_FREQUENCY = [(kind(3, 0.2), ring(6), [0.2 * G] * 3) for kind in (Extra, PgExtra, Nids)]
+"""Theorem 1 of the DP-RECAL paper: a release by itself moves by αG."""
+
+
+@pytest.mark.parametrize(("algorithm", "topology", "moves"), [*ADDITIVE, *BY_FREQUENCY])
 def test_noise_on_what_is_sent_by_hand(algorithm, topology, moves):
     pure = replace(algorithm, scale=NOISE, noise="laplace").claim(RECORD, setting(topology), DELTA)
     rho = replace(algorithm, scale=NOISE, noise="gaussian").claim(RECORD, setting(topology), DELTA)
@@ -232,6 +238,41 @@ def test_no_release_moves_more_than_its_bound(name, scale, kind):
     assert seen[0] / moves[0] > 0.95
     if not name.startswith("walkman"):  # whose bound lets Δ∇f turn about between activations
         assert np.min(seen / moves) > 0.95
+
+
+def moved_by_a_constant(kind, rounds=40, sigma=1.0):
+    """‖Δ_k‖₂ of every release of agent 1 where a target moves its gradient by a constant vector in a direction in
+    which its Hessian is no more than the ridge, over what Theorem 1 of the DP-RECAL paper counts, αG."""
+    problem = problem_of("ridge")
+    thin = LeastSquares(problem.objectives[1].features * [1.0, 1.0, 1.0, 0.01], problem.objectives[1].targets, 0.01)
+    problem = problem.replace(1, thin)
+    flat = np.linalg.eigh(thin.hessian(np.zeros(4)))[1][:, 0]
+    other = LeastSquares(thin.features, thin.targets + np.linalg.pinv(thin.features.T) @ flat, thin.ridge)
+    algorithm = kind(rounds, 0.3, noise="gaussian", scale=Constant(sigma))
+    run = tapped(problem, GRAPHS["ring"], algorithm, replicas=20)
+    a, b = (replay(run.views[0], 1, f, coins(run, 1)).releases for f in (thin, other))
+    change = thin.gradient_difference_bound(other)
+    seen = [np.linalg.norm(one.value - two.value, axis=1).max() for one, two in zip(a, b, strict=True)]
+    return np.array(seen) / (0.3 * change), 0.3 * change / sigma
+
+
+def test_an_agents_state_makes_nids_exceed_the_budget_by_frequency():
+    """Given the transcript NIDS's x has integrated every gradient: release k moves by about kαG, and what the pair
+    really loses is above both readings of "Σ ε_j": ρ_j added up, and ε_j added up."""
+    ratios, unit = moved_by_a_constant(Nids)
+    assert ratios[0] == pytest.approx(2, rel=0.02)  # two gradients are in the first release
+    assert ratios[-1] > 30
+    true = gaussian_epsilon(unit * math.sqrt(np.sum(ratios**2)), 1e-3)
+    rho = unit**2 / 2
+    added = zcdp_epsilon(40 * rho, 1e-3), 40 * zcdp_epsilon(rho, 1e-3)
+    assert true > max(added)
+
+
+def test_what_is_mixed_anew_in_every_round_makes_extra_keep_it_for_a_constant_change():
+    ratios, _ = moved_by_a_constant(Extra)
+    assert ratios[0] == 0  # x⁰, before any gradient
+    assert np.all(ratios <= 1 + 1e-9)
+    assert ratios[1] == pytest.approx(1, rel=1e-9)
 
 
 def bounds(algorithm, change, where):

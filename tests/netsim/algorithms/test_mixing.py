@@ -220,7 +220,7 @@ def test_ppdc_duals_sum_to_their_own_noise():
 
 
 def test_extra_is_pg_extra_where_there_is_no_regularizer():
-    runs = [simulate(problem(), "ring", kind(30, 0.4, SCALE)) for kind in (Extra, PgExtra)]
+    runs = [simulate(problem(), "ring", kind(30, 0.4, scale=SCALE)) for kind in (Extra, PgExtra)]
     np.testing.assert_array_equal(*(points(run)[0] for run in runs))
 
 
@@ -231,7 +231,7 @@ def test_ppdc_is_extra_with_laplacian_weights():
     weighted = Topology(graph.graph, weights=np.eye(AGENTS) - eta * gamma * laplacian)
     here = problem()
     first = Simulation(here, graph, Ppdc(60, eta, gamma, math.sqrt(gamma / (2 * eta)), SCALE)).run()
-    second = Simulation(here, weighted, Extra(60, eta, SCALE)).run()
+    second = Simulation(here, weighted, Extra(60, eta, scale=SCALE)).run()
     close(points(first)[0], points(second)[0])
 
 
@@ -310,7 +310,7 @@ def test_the_bound_on_tracking_steps_is_sharp_for_equal_curvatures(variant, weig
         (Extra(0, 0.1), "algorithm.rounds"),
         (Extra(5, 9.0), "algorithm.step"),
         (PgExtra(5, -0.1), "algorithm.step"),
-        (PgExtra(5, 0.1, Constant(-1.0)), "algorithm.scale"),
+        (PgExtra(5, 0.1, scale=Constant(-1.0)), "algorithm.scale"),
         (Nids(5, 9.0), "algorithm.step"),
         (GradientTracking(5, 0.1, Constant(-1.0)), "algorithm.scale_x"),
         (GradientTracking(5, 0.1, scale_y=Constant(math.inf)), "algorithm.scale_y"),

@@ -68,7 +68,7 @@ def test_awaiting_the_loop_and_not_the_node():
 
 def test_a_number_where_a_schedule_belongs():
     with pytest.raises(ScenarioError, match=r"algorithm.scale = 0.5: not a schedule; allowed: netsim.schedules"):
-        simulation(Extra(5, 0.1, 0.5))
+        simulation(Extra(5, 0.1, scale=0.5))
 
 
 def test_an_audit_of_no_claim():

@@ -207,3 +207,34 @@ def test_counts_have_a_poisson_loss() -> None:
     assert (loss.ridge, loss.largest_rate) == (0.1, 9.0)
     assert refused(lines.replace("largest_rate: 9", "")).field == "problem.largest_rate"
     assert refused(lines.replace(", kind: counts", "")).field == "problem.counts"
+
+
+class TestAssumedBound:
+    """problem.gradient_bound: c of a record where least squares have none."""
+
+    TEXT = """
+name: assumed
+topology: {kind: ring, agents: 4}
+problem: {kind: ridge, data: {name: breast_cancer, unit: true}, gradient_bound: 3.0}
+algorithms:
+  - {kind: dp_recal, per_agent: 6, ratio: 1.1, noise: {epsilon: 2.0}}
+  - {kind: nids, rounds: 6, noise: gaussian, scale: {kind: geometric, first: 1, ratio: 0.9}, target: {epsilon: 2.0}}
+"""
+
+    def test_two_gradients_differ_by_twice_the_bound_over_the_records(self):
+        experiment = Experiment.of(parse(self.TEXT).scenario)
+        fewest = min(f.records for f in experiment.problem.objectives)
+        assert experiment.adjacency.gradient_change == pytest.approx(6.0 / fewest)
+        assert experiment.adjacency.relation.endswith("each record's gradient assumed to be at most 3 in ℓ2")
+
+    def test_a_target_is_met_by_noise_of_the_given_shape(self):
+        experiment = Experiment.of(parse(self.TEXT).scenario)
+        for subject in experiment.subjects:
+            claim = subject.simulation.claim(experiment.adjacency, 6, 1e-3)
+            assert claim.epsilon == pytest.approx(2.0, rel=1e-9)
+        scale = experiment.subjects[1].simulation.algorithm.scale
+        assert scale(3) / scale(2) == pytest.approx(0.9)
+
+    def test_without_it_no_noise_can_be_made(self):
+        with pytest.raises(ScenarioError, match="no bound on one record's gradient"):
+            Experiment.of(parse(self.TEXT.replace(", gradient_bound: 3.0", "")).scenario)

@@ -67,7 +67,7 @@ class TestWhatIsInIt:
         [
             ("dp_recal", "reading", {"as_analysed", "as_deployable", "fresh_noise", "sent_state"}),
             ("d_admm", "perturbation", {"primal", "dual"}),
-            ("rw_admm", "activation", {"walk", "everybody"}),
+            ("rw_admm", "activation", {"walk", "everybody", "bernoulli"}),
             ("walkman", "version", {"gradient", "prox"}),
             ("gradient_tracking", "variant", {"diging", "atc"}),
             ("private_gradient_descent", "state", {"exact", "released"}),

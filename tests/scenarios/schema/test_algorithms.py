@@ -52,8 +52,8 @@ FALLING = "{kind: geometric, first: 0.5, ratio: 0.9}"
 @pytest.mark.parametrize(
     ("said", "algorithm"),
     [
-        (f"{{kind: extra, rounds: 9, step: 0.1, scale: {FALLING}}}", Extra(9, 0.1, Geometric(0.5, 0.9))),
-        ("{kind: pg_extra, rounds: 9, step: 0.1, scale: 0.2}", PgExtra(9, 0.1, Constant(0.2))),
+        (f"{{kind: extra, rounds: 9, step: 0.1, scale: {FALLING}}}", Extra(9, 0.1, scale=Geometric(0.5, 0.9))),
+        ("{kind: pg_extra, rounds: 9, step: 0.1, scale: 0.2}", PgExtra(9, 0.1, scale=Constant(0.2))),
         ("{kind: nids, rounds: 9, step: 0.1}", Nids(9, 0.1)),
         ("{kind: exact_diffusion, rounds: 9, step: 0.1}", ExactDiffusion(9, 0.1)),
         (

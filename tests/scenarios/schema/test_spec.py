@@ -89,7 +89,7 @@ def test_auto_is_what_the_core_makes_of_the_problem_and_the_graph(ground):
     kinds: TypeAdapter = TypeAdapter(AlgorithmSpec)
     smoothness, least = ground.problem.smoothness, ground.topology.least_eigenvalue
     nids = kinds.validate_python({"kind": "nids", "rounds": 2}).build(ground)
-    assert nids == algorithms.Nids(2, 1 / smoothness, Constant(0.0))
+    assert nids == algorithms.Nids(2, 1 / smoothness, scale=Constant(0.0))
     cpgt = kinds.validate_python({"kind": "cpgt", "rounds": 2, "ratio": 0.9, "gamma": 0.5}).build(ground)
     assert cpgt.step == 0.5 * (1 + least) ** 2 / (4 * smoothness)
 

@@ -130,3 +130,15 @@ def test_the_exact_archive_goes_first(tmp_path: Path) -> None:
     written.write(tmp_path / "cifar10", {"cifar-10-binary.tar.gz": content[:200]})
     with pytest.raises(ScenarioError, match="cannot be read"):
         load("cifar10_cat_dog", cache=Cache(tmp_path))
+
+
+def test_one_class_against_the_others(tmp_path: Path) -> None:
+    pixels, labels = written.images()
+    written.write(tmp_path / "mnist", written.mnist_files(pixels, labels))
+    cache = Cache(tmp_path)
+    data = load("mnist", cache=cache, classes=(7, 3, 5), positive=3)
+    chosen = labels[np.isin(labels, (7, 3, 5))]
+    assert np.array_equal(data.labels, np.where(chosen == 3, 1.0, -1.0))
+    assert data.class_count == 2
+    with pytest.raises(ScenarioError, match=r"positive = 4: not one of the classes"):
+        load("mnist", cache=cache, positive=4)

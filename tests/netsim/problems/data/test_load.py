@@ -56,6 +56,19 @@ def test_clipping_bounds_the_gradient_of_every_record() -> None:
     assert np.linalg.norm(record.gradient(x), axis=1).max() <= 3.0 * (1 + 1e-12)
 
 
+def test_each_feature_is_brought_to_the_unit_interval_before_rows_are_clipped():
+    plain, unit = load("breast_cancer"), load("breast_cancer", unit=True, norm_bound=2.0)
+    low, high = plain.features.min(axis=0), plain.features.max(axis=0)
+    expected = (plain.features - low) / (high - low)
+    short = np.linalg.norm(expected, axis=1) < 2
+    assert 0 < short.sum() < len(short)
+    np.testing.assert_allclose(unit.features[short], expected[short], rtol=1e-15, atol=0)
+    assert (unit.value_range, unit.features.min()) == ((0.0, 1.0), 0.0)
+    same = load("digits", unit=True).features
+    assert np.isfinite(same).all()  # a corner of digits has no ink in any image
+    assert not same[:, 0].any()
+
+
 def test_real_targets_are_split_by_shuffling_alone() -> None:
     data = load("synthetic", records=31, dimension=2, kind="regression")
     parts = data.split(4)
