@@ -143,7 +143,7 @@ def adjacency_of(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adja
         return Adjacency(bound, "all data of one agent replaced", curvature)
     fewest = min(cast(Sampled, f).records for f in problem.objectives)
     relation = "one record of one agent replaced"
-    if math.isinf(curvature) and math.isfinite(bound):
+    if scenario.problem.kind not in (*LOGISTIC, "softmax") and math.isfinite(bound):
         relation += f", each record's gradient assumed to be at most {largest:.4g} in ℓ2"
     return Adjacency(bound / fewest, relation, curvature / fewest)
 
@@ -154,7 +154,8 @@ def _record_bounds(scenario: Scenario, dataset: Dataset) -> tuple[float, float]:
 
     A logistic loss: ‖a‖₂, and ‖a‖₂²/4, as σ(1 − σ) <= 1/4. Softmax of C classes: ‖p − t‖₂ ‖(a, 1)‖₂ <=
     √2 · √(‖a‖₂² + 1), which is approached, and (1 − 1/C)(‖a‖₂² + 1), as the trace of diag p − ppᵀ is
-    1 − ‖p‖₂² <= 1 − 1/C. None for a network: the gradients of its first layers grow with the weights of later ones.
+    1 − ‖p‖₂² <= 1 − 1/C. Least squares: what the scenario assumes, and ‖a‖₂². None for a network: the gradients of its
+    first layers grow with the weights of later ones.
     """
     kind, bound = scenario.problem.kind, scenario.problem.data.norm_bound
     if bound is None:
@@ -164,15 +165,8 @@ def _record_bounds(scenario: Scenario, dataset: Dataset) -> tuple[float, float]:
         return bound, bound**2 / 4
     if kind == "softmax":
         return float(np.sqrt(2 * (bound**2 + 1))), (1 - 1 / (dataset.class_count or 1)) * (bound**2 + 1)
-    assumed = scenario.problem.gradient_bound
-    return float("inf") if assumed is None else assumed, float("inf")
-
-
-def _own_gradients(scenario: Scenario) -> bool:
-    """Whether a measure, a check or a figure needs ∇f_i at the agents' own estimates."""
-    checks = [] if scenario.reproduces is None else scenario.reproduces.checks
-    asked = {scenario.measures.measure, *(getattr(check, "curve", "") for check in checks)}
-    return not asked.union(figure.y for figure in scenario.figures).isdisjoint(OWN_GRADIENTS)
+    assumed = float("inf") if scenario.problem.gradient_bound is None else scenario.problem.gradient_bound
+    return assumed, bound**2 if kind in ("ridge", "lasso") else float("inf")
 
 
 # ── algorithms ──────────────────────────────────────────────────────────────────────────────────────────
