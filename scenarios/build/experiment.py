@@ -169,6 +169,13 @@ def _record_bounds(scenario: Scenario, dataset: Dataset) -> tuple[float, float]:
     return assumed, bound**2 if kind in ("ridge", "lasso") else float("inf")
 
 
+def _own_gradients(scenario: Scenario) -> bool:
+    """Whether a measure, a check or a figure needs ∇f_i at the agents' own estimates."""
+    checks = [] if scenario.reproduces is None else scenario.reproduces.checks
+    asked = {scenario.measures.measure, *(getattr(check, "curve", "") for check in checks)}
+    return not asked.union(figure.y for figure in scenario.figures).isdisjoint(OWN_GRADIENTS)
+
+
 # ── algorithms ──────────────────────────────────────────────────────────────────────────────────────────
 
 READDRESSED = ("adversaries[0]", "adversary"), ("link_laws", "link_overrides"), ("exchange_policy", "exchange")
