@@ -154,8 +154,8 @@ def _record_bounds(scenario: Scenario, dataset: Dataset) -> tuple[float, float]:
 
     A logistic loss: ‖a‖₂, and ‖a‖₂²/4, as σ(1 − σ) <= 1/4. Softmax of C classes: ‖p − t‖₂ ‖(a, 1)‖₂ <=
     √2 · √(‖a‖₂² + 1), which is approached, and (1 − 1/C)(‖a‖₂² + 1), as the trace of diag p − ppᵀ is
-    1 − ‖p‖₂² <= 1 − 1/C. Least squares: what the scenario assumes, and ‖a‖₂². None for a network: the gradients of its
-    first layers grow with the weights of later ones.
+    1 − ‖p‖₂² <= 1 − 1/C. Least squares: what the scenario assumes, and ‖a‖₂². None for a network: the gradients of
+    its first layers grow with the weights of later ones.
     """
     kind, bound = scenario.problem.kind, scenario.problem.data.norm_bound
     if bound is None:
