@@ -12,7 +12,8 @@ from netsim import topology
 from netsim.algorithms import DPRecal, Recal
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
-from netsim.problems import Problem
+from netsim.problems import L1, LogisticLoss, Problem
+from netsim.problems import load as load_data
 from netsim.randomness import Streams
 from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
@@ -454,3 +455,31 @@ def test_errors_are_over_the_distance_of_the_start():
     expected = np.linalg.norm(x - optimum, axis=1) / np.linalg.norm(x_first - optimum)
     np.testing.assert_allclose(run.metrics.relative_errors()[:, 0], expected)
     assert np.abs(x_first).max() <= 3
+
+
+def test_n_times_plf_is_not_what_a_walk_sends():
+    """ "Comm." of 2400 at PLF 300 (4800 at LCI 600 in the first version) is 8·PLF: every agent equally often active.
+    One agent of a walk on the ring of 8 gets there first, after some 2,160 messages; after 2,400 one has some 330."""
+    sent, most = [], []
+    for seed in range(60):
+        order = walk_on_ring(8, 2400, seed)
+        activations = np.cumsum(order[:, None] == np.arange(8), axis=0)
+        most.append(activations[-1].max())
+        sent.append(int(np.argmax(activations.max(axis=1) == 300)) + 1)
+    assert min(most) > 300
+    assert max(sent) < 2400
+    assert np.mean(sent) == pytest.approx(2164, rel=0.02)
+    assert np.mean(most) == pytest.approx(331, rel=0.02)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_features_in_0_1_the_l1_term_leaves_the_optimum_at_0(seed):
+    """Logistic regression, ½‖x‖² and r = ½‖x‖₁: |∇f_i(0)| ≤ ½ in each coordinate, so x* = 0 on any such data."""
+    rng = np.random.default_rng(seed)
+    data = load_data("digits") if seed == 0 else None
+    features = rng.uniform(size=(40, 5)) if data is None else data.features
+    labels = rng.choice([-1.0, 1.0], len(features)) if data is None else data.labels
+    parts = [LogisticLoss(features[i::4], labels[i::4], ridge=1.0) for i in range(4)]
+    problem = Problem(tuple(parts), L1(0.5))
+    assert max(np.abs(f.gradient(np.zeros((1, problem.dimension)))).max() for f in parts) <= 0.5
+    np.testing.assert_array_equal(problem.optimum().point, 0)
