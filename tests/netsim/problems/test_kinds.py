@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from netsim import topology
-from netsim.algorithms import DAdmm, PgExtra, stable_step
+from netsim.algorithms import DAdmm, PgExtra, Recal, stable_step
 from netsim.errors import ScenarioError
 from netsim.problems import (
     L1,
@@ -129,7 +129,7 @@ def test_with_an_l1_weight_of_one_half_balanced_regression_has_the_optimum_zero_
 @pytest.mark.parametrize("kind", ["ridge", "logistic", "nonconvex_logistic", "sensors"])
 @pytest.mark.parametrize("r", [ElasticNet(0.05, 0.2), LInf(0.1), FusedLasso(0.03, 0.05)], ids=repr)
 def test_every_regularizer_goes_with_every_loss(kind, r):
-    """The optimum, which Powell's method does not beat, is where PG-EXTRA's and D-ADMM's agents go."""
+    """The optimum, which Powell's method does not beat, is where the agents of PG-EXTRA, D-ADMM and RECAL go."""
     task = {"kind": "regression"} if kind in ("ridge", "sensors") else {}
     data = load("synthetic", records=40, dimension=4, seed=3, **task)
     problem = build(kind, data.split(4), ridge=0.5, regularizer=r)
@@ -138,7 +138,8 @@ def test_every_regularizer_goes_with_every_loss(kind, r):
     found = minimize(lambda x: problem.value(x[None])[0], optimum.point, method="Powell", options={"xtol": 1e-10})
     assert optimum.value <= found.fun + 1e-12
     graph, step = topology.ring(4), 0.5 * stable_step(problem.smoothness, topology.ring(4))
-    for algorithm in (PgExtra(300, step), DAdmm(150, penalty=1.0)):
+    walk = Recal(1 / (problem.smoothness + 1), activations=2000)
+    for algorithm in (PgExtra(300, step), DAdmm(150, penalty=1.0), walk):
         if kind == "nonconvex_logistic" and isinstance(algorithm, DAdmm):
             continue
         assert Simulation(problem, graph, algorithm).run().metrics.worst_by_round(4)[-1, 0] < 1e-7
