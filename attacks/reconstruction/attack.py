@@ -196,6 +196,13 @@ def _hidden_by_clip(case: Case, lengths: bool = True) -> bool:
     return not bool(np.all(norms + margin[:, None] < known.clip.bound * (1 - NEAR)))
 
 
+class Way(NamedTuple):
+    """Records as they were after some `iterations` of the search: features (replicas, iterations, m, width)."""
+
+    iterations: tuple[int, ...]
+    features: Array
+
+
 @dataclass(frozen=True)
 class Reconstruction:
     """One agent's records as an attack rebuilds them, for every replica.
@@ -204,7 +211,7 @@ class Reconstruction:
     (replicas,): the attacker's own, by which it chose among its candidates, lower is better; `converged` (replicas,):
     whether its optimizer did. `queries`: the estimates that were used. `spread` (replicas, m, width): posterior
     standard deviations, where the attack has them. `open`: what the evidence cannot determine whatever the attack,
-    as a sentence; empty where it determines the records.
+    as a sentence; empty where it determines the records. `way`: the answer's iterates, where they were kept.
     """
 
     attack: str
@@ -216,6 +223,7 @@ class Reconstruction:
     queries: tuple[int, ...]
     spread: Array | None = None
     open: str = ""
+    way: Way | None = None
 
     @classmethod
     def of(

@@ -39,7 +39,7 @@ from attacks.reconstruction.attack import Case, Needs, Reconstruction, check_all
 from attacks.reconstruction.gradient_matching import logistic_twins
 from attacks.reconstruction.matching_descent import Stack, by_sign, drawn, in_stacks, matched, why_no_sign
 from attacks.reconstruction.optimizers import LBFGS
-from netsim.bounds import Count
+from netsim.bounds import Count, Index
 from netsim.errors import AttackError
 from netsim.models import Logistic
 
@@ -59,6 +59,8 @@ class DLG:
     restarts: Count = 8
     """From how many random starts."""
     spread: float = 0.1
+    snapshots: Index = 0
+    """How many iterates of the search are kept and scored, from the start to the last, denser at first."""
     optimizer: LBFGS = field(default_factory=lambda: LBFGS(iterations=300, history=20, floor=EXACT))
     name = "dlg"
     source = "Zhu, Liu, Han, Deep Leakage from Gradients, NeurIPS 2019"
@@ -67,13 +69,20 @@ class DLG:
     def needs(self) -> Needs:
         return Needs(rounds=self.rounds)
 
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The iterations whose iterates are kept."""
+        steps = np.geomspace(1, self.optimizer.iterations + 1, self.snapshots)
+        return tuple(np.unique(np.round(steps).astype(int) - 1).tolist())
+
     def reconstruct(self, cases: Sequence[Case], rng: np.random.Generator) -> list[Reconstruction]:
         """`AttackError`: a case has fewer estimates than `rounds`."""
         check_all(self, cases)
 
         def solved(stack: Stack) -> list[Reconstruction]:
             start, y = drawn(rng, stack, self.restarts, self.spread)
-            return stack.answers(self.name, *matched(stack, self.optimizer, start, y, stack.targets))
+            found = matched(stack, self.optimizer, start, y, stack.targets, self.kept)
+            return stack.answers(self.name, *found, self.kept)
 
         return in_stacks(cases, self.rounds, solved)
 
@@ -105,7 +114,7 @@ class IDLG(DLG):
             if targets is None:
                 labels, sound = by_sign(stack.known, stack.wanted, stack.deviation)
                 targets = stack.model.targets(labels)
-            found, sentences = matched(stack, self.optimizer, start, y, targets)
+            found, sentences = matched(stack, self.optimizer, start, y, targets, self.kept)
             for k, first in enumerate(stack.firsts):
                 parts = [sentences[k]] if sentences[k] else []
                 if unsure := int(np.sum(~sound[first : first + stack.cases[k].evidence.replicas])):
@@ -117,6 +126,6 @@ class IDLG(DLG):
                     if twins != 1:
                         parts.append(f"{twins} records with this label have this gradient of a logistic loss")
                 sentences[k] = "; ".join(parts)
-            return stack.answers(self.name, found, sentences)
+            return stack.answers(self.name, found, sentences, self.kept)
 
         return in_stacks(cases, self.rounds, solved)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from attacks.estimates import Evidence
-from attacks.reconstruction.attack import SEVERAL, Case, Known, Reconstruction
+from attacks.reconstruction.attack import SEVERAL, Case, Known, Reconstruction, Way
 from attacks.reconstruction.gradient_matching import Distance, Extra, Matching, free_directions, narrowed
 from attacks.reconstruction.optimizers import LBFGS, Minimum
 from netsim.arrays import Array, Mask
@@ -22,12 +22,14 @@ ALIKE = 1e-6
 
 class _Candidates(NamedTuple):
     """End of an optimization: features (pairs, restarts, m, width), targets (pairs, restarts, m, outputs), the
-    attacker's objective and whether the optimizer converged (pairs, restarts)."""
+    attacker's objective and whether the optimizer converged (pairs, restarts); features on the way (pairs, restarts,
+    iterations kept, m, width), (pairs, restarts, 0) where none are."""
 
     features: Array
     targets: Array
     objective: Array
     converged: Mask
+    way: Array
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,11 @@ class Stack:
         rows = [np.repeat(self.model.targets(labels)[None], replicas, axis=0) for labels, replicas in known]
         return np.concatenate(rows) if rows else None
 
-    def answers(self, attack: str, found: _Candidates, opens: Sequence[str]) -> list[Reconstruction]:
+    def answers(
+        self, attack: str, found: _Candidates, opens: Sequence[str], kept: Sequence[int] = ()
+    ) -> list[Reconstruction]:
         """Reconstruction of each case: in each replica the restart with the lowest objective. `opens`: case by
-        case."""
+        case; `kept`: the iterations of the way."""
         values = np.where(np.isfinite(found.objective), found.objective, np.inf)
         best = np.argmin(values, axis=1)
         answers: list[Reconstruction] = []
@@ -99,7 +103,9 @@ class Stack:
             part = np.arange(first, first + evidence.replicas)
             ends = _Candidates._make(values[part, best[part]] for values in found)
             queries = tuple(evidence.queries[t] for t in chosen)
-            answers.append(Reconstruction(attack, evidence.agent, *ends, queries, open=sentence))
+            *found_there, features = ends
+            way = Way(tuple(kept), features) if kept else None
+            answers.append(Reconstruction(attack, evidence.agent, *found_there, queries, open=sentence, way=way))
         return answers
 
     @property
@@ -153,11 +159,12 @@ TURNED = "each record may as well have the other sign, and with it the other tar
 
 
 def matched(
-    stack: Stack, optimizer: LBFGS, start: Array, y: Array, targets: Array | None
+    stack: Stack, optimizer: LBFGS, start: Array, y: Array, targets: Array | None, kept: Sequence[int] = ()
 ) -> tuple[_Candidates, list[str]]:
     """The minima of the squared misfit from start (pairs, restarts, m, width), and what is open in each case.
 
-    Labels are free from y (pairs, restarts, m, outputs) on, or fixed by `targets` (pairs, m, outputs).
+    Labels are free from y (pairs, restarts, m, outputs) on, or fixed by `targets` (pairs, m, outputs). Features are
+    kept as they are at the iterations `kept`, ascending; a search that ended stays where it is.
     """
     restarts, ends, sentences = start.shape[1], list[_Candidates](), list[str]()
     for part in _pieces(stack, restarts):
@@ -168,7 +175,18 @@ def matched(
         fixed = None if targets is None else np.repeat(targets[part], restarts, axis=0)
         points, gradients = np.repeat(parameters, restarts, axis=0), np.repeat(wanted, restarts, axis=0)
         objective = Matching(model, points, gradients, stack.records, fixed)
-        found = _ends(replace(optimizer, racing=restarts).minimize, objective, begun, y[part])
+        way: list[Array] = []
+
+        def watch(iteration: int, x: Array, way: list[Array] = way, objective: Matching = objective) -> None:
+            if iteration in kept:
+                way.append(objective.parts(x)[0].copy())
+
+        search = replace(optimizer, racing=restarts)
+        found = _ends(partial(search.minimize, watch=watch if kept else None), objective, begun, y[part])
+        if kept:
+            shaped = [one.reshape(begun.shape) for one in way]
+            lifted = shaped if small is None else [small.up(one) for one in shaped]
+            found = found._replace(way=np.stack([*lifted, *[lifted[-1]] * (len(kept) - len(way))], axis=2))
         first = [pair - part.start for pair in stack.firsts if part.start <= pair < part.stop]
         beyond = stack.model.width - model.width
         sentences += [_examined(model, parameters[pair], found, pair, fixed is None, beyond) for pair in first]
@@ -215,7 +233,7 @@ def _ends(
     if y is not None and objective.fixed is None:
         x = np.concatenate([x, y.reshape(len(x), -1)], axis=-1)
     end = minimize(objective, x)
-    found = *objective.parts(end.x), end.value, end.converged
+    found = *objective.parts(end.x), end.value, end.converged, np.empty((len(x), 0))
     return _Candidates._make(values.reshape(*lead, *values.shape[1:]) for values in found)
 
 

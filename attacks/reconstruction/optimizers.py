@@ -60,6 +60,7 @@ FIRST, SECOND, TINY = 0.9, 0.999, 1e-8
 """β₁, β₂ and what keeps the quotient finite."""
 
 Coupling = Callable[[Array, Array], tuple[Array, Array]]
+Watch = Callable[[int, Array], None]
 
 
 @dataclass(frozen=True)
@@ -161,12 +162,16 @@ class LBFGS:
     floor: float = -np.inf
     racing: int = 1
 
-    def minimize(self, objective: _Objective, start: Array) -> Minimum:
-        """Minimize from start (rows, size), every row by itself."""
+    def minimize(self, objective: _Objective, start: Array, watch: Watch | None = None) -> Minimum:
+        """Minimize from start (rows, size), every row by itself. `watch` gets each iteration's number and x (rows,
+        size), to be copied."""
         state = _State.begun(objective, start, self.history)
         found = Minimum(start.copy(), state.f.copy(), np.zeros(len(start), bool), np.zeros(len(start), np.intp))
-        first = _length(state.g)
+        first, now = _length(state.g), start.copy()
         for iteration in range(self.iterations + 1):
+            if watch is not None:
+                now[state.rows[~state.over]] = state.x[~state.over]
+                watch(iteration, now)
             steepest, bound = _length(state.g), self.tolerance * first[state.rows]
             finite = np.isfinite(state.f)
             done = ((state.f <= self.floor) | (steepest <= bound)) & finite

@@ -116,7 +116,7 @@ LOST = 1e100
 
 
 @dataclass(frozen=True)
-class _Matched:
+class MatchedRecords:
     """One guess of m records for every replica, in the order of the true ones; all (replicas, m) but `features`.
 
     `features` (replicas, m, width) after the matching, with the sign that is nearer where only ±record is
@@ -145,14 +145,15 @@ class RecordScore:
     smallest error here, which is in the defender's favour. `gram_error` (replicas,): ‖ÂᵀÂ − AᵀA‖_F/‖AᵀA‖_F, what a
     batch of least squares determines; `moment_error` that of Aᵀt, NaN but in a regression. `queries`: the attacked
     rounds; `gradient_norm` (rounds, replicas): ‖∇f‖ of the agent there. `honest`: the baselines that need nothing the
-    attack did not know.
+    attack did not know. `way`: the iterations that were kept, and the
+    records as they were then.
     """
 
     attack: str
     agent: int
     truth: Array
-    attack_score: _Matched
-    baselines: Mapping[str, _Matched]
+    attack_score: MatchedRecords
+    baselines: Mapping[str, MatchedRecords]
     prior: str
     gram_error: Array
     moment_error: Array
@@ -160,6 +161,7 @@ class RecordScore:
     gradient_norm: Array
     labels: Array
     honest: tuple[str, ...] = ()
+    way: tuple[tuple[int, ...], tuple[MatchedRecords, ...]] = ((), ())
 
     @property
     def mse(self) -> float:
@@ -240,6 +242,10 @@ def score_records(
     public = known.labels is not None
     honest = [name for name in others if name in HONEST or public]
     gram, moment = _moments(reconstruction.features, reconstruction.targets, features, labels, known)
+    way: tuple[tuple[int, ...], tuple[MatchedRecords, ...]] = ((), ())
+    if (kept := reconstruction.way) is not None:
+        each = np.moveaxis(kept.features, 1, 0)
+        way = kept.iterations, tuple(_scored(one, None, features, labels, known, modulo) for one in each)
     norms = [np.linalg.norm(truth.queries[reconstruction.agent][k].gradient, axis=-1) for k in reconstruction.queries]
     return RecordScore(
         reconstruction.attack,
@@ -254,6 +260,7 @@ def score_records(
         np.array(norms),
         labels,
         tuple(honest),
+        way,
     )
 
 
@@ -269,7 +276,7 @@ def records_of(truth: Truth, agent: int) -> tuple[Array, Array]:
 
 def _scored(
     guess: Array, guessed: Array | None, records: Array, labels: Array, known: Known, modulo_sign: bool
-) -> _Matched:
+) -> MatchedRecords:
     """A guess (replicas, m, width) in the order, and with the sign, that is nearest to the `records` (m, width).
 
     You get an `AttackError` where there are not as many as records, and for a sign of more than one.
@@ -298,7 +305,7 @@ def _scored(
         peak = psnr(mse, width)
     if guessed is not None and known.model.classes:
         right = np.equal(sign[:, None] * np.take_along_axis(guessed, order, axis=1), labels).astype(np.float64)
-    return _Matched(found, order, mse, peak, similar, right)
+    return MatchedRecords(found, order, mse, peak, similar, right)
 
 
 def _moments(rebuilt: Array, targets: Array, features: Array, labels: Array, known: Known) -> tuple[Array, Array]:

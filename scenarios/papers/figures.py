@@ -8,7 +8,7 @@ from typing import cast
 from netsim.metrics import Curve as MeasuredCurve
 from netsim.metrics import Measures
 from scenarios.papers import measures
-from scenarios.papers.measures import COSTS, NAMES, REBUILT, Fields
+from scenarios.papers.measures import COSTS, GRAPH, NAMES, REBUILT, Fields, beside_graph, graph_size
 from scenarios.papers.outcome import Ran, judge
 from scenarios.results import curves as points
 from scenarios.results.base import Setting
@@ -20,6 +20,8 @@ from scenarios.results.tree import AlgorithmResult, FigureCurve, FigureResult, R
 from scenarios.schema import Scenario, checks
 
 RELATIVE = "relative_error"
+OVER = (*checks.AXES, *checks.LEAK_AXES, checks.SEARCH)
+"""Axes of curves."""
 Noted = checks.CostTo | checks.Growth | checks.ErrorAfter | checks.Slope
 """Checks whose numbers a run notes exactly."""
 WORDS = (
@@ -33,6 +35,7 @@ WORDS = (
         "plf": "PLF: activations of one agent",
         "message_bytes": "bytes of messages",
         "time": "virtual seconds",
+        "iterations": "iterations of the attack's search",
         "query": "queries of an agent, from 1",
         "degree": "neighbors of the agent",
         "hops": "hops from the agent to the nearest tap",
@@ -51,7 +54,7 @@ def figures(
     for spec in specs:
         chosen = [ran for ran in runs if not spec.variants or ran.variant in spec.variants]
         absent = [ran.why for ran in chosen if ran.error is not None]
-        over_axis = spec.x in checks.AXES or spec.x in checks.LEAK_AXES
+        over_axis = spec.x in OVER
         budgets = over_axis and spec.y == "epsilon_claimed"
         curves = _curves(spec, chosen, absent) if over_axis else _points(spec, chosen, fields, absent)
         if budgets:
@@ -93,12 +96,14 @@ def _entries(spec: checks.FigureSpec, ran: Ran) -> list[AlgorithmResult]:
 
 def _curves(spec: checks.FigureSpec, runs: Sequence[Ran], absent: list[str]) -> list[FigureCurve]:
     """One curve for variants that make no difference to an algorithm; without a variant's name if none does."""
-    read = leakage_curve if spec.x in checks.LEAK_AXES else curve
     groups: dict[object, list[tuple[str, str, Curve]]] = {}
     for ran in runs:
         for entry in _entries(spec, ran):
             try:
-                found = read(entry, spec.y, spec.x)
+                if spec.x == checks.SEARCH:
+                    found = points.search_curve(entry, spec.attack or "")
+                else:
+                    found = (leakage_curve if spec.x in checks.LEAK_AXES else curve)(entry, spec.y, spec.x)
             except NotMeasuredError as why:
                 absent.append(str(why))
                 continue
@@ -127,6 +132,10 @@ def _order(point: tuple[Setting, float, float]) -> tuple[float, str]:
 def _points(spec: checks.FigureSpec, runs: Sequence[Ran], fields: Fields, absent: list[str]) -> list[FigureCurve]:
     """A curve for each algorithm and each setting of the other fields; its points are variants in order of x."""
     lines: dict[tuple[str, str], list[tuple[Setting, float, float]]] = {}
+    if spec.x in GRAPH:
+        sizes = {ran.variant: _size(spec.x, ran) for ran in runs}
+        fields = {v: beside_graph(own) | {spec.x: sizes.get(v)} for v, own in fields.items() if sizes.get(v)}
+        runs = [ran for ran in runs if ran.variant in fields]
     settings = _settings(spec.x, [fields[ran.variant] for ran in runs if spec.x in fields[ran.variant]])
     for ran in runs:
         own = fields[ran.variant]
@@ -146,6 +155,11 @@ def _points(spec: checks.FigureSpec, runs: Sequence[Ran], fields: Fields, absent
         x, low, high = zip(*sorted(line, key=_order), strict=True)
         curves.append(FigureCurve(label=label, algorithm=name, variant="", x=x, y=high, low=low, high=high))
     return curves
+
+
+def _size(x: str, ran: Ran) -> float | None:
+    network = None if ran.error is not None or ran.results is None else ran.results.network
+    return None if network is None else graph_size(x, len(network.positions), network.edges)
 
 
 def _short(value: Setting) -> Setting:
@@ -188,9 +202,7 @@ def exact_numbers(found: Measures, scenario: Scenario) -> ExactNumbers | None:
     A value or a slope that is not known exactly has no entry. Quantiles of a curve are taken once.
     """
     quantities: list[checks.Check] = [] if scenario.reproduces is None else [*scenario.reproduces.checks]
-    quantities += [
-        _as_check(figure) for figure in scenario.figures if figure.x not in (*checks.AXES, *checks.LEAK_AXES)
-    ]
+    quantities += [_as_check(figure) for figure in scenario.figures if figure.x not in OVER]
     length = len(found.counts(RELATIVE))
     if not quantities or not length:
         return None

@@ -207,17 +207,52 @@ FEWEST = 3
 CONFIDENCE = 0.95
 
 
+GRAPH = {
+    "n": (1, 0, 0),
+    "m": (0, 1, 0),
+    "1/χ": (0, 0, -1),
+    "m/χ": (0, 1, -1),
+    "m²/(n²χ)": (-2, 2, -1),
+    "m²/(nχ)": (-1, 2, -1),
+}
+"""Sizes of a graph over which costs grow, as powers of its n agents, its m edges and χ = 1 − λ₂(P), the spectral gap
+of the walk that goes to a neighbor drawn uniformly, P = D⁻¹A."""
+SCALED = ("rounds", "activations", "per_agent", "records")
+
+
+def graph_size(over: str, agents: int, edges: Sequence[tuple[int, int]]) -> float:
+    """One of `GRAPH`, of a connected graph."""
+    adjacency = np.zeros((agents, agents))
+    ends = np.array(edges).T
+    adjacency[ends[0], ends[1]] = adjacency[ends[1], ends[0]] = 1
+    root = np.sqrt(adjacency.sum(axis=0))
+    gap = 1 - float(np.linalg.eigvalsh(adjacency / np.outer(root, root))[-2])
+    return math.prod(size**power for size, power in zip((agents, len(edges), gap), GRAPH[over], strict=True))
+
+
+def beside_graph(own: Mapping[str, Setting]) -> dict[str, Setting]:
+    """What a variant sets beside its topology, the number of records and how long algorithms run."""
+    return {k: v for k, v in own.items() if k.partition(".")[0] != "topology" and not k.endswith(SCALED)}
+
+
 def groups(fields: Fields, over: str) -> dict[str, dict[str, float]]:
     """Variants between which only the field `over` differs, and its value in each; one group for each setting of the
-    other fields, which names it ("" where there is no other). A value that is not a number is nan."""
+    other fields, which names it ("" where there is no other). A value that is not a number is nan.
+
+    Over a size of the graph (`GRAPH`) the topology differs, and with it how many records there are and how long
+    algorithms run; the value is nan here, where no graph is built.
+    """
     found: dict[str, dict[str, float]] = {}
     for variant, own in fields.items():
-        if over in own:
-            rest = ", ".join(f"{path.split('.')[-1]} {value}" for path, value in own.items() if path != over)
-            value = own[over]
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                value = math.nan
-            found.setdefault(rest, {})[variant] = float(value)
+        if over not in own and over not in GRAPH:
+            continue
+        path, value = over, own.get(over)
+        if over in GRAPH:
+            own = beside_graph(own)
+        rest = ", ".join(f"{key.split('.')[-1]} {setting}" for key, setting in own.items() if key != path)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            value = math.nan
+        found.setdefault(rest, {})[variant] = float(value)
     return found
 
 
@@ -257,6 +292,7 @@ NAMES = {
 """Numbers at the end of a run, in words."""
 REBUILT = {
     "skill": "skill",
+    "mse": "mean squared error",
     "psnr": "PSNR in dB",
     "ssim": "SSIM",
     "success": "rate of success",

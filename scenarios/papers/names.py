@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import get_args
 
 from netsim.errors import ScenarioError
-from scenarios.papers.measures import FEWEST, Place, groups, other_of
+from scenarios.papers.measures import FEWEST, GRAPH, Place, graph_size, groups, other_of
 from scenarios.results.base import Setting
 from scenarios.schema import Scenario, checks
 
@@ -77,6 +77,9 @@ def _growth(
         raise ScenarioError(f"{where}.over", check.over, "no field that a variant sets", allowed)
     for group in found.values():
         values = list(group.values())
+        if check.over in GRAPH:
+            graphs = [variants[variant].topology.build() for variant in group]
+            values = [graph_size(check.over, one.agents, one.edges) for one in graphs]
         if any(not 0 < value < math.inf for value in values) or len(set(values)) < FEWEST:
             given = ", ".join(f"{value:g}" for value in values)
             raise ScenarioError(f"{where}.over", given, "no power law goes through these", f">= {FEWEST} numbers > 0")
@@ -114,6 +117,10 @@ def _figure(
     if figure.y in checks.LEAKS:
         for variant in figure.variants or variants:
             _attacked(figure.y, f"{where}.y", variants[variant])
+    if figure.x == checks.SEARCH:
+        if figure.y != "mse":
+            raise ScenarioError(f"{where}.y", figure.y, "not known as the search goes on", "mse")
+        return
     if figure.x in checks.LEAK_AXES:
         known = [name for name in checks.LEAKS if figure.x != "query" or name != "image_skill"]
         if figure.y not in known:
@@ -123,10 +130,10 @@ def _figure(
         if figure.y not in checks.CURVES:
             raise ScenarioError(f"{where}.y", figure.y, f"no curve over {figure.x}", ", ".join(checks.CURVES))
         return
-    if not any(figure.x in one for one in fields):
-        allowed = ", ".join(
-            dict.fromkeys([*checks.AXES, *checks.LEAK_AXES, *(path for one in fields for path in one)])
-        )
+    if figure.x not in GRAPH and not any(figure.x in one for one in fields):
+        set_by_variants = (path for one in fields for path in one)
+        axes = *checks.AXES, *checks.LEAK_AXES, checks.SEARCH, *GRAPH
+        allowed = ", ".join(dict.fromkeys([*axes, *set_by_variants]))
         raise ScenarioError(f"{where}.x", figure.x, "neither an axis nor a field that a variant sets", allowed)
     if (figure.y in COSTS) != (figure.accuracy is not None):
         problem = "needed for what it takes to get there" if figure.y in COSTS else "goes with what it takes to it"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from scenarios.papers import measures
-from scenarios.papers.measures import COSTS, NAMES, REBUILT, Fields, Place, exponent, groups, other_of
+from scenarios.papers.measures import COSTS, GRAPH, NAMES, REBUILT, Fields, Place, exponent, groups, other_of
 from scenarios.results import curves
 from scenarios.results.audit import AuditRefused
 from scenarios.results.curves import NotMeasuredError, conditions, entry_of
@@ -137,6 +137,11 @@ class _Judge:
         if not isinstance(check, checks.Growth):
             return measures.measured(check, self.sound(check, place))
         variants = groups(self.fields, check.over)[place.variant]
+        if check.over in GRAPH:
+            for variant in variants:
+                if (network := self.runs[variant].complete.network) is not None:
+                    size = measures.graph_size(check.over, len(network.positions), network.edges)
+                    variants[variant] = size
         what = check.quantity.removesuffix("_to")
         entries = [self.sound(check, Place(variant, place.of)) for variant in variants]
         costs = [measures.cost(entry, check.accuracy, what, check.curve) for entry in entries]

@@ -120,6 +120,16 @@ class Success(Result):
     """Null where nothing finite is claimed, or without the truth."""
 
 
+class Way(Result):
+    """Error of the records as the search of an attack went on; median, 5 and 95 % quantiles over agents and
+    replicas."""
+
+    iterations: Counts
+    mse: Numbers
+    low: Numbers
+    high: Numbers
+
+
 class RecordAttack(Result):
     """One attack on records and its scores; without the truth, or where refused, the scores are null."""
 
@@ -143,6 +153,8 @@ class RecordAttack(Result):
         """The guess that skill is measured against."""
         rebuilt: Rows | None = None
         guess: Rows | None = None
+        before: tuple[Rows, ...] = ()
+        """The records at the start of the search and half way to its end, where its iterates were kept."""
 
     attack: str
     """Its name in the scenario."""
@@ -161,6 +173,7 @@ class RecordAttack(Result):
     ssim: float | None = None
     label_accuracy: float | None = None
     success: Success | None = None
+    way: Way | None = None
     noise: bool | None = None
     """Whether all of the evidence is noisy."""
     agents_reached: int | None = None

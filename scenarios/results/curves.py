@@ -230,6 +230,14 @@ def record_attack(entry: AlgorithmResult, attack: str) -> RecordAttack:
     return found
 
 
+def search_curve(entry: AlgorithmResult, attack: str) -> Curve:
+    """Mean squared error of an attack's records over the iterations of its search."""
+    way = record_attack(entry, attack).way
+    if way is None:
+        raise NotMeasuredError(f"{attack} on {entry.name} kept no iterates (`snapshots` keeps them)")
+    return Curve(tuple(map(float, way.iterations)), way.mse, way.low, way.high)
+
+
 # ── costs of reaching accuracies ────────────────────────────────────────────────────────────────────────
 Row = tuple[str, float | None, list[float | None]]
 """Algorithm, accuracy, and a value for each of `COLUMNS`."""

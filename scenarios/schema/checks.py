@@ -28,7 +28,7 @@ class MeasureSpec(Model):
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Leak = Literal["gradient_error", "identifiable", "image_skill"]
-Quality = Literal["skill", "psnr", "ssim", "success", "label_accuracy"]
+Quality = Literal["skill", "mse", "psnr", "ssim", "success", "label_accuracy"]
 """Measures of an attack on records."""
 Accuracy = Literal["training_accuracy", "held_out_accuracy"]
 Cost = Literal[
@@ -120,8 +120,8 @@ class AtEnd(Quantity):
 
 class Rebuilt(Quantity):
     """What an attack of `attacks.reconstruct` got of the records of `of`: medians over the agents and replicas of its
-    skill (1 is the record itself, 0 no better than the prior's guess), of PSNR in dB and SSIM; the share of agents
-    and replicas with success (within `attacks.success`), and of labels that are right."""
+    skill (1 is the record itself, 0 no better than the prior's guess), of the mean squared error, of PSNR in dB and
+    SSIM; the share of agents and replicas with success (within `attacks.success`), and of labels that are right."""
 
     measure: Quality
     attack: Words
@@ -163,7 +163,9 @@ class Growth(Quantity):
     quantity: Cost
     """Which cost grows."""
     over: Words
-    """The field over which it grows, by dotted path."""
+    """The field over which it grows, by dotted path; or a size of the graph: n agents, m edges, 1/χ, m/χ, m²/(n²χ) or
+    m²/(nχ), with χ = 1 − λ₂ of the walk to a neighbor drawn uniformly. Then variants differ in the topology, the
+    number of records and how long algorithms run."""
     accuracy: Positive
     """To which value of the curve."""
     curve: Falling = "relative_error"
@@ -254,6 +256,7 @@ CheckSpec = Annotated[_Number | Verdict | AttackVerdict | Fact | OptimumIsZero, 
 CURVES = (*get_args(Falling), *get_args(Accuracy), "epsilon_claimed")
 REBUILT, LEAKS = get_args(Quality), get_args(Leak)
 LEAK_AXES = ("query", "degree", "hops")
+SEARCH = "iterations"
 AXES = ("rounds", "activations", "plf", "messages", "message_bytes", "packets", "bytes", "queries", "time")
 
 
@@ -289,10 +292,11 @@ class FigureSpec(Model):
 
     With `x` an axis (`rounds`, `activations`, `plf`, `messages`, `message_bytes`, `packets`, `bytes`, `queries`,
     `time`): a curve for each algorithm and variant, of a measure or of `epsilon_claimed`. With `x` a field that the
-    variants set (`topology.agents`): a marker for each variant, of a measure at the end of the run, of another
-    number, of what an `attack` got of the records, or of what it takes to an `accuracy` (`plf_to` and its like). With
-    `x` a leakage axis: what the adversary learned (`gradient_error`, `identifiable`, `image_skill`) by the agents'
-    own `query` from 1, by their `degree`, or by the `hops` between them and the nearest tap.
+    variants set (`topology.agents`), or a size of the graph (`1/χ`, as in a growth): a marker for each variant, of a
+    measure at the end of the run, of another number, of what an `attack` got of the records, or of what it takes to
+    an `accuracy` (`plf_to` and its like). With `x` a leakage axis: what the adversary learned (`gradient_error`,
+    `identifiable`, `image_skill`) by the agents' own `query` from 1, by their `degree`, or by the `hops` between them
+    and the nearest tap. With `x: iterations` the `mse` of an `attack`'s records as its search goes on (`snapshots`).
     """
 
     title: str = ""

@@ -13,7 +13,7 @@ from attacks.inference import Evidence, evidence
 from attacks.reconstruction.attack import Case, Known
 from attacks.reconstruction.matching_descent import most_precise
 from attacks.score import RecordScore, score_records, success
-from attacks.score.records import guess_rate
+from attacks.score.records import MatchedRecords, guess_rate
 from attacks.score.robustness import approximate_bound, simulated_kappa
 from attacks.score.verdict import outcomes
 from netsim.adversary import AdversaryView
@@ -24,13 +24,13 @@ from netsim.simulation import Run
 from scenarios.build.experiment import Experiment, Subject, adjacency_of
 from scenarios.build.progress import Progress
 from scenarios.results.attack_words import Rebuilt, sentence
-from scenarios.results.attacks import Original, ReconstructionResult, RecordAttack, Success
+from scenarios.results.attacks import Original, ReconstructionResult, RecordAttack, Success, Way
 from scenarios.results.base import LeftOut, Rows
 from scenarios.schema.attacks import InformedSpec, Inversion, RebuildModel, Rounds
 from scenarios.schema.checks import Outcome
 from scenarios.schema.scenario import GradientChange
 
-PICTURED = 8
+PICTURED = 10
 """Agents whose records are kept, and so shown: numbers are of all."""
 DIGITS = 5
 """Decimals of a kept record's features; errors are computed before."""
@@ -184,6 +184,7 @@ def _scored(
                 prior=score.prior,
                 rebuilt=_kept(score.attack_score.features[0]) if shown else None,
                 guess=_kept(score.baselines[score.prior].features[0]) if shown else None,
+                before=tuple(_kept(one.features[0]) for one in _begun(score)) if shown else (),
                 **_numbers([score]),
             )
         )
@@ -205,8 +206,29 @@ def _scored(
         agents_reached=len(scores),
         agents_in_all=agents,
         agents=tuple(each),
+        way=_way(scores),
         **_numbers(scores),
     )
+
+
+def _way(scores: Sequence[RecordScore]) -> Way | None:
+    """The error by iterations, over agents and replicas; None where no iterates were kept."""
+    iterations = scores[0].way[0]
+    if not iterations:
+        return None
+    errors = np.array([[one.mse.mean(axis=-1) for one in score.way[1]] for score in scores])
+    low, middle, high = np.quantile(np.moveaxis(errors, 1, 0).reshape(len(iterations), -1), (0.05, 0.5, 0.95), axis=1)
+    ends = {name: tuple(values.tolist()) for name, values in (("mse", middle), ("low", low), ("high", high))}
+    return Way(iterations=iterations, **ends)
+
+
+def _begun(score: RecordScore) -> list[MatchedRecords]:
+    """The start of the search, and half of the iterates kept until it no longer moves, in the first replica."""
+    way = score.way[1]
+    if not way:
+        return []
+    moving = [k for k, one in enumerate(way) if np.any(one.features[0] != way[-1].features[0])]
+    return [way[0], way[len(moving) // 2]]
 
 
 def _numbers(scores: Sequence[RecordScore]) -> dict[str, float | None]:

@@ -49,6 +49,9 @@ _LARGE = 6.0
 """The border of what an ε from here on allows hugs the figure's frame."""
 
 
+BEFORE = "at the start", "half way"
+
+
 # ── reconstructed records ───────────────────────────────────────────────────────────────────────────────
 Strip = tuple[str, list[tuple[str, Sequence[float], str]]]
 """An agent's record, and what attacks make of it: label, values and a note of each."""
@@ -140,6 +143,9 @@ def _strips(found: ReconstructionResult) -> list[Strip]:
                 continue
             tiles: list[tuple[str, Sequence[float], str]] = [("original", record, "")]
             for name, own, values in shown:
+                tiles += [
+                    (f"{name}, {when}", rows[index], "") for when, rows in zip(BEFORE, own.before, strict=False)
+                ]
                 note = f"skill {fixed(own.skill)}" if own.psnr is None else f"{fixed(own.psnr, 1)} dB"
                 tiles.append((name, values, note))
             if shown and (guess := shown[-1][1].guess) is not None:
