@@ -47,6 +47,22 @@ def test_one_image_is_recovered_without_noise(model, attack):
         assert answer.queries == (3,)
 
 
+@pytest.mark.parametrize("attack", [DLG(snapshots=9), IDLG(snapshots=9)], ids=["dlg", "idlg"])
+def test_iterates_lead_from_the_start_to_the_answer(attack):
+    """In every replica of every case; nothing else changes."""
+    held = [secret(Softmax(64, 10), *digits(c), seed=c, agent=c, replicas=2) for c in (1, 4)]
+    plain = attacked(replace(attack, snapshots=0), *held)
+    for answer, before, truth in zip(attacked(attack, *held), plain, held, strict=True):
+        assert before.way is None
+        np.testing.assert_array_equal(answer.features, before.features)
+        way = answer.way
+        assert (way.iterations[0], way.iterations[-1]) == (0, attack.optimizer.iterations)
+        assert way.features.shape == (2, len(way.iterations), 1, 64)
+        np.testing.assert_allclose(way.features[:, -1], answer.features, atol=1e-12)
+        assert psnr(way.features[:, 0], truth.features) < 20 < psnr(way.features[:, -1], truth.features)
+        assert np.abs(way.features[:, 0]).max() < 6 * attack.spread
+
+
 def test_replicas_and_unlike_cases_keep_their_places():
     models = [Softmax(64, 10), MLP((64, 32, 10)), Softmax(64, 10)]
     held = [secret(m, *digits(k + 2), seed=k, agent=k, replicas=k + 1) for k, m in enumerate(models)]

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from attacks.reconstruction import Known, Prior
-from attacks.reconstruction.attack import Reconstruction
+from attacks.reconstruction.attack import Reconstruction, Way
 from attacks.score import score_records, success
 from attacks.score.records import MEAN, PUBLIC, TOLD, guess_rate
 from netsim.errors import AttackError
@@ -40,6 +40,21 @@ def test_matching_is_the_best_of_all_orders(m):
         costs = [np.sum((guess[r, list(p)] - records) ** 2) for p in itertools.permutations(range(m))]
         assert np.sum((found[r] - records) ** 2) == pytest.approx(min(costs))
         assert sorted(order[r]) == list(range(m))
+
+
+def test_iterates_are_scored_as_the_answer_is():
+    rng = np.random.default_rng(3)
+    records, labels, targets = rng.standard_normal((2, 3)), np.ones(2), np.ones((5, 2, 1))
+    way = np.linspace(rng.standard_normal((5, 2, 3)), np.broadcast_to(records[::-1], (5, 2, 3)), 4, axis=1)
+    found = replace(rebuilt(way[:, -1], targets), way=Way((0, 1, 5, 9), way))
+    truth, known = truth_of(records, labels, np.zeros((1, 5, 3))), Known(Logistic(3), 2)
+    score = score_records(found, truth, known, np.random.default_rng(0), modulo_sign=False)
+    assert score.way[0] == (0, 1, 5, 9)
+    errors = np.array([one.mse.mean(axis=-1) for one in score.way[1]])
+    assert (np.diff(errors, axis=0) < 0).all()
+    np.testing.assert_allclose(errors[-1], 0, atol=1e-30)
+    best = [min(np.mean((way[r, 0, list(p)] - records) ** 2) for p in ((0, 1), (1, 0))) for r in range(5)]
+    np.testing.assert_allclose(errors[0], best)
 
 
 def test_a_permutation_of_the_truth_is_perfect_and_labels_go_with_their_records(digits):

@@ -1,20 +1,23 @@
 """Power laws over a field that variants set: known exponents, intervals that cover, names that fit."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import linregress
 from scipy.stats import t as student
 
+from netsim import topology
 from netsim.errors import ScenarioError
-from scenarios.papers.measures import Found, exponent, groups
+from scenarios.papers.measures import GRAPH, Found, exponent, graph_size, groups
 from scenarios.papers.outcome import Ran, judge
 from scenarios.results.curves import NotMeasuredError
+from scenarios.results.tree import NetworkResult
 from scenarios.schema.checks import ReproducesSpec
 from scenarios.schema.load import parse
 from scenarios.stages.study import planned
-from tests.scenarios.filled import tree
+from tests.scenarios.filled import filled, tree
 
 SIZES = (4, 8, 16, 32)
 FIELDS = {f"agents-{n}": {"topology.agents": n} for n in SIZES}
@@ -70,6 +73,39 @@ def test_variants_are_grouped_by_what_else_they_set():
     assert groups(fields, "seed") == {}
 
 
+@pytest.mark.parametrize(
+    ("graph", "edges", "gap"),
+    [
+        (topology.ring(7), 7, 1 - math.cos(2 * math.pi / 7)),
+        (topology.ring(8), 8, 1 - math.cos(2 * math.pi / 8)),
+        (topology.path(5), 4, 1 - math.cos(math.pi / 4)),
+        (topology.complete(6), 15, 6 / 5),
+        (topology.star(9), 8, 1.0),
+    ],
+    ids=str,
+)
+def test_sizes_of_a_graph_are_powers_of_n_m_and_the_gap_of_its_walk(graph, edges, gap):
+    n = graph.agents
+    found = {over: graph_size(over, n, graph.edges) for over in GRAPH}
+    assert found == pytest.approx(
+        {
+            "n": n, "m": edges, "1/χ": 1 / gap, "m/χ": edges / gap,
+            "m²/(n²χ)": edges**2 / (n**2 * gap), "m²/(nχ)": edges**2 / (n * gap),
+        }, rel=1e-12,
+    )  # fmt: skip
+
+
+def test_variants_that_differ_in_the_graph_and_in_lengths_are_one_group():
+    fields = {
+        "small": {"topology.agents": 4, "problem.data.records": 40},
+        "large": {"topology": {"kind": "star", "agents": 9}, "algorithms[0].per_agent": 10},
+        "other": {"topology.agents": 4, "problem.ridge": 1.0},
+    }
+    assert {rest: {*group} for rest, group in groups(fields, "1/χ").items()} == {
+        "": {"small", "large"}, "ridge 1.0": {"other"},
+    }  # fmt: skip
+
+
 # ── checks ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -107,6 +143,19 @@ def outcome(check, spent=lambda n: n * n, failed=()):
 )
 def test_a_check_of_growth_is_decided_by_its_interval(check, word):
     assert outcome(check).outcome == word
+
+
+def test_a_growth_over_a_size_of_the_graph_reads_the_networks_that_ran():
+    """Rounds of n² on rings: 1/χ is about n²/20."""
+    rings = {f"agents-{n}": topology.ring(n) for n in SIZES}
+    runs = [ran(n, lambda n: n * n) for n in SIZES]
+    networks = [{"positions": [(0.0, 0.0)] * g.agents, "edges": g.edges} for g in rings.values()]
+    runs = [replace(one, results=replace(one.results, network=filled(NetworkResult, given)))
+            for one, given in zip(runs, networks, strict=True)]  # fmt: skip
+    asked = {"says": "so", "measure": "growth", "quantity": "rounds_to", "accuracy": 1e-6, "over": "1/χ", "of": "A"}
+    checks = [asked | {"above": 0.8, "below": 1.3}]
+    spec = ReproducesSpec.model_validate({"paper": "P", "item": "T", "shows": "Growth.", "checks": checks})
+    assert judge(spec, runs, True, FIELDS).outcome == "agrees"
 
 
 def test_what_is_found_and_asked_is_said():
