@@ -483,3 +483,17 @@ def test_with_features_in_0_1_the_l1_term_leaves_the_optimum_at_0(seed):
     problem = Problem(tuple(parts), L1(0.5))
     assert max(np.abs(f.gradient(np.zeros((1, problem.dimension)))).max() for f in parts) <= 0.5
     np.testing.assert_array_equal(problem.optimum().point, 0)
+@pytest.mark.parametrize("n", [4, 8, 16, 32])
+def test_of_the_norms_in_phi_one_grows_like_n_squared_and_the_inverse_does_not_fall(n):
+    """Section VI takes ‖S̄‖ for a constant and 1/‖Ŝ‖ = O(1/n) for Theorem 3's ‖Ŝ⁻¹‖; α = ½, L = 1, g_i = 1/n."""
+    beta, eye, ones = 1 / (2 * (n + 1)), np.eye(n), np.ones((n, 1))
+    up, none = -np.hstack([ones, -eye]), np.zeros((n + 1, n))
+    lower = np.block([[np.eye(1), np.zeros((1, n))], [np.zeros((n, 1)), 2 * eye]])
+    s = np.block([[eye / beta, none.T], [none, lower]])
+    weighted = s / np.block([np.full(n, 1 / n), 1, np.full(n, 1 / n)])[:, None]
+    turned = np.block([[eye / beta, -up], [none, lower]])  # H + Aᵀ
+    curved = np.block([[eye / beta, up], [up.T, lower - np.diag([0.0, *np.full(n, 0.5)])]])  # Ŝ
+    assert np.linalg.norm(weighted, 2) == pytest.approx(2 * n * (n + 1))
+    assert np.linalg.norm(np.linalg.solve(turned, s), 2) < 2
+    assert 2 * (n + 1) <= np.linalg.norm(curved, 2) < 2 * (n + 2)
+    assert 1 < np.linalg.norm(np.linalg.inv(curved), 2) < 2.5

@@ -73,7 +73,7 @@ def test_it_is_built_from_what_is_here(name, nothing_from_elsewhere):
     assert name not in COMPARED or plan.scenario.reproduces is None
     assert name != COMPARED[-1] or here == {"digits"}
     if name in TABLES:
-        assert len(plan.variants) == (7 if "whatever" in plan.scenario.reproduces.shows else 5)
+        assert len(plan.variants) == (6 if "whatever" in plan.scenario.reproduces.shows else 5)
         other = "exact_diffusion" if "v1" in name else "nids"
         assert {spec.kind for spec in plan.scenario.algorithms} == EXACT | {other}
 
