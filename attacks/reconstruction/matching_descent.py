@@ -103,9 +103,8 @@ class Stack:
             part = np.arange(first, first + evidence.replicas)
             ends = _Candidates._make(values[part, best[part]] for values in found)
             queries = tuple(evidence.queries[t] for t in chosen)
-            *found_there, features = ends
-            way = Way(tuple(kept), features) if kept else None
-            answers.append(Reconstruction(attack, evidence.agent, *found_there, queries, open=sentence, way=way))
+            way = Way(tuple(kept), ends.way) if kept else None
+            answers.append(Reconstruction(attack, evidence.agent, *ends[:4], queries, open=sentence, way=way))
         return answers
 
     @property
