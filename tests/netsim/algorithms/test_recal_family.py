@@ -483,6 +483,8 @@ def test_with_features_in_0_1_the_l1_term_leaves_the_optimum_at_0(seed):
     problem = Problem(tuple(parts), L1(0.5))
     assert max(np.abs(f.gradient(np.zeros((1, problem.dimension)))).max() for f in parts) <= 0.5
     np.testing.assert_array_equal(problem.optimum().point, 0)
+
+
 @pytest.mark.parametrize("n", [4, 8, 16, 32])
 def test_of_the_norms_in_phi_one_grows_like_n_squared_and_the_inverse_does_not_fall(n):
     """Section VI takes ‖S̄‖ for a constant and 1/‖Ŝ‖ = O(1/n) for Theorem 3's ‖Ŝ⁻¹‖; α = ½, L = 1, g_i = 1/n."""
