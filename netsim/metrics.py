@@ -599,7 +599,8 @@ def _quadratic(problem: Problem) -> bool:
 
 def _quantiles(values: Array) -> Array:
     """5 %, median and 95 % over the replicas, the last axis: (3, points)."""
-    return np.quantile(values, (0.05, 0.5, 0.95), axis=1) if values.size else np.empty((3, 0))
+    with np.errstate(invalid="ignore"):  # of a run that diverged: ∞ − ∞
+        return np.quantile(values, (0.05, 0.5, 0.95), axis=1) if values.size else np.empty((3, 0))
 
 
 def _classified(problem: Problem) -> list[_Classified | Modelled]:

@@ -132,6 +132,20 @@ def test_the_claim_holds_for_a_change_in_one_coordinate_alone(tmp_path):
     assert set(answers.values()) == {"holds", "fails"}
 
 
+def test_section_4_of_cpgt_is_drawn_as_printed():
+    """A_i 6×10 and b_i from N(0, 1), f_i = ‖A_i x − b_i‖²/6: no f_i is strongly convex, their sum is."""
+    here = Experiment.of(planned(load_scenario("cpgt-fig-2")).variants[0].located.scenario).problem
+    assert [f.features.shape for f in here.objectives] == [(6, 10)] * 6
+    x = np.linspace(-1, 1, 10)
+    for f in here.objectives:
+        assert f.value(x[None])[0] == pytest.approx(np.sum((f.features @ x - f.targets) ** 2) / 6, rel=1e-12)
+        assert np.linalg.eigvalsh(f.hessian(x))[3] == pytest.approx(0, abs=1e-12)
+    assert np.linalg.eigvalsh(sum(f.hessian(x) for f in here.objectives))[0] > 0.1
+    drawn = np.concatenate([np.append(f.features.ravel(), f.targets) for f in here.objectives])
+    assert abs(drawn.mean()) < 3 / math.sqrt(drawn.size)
+    assert drawn.std() == pytest.approx(1, abs=3 / math.sqrt(2 * drawn.size))
+
+
 def test_no_error_is_too_large_to_be_drawn(tmp_path):
     """With the divisor 6 the step of error-against-bytes is too long for what sends everything."""
     changes = [("rounds: 400", "rounds: 130"), ("replicas: 10", "replicas: 2")]
