@@ -314,6 +314,7 @@ def test_a_wide_mixture_loses_less_than_laplace_noise():
         for a in (RandomPenaltyAdmm(6, scale=Constant(0.05)), PrivateGradientDescent(6, Constant(0.2), Constant(0.3)))
     )
     assert mixed.measured_share.upper < plain.measured_share.lower
+    assert mixed.gamma.upper < 0.9 < plain.gamma.lower == pytest.approx(1.0, rel=1e-9)
 
 
 def test_few_transcripts_of_each_sample_are_looked_at():
