@@ -348,7 +348,8 @@ def _convergence(run: Run) -> Convergence:
         return Convergence(
             unit="activations", count=(), median=(), low=(), high=(), final=None, finals=(), replicas=0
         )  # fmt: skip
-    low, median, high = np.quantile(errors, (0.05, 0.5, 0.95), axis=1)
+    with np.errstate(invalid="ignore"):  # of a run that diverged: ∞ − ∞
+        low, median, high = np.quantile(errors, (0.05, 0.5, 0.95), axis=1)
     chosen = evenly(len(errors))
     return Convergence(
         unit="activations" if walk else "rounds",
