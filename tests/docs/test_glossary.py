@@ -17,8 +17,8 @@ BIBLIOGRAPHY = (ROOT / "docs" / "bibliography.md").read_text()
 CITED = re.compile(
     r"\b([A-ZÉ][\w’-]*[a-zéšćïöüß])(?: et al\.| and others|'s)?,? \(?((?:1[89]|20)\d\d)\b(?! competition)"
 )
-NO_AUTHORS = {"Channel", "Channels", "Convergence", "Gradients"}
-"""Last words of titles."""
+NO_AUTHORS = {"Channel", "Channels", "Convergence", "Gradients", "September"}
+"""Last words of titles, and a month."""
 
 
 def sources():
