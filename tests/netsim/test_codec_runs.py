@@ -92,10 +92,10 @@ def test_a_run_in_float32_is_a_naive_loop_that_rounds_what_it_sends():
     x = [np.zeros((1, 6)) for _ in range(5)]
     sent = []
     for _ in range(rounds):
-        told = [v.astype(np.float32).astype(np.float64) for v in x]
-        sent.append(told)
+        decoded = [v.astype(np.float32).astype(np.float64) for v in x]
+        sent.append(decoded)
         x = [
-            topology.row(i) @ np.stack([told[i], *(told[j] for j in topology.neighbors(i))], axis=1)
+            topology.row(i) @ np.stack([decoded[i], *(decoded[j] for j in topology.neighbors(i))], axis=1)
             - 0.3 * clip(problem.objectives[i].gradient(x[i]))
             for i in range(5)
         ]
@@ -212,12 +212,12 @@ def test_each_value_has_a_draw_in_the_order_of_names():
     dither = Dither(lambda: dither_of(Streams(3), 0, 2), 4)
     first, second = (draw for draw, _ in zip(dither.draws(5), range(2), strict=False))
     values = {"b": np.full((4, 5), 0.1), "a": np.full((4, 5), -0.2)}
-    told = Encoder(codec, 5, dither)(values)
-    assert list(told) == ["b", "a"]
-    np.testing.assert_array_equal(told["a"], codec.encode(values["a"], first))
-    np.testing.assert_array_equal(told["b"], codec.encode(values["b"], second))
+    decoded = Encoder(codec, 5, dither)(values)
+    assert list(decoded) == ["b", "a"]
+    np.testing.assert_array_equal(decoded["a"], codec.encode(values["a"], first))
+    np.testing.assert_array_equal(decoded["b"], codec.encode(values["b"], second))
     alone = Encoder(codec, 5, dither.replica(2))({name: value[2:3] for name, value in values.items()})
-    np.testing.assert_array_equal(alone["b"], told["b"][2:3])
+    np.testing.assert_array_equal(alone["b"], decoded["b"][2:3])
     with pytest.raises(TranscriptError, match="give the agent's dither"):
         Encoder(codec, 5)
 
@@ -239,8 +239,8 @@ class Gossip(Algorithm):
         known = {j: node.zeros() for j in (node.id, *node.neighbors)}
         for _ in range(600):
             heard = await node.exchange(q=x - known[node.id])
-            for j, told in (heard["q"] | {node.id: heard.sent("q")}).items():
-                known[j] = known[j] + told
+            for j, decoded in (heard["q"] | {node.id: heard.sent("q")}).items():
+                known[j] = known[j] + decoded
             pull = sum(w * (known[j] - known[node.id]) for w, j in zip(node.weights[1:], node.neighbors, strict=True))
             x = x + self.step * pull
             node.estimate(x)

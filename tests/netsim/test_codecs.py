@@ -51,16 +51,16 @@ class TestEveryCodec:
     @settings(max_examples=60, deadline=None)
     @given(vector=VECTORS, seed=st.integers(0, 9))
     def test_bytes_say_the_value_and_nothing_else(self, codec, vector, seed):
-        (told,) = encoded(codec, vector, seed)
-        data = codec.pack(told)
+        (decoded,) = encoded(codec, vector, seed)
+        data = codec.pack(decoded)
         assert len(data) == codec.size(len(vector))
-        np.testing.assert_array_equal(bits(codec.unpack(data, len(vector))), bits(told))
+        np.testing.assert_array_equal(bits(codec.unpack(data, len(vector))), bits(decoded))
 
     @settings(max_examples=60, deadline=None)
     @given(vector=VECTORS)
     def test_zeros_have_no_sign(self, codec, vector):
-        told = encoded(codec, vector)
-        assert not np.signbit(told[told == 0]).any()
+        decoded = encoded(codec, vector)
+        assert not np.signbit(decoded[decoded == 0]).any()
 
     @settings(max_examples=40, deadline=None)
     @given(vector=VECTORS, seed=st.integers(0, 9))
@@ -96,8 +96,8 @@ class TestEveryCodec:
     def test_the_value_itself_is_left_alone(self, codec):
         values = np.random.default_rng(1).normal(size=(3, 8))
         before = values.copy()
-        told = encoded(codec, values)
-        told[:] = 7.0
+        decoded = encoded(codec, values)
+        decoded[:] = 7.0
         np.testing.assert_array_equal(values, before)
 
 
@@ -145,8 +145,8 @@ def test_the_codecs_that_draw():
 @pytest.mark.parametrize(("codec", "letter"), [(Float32(), "f"), (Float16(), "e")])
 @given(value=st.floats(-60000, 60000))
 def test_floats_round_as_struct_does(codec, letter, value):
-    (told,) = encoded(codec, [value])
-    assert told[0] == struct.unpack(letter, struct.pack(letter, value))[0]
+    (decoded,) = encoded(codec, [value])
+    assert decoded[0] == struct.unpack(letter, struct.pack(letter, value))[0]
 
 
 def test_beyond_the_range_a_float_is_infinite():
@@ -159,13 +159,13 @@ def test_beyond_the_range_a_float_is_infinite():
 @given(value=st.one_of(st.floats(-3, 3), st.floats(allow_nan=False), st.sampled_from(SPECIAL)))
 def test_cells_are_all_that_becomes_the_same(codec, value):
     """Just inside a cell's ends the code is the same, just outside it is another one."""
-    told = encoded(codec, [value])
-    low, high = (end[0, 0] for end in codec.cells(told))
+    decoded = encoded(codec, [value])
+    low, high = (end[0, 0] for end in codec.cells(decoded))
     room = max(1e-9 * abs(value), 1e-3 * (high - low)) if math.isfinite(high - low) else 1e-9 * abs(value)
     for end, inwards in ((low, room), (high, -room)):
         if math.isfinite(end):
-            assert encoded(codec, [end + inwards])[0, 0] == told[0, 0]
-            assert encoded(codec, [end - inwards])[0, 0] != told[0, 0]
+            assert encoded(codec, [end + inwards])[0, 0] == decoded[0, 0]
+            assert encoded(codec, [end - inwards])[0, 0] != decoded[0, 0]
 
 
 # ── fixed point ─────────────────────────────────────────────────────────────────────────────────────────
@@ -221,9 +221,9 @@ VECTOR = np.random.default_rng(7).normal(size=12) * np.geomspace(1, 20, 12)
 )
 def test_means(codec, factor):
     """Each of 12 means within 4.5 standard errors: a false alarm once in 12,000."""
-    told = many(codec, VECTOR)
-    error = np.std(told, axis=0) / math.sqrt(DRAWS)
-    assert np.all(np.abs(told.mean(axis=0) - factor * VECTOR) <= 4.5 * error + 1e-9 * np.abs(VECTOR))
+    decoded = many(codec, VECTOR)
+    error = np.std(decoded, axis=0) / math.sqrt(DRAWS)
+    assert np.all(np.abs(decoded.mean(axis=0) - factor * VECTOR) <= 4.5 * error + 1e-9 * np.abs(VECTOR))
 
 
 @pytest.mark.parametrize("norm", ["l2", "linf"])
@@ -232,8 +232,8 @@ def test_means(codec, factor):
 def test_the_quantizer_contracts_as_its_constant_says(norm, bits_, vector):
     codec = Quantizer(bits_, norm)
     scale = np.max(np.abs(vector))
-    told, exact = many(codec, vector)[:5000] / scale, vector / scale
-    loss = np.sum((told - exact) ** 2, axis=1) / np.sum(exact**2)
+    decoded, exact = many(codec, vector)[:5000] / scale, vector / scale
+    loss = np.sum((decoded - exact) ** 2, axis=1) / np.sum(exact**2)
     xi = codec.shrinkage(len(vector))
     assert np.mean(loss) <= (1 - 1 / xi) + 4.5 * np.std(loss) / math.sqrt(5000) + 1e-9
     if norm == "l2":
@@ -251,9 +251,9 @@ def test_the_quantizer_is_the_papers_formula():
 def test_a_level_can_reach_the_last_one():
     """So b bits are one value short, and b + 1 are taken."""
     for codec in (Quantizer(3), Quantizer(3, "linf")):
-        told = encoded(codec, [[0.0, -2.0, 0.0]])
-        assert -told[0, 1] * codec.shrinkage(3) == pytest.approx(2.0)
-        assert struct.unpack("<d", codec.pack(told[0])[:8])[0] > 0
+        decoded = encoded(codec, [[0.0, -2.0, 0.0]])
+        assert -decoded[0, 1] * codec.shrinkage(3) == pytest.approx(2.0)
+        assert struct.unpack("<d", codec.pack(decoded[0])[:8])[0] > 0
 
 
 def test_top_k_keeps_the_largest_and_ties_go_to_the_first():
@@ -263,8 +263,8 @@ def test_top_k_keeps_the_largest_and_ties_go_to_the_first():
 
 def test_random_k_draws_every_pair_equally_often():
     """χ² with 9 degrees of freedom stays below its 1 − 1e-4 quantile."""
-    told = many(RandomK(2), np.arange(1.0, 6.0))
-    pairs, counts = np.unique(told != 0, axis=0, return_counts=True)
+    decoded = many(RandomK(2), np.arange(1.0, 6.0))
+    pairs, counts = np.unique(decoded != 0, axis=0, return_counts=True)
     assert (pairs.sum(axis=1) == 2).all()
     assert len(pairs) == 10
     assert np.sum((counts - DRAWS / 10) ** 2) / (DRAWS / 10) < 33.8

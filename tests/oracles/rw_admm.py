@@ -42,20 +42,20 @@ def rw_admm(
     neighbors = [np.flatnonzero(row) for row in A]
     x = np.empty((steps + 1, n, d))
     lam = np.zeros((steps + 1, n, d))
-    told = np.empty((steps + 1, n, d))
-    x[0] = told[0] = start
+    published = np.empty((steps + 1, n, d))
+    x[0] = published[0] = start
     for k in range(steps):
-        x[k + 1], lam[k + 1], told[k + 1] = x[k], lam[k], told[k]
+        x[k + 1], lam[k + 1], published[k + 1] = x[k], lam[k], published[k]
         here = np.atleast_1d(active[k])
         for i in here:
             m = len(neighbors[i])
-            midpoints = sum((told[k, i] + told[k, j]) / 2 for j in neighbors[i])
+            midpoints = sum((published[k, i] + published[k, j]) / 2 for j in neighbors[i])
             v = midpoints / m - lam[k, i] / (penalty * m)
             x[k + 1, i] = exacts[i](v, 1 / (2 * penalty * m))
-            told[k + 1, i] = x[k + 1, i] + added[k, i]
+            published[k + 1, i] = x[k + 1, i] + added[k, i]
         touched = {(min(a, b), max(a, b)) for a in map(int, here) for b in map(int, neighbors[a])}
         for i, j in sorted(touched):
-            apart = told[k + 1, i] - told[k + 1, j]
+            apart = published[k + 1, i] - published[k + 1, j]
             lam[k + 1, i] += penalty / 2 * apart
             lam[k + 1, j] -= penalty / 2 * apart
-    return {"x": x, "dual": lam, "told": told}
+    return {"x": x, "dual": lam, "told": published}

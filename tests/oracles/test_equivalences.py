@@ -54,10 +54,10 @@ def test_pg_extra_is_its_dual_form():
     x, dual = START, np.zeros((N, D))
     history = pg_extra(SPARSE.gradients, SPARSE.prox, W, step, START, ROUNDS, added)
     for k in range(ROUNDS):
-        told = x + added[k]
+        released = x + added[k]
         close(history["dual"][k], dual)
-        z = W @ told - step * stacked(SPARSE.gradients, x) - dual
-        dual = dual + (W_TILDE - W) @ told
+        z = W @ released - step * stacked(SPARSE.gradients, x) - dual
+        dual = dual + (W_TILDE - W) @ released
         x = by_row(SPARSE.prox, z, step)
         close(history["x"][k + 1], x)
 
@@ -76,9 +76,9 @@ def test_nids_is_its_dual_form():
         close(history["dual"][k], dual)
         gradient = stacked(SPARSE.gradients, x)
         ahead = by_row(SPARSE.prox, x - step * gradient - dual, step)
-        told = 2 * ahead - x - step * (stacked(SPARSE.gradients, ahead) - gradient) + added[k]
-        close(history["sent"][k], told)
-        dual = dual + (np.eye(N) - W_TILDE) @ told
+        released = 2 * ahead - x - step * (stacked(SPARSE.gradients, ahead) - gradient) + added[k]
+        close(history["sent"][k], released)
+        dual = dual + (np.eye(N) - W_TILDE) @ released
         x = ahead
         close(history["x"][k + 1], x)
 
@@ -113,22 +113,22 @@ def test_exact_diffusion_is_nids_without_r_whose_dual_starts_at_the_spread_of_th
         ahead = x - step * stacked(PROBLEM.gradients, x) - dual
         close(history["x"][k + 1], ahead)
         gradients = [stacked(PROBLEM.gradients, point) for point in (x, ahead)]
-        told = 2 * ahead - x - step * (gradients[1] - gradients[0]) + added[k + 1]
-        close(history["sent"][k + 1], told)
-        dual, x = dual + (np.eye(N) - W_TILDE) @ told, ahead
+        released = 2 * ahead - x - step * (gradients[1] - gradients[0]) + added[k + 1]
+        close(history["sent"][k + 1], released)
+        dual, x = dual + (np.eye(N) - W_TILDE) @ released, ahead
     plain = nids(PROBLEM.gradients, None, W, step, START, ROUNDS)["x"]
     assert np.abs(exact_diffusion(PROBLEM.gradients, W, step, START, ROUNDS)["x"][1] - plain[1]).max() > 0.1
 
 
 def test_diadsp_is_gradient_tracking_with_noise_and_cpgt_without_compression():
     noises = noise(4) / 10, noise(5) / 10
-    told = diadsp(PROBLEM.gradients, W, 0.1, START, ROUNDS, *noises)
+    released = diadsp(PROBLEM.gradients, W, 0.1, START, ROUNDS, *noises)
     tracked = diging(PROBLEM.gradients, W, 0.1, START, ROUNDS, *noises)
     whole = compressed.cpgt(PROBLEM.gradients, W, 0.1, 1.0, compressed.identity, START, ROUNDS, *noises)
     for key in ("x", "y"):
-        close(tracked[key], told[key])
-        close(whole[key], told[key])
-    close(whole["copy_x"], told["sent_x"])
+        close(tracked[key], released[key])
+        close(whole[key], released[key])
+    close(whole["copy_x"], released["sent_x"])
 
 
 @pytest.mark.parametrize("compress", [compressed.identity, compressed.top(1), compressed.b_bit(2)])
@@ -199,11 +199,11 @@ def test_d_admm_solves_its_inner_problem_by_stationarity():
     """∇f_i(x⁺) + 2μ_i + 2ηΣ_j(x⁺ − (x̃_i + x̃_j)/2) = 0 for a smooth problem, in PVP and DVP at once."""
     eta = 0.7
     history = d_admm(PROBLEM.exacts, A, eta, START[0], ROUNDS, noise(16), noise(17))
-    told = [np.tile(START[0], (N, 1)), *history["sent"]]
+    released = [np.tile(START[0], (N, 1)), *history["sent"]]
     for k in range(ROUNDS):
         for i in range(N):
             x = history["x"][k + 1, i]
-            pull = sum(x - (told[k][i] + told[k][j]) / 2 for j in np.flatnonzero(A[i]))
+            pull = sum(x - (released[k][i] + released[k][j]) / 2 for j in np.flatnonzero(A[i]))
             close(PROBLEM.gradients[i](x) + 2 * history["used_dual"][k, i] + 2 * eta * pull, 0)
     close(history["used_dual"] - history["dual"][:-1], noise(17))
 
@@ -211,11 +211,11 @@ def test_d_admm_solves_its_inner_problem_by_stationarity():
 def test_ic_admm_solves_its_linearized_problem_by_stationarity():
     c, b = 0.3, 2.0
     history = ic_admm(PROBLEM.gradients, None, A, c, b, START[0], ROUNDS, noise(25))
-    told = [np.tile(START[0], (N, 1)), *history["sent"]]
+    released = [np.tile(START[0], (N, 1)), *history["sent"]]
     for k in range(ROUNDS):
         for i in range(N):
             old, x = history["x"][k : k + 2, i]
-            pull = sum(x - (told[k][i] + told[k][j]) / 2 for j in np.flatnonzero(A[i]))
+            pull = sum(x - (released[k][i] + released[k][j]) / 2 for j in np.flatnonzero(A[i]))
             close(PROBLEM.gradients[i](old) + b * (x - old) + history["dual"][k, i] + 2 * c * pull, 0)
 
 

@@ -68,28 +68,28 @@ class Page:
         asked = next(self._ids)
         self._socket.send(json.dumps({"id": asked, "method": method, "params": parameters}))
         while True:
-            told = json.loads(self._socket.recv(timeout=PATIENCE))
-            if told.get("id") != asked:
-                self._note(told)
-            elif "error" in told:
-                raise BrowserError(f"{method}: {told['error']['message']}")
+            answer = json.loads(self._socket.recv(timeout=PATIENCE))
+            if answer.get("id") != asked:
+                self._note(answer)
+            elif "error" in answer:
+                raise BrowserError(f"{method}: {answer['error']['message']}")
             else:
-                return told["result"]
+                return answer["result"]
 
     def _note(self, event: dict[str, Any]) -> None:
-        told = event.get("params", {})
+        answer = event.get("params", {})
         match event.get("method"):
             case "Page.loadEventFired":
                 self._loaded += 1
             case "Network.requestWillBeSent":
-                self.requests.append(told["request"]["url"])
+                self.requests.append(answer["request"]["url"])
             case "Runtime.exceptionThrown":
-                details = told["exceptionDetails"]
+                details = answer["exceptionDetails"]
                 self.errors.append(details.get("exception", {}).get("description") or details["text"])
-            case "Runtime.consoleAPICalled" if told["type"] in ("error", "warning", "assert"):
-                self.errors.append(" ".join(str(a.get("value", a.get("description"))) for a in told["args"]))
-            case "Log.entryAdded" if told["entry"]["level"] in ("error", "warning"):
-                self.errors.append(told["entry"]["text"])
+            case "Runtime.consoleAPICalled" if answer["type"] in ("error", "warning", "assert"):
+                self.errors.append(" ".join(str(a.get("value", a.get("description"))) for a in answer["args"]))
+            case "Log.entryAdded" if answer["entry"]["level"] in ("error", "warning"):
+                self.errors.append(answer["entry"]["text"])
             case _:
                 pass
 
@@ -107,11 +107,11 @@ class Page:
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression, a promise awaited; what it throws is a `BrowserError`."""
-        told = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        if "exceptionDetails" in told:
-            details = told["exceptionDetails"]
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
             raise BrowserError(details.get("exception", {}).get("description") or details["text"])
-        return told["result"].get("value")
+        return answer["result"].get("value")
 
     def wait_for(self, expression: str, seconds: float = PATIENCE) -> Any:
         """The first value of the expression that is true, looked for until `seconds` have passed."""
@@ -169,8 +169,8 @@ class Page:
                 "return {x: b.x + scrollX, y: b.y + scrollY, width: b.width, height: b.height, scale: 1}; })()"
             )
             clip = {"clip": box}
-        told = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, **clip)
-        path.write_bytes(base64.b64decode(told["data"]))
+        answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, **clip)
+        path.write_bytes(base64.b64decode(answer["data"]))
 
     # ── what is asked of every page ─────────────────────────────────────────────────────────────────
     @property
@@ -212,10 +212,10 @@ class Chromium:
 
     def _begun(self) -> tuple[int, str]:
         """The port it listens to and the address of the browser itself, once it says so."""
-        told = Path(self._profile, "DevToolsActivePort")
+        answer = Path(self._profile, "DevToolsActivePort")
         until = time.monotonic() + 2 * PATIENCE
         while time.monotonic() < until and self._process.poll() is None:
-            lines = told.read_text().split() if told.exists() else []
+            lines = answer.read_text().split() if answer.exists() else []
             if len(lines) == 2:
                 return int(lines[0]), lines[1]
             time.sleep(0.05)
@@ -225,9 +225,9 @@ class Chromium:
     def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
         asked = next(self._ids)
         self._socket.send(json.dumps({"id": asked, "method": method, "params": parameters}))
-        while (told := json.loads(self._socket.recv(timeout=PATIENCE))).get("id") != asked:
+        while (answer := json.loads(self._socket.recv(timeout=PATIENCE))).get("id") != asked:
             pass
-        return told["result"]
+        return answer["result"]
 
     @contextmanager
     def open(

@@ -61,10 +61,10 @@ def test_an_uncovered_second_message(rounds):
     rng, d = np.random.default_rng(rounds), 10
     worlds = []
     for sign in (-1, 1):
-        told = rng.laplace(0, 1, (900, rounds, 3, d))
-        second = told.mean(axis=2)
+        observed = rng.laplace(0, 1, (900, rounds, 3, d))
+        second = observed.mean(axis=2)
         second[..., 0] -= sign * 0.02
-        worlds.append(np.concatenate([told.reshape(900, -1), second.reshape(900, -1)], axis=1))
+        worlds.append(np.concatenate([observed.reshape(900, -1), second.reshape(900, -1)], axis=1))
     classifier = learned(*worlds, learn=600)
     scores = list(of_the_rest(classifier, *worlds, learn=600))
     assert np.mean(scores[0] < 0) > 0.99
@@ -174,6 +174,6 @@ def test_features_are_all_that_was_recorded_once():
         (3 + 3) * 3 * 2,
     )  # three agents' vectors, its queries and their answers
     assert len(set(inside.names)) == len(inside.names)
-    told = {row.values["x"].tobytes() for row in view_of(Adversary("a", ((0, 1),))).transcript}
+    observed = {row.values["x"].tobytes() for row in view_of(Adversary("a", ((0, 1),))).transcript}
     pairs = [on_link.values[:, k : k + 2] for k in range(0, 12, 2)]
-    assert {np.ascontiguousarray(pair).tobytes() for pair in pairs} == told
+    assert {np.ascontiguousarray(pair).tobytes() for pair in pairs} == observed

@@ -43,44 +43,44 @@ class Toy(Algorithm):
 
     async def run(self, node):
         gradient, first = await private(node)
-        told = node.privatize(gradient, NOISE)
-        await self.besides(node, gradient, told, first)
+        released = node.privatize(gradient, NOISE)
+        await self.besides(node, gradient, released, first)
         node.estimate(gradient)
 
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told)
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released)
 
 
 class OneMessageMore(Toy):
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told)
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released)
         if first:
             node.broadcast(ping=node.zeros())
 
 
 class OneFieldMore(Toy):
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told, **({"flag": node.zeros()} if first else {}))
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released, **({"flag": node.zeros()} if first else {}))
 
 
 class AnotherReceiver(Toy):
-    async def besides(self, node, gradient, told, first):
-        node.send(node.neighbors[int(first)], x=told)
+    async def besides(self, node, gradient, released, first):
+        node.send(node.neighbors[int(first)], x=released)
 
 
 class AnotherWay(Toy):
-    async def besides(self, node, gradient, told, first):
+    async def besides(self, node, gradient, released, first):
         if first:
-            node.broadcast(x=told)
+            node.broadcast(x=released)
         else:
-            node.send(node.neighbors[0], x=told)
+            node.send(node.neighbors[0], x=released)
 
 
 class AnotherOrder(Toy):
     """The same messages; in one world the second waits for an incoming one."""
 
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told)
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released)
         if first:
             await node.receive()
             node.broadcast(y=node.zeros())
@@ -90,8 +90,8 @@ class AnotherOrder(Toy):
 
 
 class OneReleaseMore(Toy):
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told)
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released)
         for _ in range(3 if first else 1):
             node.broadcast(x=node.privatize(node.zeros(), NOISE))
 
@@ -121,17 +121,17 @@ def test_the_same_algorithm_without_the_leak_is_consistent():
 class BesideAGiant(Toy):
     """The gradient in the clear, next to a coordinate a billion times as large."""
 
-    async def besides(self, node, gradient, told, first):
+    async def besides(self, node, gradient, released, first):
         plain = gradient.copy()
         plain[:, 0] = 1e9
-        node.broadcast(x=told, y=plain)
+        node.broadcast(x=released, y=plain)
 
 
 class InPlaceOfARelease(Toy):
     """The gradient where a blind reading of the code expects the release."""
 
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told)
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released)
         again = node.privatize(gradient, NOISE)
         node.broadcast(x=again, y=again if np.isnan(gradient).any() else gradient)
 
@@ -139,24 +139,24 @@ class InPlaceOfARelease(Toy):
 class NoiseFromCoins(Toy):
     """Noise drawn from the coins, which are not secret."""
 
-    async def besides(self, node, gradient, told, first):
+    async def besides(self, node, gradient, released, first):
         node.broadcast(x=gradient + node.coins.standard_normal(gradient.shape))
 
 
 class NoiseTwice(Toy):
     """The same noise on two values: their difference is in the clear."""
 
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told, y=2 * gradient + (told - gradient))
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released, y=2 * gradient + (released - gradient))
 
 
 class NoiseHere(Toy):
     """No noise in the first coordinate."""
 
-    async def besides(self, node, gradient, told, first):
+    async def besides(self, node, gradient, released, first):
         stddev = np.ones(gradient.shape)
         stddev[:, 0] = 0
-        node.broadcast(x=told, y=node.privatize(gradient, Gaussian(stddev)))
+        node.broadcast(x=released, y=node.privatize(gradient, Gaussian(stddev)))
 
 
 @pytest.mark.parametrize("algorithm", [BesideAGiant, InPlaceOfARelease, NoiseTwice, NoiseHere])
@@ -183,8 +183,8 @@ class Rarely(Toy):
 
     above: float = 3.5
 
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told, y=np.where((told - gradient)[:, :1] > self.above, gradient, 0.0))
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released, y=np.where((released - gradient)[:, :1] > self.above, gradient, 0.0))
 
 
 class TestRareLeaks:
@@ -210,7 +210,7 @@ class TestRareLeaks:
 class Drowned(Toy):
     """A release whose noise is lost in the rounding of its value, then the gradient in the clear."""
 
-    async def besides(self, node, gradient, told, first):
+    async def besides(self, node, gradient, released, first):
         node.broadcast(x=node.privatize(node.zeros() + 1e12, Gaussian(1e-3)))
         node.broadcast(x=gradient)
 
@@ -218,8 +218,8 @@ class Drowned(Toy):
 class Cancelling(Toy):
     """The gradient enters and leaves again: what remains is rounding."""
 
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told, y=(0.1 + gradient) - gradient)
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released, y=(0.1 + gradient) - gradient)
 
 
 class TestWhatCannotBeJudged:
@@ -238,16 +238,16 @@ class TestWhatCannotBeJudged:
 class NeverSent(Toy):
     """A release that goes nowhere tells nothing, however little noise it has."""
 
-    async def besides(self, node, gradient, told, first):
+    async def besides(self, node, gradient, released, first):
         node.privatize(100 * gradient, NOISE)
-        node.broadcast(x=told)
+        node.broadcast(x=released)
 
 
 class SumOfReleases(Toy):
     """Two releases, one of them almost noiseless, that go out as their sum only."""
 
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told + node.privatize(node.zeros(), Gaussian(10.0)))
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released + node.privatize(node.zeros(), Gaussian(10.0)))
 
 
 @pytest.mark.parametrize("algorithm", [NeverSent, SumOfReleases])
@@ -391,9 +391,9 @@ class Branching(Toy):
     above: float = 1.0
     stddev: float = 0.05
 
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told)
-        if float(told.max()) > self.above:
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released)
+        if float(released.max()) > self.above:
             node.broadcast(x=node.privatize(gradient, Gaussian(self.stddev)))
 
 
@@ -412,10 +412,12 @@ class TestRareBranches:
 
         @dataclass(frozen=True)
         class Rare(Branching):
-            async def besides(self, node, gradient, told, first):
-                node.broadcast(x=told)
-                loud = told.max(axis=-1, keepdims=True) > 4.1
-                node.broadcast(x=node.privatize(gradient, Gaussian(np.where(loud, 0.01, 1.0) + np.zeros(told.shape))))
+            async def besides(self, node, gradient, released, first):
+                node.broadcast(x=released)
+                loud = released.max(axis=-1, keepdims=True) > 4.1
+                node.broadcast(
+                    x=node.privatize(gradient, Gaussian(np.where(loud, 0.01, 1.0) + np.zeros(released.shape)))
+                )
 
         audit = found(Rare(), epsilon=3.0, delta=1e-5)
         assert all(e.epsilon.upper == math.inf for e in audit.exact)
@@ -427,9 +429,9 @@ class TestRareBranches:
 
         @dataclass(frozen=True)
         class Stops(Branching):
-            async def besides(self, node, gradient, told, first):
-                node.broadcast(x=told)
-                loud = told.max(axis=-1, keepdims=True) > 2.5
+            async def besides(self, node, gradient, released, first):
+                node.broadcast(x=released)
+                loud = released.max(axis=-1, keepdims=True) > 2.5
                 node.broadcast(x=node.privatize(np.where(loud, 0.0, gradient), Gaussian(0.1)))
 
         mu = math.hypot(0.25, 2.5)
@@ -449,8 +451,8 @@ class TestRareBranches:
 class SometimesRewritten(Toy):
     """In some transcripts what is sent is a function of the release and not the release: sound all the same."""
 
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told.copy() if float(told.max()) > 2 else told)
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released.copy() if float(released.max()) > 2 else released)
 
 
 def test_a_rewritten_release_in_one_world_is_cut_from_both():
@@ -464,9 +466,9 @@ def test_a_rewritten_release_in_one_world_is_cut_from_both():
 class FaintAndVisible(Toy):
     """The gradient hidden in the last digits of every transcript, and in the clear in a few."""
 
-    async def besides(self, node, gradient, told, first):
-        loud = told.max(axis=-1, keepdims=True) > 4.0
-        node.broadcast(x=told, y=np.where(loud, gradient, 1.0 + 1e-14 * gradient))
+    async def besides(self, node, gradient, released, first):
+        loud = released.max(axis=-1, keepdims=True) > 4.0
+        node.broadcast(x=released, y=np.where(loud, gradient, 1.0 + 1e-14 * gradient))
 
 
 def test_a_visible_leak_does_not_hide_a_faint_one():
@@ -479,10 +481,10 @@ def test_a_visible_leak_does_not_hide_a_faint_one():
 class Hesitant(Toy):
     """One world thinks twice before it sends."""
 
-    async def besides(self, node, gradient, told, first):
+    async def besides(self, node, gradient, released, first):
         if first:
-            await node.gradient(told)
-        node.broadcast(x=told)
+            await node.gradient(released)
+        node.broadcast(x=released)
 
 
 @pytest.mark.parametrize(("compute", "leaks"), [(None, False), (ConstantDelay(1.0), True)])
@@ -496,8 +498,8 @@ def test_how_long_it_takes_may_not_depend_on_private_data(compute, leaks):
 class AskAndWait(Toy):
     """Asks twice and takes two messages before it sends, in another order in the other world."""
 
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told)
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released)
         steps = [self.ask, self.take] if first else [self.take, self.ask]
         for step in steps:
             await step(node)
@@ -528,8 +530,8 @@ def test_a_clock_decides_what_an_order_tells(compute, link, verdict):
 class Masked(Toy):
     """A masked gradient: zeros, whose signs would be the gradient's."""
 
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told, y=0.0 * (gradient + 0.3))
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released, y=0.0 * (gradient + 0.3))
 
 
 def test_zeros_have_no_sign_on_the_wire():
@@ -541,8 +543,8 @@ def test_zeros_have_no_sign_on_the_wire():
 
 
 class SignOfNothing(Toy):
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told, y=np.copysign(np.nan, gradient + 0.3))
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released, y=np.copysign(np.nan, gradient + 0.3))
 
 
 def test_what_is_not_a_number_is_compared_bit_by_bit():
@@ -552,9 +554,9 @@ def test_what_is_not_a_number_is_compared_bit_by_bit():
 class DecidesForAll(Toy):
     """One replica's value decides how much noise all get."""
 
-    async def besides(self, node, gradient, told, first):
-        loud = told[0, 0] > 0
-        node.broadcast(x=told, y=node.privatize(gradient, Gaussian(0.5 if loud else 1.0)))
+    async def besides(self, node, gradient, released, first):
+        loud = released[0, 0] > 0
+        node.broadcast(x=released, y=node.privatize(gradient, Gaussian(0.5 if loud else 1.0)))
 
 
 def test_replicas_that_decide_for_each_other_are_refused():
@@ -567,9 +569,9 @@ def test_a_late_unsent_release_is_not_counted_where_others_are_sent():
 
     @dataclass(frozen=True)
     class Late(Toy):
-        async def besides(self, node, gradient, told, first):
-            node.broadcast(x=told)
-            if float(told.max()) > 0.8:
+        async def besides(self, node, gradient, released, first):
+            node.broadcast(x=released)
+            if float(released.max()) > 0.8:
                 for _ in range(4):
                     node.broadcast(x=node.privatize(node.zeros(), NOISE))
             else:
@@ -642,18 +644,18 @@ def test_a_leak_between_two_releases_has_its_date():
 class Overwriting(Toy):
     """Sound, and careless with its arrays."""
 
-    async def besides(self, node, gradient, told, first):
+    async def besides(self, node, gradient, released, first):
         x = gradient.copy()
         for _ in range(3):
-            told = node.privatize(x, NOISE)
-            node.broadcast(x=told)
+            released = node.privatize(x, NOISE)
+            node.broadcast(x=released)
             x[:] = 0.5 * x + 0.5 * gradient
 
 
 def test_arrays_may_be_used_again():
     @dataclass(frozen=True)
     class Fresh(Overwriting):
-        async def besides(self, node, gradient, told, first):
+        async def besides(self, node, gradient, released, first):
             x = gradient.copy()
             for _ in range(3):
                 node.broadcast(x=node.privatize(x, NOISE))
@@ -667,10 +669,10 @@ def test_arrays_may_be_used_again():
 class Dummy(Toy):
     """One world makes a release that it keeps to itself."""
 
-    async def besides(self, node, gradient, told, first):
+    async def besides(self, node, gradient, released, first):
         if first:
             node.privatize(gradient, NOISE)
-        node.broadcast(x=told, y=node.privatize(gradient, NOISE))
+        node.broadcast(x=released, y=node.privatize(gradient, NOISE))
 
 
 def test_releases_that_do_not_line_up_are_no_leak():
@@ -682,8 +684,8 @@ def test_releases_that_do_not_line_up_are_no_leak():
 class LeakThenDraw(Toy):
     """The gradient in the clear, then a release that goes nowhere: what was sent before it stays a leak."""
 
-    async def besides(self, node, gradient, told, first):
-        node.broadcast(x=told, y=gradient)
+    async def besides(self, node, gradient, released, first):
+        node.broadcast(x=released, y=gradient)
         node.privatize(gradient, NOISE)
 
 
@@ -719,7 +721,7 @@ def test_noise_that_returns_later_gives_no_verdict():
 
 def test_an_agent_that_sends_nothing_is_not_called_consistent():
     class Mute(Toy):
-        async def besides(self, node, gradient, told, first):
+        async def besides(self, node, gradient, released, first):
             pass
 
         async def run(self, node):
@@ -733,10 +735,10 @@ def test_an_agent_that_sends_nothing_is_not_called_consistent():
 
 def test_code_that_fails_in_the_other_world_is_named():
     class Fragile(Toy):
-        async def besides(self, node, gradient, told, first):
+        async def besides(self, node, gradient, released, first):
             if not first and node.id == 1:
                 raise ArithmeticError("no such gradient")
-            node.broadcast(x=told)
+            node.broadcast(x=released)
 
     simulation, pair = quadratic_world(Fragile())
     sample = worlds(simulation, 1, pair.hypotheses[1], 3)(0, 0)

@@ -293,16 +293,16 @@ def test_perturbed_minimizers_are_told_in_gradients():
 
 
 def test_differences_name_what_differs_by_more_than_rounding():
-    told = witness_of("half_noise")[1].as_plain()
-    assert list(plain.differences(told, json.loads(json.dumps(told)))) == []
-    near, far, short = (json.loads(json.dumps(told)) for _ in range(3))
+    witnessed = witness_of("half_noise")[1].as_plain()
+    assert list(plain.differences(witnessed, json.loads(json.dumps(witnessed)))) == []
+    near, far, short = (json.loads(json.dumps(witnessed)) for _ in range(3))
     near["releases"][1]["loss"] *= 1 + 1e-12
     far["releases"][1]["loss"] *= 1 + 1e-8
     far["uncovered"] = {"message": 1}
     short["releases"].pop()
-    assert list(plain.differences(near, told)) == []
-    assert [one.partition(":")[0] for one in plain.differences(far, told)] == ["uncovered", "releases[1].loss"]
-    assert "3 entries stored, 4 found" in next(plain.differences(short, told))
+    assert list(plain.differences(near, witnessed)) == []
+    assert [one.partition(":")[0] for one in plain.differences(far, witnessed)] == ["uncovered", "releases[1].loss"]
+    assert "3 entries stored, 4 found" in next(plain.differences(short, witnessed))
 
 
 # ── another machine ─────────────────────────────────────────────────────────────────────────────────────

@@ -56,8 +56,8 @@ def test_where_the_posterior_is_gaussian_it_meets_the_bayes_bound(model, stddev)
     case, features, labels, prior = world(model, 1000, 4, stddev, 0.0)
     found = one(PosteriorMode(), case)
     slope = np.array([0.5]) if model.name == "logistic" else np.array([2 / 3, 1 / 3, 1 / 3])
-    told = np.array([[prior.variance[b] for b in row] for row in labels])
-    bound = np.mean(1 / (1 / told + 4 * np.sum(slope**2) / stddev**2))
+    received = np.array([[prior.variance[b] for b in row] for row in labels])
+    bound = np.mean(1 / (1 / received + 4 * np.sum(slope**2) / stddev**2))
     sure = found.labels(model) == labels
     assert sure.mean() > 0.95
     error = np.mean((found.features - features)[sure] ** 2)
@@ -199,8 +199,8 @@ def test_laplace_noise_is_taken_as_such():
 def test_public_labels_are_used():
     model = Softmax(WIDTH, 4)
     case, _, labels, _ = world(model, 1, 1, 3.0, 0.2)
-    told = case._replace(known=replace(case.known, labels=labels[0]))
-    assert one(PosteriorMode(), told).labels(model)[0] == labels[0]
+    received = case._replace(known=replace(case.known, labels=labels[0]))
+    assert one(PosteriorMode(), received).labels(model)[0] == labels[0]
 
 
 def test_many_agents_at_once_are_each_by_itself():

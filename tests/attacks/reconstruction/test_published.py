@@ -86,8 +86,8 @@ def test_public_labels_are_used():
     model = MLP((64, 64, 10))
     features, labels = (np.concatenate(p) for p in zip(digits(5), digits(5, skip=1), strict=True))
     held = secret(model, features, labels)
-    told = held._replace(case=Case(held.case.evidence, replace(held.case.known, labels=labels)))
-    (answer,) = attacked(DLG(), told)
+    received = held._replace(case=Case(held.case.evidence, replace(held.case.known, labels=labels)))
+    (answer,) = attacked(DLG(), received)
     assert psnr(answer.features, features) > 50
     assert list(answer.labels(model)[0]) == [5, 5]
 
@@ -178,8 +178,8 @@ def test_labels_that_noise_may_have_told_are_not_called_sound(model, stddev):
     records, labels = rng.uniform(0, 1, (pairs, 1, 16)), rng.choice(model.classes, (pairs, 1))
     gradients = model.gradient(0.3 * rng.standard_normal((pairs, model.dimension)), records, model.targets(labels))
     heard = gradients + stddev * rng.standard_normal(gradients.shape)
-    told, sound = by_sign(Known(model, 1, value_range=(0.0, 1.0)), heard[:, None], np.full_like(heard, stddev))
-    assert not np.any(sound & (told != labels)[:, 0])
+    received, sound = by_sign(Known(model, 1, value_range=(0.0, 1.0)), heard[:, None], np.full_like(heard, stddev))
+    assert not np.any(sound & (received != labels)[:, 0])
     assert stddev > 1e-3 or np.mean(sound) > 0.95
 
 

@@ -69,12 +69,12 @@ class TestDuals:
     def test_of_dp_admm(self):
         problem, algorithm = problem_of("logistic"), MEMBERS["dp_admm"].make(problem_of("logistic"), self.rounds)
         run = tapped(problem, GRAPHS["star"], noisy(algorithm, 1.0, 1.0))
-        told, gradient = self.asked(run)
+        released, gradient = self.asked(run)
         noise = drawn_noise(run, MEMBERS["dp_admm"], self.rounds)
-        w = told[1:] - noise[:-1]
+        w = released[1:] - noise[:-1]
         center = np.concatenate([np.zeros((1, DIMENSION)), in_rounds(run)[:, 0]])[: self.rounds - 1, None]
         c, step = 0.5 + problem.smoothness, 1 / problem.smoothness
-        self.judge(c * w - told[:-1] / step - 0.5 * center + gradient[:-1])
+        self.judge(c * w - released[:-1] / step - 0.5 * center + gradient[:-1])
 
     @pytest.mark.parametrize("links", [LinkLaw(), ROUGH], ids=["ideal", "rough"])
     @pytest.mark.parametrize("graph", ["ring", "geometric"])
@@ -101,10 +101,10 @@ def test_walkmans_token_is_the_mean_of_what_agents_hold_and_all_noise():
     run = tapped(problem, GRAPHS["geometric"], noisy(member.make(problem, 60), 0.3, 1.0))
     noise, beta = drawn_noise(run, member), run.simulation.algorithm.penalty
     held, asked = np.zeros((AGENTS, DIMENSION)), [iter(own) for own in run.truth.queries]
-    for k, (i, told) in enumerate(sent_by(run)):
+    for k, (i, released) in enumerate(sent_by(run)):
         query = next(asked[i])
         held[i] = query.point[0] - query.gradient[0] / beta
-        np.testing.assert_allclose(told, held.mean(axis=0) + noise[: k + 1].sum(axis=0), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(released, held.mean(axis=0) + noise[: k + 1].sum(axis=0), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["pvp", "rw_admm"])

@@ -187,10 +187,10 @@ def test_numbers_of_messages_go_on_where_the_code_begins_anew():
     ).run()  # fmt: skip
     sent = [row for row in run.views[0].at_node(2) if row.event == "sent"]
     assert [row.number for row in sent] == list(range(len(sent)))
-    told = [int(row.values["x"][0, 0]) for row in sent]
-    restart = told.index(0, 1)
-    assert told[:restart] == list(range(restart))
-    assert told[restart:] == list(range(len(told) - restart))
+    received = [int(row.values["x"][0, 0]) for row in sent]
+    restart = received.index(0, 1)
+    assert received[:restart] == list(range(restart))
+    assert received[restart:] == list(range(len(received) - restart))
     assert all(count == 40 for i, count in enumerate(run.activations) if i != 2)  # nobody waited in vain
 
 

@@ -82,13 +82,13 @@ def test_its_length_is_known_before_its_rows_are_made():
 
 
 def test_a_segment_and_its_acknowledgement():
-    told = message(0, 7, "direct", x=1)
-    heard = [(0.0, 0, 1, Segment(4, 0, told)), (1.0, 1, 0, Segment(4, 0, None)), (2.0, 0, 1, Segment(4, 1, told))]
+    stored = message(0, 7, "direct", x=1)
+    heard = [(0.0, 0, 1, Segment(4, 0, stored)), (1.0, 1, 0, Segment(4, 0, None)), (2.0, 0, 1, Segment(4, 1, stored))]
     data, ack, again = Transcript.captured(heard, [], 2)
-    assert data[:-1] == (0.0, "link", "air", 0, 1, "direct", 7, 4, 0, told.size)
+    assert data[:-1] == (0.0, "link", "air", 0, 1, "direct", 7, 4, 0, stored.size)
     assert ack == (1.0, "link", "air", 1, 0, "ack", -1, 4, 0, ACK_BYTES, {})
-    assert again[:-1] == (2.0, "link", "air", 0, 1, "direct", 7, 4, 1, told.size)
-    assert data.values["x"] is told.values["x"]
+    assert again[:-1] == (2.0, "link", "air", 0, 1, "direct", 7, 4, 1, stored.size)
+    assert data.values["x"] is stored.values["x"]
 
 
 def test_each_message_on_a_link_is_listed_once_in_order_of_its_first_attempt():

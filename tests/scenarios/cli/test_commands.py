@@ -72,13 +72,13 @@ def test_run_as_json_is_one_document_with_verdicts_and_status_1(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     (tmp_path / "leaky.yaml").write_text(QUICK)
     done = runner.invoke(app, ["run", "leaky.yaml", "--out", "out", "--jobs", "1", "--json"])
-    told = json.loads(done.stdout)
-    assert done.exit_code == told["exit_status"] == 1
-    (row,) = told["algorithms"]
+    printed = json.loads(done.stdout)
+    assert done.exit_code == printed["exit_status"] == 1
+    (row,) = printed["algorithms"]
     assert (row["verdict"], row["epsilon_exact"]["lower"], row["claim_broken"]) == ("unprotected", "inf", True)
     assert row["theorem"] == "DP-RECAL, Theorem 4"
-    assert "leaky is unprotected" in told["exit_reason"]
-    assert (tmp_path / told["report"]).exists()
+    assert "leaky is unprotected" in printed["exit_reason"]
+    assert (tmp_path / printed["report"]).exists()
     assert "running" in done.stderr
 
 
@@ -92,9 +92,9 @@ def test_run_as_json_is_one_document_with_verdicts_and_status_1(tmp_path, monkey
 )
 def test_an_error_is_a_document_too(words, status):
     done = runner.invoke(app, words)
-    told = json.loads(done.stdout)
-    assert done.exit_code == told["exit_status"] == status
-    assert ("error" in told) == (status == 2)
+    printed = json.loads(done.stdout)
+    assert done.exit_code == printed["exit_status"] == status
+    assert ("error" in printed) == (status == 2)
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,10 @@ def test_an_error_is_a_document_too(words, status):
 )
 def test_a_mistake_of_usage_is_the_same_document(words, field):
     done = runner.invoke(app, words)
-    told = json.loads(done.stdout)
-    assert done.exit_code == told["exit_status"] == 2
-    assert told["error"]["message"] == told["exit_reason"]
-    (mistake,) = told["error"]["mistakes"]
+    printed = json.loads(done.stdout)
+    assert done.exit_code == printed["exit_status"] == 2
+    assert printed["error"]["message"] == printed["exit_reason"]
+    (mistake,) = printed["error"]["mistakes"]
     assert set(mistake) == {"file", "line", "field", "value", "problem", "allowed"}
     assert field in (mistake["field"], "runs")
     assert done.stderr

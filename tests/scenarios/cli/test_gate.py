@@ -30,8 +30,8 @@ def here(tmp_path, monkeypatch):
 def test_no_noise_is_no_pass_but_for_a_baseline(command, settings, status):
     words = [word for one in settings for word in ("-o", one)]
     done = runner.invoke(app, [command, "gate.yaml", "--out", "out", "--jobs", "1", "--json", *words])
-    told = json.loads(done.stdout)
-    assert done.exit_code == told["exit_status"] == status, done.stderr
+    printed = json.loads(done.stdout)
+    assert done.exit_code == printed["exit_status"] == status, done.stderr
     if status:
-        assert told["exit_reason"] == "nothing is claimed, and nothing is protected: mine is unprotected"
-    assert told["algorithms"][0]["baseline"] is ("algorithms[0].baseline=true" in settings)
+        assert printed["exit_reason"] == "nothing is claimed, and nothing is protected: mine is unprotected"
+    assert printed["algorithms"][0]["baseline"] is ("algorithms[0].baseline=true" in settings)

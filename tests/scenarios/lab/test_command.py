@@ -52,11 +52,11 @@ def answer(headers: dict[str, str], lessons: Any) -> tuple[int, bytes]:
 
 
 def test_it_lists_the_lessons() -> None:
-    told = lab("--list")
-    assert told.exit_code == 0
+    shown = lab("--list")
+    assert shown.exit_code == 0
     for one in catalogue.lessons():
-        assert one.name in told.output
-        assert one.title in told.output
+        assert one.name in shown.output
+        assert one.title in shown.output
 
 
 def test_copies_are_lessons_and_are_not_written_over(tmp_path: Path) -> None:
@@ -101,16 +101,16 @@ def test_a_lesson_is_chosen_by_number_name_or_beginning(name: str, chosen: str) 
     ],
 )
 def test_wrong_words_are_told(words: list[str], said: str) -> None:
-    told = lab(*words)
-    assert told.exit_code == 2
-    assert said in told.output
+    shown = lab(*words)
+    assert shown.exit_code == 2
+    assert said in shown.output
 
 
 def test_a_broken_notebook_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("import marimo\napp = marimo.App(\n)\ndef\n")
-    told = lab(str(tmp_path / "bad.py"))
-    assert told.exit_code == 2
-    assert "line 4" in told.output
+    shown = lab(str(tmp_path / "bad.py"))
+    assert shown.exit_code == 2
+    assert "line 4" in shown.output
 
 
 @pytest.mark.parametrize("words", [[], ["noise"], ["noise", "--edit"]])
@@ -118,11 +118,11 @@ def test_without_marimo_it_says_what_to_install(words: list[str], monkeypatch: p
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "marimo" else found(name))
     monkeypatch.chdir(tmp_path)
-    told = lab(*words)
-    assert told.exit_code == 2
+    shown = lab(*words)
+    assert shown.exit_code == 2
     opened = words[0] if words else "all"
     missing = f"ScenarioError: lesson = '{opened}': needs marimo, which is not installed"
-    assert f"{missing}; allowed: {install('lab')}" in told.output
+    assert f"{missing}; allowed: {install('lab')}" in shown.output
     assert not list(tmp_path.iterdir())
 
 

@@ -176,9 +176,9 @@ class TestCommand:
     def test_rows_as_json(self, folder):
         done = runner.invoke(app, ["ledger", *FAST, "--folder", str(folder), "--json"])
         assert done.exit_code == 0
-        told = json.loads(done.stdout)
-        assert [one["name"] for one in told] == [row.name for row in found(folder)]
-        alone = next(one for one in told if one["name"] == "Algorithm 1, random penalties alone")
+        bounds = json.loads(done.stdout)
+        assert [one["name"] for one in bounds] == [row.name for row in found(folder)]
+        alone = next(one for one in bounds if one["name"] == "Algorithm 1, random penalties alone")
         assert alone["verdict"] == "unprotected"
         assert alone["numbers"]["epsilon_exact"]["lower"] == "inf"
 
@@ -244,16 +244,16 @@ class TestPage:
         assert (tmp_path / copy).read_text() == "{}"
 
     def test_exact_in_words(self):
-        def told(lower, estimate, upper, by_formula=False):
+        def bounds(lower, estimate, upper, by_formula=False):
             ends = {"lower": lower, "estimate": estimate, "upper": upper}
             return exact(EpsilonExact(**ends, by_formula=by_formula, upper_bound_only=False))
 
-        assert told(inf, inf, inf) == "∞"
-        assert told(2.8, 2.93, inf, by_formula=True) == "2.93"
-        assert told(0.1, 0.15, inf) == "≥ 0.1"
-        assert told(0.1, 0.15, 0.2) == "0.1 … 0.2"
-        assert told(0.0, 0.15, 0.2) == "≤ 0.2"
-        assert told(0.0, 0.15, inf) == "not known"
+        assert bounds(inf, inf, inf) == "∞"
+        assert bounds(2.8, 2.93, inf, by_formula=True) == "2.93"
+        assert bounds(0.1, 0.15, inf) == "≥ 0.1"
+        assert bounds(0.1, 0.15, 0.2) == "0.1 … 0.2"
+        assert bounds(0.0, 0.15, 0.2) == "≤ 0.2"
+        assert bounds(0.0, 0.15, inf) == "not known"
         assert exact(None) == "–"
 
 

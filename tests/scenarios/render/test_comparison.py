@@ -129,8 +129,8 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
     calm = changed(run, "calm", **{f"{where}epsilon_exact": ends | {"lower": 0.1, "estimate": 0.2, "upper": 0.3}})
     comparison = Comparison([calm, above])
     assert against_words(comparison.against[1])["epsilon_exact"] == "larger, proven at 85 %"
-    told = comparison.against[1]
-    assert (told.epsilon_exact, told.epsilon_exact_confidence) == ("above", pytest.approx(0.85))
+    remark = comparison.against[1]
+    assert (remark.epsilon_exact, remark.epsilon_exact_confidence) == ("above", pytest.approx(0.85))
     back = Comparison([above, calm])
     assert back.against[1].epsilon_exact == "below"
     for field, value, why in (
@@ -163,8 +163,8 @@ def test_audits_again_and_other_code_are_said(pair, tmp_path):
         OwnRun(tmp_path, name, results, resolved={"noisy": {"sha256": code}})
         for name, code in (("one", "a" * 64), ("two", "b" * 64))
     ]
-    told = "Not the same code of own.py:Noisy (aaaaaaaa: noisy · one; bbbbbbbb: noisy · two)"
-    assert [line.startswith(told) for line in Comparison(runs).cautions] == [True]
+    remark = "Not the same code of own.py:Noisy (aaaaaaaa: noisy · one; bbbbbbbb: noisy · two)"
+    assert [line.startswith(remark) for line in Comparison(runs).cautions] == [True]
     same = OwnRun(runs[1].folder, "two", runs[1].results, resolved=runs[0].resolved)
     assert Comparison([runs[0], same]).cautions == []
 
@@ -246,9 +246,9 @@ def test_names_are_escaped(pair):
 def test_the_command_writes_a_page_and_prints_tables_or_json(pair, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     places = [str(folder) for folder in pair]
-    told = CliRunner().invoke(app, ["compare", *places])
-    assert told.exit_code == 0, told.output
-    assert "algorithms[noisy].scale" in told.output
+    remark = CliRunner().invoke(app, ["compare", *places])
+    assert remark.exit_code == 0, remark.output
+    assert "algorithms[noisy].scale" in remark.output
     assert Path("comparison.html").exists()
     asked = CliRunner().invoke(app, ["compare", *places, "--json"])
     found = json.loads(asked.stdout)

@@ -65,9 +65,9 @@ def objects(*words):
 
 
 def test_json_is_every_row_of_the_transcript(folder, rows):
-    told = objects(folder, "--algorithm", "leaky", "--values")
-    assert len(told) == len(rows) > 100
-    for one, row in zip(told, rows, strict=True):
+    printed = objects(folder, "--algorithm", "leaky", "--values")
+    assert len(printed) == len(rows) > 100
+    for one, row in zip(printed, rows, strict=True):
         assert {name: one[name] for name in COLUMNS} == {name: getattr(row, name) for name in COLUMNS}
         assert {name: np.array(value).tobytes() for name, value in one["values"].items()} == {
             name: value.tobytes() for name, value in row.values.items()
@@ -86,11 +86,11 @@ CHOICES = [
 @pytest.mark.parametrize(("words", "rule"), CHOICES, ids=lambda one: str(one) if isinstance(one, list) else "")
 def test_what_is_asked_is_what_is_told(folder, rows, words, rule):
     chosen = [r for r in rows if rule(r)]
-    told = objects(folder, "--algorithm", "leaky", *words)
-    assert [(one["time"], one["sender"], one["number"]) for one in told] == [
+    printed = objects(folder, "--algorithm", "leaky", *words)
+    assert [(one["time"], one["sender"], one["number"]) for one in printed] == [
         (r.time, r.sender, r.number) for r in chosen
     ]
-    for one, row in zip(told, chosen, strict=True):
+    for one, row in zip(printed, chosen, strict=True):
         assert one["norms"] == {name: [pytest.approx(np.linalg.norm(v), rel=1e-12)] for name, v in row.values.items()}
     size = sum(r.size for r in chosen)
     assert f"{len(chosen):,} rows, {size:,} bytes" in trace(folder, "--algorithm", "leaky", *words, "--limit", 0)
@@ -109,10 +109,10 @@ def test_a_row_reads_who_what_when(folder, rows):
 
 
 def test_a_summary_counts_every_link_and_kind(folder, rows):
-    told = json.loads(trace(folder, "--algorithm", "leaky", "--summary", "--json"))
-    assert (told["rows"], told["closed"], set(told["events"])) == (len(rows), 0, {"air"})
-    assert told["span"] == [rows[0].time, rows[-1].time]
-    air = told["events"]["air"]
+    printed = json.loads(trace(folder, "--algorithm", "leaky", "--summary", "--json"))
+    assert (printed["rows"], printed["closed"], set(printed["events"])) == (len(rows), 0, {"air"})
+    assert printed["span"] == [rows[0].time, rows[-1].time]
+    air = printed["events"]["air"]
     assert (air["rows"], air["bytes"]) == (len(rows), sum(r.size for r in rows))
     for link in air["links"]:
         mine = [r.size for r in rows if (r.sender, r.receiver) == (link["sender"], link["receiver"])]
@@ -124,7 +124,7 @@ def test_a_summary_counts_every_link_and_kind(folder, rows):
     one_by_one = Totals()
     for row in rows:
         one_by_one.add(row)
-    assert json.loads(one_by_one.as_json()) == told
+    assert json.loads(one_by_one.as_json()) == printed
 
 
 def test_spools_are_traced_as_files_are(tmp_path):
@@ -178,26 +178,26 @@ def test_a_few_rows_of_very_many_are_not_all_read(tmp_path, monkeypatch):
     ],
 )
 def test_what_is_not_there_is_said_in_a_line(folder, words, message):
-    told = trace(folder, *words, status=2)
-    assert message in told
-    assert told.strip().count("\n") == 0
+    printed = trace(folder, *words, status=2)
+    assert message in printed
+    assert printed.strip().count("\n") == 0
 
 
 def test_places_that_hold_no_transcript(folder, tmp_path):
     assert "holds no transcript" in trace(tmp_path, status=2)
     assert "no such file or folder" in trace(tmp_path / "none", status=2)
-    told = trace(folder / "metrics-leaky.parquet", status=2)
-    assert "the metrics of a run; its transcript is transcript-leaky.parquet" in told
+    printed = trace(folder / "metrics-leaky.parquet", status=2)
+    assert "the metrics of a run; its transcript is transcript-leaky.parquet" in printed
     (tmp_path / "empty.spool").touch()
     (tmp_path / "a.yaml").write_text("name: a scenario\n" * 100)
     (tmp_path / "cut.parquet").write_bytes((folder / "transcript-leaky.parquet").read_bytes()[:-40])
     files = [folder / "report.html", tmp_path / "a.yaml", tmp_path / "cut.parquet", tmp_path / "empty.spool"]
     for file in files:
-        told = trace(file, status=2)
+        printed = trace(file, status=2)
         why = " (an empty file)" if file.stem == "empty" else ""
-        assert told.strip().endswith(f"neither a spool nor a transcript{why}"), told
-    told = trace(folder / "transcript-leaky.parquet", "--algorithm", "leaky", status=2)
-    assert "--algorithm chooses among those of a folder" in told
+        assert printed.strip().endswith(f"neither a spool nor a transcript{why}"), printed
+    printed = trace(folder / "transcript-leaky.parquet", "--algorithm", "leaky", status=2)
+    assert "--algorithm chooses among those of a folder" in printed
 
 
 def test_a_folder_whose_run_was_killed_is_traced_from_its_spools(tmp_path):
@@ -225,9 +225,9 @@ def test_without_a_manifest_agents_are_those_that_were_heard(folder, tmp_path):
 
 def test_export_is_what_tshark_reads(folder, rows, tmp_path):
     tshark = shutil.which("tshark")
-    told = trace(folder, "--algorithm", "leaky", "--from", 3, "--pcapng", tmp_path / "a.pcapng")
+    printed = trace(folder, "--algorithm", "leaky", "--from", 3, "--pcapng", tmp_path / "a.pcapng")
     chosen = [r for r in rows if r.sender == 3]
-    assert f"{len(chosen)} packets in " in told
+    assert f"{len(chosen)} packets in " in printed
     if tshark is None:
         pytest.skip("tshark is not installed")
     done = subprocess.run(
@@ -298,10 +298,10 @@ def doors(tmp_path_factory):
 
 def test_each_way_to_hear_is_counted_apart(doors):
     rows = Transcript.read(doors / "transcript-plain.parquet").records
-    told = json.loads(trace(doors, "--summary", "--json"))
-    assert set(told["events"]) == {"air", "sent", "received"}
-    assert told["closed"] == sum(r.event == "closed" for r in rows) > 0
-    for event, one in told["events"].items():
+    printed = json.loads(trace(doors, "--summary", "--json"))
+    assert set(printed["events"]) == {"air", "sent", "received"}
+    assert printed["closed"] == sum(r.event == "closed" for r in rows) > 0
+    for event, one in printed["events"].items():
         mine = [r for r in rows if r.event == event]
         assert (one["rows"], one["bytes"]) == (len(mine), sum(r.size for r in mine))
         assert sum(link["rows"] for link in one["links"]) == len(mine)
@@ -309,19 +309,19 @@ def test_each_way_to_hear_is_counted_apart(doors):
     one_by_one = Totals()
     for row in rows:
         one_by_one.add(row)
-    assert json.loads(one_by_one.as_json()) == told
+    assert json.loads(one_by_one.as_json()) == printed
 
 
 def test_shares_of_one_way_to_hear_add_up_and_say_how_many_links_are_left(doors):
     text = trace(doors, "--summary")
-    told = json.loads(trace(doors, "--summary", "--json"))
-    assert f"… and {len(told['events']['air']['links']) - 10} more links" in text
+    printed = json.loads(trace(doors, "--summary", "--json"))
+    assert f"… and {len(printed['events']['air']['links']) - 10} more links" in text
     links, kinds = text.split("kind ")
     for table in (links, kinds):
         for way in ("on air", "sent", "received"):
             lines = [line for line in table.splitlines() if line.startswith(f" {way} ")]
             assert sum(float(line.split()[-1].rstrip("%")) for line in lines) == pytest.approx(100, abs=1)
-    assert f"{told['closed']} exchanges closed" in text
+    assert f"{printed['closed']} exchanges closed" in text
 
 
 @pytest.mark.parametrize("messages", CODECS)
@@ -337,8 +337,8 @@ def test_any_codec_and_header_is_exported_as_it_was_sent(messages, tmp_path):
     trace(tmp_path / "a" / "transcript-plain.parquet", "--place", "link", "--pcapng", tmp_path / "b.pcapng")
     assert (tmp_path / "b.pcapng").read_bytes() == whole
     alone = shutil.copy(tmp_path / "a" / "transcript-plain.parquet", tmp_path)
-    told = trace(alone, "--pcapng", tmp_path / "c.pcapng", status=2)
-    assert "float64 with a header of 20 bytes; trace it in its results folder" in told
+    printed = trace(alone, "--pcapng", tmp_path / "c.pcapng", status=2)
+    assert "float64 with a header of 20 bytes; trace it in its results folder" in printed
 
 
 def captured(path):
@@ -362,8 +362,8 @@ def test_a_spool_in_its_folder_is_exported_by_the_manifest_one_further_up(tmp_pa
 
 def test_doors_alone_are_exported_when_that_is_asked(tmp_path):
     rows = ran(tmp_path / "a", links="[]")
-    told = trace(tmp_path / "a", "--pcapng", tmp_path / "a.pcapng", status=2)
-    assert "none of these rows was captured on a link; --place node exports the others" in told
+    printed = trace(tmp_path / "a", "--pcapng", tmp_path / "a.pcapng", status=2)
+    assert "none of these rows was captured on a link; --place node exports the others" in printed
     count = sum(r.event != "closed" for r in rows)
     assert f"{count} packets" in trace(tmp_path / "a", "--place", "node", "--pcapng", tmp_path / "a.pcapng")
 
@@ -393,20 +393,20 @@ def test_an_empty_answer_says_why(folder, words, why):
 def test_nothing_is_cut_in_a_narrow_terminal(doors, width, place, monkeypatch):
     monkeypatch.setattr(console, "_width", width)
     words = [] if place is None else ["--place", place]
-    told = runner.invoke(app, ["trace", str(doors), "--limit", "60", *words])
-    assert max(map(len, told.stdout.splitlines()[:-1])) <= width
-    assert "…" not in told.stdout.splitlines()[1]
+    printed = runner.invoke(app, ["trace", str(doors), "--limit", "60", *words])
+    assert max(map(len, printed.stdout.splitlines()[:-1])) <= width
+    assert "…" not in printed.stdout.splitlines()[1]
     rows = Transcript.read(doors / "transcript-plain.parquet").records
     for row in [r for r in rows if place in (None, r.place)][:60]:
-        assert f"{row.time:.6f}" in told.stdout
+        assert f"{row.time:.6f}" in printed.stdout
         for name, value in row.values.items():
-            assert f"{name}={np.linalg.norm(value[0]):.4g}" in told.stdout
+            assert f"{name}={np.linalg.norm(value[0]):.4g}" in printed.stdout
 
 
 def test_what_a_narrow_table_leaves_out_is_the_same_in_every_row(folder, monkeypatch):
     words = ["trace", str(folder), "--algorithm", "leaky", "--kind", "direct", "--values"]
     for width, left_out in ((45, True), (200, False)):
         monkeypatch.setattr(console, "_width", width)
-        told = runner.invoke(app, words).stdout
-        assert ("every row: event on air" in told) == left_out
-        assert ("on air  direct" in told) != left_out
+        printed = runner.invoke(app, words).stdout
+        assert ("every row: event on air" in printed) == left_out
+        assert ("on air  direct" in printed) != left_out

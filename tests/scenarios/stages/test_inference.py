@@ -231,9 +231,9 @@ WRONG = {
 @pytest.mark.parametrize("more", WRONG)
 def test_what_cannot_be_is_said_before_time_0(more):
     field, problem, allowed = WRONG[more]
-    with pytest.raises(ScenarioError) as told:
+    with pytest.raises(ScenarioError) as caught:
         checked(of(DIGITS, more))
-    said = str(told.value)
+    said = str(caught.value)
     assert said.startswith("mine.yaml:")
     assert field in said
     assert problem in said
@@ -253,9 +253,9 @@ def test_what_cannot_be_is_said_before_time_0(more):
     ],
 )  # fmt: skip
 def test_what_the_rest_of_the_scenario_rules_out(text, field, problem):
-    with pytest.raises(ScenarioError, match=problem) as told:
+    with pytest.raises(ScenarioError, match=problem) as caught:
         Experiment.of(of(text).scenario)
-    assert told.value.field == field
+    assert caught.value.field == field
 
 
 def test_python_says_the_same_words():

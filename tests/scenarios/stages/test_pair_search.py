@@ -83,20 +83,20 @@ def digits():
 
 
 def test_the_record_that_it_finds_is_worse_than_the_farthest_one(digits):
-    told = digits.subjects[2]
-    pair, found, claim = found_in(digits, told)
+    printed = digits.subjects[2]
+    pair, found, claim = found_in(digits, printed)
     own, other = pair.hypotheses
     assert own.gradient_difference_bound(other) <= claim.adjacency.gradient_change
-    farthest = costs(digits, told, digits.pair, claim.delta, FIRST_CHUNK, 8)
-    assert costs(digits, told, pair, claim.delta, FIRST_CHUNK, 8) == found.winner.epsilon > 1.05 * farthest
+    farthest = costs(digits, printed, digits.pair, claim.delta, FIRST_CHUNK, 8)
+    assert costs(digits, printed, pair, claim.delta, FIRST_CHUNK, 8) == found.winner.epsilon > 1.05 * farthest
     assert found.winner.epsilon < claim.epsilon
 
 
 def test_an_agents_data_may_be_changed_for_worse_than_other_labels():
     made = searching(DIGITS, 40, 8, ("agent: 1,", "agent: 1, adjacency: agent,"))
-    told = made.subjects[2]
-    pair, found, claim = found_in(made, told)
-    flipped = costs(made, told, made.pair, claim.delta, FIRST_CHUNK, 8)
+    printed = made.subjects[2]
+    pair, found, claim = found_in(made, printed)
+    flipped = costs(made, printed, made.pair, claim.delta, FIRST_CHUNK, 8)
     assert 1.5 * flipped < found.winner.epsilon < claim.epsilon
     assert pair.hypotheses[1].records == pair.hypotheses[0].records
 
@@ -209,10 +209,10 @@ def test_the_audit_of_what_was_found_refutes_with_other_transcripts(tmp_path):
     """The search's estimate is the audit's exact ε: all transcripts cost the same."""
     made = searching(EQ_23, 40, 2, ("trials: 1000, chunk: 500", "trials: 60, chunk: 60"))
     subject = made.subjects[0]
-    pair, told, claim = found_in(made, subject)
+    pair, printed, claim = found_in(made, subject)
     found = audited(AuditOptions(made.scenario, subject, pair, claim), tmp_path / "seen", lambda _: None, 1)
     assert found.judgement.verdict is Verdict.REFUTED
-    assert found.epsilon_exact == pytest.approx(told.winner.epsilon, rel=1e-6)
+    assert found.epsilon_exact == pytest.approx(printed.winner.epsilon, rel=1e-6)
     assert found.pair.description.endswith("(the worst of 40 searched)")
 
 

@@ -51,9 +51,9 @@ def entry_of(folder):
 
 
 def again(folder, settings, progress=None, **options):
-    told = []
-    done = Reaudit(RunFolder.open(folder), settings, progress or Silent(), told.append, **options).run()
-    return done, told
+    sentences = []
+    done = Reaudit(RunFolder.open(folder), settings, progress or Silent(), sentences.append, **options).run()
+    return done, sentences
 
 
 def test_an_audit_that_was_stopped_goes_on_and_may_get_more_transcripts(tmp_path, monkeypatch):
@@ -66,9 +66,9 @@ def test_an_audit_that_was_stopped_goes_on_and_may_get_more_transcripts(tmp_path
     monkeypatch.setattr(
         auditing._Worlds, "_sample", lambda self, w, k, *rest: (simulated.append((w, k)), real(self, w, k, *rest))[1]
     )
-    done, told = again(stopped, {"trials": 400})
+    done, sentences = again(stopped, {"trials": 400})
     assert done
-    assert told == []
+    assert sentences == []
     assert len([k for _, k in simulated if k < 8]) == 16 - 4  # what was there already is not simulated again
     one, two = entry_of(whole)["audit"], entry_of(stopped)["audit"]
     assert (one.pop("options"), two.pop("options")["draw"]) == (None, 0)
@@ -79,10 +79,10 @@ def test_an_audit_that_was_stopped_goes_on_and_may_get_more_transcripts(tmp_path
 
 def test_an_audit_that_was_read_is_followed_by_another_with_noise_of_its_own(folder):
     before = entry_of(folder)["audit"]
-    done, told = again(folder, {"trials": 400, "confidence": 0.9})
+    done, sentences = again(folder, {"trials": 400, "confidence": 0.9})
     after = entry_of(folder)["audit"]
     assert done
-    assert "nothing may be added to it" in told[0]
+    assert "nothing may be added to it" in sentences[0]
     assert (after["options"]["draw"], after["trials"], after["options"]["confidence"]) == (1, 400, 0.9)
     assert after["confidence"] == pytest.approx(1 - 0.1 / 2)
     (earlier,) = after["earlier"]
@@ -96,9 +96,9 @@ def test_an_audit_that_was_read_is_followed_by_another_with_noise_of_its_own(fol
 
 def test_the_same_order_twice_is_done_once_and_again_is_a_third(folder):
     assert again(folder, {"trials": 400})[0]
-    done, told = again(folder, {"trials": 400})
+    done, sentences = again(folder, {"trials": 400})
     assert not done
-    assert told == [
+    assert sentences == [
         "noisy: the audit is there (400 transcripts of each world); --trials N or --again makes another one."
     ]
     assert again(folder, {}, again=True)[0]
@@ -289,8 +289,8 @@ def test_a_refutation_that_holds_is_not_taken_back_by_a_smaller_audit(three):
 
 def test_json_tells_of_all_audits_and_at_which_confidence_they_hold(three):
     place = three[0]
-    code, told = audit(place, "--trials", 50)  # there already
-    (row,) = told["algorithms"]
+    code, sentences = audit(place, "--trials", 50)  # there already
+    (row,) = sentences["algorithms"]
     assert (code, row["verdict"], row["claim_broken"]) == (1, "refuted", True)
     assert [one["verdict"] for one in row["earlier"]] == ["consistent"]
     assert [one["verdict"] for one in row["later"]] == ["consistent"]
@@ -336,8 +336,8 @@ def test_who_asks_until_an_audit_refutes_is_wrong_no_more_often_than_is_said():
 def test_pressing_again_at_a_small_confidence_ends_before_anything_can_be_decided_by_chance(tmp_path):
     run_scenario(parse(SMALL.replace("trials: 300", "trials: 50")), tmp_path / "run")
     for n in range(1, 4):
-        code, told = audit(tmp_path / "run", "--again", "--confidence", "0.55")
-        (row,) = told["algorithms"]
+        code, sentences = audit(tmp_path / "run", "--again", "--confidence", "0.55")
+        (row,) = sentences["algorithms"]
         assert code == 0 or row["claim_broken"]
         shown = read_results(tmp_path / "run").algorithms[0].audit
         made = [*shown.earlier, shown, *shown.later]
@@ -383,18 +383,18 @@ def test_a_new_audit_that_is_stopped_at_its_views_is_done_and_its_draw_counts(tm
     asked = {"trials": 60, "views": "links"}
 
     def again(folder, progress=None):
-        told = []
-        Reaudit(RunFolder.open(folder), asked, progress or Silent(), told.append).run()
-        return told
+        sentences = []
+        Reaudit(RunFolder.open(folder), asked, progress or Silent(), sentences.append).run()
+        return sentences
 
     with pytest.raises(KeyboardInterrupt):
         again(tmp_path / "run", StopAtViews())
     stopped = entry_of(tmp_path / "run")
     assert (stopped["audit"]["options"]["draw"], stopped["views"]) == (1, None)
     assert json.loads((tmp_path / "run" / "audit-noisy.json").read_text()) == stopped["audit"]
-    told = again(tmp_path / "run")
+    sentences = again(tmp_path / "run")
     again(tmp_path / "whole")
-    assert any("views follows" in one for one in told)
+    assert any("views follows" in one for one in sentences)
     after = entry_of(tmp_path / "run")
     assert after["views"] is not None
     assert after == entry_of(tmp_path / "whole")
@@ -419,10 +419,10 @@ def checked(tmp_path, rest=""):
 def test_what_a_paper_shows_is_held_against_the_audit_that_decides(tmp_path):
     run_scenario(checked(tmp_path), tmp_path / "run")
     assert read_results(tmp_path / "run").reproduction.outcome == "agrees"
-    code, told = audit(tmp_path / "run", "--trials", 1000)
+    code, sentences = audit(tmp_path / "run", "--trials", 1000)
     assert read_results(tmp_path / "run").reproduction.outcome == "differs"
-    assert (code, told["reproduction"]["outcome"]) == (1, "differs")
-    assert "differs" in told["exit_reason"]
+    assert (code, sentences["reproduction"]["outcome"]) == (1, "differs")
+    assert "differs" in sentences["exit_reason"]
 
 
 def test_over_variants_too(tmp_path):
@@ -457,9 +457,9 @@ def test_what_was_found_before_an_audit_of_variants_was_stopped_is_told_over_all
 def test_a_study_whose_interrupted_audits_are_done_is_complete(tmp_path):
     run_study(parse(own(tmp_path) + "grid: {seed: [1]}\n"), tmp_path / "run", progress=StopAfter(0))
     assert read_results(tmp_path / "run").status == "interrupted"
-    code, told = audit(tmp_path / "run")
-    assert (code, told["status"], told["variants"][0]["status"]) == (0, "complete", "complete")
-    assert told["variants"][0]["report"] is not None
+    code, sentences = audit(tmp_path / "run")
+    assert (code, sentences["status"], sentences["variants"][0]["status"]) == (0, "complete", "complete")
+    assert sentences["variants"][0]["report"] is not None
 
 
 def test_a_stop_while_files_are_brought_in_step_comes_after_that(tmp_path, monkeypatch):

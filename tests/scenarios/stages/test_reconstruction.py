@@ -262,8 +262,8 @@ def test_a_bare_majority_says_nothing():
 
 
 def test_it_is_not_defended_where_success_is_above_a_guess():
-    told = [one("A", {"defended": 100}, 40, 100, guess=0.2)]
-    assert "Defended" not in defences.sentence(told)
+    entries = [one("A", {"defended": 100}, 40, 100, guess=0.2)]
+    assert "Defended" not in defences.sentence(entries)
     assert defences.sentence([one("A", {"defended": 100}, 40, 100, guess=0.4)]).startswith("Defended against all")
 
 

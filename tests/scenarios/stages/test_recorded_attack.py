@@ -54,46 +54,46 @@ def attacked(*asked):
 
 
 def test_it_finds_what_the_run_found_and_the_truth_is_made_again(folder):
-    for told, entry in zip(attacked(folder), found_by_run(folder), strict=True):
-        assert told["truth"]["remade"]
+    for report, entry in zip(attacked(folder), found_by_run(folder), strict=True):
+        assert report["truth"]["remade"]
         for name in ("estimated", "queries", "worst", "median", "baseline", "inferred", "attack"):
-            assert told["gradients"][name] == entry["gradients"][name]
-        ours, theirs = told["reconstructions"]["attacks"][0], entry["reconstructions"]["attacks"][0]
+            assert report["gradients"][name] == entry["gradients"][name]
+        ours, theirs = report["reconstructions"]["attacks"][0], entry["reconstructions"]["attacks"][0]
         for name in ("verdict", "verdicts", "skill", "mse", "success"):
             assert ours[name] == theirs[name]
 
 
 def test_estimates_open_in_pandas_with_the_documented_columns(folder):
-    (told, _) = attacked(folder)
-    frame = pd.read_parquet(told["gradients"]["estimates"])
+    (report, _) = attacked(folder)
+    frame = pd.read_parquet(report["gradients"]["estimates"])
     assert list(frame.columns) == list(GRADIENT_COLUMNS)
-    assert len(frame) == told["gradients"]["estimated"] * 1
-    assert frame["error"].max() == told["gradients"]["worst"]
+    assert len(frame) == report["gradients"]["estimated"] * 1
+    assert frame["error"].max() == report["gradients"]["worst"]
     assert len(frame["gradient"][0]) == 64
-    records = pd.read_parquet(told["reconstructions"]["records"])
+    records = pd.read_parquet(report["reconstructions"]["records"])
     assert list(records.columns) == list(RECORD_COLUMNS)
     assert set(records["agent"]) == {0, 1, 2, 3}
     assert set(records["seen"]) == {"recovered"}
 
 
 def test_without_the_truth_there_are_the_same_estimates_and_no_scores(folder, tmp_path):
-    (scored, _), (told, _) = attacked(folder), attacked(folder, "--no-score", "--out", tmp_path)
-    assert told["truth"] == {"remade": False, "seconds": None, "why_not": "not asked for"}
-    assert told["gradients"]["worst"] is None
-    one, two = (pd.read_parquet(each["gradients"]["estimates"]) for each in (scored, told))
+    (scored, _), (report, _) = attacked(folder), attacked(folder, "--no-score", "--out", tmp_path)
+    assert report["truth"] == {"remade": False, "seconds": None, "why_not": "not asked for"}
+    assert report["gradients"]["worst"] is None
+    one, two = (pd.read_parquet(each["gradients"]["estimates"]) for each in (scored, report))
     assert two["error"].isna().all()
     assert np.array_equal(np.stack(one["gradient"]), np.stack(two["gradient"]))
-    (attack,) = told["reconstructions"]["attacks"]
+    (attack,) = report["reconstructions"]["attacks"]
     assert attack["verdict"] is None
     assert attack["seen"] == {"recovered": 4}
-    assert told["reconstructions"]["originals"] is None
+    assert report["reconstructions"]["originals"] is None
 
 
 def test_other_attacks_can_be_named_and_the_informed_adversary_knows_all_but_one(folder):
-    told, _ = attacked(folder, "--attack", "one-record", "--attack", "informed", "--algorithm", "plain") * 2
-    names = [one["attack"] for one in told["reconstructions"]["attacks"]]
+    report, _ = attacked(folder, "--attack", "one-record", "--attack", "informed", "--algorithm", "plain") * 2
+    names = [one["attack"] for one in report["reconstructions"]["attacks"]]
     assert names == ["one_record", "informed"]
-    assert told["reconstructions"]["attacks"][0]["verdict"] == "recovered"
+    assert report["reconstructions"]["attacks"][0]["verdict"] == "recovered"
     assert attacked(folder, "--attack", "gradients")[0]["reconstructions"] is None
     wrong = runner.invoke(app, ["attack", str(folder), "--attack", "posterio"])
     assert wrong.exit_code == 2
@@ -103,13 +103,13 @@ def test_other_attacks_can_be_named_and_the_informed_adversary_knows_all_but_one
 def test_a_transcript_alone_needs_its_scenario_and_gets_no_scores(folder, tmp_path):
     file, scenario = folder / "transcript-plain.parquet", folder.parent / "small.yaml"
     asked = [file, "--scenario", scenario, "--out", tmp_path, "--algorithm"]
-    (told,) = attacked(*asked, "plain")
-    assert (told["gradients"]["estimated"], told["truth"]["remade"]) == (40, False)
-    (told,) = attacked(*asked, "plain", "--score")
-    assert told["truth"]["remade"]
-    assert told["gradients"]["worst"] < 1e-9
-    (told,) = attacked(*asked, "told")
-    assert "is not one of this algorithm" in told["gradients"]["refused"]
+    (report,) = attacked(*asked, "plain")
+    assert (report["gradients"]["estimated"], report["truth"]["remade"]) == (40, False)
+    (report,) = attacked(*asked, "plain", "--score")
+    assert report["truth"]["remade"]
+    assert report["gradients"]["worst"] < 1e-9
+    (report,) = attacked(*asked, "told")
+    assert "is not one of this algorithm" in report["gradients"]["refused"]
     missing = runner.invoke(app, ["attack", str(file)])
     assert missing.exit_code == 2
     assert "--scenario" in missing.stderr
@@ -118,18 +118,18 @@ def test_a_transcript_alone_needs_its_scenario_and_gets_no_scores(folder, tmp_pa
 def test_another_seed_makes_another_transcript_and_nothing_is_scored(folder, tmp_path):
     file, scenario = folder / "transcript-plain.parquet", folder.parent / "small.yaml"
     asked = [file, "--scenario", scenario, "-o", "seed=6", "--score", "--out", tmp_path, "--algorithm", "plain"]
-    (told,) = attacked(*asked)
-    assert not told["truth"]["remade"]
-    assert "the seed makes another transcript here" in told["truth"]["why_not"]
-    assert told["gradients"]["worst"] is None
+    (report,) = attacked(*asked)
+    assert not report["truth"]["remade"]
+    assert "the seed makes another transcript here" in report["truth"]["why_not"]
+    assert report["gradients"]["worst"] is None
 
 
 def test_many_records_of_an_agent_are_not_rebuilt_at_once(folder, tmp_path):
     file, scenario = folder / "transcript-plain.parquet", folder.parent / "small.yaml"
-    (told,) = attacked(
+    (report,) = attacked(
         file, "--scenario", scenario, "--out", tmp_path, "--algorithm", "plain", "--attack", "row_space"
     )
-    assert "32 at most" in told["reconstructions"]["attacks"][0]["refused"]
+    assert "32 at most" in report["reconstructions"]["attacks"][0]["refused"]
 
 
 def test_an_insider_knows_its_own_state_with_the_truth_and_its_door_without(tmp_path):
@@ -201,12 +201,12 @@ def test_traffic_is_what_the_run_found(kept):
 
 def test_without_the_truth_traffic_says_the_same_and_scores_nothing(kept, tmp_path):
     scored = decided(kept, "--attack", "traffic")["traffic_analysis"]
-    told = decided(kept, "--attack", "traffic", "--no-score", "--out", tmp_path)["traffic_analysis"]
+    report = decided(kept, "--attack", "traffic", "--no-score", "--out", tmp_path)["traffic_analysis"]
     for part in ("activity", "computing", "repeated", "lost", "dimension"):
         for key in ("events", "counts", "means", "packets", "low", "high", "refused", "slower"):
-            assert told[part].get(key) == scored[part].get(key)
-        assert told[part]["truth"] is None
-    assert told["activity"]["activations"] is None
+            assert report[part].get(key) == scored[part].get(key)
+        assert report[part]["truth"] is None
+    assert report["activity"]["activations"] is None
 
 
 def test_a_transcript_alone_can_be_scored(kept, tmp_path):

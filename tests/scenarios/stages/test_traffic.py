@@ -24,12 +24,12 @@ def missed(tmp_path_factory):
     return read_results(folder), folder
 
 
-def told(results):
+def inferred(results):
     return [entry.traffic_analysis for entry in results.algorithms]
 
 
 def test_times_and_sizes_alone_tell_who_acted_and_who_is_slow(heard):
-    for found in told(heard[0]):
+    for found in inferred(heard[0]):
         assert found.activity.found == found.activity.activations > 0
         assert found.activity.wrong == 0
         assert found.computing.slowest == found.computing.slowest_truth == 3
@@ -39,7 +39,7 @@ def test_times_and_sizes_alone_tell_who_acted_and_who_is_slow(heard):
 
 
 def test_a_lossy_tap_leaves_the_dimension(missed):
-    for found in told(missed[0]):
+    for found in inferred(missed[0]):
         assert found.activity.found == found.activity.wrong == 0
         assert found.computing.refused
         assert found.dimension.low == found.dimension.high == 64
@@ -57,27 +57,27 @@ def test_results_are_json_and_every_key_is_described(heard, missed):
                 assert f"`{name}`" in page
                 for key in part if isinstance(part, dict) else ():
                     assert f"`{key}`" in page
-        assert len(told(results)) == 2
+        assert len(inferred(results)) == 2
 
 
 def test_the_page_has_a_table_for_each(heard, missed):
     for results, folder in (heard, missed):
         page = (folder / "report.html").read_text()
         assert page.count('<h2 id="traffic-title">') == 1
-        for found in told(results):
+        for found in inferred(results):
             assert len(traffic_rows(found)) == 7
             assert all(row[0] in page for row in traffic_rows(found))
 
 
 def test_who_does_not_ask_is_told_nothing(tmp_path):
     run("traffic-only", tmp_path, options=["attacks.traffic=false", "algorithms[0].activations=50"])
-    assert told(read_results(tmp_path)) == [None, None]
+    assert inferred(read_results(tmp_path)) == [None, None]
     assert "traffic-title" not in (tmp_path / "report.html").read_text()
 
 
 def test_what_cannot_be_analysed_is_refused_in_words(tmp_path):
     options = ["adversary.links=[]", "adversary.nodes=[1]", "algorithms[0].activations=50"]
     run("traffic-only", tmp_path, options=options, page=False)
-    for found in told(read_results(tmp_path)):
+    for found in inferred(read_results(tmp_path)):
         (sentence,) = traffic(found)
         assert sentence.startswith("No traffic analysis: no packet was observed on a link")

@@ -125,10 +125,10 @@ def test_another_process_in_another_folder_says_the_same(folder, tmp_path):
             cwd=tmp_path, env=environment, capture_output=True, text=True,
         )  # fmt: skip
         assert done.returncode == 1, done.stderr
-        told = json.loads(done.stdout)
-        assert told == confirm(WitnessFile.read(path)).as_plain()
-        assert told["verdict"] == word
-        assert told["account"] == json.loads(path.read_text())["account"]
+        answer = json.loads(done.stdout)
+        assert answer == confirm(WitnessFile.read(path)).as_plain()
+        assert answer["verdict"] == word
+        assert answer["account"] == json.loads(path.read_text())["account"]
 
 
 def test_nothing_is_simulated_and_no_stream_of_the_seed_is_drawn_from(folder, monkeypatch):
@@ -191,10 +191,10 @@ def test_one_number_altered_is_noticed(folder, tmp_path, edit):
     assert done.output.startswith("The file was altered after it was written. What follows is")
     assert "Not confirmed" in done.output
     assert "< " not in done.output
-    told = status(path, "--json")
-    assert told.exit_code == 2
-    assert json.loads(told.output)["verdict"] == "not confirmed"
-    assert json.loads(told.output)["first_above"] is None
+    ended = status(path, "--json")
+    assert ended.exit_code == 2
+    assert json.loads(ended.output)["verdict"] == "not confirmed"
+    assert json.loads(ended.output)["first_above"] is None
 
 
 def test_who_seals_it_anew_changes_what_is_computed_or_is_told(folder, tmp_path):
@@ -369,8 +369,10 @@ def test_a_walk_that_was_longer_than_its_claim_says_confirms_nothing():
     assert 1 < active < 60
     for activations, refused in ((active, False), (active - 1, True), (0, True)):
         confirmed = confirm(file.model_copy(update={"activations": activations}).sealed())
-        told = f"The agent was active {active} times in this transcript, and the claim would be that of {activations}"
-        assert confirmed.reason.startswith(told) == refused
+        reason = (
+            f"The agent was active {active} times in this transcript, and the claim would be that of {activations}"
+        )
+        assert confirmed.reason.startswith(reason) == refused
         assert confirmed.verdict is None or not refused
 
 

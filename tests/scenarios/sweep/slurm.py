@@ -94,11 +94,11 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
             )
             if command[0] == "munged":
                 until(lambda: (folder / "munge.socket").exists(), 20)
-        until(lambda: "idle" in told(environment, "sinfo", "-h", "-o", "%T"), 60)
+        until(lambda: "idle" in output(environment, "sinfo", "-h", "-o", "%T"), 60)
         yield environment
     finally:
-        told(environment, "scancel", "-u", user)
-        until(lambda: not told(environment, "squeue", "-h").strip(), 30, must=False)
+        output(environment, "scancel", "-u", user)
+        until(lambda: not output(environment, "squeue", "-h").strip(), 30, must=False)
         for one in reversed(running):
             one.send_signal(signal.SIGTERM)
         for one in reversed(running):
@@ -109,7 +109,7 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
                 one.wait()
 
 
-def told(environment: dict[str, str], *command: str) -> str:
+def output(environment: dict[str, str], *command: str) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
 
 

@@ -89,15 +89,15 @@ def environment():
 @on_slurm
 def test_an_array_one_of_whose_jobs_is_cancelled_and_repeated(place, environment, alone):
     (place / "array.sh").write_text(changed(block("array.sh"), **{"--array=1-8": "--array=1-3", "_ID/8": "_ID/3"}))
-    job = slurm.told(environment, "sbatch", "--parsable", "-D", str(place), str(place / "array.sh")).strip()
+    job = slurm.output(environment, "sbatch", "--parsable", "-D", str(place), str(place / "array.sh")).strip()
     slurm.until(lambda: done(place) >= 1, 180)
-    slurm.told(environment, "scancel", f"{job}_3")
-    slurm.until(lambda: not slurm.told(environment, "squeue", "-h").strip(), 240)
+    slurm.output(environment, "scancel", f"{job}_3")
+    slurm.until(lambda: not slurm.output(environment, "squeue", "-h").strip(), 240)
     log = (place / f"slurm-{job}_1.out").read_text()
     assert "8 of 8 points done" in log
     assert "of the sweep's 24 points" in log
     again = ["sbatch", "--parsable", "--wait", "--array=3", "-D", str(place), str(place / "array.sh")]
-    assert slurm.told(environment, *again).strip()
+    assert slurm.output(environment, *again).strip()
     assert done(place) == POINTS
     assert table(place) == alone
 
@@ -109,13 +109,13 @@ def test_workers_that_are_jobs_one_of_which_is_cancelled(place, environment, alo
     (place / "on_slurm.py").write_text(changed(block("on_slurm.py"), **small))
     with child(place, environment, "on_slurm.py") as script:
         slurm.until(lambda: done(place) >= 3, 240)
-        first = slurm.told(environment, "squeue", "-h", "-o", "%i").split()[0]
-        slurm.told(environment, "scancel", first)
+        first = slurm.output(environment, "squeue", "-h", "-o", "%i").split()[0]
+        slurm.output(environment, "scancel", first)
         said = script.communicate(timeout=180)
     assert script.returncode == 0, said
     assert f"complete {POINTS} done []" in said[0]
     assert table(place) == alone
-    slurm.until(lambda: not slurm.told(environment, "squeue", "-h").strip(), 60)
+    slurm.until(lambda: not slurm.output(environment, "squeue", "-h").strip(), 60)
 
 
 @contextmanager

@@ -213,20 +213,20 @@ def test_on_workers_with_several_threads_that_come_late(tmp_path, monkeypatch, a
     """Nobody is there for a while, as in a queue; then four threads in one process."""
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(clusters, "LOOK", 0.2)
-    told = Told()
+    printed = Told()
 
     def say(sentence):
-        Told.say(told, sentence)
+        Told.say(printed, sentence)
         dask.scale(1)
 
-    told.say = say
+    printed.say = say
     with (
         distributed.LocalCluster(n_workers=0, threads_per_worker=4, processes=False, dashboard_address=None) as dask,
         distributed.Client(dask) as client,
     ):
-        found = run_sweep(FIVE, BASE, tmp_path / "out", client=client, progress=told)
+        found = run_sweep(FIVE, BASE, tmp_path / "out", client=client, progress=printed)
     assert (found.status, found.complete) == ("complete", 5)
-    assert "no worker is there yet: 5 point(s) wait" in told.words[0]
+    assert "no worker is there yet: 5 point(s) wait" in printed.words[0]
     assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
 
 
@@ -269,14 +269,16 @@ def KILLED():  # noqa: N802
 @pytest.mark.parametrize(("errors", "failed"), [(2, []), (4, [1, 2])])
 def test_points_blamed_for_a_killed_worker_are_tried_alone(tmp_path, errors, failed):
     found = points(FIVE, BASE)
-    told = Told()
+    printed = Told()
     client = Answering(errors, {1, 2})
-    workers = Cluster(running.one_point, client, Points(tmp_path, found, []), False, told)
+    workers = Cluster(running.one_point, client, Points(tmp_path, found, []), False, printed)
     done = {one.point: one for one in workers.each(found)}
     assert sorted(done) == [0, 1, 2, 3, 4]
     assert [k for k in sorted(done) if done[k].status == "failed"] == failed
     assert all("was killed" in done[k].error for k in failed)
-    assert [words.partition(":")[0] for words in told.words] == [f"workers were killed at point {k}" for k in (1, 2)]
+    assert [words.partition(":")[0] for words in printed.words] == [
+        f"workers were killed at point {k}" for k in (1, 2)
+    ]
 
 
 def test_a_scheduler_that_is_gone_interrupts(tmp_path, monkeypatch):

@@ -31,10 +31,10 @@ class MeanTogether(Algorithm):
     """A mean without its axis: the next release depends on the noise of all replicas."""
 
     async def run(self, node):
-        told = node.privatize(await node.gradient(node.zeros()), Laplace(1.0))
-        await node.exchange(x=told)
-        await node.exchange(x=node.privatize(told - told.mean(), Laplace(1.0)))
-        node.estimate(told)
+        compared = node.privatize(await node.gradient(node.zeros()), Laplace(1.0))
+        await node.exchange(x=compared)
+        await node.exchange(x=node.privatize(compared - compared.mean(), Laplace(1.0)))
+        node.estimate(compared)
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class ScaledTogether(Algorithm):
     async def run(self, node):
         x = node.zeros()
         for _ in range(2):
-            told = node.privatize(await node.gradient(x), Laplace(1.0 + float(np.linalg.norm(x))))
-            await node.exchange(x=told)
-            x = told
+            compared = node.privatize(await node.gradient(x), Laplace(1.0 + float(np.linalg.norm(x))))
+            await node.exchange(x=compared)
+            x = compared
             node.estimate(x)
 
 

@@ -82,23 +82,23 @@ def named(results, name):
 # ── results.json ────────────────────────────────────────────────────────────────────────────────────────
 def test_links_and_packets_agree_with_the_traffic(small):
     for entry in small.algorithms:
-        links, told, traffic = entry.links, entry.timeline, entry.run.traffic
+        links, shown, traffic = entry.links, entry.timeline, entry.run.traffic
         assert links.by == "link"
         assert sorted(links.between) == sorted(small.network.edges)
         assert sum(links.bytes) == traffic["bytes_sent"]
-        assert sum(links.packets) == traffic["packets_sent"] == told.packets
+        assert sum(links.packets) == traffic["packets_sent"] == shown.packets
         assert sum(links.lost) == traffic["packets_lost"]
         assert all(0.01 <= delay <= 0.03 for delay in links.delay)
         columns = [
-            getattr(told, k) for k in ("sent", "arrived", "sender", "receiver", "kind", "number", "fate", "captured")
+            getattr(shown, k) for k in ("sent", "arrived", "sender", "receiver", "kind", "number", "fate", "captured")
         ]
         assert len({len(c) for c in columns}) == 1
-        assert len(told.sent) == sum(w.packets for w in told.windows) <= EVENTS
-        assert told.packets == len(told.sent) + sum(w.left_out_before for w in told.windows)
-        assert list(told.sent) == sorted(told.sent)
-        assert set(told.captured) == {"yes"}
-        lost = [arrived is None for arrived in told.arrived]
-        assert lost == [fate != "arrived" for fate in told.fate]
+        assert len(shown.sent) == sum(w.packets for w in shown.windows) <= EVENTS
+        assert shown.packets == len(shown.sent) + sum(w.left_out_before for w in shown.windows)
+        assert list(shown.sent) == sorted(shown.sent)
+        assert set(shown.captured) == {"yes"}
+        lost = [arrived is None for arrived in shown.arrived]
+        assert lost == [fate != "arrived" for fate in shown.fate]
 
 
 def test_the_break_is_the_message_that_the_audit_names(small):
@@ -108,12 +108,12 @@ def test_the_break_is_the_message_that_the_audit_names(small):
     assert (broken.kind, broken.number) == (first.kind, first.number)
     assert broken.activation == leaky.audit.first_violation
     assert (broken.agent, broken.why, broken.epsilon) == (1, "unprotected", math.inf)
-    told = leaky.timeline
-    here = [k for k in range(len(told.sent)) if encoded(leaky)["f"][k] & played.BREAK]
-    assert {(told.sender[k], told.number[k], told.activation[k]) for k in here} == {
+    shown = leaky.timeline
+    here = [k for k in range(len(shown.sent)) if encoded(leaky)["f"][k] & played.BREAK]
+    assert {(shown.sender[k], shown.number[k], shown.activation[k]) for k in here} == {
         (1, first.number, broken.activation)
     }
-    assert told.sent[here[0]] == broken.time
+    assert shown.sent[here[0]] == broken.time
     assert safe.timeline.break_ is None
     budget = safe.timeline.budget
     assert budget.epsilon == safe.over_time.exact.estimate[: len(budget.epsilon)]
@@ -121,11 +121,11 @@ def test_the_break_is_the_message_that_the_audit_names(small):
 
 
 def test_a_lossy_tap_an_encrypted_link_and_who_is_down():
-    told, run, diary = chronicle(FIFTY)
-    results = told.timeline(NEW)
+    shown, run, diary = chronicle(FIFTY)
+    results = shown.timeline(NEW)
     assert results.down == (Timeline.Downtime(agent=3, start=0.2, until=0.6),)
     assert {"yes", "missed", "sealed"} == set(results.captured)
-    heard = sum(told._captured(p) in ("yes", "sealed") for p in [*diary.head, *diary.tail])
+    heard = sum(shown._captured(p) in ("yes", "sealed") for p in [*diary.head, *diary.tail])
     assert heard == sum(r.event == "air" for r in run.views[0].transcript)
     between = [k for k, pair in enumerate(zip(results.sender, results.receiver, strict=True)) if set(pair) == {0, 1}]
     assert {results.captured[k] for k in between} <= {"sealed", "missed"}
@@ -133,8 +133,8 @@ def test_a_lossy_tap_an_encrypted_link_and_who_is_down():
 
 def test_a_network_of_many_links_is_told_by_sender():
     text = FIFTY.replace("radius: 0.24", "radius: 0.4").replace("rounds: 12", "rounds: 2")
-    told, run, _ = chronicle(re.sub(r"link_overrides:\n.*\n", "", text))
-    links = told.links()
+    shown, run, _ = chronicle(re.sub(r"link_overrides:\n.*\n", "", text))
+    links = shown.links()
     assert links.by == "sender"
     assert links.sender == tuple(range(50))
     assert sum(links.bytes) == run.traffic["bytes_sent"]
@@ -156,14 +156,14 @@ def test_a_break_that_the_diary_let_go_is_looked_for_in_the_same_run_once_more(s
     leaky = re.sub(r"  - \{kind: (recal|dp_recal, name: told).*\n", "", QUICK)
     run_scenario(parse(leaky), tmp_path / "out")
     results = read_results(tmp_path / "out")
-    told, whole = results.algorithms[0].timeline, named(small, "leaky").timeline
-    assert told.break_ == whole.break_
-    assert [(w.why, w.packets, w.left_out_before) for w in told.windows] == [
+    shown, whole = results.algorithms[0].timeline, named(small, "leaky").timeline
+    assert shown.break_ == whole.break_
+    assert [(w.why, w.packets, w.left_out_before) for w in shown.windows] == [
         ("the beginning", 16, 0), ("around the break", 13, 24), ("the end", 8, 91),
     ]  # fmt: skip
     here = [*range(16), *range(40, 53), *range(144, 152)]
     for name in ("sent", "arrived", "sender", "receiver", "kind", "number", "activation", "fate", "captured"):
-        assert getattr(told, name) == tuple(getattr(whole, name)[k] for k in here)
+        assert getattr(shown, name) == tuple(getattr(whole, name)[k] for k in here)
     made = encoded(results.algorithms[0])
     assert next(k for k, mark in enumerate(made["f"]) if mark & played.BREAK) == 20
     assert "13 (around the break)" in made["said"]
@@ -192,19 +192,19 @@ def test_a_run_that_fails_has_its_timeline_up_to_there(tmp_path, spool):
         run_scenario(parse(text), tmp_path / "out")
     results = read_results(tmp_path / "out")
     (entry,) = results.algorithms
-    told = entry.timeline
+    shown = entry.timeline
     assert (results.status, entry.run.stopped) == ("failed", "failed")
-    assert told.packets == len(told.sent) == sum(entry.links.packets) > 12
-    assert set(told.fate) == {"arrived", "lost"}
-    assert set(told.captured) == {"yes", "missed"}
-    assert max(told.sent) <= told.ended
+    assert shown.packets == len(shown.sent) == sum(entry.links.packets) > 12
+    assert set(shown.fate) == {"arrived", "lost"}
+    assert set(shown.captured) == {"yes", "missed"}
+    assert max(shown.sent) <= shown.ended
     kept = pd.read_parquet(tmp_path / "out" / "transcript-descent.parquet")
-    assert (kept["event"] == "air").sum() == told.captured.count("yes")
+    assert (kept["event"] == "air").sum() == shown.captured.count("yes")
     page = (tmp_path / "out" / "report.html").read_text()
-    when = f"failed at {told.ended:.4g} s of virtual time"
+    when = f"failed at {shown.ended:.4g} s of virtual time"
     assert f"The run {when}. Its timeline ends there" in page
     assert f"descent: the rest of the run, which {when}" in page
-    assert encoded(entry)["said"].startswith(f"The run {when}. All {told.packets} packets until then")
+    assert encoded(entry)["said"].startswith(f"The run {when}. All {shown.packets} packets until then")
     said = list[str]()
     assert not Reaudit(RunFolder.open(tmp_path / "out"), {}, Silent(), said.append).run()
     assert said == ["descent was never run to its end: netsim run, with this folder, does that."]
@@ -213,21 +213,21 @@ def test_a_run_that_fails_has_its_timeline_up_to_there(tmp_path, spool):
 def test_rounds_and_the_audited_agents_activations_are_marked(small):
     """A round where its first message begins; of a walk each activation of the agent that the audit looks at."""
     leaky = named(small, "leaky")
-    told, made = leaky.timeline, encoded(leaky)
+    shown, made = leaky.timeline, encoded(leaky)
     assert made["u"] == 1
-    columns = zip(told.activation, told.sender, told.kind, strict=True)
+    columns = zip(shown.activation, shown.sender, shown.kind, strict=True)
     assert [date for _, date, _ in made["m"]] == sorted({k for k, i, kind in columns if i == 1 and kind != "ack"})
     rounds, _, _ = chronicle(FIFTY.replace("rounds: 12", "rounds: 3"))
     entry = filled(AlgorithmResult, {"name": "descent", "convergence": {"unit": "rounds"}})
     entry = replace(entry, timeline=rounds.timeline(entry), links=rounds.links())
-    made, told = encoded(entry), entry.timeline
-    assert len(told.windows) == 2
+    made, shown = encoded(entry), entry.timeline
+    assert len(shown.windows) == 2
     dates = {date: place for place, date, begins in made["m"] if begins}
-    sent = [k for k, kind in enumerate(told.kind) if kind == "exchange" and not told.attempt[k]]
-    early = [k for k in sent if k < told.windows[0].packets]
-    assert set(dates) >= {told.activation[k] for k in early}
-    for date in {told.activation[k] for k in early}:
-        first = min(told.sent[k] for k in early if told.activation[k] == date)
+    sent = [k for k, kind in enumerate(shown.kind) if kind == "exchange" and not shown.attempt[k]]
+    early = [k for k in sent if k < shown.windows[0].packets]
+    assert set(dates) >= {shown.activation[k] for k in early}
+    for date in {shown.activation[k] for k in early}:
+        first = min(shown.sent[k] for k in early if shown.activation[k] == date)
         assert made["t"][made["p"].index(dates[date])] == pytest.approx(first, rel=1e-6)
     assert made["u"] is None
 
@@ -235,25 +235,25 @@ def test_rounds_and_the_audited_agents_activations_are_marked(small):
 # ── what the script gets ────────────────────────────────────────────────────────────────────────────────
 def test_places_keep_the_order_of_time(small):
     for entry in small.algorithms:
-        told = encoded(entry)
-        assert told["p"] == sorted(told["p"])
-        assert told["t"] == sorted(told["t"])
+        shown = encoded(entry)
+        assert shown["p"] == sorted(shown["p"])
+        assert shown["t"] == sorted(shown["t"])
         for sent, start, end, arrived in zip(
-            entry.timeline.sent, told["a"], told["b"], entry.timeline.arrived, strict=True
+            entry.timeline.sent, shown["a"], shown["b"], entry.timeline.arrived, strict=True
         ):
-            assert math.isclose(told["t"][start], sent, rel_tol=1e-6)
+            assert math.isclose(shown["t"][start], sent, rel_tol=1e-6)
             assert (end < 0) == (arrived is None)
-            assert end < 0 or told["p"][end] > told["p"][start]
+            assert end < 0 or shown["p"][end] > shown["p"][start]
 
 
 def test_what_takes_no_time_is_played_one_after_the_other():
     pair = {"sender": [0, 1, 0, 1], "receiver": [1, 0, 1, 0], "number": [0, 0, 1, 1], "attempt": [0] * 4}
-    told = {
+    shown = {
         **pair, "packets": 4, "sent": [0.0] * 4, "arrived": [0.0] * 4, "kind": ["exchange"] * 4, "bytes": [8] * 4,
         "activation": [1, 1, 2, 2], "fate": ["arrived"] * 4, "captured": ["no"] * 4,
         "windows": [{"why": "everything", "packets": 4, "left_out_before": 0}],
     }  # fmt: skip
-    made = encoded(filled(AlgorithmResult, {"name": "instant", "timeline": told}))
+    made = encoded(filled(AlgorithmResult, {"name": "instant", "timeline": shown}))
     assert [made["p"][k] for k in made["a"]] == [0, 0, 1, 1]
     assert [made["p"][k] for k in made["b"]] == [1, 1, 2, 2]
 
@@ -320,8 +320,8 @@ def test_it_plays_pauses_and_goes_to_the_break(chromium, small, tmp_path):
         assert said.startswith(f"1 → {broken.to[0]}: {broken.kind} {broken.number} (captured), breaks the claim")
         assert "exact ε so far ∞" in page.evaluate("document.getElementById('budget').textContent")
         index = page.evaluate("Number(document.getElementById('player').dataset.packet)")
-        told = named(small, "leaky").timeline
-        assert (told.sender[index], told.number[index], told.sent[index]) == (
+        shown = named(small, "leaky").timeline
+        assert (shown.sender[index], shown.number[index], shown.sent[index]) == (
             1,
             broken.number,
             broken.time,
@@ -396,9 +396,9 @@ def test_without_a_script_the_picture_and_the_tables_are_there(chromium, small, 
 
 @pytest.mark.browser
 def test_fifty_agents_play_too_on_a_page_that_stays_small(chromium, small, tmp_path):
-    told, run, _ = chronicle(FIFTY)
+    shown, run, _ = chronicle(FIFTY)
     entry = replace(named(small, "told"), leakage=None, audit=None)
-    entry = replace(entry, timeline=told.timeline(entry), links=told.links())
+    entry = replace(entry, timeline=shown.timeline(entry), links=shown.links())
     topology = run.simulation.topology
     edges = tuple((i, j) for i, j in topology.edges)
     places = tuple((x, y) for x, y in ((topology.positions - topology.positions.min(0)) / 2).tolist())
