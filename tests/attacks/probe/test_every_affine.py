@@ -37,7 +37,8 @@ AFFINE = {
     **dict.fromkeys(
         [
             "exact_diffusion", "gradient_tracking, variant: atc", "dpp2", "ic_admm", "d_admm",
-            "d_admm, perturbation: dual", "dp_admm", "r_admm", "mr_admm", "rw_admm", "rw_admm, activation: everybody",
+            "d_admm, perturbation: dual", "d_admm, perturbation: penalty", "dp_admm", "r_admm", "mr_admm", "rw_admm",
+            "rw_admm, activation: everybody",
             "walkman", "walkman, version: prox", "recal", *(f"dp_recal, reading: {reading}" for reading in READINGS),
         ],
         NONE,
