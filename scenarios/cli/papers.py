@@ -168,7 +168,7 @@ def _print_paper(paper: "Paper", ran: "dict[str, _Ran]") -> None:
         outcome = item.outcome if one is None else one.outcome
         head = f"  [bold]{item.id:{width}}[/]  [{COLOURS.get(outcome, 'dim')}]{outcome}[/]"
         terminal.console.print(head + (f" [dim]({one.seconds:.0f} s)[/]" if one else ""), highlight=False)
-        terminal.console.print(Padding(escape(item.found), (0, 0, 0, 6)), highlight=False)
+        terminal.console.print(Padding(escape(item.in_short), (0, 0, 0, 6)), highlight=False)
     terminal.console.print()
 
 

@@ -1,6 +1,7 @@
 """Papers' items: what each paper states, what checks it, what came of it, and the pages of docs about them."""
 
 import difflib
+import re
 from collections import Counter
 from functools import cache
 from importlib import resources
@@ -15,6 +16,8 @@ from scenarios.schema.base import Model, Words
 
 PAPERS = ("dp-recal", "dp-recal-v1", "dpp2", "cpgt", "thesis")
 """Keys of the papers, with which their items' names begin, in the order of all lists."""
+_SHORT = 60
+"""Letters that a summary has at least."""
 ItemOutcome = Literal["agrees", "agrees in shape", "differs", "cannot be run"]
 
 
@@ -77,6 +80,13 @@ class Item(Model):
         if self.missing and self.outcome != "cannot be run":
             raise ValueError("where something is missing the outcome is: cannot be run")
         return self
+
+    @property
+    def in_short(self) -> str:
+        """The first sentences of `found`, as few as say something."""
+        text = " ".join(self.found.split())
+        ends = (one.end() for one in re.finditer(r"(?<=[^.]{4})\. (?=\W*[A-ZΑ-Ω])", f"{text} A"))
+        return text[: next((end for end in ends if end > _SHORT), len(text))].rstrip()
 
     @property
     def command(self) -> str | None:
