@@ -20,9 +20,9 @@ regression, solved by Gauss–Newton on whitened residuals, on prefixes of 4, 8,
 One round at a time (`round_by_round`) each η_{k+1} is fitted given those before; their errors add up in d, and it
 drifts.
 
-Identifiable: η_k counts only through η_k d^k. So η_0 is not (d⁰ = 0), without noise η_1 is not either (d¹ = x⁰ = 0),
-and they hide nothing; every d is. To first order the estimate of a gradient at given η and the residuals are
-uncorrelated, so that
+Identifiable: η_k counts only through η_k d^k. So η_0 is not (d⁰ = 0), without noise η_1 is not either where x⁰ = 0
+(d¹ = x⁰), and they hide nothing; every d is. To first order the estimate of a gradient at given η and the residuals
+are uncorrelated, so that
 
     Var ĝ = Var(ĝ | η) + G C Gᵀ,    C = (JᵀJ)⁻¹ of the whitened residuals, G = ∂ĝ/∂η.
 
@@ -139,7 +139,7 @@ def _read(sent: _DPP2Round, algorithm: Dpp2, eta: Array, share: Array) -> Iterat
     z = sent.z * share[:, None, None]
     moved = (algorithm.beta * sent.apart_z[:-1] - d[2:] + 2 * d[1:-1] - d[:-2]) / algorithm.step  # z^k − w^{k+1}/α
     z[:-1] += (1 - share[:-1, None, None]) * moved
-    point = np.zeros_like(sent.y[0])
+    point = sent.y[0] if algorithm.start else np.zeros_like(sent.y[0])  # x⁰ + w⁰, or 0, which is public
     for k in range(len(sent.y)):
         yield point, z[k] - hidden[k]
         point = d[k + 1] - d[k] - algorithm.step * z[k] + algorithm.beta * sent.apart_z[k]

@@ -191,7 +191,7 @@ class Dpp2(InRounds):
     agent_ratio: Factors = ()
     """By what both scales of an agent are multiplied once more in each round, for r_i; none: by 1 at all."""
     start: NonNegative = 0.0
-    """Each coordinate of every x_i⁰ is uniform on [−start, start], by its agent's private coins (an audit's adversary
+    """Each coordinate of every x_i⁰ is uniform on [0, start], by its agent's private coins (an audit's adversary
     knows them); 0: x⁰ = 0."""
 
     noise_fields = ("scale_w", "scale_e")
@@ -199,7 +199,7 @@ class Dpp2(InRounds):
     async def run(self, node: Node) -> None:
         x = d = q = node.zeros()
         if self.start:
-            x = x + node.coins.uniform(-self.start, self.start, node.dimension)
+            x = x + self.start * node.coins.random(node.dimension)
         for k in range(self.rounds):
             eta = self.eta(k)
             hidden = (1 - eta) * d

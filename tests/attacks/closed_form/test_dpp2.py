@@ -58,11 +58,13 @@ def test_without_noise_everything_is_exact_whether_eta_is_known_or_not(matrix, g
 
 
 def test_where_agents_start_hides_nothing():
-    """x⁰ by each agent's private coins: every gradient is exact without it, and η_1 is found, too."""
+    """x⁰ by each agent's private coins: every gradient and decision x is exact without it, and η_1 is found, too."""
     view, truth = (run := heard(replace(PLAIN, start=3.0))).views[0], run.truth
-    assert score_gradients(through_relay(view), truth).worst < 1e-11
     fit = fit_relay(view)
-    assert score_gradients(fit.estimates, truth).worst < 1e-8
+    for estimates, rounding in ((through_relay(view), 1e-11), (fit.estimates, 1e-8)):
+        assert score_gradients(estimates, truth).worst < rounding
+        for one in estimates:
+            np.testing.assert_allclose(one.point, truth.queries[one.agent][one.query].point, atol=rounding)
     assert np.flatnonzero(~fit.identifiable[0]).tolist() == [0]
 
 

@@ -102,7 +102,7 @@ def test_agents_start_anywhere(noisy):
     scales = {"scale_w": DECAY, "scale_e": DECAY} if noisy else {}
     algorithm = well_tuned(SIX, GRAPHS[2], 30, start=2.0, **scales)
     run = tapped(SIX, GRAPHS[2], algorithm, seed=6)
-    start = np.array([coins_of(Streams(6), i).uniform(-2, 2, 4) for i in range(6)])
+    start = np.array([2.0 * coins_of(Streams(6), i).random(4) for i in range(6)])
     np.testing.assert_array_equal([queries[0].point[0] for queries in run.truth.queries], start)
     expected = by_oracle(SIX, GRAPHS[2], algorithm, *(noises(run)[:, :, :, 0] if noisy else ()), start=start)
     for name in ("y", "z"):
