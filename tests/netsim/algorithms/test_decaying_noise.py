@@ -361,6 +361,23 @@ def test_theorem_1_outside_its_assumptions(change, facts, failed):
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
+def test_lemmas_3_and_4_contract(graph):
+    """A step α ≤ 1/(μ + L) along the mean gradient by 1 − αμ, W_γ off the mean by 1 − γ(1 − ρ_w)."""
+    rng, W, n = np.random.default_rng(3), GRAPHS[graph].weights, AGENTS
+    hessians = [f.hessian(np.zeros(DIMENSION)) for f in problem().objectives]
+    ends = [np.linalg.eigvalsh(one)[[0, -1]] for one in hessians]
+    mu, L = min(low for low, _ in ends), max(high for _, high in ends)
+    rho = np.abs(np.linalg.eigvalsh(W - np.ones((n, n)) / n)).max()
+    for share in (0.1, 0.5, 1.0):
+        step, off, w = share / (mu + L), rng.standard_normal(DIMENSION), rng.standard_normal((n, DIMENSION))
+        moved = off - step * np.mean(hessians, axis=0) @ off
+        assert np.linalg.norm(moved) <= (1 - step * mu) * np.linalg.norm(off)
+        mixed = (1 - share) * w + share * W @ w - w.mean(axis=0)
+        allowed = (1 - share * (1 - rho)) * np.linalg.norm(w - w.mean(axis=0))
+        assert np.linalg.norm(mixed) <= allowed * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("compressor", [Float64(), TopK(5), Quantizer(3)], ids=repr)
 def test_lemma_2_bounds_the_spectral_radius_within_theorem_1(graph, compressor):
     """λ̄_G ≤ 1 − mαμ/2 for the G of Lemma 1, at the largest γ and α that (20) and (21) bear with m near 1."""

@@ -194,7 +194,7 @@ def test_duals_sum_to_zero_under_noise_and_rounding(name, codec):
     assert np.abs(apart).max() > 0.1
 
 
-@pytest.mark.parametrize("name", ["diging", "atc", "diadsp", "cpgt", "cpgt_top", "cpgt_bits"])
+@pytest.mark.parametrize("name", ["diging", "atc", "diadsp", "cpgt", "cpgt_top", "cpgt_bits_own"])
 def test_the_tracked_gradients_sum_to_the_gradients_and_all_noise(name):
     """Σ y^a = Σ ∇f + Σ_{t≤k} Σ e^t, y^a being what the agent released; CPGT's beyond the copy that all know."""
     run = simulate(problem(), "geometric", ALGORITHMS[name](40))
