@@ -171,12 +171,11 @@ def _items_page() -> str:
     listed = ", ".join(f"{count} {word}" for word, count in counts.most_common())
     lines = [_ITEMS_HEAD, f"Of {counts.total()} items: {listed}."]
     for paper in papers():
-        lines += ["", f"## {paper.paper}", "", "| item | the paper states | netsim found | see |"]
-        lines += ["| --- | --- | --- | --- |"]
+        lines += ["", f"## {paper.paper}", "", "| the paper | netsim |", "| --- | --- |"]
         for item in paper.items:
-            rests = f"`{item.command}`" if item.command else f"missing: {'; '.join(item.missing)}"
-            cells = (f"{item.item} ({item.place})", item.states, f"**{item.outcome}**: {item.found}", rests)
-            lines.append(f"| {' | '.join(map(_cell, cells))} |")
+            states = f"**{_prose(item.item)}** ({_prose(item.place)}): {_prose(item.states)}"
+            found = f"**{item.outcome}**. {_prose(item.found)}<br>{_rests(item)}"
+            lines.append(f"| {states} | {found} |")
     return "\n".join(lines) + "\n"
 
 
@@ -187,17 +186,23 @@ def _claims_page() -> str:
         for item in paper.items:
             if (claim := item.claim) is None:
                 continue
-            lines += ["", f"### {item.item}: {claim.kind}", "", f"{item.place}. {item.states}", ""]
-            lines += [f"- Formula: `{claim.formula}`"]
-            lines += [f"- Adjacency: {claim.adjacency}"] if claim.adjacency else []
+            lines += ["", f"### {_prose(item.item)}: {claim.kind}", ""]
+            lines += [f"{_prose(item.place)}. {_prose(item.states)}", "", f"- Formula: `{claim.formula}`"]
+            lines += [f"- Adjacency: {_prose(claim.adjacency)}"] if claim.adjacency else []
             lines += [f"- Norm: {claim.norm}"] if claim.norm else []
             for one in claim.conditions:
-                met = {True: "met", False: "**not met**", None: "cannot be told"}[one.met]
-                lines.append(f"- Condition: {one.condition}. In the paper's experiments: {met}. {one.found}")
-            lines += [f"- Outcome: **{item.outcome}**. {item.found}"]
-            lines += [f"- Command: `{item.command}`"] if item.command else [f"- Missing: {'; '.join(item.missing)}"]
+                met = {True: "met", False: "**not met**", None: "cannot be told whether they meet it"}[one.met]
+                where = f"in the paper's experiments {met}: {_prose(one.found)}"
+                lines.append(f"- Condition: {_prose(one.condition)}; {where}")
+            lines += [f"- Outcome: **{item.outcome}**. {_prose(item.found)}", f"- {_rests(item)}"]
     return "\n".join(lines) + "\n"
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+def _rests(item: Item) -> str:
+    return f"`{item.command}`" if item.command else _prose(f"Missing: {'; '.join(item.missing)}")
+
+
+def _prose(text: str) -> str:
+    """Text as a line of Markdown: outside of code nothing but a letter is meant by * and _."""
+    parts = " ".join(text.split()).split("`")
+    return "`".join(part if k % 2 else re.sub(r"([*_|<\[])", r"\\\1", part) for k, part in enumerate(parts))
