@@ -87,8 +87,11 @@ class Run:
         if self.metrics is None or not self.metrics.walk:
             return None
         order = np.array(self.metrics.agents)
-        active = [np.flatnonzero(order == agent) for agent in range(len(self.activations))]
-        return max(int(np.diff([-1, *own, len(order)]).max()) for own in active)
+        ends = np.array([-1]), np.array([len(order)])
+        active = [
+            np.concatenate((ends[0], np.flatnonzero(order == i), ends[1])) for i in range(len(self.activations))
+        ]
+        return max(int((own[1:] - own[:-1]).max()) for own in active)
 
 
 FRUITLESS = 100_000

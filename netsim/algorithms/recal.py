@@ -175,8 +175,9 @@ class DPRecal(Walk):
         sent_state     as deployable, then λ_i ← λ_i + (ũ⁺ − ũ) and y_i ← x⁺ − (ũ⁺ − ũ)/β: x⁺ is a function of
                        what was already released
 
-    Claim (Theorem 4): with ρ₁ = 8α²β²c²/σ₁² and ρ = ρ₁ (R^Θ − 1)/(R − 1), (ρ + 2√(ρ ln 1/δ), δ)-DP, where c bounds
-    ‖∇f_i‖₂ (adjacent gradients differ by at most 2c) and Θ is the largest number of activations of one agent.
+    Claim (Theorem 4): with ρ₁ = 8α²β²c²/σ₁² and ρ = ρ₁ (R^Θ − 1)/(R − 1), (ρ + 2√(ρ ln 1/δ), δ)-DP, where α is the
+    largest α_i, c bounds ‖∇f_i‖₂ (adjacent gradients differ by at most 2c) and Θ is the largest number of activations
+    of one agent.
 
     What is true of it:
 
@@ -185,6 +186,10 @@ class DPRecal(Walk):
       x⁺ = x − ũ − β(x − y_i) reveals y_i, then λ_i, then every gradient but the last, exactly, at any ε: the first
       two readings are unprotected (`attacks.closed_form.recal`). ``as_analysed`` puts the exact u on the wire
       besides, which the paper's Algorithm 1 does not send.
+    - Assumption 3, ‖∇f_i‖ ≤ c, holds for no c where f_i is strongly convex, as with ½‖x‖² in every experiment of the
+      paper. The proof of Lemma 5 has c for ‖∇f_D − ∇f_D̂‖ ≤ 2c alone: that is what c is here.
+    - Theorem 3 of the first version has L = max L_i for c, which bounds no change of the data: a target that is
+      replaced in least squares refutes it (scenarios/ledger/dp-recal-v1.yaml).
     - Lemma 5's sensitivity is ‖Δu⁺‖ = αβ‖Δ∇f‖ ≤ 2αβc if the state (y_i, λ_i) is the same in both worlds; the formula
       uses 4αβc. The state is *not* the same after the first activation: it has integrated the difference.
     - ``fresh_noise`` hides x⁺, yet each release depends on all gradients so far through (y_i, λ_i); Theorem 4's sum

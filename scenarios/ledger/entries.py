@@ -75,6 +75,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("dp-recal", ("evidence.md", "reproduced/dp-recal.md"), ("eavesdropper-on-dp-recal", "one-budget")),
     Entry("dp-recal-fresh-noise", ("evidence.md",)),
     Entry("dp-recal-l1", ("evidence.md",), ("walks-against-rounds",)),
+    Entry("dp-recal-v1", ("evidence.md",)),
     Entry("admm", ("reproduced/dp-recal.md",), ("one-budget",)),
     Entry("dp-admm"),
     Entry("r-admm"),
