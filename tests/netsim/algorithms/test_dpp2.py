@@ -279,6 +279,21 @@ class TestClaim:
         epsilon = algorithm.claim(self.adjacency, setting, 0.0).epsilon
         assert (loss <= epsilon) is holds
 
+    def test_63_and_64_are_one_round_behind_61(self):
+        """‖Δx^{k+1}‖ = α(δ + M̄‖Δx^k‖) from Δx⁰ = 0 is αδ(1 − (αM̄)^{k+1})/(1 − αM̄), and Δw^k = −Δx^k = αΔe^{k−1}."""
+        step, smooth, change, moved = 0.1, 5.03, 0.3, [0.0]
+        for _ in range(8):
+            moved.append(step * (change + smooth * moved[-1]))
+
+        def bound(power):
+            return step * change * (1 - (step * smooth) ** power) / (1 - step * smooth)
+
+        np.testing.assert_allclose(moved, [bound(k) for k in range(9)], rtol=1e-12)
+        for k in range(1, 8):
+            assert moved[k] > bound(k - 1)  # (63)
+            assert moved[k + 1] / step > bound(k) / step  # (64)
+        assert bound(0) == 0 < moved[1]
+
     def test_the_first_release_costs_nothing_in_the_sum(self):
         assert self.algorithm(rounds=1).claim(self.adjacency, self.setting, 0.0).epsilon == 0
 
