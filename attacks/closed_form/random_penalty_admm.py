@@ -63,7 +63,7 @@ def penalty_evidence(view: AdversaryView) -> list[Evidence]:
 
 
 def penalty_bounds(view: AdversaryView) -> list[GradientBounds]:
-    """The interval of each gradient for θ in [0, 1]; `stddev` is D times that of the Laplace noise.
+    """The interval of each gradient for θ in [0, 1]; `stddev` is D_i times that of the Laplace noise.
 
     θ being uniform, `GradientBounds.uniform` are the exact standard deviations of the middles' errors.
     """
@@ -78,15 +78,16 @@ def penalty_bounds(view: AdversaryView) -> list[GradientBounds]:
     for agent in exchanges.agents:
         sent, taken = exchanges.sent, exchanges.taken(agent)
         x = dual = mean = zeros
+        penalty = algorithm.own_penalty(agent)
         for k in count():
             if (agent, k) not in sent:
                 break
             new = sent[agent, k]["x"]
             low, high = np.minimum(x, mean), np.maximum(x, mean)
-            size = np.maximum(np.abs(dual), algorithm.penalty * np.maximum(np.maximum(-low, high), np.abs(new)))
-            slack, base = SLACK * size, dual - algorithm.penalty * new
-            stddev = algorithm.penalty * math.sqrt(2) * float(algorithm.scale(k))
-            ends = base + algorithm.penalty * low - slack, base + algorithm.penalty * high + slack
+            size = np.maximum(np.abs(dual), penalty * np.maximum(np.maximum(-low, high), np.abs(new)))
+            slack, base = SLACK * size, dual - penalty * new
+            stddev = penalty * math.sqrt(2) * float(algorithm.scale(k))
+            ends = base + penalty * low - slack, base + penalty * high + slack
             found.append(GradientBounds(agent, k, (x, x), *ends, stddev))
             if k not in taken:
                 break

@@ -18,8 +18,9 @@ from tests.worlds import ROUGH, simulated, synthetic_problem
 PROBLEM = synthetic_problem()
 
 
-def heard(scale: float, replicas=1, rounds=12, adversary=None, graph=None, **options) -> Run:
-    algorithm = RandomPenaltyAdmm(rounds, 10.0, 0.5, Geometric(scale, 1 / 1.02) if scale else Constant(0.0))
+def heard(scale: float, replicas=1, rounds=12, adversary=None, graph=None, factors=(), **options) -> Run:
+    law = Geometric(scale, 1 / 1.02) if scale else Constant(0.0)
+    algorithm = RandomPenaltyAdmm(rounds, 10.0, 0.5, law, factors)
     return simulated(
         PROBLEM, graph or topology.ring(5), algorithm, adversaries=(adversary or Adversary(),),
         replicas=replicas, **options,
@@ -32,9 +33,13 @@ def error_of(run: Run, found) -> np.ndarray:
     return found.middle - truth.gradient
 
 
-@pytest.mark.parametrize("graph", [topology.ring(5), topology.star(5)])
-def test_without_laplace_noise_every_gradient_is_between_its_bounds_and_the_first_exact(graph):
-    run = heard(0.0, 8, graph=graph, links=ROUGH)
+@pytest.mark.parametrize(
+    ("graph", "factors"),
+    [(topology.ring(5), ()), (topology.star(5), ()), (topology.ring(5), (1.0, 2.0, 0.9, 1.5, 3.0))],
+    ids=["ring", "star", "a penalty of each"],
+)
+def test_without_laplace_noise_every_gradient_is_between_its_bounds_and_the_first_exact(graph, factors):
+    run = heard(0.0, 8, graph=graph, links=ROUGH, factors=factors)
     bounds = penalty_bounds(run.views[0])
     assert len(bounds) == 60
     for b in bounds:
