@@ -277,10 +277,19 @@ class NeighborRange(_RandomAggregates):
     lo and hi the least and greatest x_j over the neighbors and itself. The weights of such a mean are not doubly
     stochastic, so it is exact only where all objectives are alike.
 
+    With `pairs` two of these d_i + 1 agents, j and l, are drawn in public for each agent and round, and
+
+        x_i⁺ = m + (2θ − 1)∘(x_j − x_l)/(d_i + 1) − α_k ∇f_i(m) + Lap(b_k),
+
+    m the mean over the neighbors and itself: weights 2θ/(d_i + 1) and 2(1 − θ)/(d_i + 1) of these two, 1/(d_i + 1) of
+    the others.
+
     Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 2*. That each
     coordinate is uniform between the least and the greatest neighbor value is read there. All the rest is inferred:
     the gradient is taken at a public point, so a release is exactly a uniform point of a known box, shifted by the
-    gradient, plus Laplace noise (`netsim.mechanisms.UniformLaplace`).
+    gradient, plus Laplace noise (`netsim.mechanisms.UniformLaplace`). `pairs`: Algorithm 2 as Appendix C and Fig. 3-2
+    have it, on any graph and for as many rounds as one likes; Fig. 3-2 prints half of these two weights, with which
+    rows do not sum to 1.
 
     Claim (Theorem 2.2.1, worst case): a release loses at most dB·α_k/b_k, where B bounds the change of the gradient
     in ℓ∞, as a bound in ℓ2 does. An agent releases in every round: ε is the sum.
@@ -288,19 +297,29 @@ class NeighborRange(_RandomAggregates):
 
     step: Annotated[Schedule, Auto("1/(2L)", lambda at: Constant(0.5 / at.smoothness))]
 
+    pairs: Index | None = None
+    """The seed of public draws of pairs of agents, between whose values points lie; none: between the extremes."""
+
     async def run(self, node: Node) -> None:
-        x = low = high = node.zeros()
+        at = low = high = node.zeros()
         for k in range(self.rounds):
-            center = low - self.step(k) * await node.gradient(x)
+            center = low - self.step(k) * await node.gradient(at)
             received = await node.exchange(x=node.privatize(center, UniformLaplace(high - low, self.scale(k))))
-            x = received.sent("x")
+            x = at = received.sent("x")
             near = [x, *received.values("x")]
-            low, high = np.minimum.reduce(near), np.maximum.reduce(near)
+            if self.pairs is None:
+                low, high = np.minimum.reduce(near), np.maximum.reduce(near)
+            else:
+                j, other = Streams(self.pairs).generator("pair", node.id, k).permutation(len(near))[:2]
+                apart = (near[j] - near[other]) / len(near)
+                at = (x + received.sum("x")) / len(near)
+                low, high = at - apart, at + apart
             node.estimate(x)
 
     @property
     def summary(self) -> str:
-        return "Descent from a random point between the least and the greatest value nearby."
+        between = "the least and the greatest value" if self.pairs is None else "two values"
+        return f"Descent from a random point between {between} nearby."
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         del delta  # pure ε

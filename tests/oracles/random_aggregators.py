@@ -26,7 +26,10 @@ agents act in all rounds, on any graph, and the agent itself counts among its ne
     lo_i, hi_i = least and greatest x_j, per coordinate, over j ∈ N_i ∪ {i}
     x_i⁺ = lo_i + θ_i∘(hi_i − lo_i) − α_k ∇f_i(x_i) + noise_i;  send x_i⁺
 
-with a common public start. In all three the arrays of θ are passed in.
+with a common public start. With pairs (j, l) of N_i ∪ {i}, as in Appendix C and Fig. 3-2, x_i⁺ = W_i x −
+α_k ∇f_i(m_i) + noise_i, m_i the mean over N_i ∪ {i}; W_i has 2θ/(d_i + 1) at j, 2(1 − θ)/(d_i + 1) at l, and
+1/(d_i + 1) at the others.
+In all of them the arrays of θ are passed in.
 """
 
 from collections.abc import Sequence
@@ -106,8 +109,11 @@ def extreme_descent(
     start: Array,
     thetas: Array,
     noise: Sequence[Array] | Array | None = None,
+    pairs: Array | None = None,
 ) -> dict[str, Array]:
     """Algorithm 2* for len(steps) rounds from the common `start` (d,); `thetas` and `noise` (rounds, n, d).
+
+    `pairs` (rounds, n, 2) are agents; None: the extremes.
 
     Keys: x (rounds + 1, n, d), x[k + 1] is what round k sends; low and high (rounds, n, d).
     """
@@ -122,6 +128,14 @@ def extreme_descent(
         for i in range(n):
             near = x[k, (A[i] == 1) | (np.arange(n) == i)]
             low[k, i], high[k, i] = near.min(axis=0), near.max(axis=0)
-        blend = low[k] + thetas[k] * (high[k] - low[k])
-        x[k + 1] = blend - steps[k] * stacked(gradients, x[k]) + added[k]
+        blend, at = low[k] + thetas[k] * (high[k] - low[k]), x[k]
+        if pairs is not None:
+            closed = (A + np.eye(n)) / (1 + A.sum(axis=1))[:, None]
+            at = closed @ x[k]
+            for i, (j, other) in enumerate(pairs[k]):
+                weights = np.repeat(closed[i][:, None], d, axis=1)
+                weights[j] *= 2 * thetas[k, i]
+                weights[other] *= 2 * (1 - thetas[k, i])
+                blend[i] = (weights * x[k]).sum(axis=0)
+        x[k + 1] = blend - steps[k] * stacked(gradients, at) + added[k]
     return {"x": x, "low": low, "high": high}

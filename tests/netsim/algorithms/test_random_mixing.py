@@ -93,6 +93,20 @@ class TestOracles:
         expected = oracles.extreme_descent(gradients(SIX), A, steps, np.zeros(4), theta, noise)
         np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["x"][1:], rtol=0, atol=1e-12)
 
+    def test_pairs_of_neighbors(self, graph, scale):
+        """The two are public draws; in the first round all values agree, and any pair does."""
+        run = tapped(NeighborRange(50, Constant(0.2), scale, pairs=8), graph, seed=6)
+        theta, noise = draws(50, scale, 6)
+        near = [(i, *graph.neighbors(i)) for i in range(6)]
+        pairs = np.zeros((50, 6, 2), dtype=int)
+        for k in range(1, 50):
+            for i in range(6):
+                order = Streams(8).generator("pair", i, k - 1).permutation(len(near[i]))
+                pairs[k, i] = np.array(near[i])[order[:2]]
+        A = graph.adjacency.toarray()
+        expected = oracles.extreme_descent(gradients(SIX), A, [0.2] * 50, np.zeros(4), theta, noise, pairs)
+        np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["x"][1:], rtol=0, atol=1e-12)
+
     def test_groups(self, graph, scale):
         del graph
         problem = synthetic_problem(agents=13, dimension=4)
