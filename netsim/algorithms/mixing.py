@@ -4,8 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from netsim.algorithms.algorithm import InRounds, Setting
 from netsim.algorithms.composition import Noisy
+from netsim.arrays import Array
 from netsim.bounds import Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError

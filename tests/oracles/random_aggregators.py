@@ -139,3 +139,41 @@ def extreme_descent(
                 blend[i] = (weights * x[k]).sum(axis=0)
         x[k + 1] = blend - steps[k] * stacked(gradients, at) + added[k]
     return {"x": x, "low": low, "high": high}
+
+
+def row_of_weights(near: Sequence[int], n: int, between: str, rng: np.random.Generator) -> Array:
+    """Row i of W in Figs. 3-1 ("own") and 3-2 ("pair"); `near` are the neighbors, and i itself last. Fig. 3-2's two
+    weights are doubled, as in Appendix C, so that the row sums to 1."""
+    row = np.zeros(n)
+    if between == "own":
+        r = rng.random()
+        for j in near[:-1]:
+            row[j] = (1 - r) / (len(near) - 1)
+        row[near[-1]] = r
+        return row
+    for j in near:
+        row[j] = 1 / len(near)
+    first, second = rng.choice(sorted(near), 2, replace=False)
+    r = rng.random()
+    row[first], row[second] = 2 * r / len(near), 2 * (1 - r) / len(near)
+    return row
+
+
+def room(
+    agents: int, total: float, zeta: float, low: float, high: float, sigma: float, smooth: float = 0.0
+) -> list[float]:
+    """Left sides of (3.3) less their right sides, which Theorem 3.1.1 needs to be >= 0, for agents that are alike:
+    D = `total`, penalties from `low` to `high`, ‖A_i‖ = `sigma`. With M = `smooth`: (3.6) of Theorem 3.1.3."""
+    first = (total - smooth) / agents**2 * (low - zeta / 2) - sigma**2 * high**2
+    return [first, ((low - zeta / 2) / (agents - 1)) ** 2 - (high - low) ** 2]
+
+
+def least_total(agents: int, convexity: float, smooth: float, high: float, sigma: float) -> float:
+    """What D has to exceed at least by (J.22), at the largest α: Nσ²/α + M, α = m/(Nρ²σ² + ρ̌²σ²) with ρ̌ = 0."""
+    return agents * sigma**2 * agents * high**2 * sigma**2 / convexity + smooth
+
+
+def bound(steps: int, c: float, start: float, gradients: float, noise: float) -> float:
+    """(3.7) of Theorem 3.2.1: K = `steps`, ‖y_1⁰ − x*‖² + ‖y_2⁰ − x*‖² = `start`, G² and V²."""
+    grown = 2 / c * (np.log(steps) + 2) * np.sqrt(steps + 1) * (gradients + noise)
+    return float((c * np.sqrt(steps) * start + grown) / (4 * steps))

@@ -11,9 +11,10 @@ from attacks.replay import replay
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import GroupedDescent, NeighborRange, RandomPenaltyAdmm
+from netsim.algorithms.mixing import random_weights, spread
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
-from netsim.mechanisms import UniformLaplace, average_ratio
+from netsim.mechanisms import UniformLaplace, average_ratio, small_shift_ratio
 from netsim.problems import Problem, build
 from netsim.problems import load as load_data
 from netsim.randomness import Streams
@@ -280,3 +281,158 @@ def test_conditions_are_checked_before_time_0(algorithm, graph, field, why):
     with pytest.raises(ScenarioError, match=why) as caught:
         tapped(algorithm, graph)
     assert caught.value.field == f"algorithm.{field}".rstrip(".")
+
+
+# ── Section 3.3 of the thesis: products of random stochastic matrices ──────────────────────────────────────────────
+
+SPARSE, DENSE = topology.erdos_renyi(10, seed=1, links=20), topology.erdos_renyi(10, seed=1, links=40)
+
+
+def decay(graph, between, repeats=200):
+    """φ of products of 1 … 10 matrices, averaged over columns and draws; and of powers of the expectation."""
+    rng, mean = np.random.default_rng(2), random_weights(graph, between)
+    drawn, fixed = np.zeros(10), np.zeros(10)
+    for repeat in range(repeats):
+        product = power = np.eye(graph.agents)
+        for k in range(10):
+            product, power = random_weights(graph, between, rng) @ product, mean @ power
+            drawn[k] += spread(product) / repeats
+            fixed[k] = spread(power) if repeat == 0 else fixed[k]
+    return drawn, fixed
+
+
+@pytest.mark.parametrize("between", ["own", "pair"])
+def test_random_weights_are_the_oracles_stochastic_and_right_on_average(between):
+    graph = GRAPHS[2]
+    mine, other = np.random.default_rng(3), np.random.default_rng(3)
+    near = [[*graph.neighbors(i), i] for i in range(6)]
+    for _ in range(20):
+        W = random_weights(graph, between, mine)
+        np.testing.assert_allclose(W, [oracles.row_of_weights(one, 6, between, other) for one in near], atol=1e-15)
+        np.testing.assert_allclose(W.sum(axis=1), 1, atol=1e-14)
+    many = np.mean([random_weights(graph, between, mine) for _ in range(4000)], axis=0)
+    np.testing.assert_allclose(many, random_weights(graph, between), atol=0.02)
+
+
+def test_random_rows_forget_as_fast_as_fixed_ones_on_sparse_graphs_and_slower_on_dense_ones():
+    """Figs. 3-1 and 3-2: an exponential decay in all of them. The six graphs are in the pictures alone."""
+    for between, rate in (("own", 0.78), ("pair", 0.70)):
+        drawn, fixed = decay(SPARSE, between)
+        np.testing.assert_allclose(drawn[1:], fixed[1:], rtol=0.15)
+        assert (drawn[-1] / drawn[4]) ** (1 / 5) == pytest.approx(rate, abs=0.08)
+    drawn, fixed = decay(DENSE, "own")
+    assert drawn[-1] > 1.4 * fixed[-1]
+    drawn, fixed = decay(DENSE, "pair")
+    assert drawn[1] > 1.4 * fixed[1]
+
+
+def test_the_expectation_has_equal_rows_on_a_complete_graph_in_fig_3_2_alone():
+    full = topology.complete(10)
+    assert spread(random_weights(full, "pair")) < 1e-15
+    assert spread(random_weights(full, "own")) == pytest.approx(0.5 - 0.5 / 9)
+
+
+def test_the_weights_that_fig_3_2_prints_do_not_sum_to_one():
+    """r/(d + 1) and (1 − r)/(d + 1) of two agents and 1/(d + 1) of the other d − 1: d/(d + 1) in all."""
+    W = random_weights(DENSE, "pair", np.random.default_rng(1))
+    near = DENSE.adjacency.toarray() + np.eye(10)
+    changed = np.isclose(W, near / near.sum(axis=1)[:, None])
+    sums = np.where(changed, W, W / 2).sum(axis=1)
+    np.testing.assert_allclose(sums, 1 - 1 / near.sum(axis=1))
+
+
+def test_lemma_3_3_1_holds_with_a_third_for_uniform_weights():
+    """|W̃(i₁, j) − W̃(i₂, j)| = |r₁ − r₂| · |difference of the halves' means| <= |r₁ − r₂| φ, and E|r₁ − r₂| = 1/3: the
+    lemma's ½ is for the worst law on (0, 1). Its proof has 3/4 and 1/4 for the expectations of the greater and the
+    lesser of two uniform weights, which are 2/3 and 1/3."""
+    rng, n = np.random.default_rng(5), 8
+    half = np.arange(n) < n // 2
+    first, second = rng.random((2, 20_000, n))
+    ours, inner = (np.where(half, r[..., None], 1 - r[..., None]) * 2 / n for r in (first[:, :2], second))
+    apart = np.abs(np.diff(np.einsum("til,tlj->tij", ours, inner), axis=1))[:, 0]
+    phi = inner.max(axis=1) - inner.min(axis=1)
+    assert apart.mean() < phi.mean() / 3 < phi.mean() / 2
+    extreme = np.where(half, 1.0, 0.0)[:, None] * np.ones(n)  # a column that is 1 on one half, 0 on the other
+    sharp = np.abs(np.diff(ours @ extreme, axis=1)).mean()
+    assert sharp == pytest.approx(1 / 3, rel=0.02)
+    greater = first[:, :2].max(axis=1).mean()
+    assert greater == pytest.approx(2 / 3, rel=0.01)
+
+
+# ── Theorems 3.1.1 to 3.2.1 and J.0.1 at the parameters of the thesis' own experiments ─────────────────────────────
+
+TOTAL, ZETA = 10.0, 0.5
+
+
+@pytest.mark.parametrize(("agents", "degree"), [(10, 4), (100, 4), (10, 9)])
+def test_conditions_of_theorems_3_1_1_and_3_1_3_fail_in_appendix_e(agents, degree):
+    """A_iᵀA_i = d_i I for consensus over links, ρ = D(1 − θ)/d_i uniform from 0. No other ρ helps at this D, ζ."""
+    sigma, smooth = math.sqrt(degree), 1.25
+    for M in (0.0, smooth):
+        uniform = oracles.room(agents, TOTAL, ZETA, 0.0, TOTAL / degree, sigma, M)
+        assert max(uniform) < 0
+        least = [oracles.room(agents, TOTAL, ZETA, rho, rho, sigma, M)[0] for rho in np.linspace(1e-3, 5, 5000)]
+        assert max(least) < 0
+    needed = 2 * ZETA * agents**2 * degree  # (ρ − ζ/2)/ρ² is greatest at ρ = ζ, where it is 1/(2ζ)
+    assert oracles.room(agents, needed, ZETA, ZETA, ZETA, sigma)[0] == pytest.approx(0, abs=1e-12)
+    assert needed >= 40 * TOTAL
+
+
+def test_conditions_of_theorem_j_0_1_fail_in_appendix_e():
+    """m = 1 from the ridge, M = 1.25² in the thesis' convention, |N_i| = 4: D would have to exceed 10,000."""
+    assert oracles.least_total(10, 1.0, 1.25**2, TOTAL / 4, 2.0) == pytest.approx(10_000, rel=1e-3)
+
+
+def test_algorithm_1_converges_linearly_all_the_same():
+    run = Simulation(SIX, GRAPHS[2], RandomPenaltyAdmm(120, 3.0, 0.3, Constant(0.0)), seed=3).run()
+    errors = run.metrics.worst_by_round(6)[:, 0]
+    rounds = np.arange(20, 120)
+    line = np.polyfit(rounds, np.log10(errors[rounds]), 1)
+    assert line[0] < -0.05
+    assert np.abs(np.log10(errors[rounds]) - np.polyval(line, rounds)).max() < 1
+
+
+def test_algorithm_1_keeps_a_residual_under_constant_noise_and_none_under_noise_that_dies_out():
+    """(J.23) and its footnote."""
+    ends = [final_error(SIX, GRAPHS[2], RandomPenaltyAdmm(900, 3.0, 0.3, law)) for law in (Constant(0.1), FADES)]
+    assert ends[0] > 0.1
+    assert ends[1] < 1e-3
+
+
+FADES = Geometric(0.1, 0.98)
+
+
+def test_theorem_3_2_1_bounds_algorithm_2_and_its_rate_is_met():
+    """η_k = 1/(c√k): the gap of the averaged references, 40 deals, is below (3.7) and falls as K^−½ or faster."""
+    rng, c, stddev = np.random.default_rng(7), 0.5, 0.5
+    gaps = []
+    for K in (8, 32, 128):
+        data = load_data("synthetic", records=8 * K, dimension=3, seed=3, noise=2.0, norm_bound=1.0)
+        plain = build("logistic", data.split(4 * K))
+        best, squares = plain.optimum(), max(float((f.features**2).sum(axis=1).max()) for f in plain.objectives)
+        steps, total = [1 / (c * math.sqrt(k + 1)) for k in range(K)], 0.0
+        for _ in range(40):
+            order, theta = rng.permutation(4 * K), rng.random((4 * K, 3))
+            step_of = np.array([steps[m % (2 * K) // 2] for m in np.argsort(order)])
+            noise = stddev * rng.laplace(size=(4 * K, 3)) / math.sqrt(2) * step_of[:, None]
+            found = oracles.grouped_descent(gradients(plain), order, steps, np.zeros((2, 3)), theta, noise)
+            middle = found["references"][:-1].mean(axis=(0, 1))
+            total += float((plain.value(middle[None])[0] - best.value) / (4 * K)) / 40
+        assert total <= oracles.bound(K, c, 2 * float(best.point @ best.point), squares, 3 * stddev**2 / 2)
+        gaps.append(total)
+    assert math.log(gaps[2] / gaps[0]) / math.log(16) < -0.4
+
+
+def test_the_average_loss_of_algorithm_2_star_is_two_fifths_of_descents():
+    """Appendix E (c): B∞ = .01, β_k = 1.02^k, .93^k against .9^k. Printed: “only 30%”. Its worst case is larger."""
+    rng, k = np.random.default_rng(9), np.arange(1, 101)
+    weak = synthetic_problem(agents=10, dimension=14, records=20)
+    problem = Problem(tuple(replace(f, ridge=1.0) for f in weak.objectives))
+    beta, steps = 1.02**k, 0.93**k
+    noise = rng.laplace(size=(100, 10, 14)) / beta[:, None, None]
+    A = DENSE.adjacency.toarray()
+    run = oracles.extreme_descent(gradients(problem), A, list(steps), np.zeros(14), rng.random(noise.shape), noise)
+    shares = small_shift_ratio(run["high"] - run["low"], 1 / beta[:, None, None]).mean(axis=(1, 2))
+    worst, descent = 14 * 0.01 * float(beta @ steps), 14 * 0.01 * float(beta @ 0.9**k)
+    assert worst / descent == pytest.approx(1.64, rel=0.01)
+    assert float(shares * beta @ steps) * 14 * 0.01 / descent == pytest.approx(0.39, abs=0.04)
