@@ -299,12 +299,15 @@ class NeighborRange(_RandomAggregates):
 
     pairs: Index | None = None
     """The seed of public draws of pairs of agents, between whose values points lie; none: between the extremes."""
+    middle: bool = False
+    """Whether the point is the middle, θ = ½, in place of a random one: descent with fixed weights."""
 
     async def run(self, node: Node) -> None:
         at = low = high = node.zeros()
         for k in range(self.rounds):
-            center = low - self.step(k) * await node.gradient(at)
-            received = await node.exchange(x=node.privatize(center, UniformLaplace(high - low, self.scale(k))))
+            start, width = ((low + high) / 2, 0.0) if self.middle else (low, high - low)
+            center = start - self.step(k) * await node.gradient(at)
+            received = await node.exchange(x=node.privatize(center, UniformLaplace(width, self.scale(k))))
             x = at = received.sent("x")
             near = [x, *received.values("x")]
             if self.pairs is None:
@@ -319,7 +322,11 @@ class NeighborRange(_RandomAggregates):
     @property
     def summary(self) -> str:
         between = "the least and the greatest value" if self.pairs is None else "two values"
-        return f"Descent from a random point between {between} nearby."
+        return f"Descent from {'the middle' if self.middle else 'a random point'} between {between} nearby."
+
+    @property
+    def noisy(self) -> bool:
+        return not self.middle or any(self.scale(k) > 0 for k in range(self.rounds))
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         del delta  # pure ε

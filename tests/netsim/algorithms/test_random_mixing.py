@@ -108,6 +108,17 @@ class TestOracles:
         expected = oracles.extreme_descent(gradients(SIX), A, [0.2] * 50, np.zeros(4), theta, noise, pairs)
         np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["x"][1:], rtol=0, atol=1e-12)
 
+    def test_the_middle_is_descent_with_fixed_weights(self, graph, scale):
+        run = tapped(NeighborRange(50, Constant(0.2), scale, pairs=8, middle=True), graph, seed=6)
+        _, noise = draws(50, scale, 6)
+        A = graph.adjacency.toarray()
+        near = (A + np.eye(6)) / (1 + A.sum(axis=1))[:, None]
+        x = np.zeros((6, 4))
+        for k in range(50):
+            m = near @ x
+            x = m - 0.2 * np.array([f.gradient(m[i][None])[0] for i, f in enumerate(SIX.objectives)]) + noise[k]
+        np.testing.assert_allclose(sent(run, "x")[-1, :, 0], x, rtol=0, atol=1e-12)
+
     def test_groups(self, graph, scale):
         del graph
         problem = synthetic_problem(agents=13, dimension=4)
