@@ -17,6 +17,7 @@ GROUPS = {
     "papers: DP-RECAL",
     "papers: CPGT",
     "papers: DPP²",
+    "papers: thesis",
 }
 
 
