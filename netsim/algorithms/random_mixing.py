@@ -305,16 +305,16 @@ class NeighborRange(_RandomAggregates):
     async def run(self, node: Node) -> None:
         at = low = high = node.zeros()
         for k in range(self.rounds):
-            start, width = ((low + high) / 2, 0.0) if self.middle else (low, high - low)
-            center = start - self.step(k) * await node.gradient(at)
-            received = await node.exchange(x=node.privatize(center, UniformLaplace(width, self.scale(k))))
+            start = (low + high) / 2 if self.middle else low
+            law = UniformLaplace(0.0 if self.middle else high - low, self.scale(k))
+            received = await node.exchange(x=node.privatize(start - self.step(k) * await node.gradient(at), law))
             x = at = received.sent("x")
             near = [x, *received.values("x")]
             if self.pairs is None:
                 low, high = np.minimum.reduce(near), np.maximum.reduce(near)
             else:
-                j, other = Streams(self.pairs).generator("pair", node.id, k).permutation(len(near))[:2]
-                apart = (near[j] - near[other]) / len(near)
+                order: list[int] = Streams(self.pairs).generator("pair", node.id, k).permutation(len(near)).tolist()
+                apart = (near[order[0]] - near[order[1]]) / len(near)
                 at = (x + received.sum("x")) / len(near)
                 low, high = at - apart, at + apart
             node.estimate(x)
