@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from netsim.algorithms import Algorithm, PrivateGradientDescent
+from netsim.algorithms import Algorithm, DPRecal, PrivateGradientDescent
 from netsim.claims import Adjacency, Claim, Clip
 from netsim.errors import PrivacyError
 from netsim.schedules import Constant, Geometric, UniformDraws
@@ -81,3 +81,18 @@ def test_an_algorithm_without_noise_has_none_to_scale():
     setting = setting_of(synthetic_problem(), None, 12)
     with pytest.raises(PrivacyError, match="b_1 = 0"):
         shape.calibrated(1.0, 0.0, ADJACENCY, setting)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.02, 1.05, 1.5, 4.0])
+def test_theorem_4_leaves_the_last_release_a_least_noise_whatever_r_is(ratio):
+    """The last of Θ releases costs no more than all of them, 8α²β²c²/σ_Θ² <= ρ(ε, δ): at ε = 12 its noise is at least
+    αβc√(8/ρ), and the more, the smaller R. The DP-RECAL paper prints relative errors of 1e-15 there."""
+    problem, theta = synthetic_problem(agents=6), 300
+    algorithm = DPRecal(0.2, per_agent=theta, stddev=1.0, ratio=ratio)
+    made = algorithm.calibrated(12.0, 1e-3, ADJACENCY, setting_of(problem, None, theta))
+    rho = (math.sqrt(math.log(1e3) + 12) - math.sqrt(math.log(1e3))) ** 2
+    least = 0.2 / (2 * 7) * 0.5 * math.sqrt(8 / rho)
+    assert made.noise(theta).stddev >= least
+    if ratio > 1:
+        expected = least * math.sqrt((1 - ratio**-theta) / (1 - 1 / ratio))
+        assert made.noise(theta).stddev == pytest.approx(expected, rel=1e-9)
