@@ -43,8 +43,8 @@ What is true of it:
 - Theorems 1 and 2 fail inside their conditions, too. Where all x_i⁰ = x* their V̂⁰ is 0, and so but for noise are
   their bounds; yet agents whose ∇f_i(x*) differ leave x*. The V̂⁰ of (53), which the proofs bound, has ‖∇f̃(x̄⁰)‖²_K
   where the theorems print (1/N)‖Σ∇f_i(x_i⁰)‖². Lemma 1 fails there as well: on a complete graph V¹ − V⁰ =
-  ½λ̄_G²(1 − c̄_θ)‖s⁰‖²_K > 0, as (46) bounds ½‖a + s‖² by ‖a‖²/γ + γ‖s‖² with γ < 1/5. And (58) has N‖∇f(x̄)‖² for
-  ‖ḡ_a‖², which is ‖∇f(x̄)‖²/N: Theorem 2's ανN/4 is N² times too large.
+  ½λ̄_G²(1 − c̄_θ)‖s⁰‖²_K > 0, as (46) keeps (5/2)γ‖s‖² of ½‖g − g_a + s‖², and (5/2)γ < ½. And (58) has N‖∇f(x̄)‖²
+  for ‖ḡ_a‖², which is ‖∇f(x̄)‖²/N: Theorem 2's ανN/4 is N² times too large.
 - Lemma 2, and with it the noise terms of Theorems 1 and 2, bound E‖w^k‖² by 2Nr̄^{2k}ū². Laplace noise in d
   coordinates has 2dNr̄^{2k}ū²: the terms are d times too small.
 - Corollary 1 does not follow from Theorem 3: of the sum Σ_{k=1}^K r^{−k} ≤ ε/c̃ its last term alone is above ε/c̃ where
