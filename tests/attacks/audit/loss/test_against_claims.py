@@ -66,6 +66,7 @@ def largest_loss(algorithm, graph):
         (PrivateGradientDescent(15, Constant(0.5), Constant(0.1), state="released"), RING),
         (RandomPenaltyAdmm(15, scale=Geometric(0.02, 1 / 1.02)), RING),
         (NeighborRange(15, Constant(0.5), Constant(0.1)), RING),
+        (NeighborRange(15, Constant(0.5), Constant(0.1), pairs=2), RING),
         (GroupedDescent(3, Constant(0.5), Constant(0.01), high=0.02), COMPLETE),
         (dpp2(15), RING),
     ],

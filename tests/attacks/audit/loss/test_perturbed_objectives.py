@@ -217,6 +217,7 @@ def test_a_twin_that_asks_again_is_unprotected_in_that_round():
     [
         RAdmm(5, penalty=0.3, linearization=PROBLEM.smoothness, scale=Geometric(0.3, 0.9)),
         DAdmm(3, 0.1, "dual", scale=Constant(0.2)),
+        DAdmm(3, 0.2, "penalty", 0.05, 1.5, divided=True, shares=1, scale=Constant(0.5)),
     ],
 )
 def test_no_loss_exceeds_the_claim_in_a_thousand_draws(algorithm):
