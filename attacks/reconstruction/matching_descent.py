@@ -183,9 +183,8 @@ def matched(
         search = replace(optimizer, racing=restarts)
         found = _ends(partial(search.minimize, watch=watch if kept else None), objective, begun, y[part])
         if kept:
-            shaped = [one.reshape(begun.shape) for one in way]
-            lifted = shaped if small is None else [small.up(one) for one in shaped]
-            found = found._replace(way=np.stack([*lifted, *[lifted[-1]] * (len(kept) - len(way))], axis=2))
+            shaped = [*(one.reshape(begun.shape) for one in way), *[found.features] * (len(kept) - len(way))]
+            found = found._replace(way=np.stack(shaped if small is None else [small.up(x) for x in shaped], axis=2))
         first = [pair - part.start for pair in stack.firsts if part.start <= pair < part.stop]
         beyond = stack.model.width - model.width
         sentences += [_examined(model, parameters[pair], found, pair, fixed is None, beyond) for pair in first]
