@@ -112,7 +112,7 @@ def _run(items: Sequence["Item"], scale: str, folder: Path, jobs: int, ran: list
                 if isinstance(one, _Ran):
                     ran.append(one)
                 else:
-                    terminal.print_error(one[1], f"{one[0]}: ")
+                    terminal.remark(one)
                     status = terminal.FAILED
                 bars.advance(1)
         except KeyboardInterrupt:
@@ -121,7 +121,7 @@ def _run(items: Sequence["Item"], scale: str, folder: Path, jobs: int, ran: list
     return status
 
 
-def _each(items: Sequence["Item"], scale: str, folder: Path, jobs: int) -> Iterator["_Ran | tuple[str, Exception]"]:
+def _each(items: Sequence["Item"], scale: str, folder: Path, jobs: int) -> Iterator["_Ran | str"]:
     """Outcomes as they come, items spread over processes."""
     from joblib import Parallel, delayed  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
@@ -129,11 +129,12 @@ def _each(items: Sequence["Item"], scale: str, folder: Path, jobs: int) -> Itera
     yield from parallel(delayed(_guarded)(item, scale, folder) for item in items)  # pyright: ignore
 
 
-def _guarded(item: "Item", scale: str, folder: Path) -> "_Ran | tuple[str, Exception]":
+def _guarded(item: "Item", scale: str, folder: Path) -> "_Ran | str":
+    """An item's run, or why it failed: not every error can be passed between processes."""
     try:
         return _one(item, scale, folder, 1, None)
     except Exception as error:  # whatever it is: the other items go on
-        return item.id, error
+        return f"{item.id}: {type(error).__name__}: {error}"
 
 
 def _one(item: "Item", scale: str, folder: Path, jobs: int, bars: "Bars | None") -> _Ran:

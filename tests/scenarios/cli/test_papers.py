@@ -62,6 +62,19 @@ def test_another_outcome_than_the_listed_one_ends_with_1(one_item):
     assert "p-t: agrees in shape at scale small, where differs is listed" in " ".join(done.stderr.split())
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_item_that_fails_is_named_and_the_others_are_run(one_item, tmp_path, jobs):
+    one_item("agrees in shape")
+    (paper,) = items.papers()
+    bad = paper.items[0].replace(id="p-bad", scenario=str(tmp_path / "bad.yaml"))
+    (tmp_path / "bad.yaml").write_text(TEXT.replace("ridge", "rigde"), encoding="utf-8")
+    items.papers = lambda: (paper.replace(items=[bad, *paper.items]),)
+    done = netsim("papers", "--run", "--jobs", jobs)
+    assert done.exit_code == 70
+    assert "p-bad: ScenarioError: " in done.stderr
+    assert "p-t agrees in shape" in " ".join(done.stdout.split())
+
+
 def test_without_a_name_all_are_listed_and_none_is_run(one_item):
     one_item("agrees in shape")
     done = netsim("papers", "--json")
