@@ -59,6 +59,7 @@ _PROBLEMS = {
     "ridge": "mean of (aᵀx − b)²/2, with an ℓ2 penalty",
     "lasso": "mean of (aᵀx − b)²/2, with an ℓ1 term",
     "nonconvex_logistic": "logistic, with a bounded penalty that is not convex",
+    "poisson": "mean of e^{aᵀx} − b aᵀx, of counts, with means below a given rate",
     "sensors": "sum of (aᵀx − b)² of sensors that measure one point",
     "softmax": "mean of −log p_b, p = softmax(Wa + w), two classes or more",
     "mlp": "the same of a dense network: not convex, no smoothness, no proximal map",
