@@ -21,7 +21,8 @@ x⁺ = x + w − G(∇f(x) + q⁺) + βPe, so G has to be positive: λ_max(P) < 
 with the graph's Laplacian for P, whose λ_max is at least 2 on every graph: on the paper's the iterates overflow.
 
 Claim (Theorem 3): ε_i = Σ_{k=1}^K √d(1/(αu_{e,i}) + 1/u_{w,i}) αδ/(r_i^k(1 − αM̄)) for agents whose gradients change
-by at most δ in ℓ2, M̄ = max_i L_i, αM̄ < 1; the largest over the agents. Rounds are k = 0 … K: K is `rounds` − 1.
+by at most δ in ℓ2, M̄ = max_i L_i, αM̄ < 1; the largest over the agents. Rounds are k = 0 … K by Algorithm 1: K is
+`rounds` − 1 here. By "K as the number of iterations" (Table I; "K = 500 iterations", Section VI) K is `rounds`.
 
 Convergence (Theorems 1, 2): for parameters "selected by (24)–(27)"; `Parameters` has these conditions and constants.
 
@@ -29,17 +30,18 @@ What is true of it:
 
 - Exact for r < 1: noise that dies out leaves no error. How soon depends on the slowest mode of the plain method: at
   r = 0.9, k = 500 the gap is 1e-12 on small problems, and can be 1e-1 on badly conditioned ones of the paper's size.
-- The sum omits k = 0, in which z⁰ = ∇f(x⁰) + e⁰ is released, at a cost of up to √dδ/u_e. At the paper's αM̄ ≈ ½ what
-  the last step of its proof drops is more than that from K = 3 on, and the formula holds. At steps that meet (27) it
-  is less: for every K an objective of curvature −M̄ loses more than is claimed.
+- With K = `rounds` Theorem 3 holds: round k loses at most √dδ(1/u_e + α/u_w)/((1 − αM̄)r^k), and Σ_{k<K} r^{−k} ≤
+  Σ_{k=1}^K r^{−k}. By Algorithm 1's count the sum omits k = 0, in which z⁰ = ∇f(x⁰) + e⁰ is released, at a cost of up
+  to √dδ/u_e. At the paper's αM̄ ≈ ½ what the last step of its proof drops is more than that from K = 3 on, and the
+  formula holds. At steps that meet (27) it is less: for every K an objective of curvature −M̄ loses more than that.
 - The sum grows as r^{−K}, at r = 0.9, K = 500 to some 1e24 for scales, α and δ of order 1. For no r ≤ 1 is the budget
   of all rounds finite.
 - d grows without bound: it is k times the mean iterate. η_k hides nothing: every agent knows it, so d and q follow
   from the y and z that are sent, up to noise that dies out. An outsider on all links fits η, too
   (`attacks.closed_form.dpp2`).
 - The paper's experiment is outside the conditions of Theorems 1 and 2: (27) needs α < ξ₆/ξ₇ = 9.2e-4 at M̄ = 5.03 on
-  every graph, and α is 0.1; with P = I − W (25) needs ρ > 130, and ρ is 10. Theorem 2 needs the P-Ł condition, too,
-  which no logistic loss meets: its gradient is bounded, and f is not.
+  every graph, and α is 0.1; with P = I − W on a graph of its size (25) needs ρ > 143, and ρ is 10.
+  Theorem 2 needs the P-Ł condition, too, which no logistic loss meets: its gradient is bounded, and f is not.
 - Theorems 1 and 2 fail inside their conditions, too. Where all x_i⁰ = x* their V̂⁰ is 0, and so but for noise are
   their bounds; yet agents whose ∇f_i(x*) differ leave x*. The V̂⁰ of (53), which the proofs bound, has ‖∇f̃(x̄⁰)‖²_K
   where the theorems print (1/N)‖Σ∇f_i(x_i⁰)‖². Lemma 1 fails there as well: on a complete graph V¹ − V⁰ =
@@ -56,6 +58,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from scipy.optimize import brentq
 
 from netsim.algorithms.algorithm import Factors, InRounds, Setting, silent_release, unmet
 from netsim.algorithms.mixing import Matrix, check_smooth, largest_eigenvalue
@@ -142,13 +145,20 @@ class Parameters:
         return min(xi1 / xi2, root, xi6 * self.upper / (self.step * xi7))
 
     def unmet(self) -> tuple[str, ...]:
-        """The inequalities of (24)–(27) that hold for no c̄_θ and γ."""
+        """The inequalities of (24)–(27) that hold for no c̄_θ and γ.
+
+        Of (25), ξ₈ grows with c̄_θ and ξ₉ falls from ∞: their maximum is least where they are equal.
+        """
         if not (self.beta > 0 and 0 < self.spread < math.inf):
             return ("(24): G = αI − βP with β > 0 is not positive",)
-        tiny = 1e-9
-        xi6, xi7, xi8 = self.xi(tiny, tiny / 10)[5:8]
-        xi9 = self.xi((1 - tiny) / self.spread, tiny)[8]
-        least = max(xi8, xi9)
+        tiny = 1e-12  # ξ₉ falls with γ, too
+
+        def apart(share: float) -> float:
+            xi8, xi9 = self.xi(share / self.spread, tiny * share)[7:]
+            return math.log(xi8 / xi9)
+
+        share = brentq(apart, 1e-9, 1 - 1e-9)
+        *_, xi6, xi7, least, _ = self.xi(share / self.spread, tiny * share)
         most = self.bound(*self.free())
         return unmet(
             (self.rho > least, f"(25): ρ = {self.rho:.6g} is not above {least:.6g}"),

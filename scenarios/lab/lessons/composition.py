@@ -138,8 +138,9 @@ def _(falls, noise_x, noise_y, step):
     **Where the formula is wrong, and by how much.** The proof divides the difference of $x^{k+1}$ by the noise of
     round $k$, but $x^{k+1}$ is sent under that of round $k+1$, which is smaller by $q$. So the sum has
     $\alpha/(q\,d_x)$ in place of the $\alpha/d_x$ of $\tau$: the claim is broken by up to $1/q$ where $d_x$ is the
-    smaller noise, and hardly at all where $d_x$ is large. (Lesson 6 has a larger reason.) Published sums that start
-    one release too late, or that grow like $q^{-K}$, are in the ledger: `netsim ledger dpp2`.
+    smaller noise, and hardly at all where $d_x$ is large. (Lesson 6 has a larger reason.) A published sum that starts
+    one release too late if rounds are counted from 0, and grows like $q^{-K}$, is in the ledger:
+    `netsim ledger dpp2`.
     """),
     )
     return claim, threshold, tracked
@@ -350,7 +351,7 @@ def _(claim, falls, tracked):
 def _():
     further = (
         ("netsim run cpgt-eq-23", "Eq. 23 with all its conditions met, on the paper's kind of problem, refuted."),
-        ("netsim run dpp2-theorem-3", "A budget that is a sum growing like r^−K, and its first release left out."),
+        ("netsim run dpp2-theorem-3", "A sum growing like r^−K: what it covers, by two counts of its rounds."),
         ("netsim show private-descent", "A scenario with descent whose claim adds up, to change its noise in."),
         ("netsim ledger diadsp", "DiaDSP at its paper's own step, in the ledger of all algorithms."),
     )

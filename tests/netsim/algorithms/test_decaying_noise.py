@@ -22,6 +22,8 @@ from netsim.problems import LeastSquares, Problem
 from netsim.randomness import Streams, dither_of
 from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
+from scenarios.build.experiment import Experiment
+from scenarios.schema.load import load_scenario
 from tests.attacks.auditing import judged
 from tests.netsim.algorithms.mixing import (
     AGENTS,
@@ -467,6 +469,23 @@ def test_the_loss_of_a_pair_is_above_eq_23_even_in_one_dimension(algorithm, dime
     claim = simulation.claim(CONSTANT, 45, 0.0).epsilon
     excess = (0.2 / (0.8 * 0.3) + 1) / (0.2 / 0.3 + 1)
     assert math.fsum(moved) / claim == pytest.approx(math.sqrt(dimension) * excess, rel=1e-9)
+
+
+def test_eq_23_fails_in_one_coordinate_of_the_scenarios_data_too():
+    """Δx⁺ = −αΔy, Δy⁺ = H(Δx⁺ − Δx) from Δx = 0, Δy = a unit vector: .979 for the first one of agent 0, above the
+    claimed 1 for five of sixty."""
+    simulation = Experiment.of(load_scenario("cpgt-eq-23").scenario).subjects[0].simulation
+    run, unit, lost = simulation.algorithm, np.eye(10), np.zeros((6, 10))
+    assert isinstance(run, DiaDSP)
+    for agent, f in enumerate(simulation.problem.objectives):
+        H = np.vstack([f.gradient(one[None]) - f.gradient(np.zeros((1, 10))) for one in unit])
+        x, y = np.zeros((10, 10)), unit  # a row for each coordinate that the gradient changes in
+        for k in range(run.rounds):
+            lost[agent] += (np.abs(x) / run.scale_x + np.abs(y) / run.scale_y).sum(axis=1) / run.ratio**k
+            x, y = -run.step * y, (-run.step * y - x) @ H
+    assert lost[0, 0] == pytest.approx(0.9789, abs=1e-4)
+    assert lost.max() == pytest.approx(1.0306, abs=1e-4)
+    assert (lost > 1).sum() == 5
 
 
 @pytest.mark.parametrize("algorithm", [DIADSP, CPGT], ids=repr)

@@ -279,6 +279,23 @@ class TestClaim:
         epsilon = algorithm.claim(self.adjacency, setting, 0.0).epsilon
         assert (loss <= epsilon) is holds
 
+    @pytest.mark.parametrize("r", [0.5, 0.9, 1.0])
+    @pytest.mark.parametrize("step", [0.1, 0.01, 9e-4])
+    @pytest.mark.parametrize("iterations", [1, 2, 5, 200])
+    def test_it_holds_where_k_counts_iterations(self, iterations, step, r):
+        """K rounds k = 0 … K − 1 of the same objective lose no more than Σ_{k=1}^K, the claim of K + 1 rounds."""
+        smooth, moved, loss = 5.03, 0.0, 0.0
+        for k in range(iterations):
+            change = 0.3 + smooth * moved
+            spent = math.sqrt(10) * (change + moved) / r**k
+            assert spent <= math.sqrt(10) * 0.3 * (1 + step) / ((1 - step * smooth) * r**k) * (1 + 1e-12)
+            loss, moved = loss + spent, step * change
+        setting = replace(self.setting, dimension=10, smoothness=(smooth,))
+        algorithm = Dpp2(iterations + 1, step, 0.05, 10.0, scale_w=Geometric(1, r), scale_e=Geometric(1, r))
+        assert loss <= algorithm.claim(self.adjacency, setting, 0.0).epsilon
+        if (iterations, step) == (1, 0.01):
+            assert loss == pytest.approx(0.9487, abs=1e-4)
+
     def test_63_and_64_are_one_round_behind_61(self):
         """‖Δx^{k+1}‖ = α(δ + M̄‖Δx^k‖) from Δx⁰ = 0 is αδ(1 − (αM̄)^{k+1})/(1 − αM̄), and Δw^k = −Δx^k = αΔe^{k−1}."""
         step, smooth, change, moved = 0.1, 5.03, 0.3, [0.0]
@@ -334,6 +351,16 @@ class TestConvergenceTheorems:
             failed = Dpp2(5, 0.1, 0.05, 10.0).unproven(setting)
             assert f"(27): α = 0.1 is not below ξ₆/ξ₇ = {limit:.6g}" in failed
             assert any(one.startswith("(25): ρ = 10 ") for one in failed)
+
+    def test_25_asks_for_the_least_maximum_of_both(self):
+        """ξ₈ is least as c̄_θ → 0, where ξ₉ is infinite: what (25) asks for is above both of their least values."""
+        graph = topology.random_geometric(50, 0.3, seed=69)
+        at = Dpp2(5, 0.1, 0.05, 10.0).parameters(graph, 5.03)
+        grid = [max(at.xi(share / at.spread, 1e-9)[7:]) for share in np.linspace(0.001, 0.999, 4000)]
+        assert min(grid) == pytest.approx(143.0, abs=0.05)
+        assert at.xi(1e-9, 1e-12)[7] < 131
+        assert not any("(25)" in one for one in replace(at, rho=143.2).unmet())
+        assert any(one.startswith("(25): ρ = 142.9 is not above 142.999") for one in replace(at, rho=142.9).unmet())
 
     def test_some_parameters_meet_all_conditions(self):
         graph = topology.random_geometric(50, 0.3, seed=69)
@@ -495,9 +522,25 @@ class TestCorollary1:
             assert sum(r**-k for k in range(1, 21)) > 20 > 5.0
 
     def test_its_condition_on_the_step_is_not_c_below_epsilon(self):
-        """δ and M̄ are interchanged in it: here α is below the printed bound, c̃ is above ε, and no r is left."""
+        """c̃ < ε is α < (ε − √dδ/u_e)/(√dδ/u_w + εM̄); the first δ is printed as M̄, and M̄ as δ. Here α is below the
+        printed bound and not below this one, c̃ is above ε, and no r is left."""
         d, smooth, delta, u, epsilon = 10, 0.1, 5.0, 1.0, 2.0
         bound = (epsilon - math.sqrt(d) * smooth / u) / (delta * (math.sqrt(d) / u + epsilon))
         alpha = 0.9 * min(1 / smooth, bound)
+        assert not alpha < (epsilon - math.sqrt(d) * delta / u) / (math.sqrt(d) * delta / u + epsilon * smooth)
         assert u > math.sqrt(d) * smooth / epsilon
         assert math.sqrt(d) * (1 / (alpha * u) + 1 / u) * alpha * delta / (1 - alpha * smooth) > epsilon
+
+    def test_the_selected_step_need_not_meet_27(self):
+        """min{λ̄_G, α̲} < α < min{ᾱ, ξ₆/ξ₇}: from α = λ̄_G down the β of (27) is not positive. With the maximum no α is
+        left where ᾱ < λ̄_G, though α̲ < ᾱ and λ̄_G < ξ₆/ξ₇."""
+        at = Dpp2(5, 1e-5, 5e-6, 400.0).parameters(topology.random_geometric(50, 0.3, seed=69), 5.03)
+        limit, upper, low, high = 0.25 / (5.03 + 10.5 * 5.03**2), 5e-4, 1e-5, 4e-4
+        alpha = 1e-4
+        assert min(upper, low) < alpha < min(high, limit)
+        beta = (alpha - upper) / at.least
+        assert replace(at, step=alpha, beta=beta).upper == pytest.approx(upper)
+        assert replace(at, step=alpha, beta=beta).unmet()[0].startswith("(24)")
+        assert low < high
+        assert upper < limit
+        assert not max(upper, low) < min(high, limit)
