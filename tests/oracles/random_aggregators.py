@@ -111,14 +111,14 @@ def extreme_descent(
     noise: Sequence[Array] | Array | None = None,
     pairs: Array | None = None,
 ) -> dict[str, Array]:
-    """Algorithm 2* for len(steps) rounds from the common `start` (d,); `thetas` and `noise` (rounds, n, d).
+    """Algorithm 2* for len(steps) rounds from `start`, (d,) or (n, d); `thetas` and `noise` (rounds, n, d).
 
     `pairs` (rounds, n, 2) are agents; None: the extremes.
 
     Keys: x (rounds + 1, n, d), x[k + 1] is what round k sends; low and high (rounds, n, d).
     """
     A = edges_of(adjacency)
-    rounds, n, d = len(steps), len(A), len(start)
+    rounds, n, d = len(steps), len(A), start.shape[-1]
     added = drawn(noise, (rounds, n, d))
     x = np.empty((rounds + 1, n, d))
     low = np.empty((rounds, n, d))

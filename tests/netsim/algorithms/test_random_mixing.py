@@ -389,6 +389,61 @@ def test_conditions_of_theorems_3_1_1_and_3_1_3_fail_in_appendix_e(agents, degre
     assert needed >= 40 * TOTAL
 
 
+def test_the_remainder_of_theorems_3_1_1_and_3_1_3_is_negative_under_their_own_conditions():
+    """Two agents, x_1 = x_2: f_1 = mx²/2 + gx, f_2 = mx²/2 − gx, x* = 0, λ* = g. (3.2) asks for h ≤ −.0042."""
+    low, high, total, g = 1.25, 1.45, 9.0, 0.3
+    x, rho, sign = np.array([1.0, 0.95]), np.array([low, high]), np.array([1.0, -1.0])
+    m = (high - low) * (x[0] - x[1]) / x.sum()
+    assert min(oracles.room(2, total, ZETA, low, high, 1.0, m**2)) > 0  # (3.3) and (3.6)
+    dual = m * x[0] + g + low * (x[0] - x[1])
+
+    def step(at, dual, rho):
+        """(3.1) and (3.5): both have the same fixed points, and gradients at either end where x stays."""
+        pull = sign * (dual - rho * (sign @ at)) - g * sign
+        return (total * at + pull) / (m + total), at + (pull - m * at) / total
+
+    for after in step(x, dual, rho):
+        np.testing.assert_allclose(after, x, rtol=0, atol=1e-12)
+    gap = x[0] - x[1]
+    for free in (-3.0, 0.0, 3.0):
+        value = m / 2 * x @ x + g * gap - free * gap
+        fall = ((dual - free) ** 2 - (dual - ZETA * gap - free) ** 2) / ZETA
+        assert fall - 2 * value == pytest.approx(-0.0042436, abs=1e-6)
+    # Theorem 3.1.2 without noise, from (1, .95) and λ⁰ = 0: (3.4) holds here
+    at, dual, total_x = x, 0.0, np.zeros(2)
+    for k in range(1, 301):
+        at = step(at, dual, rho if k % 2 else rho[::-1])[0]
+        dual, total_x = dual - ZETA * (at[0] - at[1]), total_x + at
+        mean = total_x / k
+        assert m / 2 * mean @ mean + g * (mean[0] - mean[1]) <= (total * x @ x + 4 / ZETA * g**2) / (2 * k)
+
+
+def test_lemma_j_0_1_converges_slower_than_its_own_p():
+    """Ring of 10, f = mx²/2, ρ = ρ⁰: by (J.15) ‖u − u*‖² falls to .9910 a round; its slowest mode, to .9984."""
+    n, m, rho, alpha, zeta, total = 10, 0.21108, 5.1708e-4, 33201.0, 4.293e-4, 7.536e-3
+    A = np.eye(n) - np.roll(np.eye(n), 1, axis=1)  # one row a link; ‖A_i‖² = 2, its least singular value is the same
+    assert alpha < 2 * m / (n * rho**2 * 2)
+    assert rho > n / (2 * alpha)
+    assert total > max(rho * 2, n * 2 / alpha)
+    assert zeta < 2 * rho - n / alpha
+    p = min(
+        (2 * m - alpha * n * rho**2 * 2) / (5 * m**2 / (zeta * n * 2) + total),
+        (total - n * 2 / alpha) / (5 * total**2 / (zeta * n * 2) + 5 * 2 / zeta * n * rho**2),
+        (2 * rho / zeta - n / (alpha * zeta) - 1) / (5 * n * (rho**2 / zeta**2 + 1 / n)),
+    )
+    assert p == pytest.approx(0.00912, abs=1e-5)
+    x = np.hstack([total * np.eye(n) - rho * A.T @ A, A.T]) / (m + total)
+    step = np.vstack([x, np.hstack([np.zeros((n, n)), np.eye(n)]) - zeta * A @ x])
+    u = np.concatenate([np.random.default_rng(0).normal(size=n), np.zeros(n)])  # λ⁰ = 0, u* = 0
+    weight = np.repeat([total, 1 / zeta], n)
+    sizes = []
+    for _ in range(3000):
+        u = step @ u
+        sizes.append(weight @ u**2)
+    assert sizes[-1] / sizes[-2] == pytest.approx(0.99845, abs=1e-5)
+    assert sizes[-1] / sizes[-2] > 1 / (1 + p)
+
+
 def test_conditions_of_theorem_j_0_1_fail_in_appendix_e():
     """m = 1 from the ridge, M = 1.25² in the thesis' convention, |N_i| = 4: D would have to exceed 10,000."""
     assert oracles.least_total(10, 1.0, 1.25**2, TOTAL / 4, 2.0) == pytest.approx(10_000, rel=1e-3)
@@ -434,16 +489,17 @@ def test_theorem_3_2_1_bounds_algorithm_2_and_its_rate_is_met():
     assert math.log(gaps[2] / gaps[0]) / math.log(16) < -0.4
 
 
-def test_the_average_loss_of_algorithm_2_star_is_two_fifths_of_descents():
+@pytest.mark.parametrize(("start", "share"), [(0.0, 0.39), (1.0, 0.33), (2.0, 0.285)])
+def test_the_average_loss_of_algorithm_2_star_depends_on_its_start(start, share):
     """Appendix E (c): B∞ = .01, β_k = 1.02^k, .93^k against .9^k. Printed: “only 30%”. Its worst case is larger."""
     rng, k = np.random.default_rng(9), np.arange(1, 101)
     weak = synthetic_problem(agents=10, dimension=14, records=20)
     problem = Problem(tuple(replace(f, ridge=1.0) for f in weak.objectives))
     beta, steps = 1.02**k, 0.93**k
     noise = rng.laplace(size=(100, 10, 14)) / beta[:, None, None]
-    A = DENSE.adjacency.toarray()
-    run = oracles.extreme_descent(gradients(problem), A, list(steps), np.zeros(14), rng.random(noise.shape), noise)
+    A, first = DENSE.adjacency.toarray(), start * rng.normal(size=(10, 14))
+    run = oracles.extreme_descent(gradients(problem), A, list(steps), first, rng.random(noise.shape), noise)
     shares = small_shift_ratio(run["high"] - run["low"], 1 / beta[:, None, None]).mean(axis=(1, 2))
     worst, descent = 14 * 0.01 * float(beta @ steps), 14 * 0.01 * float(beta @ 0.9**k)
     assert worst / descent == pytest.approx(1.64, rel=0.01)
-    assert float(shares * beta @ steps) * 14 * 0.01 / descent == pytest.approx(0.39, abs=0.04)
+    assert float(shares * beta @ steps) * 14 * 0.01 / descent == pytest.approx(share, abs=0.03)

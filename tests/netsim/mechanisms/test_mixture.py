@@ -14,6 +14,7 @@ from scipy import integrate, stats
 from netsim.errors import PrivacyError
 from netsim.mechanisms import (
     DiscreteMechanism,
+    Gaussian,
     Laplace,
     UniformLaplace,
     average_ratio,
@@ -238,6 +239,15 @@ class TestAverageSupremum:
         for shift, one_pair in ((0.05, 0.988), (5.0, 0.831)):
             assert average_supremum_ratio(shift, 0.0, 1.0) == 1.0
             assert average_ratio(shift, 0.0, 1.0) == pytest.approx(one_pair, abs=1e-3)
+
+    def test_gaussian_noise_alone_has_none(self):
+        """Its max over |t| ≤ a at δ = 0 is (a² + 2a|x|)/2 for N(0, 1): without bound, a²/2 + a√(2/π) on average."""
+        law, shift, x = Gaussian(1.0), 0.4, np.random.default_rng(0).normal(size=(100_000, 1))
+        x[0] = 1e6
+        moved = np.array([law.log_density(x - s, np.zeros_like(x)) for s in np.linspace(-shift, shift, 5)])
+        largest = np.abs(moved - law.log_density(x, np.zeros_like(x))).max(axis=0)
+        assert largest[0] > 1e5
+        assert largest[1:].mean() == pytest.approx(shift**2 / 2 + shift * math.sqrt(2 / math.pi), rel=0.01)
 
     @pytest.mark.parametrize(("shift", "width", "beta"), GRID + LARGER)
     def test_both_numbers_are_those_of_the_definitions(self, shift, width, beta):
