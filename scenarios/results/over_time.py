@@ -4,12 +4,12 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from attacks.audit.audit import AuditResult
 from attacks.audit.verdict import exceeds
+from netsim.algorithms.algorithm import InRounds
 from netsim.claims import Adjacency, Claim
 from netsim.simulation import Simulation
 from scenarios.results.audit import Budget, OverTime
@@ -24,9 +24,8 @@ VACUOUS = 20.0
 
 def _claim_after(simulation: Simulation, k: int, adjacency: Adjacency, delta: float) -> Claim | None:
     """The claim of the same algorithm had it k rounds, or k activations of its busiest agent."""
-    if hasattr(simulation.algorithm, "rounds"):
-        shorter: Any = simulation.algorithm
-        simulation = replace(simulation, algorithm=replace(shorter, rounds=k))
+    if isinstance(simulation.algorithm, InRounds):
+        simulation = replace(simulation, algorithm=replace(simulation.algorithm, rounds=k))
     return simulation.claim(adjacency, k, delta)
 
 

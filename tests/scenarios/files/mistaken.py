@@ -318,7 +318,7 @@ FILES = {
         ),
         "small.yaml:16: reproduces.checks[0].measure = 'final_err': unknown measure; did you mean 'final_error'?; "
         "allowed: final_error, final, gradient_error, identifiable, image_skill, epsilon_exact, epsilon_audited, "
-        "loss_ratio, gamma, skill, psnr, ssim, success, label_accuracy, error_after, rounds_to, activations_to, "
+        "loss_ratio, gamma, skill, mse, psnr, ssim, success, label_accuracy, error_after, rounds_to, activations_to, "
         "plf_to, messages_to, message_bytes_to, packets_to, bytes_to, queries_to, time_to, growth, slope, "
         "epsilon_claimed, vacuous_from, verdict, attack_verdict, diverged, claim_undefined, "
         "convergence_unproven, optimum_is_zero",
@@ -329,8 +329,8 @@ FILES = {
         "'relative_error', 'mean_error', 'consensus_error', 'consensus_distance', 'objective_gap', 'relative_gap', "
         "'stationarity_gap', 'optimality_gap', 'local_gradients', 'proximal_residual', 'limit_residual', "
         "'limit_shift', 'training_accuracy', 'held_out_accuracy', 'epsilon_claimed', "
-        "'gradient_error', 'identifiable', 'image_skill', 'skill', 'psnr', 'ssim', 'success', 'label_accuracy', "
-        "'epsilon_exact', 'epsilon_audited', 'loss_ratio', 'gamma', 'vacuous_from', 'slope', 'rounds_to', "
+        "'gradient_error', 'identifiable', 'image_skill', 'skill', 'mse', 'psnr', 'ssim', 'success', "
+        "'label_accuracy', 'epsilon_exact', 'epsilon_audited', 'loss_ratio', 'gamma', 'vacuous_from', 'slope', 'rounds_to', "
         "'activations_to', 'plf_to', 'messages_to', 'message_bytes_to', 'packets_to', 'bytes_to', 'queries_to' "
         "or 'time_to'",
     ),
@@ -352,7 +352,7 @@ FILES = {
         "pure_matching, least_squares_record, logistic_record, softmax_record, dense_layer, mean_of_ratios, "
         "least_squares_gram, finite_prior, posterior_mean\nsmall.yaml:16: attacks.reconstruct[1].restart = 3: "
         "unknown field; did you mean 'restarts'?; allowed: kind, name, inversion, rounds, labels, matched, "
-        "iterations, restarts",
+        "iterations, restarts, snapshots",
     ),
     "word of a union": (
         GOOD.replace("audit: {agent: 1, trials: 60}", "medium: wifi", 1),

