@@ -1,6 +1,7 @@
 """Command `netsim papers`: what the papers state, item by item, and what came of it."""
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
@@ -125,6 +126,9 @@ def _each(items: Sequence["Item"], scale: str, folder: Path, jobs: int) -> Itera
     """Outcomes as they come, items spread over processes."""
     from joblib import Parallel, delayed  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
+    warnings.filterwarnings(
+        "ignore", "A worker stopped while some jobs", UserWarning
+    )  # it is replaced, nothing is lost
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
     yield from parallel(delayed(_guarded)(item, scale, folder) for item in items)  # pyright: ignore
 

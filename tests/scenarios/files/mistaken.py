@@ -330,9 +330,9 @@ FILES = {
         "'stationarity_gap', 'optimality_gap', 'local_gradients', 'proximal_residual', 'limit_residual', "
         "'limit_shift', 'training_accuracy', 'held_out_accuracy', 'epsilon_claimed', "
         "'gradient_error', 'identifiable', 'image_skill', 'skill', 'mse', 'psnr', 'ssim', 'success', "
-        "'label_accuracy', 'epsilon_exact', 'epsilon_audited', 'loss_ratio', 'gamma', 'vacuous_from', 'slope', 'rounds_to', "
-        "'activations_to', 'plf_to', 'messages_to', 'message_bytes_to', 'packets_to', 'bytes_to', 'queries_to' "
-        "or 'time_to'",
+        "'label_accuracy', 'epsilon_exact', 'epsilon_audited', 'loss_ratio', 'gamma', 'vacuous_from', 'slope', "
+        "'rounds_to', 'activations_to', 'plf_to', 'messages_to', 'message_bytes_to', 'packets_to', 'bytes_to', "
+        "'queries_to' or 'time_to'",
     ),
     "attacks that decide": (
         GOOD.replace(
