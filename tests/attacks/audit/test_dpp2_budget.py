@@ -1,4 +1,4 @@
-"""DPP²'s budget over the rounds: the release that Theorem 3 omits, its growth, where it is vacuous."""
+"""DPP²'s budget over the rounds: the release of k = 0, its growth, where it is vacuous."""
 
 import math
 from dataclasses import replace
@@ -72,7 +72,8 @@ def spent_by_round(rounds, ratio):
 
 
 def test_the_first_release_tells_what_the_claim_does_not_count():
-    """K = 0: the claim is 0. Of z⁰ = ∇f(x⁰) + e⁰, the exact loss is ‖Δ∇f‖₁/u_e = √10·0.3 = 0.949."""
+    """K = 0 by Algorithm 1's count, which Theorem 3 excludes (K > 0): the claim is 0. Of z⁰ = ∇f(x⁰) + e⁰, the exact
+    loss is ‖Δ∇f‖₁/u_e = √10·0.3 = 0.949."""
     simulation, pair = world(1, 0.9)
     claim = simulation.claim(EVEN, 1, 0.0)
     assert claim.epsilon == 0
@@ -146,7 +147,7 @@ def test_what_is_lost_is_above_20_soon_after():
     found = compare_worlds(worlds(simulation, 1, moved, 20)(0, 0), 1, own, moved)
     prices = np.cumsum(found.cost, axis=0)[1::2]
     claims = np.array([claimed(k, 0.9, WEIGHT) for k in range(1, 23)])
-    assert (prices[0] > claims[0]).all()  # the first release, which the sum leaves out
+    assert (prices[0] > claims[0]).all()  # the first release, which the sum has not, by Algorithm 1's count
     assert (prices[1:] < claims[1:, None]).all()
     above = 1 + np.argmax(prices > 20, axis=0)
     assert (prices[-1] > 20).all()

@@ -282,7 +282,7 @@ class TestCommittedPage:
     def test_it_shows_what_papers_do_not_say(self):
         verdicts = {name: cells[4].partition(" (")[0].strip("*") for name, cells in self.cells().items()}
         assert verdicts["DiaDSP, step .02"] == verdicts["CPGT"] == "refuted"
-        assert verdicts["DPP², K = 0"] == "refuted"
+        assert verdicts["DPP², K = 1, short step"] == "refuted"
         assert verdicts["DPP², r = .9"] == "vacuous"
         assert verdicts["DP-RECAL, as analysed"] == verdicts["DP-RECAL, as deployable"] == "unprotected"
         assert verdicts["DP-RECAL, fresh noise"] == "refuted"

@@ -80,7 +80,8 @@ def test_no_transcript_loses_more_than_is_claimed(algorithm, graph):
 
 
 def test_a_sum_that_skips_the_first_release_is_refuted():
-    """DPP² of one round releases ∇f(x⁰) + e⁰, and Theorem 3's sum from k = 1 is 0."""
+    """DPP² of one round releases ∇f(x⁰) + e⁰, and the sum of Theorem 3 is 0 for K = 0, which the
+    theorem leaves out ("K > 0"): a sum must have this release."""
     largest, epsilon = largest_loss(dpp2(1), RING)
     assert epsilon == 0
     assert largest > 0.1
