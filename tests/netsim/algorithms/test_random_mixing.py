@@ -444,6 +444,21 @@ def test_lemma_j_0_1_converges_slower_than_its_own_p():
     assert sizes[-1] / sizes[-2] > 1 / (1 + p)
 
 
+def test_lemma_j_0_2_diverges_where_m_is_below_1():
+    """(J.17) for two agents, f_i = mx²/2, M = m² as in Appendix J: (J.22) holds, and x_1 = x_2 grows."""
+    m, rho, zeta, alpha, total = 0.01, 1e-5, 1e-5, 1e7, 2e-4
+    assert alpha < m / (2 * rho**2 + rho**2)
+    assert total > max(rho, 2 / alpha + m**2)
+    assert rho > 2 / (2 * alpha)
+    assert zeta < 2 * rho - 2 / alpha
+    A = np.array([1.0, -1.0])
+    x, dual = np.ones(2), 0.0
+    for k in range(1, 6):
+        x = (A * (dual - rho * (A @ x)) + total * x - m * x) / total
+        dual -= zeta * (A @ x)
+        np.testing.assert_allclose(x, (-49.0) ** k, rtol=1e-9)
+
+
 def test_conditions_of_theorem_j_0_1_fail_in_appendix_e():
     """m = 1 from the ridge, M = 1.25² in the thesis' convention, |N_i| = 4: D would have to exceed 10,000."""
     assert oracles.least_total(10, 1.0, 1.25**2, TOTAL / 4, 2.0) == pytest.approx(10_000, rel=1e-3)
