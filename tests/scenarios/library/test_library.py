@@ -113,14 +113,6 @@ def test_with_the_laplacian_in_its_place_the_steps_of_dpp2_are_refused():
 
 
 # ── what they find ──────────────────────────────────────────────────────────────────────────────────────
-def test_the_first_release_is_not_in_the_sum(tmp_path):
-    found, answers = reproduced("dpp2-theorem-3", tmp_path, ("trials: 1000, chunk: 500", "trials: 400, chunk: 200"))
-    assert found.outcome == "differs"
-    shorter = "It holds with a shorter step"
-    fails = {says for (says, _), result in answers.items() if result == "fails"}
-    assert fails == {"Nothing leaks in the first round.", f"{shorter}.", f"{shorter} and more rounds."}
-
-
 def test_the_claim_holds_for_a_change_in_one_coordinate_alone(tmp_path):
     changes = [("rounds: 30", "rounds: 6"), ("trials: 1000, chunk: 500", "trials: 400, chunk: 200")]
     found, answers = reproduced("cpgt-eq-23", tmp_path, *changes)
