@@ -33,7 +33,8 @@ What is true of it:
 - With K = `rounds` Theorem 3 holds: round k loses at most √dδ(1/u_e + α/u_w)/((1 − αM̄)r^k), and Σ_{k<K} r^{−k} ≤
   Σ_{k=1}^K r^{−k}. By Algorithm 1's count the sum omits k = 0, in which z⁰ = ∇f(x⁰) + e⁰ is released, at a cost of up
   to √dδ/u_e. At the paper's αM̄ ≈ ½ what the last step of its proof drops is more than that from K = 3 on, for
-  every r, and the formula holds. At steps that meet (27) it is less: for every K an objective of curvature −M̄ loses more than that.
+  every r, and the formula holds. At steps that meet (27) it is less: for every K an objective of
+  curvature −M̄ loses more than that.
 - The sum grows as r^{−K}, at r = 0.9, K = 500 to some 1e24 for scales, α and δ of order 1. For no r ≤ 1 is the budget
   of all rounds finite.
 - d grows without bound: it is k times the mean iterate. η_k hides nothing: every agent knows it, so d and q follow
