@@ -57,7 +57,7 @@ from annotated_types import Gt, Le
 
 from netsim.algorithms.algorithm import Setting, unmet
 from netsim.algorithms.diadsp import DecayingNoise, strongly_convex
-from netsim.algorithms.mixing import tracking_step
+from netsim.algorithms.mixing import drawn_start, tracking_step
 from netsim.bounds import Auto, Positive
 from netsim.codecs import FLOAT64, Codec, Quantizer, RandomK, ScaledSign, TopK
 from netsim.errors import ScenarioError
@@ -94,7 +94,7 @@ class Cpgt(DecayingNoise):
 
     async def run(self, node: Node) -> None:
         noise_x, noise_y = self.noise_x(node.id), self.noise_y(node.id)
-        x = self.begin(node)
+        x = drawn_start(node, self.start)
         gradient = y = await node.gradient(x)
         copy_x = copy_y = apart_x = apart_y = node.zeros()
         for k in range(self.rounds):

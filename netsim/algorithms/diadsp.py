@@ -33,7 +33,7 @@ from annotated_types import Gt, Lt
 
 from netsim.algorithms.algorithm import Factors, Setting, unmet
 from netsim.algorithms.gradient_tracking import diging
-from netsim.algorithms.mixing import LaplaceInRounds, check_smooth, tracking_step
+from netsim.algorithms.mixing import LaplaceInRounds, check_smooth, drawn_start, tracking_step
 from netsim.arrays import Array
 from netsim.bounds import Auto, NonNegative, Positive, check
 from netsim.claims import Adjacency, Claim
@@ -93,11 +93,6 @@ class DecayingNoise(LaplaceInRounds):
     def ratios(self) -> tuple[float, ...]:
         """q_i of the agents; one for all of them where they are alike."""
         return tuple(self.ratio * factor for factor in self.agent_ratio) or (self.ratio,)
-
-    def begin(self, node: Node) -> Array:
-        """x(0), the same in all replicas."""
-        zeros = node.zeros()
-        return zeros + self.start * node.coins.random(node.dimension) if self.start else zeros
 
     def limit_offset(self, noise: Sequence[np.random.Generator], shape: tuple[int, int]) -> Array:
         """ΣΣ η_y, drawn again from the agents' streams as `run` draws it; and what a longer run would draw, until a
@@ -169,4 +164,4 @@ class DiaDSP(DecayingNoise):
 
     async def run(self, node: Node) -> None:
         noise = self.noise_x(node.id), self.noise_y(node.id)
-        await diging(node, self.rounds, self.step, *noise, self.begin(node))
+        await diging(node, self.rounds, self.step, *noise, drawn_start(node, self.start))

@@ -62,7 +62,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from netsim.algorithms.algorithm import Factors, InRounds, Setting, silent_release, unmet
-from netsim.algorithms.mixing import Matrix, check_smooth, largest_eigenvalue
+from netsim.algorithms.mixing import Matrix, check_smooth, drawn_start, largest_eigenvalue
 from netsim.arrays import Array
 from netsim.bounds import Auto, NonNegative, Positive
 from netsim.claims import Adjacency, Claim
@@ -208,9 +208,8 @@ class Dpp2(InRounds):
     noise_fields = ("scale_w", "scale_e")
 
     async def run(self, node: Node) -> None:
-        x = d = q = node.zeros()
-        if self.start:
-            x = x + self.start * node.coins.random(node.dimension)
+        x = drawn_start(node, self.start)
+        d = q = node.zeros()
         for k in range(self.rounds):
             eta = self.eta(k)
             hidden = (1 - eta) * d

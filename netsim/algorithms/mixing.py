@@ -12,6 +12,7 @@ from netsim.arrays import Array
 from netsim.bounds import Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
+from netsim.node import Node
 
 if TYPE_CHECKING:
     from netsim.topology import Topology
@@ -65,6 +66,11 @@ def spread(matrix: Array) -> float:
     """φ of each column, the largest difference of two of its entries, averaged over the columns (Xiao 2019, Section
     3.3): 0 where all rows are equal."""
     return float((matrix.max(axis=0) - matrix.min(axis=0)).mean())
+
+
+def drawn_start(node: Node, largest: float) -> Array:
+    """x_i⁰, the same in all replicas: each coordinate uniform on [0, largest] by the agent's private coins, or 0."""
+    return node.zeros() + (largest * node.coins.random(node.dimension) if largest else 0.0)
 
 
 def check_smooth(setting: Setting, name: str) -> None:

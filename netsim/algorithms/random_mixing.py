@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
+from netsim.algorithms.algorithm import Factors, InRounds, Setting, silent_release, unmet
 from netsim.algorithms.composition import advanced_composition
 from netsim.algorithms.mixing import check_smooth
 from netsim.arrays import Array, whole
@@ -95,7 +95,7 @@ class RandomPenaltyAdmm(InRounds):
     """ζ, the step of the dual."""
     scale: Schedule = _FADING
     """1/β_k, the Laplace scale per coordinate, by round; 0: only the penalties are random."""
-    factors: tuple[Positive, ...] = ()
+    factors: Factors = ()
     """What each agent multiplies D by, D_i in all; empty: 1 for all."""
     composed_delta: Share = 0.0
     """δ of the claim: that of advanced composition (footnote 2); 0: losses are added up."""
@@ -130,9 +130,7 @@ class RandomPenaltyAdmm(InRounds):
         """D and ζ at which differences between agents die out (module docstring)."""
         super().check(setting)
         smoothness, least = max(setting.smoothness), self.penalty * min(self.factors, default=1.0)
-        if len(self.factors) not in (0, setting.agents):
-            why = "not one for each agent"
-            raise ScenarioError("factors", len(self.factors), why, f"none, or {setting.agents} factors")
+        self._check_factors(("factors",), setting.agents)
         if not smoothness / 2 < least < math.inf:
             raise ScenarioError("penalty", self.penalty, "unstable", f"D > L/2 = {smoothness / 2:.6g}")
         check(self)

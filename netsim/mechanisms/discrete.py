@@ -27,9 +27,9 @@ class _OnGrid(ABC):
     step: float
 
     @property
+    @abstractmethod
     def _size(self) -> Scale:
         """b or σ."""
-        raise NotImplementedError
 
     @abstractmethod
     def _up_to(self, k: Array) -> Array:

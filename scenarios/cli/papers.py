@@ -126,11 +126,10 @@ def _each(items: Sequence["Item"], scale: str, folder: Path, jobs: int) -> Itera
     """Outcomes as they come, items spread over processes."""
     from joblib import Parallel, delayed  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
-    warnings.filterwarnings(
-        "ignore", "A worker stopped while some jobs", UserWarning
-    )  # it is replaced, nothing is lost
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    yield from parallel(delayed(_guarded)(item, scale, folder) for item in items)  # pyright: ignore
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)  # another takes its place
+        yield from parallel(delayed(_guarded)(item, scale, folder) for item in items)  # pyright: ignore
 
 
 def _guarded(item: "Item", scale: str, folder: Path) -> "_Ran | str":

@@ -58,4 +58,4 @@ def rw_admm(
             apart = published[k + 1, i] - published[k + 1, j]
             lam[k + 1, i] += penalty / 2 * apart
             lam[k + 1, j] -= penalty / 2 * apart
-    return {"x": x, "dual": lam, "told": published}
+    return {"x": x, "dual": lam, "sent": published}

@@ -252,6 +252,14 @@ class TestDescent:
         assert found.judgement.verdict is Verdict.VACUOUS
 
 
+def compared(steps, **fields):
+    """What a sample of transcripts shows where nothing but the given fields is out of the ordinary."""
+    count = steps.shape[1]
+    usual = {"leaked": np.full(count, np.inf), "bare": np.full(count, np.inf), "granted_from": math.inf}
+    nothing = dict.fromkeys(("uncovered", "faint", "unreliable_from", "inexplicable"))
+    return WorldComparison(**{"steps": steps, "complete": True, "noise": NOTHING, **usual, **nothing, **fields})
+
+
 @pytest.mark.parametrize("count", [600, 20_000])
 def test_the_ends_cover_when_differences_depend_on_the_noise(count):
     """Cost 1 or 4 by a fair coin that the losses do not show: δ(ε) is the mean of both. Few losses close the upper
@@ -261,22 +269,7 @@ def test_the_ends_cover_when_differences_depend_on_the_noise(count):
     rng = np.random.default_rng(2)
     cost = rng.choice([1.0, 4.0], size=(1, count))
     losses = rng.normal(cost[0] / 2, np.sqrt(cost[0]))
-    part = WorldComparison(
-        steps=losses[None],
-        cost=cost,
-        laws=(Gaussian,),
-        sent_in=(0,),
-        dates=(1,),
-        leaked=np.full(count, np.inf),
-        uncovered=None,
-        faint=None,
-        granted_from=math.inf,
-        complete=True,
-        noise=NOTHING,
-        unreliable_from=None,
-        bare=np.full(count, math.inf),
-        inexplicable=None,
-    )
+    part = compared(losses[None], cost=cost, laws=(Gaussian,), sent_in=(0,), dates=(1,))
     found = ExactLoss.of([part], delta, 0.95)
     assert not found.by_formula
     assert gaussian_epsilon(1.0, delta) < found.epsilon.lower < truth < found.epsilon.upper
@@ -287,21 +280,13 @@ def test_levels_between_two_releases_count_the_first_alone():
     """Releases of Laplace noise in messages 0 and 4, of shifts 0.1 and 5 scales; in between, one transcript in a
     hundred has an unprotected message each: what was lost by then is the first shift's, at a δ above these."""
     steps = np.array([[0.1] * 100, [5.0] * 100])
-    part = WorldComparison(
-        steps=steps,
+    part = compared(
+        steps,
         cost=steps,
         laws=(Laplace, Laplace),
         sent_in=(0.0, 4.0),
         dates=(1, 2, 3, 4, 5),
         leaked=np.array([np.inf] * 97 + [1.0, 2.0, 3.0]),
-        uncovered=None,
-        faint=None,
-        granted_from=math.inf,
-        complete=True,
-        noise=NOTHING,
-        unreliable_from=None,
-        bare=np.full(100, math.inf),
-        inexplicable=None,
     )
     levels = {level.activation: level for level in ExactLoss.of([part], 0.5, 0.95).growth}
     assert sorted(levels) == [1, 2, 3, 4, 5]

@@ -123,7 +123,7 @@ def _mr(problem, graph, noise, run):
 
 def _everybody(problem, graph, noise, run):
     active = [range(AGENTS)] * len(noise)
-    return rw_admm(exacts(problem), adjacency_of(graph), PENALTY, active, ZERO, noise)["told"][1:]
+    return rw_admm(exacts(problem), adjacency_of(graph), PENALTY, active, ZERO, noise)["sent"][1:]
 
 
 def _by_chance(problem, graph, noise, run):
@@ -133,14 +133,14 @@ def _by_chance(problem, graph, noise, run):
     spread = np.zeros_like(noise)
     for i, rounds in enumerate(turns):
         spread[rounds, i] = noise[: len(rounds), i]
-    return rw_admm(exacts(problem), adjacency_of(graph), PENALTY, active, ZERO, spread)["told"][1:]
+    return rw_admm(exacts(problem), adjacency_of(graph), PENALTY, active, ZERO, spread)["sent"][1:]
 
 
 def _walk(problem, graph, noise, run):
     route = [i for i, _ in sent_by(run)]
     spread = np.zeros((len(route), AGENTS, DIMENSION))
     spread[np.arange(len(route)), route] = noise
-    told = rw_admm(exacts(problem), adjacency_of(graph), PENALTY, route, ZERO, spread)["told"]
+    told = rw_admm(exacts(problem), adjacency_of(graph), PENALTY, route, ZERO, spread)["sent"]
     return told[np.arange(1, len(route) + 1), route]
 
 

@@ -86,16 +86,16 @@ def test_the_trials_needed_are_the_turning_point(law):
 @settings(max_examples=8, deadline=None)
 def test_laws_of_a_plan(claim, delta, trials):
     plan = Plan.of(trials, claim, delta)
-    told, shown = ([plan.prospect(law, f) for f in FACTORS] for law in ("randomized response", "Laplace"))
-    for easy, hard in zip(told, shown, strict=True):
+    answered, shown = ([plan.prospect(law, f) for f in FACTORS] for law in ("randomized response", "Laplace"))
+    for easy, hard in zip(answered, shown, strict=True):
         assert -1e-9 <= hard.power <= max(easy.power, 0.05) + 2e-3 <= 1 + 3e-3  # the saw's teeth decide so little
         assert hard.epsilon_expected <= easy.epsilon_expected + 1e-6
         assert easy.epsilon_expected <= plan.ceiling + 1e-9
         assert easy.trials_needed <= 1.4 * hard.trials_needed
-    for prospects in (told, shown):
+    for prospects in (answered, shown):
         if plan.underpowered:
             assert max(p.power for p in prospects) <= 1e-9
-    assert told[0].power <= told[1].power + 1e-9 <= told[2].power + 2e-9
+    assert answered[0].power <= answered[1].power + 1e-9 <= answered[2].power + 2e-9
     if math.isfinite(plan.trials_to_reach):
         assert ceiling(int(plan.trials_to_reach), delta, 0.95) > claim
         if plan.trials_to_reach > 2:
