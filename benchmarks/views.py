@@ -10,7 +10,6 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -19,10 +18,8 @@ import numpy as np
 from attacks.audit.view_price import GaussianView
 from attacks.probe import message_map
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm
+from netsim.algorithms import Muffliato
 from netsim.arrays import Array
-from netsim.mechanisms import Gaussian
-from netsim.node import Node
 from netsim.problems import LeastSquares, Problem
 from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
@@ -31,28 +28,12 @@ from netsim.topology import Topology, random_regular
 STDDEV = 2.0
 
 
-@dataclass(frozen=True)
-class Gossip(Algorithm):
-    """x⁺ = (1 + m) Σ_j w_ij x_j − m x⁻ from x = a + N(0, σ²), a the private number; plain gossip for m = 0."""
-
-    rounds: int
-    momentum: float = 0.0
-
-    async def run(self, node: Node) -> None:
-        before = x = node.privatize(-await node.gradient(node.zeros()), Gaussian(STDDEV))
-        for k in range(self.rounds):
-            mixed = (await node.exchange(x=x)).mix("x")
-            m = self.momentum if k else 0.0
-            before, x = x, (1 + m) * mixed - m * before
-            node.estimate(x)
-
-
 def listeners(graph: Topology) -> tuple[Adversary, ...]:
     """Every agent by itself, honest but curious."""
     return tuple(Adversary(f"agent {i}", insiders=(i,)) for i in range(graph.agents))
 
 
-def run_of(graph: Topology, gossip: Gossip, adversaries: Sequence[Adversary]) -> Run:
+def run_of(graph: Topology, gossip: Muffliato, adversaries: Sequence[Adversary]) -> Run:
     """A run whose last view, after those of the `adversaries`, has every message."""
     problem = Problem(tuple(LeastSquares(np.eye(1), np.array([float(i)])) for i in range(graph.agents)))
     everything = Adversary("everything", links=(), nodes=tuple(range(graph.agents)))
@@ -60,7 +41,7 @@ def run_of(graph: Topology, gossip: Gossip, adversaries: Sequence[Adversary]) ->
     return Simulation(problem, graph, gossip, adversaries=(*adversaries, everything), recording=quiet).run()
 
 
-def dense(graph: Topology, gossip: Gossip, listener: int) -> Array:
+def dense(graph: Topology, gossip: Muffliato, listener: int) -> Array:
     """μ of a unit change of each agent, (agents,), from powers of W and an SVD: an oracle without a probe."""
     W, n = graph.weights, graph.agents
     heard, rows = [listener, *graph.neighbors(listener)], list[Array]()
@@ -82,7 +63,7 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=50)
     given = parser.parse_args()
-    graph, gossip = random_regular(given.agents, 4, seed=1), Gossip(given.rounds, momentum=0.5)
+    graph, gossip = random_regular(given.agents, 4, seed=1), Muffliato(given.rounds, stddev=STDDEV, momentum=0.5)
     start = time.process_time()
     run = run_of(graph, gossip, listeners(graph))
     messages = message_map(run.views[-1])

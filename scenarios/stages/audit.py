@@ -18,7 +18,6 @@ from attacks.inference import infer
 from attacks.probe import Field, recorded
 from attacks.replay import Hypothesis
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.errors import AttackError, PrivacyError
@@ -317,8 +316,6 @@ class _At:
     def _claims(self, n: int) -> Array:
         """What the algorithm claims of each victim and listener, (n, n); NaN where it states nothing of pairs."""
         claimed = np.full((n, n), np.nan)
-        if type(self.simulation.algorithm).claim_from is Algorithm.claim_from:
-            return claimed
         for u in range(n):
             for v in range(n):
                 claim = None if u == v else self._stated(u, (v,))

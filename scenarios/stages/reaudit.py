@@ -218,7 +218,7 @@ class Reaudit:
             found, shown = self._committed(entry, found, made, scenario)
         if shown and options is not None:
             self._look(found, judge, options)
-        elif options is not None and own.views not in ("none", ViewsSpec()):
+        elif options is not None and own.seen_from != ViewsSpec():
             self.say(f"{entry.name}: the folder shows the audit that refuted the claim, and the views of that one.")
         self._finish(scenario)
 

@@ -8,10 +8,11 @@ import pytest
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.exact_views import Priced, hessian_of
 from attacks.probe import recorded
-from benchmarks.views import Gossip, dense
+from benchmarks.views import STDDEV as GOSSIPED
+from benchmarks.views import dense
 from netsim import topology
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm, PrivateGradientDescent
+from netsim.algorithms import Algorithm, Muffliato, PrivateGradientDescent
 from netsim.arrays import Array
 from netsim.claims import Adjacency
 from netsim.errors import AttackError
@@ -156,7 +157,7 @@ def test_a_witness_is_moved_by_as_much_in_runs_of_both_worlds() -> None:
 # ── data that enter once ────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("graph", [topology.ring(14), topology.random_regular(16, 4, seed=1)])
 def test_noise_once_then_gossip_is_the_dense_oracle_for_all_pairs(graph: Topology) -> None:
-    gossip = Gossip(6)
+    gossip = Muffliato(6, stddev=GOSSIPED)
     problem = Problem(tuple(LeastSquares(np.eye(1), np.array([float(i)])) for i in range(graph.agents)))
     adjacency = Adjacency(1.0, "one private number moved by 1")
     lower, upper = priced(run_of(problem, graph, gossip), adjacency).pairs()
@@ -172,7 +173,7 @@ def test_a_ring_gives_the_sum_that_cancels_all_other_noise() -> None:
     its own. Without any noise of its own the private number itself is named, with deviation 0."""
     graph = topology.ring(8)
     problem = Problem(tuple(LeastSquares(np.eye(1), np.array([float(i)])) for i in range(8)))
-    found = priced(run_of(problem, graph, Gossip(4)), Adjacency(1.0, "moved"))
+    found = priced(run_of(problem, graph, Muffliato(4, stddev=GOSSIPED)), Adjacency(1.0, "moved"))
     worlds = tilted(problem, 2, np.array([1.0]))
     price = found.price(2, found.seen[0], (0,), worlds)
     assert price.pair is not None
@@ -189,7 +190,7 @@ def test_a_ring_gives_the_sum_that_cancels_all_other_noise() -> None:
     assert price.witness.stddev == price.witness.gradient_stddev == 0.0
 
 
-class Silent(Gossip):
+class Silent(Muffliato):
     """Gossip of which odd agents have no noise."""
 
     async def run(self, node) -> None:

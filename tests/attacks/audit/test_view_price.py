@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.view_price import GaussianView, exposing, laplace_vectors, worst_change
 from attacks.probe import message_map
-from benchmarks.views import STDDEV, Gossip, dense, listeners, run_of
+from benchmarks.views import STDDEV, dense, listeners, run_of
 from netsim import topology
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm
+from netsim.algorithms import Algorithm, Muffliato
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
@@ -28,13 +28,13 @@ from netsim.simulation import Simulation
 @pytest.mark.parametrize(
     ("graph", "gossip"),
     [
-        (topology.ring(50), Gossip(10)),
-        (topology.ring(50), Gossip(50, momentum=0.9)),
-        (topology.random_regular(100, 4, seed=1), Gossip(5)),
-        (topology.random_regular(100, 4, seed=1), Gossip(50, momentum=0.5)),
+        (topology.ring(50), Muffliato(10, stddev=STDDEV)),
+        (topology.ring(50), Muffliato(50, stddev=STDDEV, momentum=0.9)),
+        (topology.random_regular(100, 4, seed=1), Muffliato(5, stddev=STDDEV)),
+        (topology.random_regular(100, 4, seed=1), Muffliato(50, stddev=STDDEV, momentum=0.5)),
     ],
 )
-def test_all_pairs_cost_what_dense_linear_algebra_says(graph: topology.Topology, gossip: Gossip) -> None:
+def test_all_pairs_cost_what_dense_linear_algebra_says(graph: topology.Topology, gossip: Muffliato) -> None:
     run = run_of(graph, gossip, listeners(graph))
     messages = message_map(run.views[-1])
     assert np.all(messages.public)
@@ -50,7 +50,7 @@ def test_all_pairs_cost_what_dense_linear_algebra_says(graph: topology.Topology,
 
 def test_on_a_ring_whoever_is_within_reach_is_not_hidden_at_all() -> None:
     """Each round brings one agent more on either side, and the sums before it take away all other noise."""
-    graph, gossip = topology.ring(50), Gossip(7)
+    graph, gossip = topology.ring(50), Muffliato(7, stddev=STDDEV)
     run = run_of(graph, gossip, listeners(graph))
     design, noise, scale = message_map(run.views[-1]).seen_by(run.views[0])
     prices, hops = GaussianView.of(noise, scale).prices(design), graph.hops(0)
@@ -61,7 +61,7 @@ def test_on_a_ring_whoever_is_within_reach_is_not_hidden_at_all() -> None:
 
 def test_what_digits_cannot_decide_is_an_interval_around_the_truth() -> None:
     """After 50 plain rounds 200 messages determine all 99 noises, by combinations with 13 digits of cancellation."""
-    graph, gossip = topology.random_regular(100, 4, seed=1), Gossip(50)
+    graph, gossip = topology.random_regular(100, 4, seed=1), Muffliato(50, stddev=STDDEV)
     run = run_of(graph, gossip, listeners(graph)[:1])
     design, noise, scale = message_map(run.views[-1]).seen_by(run.views[0])
     prices = GaussianView.of(noise, scale).prices(design)
@@ -77,7 +77,7 @@ def test_missed_messages_are_missing_rows_and_never_cost_more() -> None:
         Adversary("one link", links=((0, 1),)),
         Adversary("half of it", links=((0, 1),), capture_loss=0.5),
     )
-    run = run_of(graph, Gossip(5), taps)
+    run = run_of(graph, Muffliato(5, stddev=STDDEV), taps)
     messages = message_map(run.views[-1])
     whole, link, half = (GaussianView.of(B, s).prices(C) for C, B, s in map(messages.seen_by, run.views[:-1]))
     others = np.arange(8) > 1
@@ -234,7 +234,7 @@ def test_a_redundant_difference_changes_no_price() -> None:
 def test_a_map_that_lacks_messages_of_a_view_is_refused() -> None:
     graph = topology.ring(8)
     taps = (Adversary("link", links=((4, 5),)), Adversary("insider", insiders=(0,)))
-    run, longer = run_of(graph, Gossip(3), taps), run_of(graph, Gossip(5), taps)
+    run, longer = run_of(graph, Muffliato(3, stddev=STDDEV), taps), run_of(graph, Muffliato(5, stddev=STDDEV), taps)
     for view, other in ((run.views[0], run.views[1]), (run.views[-1], longer.views[1])):
         with pytest.raises(AttackError, match="the map lacks 'x'"):
             message_map(view).seen_by(other)
