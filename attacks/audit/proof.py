@@ -27,7 +27,7 @@ steps, top-k), of releases that are not on the wire as they were made, or of bat
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -37,7 +37,7 @@ from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.view_price import Order, worst_change
 from attacks.probe.mapping import Map, Mapper
-from attacks.probe.node import RecordedAgent
+from attacks.probe.node import Pass, RecordedAgent
 from attacks.replay.recorded import Recording
 from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array, Mask
@@ -45,8 +45,10 @@ from netsim.claims import Adjacency, Clip
 from netsim.errors import AttackError
 from netsim.mechanisms import UniformLaplace
 
-LARGE = (1e-3, 1.0, 1e3, 1e6)
-"""Sizes of random answers at which the code has to be the same affine map."""
+ANSWERS, VIEWS = (1e-6, 1e12), (1e-3, 1e6)
+"""Sizes between which random answers, and random values of all that passed the door, are drawn, evenly in logarithm."""
+DRAWN = 2048
+"""So many transcripts are made up, at which the code has to be the same affine map of its answers."""
 SAME = 1e-9
 """Relative: numbers of two readings that are the same."""
 
@@ -87,7 +89,7 @@ def bound_at_door(
         epsilon + added,
         (
             f"the door of agent {agent}, {history}",
-            f"{affine} and at answers of up to 10⁶",
+            f"{affine}, and in {DRAWN} that were made up, at answers from 10⁻⁶ to 10¹²",
             f"{covered} made; nothing else that it sends depends on its answers, given what was seen before",
             *dict.fromkeys(sentence for _, found in limits for sentence in found),
             *words,
@@ -226,23 +228,61 @@ def _read(sample: Sample, public: PublicKnowledge, agent: int) -> tuple[Mapper, 
     found = mapper.map()
     if len(found.design) != 1:
         raise AttackError("coordinates have maps of their own")
-    for seed, size in enumerate(LARGE):
-        mapper.check(found, size * _answers(mapper, seed))
+    answers, scales = _answers(mapper), _scales(mapper.base)
+    for seen in (None, _made_up(mapper)):
+        there = _scales(mapper.check_elsewhere(found, answers, seen))
+        if not all(np.allclose(a, b, rtol=SAME, atol=0.0) for a, b in zip(there, scales, strict=True)):
+            raise AttackError("how much noise there is depends on what was seen before")
     return mapper, found
 
 
-def _answers(mapper: Mapper, seed: int) -> Array:
-    """Random answers to all queries, (queries, replicas, dimension)."""
-    return np.random.default_rng(seed).standard_normal((len(mapper.base.queries), *mapper.shape))
+def _scales(found: Pass) -> list[Array]:
+    """Of each release, agent by agent: what hides answers, a mixture's Laplace noise alone, for its width is drawn
+    without regard to them."""
+    made = (mechanism for _, some in sorted(found.mechanisms.items()) for mechanism in some)
+    return [np.asarray(m.scale if isinstance(m, UniformLaplace) else np.sqrt(m.variance())) for m in made]
+
+
+def _drawn(mapper: Mapper) -> int:
+    """How many made-up transcripts: fewer where they are long."""
+    return max(64, min(DRAWN, 2**24 // (1 + len(mapper.base.equations) * mapper.shape[1])))
+
+
+def _sizes(rng: np.random.Generator, ends: tuple[float, float], shape: tuple[int, ...]) -> Array:
+    return np.exp(rng.uniform(*np.log(ends), shape))
+
+
+def _answers(mapper: Mapper, seed: int = 0) -> Array:
+    """Random answers to all queries, (queries, copies, dimension): each of a size of its own, half of them of one
+    size in a transcript, and a quarter with one coordinate that is not 0."""
+    rng, copies, d = np.random.default_rng(seed), _drawn(mapper), mapper.shape[1]
+    shape = len(mapper.base.queries), copies, d
+    size = _sizes(rng, ANSWERS, (shape[0], copies, 1))
+    size[:, ::2] = size[:1, ::2]
+    answers = size * rng.standard_normal(shape)
+    answers[:, ::4] *= np.arange(d) == rng.integers(d, size=(copies, 1))[::4]
+    return answers
+
+
+def _made_up(mapper: Mapper) -> Callable[[Array], Array]:
+    """Another value of each that was observed, (copies, dimension): in a third of the copies what was seen, at
+    another size; in the others numbers that have nothing to do with it. The same value always becomes the same."""
+    rng, copies, d = np.random.default_rng(1), _drawn(mapper), mapper.shape[1]
+    size, kind = _sizes(rng, VIEWS, (copies, 1)), rng.integers(3, size=(copies, 1))
+    pitch, phase = 1e3 * rng.standard_normal((copies, 1)), rng.uniform(0, 2 * math.pi, (copies, d))
+
+    def made_up(value: Array) -> Array:
+        return np.where(kind == 0, size * value, size * np.sin(pitch * value + phase))
+
+    return made_up
 
 
 def _check_clip(opened: Mapper, clipping: Mapper, clip: Clip) -> None:
     """The clip does to each answer what it says, and nothing else: without it, clipped answers make the same."""
-    for seed, size in enumerate(LARGE):
-        answers = size * _answers(opened, seed)
-        one, other = opened.at(clip(answers)), clipping.at(answers)
-        pairs = zip(one.equations, other.equations, strict=True)
-        if not all(np.allclose(a.value, b.value, rtol=SAME, atol=SAME) for a, b in pairs):
+    answers, copies, seen = _answers(opened), _drawn(opened), _made_up(opened)
+    one, other = opened.at(clip(answers), copies=copies, seen=seen), clipping.at(answers, copies=copies, seen=seen)
+    for a, b in zip(one.equations, other.equations, strict=True):
+        if not np.allclose(a.value, b.value, rtol=SAME, atol=SAME * (1 + a.size)):
             raise AttackError("what is clipped is not each answer by itself")
 
 
@@ -289,7 +329,7 @@ def _points(mapper: Mapper) -> tuple[Array, Mask]:
     room = SAME * (1 + np.max(np.abs(base), axis=-1, initial=0.0))
     steps = np.where(np.abs(steps) <= room, 0.0, steps)
     shared = np.zeros(count, dtype=bool)
-    answers = _answers(mapper, 7)
+    answers = np.random.default_rng(7).standard_normal((count, *mapper.shape))
     left = mapper.points(mapper.at(answers))[:, 0] - base + steps[:, None] * answers[:, 0]
     shared |= np.max(np.abs(left), axis=-1) > room * (1 + np.max(np.abs(answers)))
     own = moved + steps[:, None, None] * impulses

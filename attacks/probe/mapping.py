@@ -12,7 +12,7 @@ Cost: with U unknowns, M messages and V values on the wire that were observed, i
 operations times the fields and the degree, in runs of `WORLDS` unknowns; the maps are kept sparse.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, Protocol
@@ -170,10 +170,12 @@ class Mapper:
         *,
         chance: int = 0,
         points: bool = True,
+        seen: Callable[[Array], Array] | None = None,
     ) -> Pass:
         """The pass with these unknowns (unknowns, copies · replicas, dimension), gaps less what a prior expects of
         them, and noises (noises, …), 0 if not given; of so many `copies` of all replicas, one after the other.
-        `chance` draws what nobody saw; `points` as in `Inputs`."""
+        `chance` draws what nobody saw; `points` as in `Inputs`. `seen` makes another value of each that was observed,
+        (copies · replicas, dimension)."""
         shape = copies * self.shape[0], self.shape[1]
         nothing = np.zeros(shape)
 
@@ -188,7 +190,8 @@ class Mapper:
             return value
 
         def observe(value: Array) -> Array:
-            return value if copies == 1 else np.tile(value, (copies, 1))
+            copied = value if copies == 1 else np.tile(value, (copies, 1))
+            return copied if seen is None else seen(copied)
 
         return self._run(Inputs(shape, observe, given, self._places, self._verbatim, chance, points))
 
@@ -211,7 +214,8 @@ class Mapper:
         """The pass with these unknowns and noises, as in `at`; the code sends there what the map predicts."""
         there = self.at(unknowns, noises, copies, points=points)
         self._check_alike(there)
-        self._check_noise(there, copies)
+        tiled = (v if v.ndim < 2 or len(v) == 1 else np.tile(v, (copies, 1)) for v in self._variances)
+        self._check_noise(there, tiled)
         applied = _applied_mixed if found.mixed else _applied
         moved = applied(found.design, unknowns)
         if noises is not None:
@@ -234,6 +238,28 @@ class Mapper:
                 raise AttackError(
                     f"what {_name(e.field)} is no affine function of {self._unknown}: a probe cannot invert it"
                 )
+        return there
+
+    def check_elsewhere(self, found: Map, unknowns: Array, seen: Callable[[Array], Array] | None = None) -> Pass:
+        """The pass with these unknowns, others in each of many copies, and with other values of all that was observed
+        (`seen`, as in `at`): they move what is sent there as the map says, and no noise. Each copy to its own
+        rounding."""
+        copies = unknowns.shape[1] // self.shape[0]
+        still, there = (self.at(u, copies=copies, seen=seen) for u in (None, unknowns))
+        self._check_alike(still)
+        self._check_alike(there)
+        self._check_noise(there, [np.asarray(m.variance(), dtype=np.float64) for m in _made(still)])
+        values = np.array([[e.value for e in one.equations] for one in (still, there)])
+        moved = (_applied_mixed if found.mixed else _applied)(found.design, unknowns)
+        most = np.max(np.abs([*values, moved]), axis=(0, -1))  # of each number and copy
+        room = AFFINE * most + ROUNDING * np.maximum(1.0, np.max(most, axis=0, initial=0.0))
+        wrong = ~(np.max(np.abs(values[1] - values[0] - moved), axis=-1) <= room)
+        if np.any(wrong):
+            field = self.base.equations[int(np.argmax(np.any(wrong, axis=1)))].field
+            raise AttackError(
+                f"what {_name(field)} is no affine function of {self._unknown}, the same whatever was seen: a probe "
+                "cannot invert it"
+            )
         return there
 
     # ── passes ──────────────────────────────────────────────────────────────────────────────────────
@@ -260,9 +286,8 @@ class Mapper:
         if ours != theirs:
             raise AttackError(f"what is sent is no affine function of {self._unknown}: other messages are sent")
 
-    def _check_noise(self, found: Pass, copies: int) -> None:
-        for (agent, k), mechanism, variance in zip(self.base.releases, _made(found), self._variances, strict=True):
-            before = np.tile(variance, (copies, 1)) if variance.ndim == 2 and len(variance) > 1 else variance
+    def _check_noise(self, found: Pass, variances: Iterable[Array]) -> None:
+        for (agent, k), mechanism, before in zip(self.base.releases, _made(found), variances, strict=True):
             if not np.allclose(np.asarray(mechanism.variance()), before, rtol=1e-9, atol=0.0):
                 raise AttackError(
                     f"how much noise agent {agent} puts on its release {k} depends on {self._unknown}: a probe "

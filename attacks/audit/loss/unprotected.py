@@ -30,8 +30,11 @@ from netsim.transcript.record import EVERYBODY
 
 _MOST = 128
 """Unseen numbers of noise, at most: with more, nothing is claimed."""
-_MOVES = 3
-"""So many times hidden releases are moved, to see which messages they have no effect on."""
+_MOVES = tuple(sign * size for size in (1.0, 32.0, 1024.0) * 4 for sign in (1.0, -1.0))
+"""Deviations by which hidden releases are moved, along other directions each time, to see which messages they have no
+effect on: forth and back, and far, for a sign, a rounding or an arg max changes in steps."""
+_REACHES = (1.0, -1.0, 1024.0, -1024.0)
+"""Multiples of one move of all noises at which a message has to be affine in them."""
 _AFFINE = 1e-9
 """Share of what noise changes in a number by which it may miss being affine."""
 _FAR = 1e4
@@ -106,20 +109,22 @@ def _untouched(other: Replayed, releases: list[Array], again: _Again) -> _Inexpl
     hidden = [t for t, release in enumerate(other.releases) if release.sent_in is None]
     if not hidden or other.departure is not None or not any(np.any(c.visible) for c in other.comparisons):
         return None
-    same = [np.ones(len(c.observed), dtype=bool) for c in other.comparisons]
-    for seed in range(_MOVES):
-        rng = np.random.default_rng(seed)
-        moves = {t: other.releases[t].stddev * rng.standard_normal(releases[t].shape) for t in hidden}
+    same = [c.visible.copy() for c in other.comparisons]
+    for k, far in enumerate(_MOVES):
+        rng = np.random.default_rng(k // 2)
+        moves = {t: far * other.releases[t].stddev * rng.standard_normal(releases[t].shape) for t in hidden}
         try:
             moved = again([r + moves[t] if t in moves else r for t, r in enumerate(releases)])
         except NetsimError:
             return None
         if moved.departure is not None or len(moved.comparisons) != len(same):
             return None
-        for k, (a, b) in enumerate(zip(moved.comparisons, other.comparisons, strict=True)):
-            same[k] &= np.all(bits(a.predicted) == bits(b.predicted), axis=-1)
-    for c, untouched in zip(other.comparisons, same, strict=True):
-        if np.any(where := untouched & c.visible):
+        for rows, a, b in zip(same, moved.comparisons, other.comparisons, strict=True):
+            rows &= np.all(bits(a.predicted) == bits(b.predicted), axis=-1)
+        if not any(np.any(rows) for rows in same):
+            return None
+    for c, where in zip(other.comparisons, same, strict=True):
+        if np.any(where):
             return _Inexplicable(c.message, c.name, c.receiver, where)
     return None
 
@@ -159,9 +164,11 @@ def _effects(
         columns.append(column * share)
         together[t] = together.get(t, 0.0) + size * step
         total, spread = total + size * column, spread + np.abs(size * column)
-    all_moved = moved(together)
-    if all_moved is None or np.any(np.abs(all_moved - total) > _AFFINE * spread + 2 * ulp * (np.abs(base) + spread)):
-        return None
+    for far in _REACHES:
+        all_moved = moved({t: far * step for t, step in together.items()})
+        room = abs(far) * _AFFINE * spread + 2 * ulp * (np.abs(base) + abs(far) * spread)
+        if all_moved is None or np.any(np.abs(all_moved - far * total) > room):
+            return None
     return np.stack(columns, axis=-1), rounding
 
 
