@@ -46,7 +46,7 @@ from netsim.errors import AttackError
 from netsim.mechanisms import UniformLaplace
 
 ANSWERS, VIEWS = (1e-6, 1e12), (1e-3, 1e6)
-"""Sizes between which random answers, and random values of all that passed the door, are drawn, evenly in logarithm."""
+"""Sizes between which random answers, and random values of what passed the door, are drawn, evenly in logarithm."""
 DRAWN = 2048
 """So many transcripts are made up, at which the code has to be the same affine map of its answers."""
 SAME = 1e-9

@@ -30,7 +30,7 @@ from scenarios.results.header import versions
 from scenarios.schema.base import Index, Model
 from scenarios.schema.load import validated
 from scenarios.stages.worlds import holding, worlds
-from scenarios.stages.worst_pair import SATURATED, allows, holds_for_any_change, share_left
+from scenarios.stages.worst_pair import SATURATED, allows, bounds_releases, holds_for_any_change, share_left
 
 T = TypeVar("T")
 FORMAT, VERSION = "netsim witness", 1
@@ -428,7 +428,8 @@ def _check_allowed(
             if not (isinstance(one, Tilted | Bent) and allows(subject, claim, activations, pair.agent, one)):
                 raise
             left = share_left(subject.simulation, pair.agent, one.slope, one.record)
-            if left is None or not left <= SATURATED:
+            bounded = left is not None and left <= SATURATED
+            if not bounded and not bounds_releases(subject.simulation, pair.agent, one.record):
                 raise
 
 

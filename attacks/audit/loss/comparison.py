@@ -235,6 +235,16 @@ class Sample:
         dither = None if self.dither is None else self.dither.replica(index)
         return Sample(view, self.coins, releases, dither, tossed=self.tossed)
 
+    def copied(self, copies: int) -> "Sample":
+        """Sample of the first transcript, so many times; of a codec that draws nothing."""
+        one = self.replica(0)
+        rows = [
+            row._replace(values={name: np.repeat(v, copies, axis=0) for name, v in row.values.items()})
+            for row in one.view.transcript.records
+        ]
+        view = replace(one.view, transcript=Transcript(rows, copies))
+        return replace(one, view=view, releases=[np.repeat(release, copies, axis=0) for release in one.releases])
+
 
 @dataclass(frozen=True)
 class WorldComparison:

@@ -83,12 +83,14 @@ def _inexplicable(other: Replayed, releases: list[Array], again: _Again) -> _Ine
         return None
     if effects is None:
         return None
-    with np.errstate(invalid="ignore"):  # observed minus predicted, 0 where that may be rounding
-        missing = [
-            np.where(True if c.possible is None else c.possible, 0.0, c.observed - c.predicted)
-            for c in other.comparisons
-        ]
-    explained = _Explained(np.array(missing), *effects)
+    shape = effects[1].shape
+    possible = np.array([np.full(shape[1:], True) if c.possible is None else c.possible for c in other.comparisons])
+    with np.errstate(invalid="ignore"):
+        missing = np.array([c.observed - c.predicted for c in other.comparisons])
+    missing[possible & ~np.isfinite(missing)] = 0.0
+    # what may be rounding may be noise too: twice the noise, in another field, may be more than rounding
+    rounding = np.where(possible, np.fmax(effects[1], np.abs(missing)), effects[1])
+    explained = _Explained(missing, effects[0], rounding)
 
     def left(messages: int) -> Mask:
         return explained.left(messages) & other.comparisons[messages - 1].judged
