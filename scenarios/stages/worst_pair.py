@@ -60,10 +60,10 @@ SATURATED = 0.05
 """Share of the first change by which the second may still move what the agent sends."""
 COORDINATES = 8
 """Coordinates along which changes are tried, at most: noise need not be the same in all."""
-AGENTS = 5
-"""Agents whose pairs are searched where none is named; the first one with all candidates."""
+AGENTS, BRIEFLY = 5, 16
+"""Agents whose pairs are searched where none is named, the first one with all candidates; and all that are looked at."""
 FEWER = 8
-"""Times fewer candidates for the others."""
+"""Times fewer candidates for the others, and again for those that are only looked at."""
 ROWS = 768
 """Objectives drawn at most, of which the two that are farthest apart in what is released are tried."""
 WORK = 2e8
@@ -130,10 +130,9 @@ def _searched(
     assert spec.search is not None
     most, transcripts = spec.search.candidates, spec.search.transcripts
     for k, agent in enumerate(_agents(subject.simulation, spec.agent)):
-        budget = max(1, most // FEWER) if k else most
-        yield from _Search(
-            experiment, subject, claim, activations, agent, budget, transcripts, progress.advance
-        ).found()
+        budget = max(1, most // FEWER ** (2 if k >= AGENTS else min(k, 1)))
+        search = _Search(experiment, subject, claim, activations, agent, budget, transcripts, progress.advance)
+        yield from search.found(briefly=k >= AGENTS)
 
 
 def _aimed(subject: Subject, pair: Pair) -> float:
@@ -245,8 +244,8 @@ class _Search:
     def own(self) -> Objective:
         return self.subject.simulation.problem.objectives[self.agent]
 
-    def found(self) -> Iterator[_Found]:
-        """Searches from the agent's own data, within the adjacency; then from other data."""
+    def found(self, *, briefly: bool) -> Iterator[_Found]:
+        """Searches from the agent's own data, within the adjacency; then from other data, `briefly` from few."""
         sample = self._sample(self.own)
         points = observed(sample, self.agent, self.own)
         yield _Found(
@@ -254,9 +253,10 @@ class _Search:
         )
         gradient = self.own.gradient(points).mean(axis=0) if len(points) else np.zeros(self.own.dimension)
         if holds_for_any_change(self.subject, self.claim, self.activations):
-            yield from self._saturating(points, gradient)
+            if not briefly:
+                yield from self._saturating(points, gradient)
             yield from self._farthest()
-        elif (change := self.claim.adjacency.change) is not None:
+        elif not briefly and (change := self.claim.adjacency.change) is not None:
             for one in self._directions(self.claim.adjacency.norm, gradient):  # the same change about a gradient of 0
                 half = change / 2 * one.vector
                 zero, other = (Tilted(self.own, slope - gradient) for slope in (-half, half))
@@ -438,8 +438,8 @@ def _unit(own: Objective) -> float:
 
 
 def _agents(simulation: Simulation, chosen: int | None) -> list[int]:
-    """Agents whose pairs are searched: the chosen one; or one of each kind by its mixing weights, all where they are
-    few, for code may treat an agent by its number."""
+    """Agents whose pairs are searched: the chosen one; or all where they are few, for code may treat an agent by its
+    number; of more one of each kind by its mixing weights, then others."""
     topology = simulation.topology
     if chosen is not None:
         return [chosen]
@@ -450,4 +450,7 @@ def _agents(simulation: Simulation, chosen: int | None) -> list[int]:
     for i in lasting:
         kinds.setdefault(np.sort(np.round(topology.row(i), 12)).tobytes(), i)
     several = list(kinds.values())
-    return [several[k] for k in sorted({int(k) for k in np.linspace(0, len(several) - 1, AGENTS)})]
+    first = [several[k] for k in sorted({int(k) for k in np.linspace(0, len(several) - 1, AGENTS)})]
+    others = [i for i in lasting if i not in first]
+    spread = sorted({int(k) for k in np.linspace(0, len(others) - 1, BRIEFLY - AGENTS)})
+    return (first + [others[k] for k in spread])[:BRIEFLY]
