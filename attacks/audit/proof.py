@@ -43,7 +43,7 @@ from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array, Mask
 from netsim.claims import Adjacency, Clip
 from netsim.errors import AttackError
-from netsim.mechanisms import UniformLaplace
+from netsim.mechanisms import Laplace, UniformLaplace
 
 ANSWERS, VIEWS = (1e-6, 1e12), (1e-3, 1e6)
 """Sizes between which random answers, and random values of what passed the door, are drawn, evenly in logarithm."""
@@ -240,7 +240,8 @@ def _scales(found: Pass) -> list[Array]:
     """Of each release, agent by agent: what hides answers, a mixture's Laplace noise alone, for its width is drawn
     without regard to them."""
     made = (mechanism for _, some in sorted(found.mechanisms.items()) for mechanism in some)
-    return [np.asarray(m.scale if isinstance(m, UniformLaplace) else np.sqrt(m.variance())) for m in made]
+    hidden = (Laplace(m.scale) if isinstance(m, UniformLaplace) else m for m in made)
+    return [np.asarray(m.variance(), dtype=np.float64) for m in hidden]
 
 
 def _drawn(mapper: Mapper) -> int:
@@ -249,7 +250,8 @@ def _drawn(mapper: Mapper) -> int:
 
 
 def _sizes(rng: np.random.Generator, ends: tuple[float, float], shape: tuple[int, ...]) -> Array:
-    return np.exp(rng.uniform(*np.log(ends), shape))
+    low, high = (math.log(end) for end in ends)
+    return np.exp(rng.uniform(low, high, shape))
 
 
 def _answers(mapper: Mapper, seed: int = 0) -> Array:

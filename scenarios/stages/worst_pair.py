@@ -61,7 +61,7 @@ SATURATED = 0.05
 COORDINATES = 8
 """Coordinates along which changes are tried, at most: noise need not be the same in all."""
 AGENTS, BRIEFLY = 5, 16
-"""Agents whose pairs are searched where none is named, the first one with all candidates; and all that are looked at."""
+"""Agents whose pairs are searched where none is named, the first with all candidates; and all that are looked at."""
 FEWER = 8
 """Times fewer candidates for the others, and again for those that are only looked at."""
 ROWS = 768
@@ -283,7 +283,9 @@ class _Search:
         """Of many changes of all sizes the two between which one transcript's releases differ most, in units of their
         noise: a bounded function need not be farthest apart where its argument is."""
         rows = _Rows.drawn(self.subject.simulation, self.agent, self._record)
-        for pair in () if rows is None or not rows.bounded else rows.apart:
+        if rows is None or not rows.bounded:
+            return
+        for pair in rows.apart:
             if all(allows(self.subject, self.claim, self.activations, self.agent, one) for one in pair):
                 words = f"to where its releases are farthest apart, of {len(rows.slopes)} changes drawn, {BEYOND}"
                 yield self._apart(*pair, words, 1.0)
@@ -427,7 +429,8 @@ class _Rows:
         return self.own.proximal(v - step * self.slopes, step, regularizer)
 
     def batch(self, indices: Sequence[int]) -> "_Rows":
-        share = 1.0 if self.record is None else self.own.records * float(np.mean(np.equal(indices, self.record)))
+        every = int(getattr(self.own, "records", 1))
+        share = 1.0 if self.record is None else every * float(np.mean(np.equal(indices, self.record)))
         slopes, curvatures = share * self.slopes, share * self.curvatures
         return replace(self, own=self.own.batch(indices), slopes=slopes, curvatures=curvatures, record=None)
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+import scenarios
 from attacks.audit.verdict import Verdict
-from netsim.algorithms import Algorithm
+from netsim.algorithms import Algorithm, Clip
 from netsim.codecs import Codec
 from netsim.errors import PrivacyError
-from netsim.mechanisms import Gaussian
+from netsim.mechanisms import Gaussian, Laplace
 from netsim.transcript.message import as_sent
 from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
 
@@ -194,3 +195,116 @@ def test_a_deceiver_is_caught_and_its_sound_twin_is_not(deceiver, caught):
         with pytest.raises(PrivacyError, match=caught):
             verdict(sound=False)
     assert verdict(sound=True) in HELD
+
+
+# ── what hides a value in steps, and twice the same noise: sound, and no leak ──────────────────────────
+@dataclass(frozen=True)
+class ArgMax(Algorithm):
+    """Permute and flip: the largest of scores with exponential noise, three times; scores move by 2: ε = 3·4/6."""
+
+    async def run(self, node):
+        for _ in range(3):
+            gradient = await node.gradient(node.zeros())
+            noisy = np.sign(gradient + 0.3) + np.abs(node.privatize(node.zeros(), Laplace(6.0)))
+            node.broadcast(x=(noisy == noisy.max(axis=-1, keepdims=True)).astype(float))
+            node.estimate(gradient)
+
+
+@pytest.mark.parametrize(("trials", "chunk"), [(100, 50), (10, 1)])
+def test_what_noise_hides_in_steps_is_not_unprotected(trials, chunk):
+    simulation, pair = quadratic_world(ArgMax())
+    found = judged(simulation, pair, claim_of(2.0, 0.0), attack=None, trials=trials, chunk=chunk)
+    assert found.judgement.verdict is Verdict.UNDERPOWERED
+
+
+# ── by the plain audit of own code, which looks for the pair and the agent ─────────────────────────────
+CLIP = Clip(1.0)
+
+
+@dataclass(frozen=True)
+class Searched(Algorithm):
+    """Sends what it makes of its gradient three times, with noise for ε = 1 where its ℓ1 norm is at most 1."""
+
+    sound: bool
+
+    async def run(self, node):
+        x, before = node.zeros(), node.zeros()
+        for _ in range(3):
+            gradient = await node.gradient(x)
+            value, loud = self.made(node, gradient, before)
+            before = CLIP(gradient)
+            received = await node.exchange(x=node.privatize(value, Laplace(6.0 * (1 if self.sound else loud))))
+            x = x - 0.1 * received.mix("x")
+            node.estimate(x)
+
+    def made(self, node, gradient, before):
+        return CLIP(gradient), 1.0
+
+
+class Bump(Searched):
+    """‖g/(1 + ‖g‖²)‖₁ is largest in between: its peak was missed, at a fortieth of its height."""
+
+    def made(self, node, gradient, before):
+        g = gradient / 100
+        return 2 * g / (1 + np.sum(np.abs(g), axis=-1, keepdims=True) ** 2), 1 / 40
+
+
+class Wave(Searched):
+    """Bounded, and nowhere the same for long."""
+
+    def made(self, node, gradient, before):
+        return np.sin(1e-3 * gradient) / node.dimension, 1 / 4
+
+
+class Band(Searched):
+    """Twenty times the gradient where it is neither small nor large."""
+
+    def made(self, node, gradient, before):
+        size = np.sum(np.abs(gradient), axis=-1, keepdims=True)
+        inside = (size > 10) & (size < 20) & (not self.sound)
+        return CLIP(gradient) * np.where(inside, 20.0, 1.0), 1.0
+
+
+class BeyondABillion(Searched):
+    def made(self, node, gradient, before):
+        large = np.sum(np.abs(gradient), axis=-1, keepdims=True) > 1e9
+        return np.where(large & (not self.sound), gradient, CLIP(gradient)), 1.0
+
+
+class AgentSix(Searched):
+    """Of eight, and like all others but for its number."""
+
+    def made(self, node, gradient, before):
+        return CLIP(gradient), 0.1 if node.id == 6 else 1.0
+
+
+class TwiceTheSame(Searched):
+    """The noise once, and all of it once more in another field: sound, and far data leave it to rounding."""
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(3):
+            noisy = CLIP(await node.gradient(x)) + node.privatize(node.zeros(), Laplace(6.0))
+            received = await node.exchange(x=noisy, y=2 * noisy)
+            x = x - 0.1 * received.mix("x")
+            node.estimate(x)
+
+
+@pytest.mark.parametrize(
+    ("deceiver", "options"),
+    [
+        (Bump, ()),
+        (Wave, ()),
+        (Band, ()),
+        (BeyondABillion, ()),
+        (AgentSix, ("topology.agents=8",)),
+    ],
+)
+def test_a_plain_audit_finds_the_data_or_the_agent(deceiver, options):
+    found = {sound: scenarios.audit(deceiver(sound), 1.0, *options, trials=50).verdict for sound in (False, True)}
+    assert found[False] in ("refuted", "unprotected")
+    assert found[True] == "consistent"
+
+
+def test_twice_the_same_noise_is_no_leak():
+    assert scenarios.audit(TwiceTheSame(sound=True), 1.0, trials=50).verdict == "underpowered"

@@ -61,6 +61,9 @@ def simulated(algorithm: dict[str, Any]) -> tuple[Simulation, Adjacency]:
     return experiment.subjects[0].simulation, experiment.adjacency
 
 
+ADJACENT = Adjacency(0.25, "any two")
+
+
 def samples(simulation: Simulation, other: Any) -> tuple[Sample, Sample]:
     simulate = worlds(simulation, AGENT, other, 4)
     return simulate(0, WORST_CASE), simulate(1, WORST_CASE)
@@ -164,6 +167,33 @@ class Bends(Algorithm):
 
 
 @dataclass(frozen=True)
+class Seldom(Algorithm):
+    """Affine but where one coordinate of an answer is between 0.1 and 0.12, or beyond 10⁷."""
+
+    low: float = 0.1
+    high: float = 0.12
+
+    async def run(self, node: Node) -> None:
+        g = await node.gradient(node.zeros())
+        far = np.any((np.abs(g) > self.low) & (np.abs(g) < self.high), axis=-1, keepdims=True)
+        await node.exchange(x=node.privatize(np.where(far, 2 * g, g), Laplace(1.0)))
+
+
+@dataclass(frozen=True)
+class AtARareView(Algorithm):
+    """Thirty times the weight, or a thirtieth of the noise, where a release was far out."""
+
+    weight: float = 1.0
+    noise: float = 1.0
+
+    async def run(self, node: Node) -> None:
+        sent = (await node.exchange(x=node.privatize(node.zeros(), Laplace(1.0)))).sent("x")
+        far = np.any(np.abs(sent) > 12, axis=-1, keepdims=True)
+        g = np.where(far, self.weight, 1.0) * await node.gradient(sent)
+        await node.exchange(x=node.privatize(g, Laplace(np.where(far, self.noise, 1.0))))
+
+
+@dataclass(frozen=True)
 class Adapts(Algorithm):
     """Weight that depends on what was seen before."""
 
@@ -176,12 +206,24 @@ class Adapts(Algorithm):
 
 @pytest.mark.parametrize(
     ("algorithm", "why"),
-    [(Hides(), "no noise is in it"), (Bends(), "affine"), (Adapts(), "same in all|maps of their own")],
+    [
+        (Hides(), "no noise is in it"),
+        (Bends(), "affine"),
+        (Seldom(), "affine"),
+        (Seldom(1e7, np.inf), "affine"),
+        (AtARareView(weight=30.0), "whatever was seen"),
+        (AtARareView(noise=1 / 30), "how much noise there is depends on what was seen"),
+        (Adapts(), "same in all|maps of their own"),
+    ],
 )
 def test_code_that_only_looks_bounded(algorithm: Algorithm, why: str) -> None:
     simulation, adjacency = simulated(PROVEN["descent, released"])
     with pytest.raises(AttackError, match=why):
         bound_of(replace(simulation, algorithm=algorithm), adjacency)
+
+
+def test_its_sound_twin_has_a_bound() -> None:
+    assert bound_of(replace(simulated(PROVEN["descent, released"])[0], algorithm=AtARareView()), ADJACENT).epsilon > 0
 
 
 def test_a_bound_is_used_only_below_the_claim_and_after_a_refutation() -> None:
