@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.proof import LARGE, SAME, Bound
+from attacks.audit.proof import SAME, Bound
 from attacks.audit.view_price import GaussianView, Prices, exposing
 from attacks.probe import Field, MessageMap, message_map, recorded
 from attacks.replay import Hypothesis
@@ -39,6 +39,8 @@ from netsim.errors import AttackError
 
 EXHAUSTIVE = 400
 """Up to so many coalitions are all tried; of more, agents are added one by one, each the one that costs most."""
+SIZES = (1e-3, 1.0, 1e3, 1e6)
+"""Of points at which gradients tell whether an objective is quadratic."""
 SMALL = 1e-9
 """Relative: weights so small beside the largest are left out of a combination; costs that are so close are equal."""
 
@@ -360,7 +362,7 @@ def hessian_of(objective: Hypothesis, dimension: int) -> Array | None:
     10⁶ tell; None of another."""
     origin = np.zeros((1, dimension))
     hessian, start = np.asarray(objective.hessian(origin[0]), dtype=np.float64), objective.gradient(origin)
-    for seed, size in enumerate(LARGE):
+    for seed, size in enumerate(SIZES):
         x = size * np.random.default_rng(seed).standard_normal((4, dimension))
         found, expected = objective.gradient(x) - start, x @ hessian
         room = SAME * np.max(np.abs(expected)) + 1e-12 * (1 + np.max(np.abs(start)))
