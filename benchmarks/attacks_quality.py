@@ -14,8 +14,7 @@ import numpy as np
 from attacks.estimates import Evidence
 from attacks.reconstruction import Attack, Case, Known, Prior
 from attacks.reconstruction.dlg import DLG, IDLG
-from attacks.reconstruction.grad_inversion import GradInversion
-from attacks.reconstruction.inverting_gradients import InvertingGradients
+from attacks.reconstruction.image_inversion import GradInversion, InvertingGradients
 from netsim.arrays import Array
 from netsim.models import MLP, Model, Softmax
 from netsim.problems import load

@@ -10,8 +10,7 @@ from attacks.estimates import Evidence
 from attacks.inference import infer
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.dlg import DLG, IDLG
-from attacks.reconstruction.grad_inversion import GradInversion
-from attacks.reconstruction.inverting_gradients import InvertingGradients
+from attacks.reconstruction.image_inversion import GradInversion, InvertingGradients
 from attacks.reconstruction.matching_descent import by_lowest, by_sign
 from netsim import topology
 from netsim.adversary import Adversary
