@@ -297,7 +297,6 @@ def _print(results: "Results", folder: Path) -> None:
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import percent, show
     from scenarios.schema.own import BY_HAND
-    from scenarios.stages.worst_pair import BEYOND
 
     print_results(results, folder)
     for entry in results.algorithms:
@@ -307,7 +306,7 @@ def _print(results: "Results", folder: Path) -> None:
             # a pair beyond the bound of what is released has no gradients of the adjacency
             size = (
                 "whatever it does to the gradient, for what is released is bounded"
-                if BEYOND in audit.pair
+                if audit.search is not None and audit.search.winner.any_change
                 else f"the gradient by {show(claim.gradient_change)} at most, in ℓ2{stated}"
             )
             other = " Other worlds: -o audit.adjacency=agent; another agent: -o audit.agent=2."

@@ -156,11 +156,12 @@ class PairSearch(Result):
     """The search for the worst adjacent pair."""
 
     class WorstPair(Result):
-        """The pair found."""
+        """The pair found. `any_change`: far beyond the bound of what is released, for the claim is of any change."""
 
         family: str
         description: str
         epsilon: float
+        any_change: bool = False
 
     class PairFamily(Result):
         """One family of candidates."""

@@ -75,7 +75,7 @@ GROWS = 1.25
 10² to 10⁴ do."""
 JUDGED = 1e8
 """Deviations of the noise beyond which a release is not looked at: rounding would drown the noise."""
-BEYOND = "and far beyond the bound of what it releases; the claim is of any change"
+_BEYOND = "and far beyond the bound of what it releases; the claim is of any change"
 """How a pair that saturates is described."""
 TRANSCRIPTS = 8
 """Transcripts on which a pair that was not searched for is looked at."""
@@ -105,7 +105,9 @@ def pair_for(
     best, winner = found[at], together.winner
     description = f"{winner.candidate.description} (the worst of {together.tried:,} searched)"
     chosen = Pair(best.agent, (best.true, winner.candidate.hypothesis), description)
-    shown = taken(PairSearch.WorstPair, winner.candidate, epsilon=winner.epsilon)
+    shown = taken(
+        PairSearch.WorstPair, winner.candidate, epsilon=winner.epsilon, any_change=best.saturated is not None
+    )
     used = change_used(chosen, best.points, claim.adjacency) if best.saturated is None else best.saturated
     if claim.delta == 0 and (stated := _aimed(subject, pair)) > _aimed(subject, chosen):
         # where no cost of a release is known, few losses rank candidates badly; aimed noise costs nothing to validity
@@ -273,10 +275,10 @@ class _Search:
                 continue  # along another direction something may move
             if left > SATURATED:
                 return
-            yield self._apart(tilted(-slope), tilted(slope), f"along {one.words} {BEYOND}", 1 - left)
+            yield self._apart(tilted(-slope), tilted(slope), f"along {one.words} {_BEYOND}", 1 - left)
             turning = Bent(self.own, slope, float(np.linalg.norm(slope)) / way, record=self._record)
             if allows(self.subject, self.claim, self.activations, self.agent, turning):
-                words = f"in one of them by a change that turns on the way, along {one.words} {BEYOND}"
+                words = f"in one of them by a change that turns on the way, along {one.words} {_BEYOND}"
                 yield self._apart(turning, tilted(slope), words, 1 - left)
 
     def _farthest(self) -> Iterator[_Found]:
@@ -287,7 +289,7 @@ class _Search:
             return
         for pair in rows.apart:
             if all(allows(self.subject, self.claim, self.activations, self.agent, one) for one in pair):
-                words = f"to where its releases are farthest apart, of {len(rows.slopes)} changes drawn, {BEYOND}"
+                words = f"to where its releases are farthest apart, of {len(rows.slopes)} changes drawn, {_BEYOND}"
                 yield self._apart(*pair, words, 1.0)
 
     def _borne(self, slope: Array) -> tuple[Array, float]:
