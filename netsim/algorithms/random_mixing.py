@@ -196,10 +196,10 @@ class GroupedDescent(_RandomAggregates):
     then a is the mean of group 2k, b that of group 2k + 1, and m is everybody's estimate. One pass over the agents: a
     round's gradient is that of two groups, so the result is no exact minimizer of the whole.
 
-    Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 2. That 2K groups
-    of agents act once each, which takes N ≥ 2K agents, is read there. All the rest is inferred: the gradient is taken
-    at a public point, so a release is exactly a uniform point of a known box, shifted by the gradient, plus Laplace
-    noise (`netsim.mechanisms.UniformLaplace`).
+    Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 2, which takes N ≥
+    2K agents; the sizes of the groups and the start are not printed. The gradient is taken at a public point, so a
+    release is exactly a uniform point of a known box, shifted by the gradient, plus Laplace noise
+    (`netsim.mechanisms.UniformLaplace`).
 
     Claim (Theorem 2.2.1, worst case): a release loses at most dB·α_k/b_k, where B bounds the change of the gradient
     in ℓ∞, as a bound in ℓ2 does. (Appendix C replaces 1/D_i by η_{k+1}, and so has 1/N of this for (2.3).) An agent
@@ -282,10 +282,9 @@ class NeighborRange(_RandomAggregates):
     m the mean over the neighbors and itself: weights 2θ/(d_i + 1) and 2(1 − θ)/(d_i + 1) of these two, 1/(d_i + 1) of
     the others.
 
-    Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 2*. That each
-    coordinate is uniform between the least and the greatest neighbor value is read there. All the rest is inferred:
-    the gradient is taken at a public point, so a release is exactly a uniform point of a known box, shifted by the
-    gradient, plus Laplace noise (`netsim.mechanisms.UniformLaplace`). `pairs`: Algorithm 2 as Appendix C and Fig. 3-2
+    Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 2* (E.1), but for
+    x⁰, which is not printed. The gradient is taken at a public point, so a release is exactly a uniform point of a
+    known box, shifted by the gradient, plus Laplace noise (`netsim.mechanisms.UniformLaplace`). `pairs`: Algorithm 2 as Appendix C and Fig. 3-2
     have it, on any graph and for as many rounds as one likes; Fig. 3-2 prints half of these two weights, with which
     rows do not sum to 1.
 
