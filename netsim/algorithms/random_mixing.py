@@ -284,9 +284,9 @@ class NeighborRange(_RandomAggregates):
 
     Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 2* (E.1), but for
     x⁰, which is not printed. The gradient is taken at a public point, so a release is exactly a uniform point of a
-    known box, shifted by the gradient, plus Laplace noise (`netsim.mechanisms.UniformLaplace`). `pairs`: Algorithm 2 as Appendix C and Fig. 3-2
-    have it, on any graph and for as many rounds as one likes; Fig. 3-2 prints half of these two weights, with which
-    rows do not sum to 1.
+    known box, shifted by the gradient, plus Laplace noise (`netsim.mechanisms.UniformLaplace`). `pairs`: Algorithm 2
+    as Appendix C and Fig. 3-2 have it, on any graph and for as many rounds as one likes; Fig. 3-2 prints half of
+    these two weights, with which rows do not sum to 1.
 
     Claim (Theorem 2.2.1, worst case): a release loses at most dB·α_k/b_k, where B bounds the change of the gradient
     in ℓ∞, as a bound in ℓ2 does. An agent releases in every round: ε is the sum.
