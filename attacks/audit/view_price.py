@@ -196,9 +196,11 @@ class GaussianView:
         a += self.inverse @ (known - noise @ a)
         grown = np.maximum(1.0, self.scale / units[:, 0])[:, None]
         added = numbers[self.sure] + grown[self.sure] * (np.abs(noise) @ np.abs(a))
-        off = ROUNDING * np.abs(self.inverse) @ added + TRACE * np.max(np.abs(a), axis=0, initial=0.0)
+        trace = TRACE * np.max(np.abs(a), axis=0, initial=0.0)
+        off = ROUNDING * np.abs(self.inverse) @ added + trace
         snapped = np.where(np.abs(a) <= off, 0.0, a)  # a noise that takes no part has no share in rounding
-        left = np.abs(scaled - self.noise @ snapped)
+        dropped = trace + np.abs(self.noise) @ np.abs(a - snapped)
+        left = np.maximum(0.0, np.abs(scaled - self.noise @ snapped) - dropped)
         added = numbers + grown * (np.abs(self.noise) @ np.abs(snapped))
         through = added[self.rest] + np.abs(self.weights).T @ added[self.sure]
         silent, bare = added[~loud], np.abs(scaled[~loud])

@@ -100,8 +100,7 @@ def _print(found: "ViewPrices", subject: "Subject", listener: int | None) -> Non
             terminal.console.print(f"{u:4} {text}", highlight=False, no_wrap=True, crop=True)
     table = Table("hops", "pairs", "least ε", "median", "largest", box=None, padding=(0, 2))
     for hops, some in by_hops(pairs):
-        ordered = sorted(some)
-        table.add_row(str(hops), f"{len(some):,}", *map(show, (ordered[0], ordered[len(some) // 2], ordered[-1])))
+        table.add_row(str(hops), f"{len(some):,}", *map(between, (some[0], some[len(some) // 2], some[-1])))
     terminal.console.print(table)
     for one in found.views:
         words = f"{one.name.capitalize()} learns of agent {found.agent}: ε = {between(one.all_pairs or one.pair)}"

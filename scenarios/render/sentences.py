@@ -323,21 +323,22 @@ def searched(found: ViewPrices) -> list[str]:
     return lines + ([] if found.pairs is None else _pairs(found.pairs))
 
 
-def by_hops(found: ViewPrices.PairPrices) -> list[tuple[int, list[float]]]:
-    """ε of all ordered pairs at each distance in hops, nearest first; pairs without a bound are left out."""
-    groups: dict[int, list[float]] = {}
-    for hops, row in zip(found.hops, found.upper, strict=True):
-        for hop, epsilon in zip(hops, row, strict=True):
-            if hop and not math.isnan(epsilon):
-                groups.setdefault(hop, []).append(epsilon)
-    return sorted(groups.items())
+def by_hops(found: ViewPrices.PairPrices) -> list[tuple[int, list[tuple[float, float]]]]:
+    """Ends of ε of all ordered pairs at each distance in hops, nearest first, the cheapest pair first; pairs without
+    a bound are left out."""
+    groups: dict[int, list[tuple[float, float]]] = {}
+    for hops, *ends in zip(found.hops, found.lower, found.upper, strict=True):
+        for hop, lower, upper in zip(hops, *ends, strict=True):
+            if hop and not math.isnan(upper):
+                groups.setdefault(hop, []).append((lower, upper))
+    return [(hop, sorted(some, key=lambda ends: ends[1])) for hop, some in sorted(groups.items())]
 
 
 def _pairs(found: ViewPrices.PairPrices) -> list[str]:
     groups = by_hops(found)
     if not groups:
         return ["No pair of agents has a price over all pairs of the adjacency."]
-    parts = [f"{show(max(some))} at {hop} hop{'s' * (hop != 1)}" for hop, some in groups[:_MOST_HOPS]]
+    parts = [f"{between(some[-1])} at {hop} hop{'s' * (hop != 1)}" for hop, some in groups[:_MOST_HOPS]]
     count = sum(len(some) for _, some in groups)
     lines = [f"The largest ε of {count:,} ordered pairs of a victim and a listener, by distance: {', '.join(parts)}."]
     if found.verdict is not None:

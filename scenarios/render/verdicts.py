@@ -72,10 +72,15 @@ def _print_run(results: Results) -> None:
             ends = f"{show(found.lower)} … {show(found.upper)}" if found.known else exact(found)
             shown = show(found.estimate) if found.lower == found.upper else ends
             epsilons = [show(audit.epsilon_claimed), shown, f"≥ {show(audit.epsilon_audited)}"]
-        table.add_row(escape(entry.name), *epsilons, coloured(entry) + "*" * bool(entry.outside_model))
+        marks = "*" * bool(entry.outside_model) + "†" * bool(findings.refuted_from(entry))
+        table.add_row(escape(entry.name), *epsilons, coloured(entry) + marks)
     console.print(table)
     if any(entry.outside_model for entry in results.algorithms):
         line("* outside the paper's threat model: an active adversary interfered\n")
+    for entry in results.algorithms:
+        if elsewhere := findings.refuted_from(entry):
+            more = f", and {len(elsewhere) - 1} more" if len(elsewhere) > 1 else ""
+            line(f"† {escape(entry.name)} is {elsewhere[0]}{more}\n", soft_wrap=False)
     if (audited := findings.auditor(results)) is not None:
         line(f"{audited}\n", soft_wrap=False)
     for entry in results.algorithms:

@@ -21,7 +21,7 @@ from scenarios.render.page.drawing import (
     Style,
     canvas,
 )
-from scenarios.render.sentences import Finding, by_hops, searched, view_strength
+from scenarios.render.sentences import Finding, between, by_hops, searched, view_strength
 from scenarios.results import findings
 from scenarios.results.audit import Combination, ViewPrices, ViewsResult
 from scenarios.results.numbers import count, percent, show
@@ -394,7 +394,7 @@ def heat_map(found: ViewPrices.PairPrices, name: str) -> Chart:
 def by_distance(found: ViewPrices.PairPrices, name: str) -> Chart:
     """ε of every ordered pair by the hops between them."""
     groups = by_hops(found)
-    points = [(hop, e) for hop, some in groups for e in some]
+    points = [(hop, e) for hop, some in groups for _, e in some]
     scale = Scale.over([e for _, e in points])
     with canvas(WIDTH, HEIGHT) as (figure, plot):
         style: Style = {"color": BLUE, "linestyle": "none", "marker": "o", "markersize": 5, "markeredgewidth": 0}
@@ -406,7 +406,7 @@ def by_distance(found: ViewPrices.PairPrices, name: str) -> Chart:
         plot.set_xlabel("hops between victim and listener")
         plot.set_ylabel("ε")
         plot.set_xticks([h for h, _ in groups])
-        words = "; ".join(f"{h} hops: {show(min(some))} to {show(max(some))}" for h, some in groups[:4])
+        words = "; ".join(f"{h} hops: {between(some[0])} to {between(some[-1])}" for h, some in groups[:4])
         drawing = Drawing(name, f"ε by distance. {words}.", figure)
     key = (Entry("exact, one pair", (style,)),)
     key += (

@@ -12,7 +12,7 @@ from benchmarks.views import STDDEV as GOSSIPED
 from benchmarks.views import dense
 from netsim import topology
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm, Muffliato, PrivateGradientDescent
+from netsim.algorithms import Algorithm, Muffliato, MuffliatoDescent, PrivateGradientDescent
 from netsim.arrays import Array
 from netsim.claims import Adjacency
 from netsim.errors import AttackError
@@ -188,6 +188,28 @@ def test_a_ring_gives_the_sum_that_cancels_all_other_noise() -> None:
     assert price.witness is not None
     assert price.all.lower == np.inf
     assert price.witness.stddev == price.witness.gradient_stddev == 0.0
+
+
+def test_fresh_noise_in_every_round_then_a_mean_is_decided_however_far_the_listener_is() -> None:
+    """Against a recursion of its own: ψ = x − γ(hx + g) + γz, x⁺ = Wψ; the listener knows its own noise and data."""
+    graph, rounds, step, far = topology.ring(16), 7, 0.1, 7
+    slopes = np.linspace(0.5, 1.5, graph.agents)
+    problem = Problem(tuple(LeastSquares(np.array([[h]]), np.zeros(1)) for h in np.sqrt(slopes)))
+    run = run_of(problem, graph, MuffliatoDescent(rounds, stddev=GOSSIPED, step=step))
+    lower, upper = priced(run, Adjacency.within(1.0, "l2", 1, "moved")).pairs()
+    assert np.allclose(lower, upper, rtol=1e-9)
+    W, heard, unknown = graph.weights, [0, *graph.neighbors(0)], [i for i in range(graph.agents) if i]
+    for victim in (1, far - 1, far):
+        x, noises, rows = np.zeros(16), np.zeros((16, rounds, 16)), list[tuple[float, np.ndarray]]()
+        for k in range(rounds):
+            shift = x - step * (slopes * x + (np.arange(16) == victim))
+            noises = noises * (1 - step * slopes)[:, None, None]
+            noises[np.arange(16), k, np.arange(16)] = step * GOSSIPED
+            rows += [(shift[w], noises[w][:, unknown].ravel()) for w in heard[1:]]
+            x, noises = W @ shift, np.einsum("ij,jkl->ikl", W, noises)
+        moved, mixed = (np.array(part) for part in zip(*rows, strict=True))
+        mu = np.linalg.norm(np.linalg.lstsq(mixed, moved, rcond=None)[0])
+        assert lower[victim, 0] == pytest.approx(gaussian_epsilon(mu, DELTA), rel=1e-6)
 
 
 class Silent(Muffliato):

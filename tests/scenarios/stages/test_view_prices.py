@@ -16,6 +16,7 @@ from netsim.simulation import Simulation
 from scenarios.cli.json_output import ending
 from scenarios.render import sentences
 from scenarios.render.page.report import page
+from scenarios.render.verdicts import print_results
 from scenarios.results import serialize
 from scenarios.results.audit import AuditResult, ViewPrices, ViewsResult
 from scenarios.results.base import Refused
@@ -160,3 +161,20 @@ def test_what_has_no_price_says_why(tmp_path) -> None:
     assert any("laplace" in line for line in sentences.prices(found))
     assert sentences.prices(Refused(refused="x")) == ["No exact prices of views: x."]
     assert sentences.prices(None) == []
+
+
+def test_sums_over_messages_of_a_pair_are_refuted_and_corrected_ones_are_not(tmp_path, capsys) -> None:
+    options = ["audit.trials=50", "topology.agents=14", "problem.data.records=28"]
+    results = run_study(load_scenario("gossip-pairs", options), tmp_path, jobs=1)
+    averaging, descent = (entry.prices.pairs for entry in results.algorithms)
+    assert (averaging.verdict, descent.verdict) == ("refuted", "proven")
+    u, v = averaging.refuted[0]
+    assert averaging.lower[u][v] > 50 * averaging.claimed[u][v]
+    learned = gaussian_epsilon(averaging.witness.shift / averaging.witness.stddev, 1e-5)
+    assert learned == pytest.approx(averaging.lower[u][v], rel=1e-6), "one sum of messages shows all of it"
+    assert np.allclose(descent.lower, descent.upper, rtol=1e-8), "far and small is no reason not to decide"
+    status, reason = ending(results)
+    assert status == 1
+    assert "refuted for" in reason
+    print_results(results, tmp_path)
+    assert "† Averaging is refuted for" in " ".join(capsys.readouterr().out.split())
