@@ -12,7 +12,7 @@ under a hypothesis about the private data. Five rules make that work:
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -210,6 +210,22 @@ def own_share(value: Array, shares: Sequence[Array], weights: Array) -> Array:
     return value - _added(noise) / weights[0]
 
 
+@runtime_checkable
+class FollowedCoins(Protocol):
+    """Coins of a reader that follows what becomes of each toss (`attacks.replay.coins`)."""
+
+    def choose(self, options: Sequence[int]) -> int: ...
+
+    def subset(self, total: int, size: int) -> Sequence[int]: ...
+
+
 def choose(coins: np.random.Generator, options: Sequence[int]) -> int:
-    """One of the options, uniformly."""
-    return options[int(coins.integers(len(options)))]
+    """One of the options, uniformly. Hand it on as it is: an audit then knows that it decides nothing else."""
+    return coins.choose(options) if isinstance(coins, FollowedCoins) else options[int(coins.integers(len(options)))]
+
+
+def subset(coins: np.random.Generator, total: int, size: int) -> Sequence[int]:
+    """So many of range(total), uniformly, each once and ascending: a batch of records. Hand it on as it is."""
+    if isinstance(coins, FollowedCoins):
+        return coins.subset(total, size)
+    return sorted(int(one) for one in coins.choice(total, size, replace=False))

@@ -484,19 +484,16 @@ class _Audit:
         return "" if first is None else f" (the first has {first.mechanism} noise, {first})"
 
     def _for_coins(self, found: Judgement) -> Judgement:
-        """Judgement where private coins are tossed: of a claim that may count on them nothing is decided."""
+        """Judgement where private coins are tossed: of a claim that may count on them nothing is decided, but by a
+        bound that holds at every toss."""
         secret = any(self.kept.get(world, 0).explained.secret for world in (0, 1))
-        if (
-            self.claim.coins == "secret"
-            and secret
-            and found.verdict in (Verdict.REFUTED, Verdict.PROVEN, Verdict.CONSISTENT)
-        ):
+        if self.claim.coins == "secret" and secret and found.verdict in (Verdict.REFUTED, Verdict.CONSISTENT):
             why = (
                 "Private coins change what the agent releases (a random batch), and the claim may count on nobody's "
                 "knowing them; what was measured is for who does, at one toss"
             )
             return replace(found, verdict=Verdict.UNDERPOWERED, reason=f"{why}. {found.reason}")
-        if self.singles > 1 and found.verdict in (Verdict.PROVEN, Verdict.CONSISTENT):
+        if self.singles > 1 and found.verdict is Verdict.CONSISTENT:
             tosses = (
                 f"this holds for a view that knows them, at one toss, and {2 * self.singles} others exceed nothing"
             )

@@ -21,6 +21,9 @@ agent's state follows from its data. With ‖Δg_t‖ ≤ Δ_t whatever was seen
 
 Not enough is a bounded answer by itself where noise stays hidden: x = z, then O = clip(−x) + z is 0 in one world.
 
+The code is read at every history of its private coins (`attacks.replay.coins`): what it does at one toss in 300
+counts. Those that choose a receiver or a batch, and nothing else, need not be tried.
+
 Random weights (`UniformLaplace`) are drawn without regard to the data, so that their noise loses no more than its
 Laplace part. Nothing is proven of agents whose code is no affine function of its answers (projections, ℓ1 proximal
 steps, top-k), of releases that are not on the wire as they were made, or of batches of records without a clip.
@@ -29,6 +32,7 @@ steps, top-k), of releases that are not on the wire as they were made, or of bat
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,6 +42,7 @@ from attacks.audit.loss.comparison import Sample
 from attacks.audit.view_price import Order, worst_change
 from attacks.probe.mapping import Map, Mapper
 from attacks.probe.node import Pass, RecordedAgent
+from attacks.replay.coins import Coins, every
 from attacks.replay.recorded import Recording
 from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array, Mask
@@ -49,6 +54,8 @@ ANSWERS, VIEWS = (1e-6, 1e12), (1e-3, 1e6)
 """Sizes between which random answers, and random values of what passed the door, are drawn, evenly in logarithm."""
 DRAWN = 2048
 """So many transcripts are made up, at which the code has to be the same affine map of its answers."""
+READ = 256
+"""Histories of private coins that are read at most."""
 SAME = 1e-9
 """Relative: numbers of two readings that are the same."""
 
@@ -70,7 +77,23 @@ def bound_at_door(
 
     You get an `AttackError` where there is no bound; it says which condition fails.
     """
-    doors = [_Door.of(one.replica(one.view.replicas - 1 if k else 0), agent) for k, one in enumerate(samples)]
+    ones = [one.replica(one.view.replicas - 1 if k else 0) for k, one in enumerate(samples)]
+    found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), READ))
+    worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
+    return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))))
+
+
+def _at_coins(
+    ones: Sequence[Sample], agent: int, adjacency: Adjacency, delta: float, convexity: float | None, coins: Coins
+) -> Bound:
+    """The bound where the agent's private coins fall as in this history."""
+    try:
+        doors = [_Door.of(replace(one, coins=coins.again), agent) for one in ones]
+        for one, door in zip(ones, doors, strict=True):
+            if door.overran != _mapper(one, one.view.public, agent).base.overran:
+                raise AttackError("it goes on to send where the run's record ends, or falls silent before")
+    except AttackError as error:
+        raise AttackError(f"at some of its private coins, {error}" if coins.used else str(error)) from error
     first = doors[0]
     for other in doors[1:]:
         first.check_same(other)
@@ -81,14 +104,13 @@ def bound_at_door(
     _, upper = worst_change(first.vectors[:, used], highest[used], order)
     epsilon = gaussian_epsilon(upper, delta) if order == 2 else upper
     added, words = first.determinants(adjacency, convexity)
-    history = "for the run's routes, delays and coins, which the view knows"
     affine = f"what it sends is affine in its answers, by the same map in {len(doors)} transcripts of both worlds"
     law = first.law.capitalize()
     covered = f"each of its {len(first.vectors)} releases has {law} noise of its own, and is sent as it was"
     return Bound(
         epsilon + added,
         (
-            f"the door of agent {agent}, {history}",
+            f"the door of agent {agent}, for the run's routes and delays, which the view knows",
             f"{affine}, and in {DRAWN} that were made up, at answers from 10⁻⁶ to 10¹²",
             f"{covered} made; nothing else that it sends depends on its answers, given what was seen before",
             *dict.fromkeys(sentence for _, found in limits for sentence in found),
@@ -97,12 +119,18 @@ def bound_at_door(
     )
 
 
+def _of_coins(histories: int) -> str:
+    if histories > 1:
+        return f"all {histories} histories of its private coins were read, for who knows them"
+    return "its private coins, if any, decide nothing but whom it sends to and which records are in a batch"
+
+
 @dataclass(frozen=True, eq=False)
 class _Door:
     """One transcript. `vectors` (releases, queries): what each answer moves of each release, in deviations of its
     noise (Laplace: in its scale). `own` (queries,) and `shared`: whether a query's point moves with its own answer (a
     proximal point), and with others; `steps` (queries,) by how much with its own. `perturbed`: the steps of releases
-    by objective perturbation."""
+    by objective perturbation; `overran`: whether the code goes on to send where the record ends."""
 
     law: str
     vectors: Array
@@ -113,6 +141,7 @@ class _Door:
     steps: Array
     shared: Mask
     perturbed: Array
+    overran: bool
 
     @classmethod
     def of(cls, sample: Sample, agent: int) -> "_Door":
@@ -137,6 +166,7 @@ class _Door:
             steps,
             shared,
             -factors[factors < 0],
+            mapper.base.overran,
         )
 
     def check_same(self, other: "_Door") -> None:

@@ -281,7 +281,8 @@ class Mapper:
     def _check_alike(self, found: Pass) -> None:
         """The same messages, queries, releases and gaps as with all unknowns 0."""
         ours, theirs = (
-            ([e.field for e in p.equations], p.queries, p.releases, p.gaps, p.seeds) for p in (found, self.base)
+            ([e.field for e in p.equations], p.queries, p.releases, p.gaps, p.seeds, p.overran)
+            for p in (found, self.base)
         )
         if ours != theirs:
             raise AttackError(f"what is sent is no affine function of {self._unknown}: other messages are sent")

@@ -19,11 +19,13 @@ batch is one unknown whichever records are in it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from attacks.replay.coins import Coins, Unseen
 from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
 from netsim.arrays import Array
 from netsim.errors import AttackError
@@ -80,7 +82,8 @@ class Pass:
     `unseen` are the releases that were observed nowhere as they were made; `seeds` the draws of shared seeds, and
     whether one is in such a release; `carriers` the observed fields that each
     release was put in verbatim (only where the pass looks for them); `gaps` the values that were received and not
-    observed. `chancy`: whether anything happened by chance; `batched`: whether a query was for some records only.
+    observed. `chancy`: whether anything happened by chance; `batched`: whether a query was for some records only;
+    `overran`: whether the code goes on to send where the record ends.
     """
 
     equations: list[_Equation] = field(default_factory=list[_Equation])
@@ -92,6 +95,7 @@ class Pass:
     gaps: list[Gap] = field(default_factory=list[Gap])
     chancy: bool = False
     batched: bool = False
+    overran: bool = False
 
     @property
     def queries(self) -> list[Query]:
@@ -287,12 +291,14 @@ class RecordedAgent:
         if node.departure is not None:
             what = f"message {node.departure.message}: it {node.departure.what}"
             raise AttackError(f"agent {node.id}'s code does not send what was sent ({what})")
+        found.overran = node.overran
+        if isinstance(node.coins, Coins):
+            node.coins.end()
         return found
 
     def _in_shape(self, inputs: Inputs) -> Recording:
         recording = self._recording
-        coins = np.random.Generator(type(recording.coins.bit_generator)())  # every pass tosses the same
-        coins.bit_generator.state = recording.coins.bit_generator.state
+        coins = deepcopy(recording.coins)  # every pass tosses the same
         rows = tuple(
             row._replace(values={name: inputs.observe(v) if v.size else v for name, v in row.values.items()})
             for row in recording.rows
@@ -303,9 +309,10 @@ class RecordedAgent:
 class _RecordedProbeNode(ProbeNode, RecordedNode):
     """The port of a recorded agent."""
 
+    blind_to_receivers = True
+
     def __init__(self, recording: Recording, inputs: Inputs, found: Pass) -> None:
         RecordedNode.__init__(self, recording)
-        self.blind_to_receivers = True
         self.replicas, self.dimension = inputs.shape
         self._begin(inputs, found)
 
@@ -331,6 +338,10 @@ class _RecordedProbeNode(ProbeNode, RecordedNode):
 
     def _observed(self, field: Field) -> Array:
         return self._outgoing[field[1], field[2]].values[field[3]]
+
+    def _goes(self, to: int, receiver: int) -> bool:
+        """A receiver that coins choose, and that decides nothing else, may be anybody."""
+        return (isinstance(to, Unseen) and not to.opened) or to == receiver
 
     def _stand_in(self, sender: int, kind: Kind, number: int, name: str) -> Array:
         gaps = self._found.gaps

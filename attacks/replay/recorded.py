@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attacks.replay.coins import Coins
 from attacks.replay.replayed import Departure
 from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array
@@ -54,7 +55,8 @@ class Recording(NamedTuple):
 class RecordedNode(ABC):
     """One agent's port, fed with a recording. Subclasses define what is private.
 
-    `blind_to_receivers`: the coins that choose them are unknown, so whom a message goes to is not compared.
+    `blind_to_receivers`: the coins that choose them are unknown, so whom a message goes to is not compared; of coins
+    that are followed (`attacks.replay.coins`) it is.
     """
 
     blind_to_receivers = False
@@ -68,6 +70,7 @@ class RecordedNode(ABC):
         self.regularizer: Regularizer = public.regularizer
         self.records = public.records[agent] if public.records else 1
         self.coins = coins
+        self.blind_to_receivers = self.blind_to_receivers and not isinstance(coins, Coins)
         self.activation = 1
         self.departure: Departure | None = None
         self.sent = 0
@@ -190,7 +193,7 @@ class RecordedNode(ABC):
             self._unsent -= 1
             self.sent += 1
             return Message(self.id, kind, number, {name: as_sent(value) for name, value in values.items()})
-        if to != row.receiver and not self.blind_to_receivers:
+        if not self.blind_to_receivers and not self._goes(to, row.receiver):
             self._depart(f"sends {kind} message {number} to {_whom(to)}, not to {_whom(row.receiver)}")
             raise EndOfRecord
         if values.keys() != row.values.keys():
@@ -202,6 +205,10 @@ class RecordedNode(ABC):
         self._sent(row, values)
         self.sent += 1
         return _message(row)
+
+    def _goes(self, to: int, receiver: int) -> bool:
+        """Whether the message goes to whom it went."""
+        return to == receiver
 
     def _depart(self, what: str) -> None:
         self.departure = Departure(self.sent, what)

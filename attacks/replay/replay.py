@@ -93,9 +93,7 @@ def replay(
     recording = Recording(view.public, agent, view.at_node(agent), view.replicas, coins, view.shared.get(agent))
     slots: dict[int, _Slot] = {}
     if releases is None:
-        twin = np.random.Generator(type(coins.bit_generator)())
-        twin.bit_generator.state = coins.bit_generator.state
-        tracer = _Tracer(recording._replace(coins=twin))
+        tracer = _Tracer(recording._replace(coins=deepcopy(coins)))
         with np.errstate(all="ignore"):
             tracer.read()
         slots = tracer.slots

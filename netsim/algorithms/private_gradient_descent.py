@@ -37,7 +37,7 @@ from netsim.arrays import whole
 from netsim.bounds import Auto, Count
 from netsim.claims import Adjacency, Claim, Clip
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
-from netsim.node import Node
+from netsim.node import Node, subset
 from netsim.schedules import SILENT, Constant, Schedule
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class PrivateGradientDescent(InRounds):
         for k in range(self.rounds):
             received = await node.exchange(x=node.privatize(x, self._mechanism(k)))
             if self.batch is not None:
-                drawn = sorted(int(r) for r in node.coins.choice(node.records, self.batch, replace=False))
+                drawn = subset(node.coins, node.records, self.batch)
             gradient = await node.gradient(received.sent("x") if self.state == "released" else x, drawn)
             eta = self.step(k)
             x = received.mix("x") - eta * (self.clip(gradient) if self.clip else gradient)

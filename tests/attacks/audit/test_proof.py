@@ -15,7 +15,7 @@ from netsim.algorithms import Algorithm
 from netsim.claims import Adjacency
 from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Laplace
-from netsim.node import Node
+from netsim.node import Node, choose
 from netsim.problems import Bent, Tilted
 from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
@@ -204,9 +204,36 @@ class Adapts(Algorithm):
         await node.exchange(x=node.privatize(g * (1 + np.abs(sent)), Laplace(1.0)))
 
 
+@dataclass(frozen=True)
+class Tosses(Algorithm):
+    """The noise is `quiet` times as large at one toss in 300, or there is none, or a second message; or what is sent
+    is as the coins have it."""
+
+    at_times: str = "quiet"
+    quiet: float = 1.0
+
+    async def run(self, node: Node) -> None:
+        g = await node.gradient(node.zeros())
+        if self.at_times == "moved":
+            g = g + node.coins.random(node.dimension)
+        elif self.at_times == "chosen":
+            g = float(choose(node.coins, node.neighbors) == node.neighbors[0]) * g
+        elif self.at_times == "by data":
+            g = g + (float(np.max(np.abs(g))) > 1 and node.coins.random() < 0.5)
+        rare = self.at_times in ("quiet", "bare", "more") and node.coins.random() < 1 / 300
+        noise = Laplace(self.quiet if rare and self.at_times == "quiet" else 1.0)
+        await node.exchange(x=g if rare and self.at_times == "bare" else node.privatize(g, noise))
+        if rare and self.at_times == "more":
+            await node.exchange(y=g)
+
+
 @pytest.mark.parametrize(
     ("algorithm", "why"),
     [
+        (Tosses("bare"), "at some of its private coins.* no noise is in it|nothing has noise"),
+        (Tosses("more"), "at some of its private coins, it goes on to send where"),
+        (Tosses("moved"), "as a number"),
+        (Tosses("by data"), "depends on what is private"),
         (Hides(), "no noise is in it"),
         (Bends(), "affine"),
         (Seldom(), "affine"),
@@ -224,6 +251,20 @@ def test_code_that_only_looks_bounded(algorithm: Algorithm, why: str) -> None:
 
 def test_its_sound_twin_has_a_bound() -> None:
     assert bound_of(replace(simulated(PROVEN["descent, released"])[0], algorithm=AtARareView()), ADJACENT).epsilon > 0
+
+
+def test_every_history_of_private_coins_is_read() -> None:
+    """A toss of 1 in 300 that no transcript had; and one that weighs the answer, which a receiver's name may not."""
+    simulation, _ = simulated(PROVEN["descent, released"])
+    loud, quiet, chosen = (
+        bound_of(replace(simulation, algorithm=algorithm), ADJACENT)
+        for algorithm in (Tosses(), Tosses(quiet=0.2), Tosses("chosen"))
+    )
+    np.testing.assert_allclose(quiet.epsilon, 5 * loud.epsilon, rtol=1e-9)
+    np.testing.assert_allclose(chosen.epsilon, loud.epsilon, rtol=1e-9)
+    assert all("all 2 histories of its private coins" in one.conditions[-1] for one in (loud, quiet, chosen))
+    batches = bound_of(simulated(PROVEN["descent, batches"])[0], ADJACENT)
+    assert "decide nothing but" in batches.conditions[-1]
 
 
 def test_a_bound_is_used_only_below_the_claim_and_after_a_refutation() -> None:

@@ -1,0 +1,257 @@
+"""Every history of an agent's private coins: its code is run once for each, with the tosses of that history forced.
+
+A toss has finitely many outcomes, each with its odds: a whole number, an item of a list, a permutation; and a number
+uniform on [0, 1) that is compared with others and nothing else (`coins.random() < 0.25`), of which only on which side
+it lies is tossed. What `choose` and `subset` (`netsim.node`) draw is tossed when somebody looks at it: a code that
+only hands it on, as a receiver or as a batch, does the same whatever it is, and that is then known and not tried.
+
+Coins without finitely many outcomes (a normal number, a uniform one that is added to something) have no histories
+that could be listed: an `AttackError`.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, islice
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+
+from netsim.errors import AttackError
+
+HISTORIES = 4096
+"""Histories that are tried at most."""
+T = TypeVar("T")
+Odds = tuple[float, ...]
+
+
+@dataclass
+class _Tosses:
+    """Tosses of one history: the `outcomes` that are forced, and all that were tossed so far with their `odds`.
+    `whole`: a run has ended; another run of the same history tosses the same."""
+
+    outcomes: list[int]
+    odds: list[Odds] = field(default_factory=list[Odds])
+    whole: bool = False
+
+
+class Coins(np.random.Generator):
+    """Private coins of one history, from their start. What `every` hands to a reader; `again` starts them anew."""
+
+    def __init__(self, tosses: _Tosses) -> None:
+        super().__init__(np.random.PCG64(0))  # never drawn from
+        self._tosses, self._at = tosses, 0
+
+    def again(self) -> Self:
+        """The same coins from their start."""
+        return type(self)(self._tosses)
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self.again()
+
+    def end(self) -> None:
+        """A run has ended. You get an `AttackError` where it tossed less than an earlier one of this history."""
+        if self._at < len(self._tosses.odds) and self._tosses.whole:
+            raise AttackError("how many private coins are tossed depends on what is private, or on what was seen")
+        self._tosses.whole = True
+
+    @property
+    def used(self) -> bool:
+        """Whether anything is tossed in this history."""
+        return bool(self._tosses.odds)
+
+    def toss(self, odds: Odds) -> int:
+        """Which outcome, of these odds. One that is certain is no toss."""
+        if max(odds) == sum(odds):
+            return odds.index(max(odds))
+        tosses, at = self._tosses, self._at
+        if at == len(tosses.odds):
+            if tosses.whole:
+                raise AttackError("which private coins are tossed depends on what is private, or on what was seen")
+            tosses.odds.append(odds)
+            if at == len(tosses.outcomes):
+                tosses.outcomes.append(next(k for k, p in enumerate(odds) if p))
+        elif tosses.odds[at] != odds:
+            raise AttackError("which private coins are tossed depends on what is private, or on what was seen")
+        self._at += 1
+        return tosses.outcomes[at]
+
+    def choose(self, options: Sequence[int]) -> int:
+        """One of the options, tossed when it is looked at (`netsim.node.choose`)."""
+        return cast(int, Unseen(self, tuple(options)))
+
+    def subset(self, total: int, size: int) -> Sequence[int]:
+        """So many of range(total), ascending, tossed when they are looked at (`netsim.node.subset`)."""
+        return _Batch(self, total, size)
+
+    def random(self, size: Any = None, *_: Any, **__: Any) -> Any:
+        return _shaped(size, lambda: Uniform(self))
+
+    def integers(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, low: Any, high: Any = None, size: Any = None, dtype: Any = None, endpoint: bool = False
+    ) -> Any:
+        del dtype
+        start, stop = (0, low) if high is None else (low, high)
+        return _shaped(size, lambda: int(start) + self.one_of(int(stop) - int(start) + bool(endpoint)), int)
+
+    def choice(self, a: Any, size: Any = None, replace: Any = True, p: Any = None, *_: Any, **__: Any) -> Any:
+        options: list[Any] = list(range(int(a))) if np.ndim(a) == 0 else list(a)
+        odds = None if p is None else tuple(float(one) for one in p)
+        if odds is not None and not replace and size is not None:
+            raise AttackError("its private coins choose without replacement by odds of their own: not worked out")
+
+        def one() -> Any:
+            k = self.one_of(len(options)) if odds is None else self.toss(odds)
+            return options[k] if replace or size is None else options.pop(k)
+
+        return _shaped(size, one, None)
+
+    def permutation(self, x: Any, axis: int = 0) -> Any:
+        del axis
+        return self.choice(x, len(list(range(int(x))) if np.ndim(x) == 0 else x), replace=False)
+
+    def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+        odds = tuple(math.comb(int(n), k) * float(p) ** k * (1 - float(p)) ** (int(n) - k) for k in range(int(n) + 1))
+        return _shaped(size, lambda: self.toss(odds), int)
+
+    def one_of(self, count: int) -> int:
+        """Which of so many equally likely outcomes."""
+        if count > HISTORIES:
+            raise AttackError(f"its private coins have more than {HISTORIES:,} histories")
+        return self.toss((1 / count,) * count)
+
+
+def _without(name: str) -> Any:
+    def refused(self: Any, *_: Any, **__: Any) -> Any:  # noqa: ARG001
+        raise AttackError(f"its private coins are drawn by `{name}`, which has no list of outcomes")
+
+    return property(refused) if name == "bit_generator" else refused
+
+
+for _name in dir(np.random.Generator):
+    if not _name.startswith("_") and _name not in vars(Coins):
+        setattr(Coins, _name, _without(_name))
+
+
+def _shaped(size: Any, one: Callable[[], Any], dtype: Any = object) -> Any:
+    """One of these, or an array of so many."""
+    if size is None:
+        return one()
+    shape = (int(size),) if np.ndim(size) == 0 else tuple(size)
+    drawn = [one() for _ in range(math.prod(shape))]
+    return np.array(drawn, dtype=dtype).reshape(shape)
+
+
+class Uniform:
+    """A number uniform on [0, 1) of which nothing is known but how it compares with others."""
+
+    __array_ufunc__ = None  # a NumPy number leaves the comparison to this
+
+    def __init__(self, coins: Coins) -> None:
+        self._coins, self._low, self._high = coins, 0.0, 1.0
+
+    def _below(self, other: Any) -> bool:
+        """Whether it is below: strictly or not is the same but for probability 0."""
+        if isinstance(other, Uniform) or np.ndim(other) != 0:
+            raise AttackError("a uniform private coin is compared with another one, or with many numbers at once")
+        at, low, high = float(other), self._low, self._high
+        if not low < at < high:
+            return at >= high
+        share = (at - low) / (high - low)
+        if below := self._coins.toss((share, 1 - share)) == 0:
+            self._high = at
+        else:
+            self._low = at
+        return below
+
+    def __lt__(self, other: Any) -> bool:
+        return self._below(other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._below(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return not self._below(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return not self._below(other)
+
+
+def _not_compared(self: Any, *_: Any) -> Any:  # noqa: ARG001
+    raise AttackError("a uniform private coin is used as a number, not compared with one: it has no list of outcomes")
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    setattr(Uniform, f"__{_name}__", _not_compared)
+    setattr(Uniform, f"__r{_name}__", _not_compared)
+for _name in ("float", "int", "index", "bool", "neg", "abs", "round", "eq", "ne", "hash", "format", "str"):
+    setattr(Uniform, f"__{_name}__", _not_compared)
+
+
+class Unseen:
+    """One of some options that nobody has looked at yet: tossed as soon as somebody does."""
+
+    def __init__(self, coins: Coins, options: tuple[int, ...]) -> None:
+        self._coins, self._options, self._value = coins, options, cast(int | None, None)
+
+    @property
+    def opened(self) -> bool:
+        """Whether somebody has looked."""
+        return self._value is not None
+
+    def __index__(self) -> int:
+        if self._value is None:
+            self._value = self._options[self._coins.one_of(len(self._options))]
+        return self._value
+
+    def __int__(self) -> int:
+        return self.__index__()
+
+    def __eq__(self, other: object) -> bool:
+        return int(self) == other
+
+    def __hash__(self) -> int:
+        return hash(int(self))
+
+    def __str__(self) -> str:
+        return str(int(self))
+
+
+class _Batch(Sequence[int]):
+    """A batch of records that nobody has looked at yet; its size is public."""
+
+    def __init__(self, coins: Coins, total: int, size: int) -> None:
+        self._coins, self._total, self._size = coins, total, size
+        self._drawn: list[int] | None = None
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, index: Any) -> Any:
+        return cast(Any, self._opened()[index])
+
+    def _opened(self) -> list[int]:
+        if self._drawn is None:
+            which = self._coins.one_of(math.comb(self._total, self._size))
+            self._drawn = list(next(islice(combinations(range(self._total), self._size), which, None)))
+        return self._drawn
+
+
+def every(read: Callable[[Coins], T], most: int = HISTORIES) -> Iterator[tuple[float, T]]:
+    """(Probability, `read(coins)`) of every history of the coins that `read` tosses.
+
+    You get an `AttackError` where there are more than `most`, or where coins have no list of outcomes.
+    """
+    waiting, done = [list[int]()], 0
+    while waiting:
+        tosses = _Tosses(waiting.pop())
+        forced = len(tosses.outcomes)
+        found = read(Coins(tosses))
+        done += 1
+        for k in range(forced, len(tosses.odds)):
+            others = [j for j, p in enumerate(tosses.odds[k]) if p and j != tosses.outcomes[k]]
+            if done + len(waiting) + len(others) > most:
+                raise AttackError(f"its private coins have more than {most:,} histories")
+            waiting += [[*tosses.outcomes[:k], j] for j in others]
+        chance = math.prod(odds[k] for odds, k in zip(tosses.odds, tosses.outcomes, strict=True))
+        yield chance, found

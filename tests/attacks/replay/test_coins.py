@@ -1,0 +1,74 @@
+"""Every history of private coins: the law of what code makes of them is NumPy's."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attacks.replay.coins import Coins, every
+from netsim.errors import AttackError
+from netsim.node import choose, subset
+
+
+def gate(coins: Any) -> Any:
+    u = coins.random()
+    return (u < 0.25, np.float64(0.5) >= u, u > 0.1)
+
+
+def nested(coins: Any) -> Any:
+    return sum(coins.integers(1, 4) for _ in range(1 + int(coins.integers(2)))), bool(coins.random() < 0.7)
+
+
+CODE: dict[str, Callable[[Any], Any]] = {
+    "one number compared thrice": gate,
+    "tosses that decide of tosses": nested,
+    "a Poisson batch": lambda coins: tuple(np.flatnonzero(coins.random(4) < 0.3).tolist()),
+    "a batch": lambda coins: tuple(subset(coins, 5, 2)),
+    "without replacement": lambda coins: tuple(coins.choice(4, 2, replace=False).tolist()),
+    "with odds": lambda coins: int(coins.choice([3, 5, 9], p=[0.2, 0.0, 0.8])),
+    "a route": lambda coins: int(choose(coins, (4, 7, 9))),
+    "an order": lambda coins: tuple(coins.permutation(3).tolist()),
+    "a number of records": lambda coins: int(coins.binomial(3, 0.3)),
+    "ends included": lambda coins: int(coins.integers(0, 2, endpoint=True)),
+}
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_the_law_is_that_of_numpy(name: str) -> None:
+    """Total variation over 20,000 draws: its mean is below √(outcomes/20,000)/2 < 0.016, and it exceeds that by more
+    than 0.02 with probability below e^(−2·20,000·0.02²) = 1e-7."""
+    law = defaultdict[Any, float](float)
+    for chance, outcome in every(CODE[name]):
+        law[outcome] += chance
+    assert sum(law.values()) == pytest.approx(1.0, rel=1e-12)
+    rng = np.random.default_rng(0)
+    seen = Counter(CODE[name](rng) for _ in range(20_000))
+    assert seen.keys() <= law.keys()
+    assert sum(abs(law[one] - seen[one] / 20_000) for one in law) / 2 < 0.036
+
+
+def test_what_nobody_looks_at_is_not_tossed() -> None:
+    def use(coins: Coins) -> int:
+        choose(coins, (1, 2, 3))
+        return len(subset(coins, 50, 20))
+
+    assert list(every(use)) == [(1, 20)]
+
+
+REFUSED: dict[str, Callable[[Any], Any]] = {
+    "by `normal`": lambda c: c.normal(),
+    "by `bit_generator`": lambda c: c.bit_generator,
+    "as a number": lambda c: 2 * c.random(),
+    "used as a number": lambda c: c.random(3) * np.ones(3),
+    "another": lambda c: c.random() < c.random(),
+    "more than 4,096": lambda c: [c.random() < 0.5 for _ in range(13)],
+    "have more than 4,096": lambda c: list(subset(c, 50, 20)),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_coins_without_a_list_of_histories_are_refused(why: str) -> None:
+    with pytest.raises(AttackError, match=why):
+        list(every(REFUSED[why]))
