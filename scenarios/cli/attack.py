@@ -225,7 +225,7 @@ class _Order:
         """Attack a transcript, and that of the run with few records an agent where there is one. Only a folder's are
         scored unless --score says so."""
         from scenarios.cli.progress import Bars
-        from scenarios.results.files import write_text
+        from scenarios.results.base import write_text
         from scenarios.results.serialize import dumps
         from scenarios.stages.recorded_attack import attack_recording
 

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from netsim.errors import ScenarioError
 from scenarios.files.library import library, plain_tree, variant_names
-from scenarios.results.files import MANIFEST
+from scenarios.results.base import MANIFEST
 
 _Node: TypeAlias = Mapping[str, JsonValue]
 _Offer: TypeAlias = tuple[str, str]

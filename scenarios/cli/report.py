@@ -14,7 +14,7 @@ from netsim.errors import ScenarioError
 from scenarios.cli.commands import command
 from scenarios.cli.options import given, of_folder
 from scenarios.render.terminal import console, fail, line, problems, write_result
-from scenarios.results.files import PAGE, RESULTS
+from scenarios.results.base import PAGE, RESULTS
 
 if TYPE_CHECKING:
     from scenarios.build.progress import Progress

@@ -25,8 +25,7 @@ from scenarios.build.progress import Progress, Silent
 from scenarios.render.sentences import meaning, word
 from scenarios.results import findings
 from scenarios.results.audit import AuditResult, EpsilonExact
-from scenarios.results.base import taken
-from scenarios.results.files import as_json, write_text
+from scenarios.results.base import as_json, taken, write_text
 from scenarios.results.folder import read_results
 from scenarios.results.header import versions
 from scenarios.results.numbers import MISSING, percent, show

@@ -17,9 +17,8 @@ from scenarios.render.sentences import word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
-from scenarios.results.base import Setting
+from scenarios.results.base import RESULTS, Setting
 from scenarios.results.compare import ComparedAlgorithm, ComparisonResult, Ratio, Side
-from scenarios.results.files import RESULTS
 from scenarios.results.folder import read_manifest, read_results
 from scenarios.results.numbers import show
 from scenarios.results.tree import AlgorithmResult, Results

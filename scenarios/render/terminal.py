@@ -16,7 +16,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from netsim.errors import NetsimError, ScenarioError, together
-from scenarios.results.files import PAGE
+from scenarios.results.base import PAGE
 
 DONE, REFUTED, WRONG_INPUT, UNDECIDED, FAILED, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -50,7 +50,7 @@ def write(text: str) -> None:
 
 def write_document(value: object) -> None:
     """The JSON document of `--json`; infinities and NaN are the texts "inf", "-inf", "nan"."""
-    from scenarios.results.files import as_json
+    from scenarios.results.base import as_json
 
     write(as_json(value))
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.transcript.record import COLUMNS, EVERYBODY, Place, Record, Selection
 from netsim.transcript.stored import StreamedTranscript
-from scenarios.results.files import MANIFEST
+from scenarios.results.base import MANIFEST
 
 _NAMED = 20
 """Agents that a message lists."""

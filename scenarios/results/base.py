@@ -1,10 +1,14 @@
-"""Conventions of all result types: frozen, closed, keyword-only, and documented for the JSON Schema."""
+"""Result types (frozen, closed, keyword-only, documented for the JSON Schema), and the files of a results folder."""
 
+import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, dataclass_transform
 
 from pydantic import BeforeValidator, ConfigDict, JsonValue
+from pydantic_core import PydanticSerializationError, to_json
 
 T = TypeVar("T")
 
@@ -88,3 +92,38 @@ class Rate(Result):
     rate: float
     low: float
     high: float
+
+
+# ── files of a results folder ───────────────────────────────────────────────────────────────────────────
+MANIFEST = "manifest.json"
+"""What was run: the whole scenario, versions, the machine, the command."""
+RESULTS = "results.json"
+"""What was found; `docs/results.md` describes it."""
+PAGE = "report.html"
+"""The same to read."""
+
+
+def as_json(value: object) -> str:
+    """A document as text, without a line end; bytes of a file's name that are no UTF-8 are question marks."""
+    plain = _finite(value)
+    try:
+        return to_json(plain, indent=1).decode()  # with an indent json.dumps is in Python, and ten times as slow
+    except PydanticSerializationError:
+        return json.dumps(plain, indent=1, ensure_ascii=False).encode(errors="replace").decode()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Text and a line end as a file, written whole or not at all."""
+    draft = path.with_name(path.name + ".part")
+    draft.write_text(text + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in cast("list[object]", value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -7,7 +7,7 @@ from pathlib import Path
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.results import serialize
-from scenarios.results.files import MANIFEST, RESULTS
+from scenarios.results.base import MANIFEST, RESULTS
 from scenarios.results.header import problem_facts, versions
 from scenarios.results.tree import AlgorithmResult, Manifest, Results
 from scenarios.schema import Scenario

@@ -13,8 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from netsim.errors import ScenarioError
-from scenarios.results.base import TEXTS, numbers_of
-from scenarios.results.files import MANIFEST, RESULTS, as_json, write_text
+from scenarios.results.base import MANIFEST, RESULTS, TEXTS, as_json, numbers_of, write_text
 from scenarios.results.tree import SCHEMA_VERSION, Manifest, Results
 
 T = TypeVar("T")

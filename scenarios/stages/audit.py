@@ -37,8 +37,7 @@ from scenarios.results.audit import (
     ViewsResult,
 )
 from scenarios.results.audited import audit_result, views_result
-from scenarios.results.base import Refused, Rows, taken
-from scenarios.results.files import write_text
+from scenarios.results.base import Refused, Rows, taken, write_text
 from scenarios.results.findings import DONE, NO_CLAIM, REFUSED
 from scenarios.results.numbers import plural
 from scenarios.results.over_time import over_time

@@ -16,7 +16,7 @@ from netsim.errors import DeadlockError, TranscriptError
 from netsim.simulation import Simulation
 from netsim.transcript.transcript import Transcript
 from scenarios.build.progress import Progress
-from scenarios.results.files import PAGE
+from scenarios.results.base import PAGE
 from scenarios.results.tree import Results
 from scenarios.schema.scenario import TranscriptSpec
 

@@ -16,8 +16,7 @@ from scenarios.papers.outcome import Ran
 from scenarios.render.sentences import missing
 from scenarios.results import serialize
 from scenarios.results.audit import Audit, AuditRefused, AuditResult, EpsilonInterval, OtherAudit
-from scenarios.results.base import Setting, taken
-from scenarios.results.files import write_text
+from scenarios.results.base import Setting, taken, write_text
 from scenarios.results.findings import BROKEN, DONE, NO_CLAIM, REFUSED
 from scenarios.results.folder import RunFolder, read_results
 from scenarios.results.tree import AlgorithmResult

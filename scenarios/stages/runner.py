@@ -24,9 +24,8 @@ from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
 from scenarios.results import serialize
-from scenarios.results.base import Counts, Status, taken
+from scenarios.results.base import MANIFEST, Counts, Status, taken, write_text
 from scenarios.results.curves import FIRST_REPLICAS, evenly, thinned
-from scenarios.results.files import MANIFEST, write_text
 from scenarios.results.header import header, manifest, slug
 from scenarios.results.over_time import budget
 from scenarios.results.run import Convergence, ExactNumbers, MeasureResults, RunSummary, ToAccuracy

@@ -18,8 +18,7 @@ from scenarios.papers.outcome import Ran
 from scenarios.results import serialize
 from scenarios.results.attacks import GradientResult, MembershipResult, ReconstructionResult
 from scenarios.results.audit import AuditRefused, AuditResult
-from scenarios.results.base import Setting, taken
-from scenarios.results.files import MANIFEST, PAGE, RESULTS, write_text
+from scenarios.results.base import MANIFEST, PAGE, RESULTS, Setting, taken, write_text
 from scenarios.results.folder import read_results
 from scenarios.results.header import blank, manifest
 from scenarios.results.tree import (

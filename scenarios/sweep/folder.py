@@ -19,8 +19,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from netsim.errors import ScenarioError
 from scenarios.results import tables
-from scenarios.results.base import Setting, Status
-from scenarios.results.files import as_json, write_text
+from scenarios.results.base import Setting, Status, as_json, write_text
 from scenarios.results.header import versions
 from scenarios.results.numbers import setting
 from scenarios.results.tables import ATTACK_COLUMNS, Cell, Columns, Row

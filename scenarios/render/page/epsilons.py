@@ -23,7 +23,7 @@ from scenarios.render.page.drawing import (
 )
 from scenarios.render.sentences import word
 from scenarios.results.audit import AuditResult
-from scenarios.results.files import RESULTS
+from scenarios.results.base import RESULTS
 from scenarios.results.findings import Entry as Algorithm
 from scenarios.results.findings import judged
 from scenarios.results.numbers import at_least, exact, known, show

@@ -20,7 +20,7 @@ from netsim.errors import ScenarioError
 from scenarios.build.progress import Progress, Silent
 from scenarios.render.page.drawing import Chart, Drawing, Entry, glyphs_missing
 from scenarios.render.page.report import figures
-from scenarios.results.files import RESULTS
+from scenarios.results.base import RESULTS
 from scenarios.results.tree import Results
 
 _FORMATS = ("svg", "png", "pdf")

@@ -10,7 +10,7 @@ from scenarios.cli.json_output import document
 from scenarios.render.verdicts import print_results
 from scenarios.results.attacks import MembershipAllowed
 from scenarios.results.audit import Budget, EpsilonExact
-from scenarios.results.files import as_json
+from scenarios.results.base import as_json
 from scenarios.results.folder import read_results
 from scenarios.results.serialize import plain
 from scenarios.results.tree import (

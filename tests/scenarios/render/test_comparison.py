@@ -12,7 +12,7 @@ from netsim.errors import ScenarioError
 from scenarios.cli.app import app
 from scenarios.render.comparison import ABSENT, Comparison, Run, read_runs
 from scenarios.render.page.comparison import against_words, page
-from scenarios.results.files import as_json
+from scenarios.results.base import as_json
 from scenarios.results.serialize import dumps, loads
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
