@@ -8,8 +8,8 @@ import pytest
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.exact_views import Priced, hessian_of
 from attacks.probe import recorded
+from benchmarks.views import FAULTS, Case, Seen, dense
 from benchmarks.views import STDDEV as GOSSIPED
-from benchmarks.views import dense
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Muffliato, MuffliatoDescent, PrivateGradientDescent
@@ -222,6 +222,23 @@ class Silent(Muffliato):
         for _ in range(self.rounds):
             x = (await node.exchange(x=x)).mix("x")
             node.estimate(x)
+
+
+# ── random networks ─────────────────────────────────────────────────────────────────────────────────
+def test_no_view_is_charged_more_than_one_that_has_more_than_the_door_or_than_is_claimed() -> None:
+    """48 random networks, algorithms, pairs and listeners; `benchmarks.views` has 1,000."""
+    found = [Seen.sound(Case.drawn(seed), listeners=4) for seed in range(48)]
+    assert not [words for one in found for words in one.wrong]
+    assert len({one.algorithm for one in found}) == 9
+    assert sum(one.count for one in found) < 0.05 * sum(one.views for one in found)  # prices that are not decided
+
+
+def test_a_planted_fault_is_seen_from_the_views_that_have_its_messages_and_from_no_other() -> None:
+    cases = [Case.drawn(seed, FAULTS[seed % 4]) for seed in range(24)]
+    found = [Seen.planted(case, listeners=4) for case in cases]
+    assert not [words for one in found for words in one.wrong]
+    assert 0 < sum(one.count for one in found) < sum(one.views for one in found)
+    assert Seen.sound(cases[0]).wrong  # the law of sound mechanisms would notice
 
 
 # ── the end of a run ────────────────────────────────────────────────────────────────────────────────

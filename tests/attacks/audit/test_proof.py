@@ -11,6 +11,7 @@ from attacks.audit.loss.aimed import WORST_CASE
 from attacks.audit.loss.comparison import Sample, compare_worlds
 from attacks.audit.proof import Bound, bound_at_door
 from attacks.audit.verdict import Verdict, judge
+from benchmarks.survival import Survived, proven, rows
 from netsim.algorithms import Algorithm
 from netsim.claims import Adjacency
 from netsim.errors import AttackError
@@ -117,6 +118,20 @@ def test_no_pair_loses_more_and_a_tenth_of_the_noise_is_missed(name: str) -> Non
     ]
     assert verdicts[0] is Verdict.PROVEN
     assert verdicts[1] in (Verdict.CONSISTENT, Verdict.UNDERPOWERED)
+
+
+SURVIVE = ("descent, batches of ten", "R-ADMM", "one release, βω = 2", "Muffliato, plain gossip")
+
+
+def test_proven_rows_of_the_ledger_survive_random_pairs_and_show_too_little_noise() -> None:
+    """Any data, a perturbed objective, random weights, Gaussian noise; `benchmarks.survival` has all rows."""
+    assert len(proven()) >= 12
+    found = [Survived.of(row, 40) for row in rows(SURVIVE)]
+    assert {one.name for one in found} == set(SURVIVE) <= proven()
+    for one in found:
+        assert one.holds, one
+        assert one.random > 0.4, one  # the pairs are far apart
+        assert one.tenth > 0.1, one
 
 
 def test_where_one_constant_change_is_the_worst_the_bound_is_what_it_loses() -> None:
