@@ -17,7 +17,7 @@ heard all.
 Source: Shah, Avrachenkov, Linearly convergent asynchronous distributed ADMM via Markov sampling, 2018. How sure:
 inferred; the reading as node-sampled D-ADMM, the confirmations and the noise (the paper has none) are decisions.
 ``bernoulli`` is how the first version of the DP-RECAL paper runs it: "the activated probability P = 0.5 and the total
-iteration number T = 1200 such that the LCI of RW-ADMM is 600" (Section VII-A).
+iteration number T = 1200, such that the LCI of RW-ADMM is 600" (Section VII-A).
 
 Claim (composition of the mechanism; the paper claims none): as D-ADMM's on the primal, a release moves by
 G/(2ηd_i + μ_i − ρ_i) where 2ηd_i > ρ_i; `setting.releases` counts one agent's activations. Which agents are active
