@@ -144,7 +144,8 @@ class Noisy(Algorithm):
 
         By itself a release moves by `weight` times the change of the one gradient that is new in it. Gaussian
         releases add up in ρ_j, as where the paper applies its theorem ("By Theorem 1, DP-RECAL provides
-        Σ_{t=1}^{τ_j(K)} ρ_t-zCDP", proof of Theorem 4): that is the least that "Σ ε_j" can be read as. Laplace's add up in ε_j.
+        Σ_{t=1}^{τ_j(K)} ρ_t-zCDP", proof of Theorem 4): that is the least that "Σ ε_j" can be read as. Laplace's add
+        up in ε_j.
 
         No theorem of this library: what an agent carries from gradient to gradient may move a release by more, and
         the sum does not count that.

@@ -186,8 +186,8 @@ class DPRecal(Walk):
       x⁺ = x − ũ − β(x − y_i) reveals y_i, then λ_i, then every gradient but the last, exactly, at any ε: the first
       two readings are unprotected (`attacks.closed_form.recal`). ``as_analysed`` puts the exact u on the wire
       besides, which the paper's Algorithm 1 does not send.
-    - Assumption 3, ‖∇f_i‖ ≤ c, holds for no c where f_i is strongly convex, as with the ½‖x‖² of the paper's experiments,
-      read into f_i. The proof of Lemma 5 has c for ‖∇f_D − ∇f_D̂‖ ≤ 2c alone: that is what c is here.
+    - Assumption 3, ‖∇f_i‖ ≤ c, holds for no c where f_i is strongly convex, as with the ½‖x‖² of the paper's
+      experiments, read into f_i. The proof of Lemma 5 has c for ‖∇f_D − ∇f_D̂‖ ≤ 2c alone: that is what c is here.
     - Theorem 3 of the first version has L = max L_i for c, which bounds no change of the data: a target that is
       replaced in least squares refutes it (scenarios/ledger/dp-recal-v1.yaml).
     - Lemma 5's sensitivity is ‖Δu⁺‖ = αβ‖Δ∇f‖ ≤ 2αβc if the state (y_i, λ_i) is the same in both worlds; the formula

@@ -1,7 +1,8 @@
 """Why the second message kills it.
 
-DP-RECAL sends two vectors with every hop and puts noise on one of them. Of the other one its paper says that it needs
-no additional protection. Here is what the other one says, what an audit makes of the claim, what fails to repair it, and what does.
+DP-RECAL sends two vectors with every hop and puts noise on one of them. Its paper says that the other one needs no
+additional protection. Here is what the other one says, what an audit makes of the claim, what fails to repair it, and
+what does.
 """
 
 import marimo
