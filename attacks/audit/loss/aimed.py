@@ -41,8 +41,9 @@ WORST_CASE = 2**41
 """Number of the chunk of worst-case transcripts."""
 TILTED = 2**42
 """Number of the chunk of tilted transcripts; the next one is their pilot."""
-TRANSCRIPTS = 16
-"""Worst-case transcripts, or a chunk if that is less: their noise differs in size. And those of a pilot."""
+TRANSCRIPTS, PILOT = 64, 16
+"""Worst-case transcripts, or a chunk if that is less: their noise differs in size, and so does where the agent gets
+to, at which the worlds may differ more or less. And transcripts of a pilot."""
 WEIGHTED = 250
 """Tilted transcripts of each world, or a chunk if that is less."""
 _PASSES = 3
@@ -188,7 +189,7 @@ class Aiming:
 
     def tilted(self, delta: float, transcripts: int = WEIGHTED) -> Sample:
         """Transcripts of tilted noise and their `log_weights`; plain ones where there is no noise to be tilted."""
-        sample = self.simulate(TILTED + 1, min(transcripts, TRANSCRIPTS), lambda stream: stream)
+        sample = self.simulate(TILTED + 1, min(transcripts, PILOT), lambda stream: stream)
         tilts = list(_tilts(self._replayed(sample)))
         product = Product()
         for tilt in tilts:

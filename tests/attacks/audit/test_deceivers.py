@@ -8,6 +8,7 @@ import pytest
 import scenarios
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm, Clip
+from netsim.claims import Claim
 from netsim.codecs import Codec
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
@@ -265,6 +266,13 @@ class Band(Searched):
         return CLIP(gradient) * np.where(inside, 20.0, 1.0), 1.0
 
 
+class Differences(Searched):
+    """Of clipped gradients, counted as one: where a gradient turns between rounds they move twice as much."""
+
+    def made(self, node, gradient, before):
+        return (CLIP(gradient) - before) * (0.6 if self.sound else 1.0), 1.0
+
+
 class BeyondABillion(Searched):
     def made(self, node, gradient, before):
         large = np.sum(np.abs(gradient), axis=-1, keepdims=True) > 1e9
@@ -296,14 +304,61 @@ class TwiceTheSame(Searched):
         (Bump, ()),
         (Wave, ()),
         (Band, ()),
+        (Differences, ()),
         (BeyondABillion, ()),
         (AgentSix, ("topology.agents=8",)),
     ],
 )
 def test_a_plain_audit_finds_the_data_or_the_agent(deceiver, options):
-    found = {sound: scenarios.audit(deceiver(sound), 1.0, *options, trials=50).verdict for sound in (False, True)}
+    found = {sound: scenarios.audit(deceiver(sound), 1.0, *options, trials=100).verdict for sound in (False, True)}
     assert found[False] in ("refuted", "unprotected")
     assert found[True] == "consistent"
+
+
+@dataclass(frozen=True)
+class Asked(Algorithm):
+    """Sends a step from a public point; its claim is of any change of its gradient that the adjacency allows."""
+
+    sound: bool
+    rounds: int = 3
+
+    def claim(self, adjacency, setting, delta):
+        epsilon = self.rounds * 0.3 * adjacency.in_norm("l1", setting.dimension)
+        return Claim(epsilon, 0.0, "composition", adjacency, "l1", coins="known")
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            gradient = await node.gradient(x)
+            received = await node.exchange(**self.made(node, x, gradient))
+            x = received.mix("x")
+            node.estimate(x)
+
+    def made(self, node, x, gradient):
+        return {"x": node.privatize(x - 0.3 * gradient, Laplace(1.0))}
+
+
+class Steeper(Asked):
+    """Three times, for negative gradients alone."""
+
+    def made(self, node, x, gradient):
+        bent = gradient if self.sound else gradient + 2 * np.minimum(gradient, 0)
+        return super().made(node, x, bent)
+
+
+class Twice(Asked):
+    """Two releases of one gradient, counted as one."""
+
+    def made(self, node, x, gradient):
+        more = {} if self.sound else {"y": node.privatize(x - 0.3 * gradient, Laplace(1.0))}
+        return super().made(node, x, gradient) | more
+
+
+@pytest.mark.parametrize("deceiver", [Steeper, Twice])
+def test_a_plain_audit_of_a_claim_by_formula(deceiver):
+    """Proven of the sound ones, refuted of the others by records whose gradients are far apart where a run gets."""
+    found = {sound: scenarios.audit(deceiver(sound), trials=150).verdict for sound in (False, True)}
+    assert found == {False: "refuted", True: "proven"}
 
 
 def test_twice_the_same_noise_is_no_leak():
