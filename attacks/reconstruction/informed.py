@@ -54,21 +54,26 @@ class Population:
 
     def draw(self, gradients: Array, batches: int, records: int, rng: np.random.Generator) -> Array:
         """Mean gradients of batches of so many of its records: (batches, p) of `gradients` (n, p)."""
-        return np.einsum("bn,np->bp", self.shares(batches, records, rng), gradients)
-
-    def shares(self, batches: int, records: int, rng: np.random.Generator) -> Array:
-        """Shares of its records in batches of so many, (batches, n); 0 in empty ones."""
-        return rng.multinomial(records, self.weights, size=batches) / max(records, 1)
+        shares = rng.multinomial(records, self.weights, size=batches) / records
+        return np.einsum("bn,np->bp", shares, gradients)
 
 
 @dataclass(frozen=True)
 class BatchLaw:
-    """ḡ (p,) and S = Σ_j sizes_j v_j v_jᵀ + rest·I, with orthonormal v_j = directions[j]; in units of the noise."""
+    """ḡ (p,) and S = Σ_j sizes_j v_j v_jᵀ + rest·I, with orthonormal v_j = directions[j]; in units of the noise.
+
+    The directions (k, p) are kept as axesᵀ · rows, of axes (n, k) and rows (n, p), which costs less.
+    """
 
     mean: Array
-    directions: Array
+    rows: Array
+    axes: Array
     sizes: Array
     rest: float
+
+    @property
+    def directions(self) -> Array:
+        return self.axes.T @ self.rows
 
     @classmethod
     def of(cls, gradients: Array, weights: Array) -> "BatchLaw":
@@ -82,18 +87,13 @@ class BatchLaw:
         share = float(np.clip(error / distance, 0.0, 1.0)) if distance > 0 else 1.0  # Ledoit and Wolf's λ (2004)
         sizes, vectors = np.linalg.eigh(inner)
         kept = sizes > SMALL * max(float(sizes[-1]), 0.0)
-        directions = (vectors[:, kept] / np.sqrt(sizes[kept])).T @ rows
         rest = share * float(np.sum(sizes[kept])) / p
-        return cls(mean, directions, (1 - share) * sizes[kept], rest)
+        return cls(mean, rows, vectors[:, kept] / np.sqrt(sizes[kept]), (1 - share) * sizes[kept], rest)
 
     def log_density(self, values: Array, mean: Array, spread: float) -> Array:
         """ln N(values; mean, I + spread·S) but for a constant, (…) of values (…, p)."""
         residual = values - mean
-        inside = np.einsum("...p,kp->...k", residual, self.directions)
-        return self.log_density_of(inside, np.einsum("...p,...p->...", residual, residual), spread)
-
-    def log_density_of(self, inside: Array, squares: Array, spread: float) -> Array:
-        """The same, of the difference from the mean along the directions, `inside` (…, k), and its `squares` (…)."""
+        inside, squares = residual @ self.rows.T @ self.axes, np.einsum("...p,...p->...", residual, residual)
         base = 1 + spread * self.rest
         gain = spread * self.sizes / base
         explained = np.einsum("...k,k->...", inside**2, gain / (1 + gain))
@@ -106,7 +106,7 @@ def rows_of(whitener: Whitener, replica: int) -> Callable[[Array], Array]:
     own = replace(whitener, unit=whitener.unit[replica : replica + 1])
 
     def rows(values: Array) -> Array:
-        white = own(values)
+        white = np.tensordot(own.factor, values, 1) / own.unit if own.common else own(values)
         return np.moveaxis(white, 0, 1).reshape(white.shape[1], -1)
 
     return rows

@@ -7,29 +7,49 @@ covariance Σ, for each coordinate between rounds, the exact log likelihood rati
 
 and of Laplace errors, independent, Σ (|g̃ − out| − |g̃ − in|)/b. Nobody does better at the same level.
 
-An *informed* attacker knows the other records (`Known.others`), and in and out are known vectors. Else the others are
-unknown draws of the public population (`informed.Population`): both hypotheses are Gaussians of means and
-covariances, errors of any law are taken for Gaussian, and thresholds and power are made by simulation from records
-that the fit has not seen: they hold for batches of these, and on another pool as far as these speak for it.
+An *informed* attacker knows the other records (`Known.others`), and in and out are known vectors. Thresholds and
+power are for the points that were seen. Where a point depends on the noise of an earlier round, as in every descent,
+the ratio is still exact, and its law given the points is taken as if they did not depend on it.
 
-Thresholds and power are for the points that were seen. Where a point depends on the noise of an earlier round, as in
-every descent, the ratio is still exact, and its law given the points is taken as if they did not depend on it.
+One who is *not informed* knows public records of the same kind (`Known.prior`), and no record of the agent. Half of
+the public records are learned from, the other half judge:
+
+- *Score.* Two statistics of a candidate's gradients c: the log density of g̃ − c/m as the noisy mean of m − 1
+  records of the public population (Gaussian, `informed.BatchLaw`), and the share of c that is outside the span of
+  the rounds' g̃, above the noise. At σ ≈ 0 the second recognizes what the Gaussian cannot: with as many rounds as
+  records, a member of a linear model lies in the span. A logistic regression weighs them. It is trained on
+  transcripts that the attacker simulates with the half to learn from: the Gaussian has seen one quarter of the
+  records, batches are of another.
+- *False alarms* are calibrated on the records that judge: each is scored as a candidate in the very transcript that
+  is attacked, and a candidate is accepted if its score is among the ⌊α(n + 1)⌋ largest of theirs and its own. One
+  that is not in, drawn from the same population as they are, has every rank alike: false alarms have probability at
+  most α over candidates and public records, whatever the noise and the points are, and however bad the score
+  (conformal prediction: Vovk, Gammerman, Shafer 2005). They are not bounded for one candidate that is unlike the
+  population.
+- *Power* is the share of members that this test accepts in simulated transcripts of batches of records that judge;
+  the score was trained on none of these. It is that of a member drawn from the population, not of this candidate.
+  Transcripts are runs of the attacker's own (`Membership.runs`); without these, batches are dealt at the points
+  that were seen, as if points did not depend on the batch: too much is promised where an agent descends in long
+  steps.
 
 What "out" means: *remove*, the mean over the other m − 1 records; *zero out*, their sum over m as before; *replace*,
-another record in its place, a known one or (not informed) an unknown one of the population.
+another record in its place, a known one or (not informed) an unknown one of the population. The score of an attacker
+who is not informed ranks candidates within a transcript, and no candidate is in the other world's records: to it they
+are all the same.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from scipy import optimize, special
 
 from attacks.audit.accounting.products import ComplexArray, Product
-from attacks.reconstruction.attack import Case, Needs
+from attacks.estimates import Evidence
+from attacks.reconstruction.attack import Case, Known, Needs
 from attacks.reconstruction.informed import BatchLaw, Population, rows_of
 from attacks.reconstruction.residuals import Whitener
 from netsim.arrays import Array, Mask
@@ -48,8 +68,6 @@ NEGLIGIBLE = 1e-12
 
 
 _BLOCK = 64
-_SMALLEST = 1e-10
-"""Relative: a vector that is less outside a span lies in it."""
 
 
 class _RatioLaw(Protocol):
@@ -139,33 +157,45 @@ def _transform(product: Product) -> tuple[Array, ComplexArray, float]:
 
 
 @dataclass(frozen=True)
-class SampledRatio:
-    """Scores of simulated transcripts, (replicas, candidates, draws): `out` and `inside`."""
+class RankedScores:
+    """Scores of `others`, public records that are not in, (replicas, candidates, n), in the transcript attacked.
 
-    out: Array = field(repr=False)
-    inside: Array = field(repr=False)
+    `ranks` (members,): in simulated transcripts, how many have at least the score of a member: itself, and of
+    `judges` public records that are not in.
+    """
+
+    others: Array = field(repr=False)
+    ranks: Array = field(repr=False)
+    judges: int
 
     def threshold(self, level: float) -> Array:
-        """The ⌈(draws + 1)(1 − level)⌉-th smallest: false alarms of one more draw have probability at most `level`.
+        """The ⌈(n + 1)(1 − level)⌉-th smallest: false alarms of one more record have probability at most `level`.
 
-        You get an `AttackError` where there are too few draws for the level.
+        You get an `AttackError` where there are too few records for the level.
         """
-        draws = self.out.shape[-1]
-        rank = math.ceil((draws + 1) * (1 - level))
-        if rank > draws:
-            raise AttackError(f"{draws} draws do not resolve a level of {level:g}: it takes {math.ceil(1 / level)}")
-        return np.sort(self.out, axis=-1)[..., rank - 1]
+        n = self.others.shape[-1]
+        return np.sort(self.others, axis=-1)[..., n - self._largest(level, n)]
 
     def power(self, level: float) -> Array:
-        return np.mean(self.inside > self.threshold(level)[..., None], axis=-1)
+        found = float(np.mean(self.ranks <= self._largest(level, self.judges)))
+        return np.full(self.others.shape[:2], found)
+
+    def _largest(self, level: float, n: int) -> int:
+        """How many of n + 1 scores are accepted."""
+        if math.floor(level * (self.judges + 1) + ROUNDED) < 1:
+            raise AttackError(
+                f"{self.judges} public records to judge by do not resolve a level of {level:g}: it takes "
+                f"{math.ceil(1 / level - ROUNDED) - 1} beside those of a batch"
+            )
+        return math.floor(level * (n + 1) + ROUNDED)
 
 
 @dataclass(frozen=True)
 class Decision:
     """Decision on each candidate, whether it is in an agent's data.
 
-    `scores` (replicas, candidates): log likelihood ratios, higher for "in"; `law`: theirs; `queries`: the estimates
-    that were used.
+    `scores` (replicas, candidates): log likelihood ratios, or (not informed) log odds as trained, higher for "in";
+    `law`: theirs; `queries`: the estimates that were used.
     """
 
     attack: str
@@ -179,7 +209,8 @@ class Decision:
         return self.scores > self.law.threshold(level)
 
     def power(self, level: float) -> Array:
-        """Probability, by the law, that those that are in are found, (replicas, candidates)."""
+        """Probability, by the law, that those that are in are found, (replicas, candidates); where the others are
+        unknown, that of any member of the transcripts that the attacker simulated."""
         return self.law.power(level)
 
 
@@ -190,12 +221,16 @@ Adjacency = Literal["remove", "zero out", "replace"]
 
 @dataclass(frozen=True)
 class Membership:
-    """The likelihood ratio of every candidate. `instead` is the one record of a known replacement; `draws`: simulated
-    transcripts for each threshold, where others are unknown."""
+    """The likelihood ratio of every candidate. `instead` is the one record of a known replacement.
+
+    Where others are unknown, the score is trained on `draws` simulated transcripts, and its power is that in as many
+    more. `runs` makes one: the evidence of a run of the attacker's own in which the agent holds these records.
+    """
 
     adjacency: Adjacency = "remove"
     instead: Records | None = None
-    draws: int = 1000
+    draws: int = 200
+    runs: Callable[[Records], Evidence] | None = None
 
     name = "membership"
     source = "Neyman, Pearson 1933; likelihood ratios of noisy gradients as in Nasr et al. 2021"
@@ -206,15 +241,23 @@ class Membership:
     ) -> list[Decision]:
         """One for each case, about its own candidates. `Known.records` is how many there are with the candidate.
 
+        Where others are unknown, all cases of an agent are transcripts of one algorithm: they share a trained score.
         You get an `AttackError` where the law of the errors is not known; where it is Laplace, the attacker informed,
         and errors are correlated between rounds, so that the covariance does not determine their law; for "replace"
-        by whom an informed attacker does not know; and without others and without a prior.
+        by whom an informed attacker does not know; without others and without a prior, or with one of too few
+        records, or whose classes have other shares than its records, which are then no sample of the population.
         """
+        scores: dict[int, _Trained] = {}
         found: list[Decision] = []
         for case, records in zip(cases, candidates, strict=True):
             self.needs.check(self.name, case)
-            informed = case.known.others is not None
-            found.append(self._informed(case, records) if informed else self._uninformed(case, records, rng))
+            if case.known.others is not None:
+                found.append(self._informed(case, records))
+                continue
+            agent = case.evidence.agent
+            if agent not in scores:
+                scores[agent] = self._trained([one for one in cases if one.evidence.agent == agent], rng)
+            found.append(self._uninformed(case, records, scores[agent]))
         return found
 
     def _informed(self, case: Case, records: Records) -> Decision:
@@ -251,82 +294,151 @@ class Membership:
             law = GaussianRatio(np.sqrt(squares))
         return Decision(self.name, evidence.agent, scores, law, evidence.queries)
 
-    def _uninformed(self, case: Case, records: Records, rng: np.random.Generator) -> Decision:
-        known, evidence = case.known, case.evidence
+    def _uninformed(self, case: Case, records: Records, trained: "_Trained") -> Decision:
+        candidates = Population(records[0], case.known.model.targets(records[1]), np.ones(len(records[1])))
+        shape = case.evidence.replicas, len(records[1])
+        odds = np.empty((*shape, 1 + len(trained.judge.weights)))
+        for r in range(shape[0]):
+            view = _View.of(case, r, trained.learn)
+            own, others = (view.statistics(view.given, view.white(one)) for one in (candidates, trained.judge))
+            for k in range(shape[1]):
+                odds[r, k] = trained.odds(np.concatenate([own[k : k + 1], others]))
+        law = RankedScores(odds[..., 1:], trained.ranks, len(trained.judge.weights) - case.known.records)
+        return Decision(self.name, case.evidence.agent, odds[..., 0], law, case.evidence.queries)
+
+    def _trained(self, cases: Sequence[Case], rng: np.random.Generator) -> "_Trained":
+        """The score for these transcripts, from public records alone, and how it ranks members."""
+        known = cases[0].known
         if known.prior is None:
             raise AttackError("membership needs all records but one, or a prior from public records")
         if self.adjacency == "replace" and self.instead is not None:
             raise AttackError("a known replacement needs the other records: without them it is an unknown one")
         population = Population.of(known.prior, known.model)
-        each = [self._replica(case, population, records, r, rng) for r in range(evidence.replicas)]
-        law = SampledRatio(np.array([out for _, out, _ in each]), np.array([inside for _, _, inside in each]))
-        scores = np.array([score for score, _, _ in each])
-        return Decision(self.name, evidence.agent, scores, law, evidence.queries)
+        if np.ptp(population.weights) > EQUAL * float(np.max(population.weights)):
+            raise AttackError("membership needs a prior whose classes have the shares of its public records")
+        learn, judge = population.halves()
+        quarters = learn.halves()
+        if min(len(each.weights) for each in quarters) <= known.records:
+            raise AttackError(
+                f"{len(population.weights)} public records are too few to learn from for batches of {known.records}: "
+                f"it takes {4 * (known.records + 1)}"
+            )
+        rows: list[Array] = []
+        members: list[Mask] = []
+        for k in (0, 1):
+            for statistics, inside in self._simulated(cases, quarters[k], quarters[1 - k], self.draws // 2, rng):
+                rows.append(_standardized(statistics))
+                members.append(inside)
+        weights, offset = _weighed(np.concatenate(rows), np.concatenate(members))
+        trained = _Trained(learn, judge, weights, offset, np.empty(0))
+        ranks: list[int] = []
+        for statistics, inside in self._simulated(cases, learn, judge, self.draws, rng):
+            for member in statistics[inside]:  # one by one: of the transcript attacked, one candidate is asked about
+                odds = trained.odds(np.concatenate([member[None], statistics[~inside]]))
+                ranks.append(int(np.count_nonzero(odds >= odds[0])))
+        return replace(trained, ranks=np.array(ranks, dtype=np.float64))
 
-    def _replica(
-        self, case: Case, population: Population, records: Records, replica: int, rng: np.random.Generator
-    ) -> tuple[Array, Array, Array]:
-        """Scores (candidates,), and of simulated transcripts (candidates, draws): out, inside.
+    def _simulated(
+        self, cases: Sequence[Case], learn: Population, pool: Population, count: int, rng: np.random.Generator
+    ) -> Iterator[tuple[Array, Mask]]:
+        """Statistics (n, 2) of all records of `pool` in transcripts of some of them, and which these are, (n,)."""
+        known, n, runs = cases[0].known, len(pool.weights), self.runs
+        at = [(case, r) for case in cases[:SEEN] for r in range(min(case.evidence.replicas, SEEN))]
+        views = [_View.of(*one, learn) for one in at] if runs is None else []
+        gradients = [view.white(pool) for view in views]
+        labels = known.model.labels(pool.targets)
+        for k in range(count):
+            inside = np.zeros(n, np.bool_)
+            inside[rng.choice(n, known.records, replace=False)] = True
+            if runs is None:
+                view, own = views[k % len(at)], gradients[k % len(at)]
+                given = np.mean(own[inside], axis=0) + _noise(at[k % len(at)][0].evidence, own.shape[1], rng)
+            else:
+                view = _View.of(Case(runs((pool.features[inside], labels[inside])), known), 0, learn)
+                given, own = view.given, view.white(pool)
+            yield view.statistics(given, own), inside
 
-        A transcript is simulated by what the scores ask of it, in law: its coordinates along the law's directions,
-        its mean and the candidates, and the length of the rest.
-        """
+
+SEEN = 10
+"""Cases, and replicas of each, at whose points batches are simulated, at most."""
+ROUNDED = 1e-9
+EQUAL = 1e-6
+LEAST = 1e-14
+"""Share of a candidate outside the span that is rounding."""
+
+
+def _noise(evidence: Evidence, size: int, rng: np.random.Generator) -> Array:
+    """Errors in units of the noise: Gaussian, or Laplace where they are independent, and stay so."""
+    if evidence.law == "laplace" and evidence.independent:
+        return np.asarray(rng.laplace(size=size) / math.sqrt(2), dtype=np.float64)
+    return np.asarray(rng.standard_normal(size), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class _View:
+    """One replica of a transcript at its `points`, in units of the noise (`rows`): the gradients `given`, (rounds ·
+    dimension,), and the `law` of a record's."""
+
+    known: Known
+    points: Array
+    rows: Callable[[Array], Array]
+    given: Array
+    law: BatchLaw
+
+    @classmethod
+    def of(cls, case: Case, replica: int, learn: Population) -> "_View":
         evidence, known = case
-        m, points = known.records, evidence.points[:, replica]
-        white = rows_of(Whitener.of(evidence), replica)
-        (fitted, judged), model = population.halves(), known.model
-        law = BatchLaw.of(white(fitted.gradients(model, points)), fitted.weights)
-        given = white(evidence.without(known.penalty)[:, replica][:, None])
-        candidate = Population(records[0], model.targets(records[1]), np.ones(len(records[1])))
-        own = white(candidate.gradients(model, points)) / m
-        kept, left = (m - 1) / m, {"remove": m - 1, "zero out": m - 1, "replace": m}[self.adjacency]
-        scale = kept if self.adjacency == "zero out" else float(left > 0)
-        spread_out = scale**2 / max(left, 1)
-        spread_in = kept / m
+        rows, points = rows_of(Whitener.of(evidence), replica), evidence.points[:, replica]
+        given = rows(evidence.without(known.penalty)[:, replica][:, None])[0]
+        law = BatchLaw.of(rows(learn.gradients(known.model, points)), learn.weights)
+        return cls(known, points, rows, given, law)
 
-        frame, k = _frame(law.directions, [law.mean, *own]), len(law.sizes)
-        mean, ones = law.mean @ frame.T, own @ frame.T
+    def white(self, records: Population) -> Array:
+        """Gradients of records, (n, rounds · dimension)."""
+        return self.rows(records.gradients(self.known.model, self.points))
 
-        def split(rows: Array) -> tuple[Array, Array]:
-            along = rows @ frame.T
-            return along, rows - along @ frame
-
-        def ratio(along: Array, beyond: Array, one: Array) -> Array:
-            there, absent = along - kept * mean - one, along - scale * mean
-            inside, out = (np.einsum("...p,...p->...", r, r) + beyond for r in (there, absent))
-            within = law.log_density_of(there[..., :k], inside, spread_in)
-            return within - law.log_density_of(absent[..., :k], out, spread_out)
-
-        fresh, rest = split(white(judged.gradients(model, points)))
-        products = rest @ rest.T
-
-        def simulated(count: int, times: float) -> tuple[Array, Array]:
-            shares = times * judged.shares(self.draws, count, rng)
-            along = shares @ fresh + rng.standard_normal((self.draws, len(frame)))
-            hidden, far = given.shape[-1] - len(frame), np.einsum("bn,bn->b", shares @ products, shares)
-            beyond: Array = np.zeros(self.draws)
-            if hidden:
-                beyond = np.asarray(rng.noncentral_chisquare(hidden, np.maximum(far, 0.0)), dtype=np.float64)
-            return along, beyond
-
-        seen, unseen = split(given)
-        length = np.einsum("rp,rp->r", unseen, unseen)
-        (out, out_rest), (inside, inside_rest) = simulated(left, scale), simulated(m - 1, kept)
-        return (
-            np.array([ratio(seen, length, one)[0] for one in ones]),
-            np.array([ratio(out, out_rest, one) for one in ones]),
-            np.array([ratio(inside + one, inside_rest, one) for one in ones]),
-        )
+    def statistics(self, given: Array, own: Array) -> Array:
+        """Of records with gradients `own` (n, …): ln of the density of the rest, and of the share outside the rounds'
+        span; (n, 2)."""
+        m, rounds = self.known.records, len(self.points)
+        kept = (m - 1) / m
+        density = self.law.log_density(own / m, given - kept * self.law.mean, kept / m)  # the Gaussian is symmetric
+        _, sizes, span = np.linalg.svd(given.reshape(rounds, -1), full_matrices=False)
+        along = (own.reshape(-1, span.shape[1]) @ span.T).reshape(len(own), rounds, -1)
+        whole = np.einsum("np,np->n", own, own)
+        within = np.einsum("ntk,k->n", along**2, sizes**2 / (1 + sizes**2))
+        outside = (whole - within) / np.where(whole > 0, whole, 1.0)
+        return np.stack([density, np.log(np.maximum(outside, LEAST))], axis=1)
 
 
-def _frame(directions: Array, more: Sequence[Array]) -> Array:
-    """Orthonormal rows that span orthonormal `directions` (k, p), which come first, and more vectors (p,)."""
-    frame = directions
-    for vector in more:
-        rest = vector
-        for _ in range(2):  # twice is enough
-            rest = rest - (frame @ rest) @ frame
-        size = float(np.linalg.norm(rest))
-        if size > _SMALLEST * float(np.linalg.norm(vector)):
-            frame = np.concatenate([frame, rest[None] / size])
-    return frame
+@dataclass(frozen=True)
+class _Trained:
+    """Log odds of "in", `weights` (2,) of standardized statistics and the `offset`. `learn` has the records learned
+    from, `judge` those that judge; `ranks` as in `RankedScores`."""
+
+    learn: Population
+    judge: Population
+    weights: Array
+    offset: float
+    ranks: Array
+
+    def odds(self, statistics: Array) -> Array:
+        """Of all records of one transcript together, (n,)."""
+        return np.einsum("nk,k->n", _standardized(statistics), self.weights) + self.offset
+
+
+def _standardized(statistics: Array) -> Array:
+    """Distances from the median, in units of the median distance, on the scale of arsinh: comparable between
+    transcripts. All rows are treated alike, so that ranks of records that are not in stay exchangeable."""
+    away = statistics - np.median(statistics, axis=0)
+    unit = np.median(np.abs(away), axis=0)
+    return np.arcsinh(away / np.where(unit > 0, unit, 1.0))
+
+
+def _weighed(rows: Array, members: Mask) -> tuple[Array, float]:
+    """Weights and offset of a logistic regression, members and others with the same weight together."""
+    from sklearn import linear_model  # slow to import
+
+    regression: Any = linear_model.LogisticRegression
+    fitted = regression(class_weight="balanced").fit(rows, members)
+    return np.asarray(fitted.coef_[0], dtype=np.float64), float(fitted.intercept_[0])

@@ -8,7 +8,7 @@ import numpy as np
 
 from attacks.reconstruction import Prior
 from attacks.reconstruction.attack import Needs
-from attacks.reconstruction.membership import Records
+from attacks.reconstruction.membership import ROUNDED, Records
 from netsim.errors import ScenarioError
 from netsim.models.model import Model
 from netsim.problems import Dataset, Objective
@@ -20,6 +20,8 @@ from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec
 
 FIRST = {"membership": 2**50, "property": 2**51}
 """The number of a game's first chunk: no audit has noise of so high a number."""
+OWN = 2**40
+"""Further on: the first chunk of the runs that an attacker makes itself."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,21 @@ class Staging:
         problem = simulation.problem.replace(agent, objective)
         recording = replace(simulation.recording, measure=False, spool=None)
         return replace(simulation, problem=problem, chunk=chunk, replicas=replicas, recording=recording)
+
+    def own_run(
+        self, simulation: Simulation, agent: int, records: Records, number: int, rng: np.random.Generator
+    ) -> Simulation:
+        """A run of the attacker's own: the agent holds these public records, labels as the model counts them, and
+        every other agent some of the public ones."""
+        public, m = self.public, self.holding.records
+        classes = np.unique(self.in_model((public.features, public.labels))[1])
+        labels = np.unique(public.labels)[np.searchsorted(classes, records[1])]
+        parts = [public.take(rng.choice(public.records, m, replace=False)) for _ in self.holding.parts]
+        parts[agent] = replace(public, features=records[0], labels=labels)
+        problem = replace(simulation.problem, objectives=problem_of(self.scenario, parts).objectives)
+        recording = replace(simulation.recording, measure=False, spool=None)
+        chunk = FIRST["membership"] + OWN + number
+        return replace(simulation, problem=problem, chunk=chunk, replicas=1, recording=recording)
 
     # ── properties ──────────────────────────────────────────────────────────────────────────────────────
     def like(self, spec: PropertySpec, hypothesis: int, trial: int) -> Dataset:
@@ -208,14 +225,16 @@ def _check_membership(spec: MembershipSpec, dataset: Dataset, holding: Ownership
         why = "the population of unknown records is known by classes, and labels are numbers here"
         raise ScenarioError(f"{where}.informed", False, why, "true, or data of classes")
     assert holding.unheld is not None
-    pool = len(_halves(holding.unheld)[1])
+    public, pool = (len(half) for half in _halves(holding.unheld))
     if pool <= m:
         why = f"{m + 1} records are drawn for each transcript, of {pool} that nobody holds or knows"
         raise ScenarioError(f"{where}.informed", False, why, "true, or a smaller attacks.holding")
-    needed = math.ceil(1 / min(spec.levels)) - 1
-    if spec.draws < needed:
-        why = f"so few simulated transcripts cannot tell a level of {min(spec.levels):g}"
-        raise ScenarioError(f"{where}.draws", spec.draws, why, f">= {needed}")
+    if public // 4 <= m:
+        why = f"the attacker learns from a quarter of {public} public records with batches of {m} of another quarter"
+        raise ScenarioError(f"{where}.informed", False, why, "true, or a smaller attacks.holding")
+    if min(spec.levels) * (least := public // 2 - m + 1) < 1 - ROUNDED:
+        why = f"{public // 2} public records judge, {m} of them a batch: they cannot tell so small a level"
+        raise ScenarioError(f"{where}.levels", min(spec.levels), why, f">= {1 / least:.3g}")
 
 
 def _check_property(spec: PropertySpec, dataset: Dataset, holding: Ownership) -> None:

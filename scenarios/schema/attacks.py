@@ -183,7 +183,8 @@ class DecidingModel(Model):
 
 class MembershipSpec(DecidingModel):
     """Is a record one of the agent's? Played in two worlds: the agent holds `attacks.holding` records, the `record`
-    among them; and it is not there. The score is the likelihood ratio of the two worlds."""
+    among them; and it is not there. The score is the likelihood ratio of the two worlds; of an attacker who is not
+    informed, a trained one."""
 
     adjacency: Literal["remove", "zero_out", "replace"] = "remove"
     """How the record is not there: the agent has one less ("remove"); a record of zeros is in its place, so that
@@ -197,8 +198,9 @@ class MembershipSpec(DecidingModel):
     """Which of the records that no agent holds is in its place, from 0."""
     levels: Annotated[list[Level], Field(min_length=1, max_length=20)] = [0.01, 0.05, 0.1]
     """Shares of false alarms, for each of which the law of the score gives a threshold."""
-    draws: Annotated[int, Field(ge=20)] = 1000
-    """Simulated transcripts for the thresholds of an attacker who is not informed."""
+    draws: Annotated[int, Field(ge=20)] = 200
+    """Runs that an attacker who is not informed makes itself, with public records: so many to train its score, and
+    as many to state its power."""
     trials: Annotated[int, Field(ge=20)] = 200
     """How many transcripts of each world are played."""
     chunk: Count = 200

@@ -1,7 +1,8 @@
 """Inference stage of a run: the membership game and the property game."""
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
@@ -9,8 +10,9 @@ from typing import TypeVar
 import numpy as np
 
 from attacks.audit.accounting.intervals import Interval
+from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Case, Known
-from attacks.reconstruction.membership import Decision, Membership
+from attacks.reconstruction.membership import Decision, Membership, Records
 from attacks.reconstruction.property_inference import Choice, PropertyInference
 from attacks.score.inference import (
     allowed_advantage,
@@ -78,7 +80,8 @@ class Games:
         )
         # Without noise all transcripts of the same records are one.
         trials = spec.trials if self.subject.simulation.algorithm.noisy or not spec.informed else 1
-        self.progress.begin(f"{self.subject.spec.name}: membership", 2 * trials)
+        own = 0 if spec.informed else 2 * (spec.draws // 2) + spec.draws
+        self.progress.begin(f"{self.subject.spec.name}: membership", 2 * trials + own)
         found = attempted("membership", lambda: self._membership(setting, spec, trials))
         if isinstance(found, str):
             found = taken(results.MembershipRefused, setting, refused=found)
@@ -101,6 +104,10 @@ class Games:
         return replace(found, sentence=_sentence_of_property(found))
 
     # ── parts of both ───────────────────────────────────────────────────────────────────────────────────
+    @property
+    def _streams(self) -> Streams:
+        return Streams(self.experiment.scenario.seed)
+
     @cached_property
     def _staging(self) -> Staging:
         assert self.experiment.holding is not None
@@ -127,18 +134,31 @@ class Games:
     def _membership(
         self, setting: results.MembershipSetting, spec: MembershipSpec, trials: int
     ) -> results.MembershipResult:
-        inside, outside = (self._world(spec, world, trials) for world in (0, 1))
-        decisions = [decision for decision, _, _ in inside]
-        score = score_membership(decisions, [decision for decision, _, _ in outside], spec.levels, spec.confidence)
-        claim = self._allowance(max(activations for _, activations, _ in (*inside, *outside)))
+        rng = self._streams.generator("membership", self.subject.spec.name)
+        fixed = self._staging.fixed(spec).instead if spec.informed else None
+        attack = Membership(spec.adjacent, fixed, spec.draws, None if spec.informed else self._own_runs(spec))
+        decisions: list[Decision] = []
+        blind: list[tuple[Case, Records]] = []
+        activations, exact = 0, True
+        for case, candidate, active in self._transcripts(spec, trials):
+            activations, exact = max(activations, active), exact and case.evidence.exact
+            if spec.informed:
+                decisions += attack.decide([case], [candidate], rng)
+            else:  # one score is trained for all
+                blind.append((case, candidate))
+        if blind:
+            decisions = attack.decide([case for case, _ in blind], [candidate for _, candidate in blind], rng)
+        inside, outside = decisions[0::2], decisions[1::2]
+        score = score_membership(inside, outside, spec.levels, spec.confidence)
+        claim = self._allowance(activations)
         epsilon, delta = claim.epsilon, claim.delta or 0.0
         return taken(
             results.MembershipResult,
             setting,
             trials=trials,
             noise=self.subject.simulation.algorithm.noisy,
-            exact=all(exact for _, _, exact in (*inside, *outside)),
-            estimates=len(decisions[0].queries),
+            exact=exact,
+            estimates=len(inside[0].queries),
             levels=tuple(
                 AtLevel(
                     level=one.level,
@@ -163,26 +183,34 @@ class Games:
             ),
         )
 
-    def _world(self, spec: MembershipSpec, world: int, trials: int) -> list[tuple[Decision, int, bool]]:
-        """Decisions about the transcripts of a world (0: the record is in), with Θ of each run, and whether its
-        estimates are exact."""
-        found: list[tuple[Decision, int, bool]] = []
+    def _transcripts(self, spec: MembershipSpec, trials: int) -> Iterator[tuple[Case, Records, int]]:
+        """Transcripts with the record in and with it out, in turn; the candidate; and Θ of the run."""
         fixed = self._staging.fixed(spec) if spec.informed else None
         chunk = spec.chunk if spec.informed else 1
         for index, done in enumerate(range(0, trials, chunk)):
             replicas = min(chunk, trials - done)
             both = fixed or self._staging.drawn(spec, index)
-            part = (both.inside, both.out)[world]
-            run = self._run("membership", spec.agent, part, 2 * index + world, replicas)
-            evidence, known = self._case(run.views[0], spec)
             more = {"others": both.others} if spec.informed else {"prior": self._staging.prior}
-            case = Case(evidence, replace(known, **more))
-            rng = Streams(self.experiment.scenario.seed).generator("membership", self.subject.spec.name, world, index)
-            attack = Membership(spec.adjacent, both.instead if spec.informed else None, spec.draws)
-            decision = attack.decide([case], [both.candidate], rng)[0]
-            found.append((decision, run.largest_activations, evidence.exact))
-            self.progress.advance(replicas)
-        return found
+            for world, part in enumerate((both.inside, both.out)):
+                run = self._run("membership", spec.agent, part, 2 * index + world, replicas)
+                evidence, known = self._case(run.views[0], spec)
+                yield Case(evidence, replace(known, **more)), both.candidate, run.largest_activations
+                self.progress.advance(replicas)
+
+    def _own_runs(self, spec: MembershipSpec) -> Callable[[Records], Evidence]:
+        """Runs of an attacker who has public records alone."""
+        assert self.subject.attacked is not None
+        numbers, simulation = itertools.count(), self.subject.attacked
+        rng = self._streams.generator("membership", "own runs")
+
+        def made(records: Records) -> Evidence:
+            run = self._staging.own_run(simulation, spec.agent, records, next(numbers), rng).run()
+            if run.interrupted:
+                raise KeyboardInterrupt
+            self.progress.advance(1)
+            return self._case(run.views[0], spec).evidence
+
+        return made
 
     def _property(self, setting: results.PropertySetting, spec: PropertySpec) -> results.PropertyResult:
         attack = PropertyInference(self._staging.hypotheses(spec), spec.draws)
@@ -192,7 +220,7 @@ class Games:
         for trial, hypothesis in enumerate(true):
             run = self._run("property", spec.agent, self._staging.like(spec, hypothesis, trial), trial, 1)
             evidence, known = self._case(run.views[0], spec)
-            rng = Streams(self.experiment.scenario.seed).generator("property", self.subject.spec.name, trial)
+            rng = self._streams.generator("property", self.subject.spec.name, trial)
             choices += attack.decide([Case(evidence, replace(known, prior=prior))], rng)
             activations = max(activations, run.largest_activations)
             self.progress.advance(1)

@@ -360,7 +360,7 @@ class _Recording:
             records = part.take([spec.record]), pool.take([int(rng.integers(pool.records))])
             case = self._case(evidence, prior=staging.prior)
             candidates = [staging.in_model((one.features, one.labels)) for one in records]
-            return [attack.decide([case], [one], rng)[0] for one in candidates]
+            return attack.decide([case] * 2, candidates, rng)
         replaced = spec.adjacency == "replace"
         staging = self._staging if replaced else Staging(self.experiment.scenario, self.holding)
         both = staging.fixed(spec.model_copy(update={"agent": agent}))
