@@ -152,6 +152,13 @@ class AuditResult:
         return tuple(found[point] for point in sorted(found))
 
 
+def _at_most(exact: ExactLoss, bound: float) -> ExactLoss:
+    """The same where no pair of the adjacency loses more."""
+    found = exact.epsilon
+    upper = max(found.lower, min(found.upper, bound))
+    return replace(exact, epsilon=replace(found, estimate=min(found.estimate, upper), upper=upper))
+
+
 def _first_unprotected(exact: tuple[ExactLoss, ExactLoss]) -> UnprotectedMessage | None:
     found = [e.uncovered for e in exact if e.unprotected and e.uncovered is not None]
     return min(found, key=lambda u: u.message, default=None)
@@ -370,6 +377,8 @@ class _Audit:
         if judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED):
             bound, unbounded = self._bound(max(e.epsilon.lower for e in exact))
             judgement = self._judged(exact, best_game, anytime, bound)
+            if bound is not None and judgement.verdict is Verdict.PROVEN:
+                exact = _at_most(exact[0], bound.epsilon), _at_most(exact[1], bound.epsilon)
         if judgement.verdict is Verdict.REFUTED and best_game is classifier and not self._shown(exact, anytime):
             alone = "A trained classifier alone shows it: releases are not on the wire in a form whose law is known"
             judgement = replace(judgement, reason=f"{judgement.reason} {alone}.")

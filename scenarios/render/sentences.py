@@ -14,6 +14,8 @@ from scenarios.results.numbers import MISSING, show
 from scenarios.results.tree import AlgorithmResult, Results
 
 NOT_AUDITED = "not audited"
+ELSEWHERE = "refuted elsewhere"
+"""At a priced view or for a pair of agents, and not at the audited door."""
 _MARKS = {  # strongest finding first: (severity class, meaning)
     "unprotected": (
         "bad",
@@ -21,6 +23,11 @@ _MARKS = {  # strongest finding first: (severity class, meaning)
         "infinite, whatever was claimed.",
     ),
     "refuted": ("bad", "The exact ε, or a lower bound proved by a game, is above the claimed ε."),
+    ELSEWHERE: (
+        "bad",
+        "The claim was not refuted at the audited door, but what is claimed of other views, or of pairs of agents, "
+        "does not hold.",
+    ),
     "undefined": ("open", "There is no claimed number to test: the formula's own conditions fail here."),
     "vacuous": ("open", "The claim may hold, but it is so large that it promises nothing."),
     "underpowered": (
@@ -59,6 +66,8 @@ _WEAKER = (
 def word(entry: Entry) -> str:
     """The verdict of an algorithm, or why it has none."""
     status = entry.audit_status
+    if findings.verdict(entry) not in findings.BROKEN and findings.refuted_from(entry):
+        return ELSEWHERE
     return findings.verdict(entry) or (status if status in ("no claim", "not reached") else NOT_AUDITED)
 
 

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from scenarios.render.sentences import about, word
+from scenarios.render.sentences import ELSEWHERE, about, word
 from scenarios.render.terminal import Column, console, fitted, line, problems
 from scenarios.results import curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords
@@ -21,6 +21,7 @@ from scenarios.results.tree import Results, VariantResult
 COLOURS = {
     "refuted": "bold red",
     "unprotected": "bold red",
+    ELSEWHERE: "bold red",
     "proven": "bold green",
     "consistent": "green",
     "underpowered": "yellow",
@@ -72,15 +73,10 @@ def _print_run(results: Results) -> None:
             ends = f"{show(found.lower)} … {show(found.upper)}" if found.known else exact(found)
             shown = show(found.estimate) if found.lower == found.upper else ends
             epsilons = [show(audit.epsilon_claimed), shown, f"≥ {show(audit.epsilon_audited)}"]
-        marks = "*" * bool(entry.outside_model) + "†" * bool(findings.refuted_from(entry))
-        table.add_row(escape(entry.name), *epsilons, coloured(entry) + marks)
+        table.add_row(escape(entry.name), *epsilons, coloured(entry) + "*" * bool(entry.outside_model))
     console.print(table)
     if any(entry.outside_model for entry in results.algorithms):
         line("* outside the paper's threat model: an active adversary interfered\n")
-    for entry in results.algorithms:
-        if elsewhere := findings.refuted_from(entry):
-            more = f", and {len(elsewhere) - 1} more" if len(elsewhere) > 1 else ""
-            line(f"† {escape(entry.name)} is {elsewhere[0]}{more}\n", soft_wrap=False)
     if (audited := findings.auditor(results)) is not None:
         line(f"{audited}\n", soft_wrap=False)
     for entry in results.algorithms:
@@ -161,7 +157,7 @@ def _print_variants(variants: Sequence[VariantResult]) -> None:
     for variant in variants:
         for one in variant.algorithms:
             numbers = map(show, (one.final, one.epsilon_claimed, one.gradient_error))
-            table.add_row(escape(variant.name), escape(one.name), *numbers, one.verdict or MISSING)
+            table.add_row(escape(variant.name), escape(one.name), *numbers, coloured(one) if one.verdict else MISSING)
     console.print(table)
     for variant in variants:
         if variant.status not in ("complete", "interrupted", "not reached"):

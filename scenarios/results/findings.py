@@ -42,17 +42,21 @@ def has_claim(entry: Entry) -> bool:
 
 
 def claim_is_broken(entry: Entry) -> bool:
-    """Whether a claimed number was shown not to hold. No claim about listeners is broken by an active adversary."""
-    return has_claim(entry) and verdict(entry) in BROKEN and entry.outside_model is None
+    """Whether a claimed number was shown not to hold, at the door or elsewhere. No claim about listeners is broken by
+    an active adversary."""
+    broken = verdict(entry) in BROKEN or bool(refuted_from(entry))
+    return has_claim(entry) and broken and entry.outside_model is None
 
 
-def refuted_from(entry: Entry) -> list[str]:
+def refuted_from(entry: Entry) -> tuple[str, ...]:
     """Points of view, in words, from which an exact price is above its claim, or nothing is protected."""
-    if not isinstance(entry, AlgorithmResult) or not isinstance(found := entry.prices, ViewPrices):
-        return []
+    if isinstance(entry, AlgorithmSummary):
+        return entry.refuted_from
+    if not isinstance(found := entry.prices, ViewPrices):
+        return ()
     views = [f"{one.verdict} at {one.taps}" for one in found.views if one.verdict in BROKEN]
     pairs = 0 if found.pairs is None else len(found.pairs.refuted)
-    return views + ([f"refuted for {pairs} pairs of agents"] if pairs else [])
+    return (*views, *([f"refuted for {pairs} pairs of agents"] if pairs else []))
 
 
 def membership_breaks_claim(entry: Entry) -> bool:

@@ -156,6 +156,8 @@ class AlgorithmSummary(Result):
     gradient_error: float | None
     epsilon_claimed: float | None
     verdict: Verdict | None
+    refuted_from: tuple[str, ...]
+    """Priced views and pairs of agents at which a claim does not hold, in words."""
     witness: str | None
     outside_model: str | None
     reconstructions: Reconstructions | None

@@ -15,7 +15,7 @@ from scenarios.build.variants import Variant, expanded
 from scenarios.papers.figures import reproduced
 from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
-from scenarios.results import serialize
+from scenarios.results import findings, serialize
 from scenarios.results.attacks import GradientResult, MembershipResult, ReconstructionResult
 from scenarios.results.audit import AuditRefused, AuditResult
 from scenarios.results.base import MANIFEST, PAGE, RESULTS, Setting, taken, write_text
@@ -298,6 +298,7 @@ def _summary(entry: AlgorithmResult) -> AlgorithmSummary:
         gradient_error=entry.gradients.median if isinstance(entry.gradients, GradientResult) else None,
         epsilon_claimed=claims.epsilon[-1] if claims is not None and claims.epsilon else None,
         verdict=audit.verdict if isinstance(audit, AuditResult) else None,
+        refuted_from=findings.refuted_from(entry),
         witness=audit.witness if isinstance(audit, AuditResult) else None,
         reconstructions=None if entry.reconstructions is None else _brief(entry.reconstructions),
         audit=three_epsilons,

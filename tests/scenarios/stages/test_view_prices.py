@@ -177,4 +177,7 @@ def test_sums_over_messages_of_a_pair_are_refuted_and_corrected_ones_are_not(tmp
     assert status == 1
     assert "refuted for" in reason
     print_results(results, tmp_path)
-    assert "† Averaging is refuted for" in " ".join(capsys.readouterr().out.split())
+    assert "Averaging: refuted elsewhere" in capsys.readouterr().out
+    text = page(results)
+    assert "1 of 2 audited privacy claims does not hold: 1 refuted elsewhere" in text
+    assert text.count("refuted elsewhere</span>") == 2, "on its card, and among the words that are explained"
