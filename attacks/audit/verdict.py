@@ -105,8 +105,9 @@ def judge(
         )
     if not self_checks_passed:
         raise PrivacyError("no verdict: a self-check of the losses failed; repair the replay or the noise law")
-    holds = bound is not None and epsilon_claimed is not None and bound.epsilon <= epsilon_claimed * (1 + ROUNDING)
-    if holds and exact_lower is not None and exact_upper is not None:
+    if epsilon_claimed is None or (bound is not None and bound.epsilon > epsilon_claimed * (1 + ROUNDING)):
+        bound = None
+    if bound is not None and exact_lower is not None and exact_upper is not None:
         exact_upper = max(exact_lower, min(exact_upper, bound.epsilon))
     measured = _measured(exact_lower, exact_upper, audited)
     if uncovered is not None:
@@ -135,7 +136,7 @@ def judge(
     if not_judged is not None:
         reason = f"The {claim} is not refuted, but not everything could be judged: {not_judged}. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, proven_share)
-    if holds:
+    if bound is not None:
         reason = f"ε is at most {bound.epsilon:.4g} for every pair of the adjacency, within the {claim}. {measured}"
         reason += f" It rests on: {'; '.join(bound.conditions)}."
         return Judgement(Verdict.PROVEN, reason, proven_share)
