@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from attacks.audit.loss.comparison import Reproduced, WorldComparison, compare_w
 from attacks.audit.loss.envelopes import Measured
 from attacks.audit.loss.exact import NOISE, SINGLES, TOSSES, ExactLoss, Level
 from attacks.audit.loss.noise_check import NOTHING
+from attacks.audit.loss.secret_coins import SecretCoins, price_of_secret
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.loss_breakdown import LossBreakdown
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
@@ -45,7 +47,9 @@ class AuditResult:
     counts, and where it ended the audit (`stopped`), results for a fixed number of transcripts are of the first
     chunk. `witness` is the transcript that refutes the claim best, None where it may hold. `loss_breakdown` is the
     breakdown of the loss. `bound` is one of ε over all pairs of the claim's adjacency, looked for where nothing
-    refutes the claim, and `unbounded` says why there is none.
+    refutes the claim, and `unbounded` says why there is none. `secret`: what it costs for who does not know the
+    agent's private coins, and for who does, where it tosses some that what was sent does not show; `unpriced` says
+    why that is not known. The claim is then judged by that (`over_tosses`), and by no game: these are of one toss.
     """
 
     claim: Claim
@@ -67,12 +71,13 @@ class AuditResult:
     untrained: str | None = None
     bound: Bound | None = None
     unbounded: str | None = None
+    secret: SecretCoins | None = None
+    unpriced: str | None = None
 
     @property
     def summary(self) -> str:
         """Verdict and reason, the three epsilons, the pair and the place of the witness, in a line each."""
-        claimed, lower = self.claim.epsilon, max(e.epsilon.lower for e in self.exact)
-        upper = max(e.epsilon.upper for e in self.exact)
+        claimed, (lower, _, upper) = self.claim.epsilon, self.ends
         at, pair = self.witness, self.pair
         exact = _number(self.epsilon_exact) if lower > 0 or math.isfinite(upper) else "not known"
         if lower > 0 and math.isinf(upper) and any(math.isfinite(e.granted_from) for e in self.exact):
@@ -90,9 +95,21 @@ class AuditResult:
         )
 
     @property
+    def over_tosses(self) -> Interval | None:
+        """ε(δ) over all tosses of the agent's private coins, for who knows them or not, as the claim has it; None
+        where it is judged by transcripts of one toss: there is one only, or any refutes (δ = 0, coins are known)."""
+        return None if self.secret is None else self.secret.judged(self.claim)
+
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """Lower end, estimate and upper end of ε(δ) for this pair, of the larger direction."""
+        found = [e.epsilon for e in self.exact] if self.over_tosses is None else [self.over_tosses]
+        return max(e.lower for e in found), max(e.estimate for e in found), max(e.upper for e in found)
+
+    @property
     def epsilon_exact(self) -> float:
         """Larger direction's estimate of ε(δ) for this pair."""
-        return max(direction.epsilon.estimate for direction in self.exact)
+        return self.ends[1]
 
     @property
     def average_loss(self) -> Interval | None:
@@ -107,7 +124,9 @@ class AuditResult:
 
     @property
     def epsilon_audited(self) -> float:
-        """Lower bound of the best game, of those that count."""
+        """Lower bound of the best game, of those that count: they are of one toss of private coins."""
+        if self.over_tosses is not None:
+            return 0.0
         games = [self.white_box, self.black_box, self.classifier, self.anytime if self.stop else None]
         return max(game.epsilon_audited for game in games if game is not None)
 
@@ -119,6 +138,8 @@ class AuditResult:
     @property
     def uncovered(self) -> UnprotectedMessage | None:
         """First unprotected message of a direction in which more than δ of the transcripts hold one, proven."""
+        if self.over_tosses is not None and not math.isinf(self.ends[0]):
+            return None
         return _first_unprotected(self.exact)
 
     @property
@@ -136,8 +157,8 @@ class AuditResult:
     def violated(self) -> Level | None:
         """First level of a broken claim that is proven to be above it, of either direction."""
         claimed = self.claim.epsilon
-        if claimed is None or self.judgement.verdict not in BROKEN:
-            return None
+        if claimed is None or self.judgement.verdict not in BROKEN or self.over_tosses is not None:
+            return None  # levels are of one toss
         return next((level for level in self.growth if exceeds(level.lower, claimed)), None)
 
     @property
@@ -170,6 +191,8 @@ def _number(value: float) -> str:
 
 Task = tuple[int, int]
 """World and chunk."""
+_WITNESSED = {True: BROKEN, False: (Verdict.UNPROTECTED,)}
+"""Verdicts that a transcript shows, by whether all have one toss of the private coins that a replay may know."""
 _Parts = tuple[Iterable[WorldComparison], Iterable[WorldComparison]]
 """Samples of each world."""
 
@@ -296,6 +319,7 @@ class _Audit:
         self.wager = SequentialTest(tested, claim.delta, shared, to_the_end=not stop)
         self._coins = rng.spawn(1)[0]
         self._cut = math.inf
+        self.secret, self.unpriced = cast(SecretCoins | None, None), cast(str | None, None)
         self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
 
     def gather(self, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
@@ -371,17 +395,20 @@ class _Audit:
                 classifier = play(*scores, delta=self.claim.delta, confidence=sure, rng=rng)
             except AttackError as error:
                 untrained = str(error)
+        self._price_secret()
         games = [game for game in (white, black, classifier) if game is not None]
         best_game = max(games, key=lambda game: game.epsilon_audited)
         judgement, bound, unbounded = self._judged(exact, best_game, anytime), None, None
         if judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED):
-            bound, unbounded = self._bound(max(e.epsilon.lower for e in exact))
+            lost = [*(e.epsilon for e in exact), *([] if self.secret is None else [self.secret.known])]
+            bound, unbounded = self._bound(max(one.lower for one in lost))
             judgement = self._judged(exact, best_game, anytime, bound)
             if bound is not None and judgement.verdict is Verdict.PROVEN:
                 exact = _at_most(exact[0], bound.epsilon), _at_most(exact[1], bound.epsilon)
-        if judgement.verdict is Verdict.REFUTED and best_game is classifier and not self._shown(exact, anytime):
-            alone = "A trained classifier alone shows it: releases are not on the wire in a form whose law is known"
-            judgement = replace(judgement, reason=f"{judgement.reason} {alone}.")
+        alone = best_game is classifier and self._over_tosses is None and not self._shown(exact, anytime)
+        if judgement.verdict is Verdict.REFUTED and alone:
+            why = "A trained classifier alone shows it: releases are not on the wire in a form whose law is known"
+            judgement = replace(judgement, reason=f"{judgement.reason} {why}.")
         if unbounded is not None and judgement.verdict is Verdict.CONSISTENT:
             judgement = replace(judgement, reason=f"{judgement.reason} No bound over all pairs: {unbounded}.")
         return AuditResult(
@@ -397,7 +424,7 @@ class _Audit:
             anytime=anytime,
             stop=self.stop,
             stopped=early,
-            witness=self._witness(parts) if judgement.verdict in BROKEN else None,
+            witness=self._witness(parts) if judgement.verdict in _WITNESSED[self._over_tosses is None] else None,
             loss_breakdown=LossBreakdown.of(
                 self.pair.agent, chain(*parts), exact, self.claim.delta, self.confidence, self.rng
             ),
@@ -406,6 +433,8 @@ class _Audit:
             untrained=untrained,
             bound=bound,
             unbounded=unbounded,
+            secret=self.secret,
+            unpriced=self.unpriced,
         )
 
     @property
@@ -430,6 +459,30 @@ class _Audit:
 
     def _played(self, zero: Array, one: Array, sure: float) -> GameResult:
         return play(zero, one, delta=self.claim.delta, confidence=sure, rng=self.rng)
+
+    @property
+    def _over_tosses(self) -> Interval | None:
+        return None if self.secret is None else self.secret.judged(self.claim)
+
+    def _price_secret(self) -> None:
+        """The price for who does not know the private coins, or the reason why it is not known."""
+        if self.singles == 1:
+            return
+        pair, delta = self.pair, self.claim.delta
+        try:
+            self.secret = price_of_secret(
+                self.look.simulate,
+                pair.agent,
+                pair.hypotheses,
+                delta,
+                self.confidence,
+                transcripts=self.chunks * self.kept.get(0, 0).explained.leaked.size,
+                bounded=self.claim.coins == "secret" or delta > 0,
+            )
+        except PrivacyError:
+            raise
+        except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
+            self.unpriced = str(error)  # the code may fail, too, at coins that nobody tossed
 
     def _bound(self, lower: float) -> tuple[Bound | None, str | None]:
         """The bound over all pairs of the adjacency, or the reason why there is none. The pair lost `lower`."""
@@ -460,18 +513,25 @@ class _Audit:
                 f"no verdict: the game proves ε ≥ {game.epsilon_audited:.4g}, the exact loss ε ≤ {upper:.4g}; one of "
                 "them is wrong, or a rare event of the stated error rate happened"
             )
-        unprotected = _first_unprotected(exact)
+        unprotected, ends, weighed = (
+            _first_unprotected(exact),
+            self._over_tosses,
+            [game, anytime if self.stop else None],
+        )
+        if ends is not None:  # the games are of one toss of the coins
+            exact = cast(tuple[ExactLoss, ExactLoss], tuple(replace(one, uncovered=None) for one in exact))
+            unprotected, weighed = unprotected if math.isinf(ends.lower) else None, [None, None]
         return self._for_coins(
             judge(
                 epsilon_claimed=self.claim.epsilon,
                 delta=self.claim.delta,
                 failed_conditions=self.claim.failed_conditions,
-                exact_lower=max(e.epsilon.lower for e in exact),
-                exact_upper=upper,
-                exact_estimate=max(e.epsilon.estimate for e in exact),
+                exact_lower=max(e.epsilon.lower for e in exact) if ends is None else ends.lower,
+                exact_upper=upper if ends is None else ends.upper,
+                exact_estimate=max(e.epsilon.estimate for e in exact) if ends is None else ends.estimate,
                 uncovered=None if unprotected is None else str(unprotected),
-                audited=game,
-                anytime=anytime if self.stop else None,
+                audited=cast(GameResult | None, weighed[0]),
+                anytime=cast(SequentialTestResult | None, weighed[1]),
                 not_judged=_not_judged(exact, self.claim.epsilon, self.claim.delta == 0, self._hidden),
                 change_used=self.pair.change_used,
                 bound=bound,
@@ -493,15 +553,21 @@ class _Audit:
         return "" if first is None else f" (the first has {first.mechanism} noise, {first})"
 
     def _for_coins(self, found: Judgement) -> Judgement:
-        """Judgement where private coins are tossed: of a claim that may count on them nothing is decided, but by a
-        bound that holds at every toss."""
-        secret = any(self.kept.get(world, 0).explained.secret for world in (0, 1))
-        if self.claim.coins == "secret" and secret and found.verdict in (Verdict.REFUTED, Verdict.CONSISTENT):
+        """Judgement where private coins are tossed, and who does not know them is priced, or is not.
+
+        Where not, nothing is decided of a claim that may count on them, but by a bound that holds at every toss.
+        """
+        about = self.claim.coins
+        if self.secret is not None:
+            return replace(found, reason=f"{found.reason} {self.secret.sentence(about)}")
+        hidden = self.unpriced is not None and any(self.kept.get(w, 0).explained.secret for w in (0, 1))
+        if about == "secret" and hidden and found.verdict in (Verdict.REFUTED, Verdict.CONSISTENT):
             why = (
                 "Private coins change what the agent releases (a random batch), and the claim may count on nobody's "
                 "knowing them; what was measured is for who does, at one toss"
             )
-            return replace(found, verdict=Verdict.UNDERPOWERED, reason=f"{why}. {found.reason}")
+            reason = f"{why}. Their histories are not priced: {self.unpriced}. {found.reason}"
+            return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
         if self.singles > 1 and found.verdict is Verdict.CONSISTENT:
             tosses = (
                 f"this holds for a view that knows them, at one toss, and {2 * self.singles} others exceed nothing"

@@ -41,6 +41,8 @@ class Coins(np.random.Generator):
     def __init__(self, tosses: _Tosses) -> None:
         super().__init__(np.random.PCG64(0))  # never drawn from
         self._tosses, self._at = tosses, 0
+        self.log_seen = 0.0
+        """ln of the probability of the tosses whose outcome was seen (`Unseen.settle`)."""
 
     def again(self) -> Self:
         """The same coins from their start."""
@@ -199,6 +201,13 @@ class Unseen:
         """Whether somebody has looked."""
         return self._value is not None
 
+    def settle(self, seen: int) -> bool:
+        """Whether it may be what was seen; from then on it is that, which counts as its toss."""
+        if seen in self._options:
+            self._coins.log_seen += math.log(self._options.count(seen) / len(self._options))
+            self._value = seen
+        return self.opened
+
     def __index__(self) -> int:
         if self._value is None:
             self._value = self._options[self._coins.one_of(len(self._options))]
@@ -238,7 +247,7 @@ class _Batch(Sequence[int]):
 
 
 def every(read: Callable[[Coins], T], most: int = HISTORIES) -> Iterator[tuple[float, T]]:
-    """(Probability, `read(coins)`) of every history of the coins that `read` tosses.
+    """(ln of its probability, `read(coins)`) of every history of the coins that `read` tosses.
 
     You get an `AttackError` where there are more than `most`, or where coins have no list of outcomes.
     """
@@ -246,12 +255,13 @@ def every(read: Callable[[Coins], T], most: int = HISTORIES) -> Iterator[tuple[f
     while waiting:
         tosses = _Tosses(waiting.pop())
         forced = len(tosses.outcomes)
-        found = read(Coins(tosses))
+        coins = Coins(tosses)
+        found = read(coins)
         done += 1
         for k in range(forced, len(tosses.odds)):
             others = [j for j, p in enumerate(tosses.odds[k]) if p and j != tosses.outcomes[k]]
             if done + len(waiting) + len(others) > most:
                 raise AttackError(f"its private coins have more than {most:,} histories")
             waiting += [[*tosses.outcomes[:k], j] for j in others]
-        chance = math.prod(odds[k] for odds, k in zip(tosses.odds, tosses.outcomes, strict=True))
-        yield chance, found
+        chances = (odds[k] for odds, k in zip(tosses.odds, tosses.outcomes, strict=True))
+        yield coins.log_seen + math.fsum(map(math.log, chances)), found

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attacks.replay.coins import Coins
+from attacks.replay.coins import Coins, Unseen
 from attacks.replay.replayed import Departure
 from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array
@@ -207,7 +207,9 @@ class RecordedNode(ABC):
         return _message(row)
 
     def _goes(self, to: int, receiver: int) -> bool:
-        """Whether the message goes to whom it went."""
+        """Whether the message goes to whom it went, or may: a receiver that coins choose is seen here."""
+        if isinstance(to, Unseen) and not to.opened:
+            return to.settle(receiver)
         return to == receiver
 
     def _depart(self, what: str) -> None:

@@ -17,6 +17,7 @@ from attacks.audit.games.sequential_test import MOST_EPSILON
 from attacks.audit.loss import aimed
 from attacks.audit.loss.comparison import Sample, reproduces
 from attacks.audit.loss.exact import SINGLES
+from attacks.audit.loss.secret_coins import SECRET
 from attacks.audit.pair import Infer, Pair, Simulate
 from attacks.audit.pair_search import FIRST_CHUNK
 from attacks.audit.views import SimulateViews, View, ViewsResult, audit_views
@@ -161,7 +162,8 @@ def worlds(
     Every (world, index) has noise of its own. In the chunk `WORST_CASE` the agent's noise points away from the other
     world; in the chunk `TILTED` it is tilted towards the losses that decide at `delta`. Chunks from `SINGLES` on are
     of one transcript, with tosses of the private coins of its own; with the first of these comes a `PrivacyError`
-    where an agent's code, replayed after another run, does not send what it sent.
+    where an agent's code, replayed after another run, does not send what it sent. From `SECRET` on every second one
+    has aimed noise: at δ = 0 the worst, else tilted.
     """
     near = () if simulation.network.medium == "links" else simulation.topology.neighbors(agent)
     auditor = Adversary("auditor", Around((agent, *near)), nodes=(agent,))
@@ -179,6 +181,8 @@ class _Worlds:
     delta: float
 
     def __call__(self, world: int, index: int) -> Sample:
+        if index >= SECRET:
+            return self._tossed(world, index)
         if index >= SINGLES:
             if index == SINGLES:
                 self._check_others(world)
@@ -197,14 +201,28 @@ class _Worlds:
         through: dict[int, NoiseThrough] = {} if noise is None else {self.agent: noise}
         return self._seen(self._run(world, index, replicas, noise_through=through), self.agent)
 
+    def _tossed(self, world: int, index: int) -> Sample:
+        """One transcript with tosses of its own; every second one with aimed noise, by a pilot of the same tosses."""
+        if index % 2 == 0:
+            return self._sample(world, index, 1)
+
+        def simulate(which: int, replicas: int, noise: NoiseThrough) -> Sample:
+            through = {self.agent: noise}
+            pilot = index + (SECRET if which == aimed.TILTED + 1 else 0)
+            tosses = _number_of(world, index, self.draw)
+            return self._seen(self._run(world, pilot, replicas, tosses=tosses, noise_through=through), self.agent)
+
+        aiming = aimed.Aiming(simulate, self.agent, self.objectives[world], self.objectives[1 - world])
+        return aiming.tilted(self.delta, 1) if self.delta > 0 else aiming.worst_case(1)
+
     def _run(self, world: int, index: int, replicas: int, **settings: Any) -> Run:
         chunk = _number_of(world, index, self.draw)
+        settings.setdefault("tosses", chunk if index >= SINGLES else self.simulation.tosses)
         run = replace(
             self.simulation,
             problem=self.simulation.problem.replace(self.agent, self.objectives[world]),
             replicas=replicas,
             chunk=chunk,
-            tosses=chunk if index >= SINGLES else self.simulation.tosses,
             **settings,
         ).run()
         if run.interrupted:
