@@ -129,7 +129,7 @@ class Node(Protocol):
 
     @property
     def coins(self) -> np.random.Generator:
-        """My private coins (routes, batches): shared by all replicas, known to an audit's adversary."""
+        """My private coins (routes, batches), shared by all replicas. An audit prices who knows them and who does not."""
         ...
 
     def zeros(self) -> Array:

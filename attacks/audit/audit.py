@@ -133,7 +133,7 @@ class AuditResult:
     @property
     def activations(self) -> int:
         """Last activation at which the agent released something in the transcripts examined."""
-        return max((level.activation for level in self.growth), default=0)
+        return max((level.activation for direction in self.exact for level in direction.growth), default=0)
 
     @property
     def uncovered(self) -> UnprotectedMessage | None:
@@ -157,13 +157,15 @@ class AuditResult:
     def violated(self) -> Level | None:
         """First level of a broken claim that is proven to be above it, of either direction."""
         claimed = self.claim.epsilon
-        if claimed is None or self.judgement.verdict not in BROKEN or self.over_tosses is not None:
-            return None  # levels are of one toss
+        if claimed is None or self.judgement.verdict not in BROKEN:
+            return None
         return next((level for level in self.growth if exceeds(level.lower, claimed)), None)
 
     @property
     def growth(self) -> tuple[Level, ...]:
-        """Budget spent by each point, of the worse direction there."""
+        """Budget spent by each point, of the worse direction there; none over tosses of coins, for it is of one."""
+        if self.over_tosses is not None:
+            return ()
         found: dict[tuple[int, float], Level] = {}
         for level in (level for direction in self.exact for level in direction.growth):
             point = level.activation, math.inf if level.release is None else level.release

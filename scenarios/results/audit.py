@@ -249,6 +249,8 @@ class AuditResult(_Repeated):
         failed_conditions: tuple[str, ...]
         waived_conditions: tuple[str, ...] = ()
         """Stated conditions that fail, but that the theorem's proof does not need."""
+        coins: Literal["known", "secret"] = "secret"
+        """For whom it is judged: who knows the agent's private coins, or who does not."""
 
     class SequentialTest(Result):
         """The game that may stop at any coin."""
@@ -288,6 +290,21 @@ class AuditResult(_Repeated):
         epsilon: float
         conditions: tuple[str, ...]
         """What it rests on; each was checked."""
+
+    class SecretCoins(Result):
+        """ε(δ) of the pair over all tosses of the agent's private coins: lower end, estimate, upper end."""
+
+        secret: Ends
+        """For who does not know them."""
+        known: Ends
+        """For who does."""
+        histories: int | None
+        """How many explain one transcript, at most; null where they could not be listed, and `secret` is bounded
+        from above alone."""
+        tosses: int
+        """Transcripts of each world, each with tosses of its own."""
+        unlisted: str | None
+        """The reason why histories could not be listed."""
 
     class GameCurve(Result):
         """Lower bounds of ε by the end of some activations, each by itself."""
@@ -368,6 +385,10 @@ class AuditResult(_Repeated):
     bound: Bound | None = None
     unbounded: str | None = None
     """The reason why nothing bounds all pairs, where that was asked."""
+    secret_coins: SecretCoins | None = None
+    """Where the agent tosses private coins that what it sends does not show."""
+    unpriced: str | None = None
+    """The reason why `secret_coins` is not known, where somebody tosses some."""
 
 
 # ── over time ───────────────────────────────────────────────────────────────────────────────────────────

@@ -39,10 +39,10 @@ def audit_result(found: audits.AuditResult) -> AuditResult:
         ),
         epsilon_claimed=claim.epsilon,
         epsilon_exact=EpsilonExact(
-            lower=max(e.epsilon.lower for e in exact),
-            estimate=found.epsilon_exact,
-            upper=max(e.epsilon.upper for e in exact),
-            by_formula=all(e.by_formula for e in exact),
+            lower=found.ends[0],
+            estimate=found.ends[1],
+            upper=found.ends[2],
+            by_formula=all(e.by_formula for e in exact) and found.over_tosses is None,
             upper_bound_only=any(math.isfinite(e.granted_from) for e in exact),
         ),
         white_box=taken(Game, found.white_box),
@@ -87,6 +87,11 @@ def audit_result(found: audits.AuditResult) -> AuditResult:
         ),
         witness=None,
         bound=None if found.bound is None else taken(AuditResult.Bound, found.bound),
+        secret_coins=None
+        if found.secret is None
+        else taken(
+            AuditResult.SecretCoins, found.secret, secret=_ends(found.secret.epsilon), known=_ends(found.secret.known)
+        ),
     )
 
 

@@ -161,6 +161,9 @@ class AuditSpec(Model):
     """How many transcripts are simulated at once; all of them where this is more than `trials`."""
     confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
     """The joint confidence of all bounds."""
+    coins: Literal["known", "secret"] | None = None
+    """Whether claims are judged for who knows the agent's private coins (its routes, its batches), or for who does
+    not; none: as the claim has it."""
     stop: Literal["never", "refuted"] = "never"
     """ "refuted": the audit ends after the first chunk by which the sequential test has refuted the claim;
     `trials` is then the most."""
