@@ -86,8 +86,8 @@ class Claim:
     value. `waived_conditions` are stated by the theorem too and fail, but its proof does not need them, as each says:
     the formula keeps its value. `norm` is the one in which the theorem, or its noise, measures what is released; that
     of the gradients' change is `adjacency`'s. `coins`: whether it holds for who knows the agents' private coins, or
-    may count on their being secret (a batch that nobody knows): an audit prices both, and judges by that one. `standpoint`:
-    the only listeners that it is about (`Algorithm.claim_from`); None: any, the agent's own door included.
+    may count on their being secret (a batch that nobody knows): an audit prices both, and judges by that one.
+    `standpoint`: the only listeners that it is about (`Algorithm.claim_from`); None: any, also at the agent's door.
     """
 
     epsilon: float | None

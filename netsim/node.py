@@ -129,7 +129,7 @@ class Node(Protocol):
 
     @property
     def coins(self) -> np.random.Generator:
-        """My private coins (routes, batches), shared by all replicas. An audit prices who knows them and who does not."""
+        """My private coins (routes, batches), shared by all replicas. An audit prices them known, and secret."""
         ...
 
     def zeros(self) -> Array:

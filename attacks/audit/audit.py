@@ -138,7 +138,7 @@ class AuditResult:
     @property
     def uncovered(self) -> UnprotectedMessage | None:
         """First unprotected message of a direction in which more than δ of the transcripts hold one, proven."""
-        if self.over_tosses is not None and not math.isinf(self.ends[0]):
+        if self.secret is not None and self.over_tosses is not None and not self.secret.bare(self.claim):
             return None
         return _first_unprotected(self.exact)
 
@@ -522,7 +522,8 @@ class _Audit:
         )
         if ends is not None:  # the games are of one toss of the coins
             exact = cast(tuple[ExactLoss, ExactLoss], tuple(replace(one, uncovered=None) for one in exact))
-            unprotected, weighed = unprotected if math.isinf(ends.lower) else None, [None, None]
+            assert self.secret is not None
+            unprotected, weighed = unprotected if self.secret.bare(self.claim) else None, [None, None]
         return self._for_coins(
             judge(
                 epsilon_claimed=self.claim.epsilon,

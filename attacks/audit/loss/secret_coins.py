@@ -64,6 +64,11 @@ class SecretCoins:
             return self.epsilon
         return self.known if claim.delta > 0 else None
 
+    def bare(self, claim: Claim) -> bool:
+        """Whether more than δ of the mass is proven to have an infinite loss: of who knows the coins, where they are
+        not listed, for noise is made by `privatize` and by nothing else."""
+        return math.isinf(self.epsilon.lower if claim.coins == "secret" and self.histories else self.known.lower)
+
     def sentence(self, about: str) -> str:
         """Both prices, and of which of them the claim is (`netsim.claims.Claim.coins`)."""
         listed = f"all {self.histories} histories" if self.histories else f"not listed, {self.unlisted}"
