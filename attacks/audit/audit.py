@@ -175,11 +175,10 @@ class AuditResult:
         return tuple(found[point] for point in sorted(found))
 
 
-def _at_most(exact: ExactLoss, bound: float) -> ExactLoss:
+def _at_most(found: Interval, bound: float) -> Interval:
     """The same where no pair of the adjacency loses more."""
-    found = exact.epsilon
     upper = max(found.lower, min(found.upper, bound))
-    return replace(exact, epsilon=replace(found, estimate=min(found.estimate, upper), upper=upper))
+    return replace(found, estimate=min(found.estimate, upper), upper=upper)
 
 
 def _first_unprotected(exact: tuple[ExactLoss, ExactLoss]) -> UnprotectedMessage | None:
@@ -406,7 +405,11 @@ class _Audit:
             bound, unbounded = self._bound(max(one.lower for one in lost))
             judgement = self._judged(exact, best_game, anytime, bound)
             if bound is not None and judgement.verdict is Verdict.PROVEN:
-                exact = _at_most(exact[0], bound.epsilon), _at_most(exact[1], bound.epsilon)
+                one, two = (replace(e, epsilon=_at_most(e.epsilon, bound.epsilon)) for e in exact)
+                exact = one, two
+                if (both := self.secret) is not None:
+                    ends = (_at_most(interval, bound.epsilon) for interval in (both.epsilon, both.known))
+                    self.secret = replace(both, epsilon=next(ends), known=next(ends))
         alone = best_game is classifier and self._over_tosses is None and not self._shown(exact, anytime)
         if judgement.verdict is Verdict.REFUTED and alone:
             why = "A trained classifier alone shows it: releases are not on the wire in a form whose law is known"
