@@ -82,7 +82,7 @@ class Judge:
     ) -> tuple[AlgorithmResult, AuditOptions | None]:
         """Results with plan, audit and curves; the witness is in its file. With it the options of the views, None
         where there is no verdict."""
-        claim = self._claim(subject, activations)
+        claim = subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
         if claim is None:
             return replace(entry, audit_status=NO_CLAIM), None
         try:
@@ -97,20 +97,10 @@ class Judge:
 
     def options(self, subject: Subject, activations: int) -> AuditOptions:
         """The options of an audit that has a verdict."""
-        claim = self._claim(subject, activations)
+        claim = subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
         assert claim is not None
         pair, _ = pair_for(self.experiment, subject, claim, activations, self.progress)
         return AuditOptions(self.experiment.scenario, subject, pair, claim)
-
-    def _claim(self, subject: Subject, activations: int) -> Claim | None:
-        """The subject's claim, for who knows private coins or does not, as the scenario has it."""
-        claim, spec = (
-            subject.simulation.claim(self.experiment.adjacency, activations, subject.delta),
-            self.experiment.scenario.audit,
-        )
-        if claim is None or spec is None or spec.coins is None:
-            return claim
-        return replace(claim, coins=spec.coins)
 
     def _audited(
         self,

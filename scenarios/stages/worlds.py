@@ -108,13 +108,13 @@ def audited(
 
     Without a folder nothing is left of an audit that is interrupted.
     """
-    spec, simulation = options.spec, options.simulation
+    spec, simulation, claim = options.spec, options.simulation, options.claim
     archive = None if folder is None else Archive.at(folder, options.fingerprint)
     try:
         found = audit(
             worlds(simulation, options.pair.agent, options.other, spec.together, spec.draw, options.claim.delta),
             options.pair,
-            options.claim,
+            claim if spec.coins is None else replace(claim, coins=spec.coins),
             trials=spec.trials,
             chunk=spec.together,
             confidence=spec.confidence,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 import scenarios
@@ -9,6 +10,7 @@ from netsim.algorithms import Algorithm
 from netsim.claims import Claim, Clip
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
+from netsim.node import subset
 
 
 @dataclass(frozen=True)
@@ -52,3 +54,29 @@ def test_options_are_those_of_the_command():
     assert found.audit.search is None
     with pytest.raises(ScenarioError, match="agnts"):
         scenarios.audit(Mine(), None, "topology.agnts=4")
+
+
+@dataclass(frozen=True)
+class Batch(Algorithm):
+    """The gradient of two records of eight that nobody knows."""
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros(), subset(node.coins, node.records, 2))
+        node.broadcast(x=node.privatize(gradient, Laplace(0.5)))
+        node.estimate(gradient)
+
+
+def test_private_coins_are_priced_known_and_secret():
+    """A change of one record is in a batch at a quarter of the tosses. Who knows it loses s, who does not at most
+    ln(3/4 + e^s/4), and less where the other batches have other gradients."""
+    for coins, verdict in (("secret", "consistent"), ("known", "refuted")):
+        found = scenarios.audit(Batch(), 0.8, f"audit.coins={coins}", trials=50)
+        both = found.audit.secret_coins
+        assert (both.histories, both.unlisted, found.audit.claim.coins) == (28, None, coins)
+        s, lost = both.known[0], both.secret[0]
+        most = np.log(0.75 + 0.25 * np.exp(s))
+        assert most / 2 < lost <= most
+        assert found.audit.epsilon_exact.lower == (lost if coins == "secret" else pytest.approx(s, rel=1e-6))
+        assert found.verdict == verdict
+        for shown in (str(found), found._repr_html_()):
+            assert f"for who does not know them ε of the pair is between {lost:.4g} and ∞" in shown
