@@ -29,7 +29,18 @@ from attacks.audit.view_price import GaussianView
 from attacks.probe import Field, message_map, recorded
 from netsim import topology
 from netsim.adversary import Adversary
-from netsim.algorithms import Algorithm, Decor, Muffliato, MuffliatoDescent, PrivateGradientDescent, Setting, ZipDL
+from netsim.algorithms import (
+    Algorithm,
+    DAdmm,
+    Decor,
+    DPRecal,
+    Muffliato,
+    MuffliatoDescent,
+    PrivateGradientDescent,
+    RwAdmm,
+    Setting,
+    ZipDL,
+)
 from netsim.algorithms.algorithm import InRounds
 from netsim.algorithms.average_consensus import (
     EdgePerturbation,
@@ -233,6 +244,11 @@ def _algorithms(rounds: int, step: float, stddev: float, rng: np.random.Generato
     yield StateDecomposition(rounds, 0.1, stddev)
     yield EdgePerturbation(rounds, stddev)
     yield SubspacePerturbation(rounds, 0.3, stddev)
+    scale, few = Constant(stddev), min(rounds, 3)
+    yield DAdmm(rounds, 1.0, noise="gaussian", scale=scale)
+    yield RwAdmm(1.0, "walk", per_agent=few, noise="gaussian", scale=scale)
+    yield RwAdmm(1.0, "everybody", per_agent=few, noise="gaussian", scale=scale)
+    yield DPRecal(0.1, per_agent=few, stddev=stddev, reading="sent_state")
 
 
 @dataclass(frozen=True)
