@@ -48,7 +48,7 @@ class AuditResult:
     chunk. `witness` is the transcript that refutes the claim best, None where it may hold. `loss_breakdown` is the
     breakdown of the loss. `bound` is one of ε over all pairs of the claim's adjacency, looked for where nothing
     refutes the claim, and `unbounded` says why there is none. `secret`: what it costs for who does not know the
-    agent's private coins, and for who does, where it tosses some that what was sent does not show; `unpriced` says
+    agent's private coins, and for who does, where these decide more than whom it sends to; `unpriced` says
     why that is not known. The claim is then judged by that (`over_tosses`), and by no game: these are of one toss.
     """
 

@@ -386,7 +386,7 @@ class AuditResult(_Repeated):
     unbounded: str | None = None
     """The reason why nothing bounds all pairs, where that was asked."""
     secret_coins: SecretCoins | None = None
-    """Where the agent tosses private coins that what it sends does not show."""
+    """Where the agent tosses private coins that decide more than whom it sends to."""
     unpriced: str | None = None
     """The reason why `secret_coins` is not known, where somebody tosses some."""
 

@@ -36,7 +36,7 @@ SECRET = 2**44
 """First number of the chunks of one transcript with tosses of its own, of which `Simulate` makes two a toss: plain
 ones, and after each one with aimed noise."""
 TOSSED, FEWEST, LOOKED_AT = 250, 32, 4
-"""Tosses of each world at least; of long runs and at δ = 0; by which is decided whether coins are hidden at all."""
+"""Tosses of each world at least; of long runs and at δ = 0; those that tell whether there is anything to price."""
 ENOUGH = 20
 """Losses beyond ε that an estimate wants."""
 _MESSAGES = 40
@@ -71,7 +71,8 @@ class SecretCoins:
 
     def sentence(self, about: str) -> str:
         """Both prices, and of which of them the claim is (`netsim.claims.Claim.coins`)."""
-        listed = f"all {self.histories} histories" if self.histories else f"not listed, {self.unlisted}"
+        listed = f"{self.histories} histories explain a transcript, at most"
+        listed = listed if self.histories else f"histories are not listed: {self.unlisted}"
         ends = [(_number(one.lower), _number(one.upper)) for one in (self.epsilon, self.known)]
         secret, known = ("∞" if low == "∞" else f"between {low} and {high}" for low, high in ends)
         return (
@@ -142,18 +143,19 @@ def _grouped(samples: Sequence[Sample], agent: int, endings: Sequence[_Ending]) 
         yield _Group(replace(first, view=view, releases=[]), at, endings[at[0]])
 
 
-def _listed(group: _Group, agent: int, hypothesis: Hypothesis, most: int) -> tuple[Array, Array]:
-    """ln p(h) f of every possible history (histories, replicas), and its numbers with a density."""
+def _listed(group: _Group, agent: int, hypothesis: Hypothesis, most: int) -> tuple[Array, Array, int]:
+    """ln p(h) f of every possible history (histories, replicas), its numbers with a density; how many were tried."""
     view, replicas = group.sample.view, len(group.at)
-    terms, numbers = list[Array](), list[Array]()
+    terms, numbers, tried = list[Array](), list[Array](), 0
     for chance, found in every(lambda coins: replay(view, agent, hypothesis, coins), most):
+        tried += 1
         if found.departure is not None or _ending(found) != group.ending:
             continue
         one = _Likelihood.of(found, replicas)
         terms.append(chance + one.log_density)
         numbers.append(one.numbers)
     shape = len(terms), replicas
-    return np.array(terms).reshape(shape), np.array(numbers).reshape(shape)
+    return np.array(terms).reshape(shape), np.array(numbers).reshape(shape), tried
 
 
 def _ratio(true: tuple[Array, Array], other: tuple[Array, Array]) -> Array:
@@ -173,11 +175,13 @@ def _ratio(true: tuple[Array, Array], other: tuple[Array, Array]) -> Array:
 
 
 class _Losses(NamedTuple):
-    """Losses of transcripts for who knows the coins, and for who does not; None where histories are not listed."""
+    """Losses of transcripts for who knows the coins, and for who does not; None where histories are not listed. How
+    many explain one transcript at most, and how many were tried."""
 
     known: Array
     secret: Array | None
     histories: int
+    tried: int
     unlisted: str | None = None
 
 
@@ -195,18 +199,19 @@ def _losses(
         apart = theirs.departure is not None or _ending(theirs) != endings[-1] or here.numbers != there.numbers
         known[k] = math.inf if apart else (here.log_density - there.log_density).item()
     if not listed:
-        return _Losses(known, None, 0)
-    secret, most = np.zeros(len(samples)), 1
+        return _Losses(known, None, 0, 0)
+    secret, most, tried = np.zeros(len(samples)), 1, 1
     try:
         groups = list(_grouped(samples, agent, endings))
         each = min(HISTORIES, max(64, 4 * HISTORIES // len(groups)))  # transcripts of other times are replayed apart
         for group in groups:
             one, two = (_listed(group, agent, hypothesis, each) for hypothesis in (true, other))
-            secret[group.at] = _ratio(one, two)
-            most = max(most, *(int(np.max(np.sum(np.isfinite(terms), axis=0))) for terms, _ in (one, two)))
+            secret[group.at] = _ratio(one[:2], two[:2])
+            most = max(most, *(int(np.max(np.sum(np.isfinite(terms), axis=0))) for terms, *_ in (one, two)))
+            tried = max(tried, one[2], two[2])
     except AttackError as error:
-        return _Losses(known, None, 0, str(error))
-    return _Losses(known, secret, most)
+        return _Losses(known, None, 0, 0, str(error))
+    return _Losses(known, secret, most, tried)
 
 
 def price_of_secret(
@@ -219,7 +224,7 @@ def price_of_secret(
     transcripts: int = 0,
     bounded: bool = True,
 ) -> SecretCoins | None:
-    """The price of both directions together, at `confidence` by itself; None where what was sent shows the coins.
+    """The price of both directions together, at `confidence` by itself; None where coins choose receivers alone.
 
     From so many tosses of each world, one in four of the audit's `transcripts`, but at least `TOSSED`, fewer in long
     runs, and `FEWEST` at δ = 0.
@@ -237,15 +242,15 @@ def price_of_secret(
     unlisted = next((one.unlisted for one in seen if one.unlisted), None)
     if unlisted is not None and not bounded:
         raise AttackError(unlisted)
-    if unlisted is None and max(one.histories for one in seen) == 1:
+    if unlisted is None and max(one.tried for one in seen) == 1:
         return None
     messages = max(len(one.view.transcript) for some in looks for one in some)
     wanted = max(TOSSED, transcripts // 4)
     tosses = FEWEST if delta == 0 else min(wanted, max(FEWEST, wanted * _MESSAGES // messages))
     sure, known, secret = 1 - (1 - confidence) / 2, list[Interval](), list[Interval]()
-    for world, (some, pair) in enumerate(zip(looks, orders, strict=True)):
-        plain = [*some, *(simulate(world, SECRET + 2 * k) for k in range(LOOKED_AT, tosses))]
-        aimed = [simulate(world, SECRET + 2 * k + 1) for k in range(tosses)]
+    for world, pair in enumerate(orders):
+        first = SECRET + 2 * LOOKED_AT  # the others were looked at to decide
+        plain, aimed = ([simulate(world, first + 2 * k + way) for k in range(tosses)] for way in (0, 1))
         drawn, others = (_losses(one, agent, *pair, listed=unlisted is None) for one in (plain, aimed))
         seen += [drawn, others]
         weights = np.array([0.0 if one.log_weights is None else float(np.sum(one.log_weights)) for one in aimed])

@@ -13,10 +13,11 @@ from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import choose
 from netsim.problems import load, logistic
+from netsim.randomness import Streams, coins_of
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from tests.attacks.audit.test_is_not_fooled import Toy, found
-from tests.attacks.auditing import claim_of, judged, quadratic_world
+from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
 from tests.worlds import changed
 
 
@@ -54,6 +55,17 @@ class TestPrivateCoins:
         audit = judged(changed(simulation, seed=seed), pair, claim_of(2.0, 1e-3), attack=None, trials=60)
         assert audit.judgement.verdict is Verdict.UNPROTECTED
         assert audit.uncovered.name == "" or "'y'" in str(audit.uncovered)
+
+    def test_what_leaks_at_this_toss_leaks_no_more_than_at_all(self):
+        """Every transcript of the first chunk has it; a δ above a quarter allows that."""
+        simulation, pair = quadratic_world(ByCoins())
+        seed = next(k for k in range(100) if coins_of(Streams(k), 1).random() < 0.25)
+        for coins in ("known", "secret"):
+            claim = replace(claim_of(2.0, 0.4), coins=coins)
+            audit = judged(changed(simulation, seed=seed), pair, claim, attack=None, trials=60)
+            assert audit.exact[0].leaks == 1.0
+            assert audit.uncovered is None
+            assert audit.judgement.verdict in HELD
 
     @pytest.mark.parametrize(
         ("epsilon", "secret", "known"),
