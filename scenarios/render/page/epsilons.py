@@ -54,7 +54,7 @@ _CAPTION = (
 
 def epsilons(algorithms: Sequence[tuple[str, Algorithm]], terms: str) -> Chart | None:
     """Claimed, exact and audited ε of every audited algorithm, by name, on one logarithmic axis."""
-    rows = [_Row.of(name, audit) for name, entry in algorithms if (audit := judged(entry)) is not None]
+    rows = [_Row.of(name, entry, audit) for name, entry in algorithms if (audit := judged(entry)) is not None]
     if not rows:
         return None
     caption = f"{_CAPTION[0]} {terms} {_CAPTION[1]}".replace("  ", " ")
@@ -104,7 +104,7 @@ class _Row(NamedTuple):
     ceiling: float
 
     @classmethod
-    def of(cls, name: str, audit: AuditResult | AuditSummary) -> "_Row":
+    def of(cls, name: str, entry: Algorithm, audit: AuditResult | AuditSummary) -> "_Row":
         interval = audit.epsilon_exact
         nowhere = math.nan, math.nan, math.nan
         low, middle, high = (interval.lower, interval.estimate, interval.upper) if interval else nowhere
@@ -112,7 +112,7 @@ class _Row(NamedTuple):
         reach = max((game.ceiling for game in games if game and game.ceiling is not None), default=math.nan)
         at_most = interval is not None and interval.upper_bound_only
         claimed, proven = known(audit.epsilon_claimed), known(audit.epsilon_audited)
-        return cls(name, str(audit.verdict), claimed, low, middle, high, at_most, exact(interval), proven, reach)
+        return cls(name, word(entry), claimed, low, middle, high, at_most, exact(interval), proven, reach)
 
 
 @dataclass(frozen=True)

@@ -356,9 +356,9 @@ def _shade_key(values: Sequence[float]) -> tuple[Entry, ...]:
     there = sorted(v for v in values if v > 0)
     if not there:
         return ()
-    shown = dict.fromkeys([there[0], there[len(there) // 2], there[-1]])
+    shown = {show(v): shade(v) for v in (there[0], there[len(there) // 2], there[-1])}
     square: Style = {"color": VERMILLION, "linestyle": "none", "marker": "s", "markersize": 12}
-    return tuple(Entry(f"ε = {show(v)}", (square | {"alpha": round(shade(v), 3)},)) for v in shown)
+    return tuple(Entry(f"ε = {words}", (square | {"alpha": round(dark, 3)},)) for words, dark in shown.items())
 
 
 def heat_map(found: ViewPrices.PairPrices, name: str) -> Chart:
