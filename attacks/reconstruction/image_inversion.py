@@ -68,7 +68,9 @@ NO_BATCH_NORM = "no batch norm: the published attack's strongest prior is not th
 
 @dataclass(frozen=True)
 class InvertingGradients:
-    """Weight `variation` is α; `rounds` as in `DLG`.
+    """Inverting Gradients: the direction of the gradient, and images that are smooth.
+
+    Weight `variation` is α; `rounds` as in `DLG`.
 
     `objective` of a reconstruction is the distance and the variation together.
     """
@@ -116,7 +118,9 @@ class InvertingGradients:
 
 @dataclass(frozen=True)
 class GradInversion:
-    """Weights: `variation` α_tv, `size` α_2, `group` α_group.
+    """GradInversion: a batch of images from one gradient, by many seeds that agree.
+
+    Weights: `variation` α_tv, `size` α_2, `group` α_group.
 
     `objective` of a reconstruction is the misfit with all that is added to it.
     """

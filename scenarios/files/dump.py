@@ -38,7 +38,12 @@ def as_mappings(model: BaseModel, full: bool = False) -> Tree:
     """A model as the mappings and lists of its file; `full`: with every default."""
     names = list(type(model).model_fields) if full else differing(model)
     first = [name for name in (tag_field(type(model)), "kind", "name") if name in names]
-    return {name: _plain(getattr(model, name), full) for name in dict.fromkeys([*first, *names])}
+    found = {name: _plain(getattr(model, name), full) for name in dict.fromkeys([*first, *names])}
+    if full:
+        return found
+    again = type(model).model_validate(found)  # of two models that look alike but for a default, that has to stand
+    alike = [name for name in found if type(getattr(again, name)) is not type(getattr(model, name))]
+    return found | {name: _plain(getattr(model, name), True) for name in alike}
 
 
 def differing(model: BaseModel) -> list[str]:

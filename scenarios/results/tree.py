@@ -156,7 +156,7 @@ class AlgorithmSummary(Result):
     gradient_error: float | None
     epsilon_claimed: float | None
     verdict: Verdict | None
-    refuted_from: tuple[str, ...]
+    refuted_from: tuple[str, ...] = ()
     """Priced views and pairs of agents at which a claim does not hold, in words."""
     witness: str | None
     outside_model: str | None

@@ -171,7 +171,7 @@ FILES = {
         "audit.views = 'link': not one of the allowed values; did you mean 'links'?; allowed: 'none', 'links', "
         "'nodes', 'coalitions', 'all' or {game: …, exact: …, coalition: …}\n"
         "small.yaml:16: audit.agnt = 1: unknown field; did you mean 'agent'?; "
-        "allowed: agent, adjacency, search, trials, chunk, confidence, stop, classifier, views, draw",
+        "allowed: agent, adjacency, search, trials, chunk, confidence, coins, stop, classifier, views, draw",
     ),
     "two documents": (
         GOOD.replace("audit: {agent: 1, trials: 60}", ("audit: {agent: 1}\n---\nname: two"), 1),

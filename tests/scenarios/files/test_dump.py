@@ -19,7 +19,17 @@ from scenarios.files.document import plain, read_yaml
 from scenarios.files.dump import as_mappings
 from scenarios.files.library import library
 from scenarios.files.models import places
-from scenarios.schema import DpRecal, Extra, Links, Problem, Ring, Synthetic
+from scenarios.schema import (
+    DpRecal,
+    Extra,
+    Links,
+    PrivateGradientDescent,
+    Problem,
+    PureTarget,
+    Ring,
+    Synthetic,
+    Target,
+)
 from scenarios.schema.base import public_name
 from scenarios.schema.load import parse
 
@@ -123,6 +133,13 @@ def test_numbers_survive_to_the_last_bit(value):
     said = scenario.replace(problem=Problem(ridge=value))
     assert same(load(dump(said)), said)
     assert math.copysign(1, load(dump(said)).problem.ridge) == math.copysign(1, value)
+
+
+def test_a_default_that_alone_tells_two_models_apart_is_written():
+    for target in (Target(epsilon=1.0), PureTarget(epsilon=1.0)):
+        algorithm = PrivateGradientDescent(rounds=1, scale=target)
+        scenario = Scenario(name="a", topology=Ring(agents=3), algorithms=[algorithm])
+        assert same(load(dump(scenario)), scenario)
 
 
 def test_minus_zero_is_not_zero():
