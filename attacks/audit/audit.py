@@ -541,7 +541,8 @@ class _Audit:
                 not_judged=_not_judged(exact, self.claim.epsilon, self.claim.delta == 0, self._hidden),
                 change_used=self.pair.change_used,
                 bound=bound,
-            )
+            ),
+            exact,
         )
 
     def _shown(self, exact: tuple[ExactLoss, ExactLoss], anytime: SequentialTestResult) -> bool:
@@ -558,7 +559,7 @@ class _Audit:
         first = next(some, None)
         return "" if first is None else f" (the first has {first.mechanism} noise, {first})"
 
-    def _for_coins(self, found: Judgement) -> Judgement:
+    def _for_coins(self, found: Judgement, exact: tuple[ExactLoss, ExactLoss]) -> Judgement:
         """Judgement where private coins are tossed, and who does not know them is priced, or is not.
 
         Where not, nothing is decided of a claim that may count on them, but by a bound that holds at every toss.
@@ -574,12 +575,31 @@ class _Audit:
             )
             reason = f"{why}. Their histories are not priced: {self.unpriced}. {found.reason}"
             return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
+        broken = self.unpriced is not None and self.claim.delta > 0 and found.verdict in BROKEN
+        singles = [self.kept.get(w, SINGLES + k).explained for k in range(self.singles) for w in (0, 1)]
+        some = found.verdict is Verdict.UNPROTECTED and any(one.uncovered is None for one in singles)
+        if broken and (hidden or some) and not self._at_all_tosses(found, exact):
+            why = "This is of one toss of private coins that change what the agent releases, and not proven of all"
+            reason = f"{why}: their histories are not priced: {self.unpriced}. {found.reason}"
+            return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
         if self.singles > 1 and found.verdict is Verdict.CONSISTENT:
             tosses = (
                 f"this holds for a view that knows them, at one toss, and {2 * self.singles} others exceed nothing"
             )
             return replace(found, reason=f"{found.reason} Private coins were tossed: {tosses}.")
         return found
+
+    def _at_all_tosses(self, found: Judgement, exact: tuple[ExactLoss, ExactLoss]) -> bool:
+        """Whether transcripts with tosses of their own prove it: a δ above 0 allows a toss that loses more."""
+        alone = (
+            one.over_tosses(
+                [self.kept.get(world, SINGLES + k).explained for k in range(self.singles)], self.claim.delta
+            )
+            for world, one in enumerate(exact)
+        )
+        lower, claimed = max(one.epsilon.lower for one in alone), self.claim.epsilon
+        unprotected = found.verdict is Verdict.UNPROTECTED or claimed is None
+        return math.isinf(lower) if unprotected else exceeds(lower, cast(float, claimed))
 
     def _exact(self, parts: _Parts, sure: float) -> tuple[ExactLoss, ExactLoss]:
         granted = min(part.granted_from for part in chain(*parts))

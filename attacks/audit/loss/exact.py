@@ -480,15 +480,19 @@ class ExactLoss:
         epsilon = Interval(lower, max(ends.estimate, lower), max(ends.upper, lower), ends.confidence)
         return replace(self, epsilon=epsilon, growth=growth, aimed=True)
 
+    def over_tosses(self, parts: Sequence[WorldComparison], delta: float) -> "ExactLoss":
+        """Exact loss of transcripts of tosses of their own alone, cut after as many releases as there are here."""
+        most = len(self.course)
+        cut = [replace(p, steps=p.steps[:most], cost=p.cost[:most], laws=p.laws[:most], sent_in=p.sent_in[:most],
+                       measured=None) for p in parts]  # fmt: skip
+        return ExactLoss.of(cut, delta, self.epsilon.confidence)
+
     def with_tosses(self, parts: Sequence[WorldComparison], delta: float) -> "ExactLoss":
         """Exact loss with transcripts of other tosses of the private coins taken in.
 
         What they prove is a lower end too. They are cut after as many releases as there were: the claim is of those.
         """
-        most = len(self.course)
-        cut = [replace(p, steps=p.steps[:most], cost=p.cost[:most], laws=p.laws[:most], sent_in=p.sent_in[:most],
-                       measured=None) for p in parts]  # fmt: skip
-        other, ends = ExactLoss.of(cut, delta, self.epsilon.confidence), self.epsilon
+        other, ends = self.over_tosses(parts, delta), self.epsilon
         uncovered = self.uncovered if self.unprotected or other.uncovered is None else other.uncovered
         lower = max(ends.lower, other.epsilon.lower)
         upper = math.inf if other.leaks and not other.unprotected else max(ends.upper, lower)

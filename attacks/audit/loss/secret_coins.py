@@ -242,7 +242,8 @@ def price_of_secret(
     unlisted = next((one.unlisted for one in seen if one.unlisted), None)
     if unlisted is not None and not bounded:
         raise AttackError(unlisted)
-    if unlisted is None and max(one.tried for one in seen) == 1:
+    alike = all(one.secret is not None and np.allclose(one.known, one.secret) for one in seen)
+    if unlisted is None and max(one.tried for one in seen) == 1 and alike:
         return None
     messages = max(len(one.view.transcript) for some in looks for one in some)
     wanted = max(TOSSED, transcripts // 4)

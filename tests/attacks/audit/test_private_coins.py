@@ -9,6 +9,7 @@ from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
+from netsim.codecs import Float32
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import choose
@@ -66,6 +67,36 @@ class TestPrivateCoins:
             assert audit.exact[0].leaks == 1.0
             assert audit.uncovered is None
             assert audit.judgement.verdict in HELD
+
+    @pytest.mark.parametrize("bare", [True, False])
+    @pytest.mark.parametrize("coins", ["known", "secret"])
+    def test_what_one_toss_loses_refutes_nothing_where_histories_are_not_priced(self, bare, coins):
+        """Codes of 32 bits; at the run's toss more is lost than at all of them together, by δ at most."""
+        simulation, pair = quadratic_world(ByCoins(bare))
+        seed = next(k for k in range(100) if coins_of(Streams(k), 1).random() < 0.25)
+        claim = replace(claim_of(2.0, 0.6), coins=coins)
+        simulation = changed(simulation, seed=seed, codec=Float32())
+        audit = judged(simulation, pair, claim, attack=None, trials=60)
+        assert audit.unpriced is not None
+        assert audit.judgement.verdict in HELD
+
+    def test_a_receiver_that_answers_at_random_is_priced(self):
+        """Randomized response by whom a message goes to: ε = ln 3."""
+
+        @dataclass(frozen=True)
+        class Route(Algorithm):
+            async def run(self, node):
+                gradient, (one, two) = await node.gradient(node.zeros()), node.neighbors
+                often, seldom = (one, two) if gradient[0, 0] > -0.3 else (two, one)
+                node.send(choose(node.coins, [often, often, often, seldom]), x=node.zeros())
+                node.broadcast(x=node.privatize(node.zeros(), Laplace(1.0)))
+                node.estimate(gradient)
+
+        simulation, pair = quadratic_world(Route())
+        for epsilon, verdict in ((1.1, Verdict.CONSISTENT), (1.0, Verdict.REFUTED)):
+            audit = judged(simulation, pair, claim_of(epsilon, 0.0), attack=None, trials=60)
+            assert audit.judgement.verdict is verdict
+            np.testing.assert_allclose(audit.secret.epsilon.lower, np.log(3))
 
     @pytest.mark.parametrize(
         ("epsilon", "secret", "known"),
