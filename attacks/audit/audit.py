@@ -4,12 +4,11 @@ The caller brings the two hypotheses and the way to simulate each world; an audi
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
 
 import numpy as np
 
@@ -103,8 +102,7 @@ class AuditResult:
     @property
     def ends(self) -> tuple[float, float, float]:
         """Lower end, estimate and upper end of ε(δ) for this pair, of the larger direction."""
-        found = [e.epsilon for e in self.exact] if self.over_tosses is None else [self.over_tosses]
-        return max(e.lower for e in found), max(e.estimate for e in found), max(e.upper for e in found)
+        return _ends(self.exact, self.over_tosses)
 
     @property
     def epsilon_exact(self) -> float:
@@ -138,9 +136,7 @@ class AuditResult:
     @property
     def uncovered(self) -> UnprotectedMessage | None:
         """First unprotected message of a direction in which more than δ of the transcripts hold one, proven."""
-        if self.secret is not None and self.over_tosses is not None and not self.secret.bare(self.claim):
-            return None
-        return _first_unprotected(self.exact)
+        return _first_unprotected(self.exact, self.secret, self.claim)
 
     @property
     def first_violation(self) -> int | None:
@@ -175,13 +171,23 @@ class AuditResult:
         return tuple(found[point] for point in sorted(found))
 
 
+def _ends(exact: Sequence[ExactLoss], over_tosses: Interval | None) -> tuple[float, float, float]:
+    found = [e.epsilon for e in exact] if over_tosses is None else [over_tosses]
+    return max(e.lower for e in found), max(e.estimate for e in found), max(e.upper for e in found)
+
+
 def _at_most(found: Interval, bound: float) -> Interval:
     """The same where no pair of the adjacency loses more."""
     upper = max(found.lower, min(found.upper, bound))
     return replace(found, estimate=min(found.estimate, upper), upper=upper)
 
 
-def _first_unprotected(exact: tuple[ExactLoss, ExactLoss]) -> UnprotectedMessage | None:
+def _first_unprotected(
+    exact: tuple[ExactLoss, ExactLoss], secret: SecretCoins | None, claim: Claim
+) -> UnprotectedMessage | None:
+    """None where it is so at some tosses of private coins alone, of a claim that is judged over all of them."""
+    if secret is not None and secret.judged(claim) is not None and not secret.bare(claim):
+        return None
     found = [e.uncovered for e in exact if e.unprotected and e.uncovered is not None]
     return min(found, key=lambda u: u.message, default=None)
 
@@ -320,7 +326,8 @@ class _Audit:
         self.wager = SequentialTest(tested, claim.delta, shared, to_the_end=not stop)
         self._coins = rng.spawn(1)[0]
         self._cut = math.inf
-        self.secret, self.unpriced = cast(SecretCoins | None, None), cast(str | None, None)
+        self.secret: SecretCoins | None = None
+        self.unpriced: str | None = None
         self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
 
     def gather(self, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
@@ -518,31 +525,26 @@ class _Audit:
                 f"no verdict: the game proves ε ≥ {game.epsilon_audited:.4g}, the exact loss ε ≤ {upper:.4g}; one of "
                 "them is wrong, or a rare event of the stated error rate happened"
             )
-        unprotected, ends, weighed = (
-            _first_unprotected(exact),
-            self._over_tosses,
-            [game, anytime if self.stop else None],
-        )
-        if ends is not None:  # the games are of one toss of the coins
-            exact = cast(tuple[ExactLoss, ExactLoss], tuple(replace(one, uncovered=None) for one in exact))
-            assert self.secret is not None
-            unprotected, weighed = unprotected if self.secret.bare(self.claim) else None, [None, None]
+        unprotected = _first_unprotected(exact, self.secret, self.claim)
+        lower, estimate, highest = _ends(exact, self._over_tosses)
+        one_toss = self._over_tosses is None  # else games, and what is unprotected, are of one toss among many
+        judged = exact if one_toss else (replace(exact[0], uncovered=None), replace(exact[1], uncovered=None))
         return self._for_coins(
             judge(
                 epsilon_claimed=self.claim.epsilon,
                 delta=self.claim.delta,
                 failed_conditions=self.claim.failed_conditions,
-                exact_lower=max(e.epsilon.lower for e in exact) if ends is None else ends.lower,
-                exact_upper=upper if ends is None else ends.upper,
-                exact_estimate=max(e.epsilon.estimate for e in exact) if ends is None else ends.estimate,
+                exact_lower=lower,
+                exact_upper=highest,
+                exact_estimate=estimate,
                 uncovered=None if unprotected is None else str(unprotected),
-                audited=cast(GameResult | None, weighed[0]),
-                anytime=cast(SequentialTestResult | None, weighed[1]),
-                not_judged=_not_judged(exact, self.claim.epsilon, self.claim.delta == 0, self._hidden),
+                audited=game if one_toss else None,
+                anytime=anytime if one_toss and self.stop else None,
+                not_judged=_not_judged(judged, self.claim.epsilon, self.claim.delta == 0, self._hidden),
                 change_used=self.pair.change_used,
                 bound=bound,
             ),
-            exact,
+            judged,
         )
 
     def _shown(self, exact: tuple[ExactLoss, ExactLoss], anytime: SequentialTestResult) -> bool:
@@ -598,8 +600,9 @@ class _Audit:
             for world, one in enumerate(exact)
         )
         lower, claimed = max(one.epsilon.lower for one in alone), self.claim.epsilon
-        unprotected = found.verdict is Verdict.UNPROTECTED or claimed is None
-        return math.isinf(lower) if unprotected else exceeds(lower, cast(float, claimed))
+        if found.verdict is Verdict.UNPROTECTED or claimed is None:
+            return math.isinf(lower)
+        return exceeds(lower, claimed)
 
     def _exact(self, parts: _Parts, sure: float) -> tuple[ExactLoss, ExactLoss]:
         granted = min(part.granted_from for part in chain(*parts))
