@@ -30,6 +30,8 @@ demo: $(VENV)/.installed       ## an eavesdropper on DP-RECAL: run, tap, invert,
 # Threads of the linear algebra would only wait for one another.
 test examples papers: export OPENBLAS_NUM_THREADS = 1
 test examples papers: export OMP_NUM_THREADS = 1
+# Nor does a command under test need processes of its own: the tests have taken the cores.
+test examples: export LOKY_MAX_CPU_COUNT = 1
 
 test: $(VENV)/.installed-dev   ## every test but the examples of the docs
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not docs" $(PYTEST_ARGS)

@@ -12,10 +12,9 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from attacks.closed_form.descent import through_differences, through_tracking, tracking_evidence, unclipped
 from attacks.closed_form.dpp2 import through_fitted_relay, through_relay
 from attacks.closed_form.exchanges import Surroundings
-from attacks.closed_form.gradient_descent import through_differences, unclipped
-from attacks.closed_form.gradient_tracking import through_tracking, tracking_evidence
 from attacks.closed_form.random_penalty_admm import penalty_evidence, through_penalties
 from attacks.closed_form.recal import duals, iterates, sparse_evidence, through_duals, through_iterates
 from attacks.estimates import Evidence, GradientEstimate, Inversion, check_lossless

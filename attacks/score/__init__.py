@@ -1,6 +1,6 @@
 """The only room where an estimate meets the truth: what was inferred against what was so."""
 
-from attacks.score.gradients import GradientScore, calibration, score_gradients
+from attacks.score.inference import GradientScore, calibration, score_gradients
 from attacks.score.records import RecordScore, psnr, score_image, score_records, ssim, success
 from attacks.score.traffic import Covered, TrafficScore, computing_times, score_traffic
 

@@ -13,7 +13,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.results.tree import NetworkResult
 from scenarios.schema import Scenario
 from scenarios.schema.base import Model
-from scenarios.schema.reference import tag_of, unit
+from scenarios.schema.spec import tag_of, unit
 
 Place: TypeAlias = tuple[float, float]
 

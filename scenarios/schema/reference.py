@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from types import NoneType
@@ -12,9 +11,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from scenarios.files.dump import as_mappings
-from scenarios.files.models import literals, places, tag_field
+from scenarios.files.models import places, tag_field
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.spec import meaning
+from scenarios.schema.spec import meaning, tag_of
 
 Model = type[BaseModel]
 HEAD = """\
@@ -24,8 +23,6 @@ Every field of a scenario file. `netsim check FILE` says whether a file can be r
 as JSON Schema, and `netsim show NAME` prints a whole scenario to start from. This page is written by
 `python -m scenarios.schema.reference`.
 """
-UNITS = ("bytes per second", "seconds", "bytes")
-"""What quantities of the network are counted in."""
 BOUNDS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
 
 
@@ -47,18 +44,6 @@ def _section(where: str, model: Model) -> str:
         lines += ["| field | value | default | meaning |", "|---|---|---|---|"]
         lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([*lines, ""])
-
-
-def unit(model: Model, name: str) -> str:
-    """The unit of a number of the network, as its documentation names it."""
-    annotation, said = str(model.model_fields[name].annotation), meaning(model, name).lower()
-    return next((one for one in UNITS if one in said and re.search("float|int", annotation)), "")
-
-
-def tag_of(model: Model) -> tuple[str, str] | None:
-    """The field and the word by which a file says that it means this model, if there are others in its place."""
-    name = tag_field(model)
-    return None if name is None else (name, ", ".join(map(str, literals(model, name))))
 
 
 @cache

@@ -10,6 +10,7 @@ made by `derived`. A law, a schedule or a codec of the core is in a scenario the
 import ast
 import dataclasses
 import inspect
+import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -35,7 +36,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from netsim.bounds import Auto
-from scenarios.files.models import tag_field
+from scenarios.files.models import literals, tag_field
 from scenarios.schema.base import DeclaredModel, Model, built
 
 OF_TYPE: dict[Any, Any] = {}
@@ -270,3 +271,19 @@ def _texts(module: str) -> dict[str, dict[str, str]]:
         for one in tree.body
         if isinstance(one, ast.ClassDef)
     }
+
+
+UNITS = ("bytes per second", "seconds", "bytes")
+"""What quantities of the network are counted in."""
+
+
+def unit(model: type[BaseModel], name: str) -> str:
+    """The unit of a number of the network, as its documentation names it."""
+    annotation, said = str(model.model_fields[name].annotation), meaning(model, name).lower()
+    return next((one for one in UNITS if one in said and re.search("float|int", annotation)), "")
+
+
+def tag_of(model: type[BaseModel]) -> tuple[str, str] | None:
+    """The field and the word by which a file says that it means this model, if there are others in its place."""
+    name = tag_field(model)
+    return None if name is None else (name, ", ".join(map(str, literals(model, name))))

@@ -14,8 +14,7 @@ from attacks.reconstruction.attack import Case, Known
 from attacks.reconstruction.matching_descent import most_precise
 from attacks.score import RecordScore, score_records, success
 from attacks.score.records import MatchedRecords, guess_rate
-from attacks.score.robustness import approximate_bound, simulated_kappa
-from attacks.score.verdict import outcomes
+from attacks.score.robustness import approximate_bound, outcomes, simulated_kappa
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import AttackError

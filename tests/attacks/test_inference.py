@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.closed_form.gradient_descent import through_differences
+from attacks.closed_form.descent import through_differences
 from attacks.closed_form.recal import through_duals, through_iterates
 from attacks.closed_form.token_walk import unbroken_visits
 from attacks.inference import evidence, infer, inversions_of

@@ -73,7 +73,8 @@ class Chatter(Algorithm):
 
 
 @pytest.mark.parametrize("links", [LinkLaw(ConstantDelay(0.5)), LinkLaw(UniformDelay(0.1, 0.9), loss=0.5)])
-def test_a_run_in_which_nobody_closes_anything_is_seen_all_the_same(links):
+def test_a_run_in_which_nobody_closes_anything_is_seen_all_the_same(links, monkeypatch):
+    monkeypatch.setattr("netsim.running.LEISURE", 0)
     seen = []
     world = Simulation(synthetic_problem(), ring(5), Chatter(200), NetworkSettings(links))
     run = world.run(lambda running: seen.append((running.now, running.estimates)), every=0.0)

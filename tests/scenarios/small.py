@@ -5,7 +5,7 @@ name: small
 title: A small one
 description: Six agents on a ring.
 seed: 5
-replicas: 10
+replicas: 6
 problem:
   kind: logistic
   data: {name: digits, norm_bound: 4.0}
@@ -21,7 +21,7 @@ algorithms:
   - {kind: dp_recal, name: leaky, per_agent: 12, ratio: 1.05}
   - {kind: dp_recal, name: told, reading: sent_state, per_agent: 12, ratio: 1.05}
 attacks: {images: true}
-audit: {agent: 1, trials: 400, chunk: 400}
+audit: {agent: 1, trials: 200, chunk: 200}
 """
 
 TINY = """\

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.pair import Pair
-from attacks.closed_form.gradient_descent import through_differences
+from attacks.closed_form.descent import through_differences
 from attacks.closed_form.recal import through_duals
 from attacks.replay import replay
 from attacks.score import score_gradients

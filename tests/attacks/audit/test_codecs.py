@@ -102,7 +102,7 @@ def test_a_coded_descent_is_as_private_as_it_claims(codec):
     assert (planted.judgement.verdict is Verdict.REFUTED) or not product_form(codec)
 
 
-@pytest.mark.parametrize("codec", [Quantizer(4), Quantizer(2), Quantizer(2, "linf")], ids=repr)
+@pytest.mark.parametrize("codec", [Quantizer(2), Quantizer(2, "linf")], ids=repr)
 @pytest.mark.parametrize("noise", [1.0, 0.5])
 def test_cpgt_goes_on_with_what_it_does_not_send(codec, noise):
     """Its first message is priced, what follows is not: nearly all that it loses is in the first. A change in one
@@ -116,7 +116,7 @@ def test_cpgt_goes_on_with_what_it_does_not_send(codec, noise):
     own = simulation.problem.objectives[0]
     pair = Pair(0, (own, Tilted(own, np.eye(10)[0])), adjacency.relation, change_used=1.0)
     coded = replace(simulation, algorithm=replace(simulation.algorithm, compressor=codec, gamma=0.5, **scales))
-    found = judged(coded, pair, claim, trials=60, attack=None)
+    found = judged(coded, pair, claim, trials=30, attack=None)
     if noise == 1:
         assert found.judgement.verdict is Verdict.CONSISTENT
         assert max(e.epsilon.lower for e in found.exact) <= 1

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -33,11 +34,16 @@ def record_pair(problem, agent=1):
     return Pair(agent, (own, own.with_record(0, own.features[0], -float(own.labels[0]))), "a label flipped")
 
 
-def audited_recal(reading, trials=400, per_agent=25):
+VISITS = 12
+
+
+@cache
+def audited_recal(reading):
+    """400 transcripts of each world: what is audited here is read by several tests."""
     problem = digits_problem()
-    simulation = Simulation(problem, ring(8), dp_recal(problem, reading, per_agent))
-    claim = simulation.algorithm.claim(RECORD, simulation.setting(per_agent), DELTA)
-    return judged(simulation, record_pair(problem), claim, trials)
+    simulation = Simulation(problem, ring(8), dp_recal(problem, reading, VISITS))
+    claim = simulation.algorithm.claim(RECORD, simulation.setting(VISITS), DELTA)
+    return judged(simulation, record_pair(problem), claim, 400)
 
 
 class TestDPRecal:
@@ -58,7 +64,7 @@ class TestDPRecal:
             assert game.correct == game.guesses == game.trials
             assert game.epsilon_audited == game.ceiling > 3 > found.claim.epsilon
 
-    @pytest.mark.parametrize("stddev", [1.0, 1e5, 1e7])
+    @pytest.mark.parametrize("stddev", [1.0, 1e7])
     def test_no_level_of_the_noise_hides_the_leak(self, stddev):
         problem = digits_problem()
         simulation = Simulation(problem, ring(8), replace(dp_recal(problem, "as_deployable", 12), stddev=stddev))
@@ -82,7 +88,7 @@ class TestDPRecal:
         ε by formula, against the sum written out by hand."""
         found = audited_recal("sent_state")
         problem = digits_problem()
-        algorithm = dp_recal(problem, "sent_state", 25)
+        algorithm = dp_recal(problem, "sent_state", VISITS)
         flipped = np.linalg.norm(problem.objectives[1].features[0]) / 45
         moved = algorithm.step / 18 * flipped
         visits = len(found.exact[0].growth)
@@ -298,8 +304,8 @@ def test_levels_between_two_releases_count_the_first_alone():
 def test_an_eavesdropper_on_other_links_does_not_change_the_audit():
     """The audit's own adversary decides; the scenario's is beside the point."""
     problem = digits_problem()
-    algorithm = dp_recal(problem, "as_deployable", 25)
-    claim = algorithm.claim(RECORD, Simulation(problem, ring(8), algorithm).setting(25), DELTA)
+    algorithm = dp_recal(problem, "as_deployable", 6)
+    claim = algorithm.claim(RECORD, Simulation(problem, ring(8), algorithm).setting(6), DELTA)
     found = [
         judged(Simulation(problem, ring(8), algorithm, adversaries=ears), record_pair(problem), claim)
         for ears in ((), (Adversary("far", ((5, 6),)),))

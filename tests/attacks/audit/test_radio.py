@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from attacks.closed_form.gradient_descent import through_differences
+from attacks.closed_form.descent import through_differences
 from attacks.closed_form.recal import through_duals, through_iterates
 from attacks.score import score_gradients
 from netsim.adversary import Adversary, Around, Within
@@ -27,14 +27,14 @@ LAWS = [LinkLaw(), ROUGH, LinkLaw(UniformDelay(0.01, 0.03), loss=0.3, bandwidth=
 def test_recal_over_radio_tells_every_gradient_exactly_as_over_links(law):
     problem = digits_problem()
     on_links = Simulation(
-        problem, ring(8), Recal(step=0.2, activations=800), NetworkSettings(law), adversaries=(Adversary(),), seed=3
+        problem, ring(8), Recal(step=0.2, activations=240), NetworkSettings(law), adversaries=(Adversary(),), seed=3
     )
     on_radio = changed(on_links, medium=Radio(1 if law.bandwidth else 0))
     runs = on_links.run(), on_radio.run()
     told = [through_duals(run.views[0]) for run in runs]
     for estimates, run in zip(told, runs, strict=True):
         score = score_gradients(estimates, run.truth)
-        assert score.estimated == score.asked == 800
+        assert score.estimated == score.asked == 240
         assert score.worst < 1e-10
     for a, b in zip(*(sorted(each, key=lambda e: e[:2]) for each in told), strict=True):
         assert np.array_equal(a.gradient, b.gradient)

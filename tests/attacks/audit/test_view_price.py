@@ -30,7 +30,6 @@ from netsim.simulation import Simulation
     [
         (topology.ring(50), Muffliato(10, stddev=STDDEV)),
         (topology.ring(50), Muffliato(50, stddev=STDDEV, momentum=0.9)),
-        (topology.random_regular(100, 4, seed=1), Muffliato(5, stddev=STDDEV)),
         (topology.random_regular(100, 4, seed=1), Muffliato(50, stddev=STDDEV, momentum=0.5)),
     ],
 )

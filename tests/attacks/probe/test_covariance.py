@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.closed_form.gradient_descent import through_differences
+from attacks.closed_form.descent import through_differences
 from attacks.estimates import Evidence
 from attacks.inference import evidence, infer, probed
 from netsim import topology

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.closed_form.gradient_descent import through_differences
+from attacks.closed_form.descent import through_differences
 from attacks.inference import infer, probed, through_probe
 from attacks.probe.linear import solve
 from attacks.score import score_gradients

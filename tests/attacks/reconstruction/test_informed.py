@@ -13,7 +13,7 @@ from attacks.reconstruction.one_record import LogisticRecord, SoftmaxRecord
 from attacks.reconstruction.posterior import PosteriorMode
 from attacks.reconstruction.verdict import seen
 from attacks.score import score_records
-from attacks.score.verdict import verdict
+from attacks.score.robustness import verdict
 from netsim.algorithms import Recal
 from netsim.errors import AttackError
 from netsim.models import Logistic, Penalty, Softmax

@@ -9,7 +9,7 @@ from scipy import integrate, special
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.accounting.products import Product
 from attacks.audit.accounting.quadrature import product_delta
-from attacks.closed_form.gradient_descent import through_differences
+from attacks.closed_form.descent import through_differences
 from attacks.inference import Evidence, infer
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.informed import BatchLaw, Population

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attacks.closed_form.gradient_descent import through_differences
+from attacks.closed_form.descent import through_differences
 from attacks.inference import Evidence
 from attacks.reconstruction import Case, Known, Prior
 from attacks.reconstruction.informed import BatchLaw, Population

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.closed_form.gradient_descent import through_differences
+from attacks.closed_form.descent import through_differences
 from attacks.inference import Evidence, evidence
 from attacks.score import calibration
 from netsim.adversary import Adversary

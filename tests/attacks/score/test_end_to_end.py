@@ -11,8 +11,7 @@ from attacks.reconstruction.one_record import LogisticRecord
 from attacks.reconstruction.posterior import PosteriorMode
 from attacks.reconstruction.verdict import seen
 from attacks.score import score_records, success
-from attacks.score.robustness import Robustness, gaussian_bound, simulated_kappa, zcdp_bound
-from attacks.score.verdict import verdict
+from attacks.score.robustness import Robustness, gaussian_bound, simulated_kappa, verdict, zcdp_bound
 from netsim.algorithms import Recal
 from netsim.problems import load
 from tests.oracles.zcdp import zcdp_rho

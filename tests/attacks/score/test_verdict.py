@@ -12,8 +12,7 @@ from attacks.reconstruction.informed import FinitePrior
 from attacks.reconstruction.residuals import misfit
 from attacks.reconstruction.verdict import seen
 from attacks.score import score_records
-from attacks.score.robustness import Robustness, gaussian_bound
-from attacks.score.verdict import outcomes, verdict
+from attacks.score.robustness import Robustness, gaussian_bound, outcomes, verdict
 from netsim.models import Linear, Logistic
 from netsim.problems import load
 from tests.attacks.noisy import noisy_evidence, white_noise

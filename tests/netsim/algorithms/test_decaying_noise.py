@@ -9,7 +9,7 @@ import pytest
 
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
-from attacks.closed_form.gradient_tracking import through_tracking
+from attacks.closed_form.descent import through_tracking
 from attacks.replay import replay
 from netsim import topology
 from netsim.adversary import Adversary

@@ -19,7 +19,7 @@ LEAKY = [line for line in SMALL.splitlines(keepends=True) if "name: plain" not i
 QUICK = (
     "".join(LEAKY)
     .replace("attacks: {images: true}\n", "")
-    .replace("trials: 400, chunk: 400", "trials: 60, chunk: 60")
+    .replace("trials: 200, chunk: 200", "trials: 60, chunk: 60")
 )
 
 

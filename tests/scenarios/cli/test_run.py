@@ -152,7 +152,7 @@ def test_check_says_in_a_line_whether_it_can_run(file):
 
 
 def test_nobody_is_said_to_claim_nothing_who_was_not_asked(file):
-    file.write_text(SMALL.replace("audit: {agent: 1, trials: 400, chunk: 400}", ""))
+    file.write_text(SMALL.replace("audit: {agent: 1, trials: 200, chunk: 200}", ""))
     done = runner.invoke(app, ["run", str(file)])
     assert done.exit_code == 0
     assert done.output.count("This scenario asks for no audit.") == 3

@@ -49,7 +49,9 @@ def test_a_curious_neighbor(tmp_path):
 
 
 def test_encrypted_but_for_one(tmp_path):
-    (recal, hidden, _), (descent, missed, worst) = inferred("encrypted-but-one", tmp_path)
+    (recal, hidden, _), (descent, missed, worst) = inferred(
+        "encrypted-but-one", tmp_path, "algorithms[0].activations=200"
+    )
     assert recal[4] > 0
     assert hidden[4] == 0
     assert (descent[4], missed[4]) == (39, 1)

@@ -99,8 +99,8 @@ def test_auto_is_a_step_within_the_conditions(graph):
 
 @pytest.mark.parametrize("kind", ["diadsp", "cpgt, compressor: {kind: quantizer, bits: 3}"])
 def test_a_target_is_what_is_claimed(kind, tmp_path):
-    algorithm = f"{{kind: {kind}, name: private, rounds: 6, step: 0.02, ratio: 0.9, target: {{epsilon: 4.0}}}}"
-    audit = "audit: {agent: 1, adjacency: {change: 0.1}, trials: 60, chunk: 60}\n"
+    algorithm = f"{{kind: {kind}, name: private, rounds: 3, step: 0.02, ratio: 0.9, target: {{epsilon: 4.0}}}}"
+    audit = "audit: {agent: 1, adjacency: {change: 0.1}, search: null, trials: 50, chunk: 50}\n"
     located = parse(text(algorithm) + audit, "mixing.yaml")
     run_scenario(located, tmp_path, page=False)
     entry = json.loads((tmp_path / "results.json").read_text())["algorithms"][0]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from scenarios.schema import Links, Scenario, reference
+from scenarios.schema import Links, Scenario, reference, spec
 
 PAGE = Path(__file__).parents[3] / "docs" / "scenario-reference.md"
 
@@ -42,7 +42,7 @@ def test_kinds_bounds_defaults_and_meanings_are_there():
 
 
 def test_units_are_those_of_the_documentation():
-    links = {name: reference.unit(Links, name) for name in ("bandwidth", "buffer", "timeout", "reliable", "loss")}
+    links = {name: spec.unit(Links, name) for name in ("bandwidth", "buffer", "timeout", "reliable", "loss")}
     assert links == {
         "bandwidth": "bytes per second",
         "buffer": "bytes",

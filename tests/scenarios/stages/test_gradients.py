@@ -173,7 +173,7 @@ algorithms:
 OWN = [
     ("closed_form.recal.through_duals", 1e-10), ("closed_form.recal.through_iterates", 2.0),
     ("inference.through_probe", 0.2),
-    ("inference.through_probe", 0.2), ("closed_form.gradient_tracking.through_tracking", 0.05),
+    ("inference.through_probe", 0.2), ("closed_form.descent.through_tracking", 0.05),
     ("closed_form.random_penalty_admm.through_penalties", 0.1),
 ]  # fmt: skip
 

@@ -208,6 +208,6 @@ class TestThePage:
 
 
 def test_a_scenario_asks_for_views():
-    asked = parse(SMALL.replace("trials: 400,", "trials: 400, views: links,"), "small.yaml").scenario
+    asked = parse(SMALL.replace("trials: 200,", "trials: 200, views: links,"), "small.yaml").scenario
     assert asked.audit.views == "links"
     assert parse(SMALL, "small.yaml").scenario.audit.views == "none"

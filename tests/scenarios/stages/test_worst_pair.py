@@ -32,9 +32,9 @@ from netsim.mechanisms import Laplace
 
 @dataclass(frozen=True)
 class Sound(Algorithm):
-    rounds: int = 10
+    rounds: int = 4
     step: float = 0.2
-    scale: float = 5.0
+    scale: float = 2.0
     bound: float = 1.0
     clipped: bool = True
 
@@ -157,15 +157,16 @@ class PerRecord(Sound):
         return Claim(sensitivity / self.scale, 0.0, "a theorem", adjacency, "l1")
 """
 pytestmark = pytest.mark.usefixtures("undrawn")
+ROUNDS = 4
 TRUE = 4.0
-"""ε of `Sound`: ten releases of what is clipped to 1 in ℓ1, Laplace noise of scale 5."""
+"""ε of `Sound`: four releases of what is clipped to 1 in ℓ1, Laplace noise of scale 2."""
 WRONG = {
-    "Telescoping": 0.4,
+    "Telescoping": 1.0,
     "HalfSensitivity": 2.0,
     "LessNoise": TRUE,
     "OneAgent": TRUE,
     "Reused": TRUE,
-    "Increments": 0.4,
+    "Increments": 1.0,
     "Frozen": 2.0,
     "Guarded": 2.0,
     "OneCoordinate": TRUE,
@@ -215,7 +216,7 @@ def test_half_the_sensitivity_is_refuted_whatever_the_adjacency(adjacency):
 def test_the_one_pair_that_was_stated_comforts_nobody():
     """One record of data whose gradients are far below the clip: what an audit without a search would have said."""
     for name in ("LessNoise", "Sound"):
-        status, found = audited(name, "-o", "audit.search=null")
+        status, found = audited(name, "-o", "audit.search=null", "-o", "rounds=10", "-o", "scale=5")
         assert (status, found["verdict"]) == (0, "underpowered")
         assert 0.3 < found["change_used"] <= 1
         assert found["proven_share"] < 0.1
@@ -238,7 +239,7 @@ def made(name, claim=None, **audit):
     }
     experiment = Experiment.of(Scenario.model_validate(tree))
     subject = experiment.subjects[0]
-    return experiment, subject, subject.simulation.claim(experiment.adjacency, 10, 0.0)
+    return experiment, subject, subject.simulation.claim(experiment.adjacency, ROUNDS, 0.0)
 
 
 def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
@@ -247,7 +248,7 @@ def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
     for claim in (None, 4.0):
         experiment, subject, claimed = made("Unclipped", claim)
         assert share_left(subject.simulation, 0, np.full(6, 1e6)) > 1
-        pair, _ = pair_for(experiment, subject, claimed, 10, Silent())
+        pair, _ = pair_for(experiment, subject, claimed, ROUNDS, Silent())
         own = experiment.problem.objectives[pair.agent]
         assert own.gradient_difference_bound(pair.hypotheses[1]) <= claimed.adjacency.gradient_change
         assert 0.3 < pair.change_used <= 1
@@ -263,7 +264,7 @@ def test_a_clip_is_seen_in_what_is_sent():
 
 def test_whether_a_claim_is_of_any_change_is_asked_of_its_formula():
     experiment, subject, claim = made("Sound")
-    assert holds_for_any_change(subject, claim, 10)
+    assert holds_for_any_change(subject, claim, ROUNDS)
 
     class Growing(type(subject.simulation.algorithm)):
         def claim(self, adjacency, setting, delta):
@@ -271,16 +272,16 @@ def test_whether_a_claim_is_of_any_change_is_asked_of_its_formula():
             return replace(found, epsilon=found.epsilon * adjacency.gradient_change)
 
     simulation = replace(subject.simulation, algorithm=Growing(**vars(subject.simulation.algorithm)))
-    grown = simulation.claim(experiment.adjacency, 10, 0.0)
-    assert not holds_for_any_change(replace(subject, simulation=simulation), grown, 10)
+    grown = simulation.claim(experiment.adjacency, ROUNDS, 0.0)
+    assert not holds_for_any_change(replace(subject, simulation=simulation), grown, ROUNDS)
     # a number that was claimed by hand is of all data, unless the scenario says by how much a gradient changes
-    assert holds_for_any_change(*made("Sound", 4.0)[1:], 10)
-    assert not holds_for_any_change(*made("Sound", 4.0, adjacency={"change": 2.0})[1:], 10)
+    assert holds_for_any_change(*made("Sound", 4.0)[1:], ROUNDS)
+    assert not holds_for_any_change(*made("Sound", 4.0, adjacency={"change": 2.0})[1:], ROUNDS)
 
 
 def test_both_worlds_move_so_that_all_of_the_clip_is_used():
     experiment, subject, claim = made("Sound", agent=2)
-    pair, _ = pair_for(experiment, subject, claim, 10, Silent())
+    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
     zero, one = pair.hypotheses
     assert pair.agent == 2
     assert isinstance(zero, Tilted)

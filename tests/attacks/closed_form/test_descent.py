@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.closed_form.bounds import preimage
-from attacks.closed_form.gradient_tracking import (
+from attacks.closed_form.descent import (
     compressed_bounds,
     hessian_from,
     hessian_of,
