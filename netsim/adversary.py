@@ -327,7 +327,7 @@ class Tap:
     def receiver(self) -> Callable[[Capture], object]:
         """A tap on one link, to be called when a packet goes on the air. Its clock's error is drawn here."""
         loss, start, keep, draw = self.adversary.capture_loss, self.adversary.start, self._keep, self._rng.random
-        late = self._rng.gauss(0.0, self.adversary.clock_error) if self.adversary.clock_error else 0.0
+        late = self.clock_error()
         if not loss and not late and not start:
             return keep
 
@@ -337,6 +337,14 @@ class Tap:
                 keep((when + late, sender, receiver, packet))
 
         return capture
+
+    def clock_error(self) -> float:
+        """Draws the error of the next link's clock, in seconds."""
+        return self._rng.gauss(0.0, self.adversary.clock_error) if self.adversary.clock_error else 0.0
+
+    def misses(self) -> bool:
+        """Draws whether the next packet is missed."""
+        return bool(self.adversary.capture_loss) and self._rng.random() < self.adversary.capture_loss
 
     def fan_of(self, tap: Callable[[Capture], object]) -> dict[Callable[[Capture], object], Callable[[Fan], object]]:
         """What records a whole broadcast in place of a tap that misses nothing and writes to a spool."""

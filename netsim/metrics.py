@@ -8,8 +8,8 @@ what `Metrics` keeps in bounded memory while the run goes on. Row r of every mea
 """
 
 from array import array
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
@@ -21,6 +21,7 @@ from netsim.arrays import Array, unknown
 from netsim.errors import ProtocolError, ScenarioError
 from netsim.models.model import Zero
 from netsim.network.wires import Air
+from netsim.node import added
 from netsim.problems.data import Dataset
 from netsim.problems.losses import LeastSquares
 from netsim.problems.minimizers import TOLERANCE
@@ -43,20 +44,13 @@ WORK = 10**9
 # ── while the run goes on ───────────────────────────────────────────────────────────────────────────────
 
 
-class _RunningSpread:
-    """x̄ and (1/n) Σ ‖x_i − x̄‖², one estimate (replicas, dimension) after the other (Welford 1962)."""
+class _Round:
+    """Estimates of one round, (agents, replicas, dimension), as agents close it; and how many have."""
 
-    __slots__ = ("count", "mean", "squares")
+    __slots__ = ("closed", "estimates")
 
-    def __init__(self, shape: tuple[int, int]) -> None:
-        self.count = 0
-        self.mean, self.squares = np.zeros(shape), np.zeros(shape)
-
-    def add(self, x: Array) -> None:
-        self.count += 1
-        before = x - self.mean
-        self.mean = self.mean + before / self.count
-        self.squares = self.squares + before * (x - self.mean)
+    def __init__(self, shape: tuple[int, int, int]) -> None:
+        self.closed, self.estimates = 0, np.empty(shape)
 
 
 class _OwnGradients:
@@ -106,8 +100,8 @@ class Metrics:
         replicas: int,
         *,
         walk: bool,
-        air: Air,
-        nodes: "Sequence[LiveNode]",
+        air: Air | None = None,
+        nodes: "Sequence[LiveNode]" = (),
         every: int | None = None,
         last: int | None = None,
         own_gradients: bool = False,
@@ -115,7 +109,7 @@ class Metrics:
     ) -> None:
         self.times, self.agents, self.errors = list[float](), list[int](), list[Array]()
         self.walk = walk
-        self._air: Air | None = air
+        self._air = air
         self._nodes: Sequence[LiveNode] = nodes
         names = ("packets", "bytes", "messages", "message_bytes", "queries")
         self.ledger: dict[str, array[int]] = {name: array("q") for name in names}
@@ -128,9 +122,8 @@ class Metrics:
         self.limit = max(FEWEST, min(MOST, MEMORY // (8 * numbers), WORK // (numbers * records)))
         """How many points there are at most, but for those at powers of two."""
         self._points: dict[int, _Point] = {}
-        self._rounds: dict[int, _RunningSpread] = {}
+        self._rounds: dict[int, _Round] = {}
         self._objectives = problem.objectives if own_gradients else None
-        self._own: dict[int, _OwnGradients] = {}
         self._of = [0] * problem.agents
         self._latest = np.zeros((*self._shape, problem.agents)) if walk else None
         self._newest: Array | None = None
@@ -154,15 +147,30 @@ class Metrics:
                 self._thin()
         elif self._due(count := self._of[agent]):
             if (found := self._rounds.get(count)) is None:
-                found = self._rounds[count] = _RunningSpread(self._shape)
-            found.add(x)
-            if self._objectives is not None:
-                self._own.setdefault(count, _OwnGradients(self._shape)).add(self._objectives[agent].gradient(x))
-            if found.count == len(self._of):
+                found = self._rounds[count] = _Round((len(self._of), *self._shape))
+            found.estimates[agent] = x
+            found.closed += 1
+            if found.closed == len(self._of):
                 del self._rounds[count]
-                mean_square = np.einsum("rd->r", found.squares) / found.count
-                self._keep(count, found.mean, found.mean, mean_square, self._own.pop(count, None))
+                self._of_round(count, found.estimates)
             self._thin()
+
+    def closed_by_all(self, x: Array) -> Array:
+        """All agents close a round, with estimates (agents, replicas, dimension), whose errors you get, (agents,
+        replicas). When, and in which order, `noted` is told once the run is over."""
+        self._of = [count + 1 for count in self._of]
+        if self._due(self._of[0]):
+            self._of_round(self._of[0], x)
+            self._thin()
+        return np.asarray(np.linalg.norm(x - self._optimum, axis=-1) / self._scale)
+
+    def noted(self, times: Array, agents: Counts, errors: Array, ledger: Mapping[str, Counts]) -> None:
+        """Every estimate in the order in which it was made, of runs in which all agents close their rounds together:
+        errors (estimates, replicas)."""
+        self.times, self.agents, self.errors = times.tolist(), agents.tolist(), list(errors)
+        self.ledger = {name: array("q", ledger[name].tolist()) for name in self.ledger}
+        last = self.closings(len(self._of)).max(axis=0)
+        self._points = {count: replace(one, at=int(last[count - 1])) for count, one in self._points.items()}
 
     def relative_errors(self) -> Array:
         """All errors, shape (estimates, replicas)."""
@@ -193,7 +201,6 @@ class Metrics:
         self._latest = self._newest = self._air = None
         self._nodes = ()  # private objectives are in them
         self._rounds.clear()
-        self._own.clear()
 
     def points(self) -> list[_Point]:
         """All points that are complete, in order."""
@@ -216,6 +223,18 @@ class Metrics:
                 own.add(self._objectives[agent].gradient(np.ascontiguousarray(estimates[:, :, place])))
         self._keep(len(self.times), self._newest, mean, 2 * half_square(deviations) / len(seen), own)
 
+    def _of_round(self, count: int, estimates: Array) -> None:
+        """A round is complete; sums are in the order of the agents, replica by replica."""
+        n = len(estimates)
+        mean = added(estimates) / n
+        mean_square = added(2 * half_square((estimates - mean).reshape(-1, mean.shape[-1])).reshape(n, -1)) / n
+        own = None
+        if self._objectives is not None:
+            own = _OwnGradients(self._shape)
+            for objective, x in zip(self._objectives, estimates, strict=True):
+                own.add(objective.gradient(x))
+        self._keep(count, mean, mean, mean_square, own)
+
     def _keep(self, count: int, answer: Array, mean: Array, consensus: Array, own: _OwnGradients | None) -> None:
         mean_error = np.sqrt(2 * half_square(mean - self._optimum)) / self._scale
         self._points[count] = _Point(count, len(self.times) - 1, answer, mean_error, consensus, own)
@@ -224,7 +243,7 @@ class Metrics:
         powers = (max(self._of) if self._latest is None else len(self.times)).bit_length()
         while not self._fixed and len(self._points) + len(self._rounds) > self.limit + powers + 1:
             self.stride *= 2
-            for kept in (self._points, self._rounds, self._own):
+            for kept in (self._points, self._rounds):
                 for count in [count for count in kept if not self._due(count)]:
                     del kept[count]
 

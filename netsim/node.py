@@ -51,7 +51,7 @@ class Exchange:
     def apart(self, name: str) -> Array:
         """Σ_j (v − v_j) over my neighbors, v being what I sent: the graph Laplacian's row; fixed order."""
         sent = self.sent(name)
-        return _added(np.array([sent - value for value in self.values(name)]))
+        return added(np.array([sent - value for value in self.values(name)]))
 
     def sent(self, name: str) -> Array:
         """What I sent under this name, as the others decode it; read-only."""
@@ -67,14 +67,14 @@ class Exchange:
         """Σ_j w_ij v_j over my neighbors and myself, my own term being what I sent; fixed order: me first."""
         terms = np.array([self.sent(name), *self.values(name)])
         terms *= self._node.weights[:, None, None]
-        return _added(terms)
+        return added(terms)
 
     def sum(self, name: str) -> Array:
         """Σ_j v_j over my neighbors, in their order."""
-        return _added(np.array(self.values(name)))
+        return added(np.array(self.values(name)))
 
 
-def _added(terms: Array) -> Array:
+def added(terms: Array) -> Array:
     """Σ over the first axis, one term after the other, so that no replica's bits depend on how many there are.
 
     NumPy's sum does that but for single numbers, which it adds in pairs.
@@ -207,7 +207,7 @@ def share_factor(weights: Array) -> Array:
 def own_share(value: Array, shares: Sequence[Array], weights: Array) -> Array:
     """My own share of a split `value`, from those of my neighbors: all noise sums to zero, my weight is the first."""
     noise = np.array([share - value for share in shares]) * weights[1:, None, None]
-    return value - _added(noise) / weights[0]
+    return value - added(noise) / weights[0]
 
 
 @runtime_checkable

@@ -3,9 +3,10 @@
 import asyncio
 import gc
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -26,11 +27,13 @@ from netsim.problems import Problem
 from netsim.problems.objective import weak_convexity
 from netsim.randomness import EdgeNoise, NoiseThrough, Streams, coins_of, dither_of, noise_of
 from netsim.readers.live import Activity, LiveNode
-from netsim.running import Running, Watch, WatchedLoop
+from netsim.readers.stacked import NotStackable, run_stacked
+from netsim.running import COUNTS, Running, Watch, WatchedLoop
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.topology import Topology
 from netsim.transcript.message import Message
 from netsim.transcript.packet_log import PacketLog
+from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
 
 
@@ -59,6 +62,9 @@ class Run:
     """How far it got and at what cost; None where it was not measured. For who owns the run."""
     tossed: bool = False
     """Whether any agent tossed private coins."""
+    unstacked: str | None = None
+    """Why the live reader ran it, agent by agent; None where one run stood for all agents
+    (`netsim.readers.stacked`)."""
 
     @property
     def outside_model(self) -> str | None:
@@ -128,14 +134,16 @@ class _Execution:
         if packet_log is not None:
             packet_log.attend(self.network.wires, self.activations)
         self.truth = None
-        insiders = {i for adversary in simulation.adversaries for i in adversary.insiders}
-        self.queries: dict[int, list[Query]] = {i: [] for i in insiders}
-        self.releases: dict[int, list[Array]] = {i: [] for i in insiders}
+        everybody, insiders = range(n), {i for adversary in simulation.adversaries for i in adversary.insiders}
+        self.queries: dict[int, list[Query]] = {
+            i: [] for i in (everybody if recording.private == "everything" else insiders)
+        }
+        self.releases: dict[int, list[Array]] = {
+            i: [] for i in (insiders if recording.private == "nothing" else everybody)
+        }
         if recording.private != "nothing":
-            self.truth = Truth(problem, [[] for _ in range(n)], [[] for _ in range(n)])
-            self.releases = dict(enumerate(self.truth.releases))
-            if recording.private == "everything":
-                self.queries = dict(enumerate(self.truth.queries))
+            queries = [self.queries[i] if recording.private == "everything" else [] for i in everybody]
+            self.truth = Truth(problem, queries, [self.releases[i] for i in everybody])
         timing = simulation.timing
         unsteady = timing.downtimes if timing.activation is None else range(n)
         self.activities: dict[int, Activity] = {}
@@ -334,23 +342,13 @@ class _Execution:
         if self.packet_log is not None:
             self.packet_log.close(self.environment.now)
         simulation, objectives = self.simulation, self.simulation.problem.objectives
-        public = simulation.public() if self.taps else None
-        views: list[AdversaryView] = []
-        for tap in self.taps:
-            assert public is not None
-            inside = {
-                i: InsiderState(objectives[i], tuple(self.queries[i]), tuple(self.releases[i]))
-                for i in tap.adversary.insiders
-            }
-            views.append(AdversaryView(tap.adversary, tap.transcript(simulation.replicas), public, inside))
-        measures = None
-        if self.metrics is not None:
-            self.metrics.finish()
-            offset = simulation.limit_offset if simulation.algorithm.limit_of_noise else None
-            measures = Measures(simulation.problem, self.metrics, offset=offset)
+        inside = [
+            {i: InsiderState(objectives[i], tuple(self.queries[i]), tuple(self.releases[i])) for i in a.insiders}
+            for a in simulation.adversaries
+        ]
         run = Run(
             simulation,
-            tuple(views),
+            _views(simulation, [tap.transcript(simulation.replicas) for tap in self.taps], inside),
             self.metrics,
             self.truth,
             tuple(self.activations),
@@ -360,13 +358,52 @@ class _Execution:
             self.network.interception.reports,
             sum(wire.rejected for wire in self.network.wires.values()),
             tuple(node.queries for node in self.nodes),
-            measures,
+            _measures(simulation, self.metrics),
             any(node.tossed for node in self.nodes),
         )
         self.truth = self.metrics = None
         self.queries, self.releases = {}, {}
         self.nodes, self.tasks = [], []
         return run
+
+
+def _views(
+    simulation: "Simulation", transcripts: Sequence[Transcript], inside: Sequence[Mapping[int, InsiderState]]
+) -> tuple[AdversaryView, ...]:
+    public = simulation.public() if transcripts else None
+    return tuple(
+        AdversaryView(adversary, transcript, public, own)
+        for adversary, transcript, own in zip(simulation.adversaries, transcripts, inside, strict=True)
+        if public is not None
+    )
+
+
+def _measures(simulation: "Simulation", metrics: Metrics | None) -> Measures | None:
+    if metrics is None:
+        return None
+    metrics.finish()
+    offset = simulation.limit_offset if simulation.algorithm.limit_of_noise else None
+    return Measures(simulation.problem, metrics, offset=offset)
+
+
+def _stacked(simulation: "Simulation") -> Run:
+    """The run by one coroutine for all agents. You get a `NotStackable` where it is none."""
+    found, agents = run_stacked(simulation), range(simulation.topology.agents)
+    counts = {"packets": found.packets, "bytes": found.bytes}
+    traffic = {f"{unit}_{word}": 0 for unit in counts for word in COUNTS}
+    traffic |= {f"{unit}_{word}": count for unit, count in counts.items() for word in ("sent", "delivered")}
+    return Run(
+        simulation,
+        _views(simulation, found.transcripts, found.inside),
+        found.metrics,
+        found.truth,
+        tuple(found.rounds for _ in agents),
+        found.ended,
+        traffic,
+        found.interrupted,
+        queries=tuple(found.queries for _ in agents),
+        measures=_measures(simulation, found.metrics),
+    )
 
 
 @dataclass(frozen=True)
@@ -400,6 +437,9 @@ class Simulation:
     """Which tosses of the agents' private coins: with others routes and batches are others, and the rest the same."""
     value_range: tuple[float, float] | None = None
     """The public range of a record's values, where they have one (pixels)."""
+    reader: Literal["auto", "live", "stacked"] = "auto"
+    """Who runs the agents' code: "live", agent by agent; "stacked", one run for all (`netsim.readers.stacked`), or a
+    `ScenarioError` where agents are unlike; "auto": stacked where it can be and nobody watches, to the same bits."""
     noise_through: Mapping[int, NoiseThrough] = field(default_factory=dict[int, NoiseThrough])
     """Changes agents' noise streams on their way to the agent: for an auditor who looks for rare transcripts; what
     comes of it is no sample of anything."""
@@ -520,10 +560,21 @@ class Simulation:
         records what becomes of every packet, and changes nothing. `rescue` is given what there is of a run that an
         error ends, as of one that is interrupted, before the error is raised.
         """
+        watched = watch is not None or packet_log is not None
+        why = "somebody watches it" if watched else "the live reader was asked for" if self.reader == "live" else None
         thresholds = gc.get_threshold()
         gc.set_threshold(100_000, 50, 100)  # messages are freed by reference counts: it only walks what lives long
         try:
-            return _Execution(self, watch, every, packet_log, rescue).run()
+            if why is None or self.reader == "stacked":
+                try:
+                    return _stacked(self)
+                except NotStackable as obstacle:
+                    why = str(obstacle)
+                except Exception as error:  # the live reader says what is wrong, of which agent and when
+                    why = f"{type(error).__name__}: {error}"
+                if self.reader == "stacked":
+                    raise ScenarioError("reader", "stacked", why, "auto, or live")
+            return replace(_Execution(self, watch, every, packet_log, rescue).run(), unstacked=why)
         finally:
             gc.set_threshold(*thresholds)
 

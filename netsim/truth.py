@@ -4,7 +4,8 @@ It is opened in one room, `attacks.score`, where estimates meet it; an import ru
 adversary is handed refers to anything in here.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from netsim.adversary import Query
 from netsim.arrays import Array
@@ -21,6 +22,6 @@ class Truth:
     """
 
     problem: Problem
-    queries: list[list[Query]] = field(default_factory=list[list[Query]])
-    releases: list[list[Array]] = field(default_factory=list[list[Array]])
+    queries: Sequence[Sequence[Query]] = ()
+    releases: Sequence[Sequence[Array]] = ()
     edges: EdgeNoise | None = None

@@ -105,6 +105,7 @@ class LaplacianConsensus(_Consensus):
     """b_k, the Laplace scale per coordinate, by round."""
 
     noise_fields = ("scale",)
+    stackable = True
 
     async def run(self, node: Node) -> None:
         theta = -await node.gradient(node.zeros())
@@ -142,6 +143,7 @@ class StateDecomposition(_Consensus):
     """σ, the standard deviation of z, per coordinate."""
 
     noise_fields = ("stddev",)
+    stackable = True
 
     async def run(self, node: Node) -> None:
         own = -await node.gradient(node.zeros())
@@ -171,6 +173,7 @@ class ZeroSumNoise(_Consensus):
     """σ, the standard deviation of v, per coordinate."""
 
     noise_fields = ("stddev",)
+    stackable = True
 
     async def run(self, node: Node) -> None:
         x, before = -await node.gradient(node.zeros()), node.zeros()

@@ -95,6 +95,7 @@ class Decor(InRounds):
     """The agents whose seeds and noise the adversary of the claim holds."""
 
     noise_fields = ("stddev", "correlated")
+    stackable = True
 
     async def run(self, node: Node) -> None:
         x = node.zeros()

@@ -89,6 +89,8 @@ class Cpgt(DecayingNoise):
     compressor: Codec = FLOAT64
     """C, which makes the differences that go on the wire smaller."""
 
+    stackable = True
+
     @property
     def codec(self) -> Codec:
         return self.compressor

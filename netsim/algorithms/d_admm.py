@@ -96,6 +96,8 @@ class DAdmm(ExactInner, InRounds):
     """The seed of public draws from (0, 1), the own share of each agent's midpoints by round and coordinate; none:
     ½."""
 
+    stackable = True
+
     async def run(self, node: Node) -> None:
         d, theta = len(node.neighbors), self.penalty if self.dual_step is None else self.dual_step
         x = dual = sums = node.zeros()

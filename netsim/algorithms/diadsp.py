@@ -162,6 +162,8 @@ class DiaDSP(DecayingNoise):
 
     step: Annotated[Positive, Auto("(1 + λ_min(W))²/(4L)", lambda at: tracking_step(at.smoothness, at.topology) / 2)]
 
+    stackable = True
+
     async def run(self, node: Node) -> None:
         noise = self.noise_x(node.id), self.noise_y(node.id)
         await diging(node, self.rounds, self.step, *noise, drawn_start(node, self.start))

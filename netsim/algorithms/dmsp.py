@@ -54,6 +54,7 @@ class Dmsp(InRounds):
     """b p^k, the Laplace scale per coordinate, by round."""
 
     noise_fields = ("scale",)
+    stackable = True
 
     async def run(self, node: Node) -> None:
         x = self.domain.project(node.zeros())

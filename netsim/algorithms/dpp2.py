@@ -206,6 +206,7 @@ class Dpp2(InRounds):
     knows them); 0: x⁰ = 0."""
 
     noise_fields = ("scale_w", "scale_e")
+    stackable = True
 
     async def run(self, node: Node) -> None:
         x = drawn_start(node, self.start)

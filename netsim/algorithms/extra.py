@@ -83,6 +83,8 @@ class PgExtra(OneRelease):
         ),
     ]
 
+    stackable = True
+
     async def run(self, node: Node) -> None:
         x = dual = node.zeros()
         for k in range(self.rounds):
@@ -107,6 +109,8 @@ class Extra(PgExtra):
     PG-EXTRA for r = 0; minimizes Σ f_i.
     """
 
+    stackable = True
+
     def check(self, setting: Setting) -> None:
         """PG-EXTRA's conditions, and r = 0."""
         super().check(setting)
@@ -121,6 +125,8 @@ class Nids(OneRelease):
     """
 
     step: Annotated[Positive, Auto("1/L", lambda at: 1 / at.smoothness)]
+
+    stackable = True
 
     async def run(self, node: Node) -> None:
         x = dual = node.zeros()
@@ -147,6 +153,8 @@ class ExactDiffusion(Nids):
 
     NIDS for r = 0 but for the first round; minimizes Σ f_i.
     """
+
+    stackable = True
 
     async def run(self, node: Node) -> None:
         x = adapted = node.zeros()

@@ -72,6 +72,7 @@ class GradientTracking(LaplaceInRounds):
     """ "diging" sends both in one message, "atc" (adapt, then combine) makes two exchanges a round."""
 
     noise_fields = ("scale_x", "scale_y")
+    stackable = True
 
     async def run(self, node: Node) -> None:
         if self.variant == "diging":

@@ -40,6 +40,8 @@ class IcAdmm(Noisy, InRounds):
     proximal: Annotated[Positive, SMOOTH]
     """b > max L_i / 2, the weight of the proximal term."""
 
+    stackable = True
+
     async def run(self, node: Node) -> None:
         c, b = self.penalty, self.proximal
         d = len(node.neighbors)

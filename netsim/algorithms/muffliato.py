@@ -115,6 +115,8 @@ class Muffliato(_NoisyGossip):
     momentum: Annotated[Share, Auto("γ − 1 of Chebyshev's polynomials", lambda at: chebyshev(at.topology))] = 0.0
     """m, by how much a round goes beyond the mean; 0: plain gossip."""
 
+    stackable = True
+
     async def run(self, node: Node) -> None:
         before = x = node.privatize(-await node.gradient(node.zeros()), Gaussian(self.stddev))  # 1
         for k in range(self.rounds):
@@ -159,6 +161,8 @@ class MuffliatoDescent(_NoisyGossip):
     """γ, the step size."""
     clip: Clip | None = None
     """Gradients are clipped, before the noise; none: they are not."""
+
+    stackable = True
 
     async def run(self, node: Node) -> None:
         x = node.zeros()

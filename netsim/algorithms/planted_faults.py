@@ -92,6 +92,8 @@ class OneScalar(Fault):
 
     lesson = "Noise hides only the directions it is drawn in: one scalar leaves d − 1 of d dimensions in the clear."
 
+    stackable = True
+
     def sent(self, node: Node, x: Array, k: int) -> Array:  # noqa: ARG002
         noise = Laplace(self.scale)
         return node.privatize(x, noise) if self.sound else x + node.privatize(node.zeros(), noise)[:, :1]
@@ -105,6 +107,8 @@ class ReusedSeed(Fault):
     """
 
     lesson = "Noise may be used once: subtract two releases that share it, and it is gone."
+
+    stackable = True
 
     async def run(self, node: Node) -> None:
         x = node.zeros()
@@ -125,6 +129,8 @@ class FadingNoise(Fault):
 
     lesson = "Noise that dies out buys convergence with privacy: each round costs more than the last."
 
+    stackable = True
+
     def sent(self, node: Node, x: Array, k: int) -> Array:
         return node.privatize(x, Laplace(self.scale if self.sound else self.scale * 2.0**-k))
 
@@ -137,6 +143,8 @@ class HalfNoise(Fault):
     """
 
     lesson = "The code's noise is what protects, not the paper's: measure it."
+
+    stackable = True
 
     def sent(self, node: Node, x: Array, k: int) -> Array:  # noqa: ARG002
         return node.privatize(x, Laplace(self.scale if self.sound else self.scale / 2))
@@ -154,6 +162,8 @@ class SentBefore(Fault):
     """
 
     lesson = "Everything that leaves the agent counts, also what was meant for a log."
+
+    stackable = True
 
     async def run(self, node: Node) -> None:
         x = node.zeros()
@@ -175,6 +185,8 @@ class SecondMessage(Fault):
     """
 
     lesson = "An average of noisy values plus one exact gradient is that gradient, for who knows the noisy values."
+
+    stackable = True
 
     @property
     def releases(self) -> int:
@@ -200,6 +212,8 @@ class Averaged(Fault):
 
     lesson = "A retransmission must repeat the noisy value: fresh noise is a further release."
 
+    stackable = True
+
     async def run(self, node: Node) -> None:
         x = node.zeros()
         for _ in range(self.rounds):
@@ -224,6 +238,8 @@ class L1L2MixUp(Fault):
     shows = "even"
     clips = "l2"
 
+    stackable = True
+
     def sent(self, node: Node, x: Array, k: int) -> Array:  # noqa: ARG002
         return node.privatize(x, Laplace(self.scale * math.sqrt(node.dimension) if self.sound else self.scale))
 
@@ -237,6 +253,8 @@ class CompositionForgotten(Fault):
     """
 
     lesson = "Every release costs: over K rounds the budgets add up."
+
+    stackable = True
 
     def sent(self, node: Node, x: Array, k: int) -> Array:  # noqa: ARG002
         return node.privatize(x, Laplace(self.scale if self.sound else self.scale / max(self.rounds - 1, 1)))
@@ -253,6 +271,8 @@ class WrongClip(Fault):
 
     lesson = "A bound on each coordinate is no bound on the vector: clip the norm that the noise protects."
     shows = "even"
+
+    stackable = True
 
     def sent(self, node: Node, x: Array, k: int) -> Array:  # noqa: ARG002
         return node.privatize(x, Gaussian(self.scale))

@@ -62,6 +62,7 @@ class Ppdc(LaplaceInRounds):
     """Which matrix L is."""
 
     noise_fields = ("scale_x", "scale_v")
+    stackable = True
 
     async def run(self, node: Node) -> None:
         x = v = node.zeros()

@@ -76,6 +76,7 @@ class PrivateGradientDescent(InRounds):
     """The law of the noise."""
 
     noise_fields = ("scale",)
+    stackable = True
 
     async def run(self, node: Node) -> None:
         x, drawn = node.zeros(), None

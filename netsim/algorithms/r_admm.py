@@ -111,6 +111,8 @@ class RAdmm(_Recycled):
     penalty: Annotated[Positive, BALANCED]
     """η, the penalty of the augmented Lagrangian."""
 
+    stackable = True
+
     def eta(self, agent: int, t: int) -> float:  # noqa: ARG002
         return self.penalty
 
@@ -146,6 +148,8 @@ class MrAdmm(_Recycled):
     """A factor of the penalty for each agent; none: 1."""
     most: Positive | None = None
     """What the penalty grows to at most."""
+
+    stackable = True
 
     def eta(self, agent: int, t: int) -> float:
         eta = (self.factors[agent] if self.factors else 1.0) * self.penalty(t)

@@ -101,6 +101,7 @@ class RandomPenaltyAdmm(InRounds):
     """δ of the claim: that of advanced composition (footnote 2); 0: losses are added up."""
 
     noise_fields = ("scale",)
+    stackable = True
 
     async def run(self, node: Node) -> None:
         degree = len(node.neighbors)
@@ -298,6 +299,8 @@ class NeighborRange(_RandomAggregates):
     """The seed of public draws of pairs of agents, between whose values points lie; none: between the extremes."""
     middle: bool = False
     """Whether the point is the middle, θ = ½, in place of a random one: descent with fixed weights."""
+
+    stackable = True
 
     async def run(self, node: Node) -> None:
         at = low = high = node.zeros()

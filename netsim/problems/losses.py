@@ -4,6 +4,7 @@ Each has its proximal map, and how far one record can move its gradient. The non
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +22,11 @@ from netsim.models import Linear, Logistic, Penalty
 from netsim.models.model import Regularizer, Zero
 from netsim.problems.minimizers import SMALL, proximal_point, regularized_proximal
 from netsim.problems.objective import OfRecords, checked_step, half_square, sampled, times
+
+
+def _each(numbers: Sequence[float]) -> Array:
+    """A number for each of several losses, to go with (losses, replicas, dimension)."""
+    return np.array(numbers, dtype=np.float64)[:, None, None]
 
 
 class _Loss(OfRecords, ABC):
@@ -115,6 +121,20 @@ class LeastSquares(_Loss):
     def data_gradient(self, x: Array) -> Array:
         """2 Aᵀ(Ax − b) / D: the gradient without the public ridge; shape (replicas, dimension)."""
         return times(times(x, self.features) - self.targets, self._columns) / self._mass
+
+    @staticmethod
+    def stacked(losses: "Sequence[LeastSquares]") -> Callable[[Array], Array]:
+        """Gradients of as many losses at as many points, (losses, replicas, dimension) both; all of equally many
+        records. The bits are those of `gradient`."""
+        rows, targets = np.array([f.features for f in losses]), np.array([f.targets for f in losses])[:, None]
+        columns = np.array([f.features.T for f in losses], order="C")
+        mass, ridge = _each([f._mass for f in losses]), _each([f.ridge for f in losses])
+
+        def gradients(x: Array) -> Array:
+            residuals = np.einsum("ark,amk->arm", x, rows) - targets
+            return np.einsum("arm,akm->ark", residuals, columns) / mass + ridge * x
+
+        return gradients
 
     def hessian(self, x: Array) -> Array:  # noqa: ARG002  # the same everywhere
         return self.features.T @ self.features / self._mass + self.ridge * np.eye(self.dimension)
@@ -307,6 +327,20 @@ class LogisticLoss(_LogisticLoss):
     scale: float = 1.0
 
     weight, shape = 0.0, 1.0
+
+    @staticmethod
+    def stacked(losses: "Sequence[LogisticLoss]") -> Callable[[Array], Array]:
+        """Gradients of as many losses at as many points, (losses, replicas, dimension) both; all of equally many
+        records. The bits are those of `gradient`."""
+        rows = np.array([f._signed for f in losses])
+        columns = np.ascontiguousarray(rows.transpose(0, 2, 1))
+        mass, ridge = _each([f._mass for f in losses]), _each([f.ridge for f in losses])
+
+        def gradients(x: Array) -> Array:
+            shares = expit(-np.einsum("ark,amk->arm", x, rows))
+            return -np.einsum("arm,akm->ark", shares, columns) / mass + ridge * x
+
+        return gradients
 
 
 @dataclass(frozen=True, eq=False)

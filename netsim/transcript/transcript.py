@@ -1,7 +1,7 @@
 """Transcript: the rows of one adversary, in memory or on disk, and the messages in them."""
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -24,6 +24,7 @@ class Transcript:
         self._doors: Sequence[Door] = ()
         self._records: tuple[Record, ...] | None = tuple(records)
         self._stored: StreamedTranscript | None = None
+        self._made: tuple[Callable[[], tuple[Sequence[Capture], Sequence[Door]]], int] | None = None
         self.replicas = replicas
 
     @classmethod
@@ -31,6 +32,15 @@ class Transcript:
         """What link taps captured and node taps saw, in any order."""
         transcript = cls((), replicas)
         transcript._captured, transcript._doors, transcript._records = captured, doors, None
+        return transcript
+
+    @classmethod
+    def deferred(
+        cls, make: Callable[[], tuple[Sequence[Capture], Sequence[Door]]], count: int, replicas: int
+    ) -> "Transcript":
+        """What `make` says that taps captured and saw, so many rows: called when they are first read."""
+        transcript = cls((), replicas)
+        transcript._made, transcript._records = (make, count), None
         return transcript
 
     @classmethod
@@ -46,6 +56,8 @@ class Transcript:
         if self._records is None and self._stored is not None:
             self._records, self._stored = tuple(self._stored), None
         if self._records is None:
+            if self._made is not None:
+                (self._captured, self._doors), self._made = self._made[0](), None
             rows: list[Record] = []
             for time, sender, receiver, packet in self._captured:
                 kind, number, sequence, attempt, size, message = contents(packet)
@@ -61,9 +73,17 @@ class Transcript:
             self._captured = self._doors = ()
         return self._records
 
+    def __getstate__(self) -> dict[str, object]:
+        """What is to be pickled: rows, and not how they are made."""
+        if self._made is not None:
+            assert self.records is not None
+        return self.__dict__
+
     def __len__(self) -> int:
         if self._stored is not None:
             return len(self._stored)
+        if self._made is not None:
+            return self._made[1]
         return len(self._captured) + len(self._doors) if self._records is None else len(self._records)
 
     def __iter__(self) -> Iterator[Record]:

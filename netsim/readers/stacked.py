@@ -1,0 +1,719 @@
+"""Stacked reader of the port: one run of the coroutine stands for all agents.
+
+Every vector holds all agents' rows, agent after agent: (agents · replicas, dimension). What an algorithm computes of
+one agent's rows it so computes of all, and an exchange is a sum over the graph in the order in which the live reader
+adds. Noise is of each agent's own stream, gradients are of each agent's own objective, times are maxima over links.
+So values, their order and times are those of the live reader to the last bit (`netsim.readers.moments` has the
+order), at a fraction of the time.
+
+It reads what is the same for all agents. Whatever differs between them (a number, a neighbor, a coin, a direct
+message), and networks in which a message may be missing, raise `NotStackable`: the run is begun anew by the live
+reader, and says why.
+"""
+
+import dataclasses
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from netsim.adversary import InsiderState, Query, Tap
+from netsim.arrays import Array
+from netsim.errors import NetsimError
+from netsim.mechanisms import Gaussian, Laplace, Mechanism
+from netsim.metrics import Metrics
+from netsim.models.model import Regularizer, Zero
+from netsim.network.laws import ConstantDelay
+from netsim.network.links import AccessLaw
+from netsim.problems.stacking import stacked_gradients
+from netsim.randomness import EdgeNoise, Streams
+from netsim.readers.live import FLOAT64, gaussian_stddev
+from netsim.readers.moments import Moments, Rows, Whole
+from netsim.topology import Topology
+from netsim.transcript.message import TAG_BYTES, Capture, Ciphertext, Message, Tagged, Values, as_sent
+from netsim.transcript.record import EVERYBODY, Door
+from netsim.transcript.transcript import Transcript
+from netsim.truth import Truth
+
+if TYPE_CHECKING:
+    from netsim.settings import NetworkSettings
+    from netsim.simulation import Simulation
+
+
+class NotStackable(NetsimError):
+    """What makes agents unlike, or the network more than this reader models: the live reader runs it."""
+
+
+def obstacle(simulation: "Simulation") -> str | None:
+    """Why a simulation is not for this reader, as far as that is known before it runs."""
+    algorithm, network, timing = simulation.algorithm, simulation.network, simulation.timing
+    laws = [network.links, *network.link_laws.values()]
+    lines = [network.access, *network.access_laws.values()]
+    reasons = (
+        (
+            not vars(type(algorithm)).get("stackable"),
+            f"{type(algorithm).__name__} does not say that it is `stackable`",
+        ),
+        (algorithm.stopping().walks, "a walk is one agent after the other"),
+        (network.medium != "links", "agents have radios"),
+        (bool(network.active_adversaries), "an active adversary is in the network"),
+        (not network.exchange_policy.endless, "exchanges have a deadline"),
+        (any(line != AccessLaw() for line in lines), "agents have access lines"),
+        (any(law.losses is not None for law in laws), "links lose packets"),
+        (any(law.outages is not None for law in laws), "links go down"),
+        (any(law.reliable for law in laws), "links acknowledge packets"),
+        (any(law.duplication > 0 for law in laws), "links repeat packets"),
+        (any(law.buffer is not None for law in laws), "links have buffers"),
+        (timing.activation is not None, "agents have clocks"),
+        (bool(timing.downtimes), "agents go down"),
+        (simulation.wire_codec.random, f"{simulation.wire_codec} draws"),
+        (simulation.recording.spool is not None, "transcripts are written while it runs"),
+    )
+    return next((why for holds, why in reasons if holds), None)
+
+
+class _Nobody:
+    """The number of no agent: it may be handed on, and used for nothing."""
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise NotStackable("the algorithm uses an agent's number")
+
+    __index__ = __int__ = __float__ = __hash__ = __repr__ = __str__ = __bool__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __floordiv__ = _refuse
+
+
+class _Neighbors:
+    """As many neighbors as every agent has; who they are is not the same for all."""
+
+    def __init__(self, degrees: Whole) -> None:
+        self._degrees = degrees
+
+    def __len__(self) -> int:
+        if (self._degrees != self._degrees[0]).any():
+            raise NotStackable("the algorithm counts its neighbors, and agents have unlike numbers of them")
+        return int(self._degrees[0])
+
+    def __iter__(self) -> Iterator[int]:
+        raise NotStackable("the algorithm asks who its neighbors are")
+
+    def __getitem__(self, _: object) -> NoReturn:
+        raise NotStackable("the algorithm asks who its neighbors are")
+
+
+class _Links:
+    """All directed links, receiver after receiver and by ascending sender, and when what is sent on them arrives."""
+
+    def __init__(self, topology: Topology, network: "NetworkSettings", streams: Streams) -> None:
+        self.starts: Whole = topology.adjacency.indptr[:-1].astype(np.int64)
+        self.senders: Whole = topology.adjacency.indices.astype(np.int64)
+        self.degrees: Whole = np.diff(topology.adjacency.indptr).astype(np.int64)
+        self.receivers: Whole = np.repeat(np.arange(topology.agents), self.degrees)
+        self.back: Whole = np.lexsort((self.receivers, self.senders))
+        """The link in the other direction, of each."""
+        self.places: Whole = self.back - self.starts[self.senders]
+        """The receiver's place among the sender's neighbors."""
+        pairs = zip(self.senders.tolist(), self.receivers.tolist(), strict=True) if network.link_laws else ()
+        laws = [network.link_law(edge) for edge in pairs] or [network.links]
+        shape, seconds = (
+            len(self.senders),
+            [law.delay.seconds for law in laws if isinstance(law.delay, ConstantDelay)],
+        )
+        self._delays = np.broadcast_to(np.array(seconds), shape) if len(seconds) == len(laws) else None
+        self._laws, self._streams = laws, streams
+        rates = [math.inf if law.bandwidth is None else law.bandwidth for law in laws]
+        self._rates = None if min(rates) == math.inf else np.broadcast_to(np.array(rates), shape)
+        self._free = np.zeros(shape)
+        self._latest = np.zeros(shape)
+        self.tags = np.broadcast_to(np.array([TAG_BYTES * law.tagged for law in laws]), shape)
+        """What authentication adds to a packet, in bytes."""
+        self.sealed = np.broadcast_to(np.array([law.encrypted for law in laws]), shape)
+
+    def travel(self, now: Array, size: int) -> tuple[Array, Array]:
+        """When what all agents send `now` begins to pass each link, and when it arrives."""
+        begun = done = now[self.senders]
+        if self._rates is not None:
+            begun = np.where(np.isinf(self._rates), begun, np.maximum(begun, self._free))
+            self._free = done = np.where(np.isinf(self._rates), begun, begun + (size + self.tags) / self._rates)
+        if self._delays is not None:
+            return begun, done + self._delays
+        arrival = np.array([one + draw() for one, draw in zip(done.tolist(), self._draws, strict=True)])
+        self._latest = arrival = np.where(self._overtakes, arrival, np.maximum(arrival, self._latest))
+        return begun, arrival
+
+    @cached_property
+    def _draws(self) -> list[Callable[[], float]]:
+        laws = self._laws * (len(self.senders) if len(self._laws) == 1 else 1)
+        ends = zip(self.senders.tolist(), self.receivers.tolist(), laws, strict=True)
+        return [partial(law.delay.draw, self._rng(i, j) if law.random else random.Random(0)) for i, j, law in ends]
+
+    def _rng(self, sender: int, receiver: int) -> random.Random:
+        return self._streams.plain("link", sender, receiver)
+
+    @cached_property
+    def _overtakes(self) -> Any:
+        keeps = [law.reordering or isinstance(law.delay, ConstantDelay) for law in self._laws]
+        return np.broadcast_to(np.array(keeps), len(self.senders))
+
+
+class _Term(NamedTuple):
+    """The p-th neighbor of all agents that have so many: agents (None: all), the neighbor of each, its weight."""
+
+    agents: Whole | None
+    neighbors: Whole
+    weights: Array
+
+
+FEW = 4
+"""Of so few agents with more neighbors than the others the rest of a sum is one agent at a time."""
+
+
+class _Graph:
+    """Sums over neighbors in ascending order, one term after the other, of all agents at once."""
+
+    def __init__(self, topology: Topology, links: _Links) -> None:
+        n, degrees = topology.agents, links.degrees
+        mixing = topology.mixing
+        rows = np.repeat(np.arange(n), np.diff(mixing.indptr))
+        self.own = np.asarray(mixing.diagonal())[:, None]
+        weights = np.asarray(mixing.data)[rows != mixing.indices]
+        self._terms: list[_Term] = []
+        for p in range(int(degrees.max())):
+            agents = np.flatnonzero(degrees > p)
+            if len(agents) <= FEW < n:
+                break
+            at = links.starts[agents] + p
+            self._terms.append(_Term(None if len(agents) == n else agents, links.senders[at], weights[at][:, None]))
+        longer, first = np.flatnonzero(degrees > len(self._terms)), len(self._terms)
+        spans = [(i, slice(links.starts[i] + first, links.starts[i] + degrees[i])) for i in longer.tolist()]
+        self._tails = [(i, links.senders[span], weights[span][:, None]) for i, span in spans]
+
+    def mix(self, x: Array) -> Array:
+        """Σ_j w_ij x_j, x (agents, numbers): the own term first."""
+        return self._summed(self.own * x, lambda _, near, weights: x[near] * weights)
+
+    def sum(self, x: Array) -> Array:
+        """Σ_j x_j over neighbors."""
+        return self._summed(None, lambda _, near, __: x[near])
+
+    def apart(self, x: Array) -> Array:
+        """Σ_j (x_i − x_j)."""
+        return self._summed(None, lambda own, near, _: x[own] - x[near])
+
+    def gathered(self, x: Array) -> list[Array]:
+        """The p-th neighbor's x, for all p; where all have as many."""
+        return [x[term.neighbors] for term in self._terms]
+
+    def _summed(self, total: Array | None, term: Callable[[Any, Any, Array], Array]) -> Array:
+        every = slice(None)
+        for agents, neighbors, weights in self._terms:
+            part = term(every if agents is None else agents, neighbors, weights)
+            if total is None:
+                total = part
+            elif agents is None:
+                total += part
+            else:
+                total[agents] += part
+        assert total is not None
+        for agent, neighbors, weights in self._tails:
+            parts = term(agent, neighbors, weights)
+            total[agent] = np.add.accumulate(np.concatenate((total[agent][None], parts)), axis=0)[-1]
+        return total
+
+
+class _Sent(NamedTuple):
+    """One exchange of all agents: at which step, what each had done before, bytes of a message without its tag, and
+    when it began to pass each link and when it arrived. `values` by name, (agents, replicas, dimension): where
+    somebody listens."""
+
+    step: int
+    done: int
+    size: int
+    begun: Array
+    arrival: Array
+    values: Mapping[str, Array]
+
+
+class StackedExchange:
+    """Of one exchange: all agents' messages."""
+
+    def __init__(self, graph: _Graph, degrees: _Neighbors, sent: Mapping[str, Array], shape: tuple[int, int]) -> None:
+        self._graph, self._degrees, self._sent, self._shape = graph, degrees, sent, shape
+
+    def _agents(self, name: str) -> Array:
+        return self.sent(name).reshape(len(self._graph.own), -1)
+
+    def sent(self, name: str) -> Array:
+        """What was sent under this name; read-only."""
+        return self._sent[name]
+
+    def values(self, name: str) -> list[Array]:
+        """What the neighbors sent, in their order."""
+        len(self._degrees)  # refused where agents have unlike numbers of neighbors
+        return [one.reshape(self._shape) for one in self._graph.gathered(self._agents(name))]
+
+    def __getitem__(self, name: str) -> NoReturn:
+        raise NotStackable("the algorithm asks who its neighbors are")
+
+    def mix(self, name: str) -> Array:
+        """Σ_j w_ij v_j, me first."""
+        return self._graph.mix(self._agents(name)).reshape(self._shape)
+
+    def sum(self, name: str) -> Array:
+        """Σ_j v_j over neighbors."""
+        return self._graph.sum(self._agents(name)).reshape(self._shape)
+
+    def apart(self, name: str) -> Array:
+        """Σ_j (v − v_j) over neighbors."""
+        return self._graph.apart(self._agents(name)).reshape(self._shape)
+
+
+class _Asked(NamedTuple):
+    """One private query of all agents: when, where and the gradient, (agents, replicas, dimension)."""
+
+    times: Array
+    points: Array
+    gradients: Array
+
+
+class _Closed(NamedTuple):
+    """One estimate of all agents: when, at which step, what each had done before, its errors (agents, replicas), and
+    how many messages to one neighbor, with how many bytes, and queries each agent had made by then."""
+
+    times: Array
+    step: int
+    done: int
+    errors: Array
+    messages: int
+    message_bytes: int
+    queries: int
+
+
+@dataclasses.dataclass(frozen=True)
+class StackedRun:
+    """What happened, in the parts of which a `netsim.simulation.Run` is made."""
+
+    transcripts: tuple[Transcript, ...]
+    inside: tuple[dict[int, InsiderState], ...]
+    metrics: Metrics | None
+    truth: Truth | None
+    rounds: int
+    ended: float
+    packets: int
+    bytes: int
+    queries: int
+    interrupted: bool
+
+
+class _PerAgent(Sequence[Any]):
+    """Lists by agent, each made when it is read."""
+
+    def __init__(self, agents: int, make: Callable[[int], list[Any]]) -> None:
+        self._agents, self._make = agents, make
+        self._made: dict[int, list[Any]] = {}
+
+    def __len__(self) -> int:
+        return self._agents
+
+    def __getitem__(self, agent: Any) -> Any:
+        if isinstance(agent, slice):
+            return [self[i] for i in range(self._agents)[agent]]
+        which = range(self._agents)[agent]
+        if which not in self._made:
+            self._made[which] = self._make(which)
+        return self._made[which]
+
+
+class StackedNode:
+    """A `Node` that stands for all agents of a simulation."""
+
+    def __init__(self, simulation: "Simulation") -> None:
+        topology, problem, recording = simulation.topology, simulation.problem, simulation.recording
+        self._simulation, self._streams = simulation, Streams(simulation.seed)
+        self._n, self._r, self.dimension = topology.agents, simulation.replicas, problem.dimension
+        self._shape, self._stack = (self._n * self._r, self.dimension), (self._n, self._r, self.dimension)
+        self.agents, self.id = topology.agents, _Nobody()
+        self.regularizer: Regularizer = problem.regularizer
+        self._links = _Links(topology, simulation.network, self._streams)
+        self._graph = _Graph(topology, self._links)
+        self.neighbors = _Neighbors(self._links.degrees)
+        self._gradients = stacked_gradients(problem.objectives)
+        self._codec, self._noise = simulation.wire_codec, dict[int, np.random.Generator]()
+        kept = recording.private != "nothing"
+        insiders = any(adversary.insiders for adversary in simulation.adversaries)
+        self._keeps_releases, self._keeps_queries = kept or insiders, recording.private == "everything" or insiders
+        laws = simulation.timing
+        computes = laws.compute is not None or laws.compute_laws
+        self._compute = [self._work_of(i) for i in range(self._n)] if computes else None
+        self.moments = Moments(self._n, ordered=bool(simulation.adversaries) or recording.measure)
+        self._sent, self._asked, self._released = list[_Sent](), list[_Asked](), list[Array]()
+        self._closed = list[_Closed]()
+        self._shared = self._queries = self._exchanges = self._bytes = self._done = 0
+        self.metrics = None
+        if recording.measure:
+            self.metrics = Metrics(
+                problem,
+                simulation.replicas,
+                walk=False,
+                every=recording.measure_every,
+                own_gradients=recording.own_gradients,
+                last=getattr(simulation.algorithm, "rounds", None),
+                start=simulation.algorithm.starting_point(self._n, self.dimension),
+            )
+
+    @cached_property
+    def _edges(self) -> EdgeNoise:
+        around = tuple(map(self._simulation.topology.neighbors, range(self._n)))
+        kept = self._simulation.recording.private != "nothing"
+        return EdgeNoise(self._streams, self._simulation.chunk, (self._r, self.dimension), around, kept=kept)
+
+    def _work_of(self, agent: int) -> Callable[[], float] | None:
+        law = self._simulation.timing.compute_law(agent)
+        return None if law is None else partial(law.draw, self._streams.plain("agent", agent, "compute"))
+
+    # ── what is not the same for all ────────────────────────────────────────────────────────────────────
+    @property
+    def weights(self) -> NoReturn:
+        raise NotStackable("the algorithm reads the weights of its links")
+
+    @property
+    def replicas(self) -> NoReturn:
+        raise NotStackable("the algorithm counts replicas")
+
+    @property
+    def records(self) -> NoReturn:
+        raise NotStackable("the algorithm counts records")
+
+    @property
+    def coins(self) -> NoReturn:
+        raise NotStackable("the algorithm tosses private coins")
+
+    def split(self, value: Array, mechanism: Gaussian) -> NoReturn:
+        raise NotStackable("the algorithm splits values in shares")
+
+    def send(self, to: int, **values: Array) -> NoReturn:
+        raise NotStackable("the algorithm sends direct messages")
+
+    def broadcast(self, **values: Array) -> NoReturn:
+        raise NotStackable("the algorithm sends direct messages")
+
+    async def receive(self) -> NoReturn:
+        raise NotStackable("the algorithm waits for direct messages")
+
+    # ── private data ────────────────────────────────────────────────────────────────────────────────────
+    def zeros(self) -> Array:
+        return np.zeros(self._shape)
+
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
+        self._work()
+        x = self._checked(x)
+        if batch is None:
+            gradient = self._gradients(x.reshape(self._stack)).reshape(self._shape)
+        else:
+            gradient = self._each(lambda i, rows: self._objective(i).batch(batch).gradient(x[rows]))
+        self._answered(x, gradient)
+        return gradient
+
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
+        self._work()
+        return self._proximal(self._checked(v), step, regularized and not isinstance(self.regularizer, Zero))
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
+        if mechanism.noiseless:
+            return await self.proximal(v, step)
+        self._work()
+        noise = self._drawn(np.zeros(self._shape), mechanism)
+        return self._release(self._proximal(self._checked(v) - step * noise, step, regularized=False))
+
+    def privatize(
+        self, value: Array, mechanism: Mechanism, shared: Gaussian | None = None, draw: int | None = None
+    ) -> Array:
+        noisy = value if mechanism.noiseless else self._drawn(self._checked(value), mechanism)
+        if shared is not None and not shared.noiseless:
+            which = self._shared if draw is None else draw
+            own, each = (gaussian_stddev(law, 0) for law in (mechanism, shared))
+            noisy = noisy + self._each(lambda i, _: shared.stddev * self._edges.around(i, which))
+            order = np.argsort(self.moments.rank) if self.moments.ordered else np.arange(self._n)
+            for i in order.tolist():
+                rows = self._rows(i)
+                self._edges.note(i, own, each, which, noisy[rows] - value[rows])
+            self._shared += 1
+        return value if noisy is value else self._release(noisy)
+
+    def _objective(self, agent: int) -> Any:
+        return self._simulation.problem.objectives[agent]
+
+    def _rows(self, agent: int) -> slice:
+        return slice(agent * self._r, (agent + 1) * self._r)
+
+    def _each(self, made: Callable[[int, slice], Array]) -> Array:
+        return np.concatenate([made(i, self._rows(i)) for i in range(self._n)])
+
+    def _proximal(self, v: Array, step: float, regularized: bool) -> Array:
+        if regularized:
+            x = self._each(lambda i, rows: self._objective(i).proximal(v[rows], step, self.regularizer))
+            self._answered(x, self._gradients(x.reshape(self._stack)).reshape(self._shape))
+            return x
+        x = self._each(lambda i, rows: self._objective(i).proximal(v[rows], step))
+        self._answered(x, (v - x) / step)
+        return x
+
+    def _drawn(self, value: Array, mechanism: Mechanism) -> Array:
+        """Every agent's release, of its own stream."""
+        one = (self._r, self.dimension)
+        if type(mechanism) is Gaussian and isinstance(mechanism.stddev, float | int):
+            noise = self._each(lambda i, _: self._stream(i).standard_normal(size=one))
+            return value + noise * mechanism.stddev
+        if type(mechanism) is Laplace and isinstance(mechanism.scale, float | int):
+            noise = self._each(lambda i, _: self._stream(i).laplace(size=one))
+            return value + noise * mechanism.scale
+        return self._each(lambda i, rows: self._part(mechanism, rows).release(value[rows], self._stream(i)))
+
+    def _part(self, mechanism: Any, rows: slice) -> Mechanism:
+        """One agent's law, of what holds numbers of all agents."""
+        if not dataclasses.is_dataclass(mechanism):
+            raise NotStackable(f"noise of {type(mechanism).__name__}")
+        held = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)}
+        own = {name: value[rows] for name, value in held.items() if np.shape(value)[:1] == self._shape[:1]}
+        return dataclasses.replace(mechanism, **own) if own else mechanism  # type: ignore[type-var]
+
+    def _stream(self, agent: int) -> np.random.Generator:
+        if agent not in self._noise:
+            self._noise[agent] = self._simulation.noise_stream(agent)
+        return self._noise[agent]
+
+    def _release(self, value: Array) -> Array:
+        value.setflags(write=False)
+        if self._keeps_releases:
+            self._released.append(value.reshape(self._stack))
+        return value
+
+    def _answered(self, x: Array, gradient: Array) -> None:
+        if self._keeps_queries:
+            stacks = (array.reshape(self._stack).copy() for array in (x, gradient))
+            self._asked.append(_Asked(self.moments.now, *stacks))
+
+    def _work(self) -> None:
+        self._queries += 1
+        if self._compute is None:
+            return
+        waits = np.array([draw is not None for draw in self._compute])
+        seconds = np.array([0.0 if draw is None else draw() for draw in self._compute])
+        if not (seconds[waits] > 0).all():
+            raise NotStackable("a query takes no time, where others do")
+        self.moments.wait(seconds, waits)
+
+    # ── messages ────────────────────────────────────────────────────────────────────────────────────────
+    async def exchange(self, **values: Array) -> StackedExchange:
+        sent: dict[str, Array] = {}
+        for name in sorted(values) if not self._codec.lossless else values:
+            copy = as_sent(self._checked(values[name]))
+            sent[name] = copy if self._codec.lossless else self._codec.encode(copy)
+            sent[name].setflags(write=False)
+        sent = {name: sent[name] for name in values}
+        size = self._simulation.network.header_bytes + self._codec.size(self.dimension) * len(values)
+        links, moments = self._links, self.moments
+        begun, arrival = links.travel(moments.now, size)
+        stacks: dict[str, Array] = {}
+        if self._simulation.adversaries:
+            stacks = {name: value.reshape(self._stack) for name, value in sent.items()}
+        if moments.ordered:
+            self._sent.append(_Sent(moments.step, self._done, size, begun, arrival, stacks))
+        moments.receive(arrival, links.senders, links.places, links.starts)
+        self._exchanges += 1
+        self._done += 1
+        self._bytes += size
+        return StackedExchange(self._graph, self.neighbors, sent, self._shape)
+
+    def estimate(self, x: Array) -> None:
+        x, moments = self._checked(x), self.moments
+        errors = np.empty((0, 0))
+        if self.metrics is not None:
+            errors = self.metrics.closed_by_all(as_sent(x).reshape(self._stack))
+        counts = (self._exchanges, self._bytes, self._queries)
+        self._closed.append(_Closed(moments.now, moments.step, self._done, errors, *counts))
+        self._done += 1
+
+    def _checked(self, value: Array) -> Array:
+        if type(value) is not np.ndarray or value.dtype is not FLOAT64 or value.shape != self._shape:
+            raise NotStackable(f"a value of shape {getattr(value, 'shape', None)}")
+        return value
+
+    # ── after the run ───────────────────────────────────────────────────────────────────────────────────
+    def outcome(self, *, interrupted: bool) -> StackedRun:
+        """All that happened."""
+        simulation, links, closed = self._simulation, self._links, self._closed
+        asked, released, recording = self._asked, self._released, simulation.recording
+        queries = _PerAgent(self._n, lambda i: [Query(a.times[i].item(), a.points[i], a.gradients[i]) for a in asked])
+        releases = _PerAgent(self._n, lambda i: [one[i] for one in released])
+        truth = None
+        if recording.private != "nothing":
+            known = queries if recording.private == "everything" else _PerAgent(self._n, lambda _: [])
+            truth = Truth(simulation.problem, known, releases, self.__dict__.get("_edges"))
+        inside = [
+            {i: InsiderState(self._objective(i), tuple(queries[i]), tuple(releases[i])) for i in adversary.insiders}
+            for adversary in simulation.adversaries
+        ]
+        packets = len(links.senders) * self._exchanges
+        total = len(links.senders) * self._bytes + int(links.tags.sum()) * self._exchanges
+        if self.metrics is not None:
+            self._note(self.metrics)
+        taps = [Tap(one, self._streams.plain("adversary", one.name)) for one in simulation.adversaries]
+        return StackedRun(
+            tuple(self._heard(tap) for tap in taps),
+            tuple(inside),
+            self.metrics,
+            truth,
+            len(closed),
+            float(closed[-1].times.max()) if closed else 0.0,
+            packets,
+            total,
+            self._queries,
+            interrupted,
+        )
+
+    def _note(self, metrics: Metrics) -> None:
+        """Every estimate and what it had cost by then, in the order in which agents closed."""
+        agents, links, moments = np.arange(self._n), self._links, self.moments
+        tags = np.add.reduceat(links.tags[links.back], links.starts)
+        parts: list[Rows] = []
+        packets, sizes, closings = list[Whole](), list[Whole](), list[Whole]()
+        nothing = np.zeros(self._n, dtype=np.int64)
+        for one in self._sent:
+            parts.append(moments.acted(one.step, agents, nothing + one.done))
+            packets.append(links.degrees)
+            sizes.append(links.degrees * one.size + tags)
+            closings.append(nothing - 1)
+        for k, one in enumerate(self._closed):
+            parts.append(moments.acted(one.step, agents, nothing + one.done))
+            packets.append(nothing)
+            sizes.append(nothing)
+            closings.append(nothing + k)
+        if not parts:
+            return
+        rows = Rows.joined(parts)
+        order = moments.order(rows)
+        which = np.concatenate(closings)[order]
+        here, who = which >= 0, np.tile(agents, len(parts))[order]
+        which, who = which[here], who[here]
+        counts = {
+            "packets": np.cumsum(np.concatenate(packets)[order])[here],
+            "bytes": np.cumsum(np.concatenate(sizes)[order])[here],
+            "messages": np.array([one.messages for one in self._closed])[which] * links.degrees[who],
+            "message_bytes": np.array([one.message_bytes for one in self._closed])[which] * links.degrees[who],
+            "queries": np.array([one.queries for one in self._closed])[which],
+        }
+        errors = np.array([one.errors for one in self._closed])[which, who]
+        metrics.noted(rows.time[order][here], who, errors, counts)
+
+    def _heard(self, tap: Tap) -> Transcript:
+        """What one adversary recorded; its rows are made when they are read."""
+        adversary, links = tap.adversary, self._links
+        chosen = adversary.tapped(self._simulation.topology)
+        late = {edge: tap.clock_error() for edge in sorted(edge for edge in chosen if edge[0] < edge[1])}
+        n = self._n
+        place = {int(key): k for k, key in enumerate((links.senders * n + links.receivers).tolist())} if late else {}
+        both = [(i, j) for i, j in sorted(chosen)]
+        on_links = np.array([place[i * n + j] for i, j in both], dtype=np.int64)
+        offsets = np.array([late[min(edge), max(edge)] for edge in both])
+        heard = _Heard(self._sent, self.moments, links, on_links, offsets, adversary.doors)
+        if adversary.capture_loss or adversary.start:
+            captured = [row for begun, row in heard.captured() if begun >= adversary.start and not tap.misses()]
+            return Transcript.deferred(lambda: (captured, heard.at_doors()), len(captured) + heard.door_rows, self._r)
+        count = len(on_links) * len(self._sent) + heard.door_rows
+        return Transcript.deferred(lambda: ([row for _, row in heard.captured()], heard.at_doors()), count, self._r)
+
+
+class _Heard:
+    """What passed some links (by their places among all, with their clocks' errors) and doors, in order."""
+
+    def __init__(
+        self, sent: Sequence[_Sent], moments: Moments, links: _Links, on: Whole, late: Array, doors: Sequence[int]
+    ) -> None:
+        self._sent, self._moments, self._links, self._on, self._late = sent, moments, links, on, late
+        self._doors = np.array(doors, dtype=np.int64)
+        self._width = int(links.degrees.max()) + 1
+        self._messages: dict[tuple[int, int], Message] = {}
+
+    @property
+    def door_rows(self) -> int:
+        """How many rows the doors have."""
+        return int((1 + self._links.degrees[self._doors]).sum()) * len(self._sent)
+
+    def captured(self) -> Iterator[tuple[float, Capture]]:
+        """Packets on the links, with when they began to pass."""
+        if not len(self._on) or not self._sent:
+            return
+        links, moments, on = self._links, self._moments, self._on
+        senders, receivers, places = links.senders[on], links.receivers[on], links.places[on]
+        order = moments.order(
+            Rows.joined([moments.acted(s.step, senders, s.done * self._width + places) for s in self._sent])
+        )
+        begun = np.concatenate([s.begun[on] for s in self._sent])
+        when, tags, sealed = begun + np.tile(self._late, len(self._sent)), links.tags[on].tolist(), links.sealed[on]
+        ends = list(zip(senders.tolist(), receivers.tolist(), tags, sealed.tolist(), strict=True))
+        times, starts, count = when.tolist(), begun.tolist(), len(on)
+        for row in order.tolist():
+            number, k = divmod(row, count)
+            sender, receiver, tag, hidden = ends[k]
+            message = self._message(number, sender)
+            packet = Ciphertext(message.size + tag) if hidden else Tagged(message, number) if tag else message
+            yield starts[row], (times[row], sender, receiver, packet)
+
+    def at_doors(self) -> list[Door]:
+        """Messages at the doors, as they leave and as they are delivered."""
+        if not len(self._doors) or not self._sent:
+            return []
+        links, moments, parts = self._links, self._moments, list[Rows]()
+        into = np.concatenate([np.arange(a, a + d) for a, d in zip(*self._spans(), strict=True)])
+        rows: list[tuple[int, int, int | None]] = []
+        for number, s in enumerate(self._sent):
+            left = np.full(len(self._doors), s.done * self._width)
+            parts.append(moments.acted(s.step, self._doors, left))
+            parts.append(moments.delivered(s.step, s.arrival[into], links.senders[into], links.places[into]))
+            rows += [(number, i, None) for i in self._doors.tolist()]
+            ends = zip(links.senders[into].tolist(), links.receivers[into].tolist(), strict=True)
+            rows += [(number, i, j) for i, j in ends]
+        together = Rows.joined(parts)
+        times, doors = together.time.tolist(), list[Door]()
+        for place in moments.order(together).tolist():
+            number, sender, receiver = rows[place]
+            message = self._message(number, sender)
+            if receiver is None:
+                doors.append((times[place], "sent", EVERYBODY, message))
+            else:
+                doors.append((times[place], "received", receiver, message))
+        return doors
+
+    def _spans(self) -> tuple[list[int], list[int]]:
+        return self._links.starts[self._doors].tolist(), self._links.degrees[self._doors].tolist()
+
+    def _message(self, number: int, sender: int) -> Message:
+        key = number, sender
+        if key not in self._messages:
+            sent = self._sent[number]
+            values: Values = {name: value[sender] for name, value in sent.values.items()}
+            self._messages[key] = Message(sender, "exchange", number, values, sent.size)
+        return self._messages[key]
+
+
+def run_stacked(simulation: "Simulation") -> StackedRun:
+    """Run all agents at once. You get a `NotStackable` where they are unlike; Ctrl-C ends it early."""
+    if (why := obstacle(simulation)) is not None:
+        raise NotStackable(why)
+    node, interrupted = StackedNode(simulation), False
+    program = simulation.algorithm.run(node)  # type: ignore[arg-type]
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
+            program.send(None)
+        raise NotStackable("the algorithm waits for something besides its node")
+    except StopIteration:
+        pass
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        program.close()
+    return node.outcome(interrupted=interrupted)
