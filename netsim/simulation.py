@@ -27,7 +27,7 @@ from netsim.problems import Problem
 from netsim.problems.objective import weak_convexity
 from netsim.randomness import EdgeNoise, NoiseThrough, Streams, coins_of, dither_of, noise_of
 from netsim.readers.live import Activity, LiveNode
-from netsim.readers.stacked import NotStackable, run_stacked
+from netsim.readers.stacked import NotStackableError, run_stacked
 from netsim.running import COUNTS, Running, Watch, WatchedLoop
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.topology import Topology
@@ -387,7 +387,7 @@ def _measures(simulation: "Simulation", metrics: Metrics | None) -> Measures | N
 
 
 def _stacked(simulation: "Simulation") -> Run:
-    """The run by one coroutine for all agents. You get a `NotStackable` where it is none."""
+    """The run by one coroutine for all agents. You get a `NotStackableError` where it is none."""
     found, agents = run_stacked(simulation), range(simulation.topology.agents)
     counts = {"packets": found.packets, "bytes": found.bytes}
     traffic = {f"{unit}_{word}": 0 for unit in counts for word in COUNTS}
@@ -568,7 +568,7 @@ class Simulation:
             if why is None or self.reader == "stacked":
                 try:
                     return _stacked(self)
-                except NotStackable as obstacle:
+                except NotStackableError as obstacle:
                     why = str(obstacle)
                 except Exception as error:  # the live reader says what is wrong, of which agent and when
                     why = f"{type(error).__name__}: {error}"

@@ -7,7 +7,7 @@ So values, their order and times are those of the live reader to the last bit (`
 order), at a fraction of the time.
 
 It reads what is the same for all agents. Whatever differs between them (a number, a neighbor, a coin, a direct
-message), and networks in which a message may be missing, raise `NotStackable`: the run is begun anew by the live
+message), and networks in which a message may be missing, raise `NotStackableError`: the run is begun anew by the live
 reader, and says why.
 """
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from netsim.adversary import InsiderState, Query, Tap
 from netsim.arrays import Array
+from netsim.codecs import Dither, Encoder
 from netsim.errors import NetsimError
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
 from netsim.metrics import Metrics
@@ -29,7 +30,7 @@ from netsim.models.model import Regularizer, Zero
 from netsim.network.laws import ConstantDelay
 from netsim.network.links import AccessLaw
 from netsim.problems.stacking import stacked_gradients
-from netsim.randomness import EdgeNoise, Streams
+from netsim.randomness import EdgeNoise, Streams, dither_of
 from netsim.readers.live import FLOAT64, gaussian_stddev
 from netsim.readers.moments import Moments, Rows, Whole
 from netsim.topology import Topology
@@ -43,21 +44,18 @@ if TYPE_CHECKING:
     from netsim.simulation import Simulation
 
 
-class NotStackable(NetsimError):
+class NotStackableError(NetsimError):
     """What makes agents unlike, or the network more than this reader models: the live reader runs it."""
 
 
 def obstacle(simulation: "Simulation") -> str | None:
     """Why a simulation is not for this reader, as far as that is known before it runs."""
     algorithm, network, timing = simulation.algorithm, simulation.network, simulation.timing
-    laws = [network.links, *network.link_laws.values()]
+    laws, name = [network.links, *network.link_laws.values()], type(algorithm).__name__
     lines = [network.access, *network.access_laws.values()]
     reasons = (
-        (
-            not vars(type(algorithm)).get("stackable"),
-            f"{type(algorithm).__name__} does not say that it is `stackable`",
-        ),
         (algorithm.stopping().walks, "a walk is one agent after the other"),
+        (not vars(type(algorithm)).get("stackable"), f"{name} does not say that it is `stackable`"),
         (network.medium != "links", "agents have radios"),
         (bool(network.active_adversaries), "an active adversary is in the network"),
         (not network.exchange_policy.endless, "exchanges have a deadline"),
@@ -69,7 +67,6 @@ def obstacle(simulation: "Simulation") -> str | None:
         (any(law.buffer is not None for law in laws), "links have buffers"),
         (timing.activation is not None, "agents have clocks"),
         (bool(timing.downtimes), "agents go down"),
-        (simulation.wire_codec.random, f"{simulation.wire_codec} draws"),
         (simulation.recording.spool is not None, "transcripts are written while it runs"),
     )
     return next((why for holds, why in reasons if holds), None)
@@ -79,7 +76,7 @@ class _Nobody:
     """The number of no agent: it may be handed on, and used for nothing."""
 
     def _refuse(self, *_: object) -> NoReturn:
-        raise NotStackable("the algorithm uses an agent's number")
+        raise NotStackableError("the algorithm uses an agent's number")
 
     __index__ = __int__ = __float__ = __hash__ = __repr__ = __str__ = __bool__ = _refuse
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
@@ -94,14 +91,14 @@ class _Neighbors:
 
     def __len__(self) -> int:
         if (self._degrees != self._degrees[0]).any():
-            raise NotStackable("the algorithm counts its neighbors, and agents have unlike numbers of them")
+            raise NotStackableError("the algorithm counts its neighbors, and agents have unlike numbers of them")
         return int(self._degrees[0])
 
     def __iter__(self) -> Iterator[int]:
-        raise NotStackable("the algorithm asks who its neighbors are")
+        raise NotStackableError("the algorithm asks who its neighbors are")
 
     def __getitem__(self, _: object) -> NoReturn:
-        raise NotStackable("the algorithm asks who its neighbors are")
+        raise NotStackableError("the algorithm asks who its neighbors are")
 
 
 class _Links:
@@ -256,7 +253,7 @@ class StackedExchange:
         return [one.reshape(self._shape) for one in self._graph.gathered(self._agents(name))]
 
     def __getitem__(self, name: str) -> NoReturn:
-        raise NotStackable("the algorithm asks who its neighbors are")
+        raise NotStackableError("the algorithm asks who its neighbors are")
 
     def mix(self, name: str) -> Array:
         """Σ_j w_ij v_j, me first."""
@@ -342,6 +339,7 @@ class StackedNode:
         self.neighbors = _Neighbors(self._links.degrees)
         self._gradients = stacked_gradients(problem.objectives)
         self._codec, self._noise = simulation.wire_codec, dict[int, np.random.Generator]()
+        self._encoders = None if self._codec.lossless else [self._encoder(i) for i in self._coding]
         kept = recording.private != "nothing"
         insiders = any(adversary.insiders for adversary in simulation.adversaries)
         self._keeps_releases, self._keeps_queries = kept or insiders, recording.private == "everything" or insiders
@@ -370,6 +368,15 @@ class StackedNode:
         kept = self._simulation.recording.private != "nothing"
         return EdgeNoise(self._streams, self._simulation.chunk, (self._r, self.dimension), around, kept=kept)
 
+    @property
+    def _coding(self) -> range:
+        """Agents whose codec is one of its own: all where it draws, one for all where it does not."""
+        return range(self._n if self._codec.random else 1)
+
+    def _encoder(self, agent: int) -> Encoder:
+        stream = partial(dither_of, self._streams, self._simulation.chunk, agent)
+        return Encoder(self._codec, self.dimension, Dither(stream, self._r) if self._codec.random else None)
+
     def _work_of(self, agent: int) -> Callable[[], float] | None:
         law = self._simulation.timing.compute_law(agent)
         return None if law is None else partial(law.draw, self._streams.plain("agent", agent, "compute"))
@@ -377,31 +384,31 @@ class StackedNode:
     # ── what is not the same for all ────────────────────────────────────────────────────────────────────
     @property
     def weights(self) -> NoReturn:
-        raise NotStackable("the algorithm reads the weights of its links")
+        raise NotStackableError("the algorithm reads the weights of its links")
 
     @property
     def replicas(self) -> NoReturn:
-        raise NotStackable("the algorithm counts replicas")
+        raise NotStackableError("the algorithm counts replicas")
 
     @property
     def records(self) -> NoReturn:
-        raise NotStackable("the algorithm counts records")
+        raise NotStackableError("the algorithm counts records")
 
     @property
     def coins(self) -> NoReturn:
-        raise NotStackable("the algorithm tosses private coins")
+        raise NotStackableError("the algorithm tosses private coins")
 
     def split(self, value: Array, mechanism: Gaussian) -> NoReturn:
-        raise NotStackable("the algorithm splits values in shares")
+        raise NotStackableError("the algorithm splits values in shares")
 
     def send(self, to: int, **values: Array) -> NoReturn:
-        raise NotStackable("the algorithm sends direct messages")
+        raise NotStackableError("the algorithm sends direct messages")
 
     def broadcast(self, **values: Array) -> NoReturn:
-        raise NotStackable("the algorithm sends direct messages")
+        raise NotStackableError("the algorithm sends direct messages")
 
     async def receive(self) -> NoReturn:
-        raise NotStackable("the algorithm waits for direct messages")
+        raise NotStackableError("the algorithm waits for direct messages")
 
     # ── private data ────────────────────────────────────────────────────────────────────────────────────
     def zeros(self) -> Array:
@@ -475,7 +482,7 @@ class StackedNode:
     def _part(self, mechanism: Any, rows: slice) -> Mechanism:
         """One agent's law, of what holds numbers of all agents."""
         if not dataclasses.is_dataclass(mechanism):
-            raise NotStackable(f"noise of {type(mechanism).__name__}")
+            raise NotStackableError(f"noise of {type(mechanism).__name__}")
         held = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)}
         own = {name: value[rows] for name, value in held.items() if np.shape(value)[:1] == self._shape[:1]}
         return dataclasses.replace(mechanism, **own) if own else mechanism  # type: ignore[type-var]
@@ -503,17 +510,14 @@ class StackedNode:
         waits = np.array([draw is not None for draw in self._compute])
         seconds = np.array([0.0 if draw is None else draw() for draw in self._compute])
         if not (seconds[waits] > 0).all():
-            raise NotStackable("a query takes no time, where others do")
+            raise NotStackableError("a query takes no time, where others do")
         self.moments.wait(seconds, waits)
 
     # ── messages ────────────────────────────────────────────────────────────────────────────────────────
     async def exchange(self, **values: Array) -> StackedExchange:
-        sent: dict[str, Array] = {}
-        for name in sorted(values) if not self._codec.lossless else values:
-            copy = as_sent(self._checked(values[name]))
-            sent[name] = copy if self._codec.lossless else self._codec.encode(copy)
-            sent[name].setflags(write=False)
-        sent = {name: sent[name] for name in values}
+        sent = self._encoded({name: as_sent(self._checked(value)) for name, value in values.items()})
+        for value in sent.values():
+            value.setflags(write=False)
         size = self._simulation.network.header_bytes + self._codec.size(self.dimension) * len(values)
         links, moments = self._links, self.moments
         begun, arrival = links.travel(moments.now, size)
@@ -528,6 +532,18 @@ class StackedNode:
         self._bytes += size
         return StackedExchange(self._graph, self.neighbors, sent, self._shape)
 
+    def _encoded(self, values: Values) -> Values:
+        """What receivers decode; a random codec draws of each agent's own stream."""
+        if self._encoders is None:
+            return values
+        if len(self._encoders) == 1:
+            return self._encoders[0](values)
+        parts = [
+            encoder({name: value[self._rows(i)] for name, value in values.items()})
+            for i, encoder in enumerate(self._encoders)
+        ]
+        return {name: np.concatenate([part[name] for part in parts]) for name in values}
+
     def estimate(self, x: Array) -> None:
         x, moments = self._checked(x), self.moments
         errors = np.empty((0, 0))
@@ -539,7 +555,7 @@ class StackedNode:
 
     def _checked(self, value: Array) -> Array:
         if type(value) is not np.ndarray or value.dtype is not FLOAT64 or value.shape != self._shape:
-            raise NotStackable(f"a value of shape {getattr(value, 'shape', None)}")
+            raise NotStackableError(f"a value of shape {getattr(value, 'shape', None)}")
         return value
 
     # ── after the run ───────────────────────────────────────────────────────────────────────────────────
@@ -701,15 +717,15 @@ class _Heard:
 
 
 def run_stacked(simulation: "Simulation") -> StackedRun:
-    """Run all agents at once. You get a `NotStackable` where they are unlike; Ctrl-C ends it early."""
+    """Run all agents at once. You get a `NotStackableError` where they are unlike; Ctrl-C ends it early."""
     if (why := obstacle(simulation)) is not None:
-        raise NotStackable(why)
+        raise NotStackableError(why)
     node, interrupted = StackedNode(simulation), False
     program = simulation.algorithm.run(node)  # type: ignore[arg-type]
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
             program.send(None)
-        raise NotStackable("the algorithm waits for something besides its node")
+        raise NotStackableError("the algorithm waits for something besides its node")
     except StopIteration:
         pass
     except KeyboardInterrupt:

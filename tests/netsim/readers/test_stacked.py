@@ -1,0 +1,288 @@
+"""The stacked reader's run is the live reader's to the last bit, or it is refused by name and run live."""
+
+import pickle
+import random
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netsim import topology
+from netsim.adversary import Adversary
+from netsim.algorithms import Algorithm, PrivateGradientDescent
+from netsim.codecs import Float16, Quantizer, TopK
+from netsim.errors import ScenarioError
+from netsim.network.laws import ConstantDelay, ExponentialDelay, UniformDelay
+from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw
+from netsim.node import Node
+from netsim.problems import Problem, build, load
+from netsim.readers.live import PoissonClock
+from netsim.readers.stacked import NotStackableError, run_stacked
+from netsim.schedules import Constant
+from netsim.simulation import Run, Simulation
+from tests.netsim.algorithms.every import AGENTS, EXAMPLES, GRAPHS, problem
+from tests.worlds import changed
+
+RING = topology.ring(AGENTS)
+EDGES = [edge for i, j in RING.edges for edge in ((i, j), (j, i))]
+BY_LINK = random.Random(4)
+STRAGGLER = {2: ConstantDelay(3.0)}
+NETWORKS = {
+    "ideal": {},
+    "one delay": {"links": LinkLaw(ConstantDelay(0.5))},
+    "two delays": {"link_laws": {edge: LinkLaw(ConstantDelay(BY_LINK.choice((0.0, 1.0, 2.0)))) for edge in EDGES}},
+    "delays by link": {"link_laws": {edge: LinkLaw(ConstantDelay(BY_LINK.random())) for edge in EDGES}},
+    "random delays": {"links": LinkLaw(UniformDelay(0.1, 2.0))},
+    "overtaking": {"links": LinkLaw(ExponentialDelay(1.0), reordering=True)},
+    "a queue": {"links": LinkLaw(UniformDelay(0.0, 1.0), bandwidth=50.0)},
+    "sealed": {"links": LinkLaw(ConstantDelay(1.0), encrypted=True)},
+    "tagged by some": {"link_laws": {(0, 1): LinkLaw(authenticated=True), (1, 0): LinkLaw(encrypted=True)}},
+    "computing": {"compute": UniformDelay(0.5, 1.5)},
+    "a straggler": {"links": LinkLaw(ConstantDelay(1.0)), "compute_laws": STRAGGLER},
+    "steps of one second": {"links": LinkLaw(ConstantDelay(1.0)), "compute": ConstantDelay(1.0)},
+}
+EARS = {
+    "none": (),
+    "all": (Adversary(),),
+    "some": (
+        Adversary("missing", ((0, 1), (3, 4)), capture_loss=0.3, clock_error=0.2, start=0.5),
+        Adversary("doors", (), nodes=(0, 1, 2)),
+        Adversary("inside", insiders=(4,)),
+    ),
+}
+
+
+def rows(run: Run) -> list[list[tuple]]:
+    return [[(*r[:-1], *((n, v.tobytes()) for n, v in r.values.items())) for r in v.transcript] for v in run.views]
+
+
+def same(one: Run, other: Run) -> None:
+    """All that two runs have, bit for bit."""
+    assert rows(one) == rows(other)
+    assert [len(v.transcript) for v in one.views] == [len(v.transcript) for v in other.views]
+    facts = ("activations", "time", "traffic", "queries", "interrupted", "tossed", "rejected", "interceptions")
+    for fact in facts:
+        assert getattr(one, fact) == getattr(other, fact), fact
+    for mine, its in zip(one.views, other.views, strict=True):
+        assert {i: released(s.releases) for i, s in mine.inside.items()} == {
+            i: released(s.releases) for i, s in its.inside.items()
+        }
+    assert (one.metrics is None) == (other.metrics is None)
+    if one.metrics is not None and other.metrics is not None:
+        assert one.metrics.times == other.metrics.times
+        assert one.metrics.agents == other.metrics.agents
+        assert one.metrics.ledger == other.metrics.ledger
+        assert one.metrics.relative_errors().tobytes() == other.metrics.relative_errors().tobytes()
+        assert [points(p) for p in one.metrics.points()] == [points(p) for p in other.metrics.points()]
+    assert (one.truth is None) == (other.truth is None)
+    if one.truth is not None and other.truth is not None:
+        for mine, its in zip(one.truth.queries, other.truth.queries, strict=True):
+            assert [asked(q) for q in mine] == [asked(q) for q in its]
+        assert [released(r) for r in one.truth.releases] == [released(r) for r in other.truth.releases]
+
+
+def released(values) -> list[bytes]:
+    return [value.tobytes() for value in values]
+
+
+def asked(query) -> tuple:
+    return query.time, query.point.tobytes(), query.gradient.tobytes()
+
+
+def points(point) -> tuple:
+    own = () if point.own is None else (point.own.total.tobytes(), point.own.squares.tobytes())
+    return point.count, point.at, point.answer.tobytes(), point.mean_error.tobytes(), point.consensus.tobytes(), own
+
+
+def both(simulation: Simulation) -> tuple[Run, Run]:
+    return replace(simulation, reader="stacked").run(), replace(simulation, reader="live").run()
+
+
+def world(algorithm: Algorithm, graph=RING, ears: str = "all", here: Problem | None = None, **fields) -> Simulation:
+    made = Simulation(here or problem(), graph, algorithm, adversaries=EARS[ears], replicas=2, seed=5)
+    return changed(made, **fields)
+
+
+STACKABLE = [
+    name for name, example in EXAMPLES.items()
+    if vars(type(example.algorithm())).get("stackable") and "batch" not in name
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STACKABLE)
+@pytest.mark.parametrize("noisy", [True, False])
+def test_every_stackable_algorithm_is_the_live_reader_s_to_the_last_bit(name, noisy):
+    example = EXAMPLES[name]
+    for replicas, ears in ((1, "all"), (3, "some")):
+        simulation = world(example.algorithm(noisy), GRAPHS[example.graph], ears, own_gradients=True)
+        same(*both(replace(simulation, replicas=replicas)))
+
+
+@pytest.mark.parametrize("law", sorted(NETWORKS))
+@pytest.mark.parametrize("ears", sorted(EARS))
+def test_every_network_is_the_live_reader_s_to_the_last_bit(law, ears):
+    for name in ("extra", "dpp2", "nids"):
+        same(*both(world(EXAMPLES[name].algorithm(), ears=ears, **NETWORKS[law])))
+
+
+@pytest.mark.parametrize("graph", [topology.star(7), topology.erdos_renyi(9, 0.4, seed=1), topology.path(8)])
+def test_agents_with_unlike_numbers_of_neighbors_and_records(graph):
+    data = load("synthetic", kind="regression", records=8 * graph.agents + 3, dimension=3, seed=1)
+    for kind in ("ridge", "sensors"):
+        here = build(kind, data.split(graph.agents), ridge=0.1 if kind == "ridge" else 0.0)
+        for law in ("ideal", "random delays", "computing"):
+            same(*both(world(EXAMPLES["dmsp"].algorithm(), graph, here=here, **NETWORKS[law])))
+
+
+def test_single_numbers_codecs_and_other_losses():
+    data = load("digits", norm_bound=1.0)
+    for kind in ("logistic", "nonconvex_logistic"):
+        here = build(kind, data.split(AGENTS), ridge=0.1)
+        same(*both(world(EXAMPLES["extra"].algorithm(step=0.1), here=here)))
+        for codec in (Float16(), TopK(3), Quantizer(4)):
+            same(*both(world(EXAMPLES["private_gradient_descent"].algorithm(step=0.1), here=here, codec=codec)))
+    single = load("synthetic", kind="regression", records=5 * AGENTS, dimension=1, seed=1)
+    for replicas in (1, 2):
+        lone = world(EXAMPLES["nids"].algorithm(), here=build("ridge", single.split(AGENTS), ridge=0.1))
+        same(*both(replace(lone, replicas=replicas)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6))
+def test_networks_drawn_at_random(seed):
+    """Small whole delays and computing times, so that moments coincide in every way."""
+    draw = random.Random(seed)
+    graph = draw.choice([RING, topology.path(5), topology.star(6), topology.complete(4)])
+    n = graph.agents
+    data = load("synthetic", kind="regression", records=2 * n, dimension=2, seed=1)
+    laws = {
+        edge: LinkLaw(ConstantDelay(float(draw.choice((0, 0, 1, 2)))), encrypted=draw.random() < 0.2)
+        for i, j in graph.edges
+        for edge in ((i, j), (j, i))
+        if draw.random() < 0.8
+    }
+    computes = {i: ConstantDelay(float(draw.choice((1, 1, 2)))) for i in range(n) if draw.random() < 0.4}
+    doors = Adversary("doors", (), nodes=tuple(draw.sample(range(n), 2)), insiders=(draw.randrange(n),))
+    name = draw.choice(["extra", "ppdc", "gradient_tracking, variant: atc", "diadsp"])
+    algorithm = EXAMPLES[name].algorithm(step=0.01)
+    simulation = Simulation(
+        build("ridge", data.split(n), ridge=0.1), graph, algorithm, adversaries=(Adversary(), doors), seed=seed
+    )
+    same(*both(changed(simulation, link_laws=laws, compute_laws=computes)))
+
+
+# ── refused ─────────────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True)
+class Branches(PrivateGradientDescent):
+    """Sends twice as much from round 7 on, if its number is 2."""
+
+    stackable = True
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        for k in range(self.rounds):
+            received = await node.exchange(x=2 * x if k >= 7 and node.id == 2 else x)
+            x = received.mix("x") - 0.1 * await node.gradient(x)
+            node.estimate(x)
+
+
+@dataclass(frozen=True)
+class Silent(Branches):
+    """The same, and does not say that it is stackable: that is not inherited."""
+
+
+REFUSED = {
+    "an agent's number": (Branches(9, Constant(0.1)), {}),
+    "does not say": (Silent(9, Constant(0.1)), {}),
+    "private coins": (EXAMPLES["private_gradient_descent, with a batch"].algorithm(), {}),
+    "one agent after the other": (EXAMPLES["recal"].algorithm(), {}),
+    "lose packets": (EXAMPLES["extra"].algorithm(), {"links": LinkLaw(loss=0.1, reliable=True)}),
+    "acknowledge": (EXAMPLES["extra"].algorithm(), {"links": LinkLaw(reliable=True)}),
+    "repeat packets": (EXAMPLES["extra"].algorithm(), {"links": LinkLaw(duplication=0.1)}),
+    "access lines": (EXAMPLES["extra"].algorithm(), {"access": AccessLaw(uplink=100.0)}),
+    "clocks": (EXAMPLES["extra"].algorithm(), {"activation": PoissonClock(1.0)}),
+    "deadline": (EXAMPLES["extra"].algorithm(), {"exchange_policy": ExchangePolicy(deadline=5.0)}),
+    "takes no time": (EXAMPLES["extra"].algorithm(), {"compute": ConstantDelay(0.0)}),
+}
+
+
+@pytest.mark.parametrize("why", sorted(REFUSED))
+def test_what_differs_between_agents_is_refused_by_name_and_run_live(why):
+    algorithm, fields = REFUSED[why]
+    simulation = world(algorithm, **fields)
+    with pytest.raises(NotStackableError, match=why):
+        run_stacked(simulation)
+    with pytest.raises(ScenarioError, match=why):
+        replace(simulation, reader="stacked").run()
+    run = simulation.run()
+    assert why in run.unstacked
+    same(run, replace(simulation, reader="live").run())
+
+
+def test_neighbors_that_are_counted_have_to_be_equally_many():
+    algorithm = EXAMPLES["ic_admm"].algorithm()
+    same(*both(world(algorithm)))
+    star = world(algorithm, GRAPHS["star"]).run()
+    assert "unlike numbers" in star.unstacked
+    assert world(algorithm).run().unstacked is None
+
+
+def test_factors_by_agent_are_refused_and_equal_ones_are_not():
+    even = EXAMPLES["diadsp"].algorithm()
+    assert world(even).run().unstacked is None
+    uneven = replace(even, agent_scale_x=tuple(1.0 + i for i in range(AGENTS)))
+    assert "number" in world(uneven).run().unstacked
+
+
+def test_who_watches_has_the_live_reader_and_it_can_be_asked_for():
+    simulation = world(EXAMPLES["extra"].algorithm())
+    assert simulation.run(lambda running: None).unstacked == "somebody watches it"
+    assert replace(simulation, reader="live").run().unstacked == "the live reader was asked for"
+
+
+@dataclass(frozen=True)
+class Broken(PrivateGradientDescent):
+    """Fails in round 3 of its own accord."""
+
+    stackable = True
+
+    async def run(self, node: Node) -> None:
+        for k in range(self.rounds):
+            await node.exchange(x=node.zeros())
+            node.estimate(node.zeros() / (k < 3 or [][0]))
+
+
+def test_an_error_is_the_live_reader_s():
+    with pytest.raises(IndexError) as caught:
+        world(Broken(5, Constant(0.1))).run()
+    assert any("in agent " in note for note in caught.value.__notes__)
+
+
+def test_views_can_be_pickled_and_hold_nothing_private():
+    run = world(EXAMPLES["extra"].algorithm(), ears="some").run()
+    copies = pickle.loads(pickle.dumps(run.views[0].transcript))
+    assert [r[:-1] for r in copies] == [r[:-1] for r in run.views[0].transcript]
+    assert run.unstacked is None
+    with pytest.raises(ValueError, match="read-only"):
+        run.views[1].transcript.records[0].values["x"][:] = 0
+
+
+@dataclass(frozen=True)
+class Wild(PrivateGradientDescent):
+    """Ascends, in steps that are too long."""
+
+    stackable = True
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        for _ in range(self.rounds):
+            x = (await node.exchange(x=x)).mix("x") + 10 * await node.gradient(x)
+            node.estimate(x)
+
+
+def test_a_run_that_diverges_is_a_result():
+    wild = world(Wild(400, Constant(0.1)))
+    same(*both(wild))
+    assert not np.isfinite(wild.run().metrics.relative_errors()[-1]).all()
