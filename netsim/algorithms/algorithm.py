@@ -110,8 +110,8 @@ class Algorithm(ABC):
     noise_fields: ClassVar[tuple[str, ...]] = ()
     stackable: ClassVar[bool] = False
     """Whether all agents run the same statements on values alone, so that one run stands for all
-    (`netsim.readers.stacked`): `run` and what it calls branch on no value and no replica, and treat each row by itself.
-    Not inherited: who overrides something says it again."""
+    (`netsim.readers.stacked`): `run` and what it calls branch on no value and no replica, and treat each row of an
+    array by itself. Not inherited: a class that overrides something says it again."""
     limit_of_noise: ClassVar[bool] = False
     """Whether the noise alone decides the limit of a run (`limit_offset`)."""
 

@@ -337,7 +337,8 @@ class LogisticLoss(_LogisticLoss):
         mass, ridge = _each([f._mass for f in losses]), _each([f.ridge for f in losses])
 
         def gradients(x: Array) -> Array:
-            shares = expit(-np.einsum("ark,amk->arm", x, rows))
+            margins = np.einsum("ark,amk->arm", x, rows)
+            shares = np.asarray(expit(-margins), dtype=np.float64)
             return -np.einsum("arm,akm->ark", shares, columns) / mass + ridge * x
 
         return gradients

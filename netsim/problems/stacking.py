@@ -13,6 +13,8 @@ from netsim.arrays import Array
 from netsim.problems.losses import LeastSquares, LogisticLoss
 from netsim.problems.objective import Objective
 
+MANY = 1024
+"""Of so many numbers an objective calls are one after the other: they stay in the processor's cache."""
 Gradients: TypeAlias = Callable[[Array], Array]
 """x (agents, replicas, dimension) ↦ ∇f_i(x_i), the same shape."""
 
@@ -34,11 +36,13 @@ def stacked_gradients(objectives: Sequence[Objective]) -> Gradients:
         parts.append((who, LogisticLoss.stacked([f for i in who if isinstance(f := objectives[i], LogisticLoss)])))
     if others:
         parts.append((others, lambda x: np.array([objectives[i].gradient(x[k]) for k, i in enumerate(others)])))
-    if len(parts) == 1:
-        return parts[0][1]
     places = [(np.array(who), gradients) for who, gradients in parts]
 
     def each(x: Array) -> Array:
+        if x[0].size >= MANY:
+            return np.array([f.gradient(own) for f, own in zip(objectives, x, strict=True)])
+        if len(places) == 1:
+            return places[0][1](x)
         found = np.empty_like(x)
         for who, gradients in places:
             found[who] = gradients(x[who])

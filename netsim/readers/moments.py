@@ -29,8 +29,8 @@ BEGUN, DELIVERED, TIMER = 0, 1, 2
 
 
 class _Moment(NamedTuple):
-    """One moment. `born`: the step of its agents' common program; pushed by agent `pusher` at the step before, for its
-    neighbor number `place`."""
+    """One moment. `born`: the step of its agents' common program; pushed by agent `pusher` at the step before, for
+    its neighbor number `place`."""
 
     time: float
     kind: int
@@ -58,8 +58,8 @@ class Rows:
 
 
 class Moments:
-    """The steps of all agents: `now` (agents,) in virtual seconds. `ordered`: their order is kept too, for who records
-    (in memory of steps times agents)."""
+    """The steps of all agents: `now` (agents,) in virtual seconds. `ordered`: their order is kept too, for who
+    records (in memory of steps times agents)."""
 
     def __init__(self, agents: int, *, ordered: bool) -> None:
         self.now: Array = np.zeros(agents)
@@ -88,7 +88,8 @@ class Moments:
     def acted(self, step: int, agents: Whole, after: Whole) -> Rows:
         """Rows of what these agents do at a step."""
         rows = self._steps[step]
-        return Rows(*(column[agents] for column in (rows.time, rows.kind, rows.born, rows.pusher, rows.place)), after)
+        columns = rows.kind[agents], rows.born[agents], rows.pusher[agents], rows.place[agents]
+        return Rows(rows.time[agents], *columns, after)
 
     @staticmethod
     def delivered(step: int, time: Array, senders: Whole, places: Whole) -> Rows:

@@ -12,11 +12,9 @@ reader, and says why.
 """
 
 import dataclasses
-import math
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, overload
 
 import numpy as np
 
@@ -27,20 +25,17 @@ from netsim.errors import NetsimError
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
 from netsim.metrics import Metrics
 from netsim.models.model import Regularizer, Zero
-from netsim.network.laws import ConstantDelay
-from netsim.network.links import AccessLaw
+from netsim.network.links import AccessLaw, LinkLaw
 from netsim.problems.stacking import stacked_gradients
 from netsim.randomness import EdgeNoise, Streams, dither_of
 from netsim.readers.live import FLOAT64, gaussian_stddev
 from netsim.readers.moments import Moments, Rows, Whole
-from netsim.topology import Topology
-from netsim.transcript.message import TAG_BYTES, Capture, Ciphertext, Message, Tagged, Values, as_sent
-from netsim.transcript.record import EVERYBODY, Door
+from netsim.readers.stacked_network import Heard, Sent, StackedLinks, StackedSums
+from netsim.transcript.message import Values, as_sent
 from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
 
 if TYPE_CHECKING:
-    from netsim.settings import NetworkSettings
     from netsim.simulation import Simulation
 
 
@@ -51,8 +46,7 @@ class NotStackableError(NetsimError):
 def obstacle(simulation: "Simulation") -> str | None:
     """Why a simulation is not for this reader, as far as that is known before it runs."""
     algorithm, network, timing = simulation.algorithm, simulation.network, simulation.timing
-    laws, name = [network.links, *network.link_laws.values()], type(algorithm).__name__
-    lines = [network.access, *network.access_laws.values()]
+    lines, name = [network.access, *network.access_laws.values()], type(algorithm).__name__
     reasons = (
         (algorithm.stopping().walks, "a walk is one agent after the other"),
         (not vars(type(algorithm)).get("stackable"), f"{name} does not say that it is `stackable`"),
@@ -60,16 +54,25 @@ def obstacle(simulation: "Simulation") -> str | None:
         (bool(network.active_adversaries), "an active adversary is in the network"),
         (not network.exchange_policy.endless, "exchanges have a deadline"),
         (any(line != AccessLaw() for line in lines), "agents have access lines"),
-        (any(law.losses is not None for law in laws), "links lose packets"),
-        (any(law.outages is not None for law in laws), "links go down"),
-        (any(law.reliable for law in laws), "links acknowledge packets"),
-        (any(law.duplication > 0 for law in laws), "links repeat packets"),
-        (any(law.buffer is not None for law in laws), "links have buffers"),
         (timing.activation is not None, "agents have clocks"),
         (bool(timing.downtimes), "agents go down"),
         (simulation.recording.spool is not None, "transcripts are written while it runs"),
     )
-    return next((why for holds, why in reasons if holds), None)
+    found = next((why for holds, why in reasons if holds), None)
+    return found or next((why for law in (network.links, *network.link_laws.values()) if (why := _lacks(law))), None)
+
+
+def _lacks(law: LinkLaw) -> str | None:
+    """Why a message on such a link may be missing, or more than one."""
+    if law.losses is not None:
+        return "links lose packets"
+    if law.outages is not None:
+        return "links go down"
+    if law.reliable:
+        return "links acknowledge packets"
+    if law.duplication > 0:
+        return "links repeat packets"
+    return None if law.buffer is None else "links have buffers"
 
 
 class _Nobody:
@@ -101,143 +104,12 @@ class _Neighbors:
         raise NotStackableError("the algorithm asks who its neighbors are")
 
 
-class _Links:
-    """All directed links, receiver after receiver and by ascending sender, and when what is sent on them arrives."""
-
-    def __init__(self, topology: Topology, network: "NetworkSettings", streams: Streams) -> None:
-        self.starts: Whole = topology.adjacency.indptr[:-1].astype(np.int64)
-        self.senders: Whole = topology.adjacency.indices.astype(np.int64)
-        self.degrees: Whole = np.diff(topology.adjacency.indptr).astype(np.int64)
-        self.receivers: Whole = np.repeat(np.arange(topology.agents), self.degrees)
-        self.back: Whole = np.lexsort((self.receivers, self.senders))
-        """The link in the other direction, of each."""
-        self.places: Whole = self.back - self.starts[self.senders]
-        """The receiver's place among the sender's neighbors."""
-        pairs = zip(self.senders.tolist(), self.receivers.tolist(), strict=True) if network.link_laws else ()
-        laws = [network.link_law(edge) for edge in pairs] or [network.links]
-        shape, seconds = (
-            len(self.senders),
-            [law.delay.seconds for law in laws if isinstance(law.delay, ConstantDelay)],
-        )
-        self._delays = np.broadcast_to(np.array(seconds), shape) if len(seconds) == len(laws) else None
-        self._laws, self._streams = laws, streams
-        rates = [math.inf if law.bandwidth is None else law.bandwidth for law in laws]
-        self._rates = None if min(rates) == math.inf else np.broadcast_to(np.array(rates), shape)
-        self._free = np.zeros(shape)
-        self._latest = np.zeros(shape)
-        self.tags = np.broadcast_to(np.array([TAG_BYTES * law.tagged for law in laws]), shape)
-        """What authentication adds to a packet, in bytes."""
-        self.sealed = np.broadcast_to(np.array([law.encrypted for law in laws]), shape)
-
-    def travel(self, now: Array, size: int) -> tuple[Array, Array]:
-        """When what all agents send `now` begins to pass each link, and when it arrives."""
-        begun = done = now[self.senders]
-        if self._rates is not None:
-            begun = np.where(np.isinf(self._rates), begun, np.maximum(begun, self._free))
-            self._free = done = np.where(np.isinf(self._rates), begun, begun + (size + self.tags) / self._rates)
-        if self._delays is not None:
-            return begun, done + self._delays
-        arrival = np.array([one + draw() for one, draw in zip(done.tolist(), self._draws, strict=True)])
-        self._latest = arrival = np.where(self._overtakes, arrival, np.maximum(arrival, self._latest))
-        return begun, arrival
-
-    @cached_property
-    def _draws(self) -> list[Callable[[], float]]:
-        laws = self._laws * (len(self.senders) if len(self._laws) == 1 else 1)
-        ends = zip(self.senders.tolist(), self.receivers.tolist(), laws, strict=True)
-        return [partial(law.delay.draw, self._rng(i, j) if law.random else random.Random(0)) for i, j, law in ends]
-
-    def _rng(self, sender: int, receiver: int) -> random.Random:
-        return self._streams.plain("link", sender, receiver)
-
-    @cached_property
-    def _overtakes(self) -> Any:
-        keeps = [law.reordering or isinstance(law.delay, ConstantDelay) for law in self._laws]
-        return np.broadcast_to(np.array(keeps), len(self.senders))
-
-
-class _Term(NamedTuple):
-    """The p-th neighbor of all agents that have so many: agents (None: all), the neighbor of each, its weight."""
-
-    agents: Whole | None
-    neighbors: Whole
-    weights: Array
-
-
-FEW = 4
-"""Of so few agents with more neighbors than the others the rest of a sum is one agent at a time."""
-
-
-class _Graph:
-    """Sums over neighbors in ascending order, one term after the other, of all agents at once."""
-
-    def __init__(self, topology: Topology, links: _Links) -> None:
-        n, degrees = topology.agents, links.degrees
-        mixing = topology.mixing
-        rows = np.repeat(np.arange(n), np.diff(mixing.indptr))
-        self.own = np.asarray(mixing.diagonal())[:, None]
-        weights = np.asarray(mixing.data)[rows != mixing.indices]
-        self._terms: list[_Term] = []
-        for p in range(int(degrees.max())):
-            agents = np.flatnonzero(degrees > p)
-            if len(agents) <= FEW < n:
-                break
-            at = links.starts[agents] + p
-            self._terms.append(_Term(None if len(agents) == n else agents, links.senders[at], weights[at][:, None]))
-        longer, first = np.flatnonzero(degrees > len(self._terms)), len(self._terms)
-        spans = [(i, slice(links.starts[i] + first, links.starts[i] + degrees[i])) for i in longer.tolist()]
-        self._tails = [(i, links.senders[span], weights[span][:, None]) for i, span in spans]
-
-    def mix(self, x: Array) -> Array:
-        """Σ_j w_ij x_j, x (agents, numbers): the own term first."""
-        return self._summed(self.own * x, lambda _, near, weights: x[near] * weights)
-
-    def sum(self, x: Array) -> Array:
-        """Σ_j x_j over neighbors."""
-        return self._summed(None, lambda _, near, __: x[near])
-
-    def apart(self, x: Array) -> Array:
-        """Σ_j (x_i − x_j)."""
-        return self._summed(None, lambda own, near, _: x[own] - x[near])
-
-    def gathered(self, x: Array) -> list[Array]:
-        """The p-th neighbor's x, for all p; where all have as many."""
-        return [x[term.neighbors] for term in self._terms]
-
-    def _summed(self, total: Array | None, term: Callable[[Any, Any, Array], Array]) -> Array:
-        every = slice(None)
-        for agents, neighbors, weights in self._terms:
-            part = term(every if agents is None else agents, neighbors, weights)
-            if total is None:
-                total = part
-            elif agents is None:
-                total += part
-            else:
-                total[agents] += part
-        assert total is not None
-        for agent, neighbors, weights in self._tails:
-            parts = term(agent, neighbors, weights)
-            total[agent] = np.add.accumulate(np.concatenate((total[agent][None], parts)), axis=0)[-1]
-        return total
-
-
-class _Sent(NamedTuple):
-    """One exchange of all agents: at which step, what each had done before, bytes of a message without its tag, and
-    when it began to pass each link and when it arrived. `values` by name, (agents, replicas, dimension): where
-    somebody listens."""
-
-    step: int
-    done: int
-    size: int
-    begun: Array
-    arrival: Array
-    values: Mapping[str, Array]
-
-
 class StackedExchange:
     """Of one exchange: all agents' messages."""
 
-    def __init__(self, graph: _Graph, degrees: _Neighbors, sent: Mapping[str, Array], shape: tuple[int, int]) -> None:
+    def __init__(
+        self, graph: StackedSums, degrees: _Neighbors, sent: Mapping[str, Array], shape: tuple[int, int]
+    ) -> None:
         self._graph, self._degrees, self._sent, self._shape = graph, degrees, sent, shape
 
     def _agents(self, name: str) -> Array:
@@ -305,20 +177,27 @@ class StackedRun:
     interrupted: bool
 
 
-class _PerAgent(Sequence[Any]):
+_Kept = TypeVar("_Kept")
+
+
+class _PerAgent(Sequence[Sequence[_Kept]]):
     """Lists by agent, each made when it is read."""
 
-    def __init__(self, agents: int, make: Callable[[int], list[Any]]) -> None:
-        self._agents, self._make = agents, make
-        self._made: dict[int, list[Any]] = {}
+    def __init__(self, agents: int, make: Callable[[int], list[_Kept]]) -> None:
+        self._agents, self._make = range(agents), make
+        self._made: dict[int, list[_Kept]] = {}
 
     def __len__(self) -> int:
-        return self._agents
+        return len(self._agents)
 
-    def __getitem__(self, agent: Any) -> Any:
+    @overload
+    def __getitem__(self, agent: int) -> list[_Kept]: ...
+    @overload
+    def __getitem__(self, agent: "slice[Any, Any, Any]") -> list[list[_Kept]]: ...
+    def __getitem__(self, agent: "int | slice[Any, Any, Any]") -> "list[_Kept] | list[list[_Kept]]":
         if isinstance(agent, slice):
-            return [self[i] for i in range(self._agents)[agent]]
-        which = range(self._agents)[agent]
+            return [self[i] for i in self._agents[agent]]
+        which = self._agents[agent]
         if which not in self._made:
             self._made[which] = self._make(which)
         return self._made[which]
@@ -334,8 +213,8 @@ class StackedNode:
         self._shape, self._stack = (self._n * self._r, self.dimension), (self._n, self._r, self.dimension)
         self.agents, self.id = topology.agents, _Nobody()
         self.regularizer: Regularizer = problem.regularizer
-        self._links = _Links(topology, simulation.network, self._streams)
-        self._graph = _Graph(topology, self._links)
+        self._links = StackedLinks(topology, simulation.network, self._streams)
+        self._graph = StackedSums(topology, self._links)
         self.neighbors = _Neighbors(self._links.degrees)
         self._gradients = stacked_gradients(problem.objectives)
         self._codec, self._noise = simulation.wire_codec, dict[int, np.random.Generator]()
@@ -347,7 +226,7 @@ class StackedNode:
         computes = laws.compute is not None or laws.compute_laws
         self._compute = [self._work_of(i) for i in range(self._n)] if computes else None
         self.moments = Moments(self._n, ordered=bool(simulation.adversaries) or recording.measure)
-        self._sent, self._asked, self._released = list[_Sent](), list[_Asked](), list[Array]()
+        self._sent, self._asked, self._released = list[Sent](), list[_Asked](), list[Array]()
         self._closed = list[_Closed]()
         self._shared = self._queries = self._exchanges = self._bytes = self._done = 0
         self.metrics = None
@@ -361,6 +240,16 @@ class StackedNode:
                 last=getattr(simulation.algorithm, "rounds", None),
                 start=simulation.algorithm.starting_point(self._n, self.dimension),
             )
+
+    @cached_property
+    def _overheard(self) -> Whole:
+        """Agents of whose messages some adversary records any: only theirs are kept."""
+        found = np.zeros(self._n, dtype=np.bool_)
+        for adversary in self._simulation.adversaries:
+            found[[i for i, _ in adversary.tapped(self._simulation.topology)]] = True
+            for door in adversary.doors:
+                found[[door, *self._simulation.topology.neighbors(door)]] = True
+        return np.flatnonzero(found)
 
     @cached_property
     def _edges(self) -> EdgeNoise:
@@ -398,13 +287,13 @@ class StackedNode:
     def coins(self) -> NoReturn:
         raise NotStackableError("the algorithm tosses private coins")
 
-    def split(self, value: Array, mechanism: Gaussian) -> NoReturn:
+    def split(self, value: Array, mechanism: Gaussian) -> NoReturn:  # noqa: ARG002
         raise NotStackableError("the algorithm splits values in shares")
 
-    def send(self, to: int, **values: Array) -> NoReturn:
+    def send(self, to: int, **values: Array) -> NoReturn:  # noqa: ARG002
         raise NotStackableError("the algorithm sends direct messages")
 
-    def broadcast(self, **values: Array) -> NoReturn:
+    def broadcast(self, **values: Array) -> NoReturn:  # noqa: ARG002
         raise NotStackableError("the algorithm sends direct messages")
 
     async def receive(self) -> NoReturn:
@@ -471,10 +360,10 @@ class StackedNode:
     def _drawn(self, value: Array, mechanism: Mechanism) -> Array:
         """Every agent's release, of its own stream."""
         one = (self._r, self.dimension)
-        if type(mechanism) is Gaussian and isinstance(mechanism.stddev, float | int):
+        if isinstance(mechanism, Gaussian) and not isinstance(mechanism.stddev, np.ndarray):
             noise = self._each(lambda i, _: self._stream(i).standard_normal(size=one))
             return value + noise * mechanism.stddev
-        if type(mechanism) is Laplace and isinstance(mechanism.scale, float | int):
+        if isinstance(mechanism, Laplace) and not isinstance(mechanism.scale, np.ndarray):
             noise = self._each(lambda i, _: self._stream(i).laplace(size=one))
             return value + noise * mechanism.scale
         return self._each(lambda i, rows: self._part(mechanism, rows).release(value[rows], self._stream(i)))
@@ -522,10 +411,14 @@ class StackedNode:
         links, moments = self._links, self.moments
         begun, arrival = links.travel(moments.now, size)
         stacks: dict[str, Array] = {}
-        if self._simulation.adversaries:
-            stacks = {name: value.reshape(self._stack) for name, value in sent.items()}
+        if len(self._overheard):
+            whole = {name: value.reshape(self._stack) for name, value in sent.items()}
+            every = len(self._overheard) == self._n
+            stacks = whole if every else {name: value[self._overheard] for name, value in whole.items()}
+            for value in stacks.values():
+                value.setflags(write=False)
         if moments.ordered:
-            self._sent.append(_Sent(moments.step, self._done, size, begun, arrival, stacks))
+            self._sent.append(Sent(moments.step, self._done, size, begun, arrival, stacks))
         moments.receive(arrival, links.senders, links.places, links.starts)
         self._exchanges += 1
         self._done += 1
@@ -567,7 +460,8 @@ class StackedNode:
         releases = _PerAgent(self._n, lambda i: [one[i] for one in released])
         truth = None
         if recording.private != "nothing":
-            known = queries if recording.private == "everything" else _PerAgent(self._n, lambda _: [])
+            none = [list[Query]() for _ in range(self._n)]
+            known = queries if recording.private == "everything" else none
             truth = Truth(simulation.problem, known, releases, self.__dict__.get("_edges"))
         inside = [
             {i: InsiderState(self._objective(i), tuple(queries[i]), tuple(releases[i])) for i in adversary.insiders}
@@ -635,85 +529,12 @@ class StackedNode:
         both = [(i, j) for i, j in sorted(chosen)]
         on_links = np.array([place[i * n + j] for i, j in both], dtype=np.int64)
         offsets = np.array([late[min(edge), max(edge)] for edge in both])
-        heard = _Heard(self._sent, self.moments, links, on_links, offsets, adversary.doors)
+        heard = Heard(self._sent, self._overheard, self.moments, links, on_links, offsets, adversary.doors)
         if adversary.capture_loss or adversary.start:
             captured = [row for begun, row in heard.captured() if begun >= adversary.start and not tap.misses()]
             return Transcript.deferred(lambda: (captured, heard.at_doors()), len(captured) + heard.door_rows, self._r)
         count = len(on_links) * len(self._sent) + heard.door_rows
         return Transcript.deferred(lambda: ([row for _, row in heard.captured()], heard.at_doors()), count, self._r)
-
-
-class _Heard:
-    """What passed some links (by their places among all, with their clocks' errors) and doors, in order."""
-
-    def __init__(
-        self, sent: Sequence[_Sent], moments: Moments, links: _Links, on: Whole, late: Array, doors: Sequence[int]
-    ) -> None:
-        self._sent, self._moments, self._links, self._on, self._late = sent, moments, links, on, late
-        self._doors = np.array(doors, dtype=np.int64)
-        self._width = int(links.degrees.max()) + 1
-        self._messages: dict[tuple[int, int], Message] = {}
-
-    @property
-    def door_rows(self) -> int:
-        """How many rows the doors have."""
-        return int((1 + self._links.degrees[self._doors]).sum()) * len(self._sent)
-
-    def captured(self) -> Iterator[tuple[float, Capture]]:
-        """Packets on the links, with when they began to pass."""
-        if not len(self._on) or not self._sent:
-            return
-        links, moments, on = self._links, self._moments, self._on
-        senders, receivers, places = links.senders[on], links.receivers[on], links.places[on]
-        order = moments.order(
-            Rows.joined([moments.acted(s.step, senders, s.done * self._width + places) for s in self._sent])
-        )
-        begun = np.concatenate([s.begun[on] for s in self._sent])
-        when, tags, sealed = begun + np.tile(self._late, len(self._sent)), links.tags[on].tolist(), links.sealed[on]
-        ends = list(zip(senders.tolist(), receivers.tolist(), tags, sealed.tolist(), strict=True))
-        times, starts, count = when.tolist(), begun.tolist(), len(on)
-        for row in order.tolist():
-            number, k = divmod(row, count)
-            sender, receiver, tag, hidden = ends[k]
-            message = self._message(number, sender)
-            packet = Ciphertext(message.size + tag) if hidden else Tagged(message, number) if tag else message
-            yield starts[row], (times[row], sender, receiver, packet)
-
-    def at_doors(self) -> list[Door]:
-        """Messages at the doors, as they leave and as they are delivered."""
-        if not len(self._doors) or not self._sent:
-            return []
-        links, moments, parts = self._links, self._moments, list[Rows]()
-        into = np.concatenate([np.arange(a, a + d) for a, d in zip(*self._spans(), strict=True)])
-        rows: list[tuple[int, int, int | None]] = []
-        for number, s in enumerate(self._sent):
-            left = np.full(len(self._doors), s.done * self._width)
-            parts.append(moments.acted(s.step, self._doors, left))
-            parts.append(moments.delivered(s.step, s.arrival[into], links.senders[into], links.places[into]))
-            rows += [(number, i, None) for i in self._doors.tolist()]
-            ends = zip(links.senders[into].tolist(), links.receivers[into].tolist(), strict=True)
-            rows += [(number, i, j) for i, j in ends]
-        together = Rows.joined(parts)
-        times, doors = together.time.tolist(), list[Door]()
-        for place in moments.order(together).tolist():
-            number, sender, receiver = rows[place]
-            message = self._message(number, sender)
-            if receiver is None:
-                doors.append((times[place], "sent", EVERYBODY, message))
-            else:
-                doors.append((times[place], "received", receiver, message))
-        return doors
-
-    def _spans(self) -> tuple[list[int], list[int]]:
-        return self._links.starts[self._doors].tolist(), self._links.degrees[self._doors].tolist()
-
-    def _message(self, number: int, sender: int) -> Message:
-        key = number, sender
-        if key not in self._messages:
-            sent = self._sent[number]
-            values: Values = {name: value[sender] for name, value in sent.values.items()}
-            self._messages[key] = Message(sender, "exchange", number, values, sent.size)
-        return self._messages[key]
 
 
 def run_stacked(simulation: "Simulation") -> StackedRun:

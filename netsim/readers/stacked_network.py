@@ -1,0 +1,256 @@
+"""The network of the stacked reader: all links at once, sums over neighbors, and what adversaries hear.
+
+Links, receiver after receiver, are the entries of the adjacency matrix; a sum adds neighbor after neighbor in
+ascending order, as the live reader does, so that the bits agree.
+"""
+
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from netsim.arrays import Array
+from netsim.network.laws import ConstantDelay
+from netsim.problems.stacking import MANY
+from netsim.randomness import Streams
+from netsim.readers.moments import Moments, Rows, Whole
+from netsim.topology import Topology
+from netsim.transcript.message import TAG_BYTES, Capture, Ciphertext, Message, Tagged, Values
+from netsim.transcript.record import EVERYBODY, Door
+
+if TYPE_CHECKING:
+    from netsim.settings import NetworkSettings
+
+
+class StackedLinks:
+    """All directed links, receiver after receiver and by ascending sender, and when what is sent on them arrives."""
+
+    def __init__(self, topology: Topology, network: "NetworkSettings", streams: Streams) -> None:
+        self.starts: Whole = topology.adjacency.indptr[:-1].astype(np.int64)
+        self.senders: Whole = topology.adjacency.indices.astype(np.int64)
+        self.degrees: Whole = np.diff(topology.adjacency.indptr).astype(np.int64)
+        self.receivers: Whole = np.repeat(np.arange(topology.agents), self.degrees)
+        self.back: Whole = np.lexsort((self.receivers, self.senders))
+        """The link in the other direction, of each."""
+        self.places: Whole = self.back - self.starts[self.senders]
+        """The receiver's place among the sender's neighbors."""
+        pairs = zip(self.senders.tolist(), self.receivers.tolist(), strict=True) if network.link_laws else ()
+        laws = [network.link_law(edge) for edge in pairs] or [network.links]
+        shape, seconds = (
+            len(self.senders),
+            [law.delay.seconds for law in laws if isinstance(law.delay, ConstantDelay)],
+        )
+        self._delays = np.broadcast_to(np.array(seconds), shape) if len(seconds) == len(laws) else None
+        self._laws, self._streams = laws, streams
+        rates = [math.inf if law.bandwidth is None else law.bandwidth for law in laws]
+        self._rates = None if min(rates) == math.inf else np.broadcast_to(np.array(rates), shape)
+        self._free = np.zeros(shape)
+        self._latest = np.zeros(shape)
+        self.tags = np.broadcast_to(np.array([TAG_BYTES * law.tagged for law in laws]), shape)
+        """What authentication adds to a packet, in bytes."""
+        self.sealed = np.broadcast_to(np.array([law.encrypted for law in laws]), shape)
+
+    def travel(self, now: Array, size: int) -> tuple[Array, Array]:
+        """When what all agents send `now` begins to pass each link, and when it arrives."""
+        begun = done = now[self.senders]
+        if self._rates is not None:
+            begun = np.where(np.isinf(self._rates), begun, np.maximum(begun, self._free))
+            self._free = done = np.where(np.isinf(self._rates), begun, begun + (size + self.tags) / self._rates)
+        if self._delays is not None:
+            return begun, done + self._delays
+        arrival = np.array([one + draw() for one, draw in zip(done.tolist(), self._draws, strict=True)])
+        self._latest = arrival = np.where(self._overtakes, arrival, np.maximum(arrival, self._latest))
+        return begun, arrival
+
+    @cached_property
+    def _draws(self) -> list[Callable[[], float]]:
+        laws = self._laws * (len(self.senders) if len(self._laws) == 1 else 1)
+        ends = zip(self.senders.tolist(), self.receivers.tolist(), laws, strict=True)
+        return [partial(law.delay.draw, self._rng(i, j) if law.random else random.Random(0)) for i, j, law in ends]
+
+    def _rng(self, sender: int, receiver: int) -> random.Random:
+        return self._streams.plain("link", sender, receiver)
+
+    @cached_property
+    def _overtakes(self) -> Any:
+        keeps = [law.reordering or isinstance(law.delay, ConstantDelay) for law in self._laws]
+        return np.broadcast_to(np.array(keeps), len(self.senders))
+
+
+class _Term(NamedTuple):
+    """The p-th neighbor of all agents that have so many: agents (None: all), the neighbor of each, its weight."""
+
+    agents: Whole | None
+    neighbors: Whole
+    weights: Array
+
+
+FEW = 4
+"""Of so few agents with more neighbors than the others the rest of a sum is one agent at a time."""
+
+
+class StackedSums:
+    """Sums over neighbors in ascending order, one term after the other, of all agents at once."""
+
+    def __init__(self, topology: Topology, links: StackedLinks) -> None:
+        n, degrees = topology.agents, links.degrees
+        mixing = topology.mixing
+        rows = np.repeat(np.arange(n), np.diff(mixing.indptr))
+        self.own = np.asarray(mixing.diagonal())[:, None]
+        weights = np.asarray(mixing.data)[rows != mixing.indices]
+        self._spans, self._near = topology.adjacency.indptr.tolist(), links.senders.tolist()
+        self._weights = weights.tolist()
+        self._terms: list[_Term] = []
+        for p in range(int(degrees.max())):
+            agents = np.flatnonzero(degrees > p)
+            if len(agents) <= FEW < n:
+                break
+            at = links.starts[agents] + p
+            self._terms.append(_Term(None if len(agents) == n else agents, links.senders[at], weights[at][:, None]))
+        longer, first = np.flatnonzero(degrees > len(self._terms)), len(self._terms)
+        spans = [(i, slice(links.starts[i] + first, links.starts[i] + degrees[i])) for i in longer.tolist()]
+        self._tails = [(i, links.senders[span], weights[span][:, None]) for i, span in spans]
+
+    def mix(self, x: Array) -> Array:
+        """Σ_j w_ij x_j, x (agents, numbers): the own term first."""
+        if x.shape[1] >= MANY:
+            return np.array([self._mixed(x, i) for i in range(len(x))])
+        return self._summed(self.own * x, lambda _, near, weights: x[near] * weights)
+
+    def sum(self, x: Array) -> Array:
+        """Σ_j x_j over neighbors."""
+        return self._summed(None, lambda _, near, __: x[near])
+
+    def apart(self, x: Array) -> Array:
+        """Σ_j (x_i − x_j)."""
+        return self._summed(None, lambda own, near, _: x[own] - x[near])
+
+    def gathered(self, x: Array) -> list[Array]:
+        """The p-th neighbor's x, for all p; where all have as many."""
+        return [x[term.neighbors] for term in self._terms]
+
+    def _mixed(self, x: Array, agent: int) -> Array:
+        """One agent's sum."""
+        first, end = self._spans[agent], self._spans[agent + 1]
+        total, term = self.own[agent] * x[agent], np.empty(x.shape[1])
+        for near, weight in zip(self._near[first:end], self._weights[first:end], strict=True):
+            total += np.multiply(x[near], weight, out=term)
+        return total
+
+    def _summed(self, total: Array | None, term: Callable[[Any, Any, Array], Array]) -> Array:
+        every = slice(None)
+        for agents, neighbors, weights in self._terms:
+            part = term(every if agents is None else agents, neighbors, weights)
+            if total is None:
+                total = part
+            elif agents is None:
+                total += part
+            else:
+                total[agents] += part
+        assert total is not None
+        for agent, neighbors, weights in self._tails:
+            parts = term(agent, neighbors, weights)
+            total[agent] = np.add.accumulate(np.concatenate((total[agent][None], parts)), axis=0)[-1]
+        return total
+
+
+class Sent(NamedTuple):
+    """One exchange of all agents: at which step, what each had done before, bytes of a message without its tag, and
+    when it began to pass each link and when it arrived. `values` by name, (senders, replicas, dimension), of those
+    whom somebody hears."""
+
+    step: int
+    done: int
+    size: int
+    begun: Array
+    arrival: Array
+    values: Mapping[str, Array]
+
+
+class Heard:
+    """What passed some links (by their places among all, with their clocks' errors) and doors, in order."""
+
+    def __init__(
+        self,
+        sent: Sequence[Sent],
+        senders: Whole,
+        moments: Moments,
+        links: StackedLinks,
+        on: Whole,
+        late: Array,
+        doors: Sequence[int],
+    ) -> None:
+        self._sent, self._moments, self._links, self._on, self._late = sent, moments, links, on, late
+        self._place = {sender: place for place, sender in enumerate(senders.tolist())}
+        self._doors = np.array(doors, dtype=np.int64)
+        self._width = int(links.degrees.max()) + 1
+        self._messages: dict[tuple[int, int], Message] = {}
+
+    @property
+    def door_rows(self) -> int:
+        """How many rows the doors have."""
+        return int((1 + self._links.degrees[self._doors]).sum()) * len(self._sent)
+
+    def captured(self) -> Iterator[tuple[float, Capture]]:
+        """Packets on the links, with when they began to pass."""
+        if not len(self._on) or not self._sent:
+            return
+        links, moments, on = self._links, self._moments, self._on
+        senders, receivers, places = links.senders[on], links.receivers[on], links.places[on]
+        order = moments.order(
+            Rows.joined([moments.acted(s.step, senders, s.done * self._width + places) for s in self._sent])
+        )
+        begun = np.concatenate([s.begun[on] for s in self._sent])
+        when, tags, sealed = begun + np.tile(self._late, len(self._sent)), links.tags[on], links.sealed[on]
+        hidden_by: list[bool] = sealed.tolist()
+        ends = list(zip(_ints(senders), _ints(receivers), _ints(tags), hidden_by, strict=True))
+        times, starts, count = when.tolist(), begun.tolist(), len(on)
+        for row in _ints(order):
+            number, k = divmod(row, count)
+            sender, receiver, tag, hidden = ends[k]
+            message = self._message(number, sender)
+            packet = Ciphertext(message.size + tag) if hidden else Tagged(message, number) if tag else message
+            yield starts[row], (times[row], sender, receiver, packet)
+
+    def at_doors(self) -> list[Door]:
+        """Messages at the doors, as they leave and as they are delivered."""
+        if not len(self._doors) or not self._sent:
+            return []
+        links, moments, parts = self._links, self._moments, list[Rows]()
+        into = np.concatenate([np.arange(a, a + d) for a, d in zip(*self._spans(), strict=True)])
+        rows: list[tuple[int, int, int | None]] = []
+        for number, s in enumerate(self._sent):
+            left = np.full(len(self._doors), s.done * self._width)
+            parts.append(moments.acted(s.step, self._doors, left))
+            parts.append(moments.delivered(s.step, s.arrival[into], links.senders[into], links.places[into]))
+            rows += [(number, i, None) for i in _ints(self._doors)]
+            ends = zip(_ints(links.senders[into]), _ints(links.receivers[into]), strict=True)
+            rows += [(number, i, j) for i, j in ends]
+        together = Rows.joined(parts)
+        times, doors = together.time.tolist(), list[Door]()
+        for place in _ints(moments.order(together)):
+            number, sender, receiver = rows[place]
+            message = self._message(number, sender)
+            if receiver is None:
+                doors.append((times[place], "sent", EVERYBODY, message))
+            else:
+                doors.append((times[place], "received", receiver, message))
+        return doors
+
+    def _spans(self) -> tuple[list[int], list[int]]:
+        return self._links.starts[self._doors].tolist(), self._links.degrees[self._doors].tolist()
+
+    def _message(self, number: int, sender: int) -> Message:
+        key = number, sender
+        if key not in self._messages:
+            sent = self._sent[number]
+            values: Values = {name: value[self._place[sender]] for name, value in sent.values.items()}
+            self._messages[key] = Message(sender, "exchange", number, values, sent.size)
+        return self._messages[key]
+
+
+def _ints(numbers: Whole) -> list[int]:
+    return numbers.tolist()
