@@ -33,6 +33,7 @@ def descent(replicas: int) -> Simulation:
         algorithm,
         replicas=replicas,
         recording=Recording(measure=False, private="nothing"),
+        reader="live",
     )
 
 

@@ -1,5 +1,7 @@
 """Rounds and messages per second of first-order algorithms in lock step, with one draw of the noise and with 1,000.
 
+Of the live reader; `benchmarks.stacked` sets the stacked one beside it.
+
 A circulant graph of degree 4 with 10, 100 or 1,000 agents, ten floats a message, least squares with 20 records an
 agent; every edge has a constant delay of its own, every link a tap, and an exchange waits for all neighbors. CPU time
 of a run from the built simulation on, setting up network and agents included; the best of `--repeats` runs.
@@ -93,6 +95,7 @@ def measured(name: str, agents: int, replicas: int, rounds: int, repeats: int) -
         adversaries=(Adversary(),),
         replicas=replicas,
         recording=Recording(measure=False, private="nothing"),
+        reader="live",
     )
     best: Speed | None = None
     for _ in range(repeats):
