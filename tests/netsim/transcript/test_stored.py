@@ -100,7 +100,7 @@ def listening(monkeypatch, spool: TranscriptStream):
 def both(request, monkeypatch, tmp_path):
     """A run's transcript as it was kept in memory, and the spool of the same run."""
     algorithm, links, replicas = RUNS[request.param]
-    simulation = tapped_ring(synthetic_problem(), algorithm, links=links, replicas=replicas, seed=5)
+    simulation = tapped_ring(synthetic_problem(), algorithm, links=links, replicas=replicas, seed=5, reader="live")
     spool = TranscriptStream(tmp_path / "run.spool", replicas, batch=7)
     with listening(monkeypatch, spool):
         transcript = simulation.run().views[0].transcript
