@@ -14,6 +14,8 @@ from netsim.algorithms import Dmsp, DPRecal, PrivateGradientDescent
 from netsim.codecs import Dither
 from netsim.errors import PrivacyError, ScenarioError, TranscriptError
 from netsim.models.model import Ball
+from netsim.network.laws import UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import Problem
 from netsim.randomness import Streams, dither_of
 from netsim.schedules import Constant
@@ -25,6 +27,7 @@ RANDOM_ITSELF = ("random_penalty_admm", "grouped_descent", "neighbor_range")
 """Their scale says how much Laplace noise there is beside what is random in any case."""
 WITHOUT_NOISE = ("recal",)
 DRAWS = {"batch", "secret_sharing"}
+TWICE = LinkLaw(UniformDelay(0.0, 1.0), duplication=0.3, reordering=True)
 
 
 def same_bits(ours, theirs):
@@ -52,9 +55,16 @@ def test_every_algorithm_and_every_kind_has_an_example():
 @pytest.mark.parametrize("name", EXAMPLES)
 class TestEvery:
     def test_rough_links_change_no_bit(self, name):
-        ideal, rough = (EXAMPLES[name].simulation(replicas=2, **links).run() for links in ({}, {"links": ROUGH}))
+        """Nor do those that deliver twice, and out of order: a message that comes twice is one message."""
+        ideal, rough, twice = (
+            EXAMPLES[name].simulation(replicas=2, **links).run() for links in ({}, {"links": ROUGH}, {"links": TWICE})
+        )
         assert rough.traffic["packets_lost"] > 5
+        assert twice.traffic["packets_duplicated"] > 5
         same_bits(rough, ideal)
+        same_bits(twice, ideal)
+        received = [row for row in twice.views[0].transcript if row.event == "received"]
+        assert len({(row.sender, row.receiver, row.kind, row.number) for row in received}) == len(received)
 
     def test_the_truth_reproduces_every_message(self, name):
         """From the wire where every release is on it, and else with what was released."""
