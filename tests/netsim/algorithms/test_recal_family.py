@@ -16,6 +16,7 @@ from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.models.model import L1, ElasticNet, FusedLasso, LInf
 from netsim.problems import LeastSquares, LogisticLoss, PoissonLoss, Problem
+from netsim.problems import load as load_data
 from netsim.randomness import Streams
 from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
@@ -110,6 +111,18 @@ def test_recal_converges_linearly_to_the_optimum(graph):
     assert max(decades) < 4 * min(decades)
 
 
+@pytest.mark.parametrize("l1", [0.0, 0.01])
+def test_recal_reaches_the_lasso_like_optimum(l1):
+    from netsim.problems import build
+    from netsim.problems import load as load_data
+
+    parts = load_data("synthetic", kind="regression", records=40, dimension=5, seed=1).split(4)
+    problem = build("lasso" if l1 else "ridge", parts, ridge=0.5, l1=l1)
+    algorithm = Recal(step=1 / (problem.smoothness + 1), activations=6000)
+    errors = Simulation(problem, topology.ring(4), algorithm).run().metrics.relative_errors()
+    assert errors[-1, 0] < 1e-8
+
+
 @pytest.mark.parametrize("reading", READINGS)
 def test_without_noise_every_reading_is_recal(reading):
     """σ = 0 is RECAL: to the last bit, save for sent_state, which writes the same state in another form."""
@@ -151,7 +164,6 @@ class TestClaim:
         rho = rho_1 * (1.2**10 - 1) / 0.2
         assert claim.epsilon == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1e3)), rel=1e-12)
         assert claim.failed_conditions == ()
-
 
 def test_calibrated_noise_is_what_is_added():
     problem = digits_problem()
@@ -566,15 +578,34 @@ def test_n_times_plf_is_not_what_a_walk_sends():
     assert np.mean(most) == pytest.approx(331, rel=0.02)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_with_features_in_0_1_the_l1_term_leaves_the_optimum_at_0(seed):
+    """Logistic regression, ½‖x‖² and r = ½‖x‖₁: |∇f_i(0)| ≤ ½ in each coordinate, so x* = 0 on any such data."""
+    rng = np.random.default_rng(seed)
+    data = load_data("digits") if seed == 0 else None
+    features = rng.uniform(size=(40, 5)) if data is None else data.features
+    labels = rng.choice([-1.0, 1.0], len(features)) if data is None else data.labels
+    parts = [LogisticLoss(features[i::4], labels[i::4], ridge=1.0) for i in range(4)]
+    problem = Problem(tuple(parts), L1(0.5))
+    assert max(np.abs(f.gradient(np.zeros((1, problem.dimension)))).max() for f in parts) <= 0.5
+    np.testing.assert_array_equal(problem.optimum().point, 0)
+
+
 @pytest.mark.parametrize("n", [4, 8, 16, 32])
-def test_of_the_norms_in_phi_the_inverse_does_not_fall(n):
-    """Section VI takes 1/‖Ŝ‖ = O(1/n) for Theorem 3's ‖Ŝ⁻¹‖; α = ½, L = 1."""
-    own = Operator(np.ones(n), np.zeros(n), np.full(n, 0.5))
-    assert np.linalg.norm(np.linalg.solve(own.H + own.A.T, own.S), 2) < 2
-    assert 2 * (n + 1) <= np.linalg.norm(own.S_hat, 2) < 2 * (n + 2)
-    assert 1 < np.linalg.norm(np.linalg.inv(own.S_hat), 2) < 2.5
-    c = np.eye(2 * n + 1)  # of the "LDL" decomposition, where "‖C‖ = 1"
-    c[:n, n:] = -own.beta * np.hstack([np.ones((n, 1)), -np.eye(n)])
+def test_of_the_norms_in_phi_one_grows_like_n_squared_and_the_inverse_does_not_fall(n):
+    """Section VI takes ‖S̄‖ for a constant and 1/‖Ŝ‖ = O(1/n) for Theorem 3's ‖Ŝ⁻¹‖; α = ½, L = 1, g_i = 1/n."""
+    beta, eye, ones = 1 / (2 * (n + 1)), np.eye(n), np.ones((n, 1))
+    up, none = -np.hstack([ones, -eye]), np.zeros((n + 1, n))
+    lower = np.block([[np.eye(1), np.zeros((1, n))], [np.zeros((n, 1)), 2 * eye]])
+    s = np.block([[eye / beta, none.T], [none, lower]])
+    weighted = s / np.block([np.full(n, 1 / n), 1, np.full(n, 1 / n)])[:, None]
+    turned = np.block([[eye / beta, -up], [none, lower]])  # H + Aᵀ
+    curved = np.block([[eye / beta, up], [up.T, lower - np.diag([0.0, *np.full(n, 0.5)])]])  # Ŝ
+    assert np.linalg.norm(weighted, 2) == pytest.approx(2 * n * (n + 1))
+    assert np.linalg.norm(np.linalg.solve(turned, s), 2) < 2
+    assert 2 * (n + 1) <= np.linalg.norm(curved, 2) < 2 * (n + 2)
+    assert 1 < np.linalg.norm(np.linalg.inv(curved), 2) < 2.5
+    c = np.block([[eye, beta * up], [none, np.eye(n + 1)]])  # of the "LDL" decomposition, where "‖C‖ = 1"
     assert np.linalg.norm(c, 2) == pytest.approx({4: 1.118, 8: 1.087, 16: 1.062, 32: 1.045}[n], abs=1e-3)
 
 
