@@ -165,6 +165,7 @@ class TestClaim:
         assert claim.epsilon == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1e3)), rel=1e-12)
         assert claim.failed_conditions == ()
 
+
 def test_calibrated_noise_is_what_is_added():
     problem = digits_problem()
     algorithm = dp_recal(problem, "as_deployable")
