@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
-from attacks.reconstruction.map_estimate import Batch, Gaussian, Product, minimize
+from attacks.reconstruction.map_estimate import Gaussian, Product, Weighted, minimize
 from attacks.reconstruction.record_hypotheses import MIRRORED, preference, sign_is_open
 from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array
@@ -64,7 +64,7 @@ def _reconstructed(name: str, case: Case) -> Reconstruction:
         product, m = Product.of([Case(evidence, replace(known, labels=None))]), known.records
         start = np.concatenate([features, targets], axis=-1)
         nothing = Gaussian(*(np.zeros((1, m * product.entries)) for _ in range(2)))
-        mode = minimize(Batch(product, m, np.zeros((1, m, 1)), nothing), start.reshape(len(start), 1, -1))
+        mode = minimize(Weighted(product, np.zeros((1, m, 1)), nothing), start.reshape(len(start), 1, -1))
         found, converged = mode.record.reshape(start.shape), mode.converged[:, 0]
         features, targets = found[..., :-1], found[..., -1:]
     features, targets = _turned(features, targets, known)

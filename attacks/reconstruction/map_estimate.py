@@ -278,14 +278,17 @@ class Common:
 
 
 class Weighted:
-    """J where coordinates have covariances of their own; `root` and `back` are R and Rᵀ on residuals
-    (rows, hypotheses, rounds, outputs, seen). Residuals are formed: slower, and exact for tiny noise too."""
+    """J of any number of records, and where coordinates have covariances of their own; `root` and `back` are R and
+    Rᵀ on residuals (rows, hypotheses, rounds, outputs, seen). Residuals are formed: slower, and exact for tiny noise
+    too. `targets` (hypotheses, records, outputs); `prior` of x of all records side by side."""
 
     def __init__(self, product: Product, targets: Array, prior: Gaussian, weights: Array | None = None) -> None:
-        """With the evidence's covariance of each coordinate between rounds, or one weight 1/deviation for every
-        number, (rows, hypotheses, rounds, outputs, seen)."""
-        self.it, self.targets, self.prior = product, targets[:, None], prior
+        """With the evidence's covariance between rounds, or one weight 1/deviation for every number, (rows,
+        hypotheses, rounds, outputs, seen)."""
+        self.it, self.records, self.targets = product, targets.shape[1], targets[None, :, None]
+        self.prior = Gaussian(prior.mean[None], prior.precision[None])
         self.slack = np.zeros((1, 1))
+        self.free = np.tile(product.free, self.records)
 
         def weighed(m: Array) -> Array:
             return m if weights is None else weights * m
@@ -293,40 +296,51 @@ class Weighted:
         self.root, self.back = _whitening(product) if weights is None else (weighed, weighed)
 
     def residual(self, x: Array) -> Array:
-        """G − slope ⊗ x, (rows, hypotheses, rounds, outputs, seen)."""
-        slope = self.it.slope(self._logits(x), self.targets)
-        return self.it.gradients[:, None] - slope[..., None] * x[..., None, None, : self.it.seen]
+        """G − (1/m) Σ slope ⊗ x, (rows, hypotheses, rounds, outputs, seen)."""
+        x = self._apart(x)
+        slope = self.it.slope(self._logits(x), self.targets) / self.records
+        return self.it.gradients[:, None] - _outer(slope, x[..., : self.it.seen])
 
     def at(self, x: Array) -> _Place:
-        seen, it = self.it.seen, self.it
+        it, m, seen = self.it, self.records, self.it.seen
+        off, x = x - self.prior.mean, self._apart(x)
         a = x[..., :seen]
         logits = self._logits(x)
-        bend, slope = it.bend(logits), it.slope(logits, self.targets)
-        white = self.root(it.gradients[:, None] - slope[..., None] * a[..., None, None, :])
-        off = x - self.prior.mean
+        bend, slope = it.bend(logits), it.slope(logits, self.targets) / m
+        white = self.root(it.gradients[:, None] - _outer(slope, a))
         value = 0.5 * np.sum(white**2, axis=(-3, -2, -1)) + 0.5 * np.sum(self.prior.precision * off * off, axis=-1)
 
-        def adjoint(m: Array) -> Array:
-            found = np.einsum("rltc,rtcn->rln", bend(np.einsum("rltcp,rlp->rltc", m, a)), it.points)
-            found[..., :seen] += np.einsum("rltc,rltcp->rlp", slope, m)
-            return found
+        def adjoint(e: Array) -> Array:
+            turned = bend(np.einsum("rltcp,rlmp->rltmc", e, a, optimize=True)) / m
+            found = np.einsum("rltmc,rtcn->rlmn", turned, it.points, optimize=True)
+            found[..., :seen] += np.einsum("rltmc,rltcp->rlmp", slope, e, optimize=True)
+            return found.reshape(off.shape)
 
         def forward(d: Array) -> Array:
-            moved = bend(self._logits(d))
-            return slope[..., None] * d[..., None, None, :seen] + moved[..., None] * a[..., None, None, :]
-
-        spread = np.zeros_like(x)
-        lifted = self.root(np.broadcast_to(slope[..., None], white.shape))
-        spread[..., :seen] = np.sum(lifted**2, axis=(-3, -2))
+            d = d.reshape(x.shape)
+            return _outer(slope, d[..., :seen]) + _outer(bend(self._logits(d)) / m, a)
 
         def product(d: Array) -> Array:
-            return (adjoint(self.back(self.root(forward(d)))) + self.prior.precision * d) * it.free
+            return (adjoint(self.back(self.root(forward(d)))) + self.prior.precision * d) * self.free
 
-        gradient = (-adjoint(self.back(white)) + self.prior.precision * off) * it.free
+        spread = np.zeros_like(x)
+        for i in range(m):
+            lifted = self.root(np.broadcast_to(slope[:, :, :, i, :, None], white.shape))
+            spread[:, :, i, :seen] = np.sum(lifted**2, axis=(-3, -2))
+        spread = spread.reshape(off.shape)
+        gradient = (-adjoint(self.back(white)) + self.prior.precision * off) * self.free
         return _Place(value, gradient, product, spread + self.prior.precision, spread)
 
+    def _apart(self, x: Array) -> Array:
+        return x.reshape(*x.shape[:2], self.records, self.it.entries)
+
     def _logits(self, x: Array) -> Array:
-        return np.einsum("rln,rtcn->rltc", x, self.it.points)
+        return np.einsum("rlmn,rtcn->rltmc", x, self.it.points, optimize=True)
+
+
+def _outer(slope: Array, x: Array) -> Array:
+    """Σ slope ⊗ x over records: (rows, hypotheses, rounds, records, outputs) by (…, records, seen)."""
+    return np.einsum("rltmc,rlmp->rltcp", slope, x, optimize=True)
 
 
 def _whitening(product: Product) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
@@ -346,8 +360,8 @@ def _whitening(product: Product) -> tuple[Callable[[Array], Array], Callable[[Ar
 
 
 def objective(product: Product, targets: Array, prior: Gaussian) -> Common | Weighted:
-    """J of a case, in the cheapest form that is exact."""
-    return (Common if product.own is None else Weighted)(product, targets, prior)
+    """J of one record, in the cheapest form that is exact; `targets` (hypotheses, outputs)."""
+    return Common(product, targets, prior) if product.own is None else Weighted(product, targets[:, None], prior)
 
 
 class _Objective(Protocol):
@@ -470,51 +484,3 @@ def _inverse_diagonal(d: Array, b: Array, a: Array, c: float) -> Array:
         inverse, moved = (1 - np.sum(axes.T * light, axis=1)) / d, (a / root - light @ (axes @ (a / root))) / root
     left = 1 - c * float(a @ moved)
     return np.where(left > 0, inverse + c * moved**2 / (left if left > 0 else 1.0), np.inf)
-
-
-class Batch:
-    """J of `records` records. `targets` (hypotheses, records, outputs); `prior` of x side by side."""
-
-    def __init__(self, product: Product, records: int, targets: Array, prior: Gaussian) -> None:
-        self.it, self.records, self.targets = product, records, targets[None, :, None]
-        self.prior = Gaussian(prior.mean[None], prior.precision[None])
-        self.slack = np.zeros((1, 1))
-        self.free = np.tile(product.free, records)
-        self.root, self.back = _whitening(product)
-
-    def at(self, x: Array) -> _Place:
-        it, m, seen = self.it, self.records, self.it.seen
-        x = x.reshape(*x.shape[:2], m, it.entries)
-        a = x[..., :seen]
-        logits = self._logits(x)
-        bend, slope = it.bend(logits), it.slope(logits, self.targets) / m
-        white = self.root(it.gradients[:, None] - np.einsum("rltmc,rlmp->rltcp", slope, a, optimize=True))
-        off = x.reshape(*x.shape[:2], -1) - self.prior.mean
-        value = 0.5 * np.sum(white**2, axis=(-3, -2, -1)) + 0.5 * np.sum(self.prior.precision * off * off, axis=-1)
-
-        def adjoint(e: Array) -> Array:
-            turned = bend(np.einsum("rltcp,rlmp->rltmc", e, a, optimize=True)) / m
-            found = np.einsum("rltmc,rtcn->rlmn", turned, it.points, optimize=True)
-            found[..., :seen] += np.einsum("rltmc,rltcp->rlmp", slope, e, optimize=True)
-            return found.reshape(*x.shape[:2], -1)
-
-        def forward(d: Array) -> Array:
-            d = d.reshape(x.shape)
-            moved = bend(self._logits(d)) / m
-            return np.einsum("rltmc,rlmp->rltcp", slope, d[..., :seen], optimize=True) + np.einsum(
-                "rltmc,rlmp->rltcp", moved, a, optimize=True
-            )
-
-        def product(d: Array) -> Array:
-            return (adjoint(self.back(self.root(forward(d)))) + self.prior.precision * d) * self.free
-
-        spread = np.zeros_like(x)
-        for i in range(m):
-            lifted = self.root(np.broadcast_to(slope[:, :, :, i, :, None], white.shape))
-            spread[:, :, i, :seen] = np.sum(lifted**2, axis=(-3, -2))
-        spread = spread.reshape(off.shape)
-        gradient = (-adjoint(self.back(white)) + self.prior.precision * off) * self.free
-        return _Place(value, gradient, product, spread + self.prior.precision, spread)
-
-    def _logits(self, x: Array) -> Array:
-        return np.einsum("rlmn,rtcn->rltmc", x, self.it.points, optimize=True)

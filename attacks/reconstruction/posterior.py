@@ -26,7 +26,6 @@ from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, ch
 from attacks.reconstruction.least_squares_gram import LeastSquaresGram
 from attacks.reconstruction.map_estimate import (
     MODELS,
-    Batch,
     Common,
     Gaussian,
     MAPEstimate,
@@ -224,11 +223,12 @@ def _laplace(
     """Σ|r|/b by reweighting: |r|/b ≤ r²/(2b|r₀|) + |r₀|/(2b), with equality where r = r₀."""
     scale = evidence.stddev / np.sqrt(2)  # b of every number, (rounds, outputs, seen)
     scale = with_intercept(product.model, scale) if isinstance(product.model, Softmax) else scale[:, None]
+    targets = hypotheses.targets[:, None]
 
     def reweighted(x: Array) -> Weighted:
-        size = np.abs(Weighted(product, hypotheses.targets, hypotheses.prior, scale).residual(x))
+        size = np.abs(Weighted(product, targets, hypotheses.prior, scale).residual(x))
         weights = 1 / np.sqrt(scale * np.maximum(size, SMOOTHED * scale))
-        return Weighted(product, hypotheses.targets, hypotheses.prior, weights)
+        return Weighted(product, targets, hypotheses.prior, weights)
 
     _, mode = _gauss(product, hypotheses, start)
     x, still = mode.record, np.ones(mode.value.shape, np.bool_)
@@ -300,7 +300,7 @@ class PosteriorBatch:
         m, width = known.records, known.model.width
         product = Product.of([Case(evidence, replace(known, labels=None))])
         targets, prior, surprise, places = _assignments(product, known)
-        j = Batch(product, m, targets, prior)
+        j = Weighted(product, targets, prior)
         rng = np.random.default_rng((seed, evidence.agent))
         deviation = 1 / np.sqrt(np.where(prior.precision > 0, prior.precision, np.inf))
         draws = [prior.mean + APART * deviation * rng.standard_normal(prior.mean.shape) for _ in range(self.restarts)]

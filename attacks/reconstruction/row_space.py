@@ -27,7 +27,7 @@ from scipy.special import expit
 
 from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
-from attacks.reconstruction.map_estimate import Batch, Gaussian, Product, minimize
+from attacks.reconstruction.map_estimate import Gaussian, Product, Weighted, minimize
 from attacks.reconstruction.record_hypotheses import MIRRORED, preference, sign_is_open
 from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array
@@ -97,7 +97,7 @@ class RowSpace:
             z, value = batch.whole(unknowns[k]), float(values[k])
             if not exact:  # maximum likelihood in all dimensions
                 nothing = Gaussian(np.zeros((1, z.size)), np.zeros((1, z.size)))
-                mode = minimize(Batch(product, len(z), np.ones((1, len(z), 1)), nothing), z.reshape(1, 1, -1))
+                mode = minimize(Weighted(product, np.ones((1, len(z), 1)), nothing), z.reshape(1, 1, -1))
                 z, value = mode.record.reshape(z.shape), float(mode.value[0, 0])
             if value < least:
                 best, least = z, value

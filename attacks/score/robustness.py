@@ -1,4 +1,4 @@
-"""Verdicts on rebuilt records: what came of an attack, and how often any attack at all can succeed.
+"""What became of rebuilt records, in one word, and how often any attack at all can succeed.
 
 *Robustness.* κ is the success rate of the best guess without the transcript: the largest probability, over the prior
 of the record, that one fixed guess is near it. With f the trade-off function of the release against one reference
@@ -17,24 +17,9 @@ met.
 
 Source: Balle, Cherubin, Hayes 2022; Hayes, Mahloujifar, Balle 2023; Kaissis et al. 2023 for f-DP. The second term of
 pure ε is the other side of the same trade-off function, and smaller where κ > 1/(1 + e^ε).
-
-*The verdict* that knows the truth, beside the attacker's own. To `attacks.reconstruction.verdict` the truth adds, in
-this order:
-
-- *recovered*: the skill is at least `CLOSE`, whatever the attacker could prove;
-- *not identifiable*: it is another record with the agent's very gradients at the points of the queries;
-- *failed to optimize*: by the attacker's own test (its false-alarm probability is stated there), or it is no nearer
-  than a guess and the truth explains the evidence significantly better;
-- *not identifiable*: by the attacker's own test; or no nearer than a guess though expected to be recovered, and the
-  truth fits no better, so that two explanations do;
-- *defended*: it explains the evidence as the truth does, and is better than the guess by no more than `WIDE`; beside
-  it stands the bound, where there is one: what no other attack would exceed either. Where the posterior is as wide as
-  the prior, one replica's luck is no success: there the mean over replicas counts;
-- *recovered in part*: between.
 """
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +39,6 @@ from attacks.reconstruction.verdict import (
     RELATIVE,
     WIDE,
     Name,
-    Seen,
     explains,
     used,
 )
@@ -143,83 +127,6 @@ def simulated_kappa(records: Array, distance: float, confidence: float = 0.95) -
 def _distances(rows: Array, others: Array) -> Array:
     """Root mean square over coordinates, (rows, others), one row at a time."""
     return np.array([np.sqrt(np.mean((others - row) ** 2, axis=-1)) for row in rows])
-
-
-@dataclass(frozen=True)
-class Robustness:
-    """A measured success rate beside what no attack exceeds: the `bound`, computed with this `kappa`.
-
-    The κ of a `_Baseline` is its upper end, which holds for every guess.
-    """
-
-    rate: Interval
-    kappa: float
-    bound: float
-
-    @property
-    def above(self) -> bool:
-        """Whether the interval of the rate is above the bound.
-
-        It counts against the budget only where what was counted is what the bound is about: one guess at each of many
-        records that are drawn from the prior of κ, and the budget of everything that the attack saw.
-        """
-        return self.rate.lower > self.bound
-
-
-@dataclass(frozen=True)
-class _Verdict:
-    """`names` for each replica, from the truth; `seen`: the attacker's own, from the evidence alone."""
-
-    names: tuple[Name, ...]
-    seen: Seen
-    skill: float
-    robustness: Robustness | None = None
-
-    @property
-    def name(self) -> Name:
-        """The most frequent."""
-        return Counter(self.names).most_common(1)[0][0]
-
-    @property
-    def sentence(self) -> str:
-        """Verdict in words, with the bound beside the rate."""
-        text = f"{self.name}: skill {self.skill:.3f} against the best guess without the transcript"
-        if self.robustness is None:
-            return text + "; no bound was requested"
-        rate, bound = self.robustness.rate, self.robustness.bound
-        shown = (
-            f"success {rate.estimate:.3g} in [{rate.lower:.3g}, {rate.upper:.3g}], and no attack above {bound:.3g}"
-        )
-        return f"{text}; {shown}" + ("; above the bound, a reason to audit" if self.robustness.above else "")
-
-
-def verdict(
-    case: Case,
-    found: Reconstruction,
-    own: Seen,
-    score: RecordScore,
-    truth: Truth,
-    robustness: Robustness | None = None,
-) -> _Verdict:
-    """Verdict on one agent. `own` is `attacks.reconstruction.verdict.seen` of the same reconstruction."""
-    case, skills = used(case, found), score.skills
-    worse, twin = _worse_than_truth(case, found, score), _same_gradients(case, found, score, truth)
-
-    def name(r: int) -> Name:
-        skill, guessed = float(skills[r]), own.names[r]
-        if skill >= CLOSE:
-            return RECOVERED
-        if twin[r] or guessed in (FAILED, OPEN):
-            return OPEN if twin[r] else guessed
-        if guessed == DEFENDED and min(skill, score.skill) <= WIDE:
-            return DEFENDED
-        if skill > WIDE:
-            return PARTLY
-        if worse[r]:
-            return FAILED
-        return OPEN if own.expected_skill[r] >= CLOSE else DEFENDED
-
-    return _Verdict(tuple(name(r) for r in range(len(skills))), own, score.skill, robustness)
 
 
 def outcomes(

@@ -15,7 +15,7 @@ import numpy as np
 
 from netsim.arrays import Array, whole
 from netsim.errors import ScenarioError, install
-from netsim.models.networks import Classifier, Dense
+from netsim.models.networks import Dense, Drawn
 
 CHANNELS, KERNEL = 12, 5
 _STRIDES = (2, 2, 1)
@@ -25,7 +25,7 @@ _Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class LeNet(Classifier):
+class LeNet(Drawn):
     """Three 5×5 convolutions of 12 channels (strides 2, 2, 1; padding 2), a sigmoid after each, one dense layer, and
     the cross-entropy of its softmax. Source: Zhu, Liu, Han 2019, as their code has it.
 
@@ -49,8 +49,7 @@ class LeNet(Classifier):
         for index, length in enumerate(self.image_shape):
             whole(length, f"image_shape[{index}]")
         whole(self.outputs, "outputs", 2)
-        if self.seed is not None:
-            whole(self.seed, "seed", 0)
+        self.check_seed()
         _torch()
 
     @property
@@ -75,13 +74,6 @@ class LeNet(Classifier):
     @cached_property
     def last(self) -> Dense:
         return Dense(sum(map(prod, self.shapes[:-2])), self.shapes[-2][1], self.outputs)
-
-    @cached_property
-    def origin(self) -> Array:
-        """The θ that parameters of 0 stand for, (dimension,), read-only: `drawn` by the seed, or 0."""
-        theta = np.zeros(self.dimension) if self.seed is None else self.drawn(np.random.default_rng(self.seed))
-        theta.setflags(write=False)
-        return theta
 
     def drawn(self, rng: np.random.Generator) -> Array:
         """A random θ (dimension,), uniform in ±0.5."""
@@ -134,8 +126,7 @@ class LeNet(Classifier):
     def _mapped(self, function: _Function, parameters: Array, features: Array, *others: Array) -> list[Array]:
         """The function of each entry of the leading axes, which broadcast; all at once."""
         torch = _torch()
-        theta = parameters if self.seed is None else self.origin + parameters
-        arrays = [theta, features, *others]
+        arrays = [self.from_origin(parameters), features, *others]
         axes = [1, 2, 2, 1][: len(arrays)]
         lead = np.broadcast_shapes(*(a.shape[: a.ndim - n] for a, n in zip(arrays, axes, strict=True)))
         flat: list[Array] = []

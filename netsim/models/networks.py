@@ -163,6 +163,31 @@ class Classifier(ABC):
         return np.argmax(targets, axis=-1).astype(np.float64)
 
 
+class Drawn(Classifier):
+    """A classifier that with a `seed` counts its parameters from a public random point, θ = `origin` + parameters."""
+
+    seed: int | None
+
+    def check_seed(self) -> None:
+        if self.seed is not None:
+            whole(self.seed, "seed", 0)
+
+    @cached_property
+    def origin(self) -> Array:
+        """The θ that parameters of 0 stand for, (dimension,), read-only: `drawn` by the seed, or 0."""
+        theta = np.zeros(self.dimension) if self.seed is None else self.drawn(np.random.default_rng(self.seed))
+        theta.setflags(write=False)
+        return theta
+
+    def from_origin(self, parameters: Array) -> Array:
+        """θ."""
+        return parameters if self.seed is None else self.origin + parameters
+
+    @abstractmethod
+    def drawn(self, rng: np.random.Generator) -> Array:
+        """A random θ (dimension,)."""
+
+
 class _Network(Classifier):
     """Dense layers with an activation between them."""
 
@@ -229,18 +254,7 @@ class _Network(Classifier):
 
         Exact; at a relu's kink that of the side where its derivative is 0.
         """
-        run = self.passed(parameters, features)
-        moves, motions = self.motions(run, direction)
-        shares, records = _softmax(run.sums[-1]), features.shape[-2]
-        centred = (motions[-1] - np.add.reduce(shares * motions[-1], axis=-1, keepdims=True)) / records
-        slope = _entropy_slope(shares, targets)
-        slope_moved = shares * centred * np.add.reduce(targets, axis=-1, keepdims=True)
-        for index in range(len(self.layers) - 1, 0, -1):
-            below, z, rate = _backward(slope, run.matrices[index]), run.sums[index - 1], run.slopes[index - 1]
-            moved = _backward(slope_moved, run.matrices[index]) + _backward(slope, moves[index])
-            bend = self.activations[index - 1].bend(z, run.inputs[index], rate)
-            slope_moved, slope = moved * rate + below * bend * motions[index - 1], below * rate
-        return _backward(slope_moved, run.matrices[0]) + _backward(slope, moves[0]), -centred
+        return _pulled(self, parameters, features, targets)[1](direction)
 
     def passed(self, parameters: Array, features: Array, times: "_Product | None" = None) -> "_Pass":
         """One forward pass, its products A Wᵀ by `times`."""
@@ -255,16 +269,13 @@ class _Network(Classifier):
                 slopes.append(law.slope(sums[-1], inputs[-1]))
         return _Pass(matrices, inputs, sums, slopes)
 
-    def motions(
-        self, run: "_Pass", direction: Array, times: "_Product | None" = None
-    ) -> tuple[list[Array], list[Array]]:
+    def motions(self, run: "_Pass", direction: Array) -> tuple[list[Array], list[Array]]:
         """The direction's part in each W_l, and how z_1 … z_L move as θ moves along it."""
-        times, motions = times or _forward, list[Array]()
-        moves = [layer.matrix(direction) for layer in self.layers]
+        motions, moves = list[Array](), [layer.matrix(direction) for layer in self.layers]
         for index, layer in enumerate(self.layers):
-            motion = layer.added(times(run.inputs[index], moves[index]), direction)
+            motion = layer.added(_times(run.inputs[index], moves[index]), direction)
             if index:
-                motion = motion + times(motions[-1] * run.slopes[index - 1], run.matrices[index])
+                motion = motion + _times(motions[-1] * run.slopes[index - 1], run.matrices[index])
             motions.append(motion)
         return moves, motions
 
@@ -319,7 +330,7 @@ class Softmax(_Network):
 
 
 @dataclass(frozen=True)
-class MLP(_Network):
+class MLP(Drawn, _Network):
     """ℓ = (1/m) Σ_s −Σ_c t_sc log p_sc, p = softmax(z_L), z_l = W_l φ(z_{l−1}) + b_l, φ(z_0) = a.
 
     `widths`: features, hidden units of each layer, outputs (2 or more); `activation` φ: sigmoid, tanh or softplus,
@@ -345,8 +356,7 @@ class MLP(_Network):
         if self.activation not in ACTIVATIONS:
             raise unknown("activation", self.activation, get_args(ActivationName))
         object.__setattr__(self, "widths", tuple(self.widths))
-        if self.seed is not None:
-            whole(self.seed, "seed", 0)
+        self.check_seed()
 
     @property
     def width(self) -> int:
@@ -362,16 +372,6 @@ class MLP(_Network):
         for inputs, outputs in zip(self.widths, self.widths[1:], strict=False):
             found.append(Dense(found[-1].stop if found else 0, inputs, outputs))
         return tuple(found)
-
-    @cached_property
-    def origin(self) -> Array:
-        """The θ that parameters of 0 stand for, (dimension,), read-only: `drawn` by the seed, or 0."""
-        theta = np.zeros(self.dimension) if self.seed is None else self.drawn(np.random.default_rng(self.seed))
-        theta.setflags(write=False)
-        return theta
-
-    def from_origin(self, parameters: Array) -> Array:
-        return parameters if self.seed is None else self.origin + parameters
 
     @cached_property
     def activations(self) -> tuple[_Activation, ...]:
@@ -395,15 +395,18 @@ _Pullback = Callable[[Array], tuple[Array, Array]]
 
 
 def with_pullback(model: Model, parameters: Array, features: Array, targets: Array) -> tuple[Array, _Pullback]:
-    """∇_θ ℓ (…, dimension) at real arguments, and its pullback. Leading axes broadcast; `parameters` has at least
-    one, and products run through BLAS for each row of them alone."""
-    if not isinstance(model, Softmax | MLP):
-        held = model.gradient(parameters, features, targets)
-        return held, lambda direction: mixed_gradient(model, parameters, features, targets, direction)
+    """∇_θ ℓ (…, dimension) at real arguments, and its pullback. Leading axes broadcast; products run through BLAS for
+    each row of the parameters alone."""
+    if isinstance(model, Softmax | MLP):
+        return _pulled(model, parameters, features, targets)
+    held = model.gradient(parameters, features, targets)
+    return held, lambda direction: mixed_gradient(model, parameters, features, targets, direction)
+
+
+def _pulled(model: _Network, parameters: Array, features: Array, targets: Array) -> tuple[Array, _Pullback]:
     run, records = model.passed(parameters, features, _times), features.shape[-2]
     matrices, inputs, sums, rates = run
-    grown = np.exp(sums[-1] - np.max(sums[-1], axis=-1, keepdims=True))
-    shares = grown / np.sum(grown, axis=-1, keepdims=True)
+    shares = _softmax(sums[-1])
     mass = np.sum(targets, axis=-1, keepdims=True)
     slopes, above = [(shares * mass - targets) / records], list[Array]()  # ∂ℓ/∂z_l, and what comes back before φ'
     for index in range(len(matrices) - 1, 0, -1):
@@ -420,7 +423,7 @@ def with_pullback(model: Model, parameters: Array, features: Array, targets: Arr
     wide = [part if part.shape[:-1] == lead else np.broadcast_to(part, (*lead, part.shape[-1])) for part in parts]
 
     def pulled(direction: Array) -> tuple[Array, Array]:
-        moves, motions = model.motions(run, direction, _times)
+        moves, motions = model.motions(run, direction)
         centred = motions[-1] - np.sum(shares * motions[-1], axis=-1, keepdims=True)
         moved = shares * centred * (mass / records)
         for index in range(len(matrices) - 1, 0, -1):

@@ -5,7 +5,7 @@ Each has its proximal map, and how far one record can move its gradient. The non
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf, log, sqrt
@@ -21,7 +21,7 @@ from netsim.errors import ProtocolError, ScenarioError
 from netsim.models import Linear, Logistic, Penalty
 from netsim.models.model import Regularizer, Zero
 from netsim.problems.minimizers import SMALL, proximal_point, regularized_proximal
-from netsim.problems.objective import OfRecords, checked_step, half_square, sampled, times
+from netsim.problems.objective import OfRecords, checked_step, half_square, times
 
 
 def _each(numbers: Sequence[float]) -> Array:
@@ -34,10 +34,27 @@ class _Loss(OfRecords, ABC):
 
     ridge: float
 
+    def __post_init__(self) -> None:
+        self.freeze()
+        object.__setattr__(self, "ridge", nonnegative(self.ridge, "ridge"))
+
     @property
     def penalty(self) -> Penalty:
         """What is added to the mean loss, public."""
         return Penalty(self.ridge)
+
+    @property
+    def _mass(self) -> float:
+        """By what a sum over records is divided."""
+        return self.records
+
+    @cached_property
+    def _columns(self) -> Array:
+        return np.ascontiguousarray(self.features.T)
+
+    @cached_property
+    def _spectral_norm(self) -> float:
+        return float(np.linalg.norm(self.features, 2))
 
     @abstractmethod
     def data_gradient(self, x: Array) -> Array:
@@ -47,8 +64,24 @@ class _Loss(OfRecords, ABC):
         return self.data_gradient(x) + self.ridge * x
 
 
+class _OfResiduals(_Loss):
+    """A loss whose gradient is Σ_s (g(a_sᵀx) − b_s) a_s / mass + ridge x, linear in the answers b."""
+
+    def gradient_difference_bound(self, other: Self, order: int = 2) -> float:
+        """sup_x ‖∇f(x) − ∇f'(x)‖ in the norm of this order.
+
+        Exact if only answers differ: the difference is Aᵀ(b' − b) / mass wherever x is. Else inf, and truly so for
+        most.
+        """
+        same = (self.features.shape, self.ridge, self._mass) == (other.features.shape, other.ridge, other._mass)
+        if not (same and (self.features == other.features).all()):
+            return inf
+        difference = self.features.T @ (getattr(other, self.answers) - getattr(self, self.answers)) / self._mass
+        return float(np.linalg.norm(difference, order))
+
+
 @dataclass(frozen=True, eq=False)
-class LeastSquares(_Loss):
+class LeastSquares(_OfResiduals):
     """f(x) = ‖Ax − b‖² / D + ridge/2 ‖x‖²; A = features (m, d), b = targets (m,), D = divisor.
 
     Without a divisor D = 2m: half the mean square. Features and targets are private, m, ridge and divisor public.
@@ -63,8 +96,7 @@ class LeastSquares(_Loss):
     answers = "targets"
 
     def __post_init__(self) -> None:
-        self.freeze()
-        object.__setattr__(self, "ridge", nonnegative(self.ridge, "ridge"))
+        super().__post_init__()
         if self.divisor is not None and not 0 < self.divisor < inf:
             raise ScenarioError("divisor", self.divisor, "not positive and finite", "a number > 0")
 
@@ -111,10 +143,6 @@ class LeastSquares(_Loss):
         q, r = np.linalg.qr(self.features)
         return LeastSquares(r, q.T @ self.targets, self.ridge, 2 * self._mass)
 
-    @cached_property
-    def _columns(self) -> Array:
-        return np.ascontiguousarray(self.features.T)
-
     def value(self, x: Array) -> Array:
         return half_square(times(x, self.features) - self.targets) / self._mass + self.ridge * half_square(x)
 
@@ -157,21 +185,8 @@ class LeastSquares(_Loss):
 
         The divisor shrinks with the records, so that the mean of the batches' gradients is the gradient.
         """
-        chosen = sampled(indices, self.records)
-        divisor = None if self.divisor is None else self.divisor * len(chosen) / self.records
-        return type(self)(self.features[chosen], self.targets[chosen], self.ridge, divisor)
-
-    def gradient_difference_bound(self, other: "LeastSquares", order: int = 2) -> float:
-        """sup_x ‖∇f(x) − ∇f'(x)‖ in the norm of this order.
-
-        Exact if only targets differ: the difference is 2 Aᵀ(b' − b) / D wherever x is. Else inf.
-        """
-        public = (self.features.shape, self.ridge, self.divisor)
-        same = public == (other.features.shape, other.ridge, other.divisor)
-        if not (same and (self.features == other.features).all()):
-            return inf
-        difference = self.features.T @ (other.targets - self.targets) / self._mass
-        return float(np.linalg.norm(difference, order))
+        part = super().batch(indices)
+        return part if self.divisor is None else replace(part, divisor=self.divisor * part.records / self.records)
 
 
 class _LogisticLoss(_Loss):
@@ -184,8 +199,7 @@ class _LogisticLoss(_Loss):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        self.freeze()
-        object.__setattr__(self, "ridge", nonnegative(self.ridge, "ridge"))
+        super().__post_init__()
         if (strange := self.labels[np.abs(self.labels) != 1]).size:
             raise ScenarioError("labels", float(strange[0]), "not a class", "-1 and +1")
         if not 0 < self.scale < inf:
@@ -219,10 +233,6 @@ class _LogisticLoss(_Loss):
     def weak_convexity(self) -> float:
         """ρ = max(0, λω/2 − ridge): f + ρ/2 ‖x‖² is convex."""
         return max(0.0, self.weight * self.shape / 2 - self.ridge)
-
-    @cached_property
-    def _spectral_norm(self) -> float:
-        return float(np.linalg.norm(self.features, 2))
 
     @cached_property
     def _signed(self) -> Array:
@@ -380,7 +390,7 @@ class NonconvexLogistic(_LogisticLoss):
 
 
 @dataclass(frozen=True, eq=False)
-class PoissonLoss(_Loss):
+class PoissonLoss(_OfResiduals):
     """f(x) = (1/m) Σ_s [exp(a_sᵀx) − b_s a_sᵀx] + ridge/2 ‖x‖²; a = features (m, d), b = counts (m,) in {0, 1, 2, …}.
 
     The negative log-likelihood of counts of mean exp(aᵀx), less what depends on no x. Its gradient has NO Lipschitz
@@ -398,8 +408,7 @@ class PoissonLoss(_Loss):
     answers = "counts"
 
     def __post_init__(self) -> None:
-        self.freeze()
-        object.__setattr__(self, "ridge", nonnegative(self.ridge, "ridge"))
+        super().__post_init__()
         if (strange := self.counts[(self.counts < 0) | (self.counts % 1 != 0)]).size:
             raise ScenarioError("counts", float(strange[0]), "not a count", "0, 1, 2, …")
         if not self.largest_rate > 0:
@@ -414,14 +423,6 @@ class PoissonLoss(_Loss):
     def strong_convexity(self) -> float:
         """The ridge: far out, where means vanish, the loss is straight."""
         return self.ridge
-
-    @cached_property
-    def _spectral_norm(self) -> float:
-        return float(np.linalg.norm(self.features, 2))
-
-    @cached_property
-    def _columns(self) -> Array:
-        return np.ascontiguousarray(self.features.T)
 
     def _means(self, x: Array) -> Array:
         """exp(a_sᵀx), shape (replicas, m); ∞ where it overflows."""
@@ -458,14 +459,3 @@ class PoissonLoss(_Loss):
             return regularized_proximal(self, v, step, regularizer)
         size = float(np.abs(self.features).max() * (1 + self.counts.mean()))
         return proximal_point(self, v, step, step * size)
-
-    def gradient_difference_bound(self, other: "PoissonLoss", order: int = 2) -> float:
-        """sup_x ‖∇f(x) − ∇f'(x)‖ in the norm of this order.
-
-        Exact if only counts differ: the difference is Aᵀ(b' − b)/m wherever x is. Else inf, and truly so for most.
-        """
-        same = (self.features.shape, self.ridge) == (other.features.shape, other.ridge)
-        if not (same and (self.features == other.features).all()):
-            return inf
-        difference = self.features.T @ (other.counts - self.counts) / self.records
-        return float(np.linalg.norm(difference, order))

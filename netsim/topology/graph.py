@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+import networkx as nx
 import numpy as np
 from scipy.sparse import csgraph, csr_array, diags_array, eye_array, issparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, cg, eigsh, splu
@@ -155,11 +156,6 @@ class Topology:
         dense.flags.writeable = False
         return dense
 
-    @cached_property
-    def is_nonnegative(self) -> bool:
-        """Whether all w_ij ≥ 0, so that W is doubly stochastic. Only "best_constant" can say no."""
-        return bool(self.mixing.data.min() >= 0)
-
     # ── how fast it mixes, and how far it is across ─────────────────────────────────────────────────────
 
     @cached_property
@@ -175,11 +171,6 @@ class Topology:
     def least_eigenvalue(self) -> float:
         """λ_n, the smallest eigenvalue of W: how far a round of mixing swings over, if it is negative."""
         return _least(eye_array(self.agents, format="csr") + self.mixing, constants=True) - 1
-
-    @property
-    def second_eigenvalue_modulus(self) -> float:
-        """max |λ| over the eigenvalues of W without the 1 of the constant vector: the factor of one round."""
-        return 1 - self.spectral_gap
 
     @cached_property
     def algebraic_connectivity(self) -> float:
@@ -204,36 +195,10 @@ class Topology:
 
     @cached_property
     def diameter(self) -> int:
-        """The largest number of hops between two agents, exactly.
-
-        Few searches on most graphs, up to one from each agent where all see the graph alike (random regular,
-        torus): minutes for 10,000 of them. `diameter_bounds` is always quick.
-        """
-        return self._eccentric(None)[0]
-
-    @cached_property
-    def diameter_bounds(self) -> tuple[int, int]:
-        """Two bounds on the diameter, from at most 16 searches; equal on trees and wherever that is enough."""
-        return self._eccentric(16)
-
-    def _eccentric(self, searches: int | None) -> tuple[int, int]:
-        """Bounds on the diameter, equal unless `searches` ran out.
-
-        Each search from v bounds the eccentricity e of every w by max(d, e(v) − d) ≤ e(w) ≤ e(v) + d, d = d(v, w);
-        an agent whose upper bound is no larger than an eccentricity already found needs no search of its own
-        (Takes, Kosters 2011). The next v has, in turn, the largest upper and the smallest lower bound.
-        """
-        lower, upper = np.zeros(self.agents), np.full(self.agents, np.inf)
-        found, done = 0.0, 0
-        while upper.max() > found and (searches is None or done < searches):
-            v = int(np.argmax(np.where(upper > found, upper if done % 2 == 0 else -lower, -np.inf)))
-            d = self.hops(v)
-            eccentricity = float(d.max())
-            lower = np.maximum(lower, np.maximum(d, eccentricity - d))
-            upper = np.minimum(upper, eccentricity + d)
-            upper[v] = eccentricity
-            found, done = max(found, float(lower.max())), done + 1
-        return int(found), int(max(found, upper.max()))
+        """The largest number of hops between two agents, exactly: by bounds on eccentricities (Takes, Kosters 2011),
+        with few searches on most graphs, up to one from each agent where all see the graph alike (random regular,
+        torus)."""
+        return int(nx.diameter(self.graph, usebounds=True))
 
 
 # ── checks ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -148,7 +148,7 @@ def test_derivatives_and_the_two_forms_agree(model, own):
     np.testing.assert_allclose(np.sum(here.gradient * d, axis=-1), (ahead - behind) / 2e-6, rtol=1e-5)
     assert isinstance(j, Weighted) == own
     slow = product._replace(own=np.repeat(product.between[:1], model.dimension, axis=0) if not own else product.own)
-    other = Weighted(slow, hypotheses.targets, hypotheses.prior).at(x)
+    other = Weighted(slow, hypotheses.targets[:, None], hypotheses.prior).at(x)
     np.testing.assert_allclose(here.value, other.value, rtol=1e-10)
     np.testing.assert_allclose(here.product(d), other.product(d), rtol=1e-8, atol=1e-8)
 

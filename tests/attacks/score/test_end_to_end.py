@@ -11,7 +11,7 @@ from attacks.reconstruction.one_record import LogisticRecord
 from attacks.reconstruction.posterior import PosteriorMode
 from attacks.reconstruction.verdict import seen
 from attacks.score import score_records, success
-from attacks.score.robustness import Robustness, gaussian_bound, simulated_kappa, verdict, zcdp_bound
+from attacks.score.robustness import gaussian_bound, outcomes, simulated_kappa, zcdp_bound
 from netsim.algorithms import Recal
 from netsim.problems import load
 from tests.oracles.zcdp import zcdp_rho
@@ -29,23 +29,22 @@ def judged(algorithm, attack, replicas=1):
     found = attack.reconstruct(cases, np.random.default_rng(0))
     rng = np.random.default_rng(1)
     scores = [score_records(one, run.truth, case.known, rng) for one, case in zip(found, cases, strict=True)]
-    verdicts = [
-        verdict(case, one, seen(case, one), score, run.truth)
-        for case, one, score in zip(cases, found, scores, strict=True)
+    words = [
+        outcomes(case, one, score, run.truth, 0.1) for case, one, score in zip(cases, found, scores, strict=True)
     ]
-    return scores, verdicts, data.features[100:]
+    own = [seen(case, one).names for case, one in zip(cases, found, strict=True)]
+    return scores, words, own, data.features[100:]
 
 
 def test_recal_is_recovered_and_says_so_with_and_without_the_truth():
-    scores, verdicts, _ = judged(lambda p: Recal(step=1 / (p.smoothness + 1), activations=300), LogisticRecord())
+    scores, words, own, _ = judged(lambda p: Recal(step=1 / (p.smoothness + 1), activations=300), LogisticRecord())
     assert len(scores) == 8
-    for score, each in zip(scores, verdicts, strict=True):
+    for score in scores:
         assert score.mse < 1e-12
         assert score.ssim == pytest.approx(1, abs=1e-6)
         assert score.psnr > 100
         assert score.label_accuracy == 1
-        assert each.name == "recovered"
-        assert set(each.seen.names) == {"recovered"}
+    assert {name for each in words + own for name in each} == {"recovered"}
     rate = success(scores, 0.01)
     assert (rate.estimate, rate.upper) == (1, 1)
     assert rate.lower == pytest.approx(0.025 ** (1 / 8))
@@ -53,10 +52,11 @@ def test_recal_is_recovered_and_says_so_with_and_without_the_truth():
 
 def test_sent_state_is_defended_with_the_bound_beside_it():
     """DP-RECAL's repair at ε = 1: no better than the best guess, and within what its μ allows."""
-    scores, verdicts, public = judged(lambda p: dp_recal(p, "sent_state", 15), PosteriorMode(), replicas=10)
-    names = [name for each in verdicts for name in each.names]
-    assert names.count("defended") >= len(names) - 2  # 80 trials, each called failed with probability 1e-3
-    assert {name for each in verdicts for name in each.seen.names} <= {"defended", "failed to optimize"}
+    scores, words, own, public = judged(lambda p: dp_recal(p, "sent_state", 15), PosteriorMode(), replicas=10)
+    names = [name for each in words for name in each]
+    assert set(names) <= {"defended", "recovered in part", "failed to optimize"}  # one replica's luck is in part
+    assert names.count("defended") > 0.8 * len(names)
+    assert {name for each in own for name in each} <= {"defended", "failed to optimize"}
     assert np.mean([score.skill for score in scores]) < 0.05
     distance = 0.1
     kappa = simulated_kappa(public, distance)
@@ -64,4 +64,4 @@ def test_sent_state_is_defended_with_the_bound_beside_it():
     rate = success(scores, distance)
     for bound in (gaussian_bound(kappa.upper, math.sqrt(2 * rho)), zcdp_bound(kappa.upper, rho)):
         assert kappa.upper < bound < 1
-        assert not Robustness(rate, kappa.upper, bound).above
+        assert rate.lower <= bound

@@ -196,7 +196,16 @@ def exact_costs(graph, algorithm):
 
 
 HYPERCUBE = topology.hypercube(4)
-EVERYTHING = Adversary("everything", links=(), nodes=tuple(range(16)))
+PAIRS = [(u, v) for u in range(16) for v in range(16) if u != v]
+
+
+def priced(algorithm):
+    """The simulation on the hypercube, and the least and largest price of every ordered pair."""
+    everything = Adversary("everything", links=(), nodes=tuple(range(16)))
+    views = (*(Adversary(f"agent {v}", insiders=(v,)) for v in range(16)), everything)
+    run = run_of(HYPERCUBE, algorithm, views)
+    prices = Priced.of(run.views[-1], run.views[:-1], run.simulation.problem.objectives, B, 1e-5)
+    return run.simulation, *prices.pairs()
 
 
 def test_messages_added_up_are_no_upper_bound_pair_by_pair():
@@ -214,14 +223,8 @@ def test_messages_added_up_are_no_upper_bound_pair_by_pair():
 
 def test_the_claim_of_a_pair_is_the_formula_and_is_exceeded_by_those_pairs():
     """ε of every ordered pair, claimed and exact, over all changes of norm 0.5."""
-    algorithm = Muffliato(5, 0.5)
-    views = (*(Adversary(f"agent {v}", insiders=(v,)) for v in range(16)), EVERYTHING)
-    run = run_of(HYPERCUBE, algorithm, views)
-    priced = Priced.of(run.views[-1], run.views[:-1], run.simulation.problem.objectives, B, 1e-5)
-    least, _ = priced.pairs()
-    claims = {
-        (u, v): run.simulation.claim(B, 5, 1e-5, Standpoint(u, (v,))) for u in range(16) for v in range(16) if u != v
-    }
+    simulation, least, _ = priced(Muffliato(5, 0.5))
+    claims = {(u, v): simulation.claim(B, 5, 1e-5, Standpoint(u, (v,))) for u, v in PAIRS}
     assert all(one.standpoint == Standpoint(*pair[:1], pair[1:]) for pair, one in claims.items())
     rho = 0.4127 / 2
     assert claims[0, 15].epsilon == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1e5)), rel=1e-3)
@@ -229,20 +232,14 @@ def test_the_claim_of_a_pair_is_the_formula_and_is_exceeded_by_those_pairs():
     hops = np.array([HYPERCUBE.hops(u) for u in range(16)])
     assert exceeded == {pair for pair in claims if hops[pair] >= 3}
     assert least[0, 15] == pytest.approx(gaussian_epsilon(1.0, 1e-5), rel=1e-8)
-    assert run.simulation.claim(B, 5, 1e-5, Standpoint(0, (1, 2))) is None
+    assert simulation.claim(B, 5, 1e-5, Standpoint(0, (1, 2))) is None
 
 
 def test_the_corrected_claim_of_descent_holds_for_every_pair_on_quadratics():
     """What the others answer depends on what they hear, and is in the price."""
-    algorithm = MuffliatoDescent(5, 1.0, 0.3)
-    views = (*(Adversary(f"agent {v}", insiders=(v,)) for v in range(16)), EVERYTHING)
-    run = run_of(HYPERCUBE, algorithm, views)
-    priced = Priced.of(run.views[-1], run.views[:-1], run.simulation.problem.objectives, B, 1e-5)
-    _, most = priced.pairs()
-    for u in range(16):
-        for v in range(16):
-            if u != v:
-                assert most[u, v] <= run.simulation.claim(B, 5, 1e-5, Standpoint(u, (v,))).epsilon
+    simulation, _, most = priced(MuffliatoDescent(5, 1.0, 0.3))
+    for u, v in PAIRS:
+        assert most[u, v] <= simulation.claim(B, 5, 1e-5, Standpoint(u, (v,))).epsilon
 
 
 def test_the_farthest_who_is_heard_of_is_heard_of_as_if_at_the_door():

@@ -93,6 +93,5 @@ def test_theorem_4_leaves_the_last_release_a_least_noise_whatever_r_is(ratio):
     rho = (math.sqrt(math.log(1e3) + 12) - math.sqrt(math.log(1e3))) ** 2
     least = 0.2 / (2 * 7) * 0.5 * math.sqrt(8 / rho)
     assert made.noise(theta).stddev >= least
-    if ratio > 1:
-        expected = least * math.sqrt((1 - ratio**-theta) / (1 - 1 / ratio))
-        assert made.noise(theta).stddev == pytest.approx(expected, rel=1e-9)
+    terms = theta if ratio == 1 else (1 - ratio**-theta) / (1 - 1 / ratio)
+    assert made.noise(theta).stddev == pytest.approx(least * math.sqrt(terms), rel=1e-9)

@@ -59,6 +59,13 @@ def tapped(problem, graph, algorithm, **options):
     return changed(ring, topology=graph, **options).run()
 
 
+def check_sent(run, expected):
+    """What is sent is what the oracle says."""
+    for name in ("y", "z"):
+        theirs = expected[f"sent_{name}"]
+        np.testing.assert_allclose(sent(run, name)[:, :, 0], theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
+
+
 @pytest.mark.parametrize("matrix", ["mixing", "laplacian"])
 @pytest.mark.parametrize("graph", [GRAPHS[0], GRAPHS[2]], ids=["ring", "geometric"])
 @pytest.mark.parametrize("noisy", [False, True])
@@ -67,21 +74,7 @@ def test_iterates_are_the_oracles(graph, matrix, noisy):
     if noisy:
         algorithm = replace(algorithm, scale_w=Geometric(0.5, 0.95), scale_e=Geometric(0.3, 0.9))
     run = tapped(SIX, graph, algorithm, seed=5)
-    expected = by_oracle(SIX, graph, algorithm, *(noises(run)[:, :, :, 0] if noisy else ()))
-    for name in ("y", "z"):
-        theirs = expected[f"sent_{name}"]
-        np.testing.assert_allclose(sent(run, name)[:, :, 0], theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
-
-
-def test_eta_is_random_in_the_open_interval_and_in_what_is_sent():
-    """η^k ∈ (0, 1), "predetermined as an input to the algorithm": the same at all agents, another in each round."""
-    algorithm = well_tuned(SIX, GRAPHS[2], 40, scale_w=DECAY, scale_e=DECAY)
-    etas = [algorithm.eta(k) for k in range(40)]
-    assert all(0 < eta < 1 for eta in etas)
-    assert len(set(etas)) == 40
-    run = tapped(SIX, GRAPHS[2], algorithm, seed=4)
-    expected = by_oracle(SIX, GRAPHS[2], algorithm, *noises(run)[:, :, :, 0])
-    np.testing.assert_allclose(sent(run, "y")[:, :, 0], expected["sent_y"], rtol=0, atol=1e-10)
+    check_sent(run, by_oracle(SIX, graph, algorithm, *(noises(run)[:, :, :, 0] if noisy else ())))
 
 
 def test_each_agent_has_a_scale_and_a_ratio_of_its_own():
@@ -91,22 +84,22 @@ def test_each_agent_has_a_scale_and_a_ratio_of_its_own():
     algorithm = well_tuned(SIX, GRAPHS[0], 20, scale_w=Geometric(0.5, 0.9), scale_e=Geometric(0.3, 0.9), **each)
     run = tapped(SIX, GRAPHS[0], algorithm, seed=5)
     factors = np.array([w, e])[:, None, :, None] * np.array(r)[:, None] ** np.arange(20)[:, None, None]
-    expected = by_oracle(SIX, GRAPHS[0], algorithm, *(noises(run)[:, :, :, 0] * factors))
-    for name in ("y", "z"):
-        np.testing.assert_allclose(sent(run, name)[:, :, 0], expected[f"sent_{name}"], rtol=0, atol=1e-10)
+    check_sent(run, by_oracle(SIX, GRAPHS[0], algorithm, *(noises(run)[:, :, :, 0] * factors)))
 
 
 @pytest.mark.parametrize("noisy", [False, True])
-def test_agents_start_anywhere(noisy):
-    """ "arbitrary x_i⁰": drawn by each agent's own coins, and iterates are the oracle's from there."""
+def test_agents_start_anywhere_and_eta_is_random(noisy):
+    """ "arbitrary x_i⁰": drawn by each agent's own coins. η^k ∈ (0, 1), "predetermined as an input to the algorithm":
+    the same at all agents, another in each round. Iterates are the oracle's with both."""
     scales = {"scale_w": DECAY, "scale_e": DECAY} if noisy else {}
     algorithm = well_tuned(SIX, GRAPHS[2], 30, start=2.0, **scales)
+    etas = [algorithm.eta(k) for k in range(30)]
+    assert all(0 < eta < 1 for eta in etas)
+    assert len(set(etas)) == 30
     run = tapped(SIX, GRAPHS[2], algorithm, seed=6)
     start = np.array([2.0 * coins_of(Streams(6), i).random(4) for i in range(6)])
     np.testing.assert_array_equal([queries[0].point[0] for queries in run.truth.queries], start)
-    expected = by_oracle(SIX, GRAPHS[2], algorithm, *(noises(run)[:, :, :, 0] if noisy else ()), start=start)
-    for name in ("y", "z"):
-        np.testing.assert_allclose(sent(run, name)[:, :, 0], expected[f"sent_{name}"], rtol=0, atol=1e-10)
+    check_sent(run, by_oracle(SIX, GRAPHS[2], algorithm, *(noises(run)[:, :, :, 0] if noisy else ()), start=start))
 
 
 @pytest.mark.parametrize(("graph", "kind"), [*zip(GRAPHS, ["logistic", "ridge", "logistic"], strict=True)], ids=NAMES)

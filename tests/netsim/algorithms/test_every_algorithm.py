@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,8 @@ from netsim.algorithms import Dmsp, DPRecal, PrivateGradientDescent
 from netsim.codecs import Dither
 from netsim.errors import PrivacyError, ScenarioError, TranscriptError
 from netsim.models.model import Ball
+from netsim.network.laws import UniformDelay
+from netsim.network.links import LinkLaw
 from netsim.problems import Problem
 from netsim.randomness import Streams, dither_of
 from netsim.schedules import Constant
@@ -25,6 +28,13 @@ RANDOM_ITSELF = ("random_penalty_admm", "grouped_descent", "neighbor_range")
 """Their scale says how much Laplace noise there is beside what is random in any case."""
 WITHOUT_NOISE = ("recal",)
 DRAWS = {"batch", "secret_sharing"}
+TWICE = LinkLaw(UniformDelay(0.0, 1.0), duplication=0.3, reordering=True)
+
+
+def received(run):
+    """How often each direct message came in at the tapped door; of an exchange every copy does."""
+    rows = (row for row in run.views[0].transcript if row.event == "received" and row.kind == "direct")
+    return Counter((row.sender, row.number) for row in rows)
 
 
 def same_bits(ours, theirs):
@@ -52,9 +62,15 @@ def test_every_algorithm_and_every_kind_has_an_example():
 @pytest.mark.parametrize("name", EXAMPLES)
 class TestEvery:
     def test_rough_links_change_no_bit(self, name):
-        ideal, rough = (EXAMPLES[name].simulation(replicas=2, **links).run() for links in ({}, {"links": ROUGH}))
+        """Nor do those that deliver twice, and out of order: a message that comes twice is one message."""
+        ideal, rough, twice = (
+            EXAMPLES[name].simulation(replicas=2, **links).run() for links in ({}, {"links": ROUGH}, {"links": TWICE})
+        )
         assert rough.traffic["packets_lost"] > 5
+        assert twice.traffic["packets_duplicated"] > 5
         same_bits(rough, ideal)
+        same_bits(twice, ideal)
+        assert received(twice) == received(ideal)
 
     def test_the_truth_reproduces_every_message(self, name):
         """From the wire where every release is on it, and else with what was released."""

@@ -165,13 +165,6 @@ class TestClaim:
         assert claim.epsilon == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1e3)), rel=1e-12)
         assert claim.failed_conditions == ()
 
-    @pytest.mark.parametrize("epsilon", [0.1, 1.0, 7.0])
-    @pytest.mark.parametrize("ratio", [1.0, 1.05])
-    def test_calibration_is_the_claim_backwards(self, epsilon, ratio):
-        setting = setting_of(synthetic_problem(), None, 40)
-        algorithm = replace(self.algorithm(), ratio=ratio).calibrated(epsilon, 1e-3, self.adjacency, setting)
-        assert algorithm.claim(self.adjacency, setting, 1e-3).epsilon == pytest.approx(epsilon, rel=1e-9)
-
 
 def test_calibrated_noise_is_what_is_added():
     problem = digits_problem()

@@ -58,19 +58,9 @@ def test_releases_follow_the_law(mechanism, law, scale):
     """Kolmogorov–Smirnov on 40,000 releases of a value that is not 0."""
     value = np.full((10_000, 4), 7.0)
     released = mechanism(scale).release(value, np.random.default_rng(1))
+    assert (value == 7.0).all()
+    assert released.shape == value.shape
     assert stats.kstest(released.ravel(), law(loc=7.0, scale=scale).cdf).pvalue > FALSE_ALARM
-
-
-@pytest.mark.parametrize("mechanism", [Laplace(2.0), Gaussian(0.3)])
-def test_quantiles_of_its_own_releases_are_uniform(mechanism):
-    """Kolmogorov–Smirnov on 40,000; a value that is off by one noise unit fails it."""
-    value = np.random.default_rng(2).normal(size=(10_000, 4))
-    released = mechanism.release(value, np.random.default_rng(3))
-    quantiles = mechanism.quantiles(released, value)
-    assert quantiles.shape == value.shape
-    assert stats.kstest(quantiles.ravel(), "uniform").pvalue > FALSE_ALARM
-    shifted = mechanism.quantiles(released, value + np.sqrt(mechanism.variance()))
-    assert stats.kstest(shifted.ravel(), "uniform").pvalue < FALSE_ALARM
 
 
 @pytest.mark.parametrize(("mechanism", "law"), LAWS)
@@ -78,18 +68,6 @@ def test_coordinates_and_replicas_are_independent(mechanism, law):
     """28 correlations over 20,000 draws, each beyond 6.5 standard errors with probability 8.1e-11."""
     noise = mechanism(1.0).release(np.zeros((20_000, 8)), np.random.default_rng(4))
     assert (abs(np.corrcoef(noise.T)[np.triu_indices(8, 1)]) * math.sqrt(20_000) < 6.5).all()
-
-
-@pytest.mark.parametrize(("mechanism", "law"), LAWS)
-@pytest.mark.parametrize("scale", [0.5, 4.0])
-def test_variance_is_that_of_the_law_and_of_the_releases(mechanism, law, scale):
-    """The mean of 200,000 squares by the central limit theorem, its error from the law's own kurtosis."""
-    variance = mechanism(scale).variance()
-    assert variance == pytest.approx(law.var(scale=scale))
-    count = 200_000
-    noise = mechanism(scale).release(np.zeros((count, 1)), np.random.default_rng(5))
-    spread = variance * math.sqrt((2 + float(law.stats(moments="k"))) / count)
-    assert abs((noise**2).mean() - variance) < stats.norm.isf(FALSE_ALARM / 2) * spread
 
 
 @pytest.mark.parametrize("mechanism", [Laplace, Gaussian])
@@ -102,33 +80,8 @@ def test_a_scale_of_zero_is_noiseless_and_releases_the_value_itself(mechanism):
     assert not mechanism(np.array([[0.0], [0.0], [1.0]])).noiseless
 
 
-@pytest.mark.parametrize("mechanism", [Laplace, Gaussian])
-def test_a_release_does_not_touch_the_value(mechanism):
-    value = np.ones((3, 2))
-    released = mechanism(1.0).release(value, np.random.default_rng(0))
-    assert (value == 1).all()
-    assert released.shape == value.shape
-
-
 @pytest.mark.parametrize("mechanism", [Laplace, Gaussian, DiscreteLaplace, DiscreteGaussian, UniformLaplace])
 @pytest.mark.parametrize("scale", [-1.0, math.nan, math.inf, np.array([[1.0], [-1e-9]]), np.array([math.nan])])
 def test_a_scale_that_cannot_be_is_a_privacy_error(mechanism, scale):
     with pytest.raises(PrivacyError, match=rf"(?s){mechanism.__name__} \w+ = .*at least 0"):
         mechanism(1.0, scale) if mechanism is UniformLaplace else mechanism(scale)
-
-
-@given(arrays, arrays, arrays, st.floats(0.01, 100))
-def test_laplace_loss_is_at_most_the_l1_distance_over_the_scale(observed, value, adjacent, scale):
-    mechanism = Laplace(scale)
-    loss = mechanism.log_density(observed, value) - mechanism.log_density(observed, adjacent)
-    assert (abs(loss) <= np.abs(value - adjacent).sum(axis=-1) / scale * (1 + 1e-9) + 1e-9).all()
-
-
-def test_gaussian_loss_has_the_mean_and_variance_of_its_zcdp():
-    """The loss of N(0, σ²) at distance Δ is N(ρ, 2ρ) with ρ = Δ²/(2σ²); 40,000 losses by KS."""
-    value, adjacent = np.zeros((40_000, 2)), np.tile([0.3, 0.4], (40_000, 1))
-    mechanism = Gaussian(0.5)
-    observed = mechanism.release(value, np.random.default_rng(8))
-    loss = mechanism.log_density(observed, value) - mechanism.log_density(observed, adjacent)
-    rho = 0.5**2 / (2 * 0.5**2)
-    assert stats.kstest(loss, stats.norm(rho, math.sqrt(2 * rho)).cdf).pvalue > FALSE_ALARM

@@ -1,7 +1,6 @@
 """Uniform plus Laplace noise: density and distribution against integrals and 60 digits, worst and average loss."""
 
 import math
-from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -19,7 +18,6 @@ from netsim.mechanisms import (
     UniformLaplace,
     average_ratio,
     average_supremum_ratio,
-    mixture_average_loss,
     small_shift_ratio,
     supremum_formula,
 )
@@ -64,24 +62,6 @@ def test_density_and_distribution_against_sixty_digits(t, width, scale):
     assert found == pytest.approx(distribution, abs=1e-15, rel=1e-13 + rounding)
 
 
-@pytest.mark.parametrize(
-    ("width", "scale"), [(2.0, 0.5), (-2.0, 0.5), (1e-9, 1.0), (30.0, 1e-2), (-0.3, 0.0), (2.0, 0.0)]
-)
-def test_the_density_integrates_to_the_distribution(width, scale):
-    mechanism = UniformLaplace(width, scale)
-    value = np.array([[0.7]])
-
-    def density(x: float) -> float:
-        return math.exp(mechanism.log_density(np.array([[x]]), value)[0])
-
-    low, high = sorted((0.7, 0.7 + width))
-    reach = 45 * scale
-    for end in (low - scale / 3, low + 0.4 * abs(width), high + scale / 5, high + reach):
-        cuts = sorted({low - reach, *(x for x in (low, high) if x < end), end})
-        area = sum(integrate.quad(density, a, b, epsabs=1e-13)[0] for a, b in pairwise(cuts))
-        assert mechanism.quantiles(np.array([[end]]), value)[0, 0] == pytest.approx(area, abs=1e-9)
-
-
 @pytest.mark.parametrize(("width", "scale"), [(3.0, 0.2), (-3.0, 1.0), (0.5, 5.0), (-2.0, 0.0), (1e-12, 1.0)])
 def test_releases_follow_the_law_and_have_its_variance(width, scale):
     value = np.full((10_000, 4), 7.0)
@@ -93,6 +73,7 @@ def test_releases_follow_the_law_and_have_its_variance(width, scale):
     plain = UniformLaplace(width, scale)
     expected = stats.uniform(scale=abs(width)).var() + (stats.laplace(scale=scale).var() if scale else 0.0)
     assert plain.variance() == pytest.approx(expected, rel=1e-14)
+    assert plain.mean() == width / 2
     squares = (released - 7.0 - width / 2) ** 2
     assert abs(squares.mean() - expected) < stats.norm.isf(FALSE_ALARM / 2) * squares.std() / 200
     assert np.isfinite(mechanism.log_density(released, value)).all()
@@ -101,7 +82,7 @@ def test_releases_follow_the_law_and_have_its_variance(width, scale):
 def test_width_zero_is_laplace_noise_and_no_scale_is_uniform():
     rng = np.random.default_rng(0)
     observed, value = rng.normal(size=(6, 3)) * 30, rng.normal(size=(6, 3))
-    for tiny in (0.0, 1e-300, -1e-300, np.zeros((6, 3))):
+    for tiny in (0.0, 1e-300, -1e-300, np.zeros((6, 3)), np.full((6, 3), 5e-324)):
         near, plain = UniformLaplace(tiny, 0.4), Laplace(0.4)
         np.testing.assert_allclose(near.log_density(observed, value), plain.log_density(observed, value), rtol=1e-14)
         np.testing.assert_allclose(near.quantiles(observed, value), plain.quantiles(observed, value), rtol=1e-13)
@@ -157,27 +138,12 @@ def test_what_is_refused_and_what_is_noiseless():
 
 
 class TestAverageLoss:
-    @pytest.mark.parametrize(("shift", "width", "scale"), [(0.5, 2.0, 1.0), (-3.0, 1.0, 0.5), (0.2, -6.0, 0.3)])
-    def test_against_simulation(self, shift, width, scale):
-        """The mean of 200,000 absolute losses by the central limit theorem."""
-        mechanism, zero = UniformLaplace(width, scale), np.zeros((200_000, 1))
-        released = mechanism.release(zero, np.random.default_rng(5))
-        losses = np.abs(mechanism.log_density(released, zero) - mechanism.log_density(released, zero + shift))
-        error = stats.norm.isf(FALSE_ALARM / 2) * losses.std() / math.sqrt(len(losses))
-        assert abs(losses.mean() - mixture_average_loss(shift, width, scale)) < error
-
     @pytest.mark.parametrize("width", [1e-6, 0.1, 1.0, -1.0, 7.0, 200.0])
     @pytest.mark.parametrize("scale", [0.25, 1.0])
     def test_the_formula_is_its_limit_for_small_shifts(self, width, scale):
         """The corner of the density at its ends makes the approach linear in shift/width where ω is small."""
         shift = 1e-4 * scale * min(1.0, abs(width))
         assert small_shift_ratio(width, scale) == pytest.approx(average_ratio(shift, width, scale), rel=2e-4)
-
-    def test_by_half_the_interval_the_formula_would_be_wrong(self):
-        """ω is the whole length: half or twice of it is off by more than a tenth."""
-        measured = average_ratio(1e-3, 2.0, 1.0)
-        for factor in (0.5, 2.0):
-            assert abs(small_shift_ratio(2.0 * factor, 1.0) / measured - 1) > 0.1
 
     def test_the_signed_average_vanishes_against_the_worst_case(self):
         """Why γ is of the absolute loss: a divergence is of second order in the shift."""
@@ -193,12 +159,6 @@ class TestAverageLoss:
         assert small_shift_ratio(np.array([0.0, 1e-300, 1e300]), 1.0) == pytest.approx([1.0, 1.0, 0.0])
         for shift in (0.01, 1.0, 30.0):
             assert 0 < average_ratio(shift, 0.5, 1.0) <= 1
-        laplace = float(mixture_average_loss(2.0, 0.0, 1.0))  # E|loss| of Laplace noise at 2 scales, by hand
-        assert laplace == pytest.approx(1 / 2 * 2 + 2 * math.exp(-2) / 2 + _middle(2.0), rel=1e-8)
-
-    def test_conditions(self):
-        with pytest.raises(PrivacyError, match="scale 0"):
-            average_ratio(1.0, 1.0, 0.0)
 
 
 def printed(shift: float, width: float, beta: float) -> tuple[float, float]:
@@ -267,13 +227,6 @@ class TestAverageSupremum:
         assert min(short) < -1e-4
         assert average_supremum_ratio(0.3, 1.0, 0.5) > supremum_formula(0.3, 1.0, 0.5) + 0.03
 
-    def test_it_falls_with_the_width_and_with_beta(self):
-        for b in (2.0, 10.0):
-            by_width = [average_supremum_ratio(0.001, w, 1 / b) for w in (0.1, 0.5, 1.0)]
-            assert by_width == sorted(by_width, reverse=True)
-        assert average_supremum_ratio(0.001, 0.1, 0.5) == pytest.approx(0.9526, abs=1e-4)
-        assert average_supremum_ratio(0.001, 1.0, 0.1) == pytest.approx(0.1993, abs=1e-4)
-
     @settings(deadline=None, max_examples=60)
     @given(shift=st.floats(1e-3, 20), width=st.floats(0, 60), scale=st.floats(0.05, 20))
     def test_it_is_at_most_one_and_above_that_of_one_pair(self, shift, width, scale):
@@ -294,28 +247,6 @@ class TestAverageSupremum:
     def test_conditions(self):
         with pytest.raises(PrivacyError, match="width above the shift"):
             supremum_formula(0.5, 0.5, 1.0)
-        for one in (average_supremum_ratio, supremum_formula):
+        for one in (average_ratio, average_supremum_ratio, supremum_formula):
             with pytest.raises(PrivacyError, match="scale 0"):
                 one(1.0, 2.0, 0.0)
-
-
-def _middle(shift: float) -> float:
-    """∫_0^s e^{−t}/2·|s − 2t| dt: where the loss is between its ends."""
-    return integrate.quad(lambda t: math.exp(-t) / 2 * abs(shift - 2 * t), 0, shift, points=[shift / 2])[0]
-
-
-@pytest.mark.parametrize("width", [3.0, -2.0, 0.0])
-def test_its_mean_is_half_its_width(width):
-    """Of 2e5 releases, within five standard errors; the variance too, to 3 %."""
-    law, value = UniformLaplace(width, 0.4), np.full((100_000, 2), 7.0)
-    noise = law.release(value, np.random.default_rng(4)) - value
-    assert law.mean() == width / 2
-    assert abs(noise.mean() - law.mean()) < 5 * (law.variance() / noise.size) ** 0.5
-    assert noise.var() == pytest.approx(law.variance(), rel=0.03)
-
-
-def test_a_width_of_the_least_float_is_none():
-    least, none = UniformLaplace(np.full((1, 2), 5e-324), 1.0), UniformLaplace(np.zeros((1, 2)), 1.0)
-    at, value = np.array([[0.0, -1.3]]), np.zeros((1, 2))
-    np.testing.assert_array_equal(least.log_density(at, value), none.log_density(at, value))
-    np.testing.assert_allclose(least.quantiles(at, value), none.quantiles(at, value), atol=1e-15)

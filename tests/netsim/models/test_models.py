@@ -5,7 +5,6 @@ import pytest
 
 from netsim.errors import ScenarioError
 from netsim.models import MLP, Linear, Logistic, Penalty, Softmax, mixed_gradient
-from netsim.problems import LeastSquares, LogisticLoss, NonconvexLogistic
 
 MODELS = [Linear(4), Linear(4, 0.3), Logistic(4), Softmax(4, 3), Softmax(4, 3, intercept=False)]
 MODELS += [
@@ -47,20 +46,6 @@ def test_gradients_are_those_of_the_value(model):
     by_features, by_targets = model.input_gradient(theta, features, targets)
     assert np.allclose(by_features, differences(lambda a: model.value(theta, a, targets).sum(), features), **close)
     assert np.allclose(by_targets, differences(lambda t: model.value(theta, features, t).sum(), targets), **close)
-
-
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_mixed_gradients_are_those_of_the_matched_gradient(model):
-    theta, features, targets = drawn(model)
-    direction = np.random.default_rng(1).standard_normal(theta.shape)
-    by_features, by_targets = mixed_gradient(model, theta, features, targets, direction)
-
-    def matched(a, t):
-        return np.sum(direction * model.gradient(theta, a, t))
-
-    close = {"rtol": 1e-6, "atol": 1e-8}
-    assert np.allclose(by_features, differences(lambda a: matched(a, targets), features), **close)
-    assert np.allclose(by_targets, differences(lambda t: matched(features, t), targets), **close)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
@@ -166,23 +151,6 @@ def test_no_network(widths, activation, field):
     with pytest.raises(ScenarioError) as caught:
         MLP(widths, activation)
     assert caught.value.field == field
-
-
-@pytest.mark.parametrize(
-    "objective",
-    [
-        LogisticLoss([[1.0, 2.0], [0.5, -1.0]], [1.0, -1.0], 0.3),
-        NonconvexLogistic([[1.0, 2.0], [0.5, -1.0]], [1.0, -1.0], 0.1, 2.0, 0.3),
-        LeastSquares([[1.0, 2.0], [0.5, -1.0]], [0.7, -1.0], 0.3),
-        LeastSquares([[1.0, 2.0], [0.5, -1.0]], [0.7, -1.0], 0.3, divisor=36.0),
-    ],
-    ids=lambda f: type(f).__name__,
-)
-def test_an_objective_is_its_model_and_its_penalty(objective):
-    x = np.random.default_rng(2).standard_normal((3, 2))
-    answers = objective.targets if isinstance(objective, LeastSquares) else objective.labels
-    ours = objective.model.gradient(x, objective.features, objective.model.targets(answers))
-    assert np.allclose(ours + objective.penalty.gradient(x), objective.gradient(x), rtol=1e-12, atol=1e-14)
 
 
 def test_labels_and_targets_are_inverse():

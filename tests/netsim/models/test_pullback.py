@@ -7,7 +7,7 @@ from netsim.models import MLP, Linear, Logistic, Softmax, mixed_gradient, steppe
 from netsim.models.networks import with_pullback
 
 MODELS = [
-    Linear(5),
+    Linear(5, 0.3),
     Logistic(5),
     Softmax(5, 3),
     Softmax(5, 3, intercept=False),

@@ -60,21 +60,6 @@ def test_the_bounds_are_attained() -> None:
     assert make(weight=0.3, shape=2.0, ridge=0.5).strong_convexity == pytest.approx(0.2)
 
 
-@given(seed=st.integers(0, 10_000), share=st.floats(1e-4, 0.97), log_size=st.floats(-3, 3))
-@settings(max_examples=60, deadline=None)
-def test_the_proximal_point_is_optimal(seed: int, share: float, log_size: float) -> None:
-    loss = make(seed)
-    step = share / loss.weak_convexity
-    v = 10**log_size * np.random.default_rng(seed).normal(size=(3, 5))
-    x = loss.proximal(v, step)
-    residual = np.abs(step * loss.gradient(x) + x - v).max(axis=1)
-    size = np.abs(loss.features).max() + loss.weight * loss.shape**0.5
-    assert (residual <= 1e-13 * (np.abs(v).max(axis=1) + step * size)).all()
-    nearby = x + 1e-3 * np.random.default_rng(0).normal(size=(50, 1, 5))
-    inner = [loss.value(p) + ((p - v) ** 2).sum(axis=1) / (2 * step) for p in (*nearby, x)]
-    assert (np.array(inner[:-1]) >= inner[-1] - 1e-12 * (1 + np.abs(inner[-1]))).all()
-
-
 def test_a_step_with_several_minimizers_is_refused_and_says_how_long_it_may_be() -> None:
     loss = make(ridge=0.05)  # weak convexity 0.3 − 0.05
     assert loss.weak_convexity == pytest.approx(0.25)
