@@ -197,12 +197,7 @@ def page(certificate: Certificate) -> str:
     return "\n\n".join(one if one.startswith(AS_WRITTEN) else _filled(one) for one in blocks) + "\n"
 
 
-COUNTED = (
-    (kinds.SOUND_ALARM,),
-    (kinds.GAME,),
-    (kinds.EXACT,),
-    (kinds.SELF_CHECK, kinds.DISAGREEMENT, kinds.REFUSED),
-)
+COUNTED = ((kinds.SOUND_ALARM,), (kinds.GAME,), (kinds.EXACT,), (kinds.SELF_CHECK, kinds.DISAGREEMENT, kinds.REFUSED))
 
 
 def _audits(rows: list[Row]) -> Iterator[tuple[str, str]]:

@@ -41,7 +41,7 @@ def _audit(
         str,
         of_run(
             help="FILE.py:CLASS (or PACKAGE.MODULE:CLASS), an algorithm of your own; a results folder; a scenario's "
-            "YAML file; or the name of a shipped scenario.",
+            "YAML file; or the name of a shipped scenario."
         ),
     ],
     option: Annotated[

@@ -136,10 +136,7 @@ class TestWhatIsKept:
     def test_results_are_of_one_text_one_code_and_the_same_versions(self, folder, monkeypatch):
         (entry,) = chosen(["uniform-mean"])
         assert stored_entry(entry, folder) is not None
-        for change in (
-            (keeping, "program", lambda: "another"),
-            (keeping, "versions", lambda: {"python": "4"}),
-        ):
+        for change in ((keeping, "program", lambda: "another"), (keeping, "versions", lambda: {"python": "4"})):
             with monkeypatch.context() as changed:
                 changed.setattr(*change)
                 assert stored_entry(entry, folder) is None

@@ -162,11 +162,7 @@ def test_traces_are_read_and_their_lines_are_named(tmp_path):
         ("activation: {kind: poisson, rate: 0}", "activation.rate", "> 0"),
         ("activation: sometimes", "activation", "rounds"),
         ("compute: {kind: uniform, low: 2, high: 1}", "compute.high", ">= 2"),
-        (
-            "stragglers: [{agents: [5], compute: {kind: constant, seconds: 1}}]",
-            "stragglers[0].agents[0]",
-            "0 … 4",
-        ),
+        ("stragglers: [{agents: [5], compute: {kind: constant, seconds: 1}}]", "stragglers[0].agents[0]", "0 … 4"),
         (
             "downtimes: [{agents: [1], outages: {kind: scheduled, intervals: [[2, 1]]}}]",
             "downtimes[0].outages.intervals[0]",
