@@ -19,9 +19,8 @@ from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.files.library import library
-from scenarios.ledger import ENTRIES, chosen, rows, run_entry, stored_entry, write_page
 from scenarios.ledger import entries as keeping
-from scenarios.ledger.entries import FOLDER, exact
+from scenarios.ledger.entries import ENTRIES, FOLDER, chosen, exact, rows, run_entry, stored_entry, write_page
 from scenarios.results.audit import EpsilonExact
 from scenarios.results.findings import BROKEN, verdict
 from scenarios.schema.load import Located
