@@ -73,8 +73,8 @@ def _strongest(signed: Array, points: Array, most: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Data:
-    """All records of `own` replaced, as many as before: their labels flipped, another agent's, or one repeated."""
+class _Replaced:
+    """Records of `own` replaced. `points` (points, dimension) are some at which its gradient counts in a run."""
 
     agent: int
     own: AnyLogistic
@@ -82,6 +82,23 @@ class Data:
     points: Array
     rng: np.random.Generator
     budget: int
+
+    @cached_property
+    def _pool(self) -> _Pool:
+        """Records that may come in."""
+        return _Pool.of(self.agent, self.problem)
+
+    @cached_property
+    def _signed(self) -> Array:
+        return self.own.labels[:, None] * self.own.features
+
+    @cached_property
+    def _seen(self) -> Array:
+        return _few(self.points, self.own.dimension)
+
+
+class Data(_Replaced):
+    """All records replaced, as many as before: their labels flipped, another agent's, or one repeated."""
 
     def families(self) -> dict[str, Iterator[Candidate]]:
         flipped = f"all labels of agent {self.agent} flipped"
@@ -106,13 +123,12 @@ class Data:
         return moves
 
     def _repeated(self) -> Iterator[Candidate]:
-        pool = _Pool.of(self.agent, self.problem)
+        pool = self._pool
         if not pool.words:
             return
-        own = self.own.labels[:, None] * self.own.features
         far = np.zeros(len(pool.words))
-        for point in _few(self.points, self.own.dimension):
-            mean = _gradients_at(own, point[None]).mean(axis=0)
+        for point in self._seen:
+            mean = _gradients_at(self._signed, point[None]).mean(axis=0)
             far = far + np.linalg.norm(_gradients_at(pool.signed, point[None]) - mean, axis=1)
         for new in np.argsort(-far, kind="stable"):
             rows = np.repeat(pool.features[new][None], self.own.records, axis=0)
@@ -237,16 +253,8 @@ WORK = 2**30
 """Differences taken at most to find the farthest pairs: some seconds. Beyond it only the strongest records count."""
 
 
-@dataclass(frozen=True)
-class Records:
-    """One record of `own` replaced. `points` (points, dimension) are some at which its gradient counts in a run."""
-
-    agent: int
-    own: AnyLogistic
-    problem: Problem
-    points: Array
-    rng: np.random.Generator
-    budget: int
+class Records(_Replaced):
+    """One record replaced."""
 
     def families(self) -> dict[str, Iterator[Candidate]]:
         return {
@@ -311,19 +319,6 @@ class Records:
         return Candidate(family, words, other, (out, new))
 
     # ── how far records are apart at the points ─────────────────────────────────────────────────────
-    @cached_property
-    def _pool(self) -> _Pool:
-        """Records that may come in."""
-        return _Pool.of(self.agent, self.problem)
-
-    @cached_property
-    def _signed(self) -> Array:
-        return self.own.labels[:, None] * self.own.features
-
-    @cached_property
-    def _seen(self) -> Array:
-        return _few(self.points, self.own.dimension)
-
     @cached_property
     def _own_kept(self) -> NDArray[np.int64]:
         return _strongest(self._signed, self._seen, max(1, isqrt(WORK // self._seen.size)))

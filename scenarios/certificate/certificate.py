@@ -2,12 +2,14 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from textwrap import fill
 from typing import NamedTuple, TypedDict
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from scipy import stats
 
 from attacks.audit.loss.noise_check import ALPHA
@@ -16,7 +18,7 @@ from netsim.algorithms.planted_faults import FAULTS
 from netsim.arrays import whole
 from netsim.errors import ScenarioError
 from scenarios.certificate import rows as kinds
-from scenarios.certificate.rows import FIRST, Case, Outcome, Rate, Row, StoredRow, cases, repeated
+from scenarios.certificate.rows import Case, Outcome, Rate, Row, StoredRow, cases, repeated
 from scenarios.certificate.worlds import CONFIDENCE, DELTA, DIMENSION, ROUNDS
 
 REPETITIONS = 1000
@@ -155,93 +157,61 @@ WIDTH = 118
 MOST = max(kinds.BUDGETS)
 INFORMATION = {"Laplace": 1.0, "Gaussian": 2.0}
 """Of one value of noise about the logarithm of its scale."""
+AS_WRITTEN = ("#", "|", "`", "-")
+"""Signs with which a block of the page begins that is no prose, whose lines are not filled anew."""
 
 
 def page(certificate: Certificate) -> str:
     """The whole page. Sections without rows are left out."""
     parts = {name: certificate.part(name) for name in SHARES}
-    sections = zip((_audits, _games, _planted, _subtle), parts.values(), strict=True)
-    blocks = [*_head(certificate, parts)]
-    blocks += [block for section, rows in sections if rows for block in section(rows)]
-    return "\n\n".join([*blocks, *_reading()]) + "\n"
-
-
-def _head(certificate: Certificate, parts: dict[str, list[Row]]) -> Iterator[str]:
-    yield "# The auditor's certificate"
-    yield _text(
-        "netsim's audits are audited here: how often they accuse a mechanism whose claim is true, and how often",
-        "they find the faults of the [gallery](gallery.md). Every number is computed. The page is written by",
-    )
-    repetitions = "" if certificate.repetitions == REPETITIONS else f" --repetitions {certificate.repetitions}"
-    seed = "" if certificate.seed == SEED else f" --seed {certificate.seed}"
-    files = "--out docs/certificate.md --json docs/certificate.json"
-    yield f"```\nnetsim certificate{repetitions}{seed} {files}\n```"
-    if wrong := failures(certificate):
-        yield "**It does not hold:**"
-        yield "\n".join(f"- {line}" for line in wrong)
-    else:
-        yield _held(list(promises(certificate)))
-    audits = parts[kinds.SOUND_PART]
-    alarms = _together(audits, kinds.SOUND_ALARM)
-    most = [row for row in parts[kinds.PLANTED] if row.name.endswith(f" {MOST} transcripts")]
-    caught = _together(most, kinds.NAMED)
-    yield (
-        f"- False alarms: {alarms.count} of {alarms.trials:,} audits of {len(audits)} sound mechanisms, "
-        f"{_share(alarms)}; interval {_interval(alarms)}, nominal at most {_percent(ERROR)}.\n"
-        f"- Planted faults: {caught.count:,} of {caught.trials:,} audits with {MOST} transcripts catch and name "
-        "theirs."
-    )
-
-
-def _held(promised: list[_Promise]) -> str:
-    """Sentences on rates of which none is proven to be too high: some are proven to be nominal, others are open."""
-    words = (
-        f"of {len(promised)} rates that have a nominal value none is proven above it, and with {MOST} transcripts",
-        "every planted fault is caught and named in every audit.",
-    )
+    promised = list(promises(certificate))
     # so many trials do not exclude that these are above their nominal value
     unsure = [one for one in promised if one.rate.interval.upper > one.nominal]
-    if not unsure:
-        return _text("**It holds**:", *words)
-    worst = max(unsure, key=lambda one: one.rate.interval.upper / one.nominal)
-    return _text(
-        "**Not contradicted**:",
-        *words,
-        f"{len(promised) - len(unsure)} of the rates are proven, each by itself, to be at most nominal. The other",
-        f"{len(unsure)} have too few repetitions to exclude more than rates above the upper ends of their intervals.",
-        f"The farthest is *{worst.what}* of {worst.whose}: {worst.rate.count} of {worst.rate.trials:,} excludes",
-        f"rates above {_percent(worst.rate.interval.upper)}, nominal {_percent(worst.nominal)}.",
+    given = {"repetitions": (certificate.repetitions, REPETITIONS), "seed": (certificate.seed, SEED)}
+    sections = {"sound": _audits, "game": _games, "planted": _planted, "subtle": _subtle}
+    tables = {name: table for part, made in sections.items() if parts[part] for name, table in made(parts[part])}
+    # for an even chance of the two-sided test of a scale 5 % off: (z/ln 1.05)²/information
+    needed = (float(stats.norm.isf(ALPHA / 2)) / math.log(1.05)) ** 2
+    environment = Environment(
+        loader=PackageLoader("scenarios.certificate", "."), undefined=StrictUndefined, trim_blocks=True
     )
+    environment.filters |= {"percent": _percent, "share": _share, "interval": _interval, "listed": _list}
+    environment.filters["grouped"] = "{:,}".format
+    named = {"DELTA": DELTA, "CONFIDENCE": CONFIDENCE, "ERROR": ERROR, "SELF_CHECKS": SELF_CHECKS, "ALPHA": ALPHA}
+    text = environment.get_template("page.md.j2", globals=named).render(
+        kinds=kinds,
+        arguments="".join(f" --{name} {own}" for name, (own, usual) in given.items() if own != usual),
+        wrong=failures(certificate),
+        promised=promised,
+        unsure=unsure,
+        worst=max(unsure, key=lambda one: one.rate.interval.upper / one.nominal, default=None),
+        most=MOST,
+        alarms=_together(parts[kinds.SOUND_PART], kinds.SOUND_ALARM),
+        caught=_together([row for row in parts["planted"] if row.name.endswith(f" {MOST} transcripts")], kinds.NAMED),
+        values=[n * ROUNDS * DIMENSION for n in kinds.LARGER_BUDGETS],
+        needed={law: f"{round(needed / information, -2):,.0f}" for law, information in INFORMATION.items()},
+        parts=parts,
+        tables=tables,
+    )
+    blocks = re.split(r"\n{2,}", text.strip())
+    return "\n\n".join(one if one.startswith(AS_WRITTEN) else _filled(one) for one in blocks) + "\n"
 
 
-def _audits(rows: list[Row]) -> Iterator[str]:
-    yield "## False alarms of whole audits"
-    yield _text(
-        "Each mechanism is sound and its claim tight: what is claimed is the ε of the audited pair, known by a",
-        "formula or a sum that the auditor does not use, so that an error in any part of an audit can accuse it.",
-        f"Claims are {_list(kinds.CLAIMS)} in turn, at δ = 0, or at δ = {DELTA} (`WrongClip`, and where the name",
-        f"says Gaussian or δ); {kinds.SOUND_TRIALS} transcripts of each world, "
-        f"{_percent(CONFIDENCE)} confidence, new seeds",
-        "for every audit. The first ten are the gallery's twins with the pair that costs most.",
-    )
-    yield _text(
-        "*Game* counts audits whose game proves more than the truth, *interval* those whose exact interval does",
-        "not hold it, *refused* those without a verdict. What an audit says holds together at its confidence, so",
-        f"each of these is nominally at most {_percent(ERROR)}. *Exact* and *proven* are medians of the exact ε",
-        "and of what the game proves, divided by the truth.",
-    )
+COUNTED = ((kinds.SOUND_ALARM,), (kinds.GAME,), (kinds.EXACT,), (kinds.SELF_CHECK, kinds.DISAGREEMENT, kinds.REFUSED))
+
+
+def _audits(rows: list[Row]) -> Iterator[tuple[str, str]]:
     heads = ["sound mechanism", "audits", "false alarms", "game", "interval", "refused", "alarm rate", "its interval"]
     lines = [_counted(row.name, [row], row.medians) for row in rows] + [_counted("**all**", rows)]
-    yield _table([*heads, "exact", "proven"], lines)
-    yield from _self_checks(rows)
-
-
-COUNTED = (
-    (kinds.SOUND_ALARM,),
-    (kinds.GAME,),
-    (kinds.EXACT,),
-    (kinds.SELF_CHECK, kinds.DISAGREEMENT, kinds.REFUSED),
-)
+    yield "sound", _table([*heads, "exact", "proven"], lines)
+    low = _together(rows, kinds.LOW_P[0]) + _together(rows, kinds.LOW_P[1])
+    lines = [
+        ["a self-check failed, of audits", *_line(_together(rows, kinds.SELF_CHECK), SELF_CHECKS)],
+        ["game and exact loss disagreed, of audits", *_line(_together(rows, kinds.DISAGREEMENT), ERROR)],
+        ["refused for another reason, of audits", *_line(_together(rows, kinds.REFUSED), ERROR)],
+        [f"noise law p < {_percent(kinds.LOW)}, of directions", *_line(low, kinds.LOW)],
+    ]
+    yield "checks", _table(["of sound mechanisms", "count", "of", "rate", "interval", "nominal, at most"], lines)
 
 
 def _counted(name: str, rows: list[Row], medians: Mapping[str, float] | None = None) -> list[str]:
@@ -251,69 +221,22 @@ def _counted(name: str, rows: list[Row], medians: Mapping[str, float] | None = N
     return [name, f"{alarms.trials:,}", *(str(c.count) for c in counts), _share(alarms), _interval(alarms), *shown]
 
 
-def _self_checks(rows: list[Row]) -> Iterator[str]:
-    yield _text(
-        "At δ = 0 an exact loss is above the truth only by rounding, and has no upper end: what can err is the",
-        "game. At δ > 0 the sampled losses and the cost of Gaussian releases enclose ε from both sides, and both",
-        "can err.",
-    )
-    yield _text(
-        "The self-checks that gate every verdict may refuse a sound mechanism with probability",
-        f"{_percent(SELF_CHECKS)}: two checks, two directions, {ALPHA:g} each. The p-value of the noise check,",
-        f"Bonferroni's of six properties, may be below {_percent(kinds.LOW)} in {_percent(kinds.LOW)} of the",
-        "directions; a check that is out of true shows there long before it refuses.",
-    )
-    low = _together(rows, kinds.LOW_P[0]) + _together(rows, kinds.LOW_P[1])
-    lines = [
-        ["a self-check failed, of audits", *_line(_together(rows, kinds.SELF_CHECK), SELF_CHECKS)],
-        ["game and exact loss disagreed, of audits", *_line(_together(rows, kinds.DISAGREEMENT), ERROR)],
-        ["refused for another reason, of audits", *_line(_together(rows, kinds.REFUSED), ERROR)],
-        [f"noise law p < {_percent(kinds.LOW)}, of directions", *_line(low, kinds.LOW)],
-    ]
-    yield _table(["of sound mechanisms", "count", "of", "rate", "interval", "nominal, at most"], lines)
-
-
 def _line(rate: Rate, nominal: float) -> list[str]:
     return [str(rate.count), f"{rate.trials:,}", _share(rate), _interval(rate), _percent(nominal)]
 
 
-def _games(rows: list[Row]) -> Iterator[str]:
-    yield "## False alarms of the game alone"
-    yield _text(
-        f"{sum(row.repetitions for row in rows):,} games with {kinds.TRIALS} trials of each world at",
-        f"{_percent(CONFIDENCE)} confidence, the exact loss as the score; true ε = {_list(kinds.CLAIMS)} in turn,",
-        f"δ = 0, or {DELTA} where δ is named. *Above* counts games whose bound exceeds the truth, *rates* is how",
-        "often the second statistic (hits over false alarms, by itself) does. Randomized response attains the game's",
-        "inequality, so that its rate may come near the nominal one. *Proven* is the median of what a game",
-        "proves, divided by the truth.",
-    )
+def _games(rows: list[Row]) -> Iterator[tuple[str, str]]:
     heads = ["mechanism", "above", "of", "rate", "interval", "nominal, at most", "rates", "proven"]
     lines: list[list[str]] = []
     for row in rows:
         rate = _line(row.rate(kinds.ALARM), ERROR)
         lines.append([row.name, *rate, _share(row.rate(kinds.RATES)), _ratio(row.medians.get(kinds.PROVEN))])
-    yield _table(heads, lines)
+    yield "game", _table(heads, lines)
 
 
-def _planted(rows: list[Row]) -> Iterator[str]:
-    yield "## Power on the planted faults"
-    yield _text(
-        f"The gallery's ten faults, {rows[0].repetitions} audits at each budget of {_list(kinds.BUDGETS)}",
-        "transcripts of each world. *Caught*: refuted or unprotected. *Named*: the field in the clear by its",
-        "name, or, where all messages have noise, refuted and none accused. *First violation* is the activation",
-        f"by which the claim is proven to be exceeded, with {MOST} transcripts, and *exact / claim* the exact ε",
-        "over the claim (∞: a message in the clear), both medians. *Game* is how often the game alone would have",
-        "been enough.",
-    )
-    heads = [
-        "fault",
-        *(f"caught, {n}" for n in kinds.BUDGETS),
-        f"named, {MOST}",
-        "its interval",
-        "first violation",
-        "exact / claim",
-        *(f"game, {n}" for n in kinds.BUDGETS),
-    ]
+def _planted(rows: list[Row]) -> Iterator[tuple[str, str]]:
+    caught, game = ([f"{what}, {n}" for n in kinds.BUDGETS] for what in ("caught", "game"))
+    heads = ["fault", *caught, f"named, {MOST}", "its interval", "first violation", "exact / claim", *game]
     by_name, lines = {row.name: row for row in rows}, list[list[str]]()
     for name in (fault.__name__ for fault in FAULTS):
         each = [by_name[f"{name}, {n} transcripts"] for n in kinds.BUDGETS]
@@ -328,67 +251,33 @@ def _planted(rows: list[Row]) -> Iterator[str]:
             _ratio(last.medians.get(kinds.TIGHTNESS, math.inf)),
             *(_share(row.rate(kinds.BY_GAME)) for row in each),
         ])  # fmt: skip
-    yield _table(heads, lines)
+    yield "planted", _table(heads, lines)
 
 
-def _subtle(rows: list[Row]) -> Iterator[str]:
-    yield "## How small a fault, with how many transcripts"
-    yield _text(
-        f"Noise that is a little too small, {rows[0].repetitions} audits each. *Declared*: the code's own noise is",
-        f"so many times what its claim of ε = {kinds.EPSILON:g} asks for, and the replay knows the law. With",
-        "Laplace noise (δ = 0) one transcript with a loss above the claim is a proof, however small the excess.",
-        f"With Gaussian noise (δ = {DELTA}) the proof waits for as many transcripts as it takes to exclude that",
-        "too many others cost less. The game sees only guesses, and needs a large fault or many transcripts.",
-    )
-    by_name = {row.name: row for row in rows}
-    budgets = kinds.LARGER_BUDGETS
-    heads = ["noise", "declared", *(f"caught, {n:,}" for n in budgets), *(f"game, {n:,}" for n in budgets)]
+def _subtle(rows: list[Row]) -> Iterator[tuple[str, str]]:
+    """Noise declared too small: how often it is caught, by the game alone too; noise drawn otherwise: refused."""
+    by_name, budgets = {row.name: row for row in rows}, kinds.LARGER_BUDGETS
+
+    def rates(law: kinds.Law, declared: float, drawn: float, *marks: str) -> list[Rate]:
+        return [by_name[kinds.SubtleCase(law, declared, drawn, n).name].rate(*marks) for n in budgets]
+
+    def heads(how: str, *what: str) -> list[str]:
+        return ["noise", how, *(f"{one}, {n:,}" for one in what for n in budgets)]
+
     lines: list[list[str]] = []
     for law, factor in product(kinds.LAWS, kinds.FACTORS):
-        each = [by_name[kinds.SubtleCase(law, factor, 1.0, n).name] for n in budgets]
-        caught = (_share(row.rate(kinds.CAUGHT)) for row in each)
-        lines.append([law, f"{factor:g}", *caught, *(_share(row.rate(kinds.BY_GAME)) for row in each)])
-    yield _table(heads, lines)
-    # for an even chance of the two-sided test of a scale 5 % off: (z/ln 1.05)²/information
-    needed = (float(stats.norm.isf(ALPHA / 2)) / math.log(1.05)) ** 2
-    values = {law: f"{round(needed / information, -2):,.0f}" for law, information in INFORMATION.items()}
-    yield _text(
-        "*Drawn*: the code declares the right noise, and draws another. No replay of the code can see that; the",
-        f"self-checks must, and refuse a verdict. {_list(budgets)} transcripts hold",
-        f"{_list([n * ROUNDS * DIMENSION for n in budgets])} values of noise in each direction. For a factor of",
-        "1.05 the best test, one that knows what it looks for, needs at the level of the noise check about",
-        f"{values['Laplace']} values of Laplace or {values['Gaussian']} of Gaussian noise for an even chance.",
-    )
-    heads = ["noise", "drawn", *(f"refused, {n:,}" for n in budgets), *(f"interval, {n:,}" for n in budgets)]
+        caught, game = (rates(law, factor, 1.0, mark) for mark in (kinds.CAUGHT, kinds.BY_GAME))
+        lines.append([law, f"{factor:g}", *map(_share, caught), *map(_share, game)])
+    yield "declared", _table(heads("declared", "caught", "game"), lines)
     lines = []
     for law, factor in product(kinds.LAWS, kinds.HIDDEN_FACTORS):
-        rates = [by_name[kinds.SubtleCase(law, 1.0, factor, n).name].rate(kinds.SELF_CHECK) for n in budgets]
-        lines.append([law, f"{factor:g}", *map(_share, rates), *map(_interval, rates)])
-    yield _table(heads, lines)
+        refused = rates(law, 1.0, factor, kinds.SELF_CHECK)
+        lines.append([law, f"{factor:g}", *map(_share, refused), *map(_interval, refused)])
+    yield "drawn", _table(heads("drawn", "refused", "interval"), lines)
 
 
-def _reading() -> Iterator[str]:
-    yield "## How to read and repeat it"
-    yield _text(
-        f"Intervals are two-sided Clopper–Pearson at {_percent(kinds.CONFIDENCE)}, each by itself. A rate breaks its",
-        "promise where its interval lies wholly above the nominal value: where the true rate is the nominal one,",
-        f"that happens with probability {_percent((1 - kinds.CONFIDENCE) / 2)} at most. The command's exit status is",
-        "1 if one does, or if a planted fault gets by.",
-    )
-    yield _text(
-        "Every repetition has seeds of its own, by the seed, the row's name and its number, so that a row with",
-        f"fewer repetitions is the beginning of the same row with more. `certificate.json` holds the first {FIRST}",
-        "of each row whole; the tests repeat some, and compare.",
-    )
-    yield _text(
-        "Sabotaged auditors must fail, and do, in the tests as well: thresholds chosen on the trials that are",
-        "played, an error rate that every view has for itself, a normal approximation for an exact bound, a δ that",
-        "is forgotten, losses without their sign, worlds exchanged, and an auditor that never finds anything.",
-    )
-
-
-def _text(*words: str) -> str:
-    return fill(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False)
+def _filled(text: str) -> str:
+    return fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _table(heads: list[str], lines: Iterable[list[str]]) -> str:

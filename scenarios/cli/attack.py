@@ -35,7 +35,7 @@ def _attack(
         str,
         of_run(
             help="A results folder; a transcript (FILE.parquet, with --scenario); a scenario's YAML file, or the "
-            "name of a shipped one, which is simulated first.",
+            "name of a shipped one, which is simulated first."
         ),
     ],
     attack: Annotated[

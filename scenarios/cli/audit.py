@@ -8,12 +8,10 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.markup import escape
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from netsim.errors import ScenarioError, together
 from scenarios.cli.commands import command
@@ -41,7 +39,7 @@ def _audit(
         str,
         of_run(
             help="FILE.py:CLASS (or PACKAGE.MODULE:CLASS), an algorithm of your own; a results folder; a scenario's "
-            "YAML file; or the name of a shipped scenario.",
+            "YAML file; or the name of a shipped scenario."
         ),
     ],
     option: Annotated[
@@ -337,6 +335,7 @@ def _around(place: str, settings: list[str], claim: tuple[float | None, float] |
 
     You get a `ScenarioError` for a class that cannot be loaded, and for a name that is neither.
     """
+    from scenarios.files.library import setting_of
     from scenarios.results.header import slug
     from scenarios.schema import own_code
     from scenarios.schema.load import validated
@@ -352,14 +351,7 @@ def _around(place: str, settings: list[str], claim: tuple[float | None, float] |
         algorithm["claim"] = {"epsilon": claim[0], "delta": claim[1], "source": "the command line"}
     tree = {"name": slug(name, ()), "title": f"{name}, audited", "algorithms": [algorithm], **deepcopy(WORLD)}
     for setting in settings:
-        field, equals, text = setting.partition("=")
-        if not equals or not field.strip():
-            raise ScenarioError("-o", setting, "no setting", "NAME=VALUE, such as rounds=20")
-        try:
-            value = cast(Any, YAML(typ="safe", pure=True)).load(text)
-        except YAMLError:
-            raise ScenarioError("-o", setting, "the value is not valid YAML", "NAME=VALUE") from None
-        _put(tree, field.strip(), value, found)
+        _put(tree, *setting_of(setting, "NAME=VALUE, such as rounds=20"), found)
     return validated(tree, "").scenario
 
 

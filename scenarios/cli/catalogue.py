@@ -282,7 +282,7 @@ def _rows(kind: str) -> Iterator[_Row]:
                 fields = {"name": one.__name__, "what": _first(one.__doc__), "lesson": one.lesson}
                 yield _Row({**fields}, (one.__name__, one.lesson))
         case "ledger":
-            from scenarios.ledger import ENTRIES
+            from scenarios.ledger.entries import ENTRIES
 
             for one in ENTRIES:
                 scenario = one.located.scenario

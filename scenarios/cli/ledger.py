@@ -18,7 +18,7 @@ from scenarios.cli.options import Jobs, given, taken
 from scenarios.render import terminal
 
 if TYPE_CHECKING:
-    from scenarios.ledger import Entry, Row
+    from scenarios.ledger.entries import Entry, Row
 
 DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 COLOURS = {
@@ -47,7 +47,7 @@ def _ledger(
     Exit status: 0 done, whatever was found; 2 wrong input, 70 an entry failed, 130 interrupted (finished entries are
     kept).
     """
-    from scenarios.ledger import ENTRIES, chosen, rows, stored_entry, write_page
+    from scenarios.ledger.entries import ENTRIES, chosen, rows, stored_entry, write_page
 
     said = terminal.apart(as_json)
     try:
@@ -83,7 +83,7 @@ def _ledger(
 def _run(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said: Console) -> int:
     """Run the entries without results; the exit status."""
     from scenarios.cli.progress import Bars
-    from scenarios.ledger import run_entry, stored_entry
+    from scenarios.ledger.entries import run_entry, stored_entry
 
     status = terminal.DONE
     left = [entry for entry in entries if again or stored_entry(entry, folder) is None]
@@ -141,7 +141,7 @@ def _certificate(
 
     Exit status: 0 the auditor passes, 1 it does not, 2 wrong input.
     """
-    from scenarios.certificate import cases, certify, failures, page, times
+    from scenarios.certificate.certificate import cases, certify, failures, page, times
     from scenarios.cli.progress import Bars
 
     try:

@@ -220,27 +220,30 @@ def _fill(own: Any, base: Any) -> None:
                 _fill(ours, theirs)
 
 
-def _overridden(tree: Any, settings: Sequence[str]) -> Any:
-    """The tree with `path=value` set, value as YAML says it: links.loss=0.2, algorithms[0].rounds=50.
+def setting_of(text: str, form: str = "FIELD=VALUE, such as links.loss=0.2") -> tuple[str, Any]:
+    """The path and the value of a setting of such a form, value as YAML says it: links.loss=0.2.
 
-    You get a `ScenarioError` for all of them that are no settings, or whose paths lead nowhere.
+    You get a `ScenarioError` for a text that is none.
     """
+    path, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not path:
+        raise ScenarioError("-o", text, "no setting", form)
+    try:
+        return path, plain(read_yaml(value, "-o"))
+    except ScenarioError as error:
+        why = f"the value is not valid YAML: {error.problem.removeprefix('not valid YAML: ')}"
+        raise ScenarioError("-o", text, why, error.allowed) from None
+
+
+def _overridden(tree: Any, settings: Sequence[str]) -> Any:
+    """The tree with settings in their places. You get a `ScenarioError` for all of them that are none, or whose paths
+    lead nowhere."""
     mistakes: list[ScenarioError] = []
     for setting in settings:
-        path, equals, text = (part.strip() for part in setting.partition("="))
-        if not equals or not path:
-            mistakes.append(ScenarioError("-o", setting, "no setting", "FIELD=VALUE, such as links.loss=0.2"))
-            continue
         try:
-            value = plain(read_yaml(text, "-o"))
+            put(tree, *setting_of(setting))
         except ScenarioError as error:
-            why = f"the value is not valid YAML: {error.problem.removeprefix('not valid YAML: ')}"
-            mistakes.append(ScenarioError("-o", setting, why, error.allowed))
-            continue
-        try:
-            put(tree, path, value)
-        except ScenarioError as error:
-            mistakes.append(replace(error, field=f"-o {error.field}"))
+            mistakes.append(error if error.field == "-o" else replace(error, field=f"-o {error.field}"))
     if mistakes:
         raise together(mistakes)
     return tree

@@ -1,7 +1,8 @@
 """Questions of a lesson, checked against what it has just computed, and the widgets that ask them.
 
-The `check` of a question gives the reply to an answer, None where there is none yet, and raises for no answer of its
-kind. `right_answers` and `wrong_answers` are so now; of the wrong ones the tempting come first.
+`ask` is a question in words, in Markdown. Its `check` gives the reply to an answer, None where there is none yet, and
+raises for no answer of its kind. `right_answers` and `wrong_answers` are so now; of the wrong ones the tempting come
+first.
 """
 
 import math
@@ -57,6 +58,7 @@ class Number:
     absolute: float = 0.0
     traps: Sequence[tuple[float, str]] = ()
     hint: Callable[[float], str] | None = None
+    ask: str = ""
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.truth):
@@ -110,6 +112,7 @@ class Choice:
     """One of several statements; those that hold are right. You get a `ValueError` where none holds, or all do."""
 
     options: Mapping[str, Option]
+    ask: str = ""
 
     def __post_init__(self) -> None:
         holding = sum(option.holds for option in self.options.values())
@@ -117,9 +120,9 @@ class Choice:
             raise ValueError(f"{holding} of {len(self.options)} options hold: {', '.join(self.options)}")
 
     @classmethod
-    def of(cls, widget: Any, *options: Option) -> "Choice":
+    def of(cls, widget: Any, *options: Option, ask: str) -> "Choice":
         """Of the statements of a widget that `choice` made, in their order."""
-        return cls(dict(zip(widget.options, options, strict=True)))
+        return cls(dict(zip(widget.options, options, strict=True)), ask)
 
     def check(self, answer: object) -> _Reply | None:
         if not isinstance(answer, str):
@@ -143,6 +146,7 @@ class Until:
     reached: bool
     now: str
     why: str
+    ask: str = ""
 
     def check(self, answer: object = None) -> _Reply:
         del answer
@@ -162,28 +166,30 @@ def _mo() -> Any:
     return marimo
 
 
-def number(ask: str) -> Any:
+def number() -> Any:
     """A field for a number: a text, which `Number.check` reads; empty until something is typed in and entered."""
-    return _mo().ui.text(label=ask, placeholder="a number, then Enter", full_width=True)
+    return _mo().ui.text(placeholder="a number, then Enter", full_width=True)
 
 
-def choice(ask: str, *options: str) -> Any:
+def choice(*options: str) -> Any:
     """Options of which one can be chosen; the value is None until then."""
-    return _mo().ui.radio(options=list(options), label=ask)
+    return _mo().ui.radio(options=list(options))
 
 
-def reply(question: Number | Choice | Until, answer: object = None) -> Any:
-    """The reply as a widget: nothing before there is an answer."""
-    said = question.check(answer)
+def ask(question: Number | Choice | Until, field: Any = None) -> Any:
+    """What is asked, the field for the answer, and the reply: none before there is an answer."""
+    said = question.check(None if field is None else field.value)
     if said is None:
-        return _mo().md("*No answer yet.*")
-    begin, kind = ("**Right.** ", "success") if said.right else ("**Not yet.** ", "warn")
-    return _mo().callout(_mo().md(begin + said.says), kind=kind)
+        reply = _mo().md("*No answer yet.*")
+    else:
+        begin, kind = ("**Right.** ", "success") if said.right else ("**Not yet.** ", "warn")
+        reply = _mo().callout(_mo().md(begin + said.says), kind=kind)
+    return stack(_mo().md(question.ask), *([] if field is None else [field]), reply)
 
 
-def go_on(*commands: tuple[str, str]) -> Any:
+def go_on(commands: Mapping[str, str]) -> Any:
     """The end of a lesson: commands for a terminal, each with what it shows."""
-    lines = [f"{what}\n\n```console\n$ {command}\n```" for command, what in commands]
+    lines = [f"{what}\n\n```console\n$ {command}\n```" for command, what in commands.items()]
     return _mo().md("\n\n".join(["### Continue with", *lines]))
 
 

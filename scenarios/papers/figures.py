@@ -227,10 +227,7 @@ def exact_numbers(found: Measures, scenario: Scenario) -> ExactNumbers | None:
 
 
 def _number(
-    check: Noted,
-    found: Measures,
-    curve: MeasuredCurve,
-    length: int,
+    check: Noted, found: Measures, curve: MeasuredCurve, length: int
 ) -> ExactNumbers.ExactToAccuracy | ExactNumbers.ValueAfter | ExactNumbers.SlopeOf:
     at, error, name = curve.count, curve.median, check.curve
     match check:

@@ -31,7 +31,7 @@ class Condition(Model):
     """Why, with the numbers."""
 
 
-class TheoremClaim(Model):
+class _TheoremClaim(Model):
     """A statement about privacy or convergence."""
 
     kind: Literal["privacy", "convergence"]
@@ -69,7 +69,7 @@ class Item(Model):
     """At `--scale small`, of a scenario."""
     found: Words
     """What came of it, with the printed and the measured numbers."""
-    claim: TheoremClaim | None = None
+    claim: _TheoremClaim | None = None
 
     @model_validator(mode="after")
     def _rests_on_one_thing(self) -> "Item":

@@ -13,9 +13,7 @@ COSTS = tuple(name for name in get_args(checks.Number) if name.endswith("_to"))
 
 
 def check_names(
-    scenario: Scenario,
-    variants: Mapping[str, Scenario] | None = None,
-    fields: Sequence[Mapping[str, Setting]] = (),
+    scenario: Scenario, variants: Mapping[str, Scenario] | None = None, fields: Sequence[Mapping[str, Setting]] = ()
 ) -> None:
     """A `ScenarioError` for an algorithm or a variant that does not exist, for a measure that the runs do not take,
     and for a figure whose axes do not go together. `variants` are the scenarios that run, `fields` is what each of

@@ -179,7 +179,12 @@ NOISE = ("scale", "stddev")
 # ── one by one ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-RecalSpec = derived("RecalSpec", Derived, algorithms.Recal, "recal", name="RECAL")
+def _named(base: type[Derived], of: type[Algorithm], kind: str, name: str) -> type[Derived]:
+    """The model of an algorithm that has no fields but the core's and those of `base`."""
+    return derived(f"{of.__name__}Spec", base, of, kind, name=name)
+
+
+RecalSpec = _named(Derived, algorithms.Recal, "recal", "RECAL")
 
 
 class DPRecalSpec(
@@ -227,15 +232,11 @@ class _NoisyModel(Derived):
     given."""
 
 
-ExtraSpec = derived("ExtraSpec", _NoisyModel, algorithms.Extra, "extra", name="EXTRA")
-PgExtraSpec = derived("PgExtraSpec", _NoisyModel, algorithms.PgExtra, "pg_extra", name="PG-EXTRA")
-NidsSpec = derived("NidsSpec", _NoisyModel, algorithms.Nids, "nids", name="NIDS")
-ExactDiffusionSpec = derived(
-    "ExactDiffusionSpec", _NoisyModel, algorithms.ExactDiffusion, "exact_diffusion", name="Exact diffusion"
-)
-GradientTrackingSpec = derived(
-    "GradientTrackingSpec", Derived, algorithms.GradientTracking, "gradient_tracking", name="gradient tracking"
-)
+ExtraSpec = _named(_NoisyModel, algorithms.Extra, "extra", "EXTRA")
+PgExtraSpec = _named(_NoisyModel, algorithms.PgExtra, "pg_extra", "PG-EXTRA")
+NidsSpec = _named(_NoisyModel, algorithms.Nids, "nids", "NIDS")
+ExactDiffusionSpec = _named(_NoisyModel, algorithms.ExactDiffusion, "exact_diffusion", "Exact diffusion")
+GradientTrackingSpec = _named(Derived, algorithms.GradientTracking, "gradient_tracking", "gradient tracking")
 
 
 class _DecayingNoise(Derived):
@@ -247,9 +248,9 @@ class _DecayingNoise(Derived):
     """The claimed budget that the noise is scaled to; none: noise as given."""
 
 
-DiaDSPSpec = derived("DiaDSPSpec", _DecayingNoise, algorithms.DiaDSP, "diadsp", name="DiaDSP")
-CpgtSpec = derived("CpgtSpec", _DecayingNoise, algorithms.Cpgt, "cpgt", name="CPGT")
-PpdcSpec = derived("PpdcSpec", Derived, algorithms.Ppdc, "ppdc", name="PPDC")
+DiaDSPSpec = _named(_DecayingNoise, algorithms.DiaDSP, "diadsp", "DiaDSP")
+CpgtSpec = _named(_DecayingNoise, algorithms.Cpgt, "cpgt", "CPGT")
+PpdcSpec = _named(Derived, algorithms.Ppdc, "ppdc", "PPDC")
 
 
 class _Targeted(Derived):
@@ -259,8 +260,8 @@ class _Targeted(Derived):
     """The claimed budget that the noise is scaled to; none: noise as given."""
 
 
-Dpp2Spec = derived("Dpp2Spec", _Targeted, algorithms.Dpp2, "dpp2", name="DPP²")
-DmspSpec = derived("DmspSpec", _Targeted, algorithms.Dmsp, "dmsp", name="DMSP")
+Dpp2Spec = _named(_Targeted, algorithms.Dpp2, "dpp2", "DPP²")
+DmspSpec = _named(_Targeted, algorithms.Dmsp, "dmsp", "DMSP")
 
 
 class RandomPenaltyAdmmSpec(
@@ -274,12 +275,8 @@ class RandomPenaltyAdmmSpec(
         return parameters(type(self).of)["scale"][1] if name == "scale" and given is None else given
 
 
-GroupedDescentSpec = derived(
-    "GroupedDescentSpec", _Targeted, algorithms.GroupedDescent, "grouped_descent", name="grouped descent"
-)
-NeighborRangeSpec = derived(
-    "NeighborRangeSpec", _Targeted, algorithms.NeighborRange, "neighbor_range", name="neighbor range"
-)
+GroupedDescentSpec = _named(_Targeted, algorithms.GroupedDescent, "grouped_descent", "grouped descent")
+NeighborRangeSpec = _named(_Targeted, algorithms.NeighborRange, "neighbor_range", "neighbor range")
 
 
 class _GaussianTarget(Derived):
@@ -289,46 +286,22 @@ class _GaussianTarget(Derived):
     """The claimed budget that the noise is scaled to; none: noise as given."""
 
 
-SecretSharingSpec = derived(
-    "SecretSharingSpec", _GaussianTarget, algorithms.SecretSharing, "secret_sharing", name="secret sharing"
+SecretSharingSpec = _named(_GaussianTarget, algorithms.SecretSharing, "secret_sharing", "secret sharing")
+MuffliatoSpec = _named(_GaussianTarget, algorithms.Muffliato, "muffliato", "Muffliato")
+MuffliatoDescentSpec = _named(_GaussianTarget, algorithms.MuffliatoDescent, "muffliato_descent", "Muffliato descent")
+LaplacianConsensusSpec = _named(_Targeted, algorithms.LaplacianConsensus, "laplacian_consensus", "noisy consensus")
+StateDecompositionSpec = _named(Derived, algorithms.StateDecomposition, "state_decomposition", "state decomposition")
+ZeroSumNoiseSpec = _named(Derived, algorithms.ZeroSumNoise, "zero_sum_noise", "zero-sum noise")
+EdgePerturbationSpec = _named(Derived, algorithms.EdgePerturbation, "edge_perturbation", "edge perturbation")
+SubspacePerturbationSpec = _named(
+    Derived, algorithms.SubspacePerturbation, "subspace_perturbation", "subspace perturbation"
 )
-MuffliatoSpec = derived("MuffliatoSpec", _GaussianTarget, algorithms.Muffliato, "muffliato", name="Muffliato")
-MuffliatoDescentSpec = derived(
-    "MuffliatoDescentSpec",
-    _GaussianTarget,
-    algorithms.MuffliatoDescent,
-    "muffliato_descent",
-    name="Muffliato descent",
-)
-LaplacianConsensusSpec = derived(
-    "LaplacianConsensusSpec", _Targeted, algorithms.LaplacianConsensus, "laplacian_consensus", name="noisy consensus"
-)
-StateDecompositionSpec = derived(
-    "StateDecompositionSpec",
-    Derived,
-    algorithms.StateDecomposition,
-    "state_decomposition",
-    name="state decomposition",
-)
-ZeroSumNoiseSpec = derived(
-    "ZeroSumNoiseSpec", Derived, algorithms.ZeroSumNoise, "zero_sum_noise", name="zero-sum noise"
-)
-EdgePerturbationSpec = derived(
-    "EdgePerturbationSpec", Derived, algorithms.EdgePerturbation, "edge_perturbation", name="edge perturbation"
-)
-SubspacePerturbationSpec = derived(
-    "SubspacePerturbationSpec",
-    Derived,
-    algorithms.SubspacePerturbation,
-    "subspace_perturbation",
-    name="subspace perturbation",
-)
-DecorSpec = derived("DecorSpec", _GaussianTarget, algorithms.Decor, "decor", name="DECOR")
-ZipDLSpec = derived("ZipDLSpec", Derived, algorithms.ZipDL, "zip_dl", name="Zip-DL")
-IcAdmmSpec = derived("IcAdmmSpec", _NoisyModel, algorithms.IcAdmm, "ic_admm", name="IC-ADMM")
-DAdmmSpec = derived("DAdmmSpec", _NoisyModel, algorithms.DAdmm, "d_admm", name="D-ADMM")
-DpAdmmSpec = derived("DpAdmmSpec", _NoisyModel, algorithms.DpAdmm, "dp_admm", name="DP-ADMM")
-RAdmmSpec = derived("RAdmmSpec", _NoisyModel, algorithms.RAdmm, "r_admm", name="R-ADMM")
+DecorSpec = _named(_GaussianTarget, algorithms.Decor, "decor", "DECOR")
+ZipDLSpec = _named(Derived, algorithms.ZipDL, "zip_dl", "Zip-DL")
+IcAdmmSpec = _named(_NoisyModel, algorithms.IcAdmm, "ic_admm", "IC-ADMM")
+DAdmmSpec = _named(_NoisyModel, algorithms.DAdmm, "d_admm", "D-ADMM")
+DpAdmmSpec = _named(_NoisyModel, algorithms.DpAdmm, "dp_admm", "DP-ADMM")
+RAdmmSpec = _named(_NoisyModel, algorithms.RAdmm, "r_admm", "R-ADMM")
 
 
 class MrAdmmSpec(_NoisyModel, of=algorithms.MrAdmm, kind="mr_admm", name="MR-ADMM"):
@@ -341,8 +314,8 @@ class MrAdmmSpec(_NoisyModel, of=algorithms.MrAdmm, kind="mr_admm", name="MR-ADM
         return super()._given(name, ground)
 
 
-RwAdmmSpec = derived("RwAdmmSpec", _NoisyModel, algorithms.RwAdmm, "rw_admm", name="RW-ADMM")
-WalkmanSpec = derived("WalkmanSpec", _NoisyModel, algorithms.Walkman, "walkman", name="Walkman")
+RwAdmmSpec = _named(_NoisyModel, algorithms.RwAdmm, "rw_admm", "RW-ADMM")
+WalkmanSpec = _named(_NoisyModel, algorithms.Walkman, "walkman", "Walkman")
 
 
 FaultName = Literal[

@@ -33,29 +33,13 @@ Own = Literal[
     "one_record", "posterior", "pure_matching", "least_squares_record", "logistic_record", "softmax_record",
     "dense_layer", "mean_of_ratios", "least_squares_gram", "finite_prior", "posterior_mean",
 ]  # fmt: skip
-ATTACKS: dict[str, Callable[[], Attack]] = {
-    "least-squares-record": LeastSquaresRecord,
-    "logistic-record": LogisticRecord,
-    "softmax-record": SoftmaxRecord,
-    "dense-layer": DenseLayerRecord,
-    "mean-of-ratios": MeanOfRatios,
-    "row-space": RowSpace,
-    "least-squares-gram": LeastSquaresGram,
-    "one-record": OneRecord,
-    "posterior": PosteriorMode,
-    "posterior-mean": PosteriorMean,
-    "posterior-batch": PosteriorBatch,
-    "pure-matching": PureMatching,
-    "dlg": DLG,
-    "idlg": IDLG,
-    "inverting_gradients": InvertingGradients,
-    "grad_inversion": GradInversion,
-    "finite-prior": FinitePrior,
-    "informed-finite-prior": Informed,
-}
-"""Every attack by its name, with its default parameters."""
-KINDS: dict[str, Callable[[], Attack]] = {name.replace("-", "_"): made for name, made in ATTACKS.items()}
-"""The same by the words of a scenario."""
+_MADE: tuple[Callable[[], Attack], ...] = (
+    LeastSquaresRecord, LogisticRecord, SoftmaxRecord, DenseLayerRecord, MeanOfRatios, RowSpace, LeastSquaresGram,
+    OneRecord, PosteriorMode, PosteriorMean, PosteriorBatch, PureMatching, DLG, IDLG, InvertingGradients,
+    GradInversion, FinitePrior, Informed,
+)  # fmt: skip
+KINDS = {made().name.replace("-", "_"): made for made in _MADE}
+"""Every attack with its default parameters, by its name in the words of a scenario."""
 PARAMETERS = {"matched": "rounds"}
 """Parameters that have another name in a scenario, where `rounds` says which gradients an attack gets."""
 

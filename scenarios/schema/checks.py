@@ -261,17 +261,9 @@ AXES = ("rounds", "activations", "plf", "messages", "message_bytes", "packets", 
 
 
 Number = Literal[
-    "epsilon_claimed",
-    Leak,
-    Quality,
-    "epsilon_exact",
-    "epsilon_audited",
-    "loss_ratio",
-    "gamma",
-    "vacuous_from",
-    "slope",
-    Cost,
-]
+    "epsilon_claimed", Leak, Quality, "epsilon_exact", "epsilon_audited", "loss_ratio", "gamma", "vacuous_from",
+    "slope", Cost,
+]  # fmt: skip
 
 
 Replaced = Annotated[dict[str, Any], Field(min_length=1)]

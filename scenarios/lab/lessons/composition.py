@@ -233,14 +233,12 @@ def _(each, tiny):
 
 
 @app.cell(hide_code=True)
-def _(ratio, scale):
-    answer_1 = page.number(
-        f"1. Descent with b = {show(scale.value)} and q = {show(ratio.value)}, as set at the top, where one release "
-        "under the first noise costs 2Cη/b with 2Cη = 0.2. How many releases that hold a gradient may be sent (the "
-        "first of them under noise b·q) before ε exceeds 3?"
-    )
-    page.stack(mo.md("## Questions"), answer_1)
-    return (answer_1,)
+def _():
+    answer_1 = page.number()
+    answer_2 = page.number()
+    answer_3 = page.choice("Tε₀", "advanced composition", "the exact ε")
+    mo.md("## Questions")
+    return answer_1, answer_2, answer_3
 
 
 @app.cell(hide_code=True)
@@ -260,19 +258,12 @@ def _(answer_1, ratio, scale):
             ),
         ),
         hint=lambda _: "Add up 0.2/(b·q) · (1 + 1/q + 1/q² + …) until it passes 3.",
+        ask=f"1. Descent with b = {show(scale.value)} and q = {show(ratio.value)}, as set at the top, where one "
+        "release under the first noise costs 2Cη/b with 2Cη = 0.2. How many releases that hold a gradient may be "
+        "sent (the first of them under noise b·q) before ε exceeds 3?",
     )
-    page.reply(question_1, answer_1.value)
+    page.ask(question_1, answer_1)
     return costs, first, most, question_1
-
-
-@app.cell(hide_code=True)
-def _(step):
-    answer_2 = page.number(
-        f"2. DiaDSP with step α = {show(step.value)} and L = 1, as set above. Above which q does its budget stay "
-        "finite for ever?"
-    )
-    answer_2
-    return (answer_2,)
 
 
 @app.cell(hide_code=True)
@@ -290,21 +281,11 @@ def _(answer_2, step, threshold):
             (step.value**0.5, "√(αL) is near for small steps; the root of z² = αLz + αL is a little more."),
         ),
         hint=lambda _: "The noise must fall slower than the differences do: solve z² = αLz + αL.",
+        ask=f"2. DiaDSP with step α = {show(step.value)} and L = 1, as set above. Above which q does its budget "
+        "stay finite for ever?",
     )
-    page.reply(question_2, answer_2.value)
+    page.ask(question_2, answer_2)
     return endless, finite, question_2
-
-
-@app.cell(hide_code=True)
-def _():
-    answer_3 = page.choice(
-        "3. Noise that stays, T releases of ε₀ each, δ as set above. Which of these is smallest at T = 400?",
-        "Tε₀",
-        "advanced composition",
-        "the exact ε",
-    )
-    answer_3
-    return (answer_3,)
 
 
 @app.cell(hide_code=True)
@@ -317,9 +298,10 @@ def _(accounts, answer_3, counts, each, tiny):
     }
     listed = ", ".join(f"{name} {show(value)}" for name, value in values.items())
     question_3 = Choice(
-        {name: Option(value == min(values.values()), f"At T = {last}: {listed}.") for name, value in values.items()}
+        {name: Option(value == min(values.values()), f"At T = {last}: {listed}.") for name, value in values.items()},
+        ask="3. Noise that stays, T releases of ε₀ each, δ as set above. Which of these is smallest at T = 400?",
     )
-    page.reply(question_3, answer_3.value)
+    page.ask(question_3, answer_3)
     return (question_3,)
 
 
@@ -336,26 +318,22 @@ def _(claim, falls, tracked):
         "two noises does the proof take one round too early, and by which factor is it too large then?",
         f"Claimed {'' if claim is None else show(claim)}, exact {show(last_exact)}: where the noise on x costs most, "
         f"the budget is up to 1/q = {show(1 / falls.value)} times the claimed one.",
+        ask=r"4. **Move the sliders** of the second part ($\alpha$, $q$, $d_x$, $d_y$) until eq. 23 claims 1 at "
+        r"most, and the exact $\varepsilon$ is at least a third above what it claims.",
     )
-    page.stack(
-        mo.md(r"""
-    4. **Move the sliders** of the second part ($\alpha$, $q$, $d_x$, $d_y$) until eq. 23 claims 1 at most, and the
-    exact $\varepsilon$ is at least a third above what it claims.
-    """),
-        page.reply(question_4),
-    )
+    page.ask(question_4)
     return (question_4,)
 
 
 @app.cell(hide_code=True)
 def _():
-    further = (
-        ("netsim run cpgt-eq-23", "Eq. 23 with all its conditions met, on the paper's kind of problem, refuted."),
-        ("netsim run dpp2-theorem-3", "A sum growing like r^−K: what it covers, by two counts of its rounds."),
-        ("netsim show private-descent", "A scenario with descent whose claim adds up, to change its noise in."),
-        ("netsim ledger diadsp", "DiaDSP at its paper's own step, in the ledger of all algorithms."),
-    )
-    page.go_on(*further)
+    further = {
+        "netsim run cpgt-eq-23": "Eq. 23 with all its conditions met, on the paper's kind of problem, refuted.",
+        "netsim run dpp2-theorem-3": "A sum growing like r^−K: what it covers, by two counts of its rounds.",
+        "netsim show private-descent": "A scenario with descent whose claim adds up, to change its noise in.",
+        "netsim ledger diadsp": "DiaDSP at its paper's own step, in the ledger of all algorithms.",
+    }
+    page.go_on(further)
     return (further,)
 
 

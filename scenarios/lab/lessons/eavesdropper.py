@@ -160,19 +160,11 @@ def _(seen):
 
 @app.cell(hide_code=True)
 def _():
-    answer_1 = page.number(
-        "1. How many packets does one message take on average, at the share of loss that is set above? "
-        "(First decide by the formula, then the answer is compared with what was counted.)"
-    )
-    answer_2 = page.choice(
-        "2. Every link is tapped and every link is encrypted. What is *not* in the recording?",
-        "who talks to whom",
-        "when somebody sends",
-        "the models",
-        "how many bytes are sent",
-    )
-    page.stack(mo.md("## Questions"), answer_1)
-    return answer_1, answer_2
+    answer_1 = page.number()
+    answer_2 = page.choice("who talks to whom", "when somebody sends", "the models", "how many bytes are sent")
+    answer_3 = page.number()
+    mo.md("## Questions")
+    return answer_1, answer_2, answer_3
 
 
 @app.cell(hide_code=True)
@@ -188,8 +180,10 @@ def _(answer_1, links, loss, topology):
         hint=lambda _: (
             f"Both the packet and its acknowledgement must get through, with probability {1 - p:.1f}² each time."
         ),
+        ask="1. How many packets does one message take on average, at the share of loss that is set above? (First "
+        "decide by the formula, then the answer is compared with what was counted.)",
     )
-    page.reply(question_1, answer_1.value)
+    page.ask(question_1, answer_1)
     return everywhere, p, question_1
 
 
@@ -204,18 +198,10 @@ def _(answer_2, closed, sizes):
         Option(not times, f"It is: the rows have {len(times):,} different times."),
         Option(readable == 0, f"Of {len(closed.rows):,} packets {readable} can be read."),
         Option(not sizes, f"It is: {sum(row.size for row in closed.rows):,} bytes in all, packet by packet."),
+        ask="2. Every link is tapped and every link is encrypted. What is *not* in the recording?",
     )
-    page.stack(answer_2, page.reply(question_2, answer_2.value))
+    page.ask(question_2, answer_2)
     return (question_2,)
-
-
-@app.cell(hide_code=True)
-def _(sizes):
-    answer_3 = page.number(
-        f"3. The large encrypted packets have {max(sizes)} bytes. How many numbers has the model, then?"
-    )
-    answer_3
-    return (answer_3,)
 
 
 @app.cell(hide_code=True)
@@ -230,8 +216,9 @@ def _(answer_3, closed, sizes):
             (max(sizes) - 36, "Those are bytes, and a number takes 8 of them."),
         ),
         hint=lambda _: "Take header and tag off, and divide by the 8 bytes of a number.",
+        ask=f"3. The large encrypted packets have {max(sizes)} bytes. How many numbers has the model, then?",
     )
-    page.reply(question_3, answer_3.value)
+    page.ask(question_3, answer_3)
     return (question_3,)
 
 
@@ -248,31 +235,24 @@ def _(counts, seen, taps):
         else f"None of its gradients can be computed. Of its {needed} links these are not heard in the clear: "
         f"{', '.join(deaf)}.",
         f"{counts[target]} of {scene.ROUNDS}: all that it tells and all that it hears passes its own {needed} links.",
+        ask=f"4. **Change the setting** until the gradients of agent {target} can be computed, with no more taps "
+        "than it takes.",
     )
-    page.stack(
-        mo.md(f"""
-    4. **Change the setting** until the gradients of agent {target} can be computed, with no more taps than it takes.
-    """),
-        page.reply(question_4),
-    )
+    page.ask(question_4)
     return question_4, target
 
 
 @app.cell(hide_code=True)
 def _():
-    further = (
-        (
-            "netsim run lossy-tap",
-            "A tap that misses packets itself, on an algorithm whose gradients pile up in a dual.",
-        ),
-        (
-            "netsim run leakage",
-            "How much leaks by the share of links that are tapped, the packets that are missed, and the graph.",
-        ),
-        ("netsim run radio-corner", "No links but radio, and an eavesdropper in a corner of the room."),
-        ("netsim show lossy-tap", "How such an experiment is written down: one file."),
-    )
-    page.go_on(*further)
+    further = {
+        "netsim run lossy-tap": "A tap that misses packets itself, on an algorithm whose gradients pile up in a "
+        "dual.",
+        "netsim run leakage": "How much leaks by the share of links that are tapped, the packets that are missed, "
+        "and the graph.",
+        "netsim run radio-corner": "No links but radio, and an eavesdropper in a corner of the room.",
+        "netsim show lossy-tap": "How such an experiment is written down: one file.",
+    }
+    page.go_on(further)
     return (further,)
 
 

@@ -236,21 +236,14 @@ def _(repetitions):
 
 @app.cell(hide_code=True)
 def _():
-    answer_1 = page.number(
-        "1. You want to refute a claim of ε = 3 with 95 % confidence. How many coins do you need at least, even if "
-        "you guess every one of them right?"
-    )
-    answer_2 = page.number(
-        "2. A paper ran 20 independent audits of 20 true claims, each at 95 %, and reports the one that refuted. "
-        "With which probability (in %) is there at least one?"
-    )
+    answer_1 = page.number()
+    answer_2 = page.number()
     answer_3 = page.choice(
-        "3. An audit with a million transcripts ends with “consistent”. What is proven?",
         "The claim is true.",
         "The claim is true with 95 % confidence.",
         "On this pair nothing was found that exceeds it.",
     )
-    page.stack(mo.md("## Questions"), answer_1)
+    mo.md("## Questions")
     return answer_1, answer_2, answer_3
 
 
@@ -268,8 +261,10 @@ def _(answer_1):
         hint=lambda _: (
             "Under ε = 3 a guess is right with p = e³/(1 + e³). How many right ones in a row have less than 5 %?"
         ),
+        ask="1. You want to refute a claim of ε = 3 with 95 % confidence. How many coins do you need at least, "
+        "even if you guess every one of them right?",
     )
-    page.reply(question_1, answer_1.value)
+    page.ask(question_1, answer_1)
     return fewest, proven, proven_by_less, question_1
 
 
@@ -286,8 +281,10 @@ def _(answer_2, fooled):
             (100.0, "20 · 5 % counts audits in which several err several times; it is less."),
         ),
         hint=lambda _: "All 20 are right with probability 0.95²⁰.",
+        ask="2. A paper ran 20 independent audits of 20 true claims, each at 95 %, and reports the one that "
+        "refuted. With which probability (in %) is there at least one?",
     )
-    page.stack(answer_2, page.reply(question_2, answer_2.value))
+    page.ask(question_2, answer_2)
     return (question_2,)
 
 
@@ -304,8 +301,9 @@ def _(answer_3, judged):
         Option(both_true, why),
         Option(both_true, f"{why} More transcripts make the statement on this pair surer; they look at no other."),
         Option(not both_true, why),
+        ask="3. An audit with a million transcripts ends with “consistent”. What is proven?",
     )
-    page.stack(answer_3, page.reply(question_3, answer_3.value))
+    page.ask(question_3, answer_3)
     return both_true, broken, fine, question_3, why
 
 
@@ -318,28 +316,22 @@ def _(epsilon, game):
         f"{game.guesses:,} guesses: are their odds the best there are, and are they enough?",
         f"It proves ε ≥ {show(game.epsilon_audited)}, {show(100 * share)} % of {show(epsilon.value)}. The rest is "
         "the price of 95 %.",
+        ask="4. **Change the rule and the number of coins** in the game at the top until it proves at least 90 % "
+        r"of the true $\varepsilon$.",
     )
-    page.stack(
-        mo.md(r"""
-    4. **Change the rule and the number of coins** in the game at the top until it proves at least 90 % of the true
-    $\varepsilon$.
-    """),
-        page.reply(question_4),
-    )
+    page.ask(question_4)
     return question_4, share
 
 
 @app.cell(hide_code=True)
 def _():
-    further = (
-        ("netsim certificate --repetitions 40", "The certificate, smaller: false alarms and planted faults."),
-        (
-            "netsim run private-descent -o audit.trials=4000 -o audit.stop=refuted",
-            "An audit that may stop as soon as it has refuted the claim; here there is nothing to refute.",
-        ),
-        ("netsim show colluding-neighbors", "Audits from many views at once, with e-values in place of many tries."),
-    )
-    page.go_on(*further)
+    further = {
+        "netsim certificate --repetitions 40": "The certificate, smaller: false alarms and planted faults.",
+        "netsim run private-descent -o audit.trials=4000 -o audit.stop=refuted": "An audit that may stop as soon as "
+        "it has refuted the claim; here there is nothing to refute.",
+        "netsim show colluding-neighbors": "Audits from many views at once, with e-values in place of many tries.",
+    }
+    page.go_on(further)
     return (further,)
 
 

@@ -175,18 +175,13 @@ def _(all_scales, noisy):
 @app.cell(hide_code=True)
 def _():
     reference = scene.noisy(0.03)
-    answer_1 = page.number(
-        f"1. A Laplace draw of scale b has variance 2b². At b = {show(reference.scale)}, what is the root mean "
-        "square of ‖ĝ − g‖₂, the length of the error of a gradient?"
-    )
+    answer_1 = page.number()
     answer_2 = page.choice(
-        f"2. At b = {show(0.03)} an inferred gradient is farther off than the public part ρx alone. Are the images "
-        "safe?",
         "Yes: no attack does better than a guess",
         "No: the likeliest image is far better than a guess",
         "No: even the naive attack is better than a guess",
     )
-    page.stack(mo.md("## Questions"), answer_1)
+    mo.md("## Questions")
     return answer_1, answer_2, reference
 
 
@@ -206,8 +201,10 @@ def _(answer_1, reference):
             (2 * pixels * reference.scale / scene.STEP, "Squares add up over the coordinates, lengths do not."),
         ),
         hint=lambda _: f"The error is n/η with {pixels} independent coordinates, η = {scene.STEP}.",
+        ask=f"1. A Laplace draw of scale b has variance 2b². At b = {show(reference.scale)}, what is the root mean "
+        "square of ‖ĝ − g‖₂, the length of the error of a gradient?",
     )
-    page.reply(question_1, answer_1.value)
+    page.ask(question_1, answer_1)
     return (question_1,)
 
 
@@ -229,8 +226,10 @@ def _(answer_2, reference):
             f"Many weak estimates, weighed rightly and with a prior, make a picture. {measured}",
         ),
         Option(naive > scene.BEATEN, f"Not that one: it takes the noise for the image. {measured}"),
+        ask=f"2. At b = {show(0.03)} an inferred gradient is farther off than the public part ρx alone. Are the "
+        "images safe?",
     )
-    page.stack(answer_2, page.reply(question_2, answer_2.value))
+    page.ask(question_2, answer_2)
     return (question_2,)
 
 
@@ -245,25 +244,21 @@ def _(noisy):
         f"The images are hidden, at a claimed ε of {show(noisy.epsilon_alone)} for an agent with a single one. And "
         f"the agents end at an error of {show(noisy.played.final_error)}, where never to have begun has 1. Six "
         "agents with so few images cannot have both.",
+        ask=f"3. **Move the slider** until neither attack has a skill above {scene.BEATEN}. What do ε and the "
+        "error at the end say there?",
     )
-    page.stack(
-        mo.md(f"""
-    3. **Move the slider** until neither attack has a skill above {scene.BEATEN}. What do ε and the error at the end
-    say there?
-    """),
-        page.reply(question_3),
-    )
+    page.ask(question_3)
     return (question_3,)
 
 
 @app.cell(hide_code=True)
 def _():
-    further = (
-        ("netsim run private-descent", "The same kind of descent with its claim audited."),
-        ("netsim run private-descent-noise-floor", "How near it gets to the optimum, by the noise."),
-        ("netsim run leakage", "Errors of gradients and skills on images, by the noise and by what is tapped."),
-    )
-    page.go_on(*further)
+    further = {
+        "netsim run private-descent": "The same kind of descent with its claim audited.",
+        "netsim run private-descent-noise-floor": "How near it gets to the optimum, by the noise.",
+        "netsim run leakage": "Errors of gradients and skills on images, by the noise and by what is tapped.",
+    }
+    page.go_on(further)
     return (further,)
 
 

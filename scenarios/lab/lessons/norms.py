@@ -165,17 +165,16 @@ def _(dimension):
 
 
 @app.cell(hide_code=True)
-def _(epsilon):
-    answer_1 = page.number(
-        f"1. Gradients are clipped to change by 1 at most in ℓ2, in d = 64 dimensions, and get Laplace noise for a "
-        f"claim of ε = {show(epsilon.value)} by that bound. What is the true ε at δ = 0?"
+def _():
+    answer_1 = page.number()
+    answer_2 = page.number()
+    answer_3 = page.choice(
+        "about √d times the claim, like the exact ε",
+        "more than the claim, but far less than the exact ε",
+        "nothing: the claim is not exceeded",
     )
-    answer_2 = page.number(
-        f"2. From which dimension on is the Gaussian noise the shorter one, at ε = {show(epsilon.value)} and "
-        "δ = 10⁻⁶? (Read it off the curves, or compute.)"
-    )
-    page.stack(mo.md("## Questions"), answer_1)
-    return answer_1, answer_2
+    mo.md("## Questions")
+    return answer_1, answer_2, answer_3
 
 
 @app.cell(hide_code=True)
@@ -190,8 +189,10 @@ def _(answer_1, epsilon):
             (64 * epsilon.value, "A factor of d is that from ℓ∞ to ℓ1; from ℓ2 it is less."),
         ),
         hint=lambda _: "How large can the ℓ1 norm be of a vector whose ℓ2 norm is 1?",
+        ask="1. Gradients are clipped to change by 1 at most in ℓ2, in d = 64 dimensions, and get Laplace noise "
+        f"for a claim of ε = {show(epsilon.value)} by that bound. What is the true ε at δ = 0?",
     )
-    page.reply(question_1, answer_1.value)
+    page.ask(question_1, answer_1)
     return at_64, question_1
 
 
@@ -207,21 +208,11 @@ def _(answer_2, epsilon):
         absolute=1.0,
         tolerance=0.0,
         hint=lambda _: "Where do √2·d/ε and √d·σ meet? σ is read off the Gaussian curve at d = 1.",
+        ask=f"2. From which dimension on is the Gaussian noise the shorter one, at ε = {show(epsilon.value)} and δ "
+        "= 10⁻⁶? (Read it off the curves, or compute.)",
     )
-    page.stack(answer_2, page.reply(question_2, answer_2.value))
+    page.ask(question_2, answer_2)
     return at_crossing, crossing, question_2, spread
-
-
-@app.cell(hide_code=True)
-def _():
-    answer_3 = page.choice(
-        "3. Somebody audits this mix-up by the game alone, d = 100, even change. What does it tell?",
-        "about √d times the claim, like the exact ε",
-        "more than the claim, but far less than the exact ε",
-        "nothing: the claim is not exceeded",
-    )
-    answer_3
-    return (answer_3,)
 
 
 @app.cell(hide_code=True)
@@ -237,8 +228,9 @@ def _(answer_3, even):
         Option(proven > 0.8 * last.exact, said),
         Option(last.claimed < proven <= 0.8 * last.exact, said),
         Option(proven <= last.claimed, said),
+        ask="3. Somebody audits this mix-up by the game alone, d = 100, even change. What does it tell?",
     )
-    page.reply(question_3, answer_3.value)
+    page.ask(question_3, answer_3)
     return last, proven, question_3, said
 
 
@@ -249,30 +241,23 @@ def _(mixed):
         f"Exact is {show(mixed.exact)}, {show(mixed.ratio)} times the claim: ‖Δ‖₁ = {show(mixed.l1)} at ‖Δ‖₂ = 1.",
         f"Exact is {show(mixed.exact)}, {show(mixed.ratio)} times the claim: as much as ‖Δ‖₁ = {show(mixed.l1)} is "
         "more than ‖Δ‖₂ = 1.",
+        ask="4. **Change the setting** at the top until the audit finds at least five times the claimed "
+        r"$\varepsilon$.",
     )
-    page.stack(
-        mo.md(r"""
-    4. **Change the setting** at the top until the audit finds at least five times the claimed $\varepsilon$.
-    """),
-        page.reply(question_4),
-    )
+    page.ask(question_4)
     return (question_4,)
 
 
 @app.cell(hide_code=True)
 def _():
-    further = (
-        (
-            "netsim run cpgt-eq-23 --out results/eq-23",
-            "The same change, even and in one coordinate, with the paper's problem; exit status 1: refuted.",
-        ),
-        (
-            "netsim witness results/eq-23/even/witness-diadsp.json",
-            "The transcript that refutes it, release by release.",
-        ),
-        ("netsim ledger cpgt", "CPGT with and without compression, in the ledger."),
-    )
-    page.go_on(*further)
+    further = {
+        "netsim run cpgt-eq-23 --out results/eq-23": "The same change, even and in one coordinate, with the paper's "
+        "problem; exit status 1: refuted.",
+        "netsim witness results/eq-23/even/witness-diadsp.json": "The transcript that refutes it, release by "
+        "release.",
+        "netsim ledger cpgt": "CPGT with and without compression, in the ledger.",
+    }
+    page.go_on(further)
     return (further,)
 
 

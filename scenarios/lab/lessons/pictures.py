@@ -154,15 +154,14 @@ def _(algorithm, spectrum):
 
 @app.cell(hide_code=True)
 def _():
-    answer_1 = page.number("1. How many images does agent 0 hold in that run?")
+    answer_1 = page.number()
     answer_2 = page.choice(
-        "2. Gradient descent starts at x = 0, and each agent holds one image a. What is its first gradient?",
         "the image, up to its sign",
         "half of the image, up to its sign",
         "nothing that looks like it: the step to the image is random",
         "0, since the start is",
     )
-    answer_1
+    None
     return answer_1, answer_2
 
 
@@ -179,8 +178,9 @@ def _(answer_1, secret):
             (count - secret.rank, "Those are the singular values that are rounding."),
         ),
         hint=lambda _: "Count the singular values that are not rounding: those above the cliff.",
+        ask="1. How many images does agent 0 hold in that run?",
     )
-    page.reply(question_1, answer_1.value)
+    page.ask(question_1, answer_1)
     return (question_1,)
 
 
@@ -197,8 +197,9 @@ def _(answer_2):
         Option(abs(half - 0.5) < 1e-6 and beside < 1e-6, f"σ(0) = ½. {measured}"),
         Option(beside > 0.1, f"Nothing is random in a gradient of all records. {measured}"),
         Option(half < 1e-6, f"Only the ridge term ρx is 0 there. {measured}"),
+        ask="2. Gradient descent starts at x = 0, and each agent holds one image a. What is its first gradient?",
     )
-    page.stack(answer_2, page.reply(question_2, answer_2.value))
+    page.ask(question_2, answer_2)
     return beside, half, measured, question_2
 
 
@@ -212,31 +213,21 @@ def _(attacked, images):
         "rebuilt. " + ("Let the taps miss more." if share >= 0.5 else "Some agent was not heard often enough."),
         f"{share:.0%} of the gradients follow. With {images.value} image(s) for each agent, {images.value} gradients "
         "of an agent are as good as all of them: what was missed, was told before or will be told again.",
+        ask="3. **Change the setting** until fewer than half of the gradients follow from the recording, and "
+        "every image is rebuilt all the same.",
     )
-    page.stack(
-        mo.md("""
-    3. **Change the setting** until fewer than half of the gradients follow from the recording, and every image is
-    rebuilt all the same.
-    """),
-        page.reply(question_3),
-    )
+    page.ask(question_3)
     return (question_3,)
 
 
 @app.cell(hide_code=True)
 def _():
-    further = (
-        (
-            "netsim run images-from-dp-recal",
-            "Three published attacks on images, on algorithms with and without noise.",
-        ),
-        (
-            "netsim run leakage",
-            "How well images are rebuilt by the share of links that are tapped, and by the noise.",
-        ),
-        ("netsim run colluding-neighbors", "No tap on any link: two neighbors who put together what they are told."),
-    )
-    page.go_on(*further)
+    further = {
+        "netsim run images-from-dp-recal": "Three published attacks on images, on algorithms with and without noise.",
+        "netsim run leakage": "How well images are rebuilt by the share of links that are tapped, and by the noise.",
+        "netsim run colluding-neighbors": "No tap on any link: two neighbors who put together what they are told.",
+    }
+    page.go_on(further)
     return (further,)
 
 

@@ -179,28 +179,10 @@ def _(claimed, leaked):
 @app.cell(hide_code=True)
 def _(claimed):
     published = scene.leakage(next(iter(scene.READINGS)), claimed.value)
-    page.stack(
-        mo.md("## Questions"),
-        mo.md(f"""
-    1. In the published reading the agents asked for {published.played.queries} gradients. How many of them does
-    nobody get, who hears every link?
-    """),
-    )
-    return (published,)
-
-
-@app.cell(hide_code=True)
-def _():
-    answer_1 = page.number("")
-    answer_2 = page.choice(
-        "2. In the published reading, let the claim go down from ε = 100 to ε = 0.1, so that σ becomes much larger. "
-        "What happens to the error of the gradients that both messages give?",
-        "It grows with σ",
-        "It stays at rounding",
-        "None can be inferred any more",
-    )
-    answer_1
-    return answer_1, answer_2
+    answer_1 = page.number()
+    answer_2 = page.choice("It grows with σ", "It stays at rounding", "None can be inferred any more")
+    mo.md("## Questions")
+    return answer_1, answer_2, published
 
 
 @app.cell(hide_code=True)
@@ -210,16 +192,15 @@ def _(answer_1, published):
         f"The last one of each of the {scene.AGENTS} agents: no further visit tells where it went.",
         tolerance=0.0,
         traps=(
-            (
-                0,
-                "The agent's place at its next visit gives a gradient away. Not every visit has a next one.",
-            ),
+            (0, "The agent's place at its next visit gives a gradient away. Not every visit has a next one."),
             (1, "Each agent has a visit that is its last."),
             (published.inferred, "That is how many are inferred."),
         ),
         hint=lambda _: "How many visits have no next visit of the same agent?",
+        ask=f"1. In the published reading the agents asked for {published.played.queries} gradients. How many of "
+        "them does nobody get, who hears every link?",
     )
-    page.reply(question_1, answer_1.value)
+    page.ask(question_1, answer_1)
     return (question_1,)
 
 
@@ -238,8 +219,10 @@ def _(answer_2):
             f"The noise is on the wire too, and is subtracted as it was sent. {measured}",
         ),
         Option(strong.inferred == 0, f"{strong.inferred} of {strong.played.queries} are inferred. {measured}"),
+        ask="2. In the published reading, let the claim go down from ε = 100 to ε = 0.1, so that σ becomes much "
+        "larger. What happens to the error of the gradients that both messages give?",
     )
-    page.stack(answer_2, page.reply(question_2, answer_2.value))
+    page.ask(question_2, answer_2)
     return (question_2,)
 
 
@@ -256,31 +239,23 @@ def _(leaked):
         ),
         f"The skill is {show(skill)} and the verdict {verdict}: "
         f"{show(leaked.audit.epsilon_exact.estimate)} of the claimed {show(leaked.epsilon)} was found on this pair.",
+        ask="3. **Change the setting** until no image is rebuilt better than a guess, and the audit finds nothing "
+        "against a claim that means something.",
     )
-    page.stack(
-        mo.md("""
-    3. **Change the setting** until no image is rebuilt better than a guess, and the audit finds nothing against a
-    claim that means something.
-    """),
-        page.reply(question_3),
-    )
+    page.ask(question_3)
     return (question_3,)
 
 
 @app.cell(hide_code=True)
 def _():
-    further = (
-        (
-            "netsim run eavesdropper-on-dp-recal",
-            "The same at full size: 8,000 transcripts of each world, all readings.",
-        ),
-        (
-            "netsim run images-from-dp-recal",
-            "Three published attacks on images, given ũ alone and given the second message, too.",
-        ),
-        ("netsim ledger", "Which other algorithms' claims do not survive an audit."),
-    )
-    page.go_on(*further)
+    further = {
+        "netsim run eavesdropper-on-dp-recal": "The same at full size: 8,000 transcripts of each world, all "
+        "readings.",
+        "netsim run images-from-dp-recal": "Three published attacks on images, given ũ alone and given the second "
+        "message, too.",
+        "netsim ledger": "Which other algorithms' claims do not survive an audit.",
+    }
+    page.go_on(further)
     return (further,)
 
 

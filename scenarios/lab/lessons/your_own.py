@@ -129,11 +129,10 @@ def _(broken, found):
 def _(exercise):
     asked = PLANTED[0] if exercise is None else exercise
     listed = dict(asked.body)
-    answer_1 = page.choice(
-        f"1. At which line would you change algorithm {asked.name}, as its author wrote it?", *listed
-    )
-    page.stack(mo.md("## Questions"), answer_1)
-    return answer_1, asked, listed
+    answer_1 = page.choice(*listed)
+    answer_2 = page.choice("Yes: nothing came from elsewhere.", "No: that says only that the code is understood.")
+    mo.md("## Questions")
+    return answer_1, answer_2, asked, listed
 
 
 @app.cell(hide_code=True)
@@ -148,21 +147,11 @@ def _(answer_1, asked, listed):
                 else f"This line is the same in the sound twin. The audit says: {unsound.worst.judgement.reason}",
             )
             for line, number in listed.items()
-        }
+        },
+        ask=f"1. At which line would you change algorithm {asked.name}, as its author wrote it?",
     )
-    page.reply(question_1, answer_1.value)
+    page.ask(question_1, answer_1)
     return question_1, unsound
-
-
-@app.cell(hide_code=True)
-def _():
-    answer_2 = page.choice(
-        "2. A replay reproduces every message of an algorithm to the last bit. Is the algorithm private, then?",
-        "Yes: nothing came from elsewhere.",
-        "No: that says only that the code is understood.",
-    )
-    answer_2
-    return (answer_2,)
 
 
 @app.cell(hide_code=True)
@@ -176,8 +165,9 @@ def _(answer_2, asked, unsound):
         answer_2,
         Option(not leaky, said),
         Option(leaky, said),
+        ask="2. A replay reproduces every message of an algorithm to the last bit. Is the algorithm private, then?",
     )
-    page.reply(question_2, answer_2.value)
+    page.ask(question_2, answer_2)
     return leaky, question_2, said
 
 
@@ -191,14 +181,11 @@ def _(asked, found, mistaken):
         if mistaken
         else f"Claimed {show(found.claim.epsilon)}, exact {show(found.worst.epsilon_exact)}, error "
         f"{show(found.error)}. {asked.lesson}",
+        ask=f"3. **Repair algorithm {asked.name}** in the field above: until nothing is found against its claim, "
+        "the claim is at most twice that of the sound twin, and the error too. (Fewer rounds, or more noise, is no "
+        "repair.)",
     )
-    page.stack(
-        mo.md(f"""
-    3. **Repair algorithm {asked.name}** in the field above: until nothing is found against its claim, the claim is at
-    most twice that of the sound twin, and the error too. (Fewer rounds, or more noise, is no repair.)
-    """),
-        page.reply(question_3),
-    )
+    page.ask(question_3)
     return missing, question_3
 
 
@@ -219,12 +206,12 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    further = (
-        ("netsim certificate --repetitions 10", "All ten faults of netsim's gallery, planted and looked for."),
-        ("netsim ledger", "The ledger: every shipped algorithm, audited at its paper's parameters."),
-        ("netsim show private-descent", "The same audit as a scenario, for the algorithms that come with netsim."),
-    )
-    page.go_on(*further)
+    further = {
+        "netsim certificate --repetitions 10": "All ten faults of netsim's gallery, planted and looked for.",
+        "netsim ledger": "The ledger: every shipped algorithm, audited at its paper's parameters.",
+        "netsim show private-descent": "The same audit as a scenario, for the algorithms that come with netsim.",
+    }
+    page.go_on(further)
     return (further,)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from inspect import isabstract
+from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -32,6 +33,7 @@ from netsim.problems import Problem, Tilted
 from netsim.problems.objective import direction
 from netsim.randomness import Streams, coins_of
 from netsim.simulation import Run, Simulation
+from scenarios.files.document import plain, read_yaml
 from scenarios.lab.scenes.budgets import APART, pulling
 from scenarios.results.numbers import show
 from scenarios.stages.worlds import worlds
@@ -459,51 +461,10 @@ class _Planted:
         )
 
 
-PLANTED: tuple[_Planted, ...] = (
-    _Planted(
-        "A", "Every message is noisy, and noise has mean zero.", SOUND,
-        "        for k in range(self.rounds):\n            sent = node.privatize(x, Laplace(self.scale))\n",
-        "        noise = node.privatize(node.zeros(), Laplace(self.scale))\n"
-        "        for k in range(self.rounds):\n            sent = x + noise\n",
-        "moved", "Noise may be used once: subtract two messages that share it, and it is gone.",
-    ),
-    _Planted(
-        "B", "The model that is published has the noise; what agents tell each other on the way is internal.", SOUND,
-        "            sent = node.privatize(x, Laplace(self.scale))\n"
-        "            received = await node.exchange(x=sent)\n"
-        "            gradient = await node.gradient(sent)\n"
-        '            x = received.mix("x") - self.step * gradient\n'
-        "            node.estimate(x)\n",
-        "            received = await node.exchange(x=x)\n"
-        "            gradient = await node.gradient(x)\n"
-        '            x = received.mix("x") - self.step * gradient\n'
-        "            node.estimate(node.privatize(x, Laplace(self.scale)))\n",
-        "moved", "What counts is what is sent: the noise has to be on that very value, before it leaves the agent.",
-    ),
-    _Planted(
-        "C", "Whatever the data, a clipped gradient has norm C at most.", _CLIPPED,
-        "self.clip(await node.gradient(sent))", "await node.gradient(sent)",
-        "anything", "A bound that is claimed has to be enforced in the code: the clip is missing.",
-    ),
-    _Planted(
-        "D", "Each message has Laplace noise for its change, so the algorithm is ε-private.", SOUND,
-        "(self.rounds - 1) * self.step", "self.step",
-        "moved", "Every release costs: over the rounds the budgets add up.",
-    ),
-    _Planted(
-        "E", "The second average is of noisy values; averaging again cannot hurt.", _TWICE,
-        "node.exchange(z=node.privatize(z, Laplace(self.scale)))", "node.exchange(z=z)",
-        "moved", "Noisy values plus one exact gradient tell that gradient to who knows the noisy values.",
-    ),
-    _Planted(
-        "F", "Gradients change by 1 at most, and the noise is scaled to that.", SOUND,
-        'adjacency.in_norm("l1", setting.dimension)', "adjacency.gradient_change",
-        "moved", "The change is bounded in ℓ2, and Laplace noise pays for ℓ1: up to √d times as much.",
-    ),
-    _Planted(
-        "G", "Laplace noise with the variance of the theorem.", SOUND,
-        "Laplace(self.scale)", "Laplace(self.scale / 2**0.5)",
-        "moved", "Lap(b) has the variance 2b², not b²: the code's noise protects, not the paper's.",
-    ),
-)  # fmt: skip
+_SOUND = {"sound": SOUND, "clipped": _CLIPPED, "twice": _TWICE}
+_FILE = Path(__file__).with_name("planted.yaml")
+PLANTED = tuple(
+    _Planted(**one | {"sound": _SOUND[one["sound"]]})
+    for one in plain(read_yaml(_FILE.read_text(encoding="utf-8"), str(_FILE)))
+)
 """In the order of the lesson."""

@@ -8,9 +8,8 @@ import pytest
 from attacks.audit.verdict import Verdict
 from netsim.algorithms.planted_faults import FAULTS, L1L2MixUp, WrongClip
 from netsim.randomness import Streams
-from scenarios.certificate import Certificate, cases, certify, failures, page, times
 from scenarios.certificate import rows as kinds
-from scenarios.certificate.certificate import promises
+from scenarios.certificate.certificate import Certificate, cases, certify, failures, page, promises, times
 from scenarios.certificate.rows import repeated
 from scenarios.certificate.worlds import SOUND, twin
 

@@ -3,7 +3,6 @@
 import pytest
 from typer.testing import CliRunner
 
-from scenarios import certificate
 from scenarios.certificate import certificate as module
 from scenarios.certificate import rows as kinds
 from scenarios.cli.app import app
@@ -16,7 +15,6 @@ runner = CliRunner()
 def games_alone(monkeypatch):
     chosen = [case for case in kinds.cases() if case.part == "game"][:2]
     monkeypatch.setattr(module, "cases", lambda: chosen)
-    monkeypatch.setattr(certificate, "cases", lambda: chosen)
     return chosen
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from attacks.audit.games.game import play
 from netsim.algorithms.planted_faults import FAULTS
-from scenarios.certificate import certify, failures
 from scenarios.certificate import rows as kinds
+from scenarios.certificate.certificate import certify, failures
 from tests.scenarios.certificate import sabotaged
 
 BY_NAME = {case.name: case for case in kinds.cases() if isinstance(case, kinds.GameCase)}

@@ -117,6 +117,7 @@ def test_a_mistake_of_usage_is_the_same_document(words, field):
     assert set(mistake) == {"file", "line", "field", "value", "problem", "allowed"}
     assert field in (mistake["field"], "runs")
     assert done.stderr
+    assert "Value error" not in done.stderr
 
 
 def test_a_mistake_of_usage_is_no_document_where_none_was_asked_for():

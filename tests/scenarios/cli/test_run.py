@@ -223,22 +223,15 @@ algorithms: [{kind: private_gradient_descent, name: descent, rounds: 8}]
         ("adversary: {links: []}", "None of 40 private gradients could be inferred from what was tapped."),
         ("adversary: {insiders: [0]}", "None of 32 private gradients could be inferred by the adversary."),
         ("medium: radio", "recovered by the adversary, the worst to|transmissions, "),
-        (
-            "adversary: {insiders: [0]}\nexchange: {deadline: 0.5}\nlinks: {reliable: false, loss: 0.2}",
-            "Exchanges have a deadline: what an agent took is known at its door only.",
-        ),
+        ("adversary: {insiders: [0]}\nexchange: {deadline: 0.5}\nlinks: {reliable: false, loss: 0.2}",
+         "Exchanges have a deadline: what an agent took is known at its door only."),
         ("links: {loss: 0.1}", "links loss 0.1; reliable"),
-        (
-            "active_adversaries: [{links: [[0, 1]], end: 1.0, actions: [{kind: replay}]}]",
-            "(meddler to 1 s: dropped 0",
-        ),
-        (
-            "active_adversaries: [{links: [[0, 1]], directed: true, actions: [{kind: replay}]}]\n"
-            "links: {authenticated: true}",
-            "meddled with link 0 → 1 only (meddler: ",
-        ),
+        ("active_adversaries: [{links: [[0, 1]], end: 1.0, actions: [{kind: replay}]}]",
+         "(meddler to 1 s: dropped 0"),
+        ("active_adversaries: [{links: [[0, 1]], directed: true, actions: [{kind: replay}]}]\n",
+         "links: {authenticated: true}", "meddled with link 0 → 1 only (meddler: "),
     ],
-)
+)  # fmt: skip
 def test_the_terminal_says_what_was_done_and_by_whom(file, network, said):
     file.write_text(ROUNDS.replace("NETWORK", network))
     done = runner.invoke(app, ["run", str(file), "--out", "out"], env={"COLUMNS": "200"})

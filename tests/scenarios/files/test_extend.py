@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
-from scenarios.schema import json_schema
 from scenarios.schema.load import load_scenario, parse
 
 BASE = """\
@@ -111,9 +110,3 @@ def test_the_command_line_sets_and_repeats_what_it_set(tmp_path):
     wrong = CliRunner().invoke(app, ["run", path, "-o", "topology.agents=0"])
     assert wrong.exit_code == 2
     assert "topology.agents" in wrong.output
-
-
-def test_editors_accept_a_file_that_extends():
-    schema = json_schema()
-    assert schema["anyOf"] == [{"required": ["name", "topology", "algorithms"]}, {"required": ["extends"]}]
-    assert "extends" in schema["properties"]

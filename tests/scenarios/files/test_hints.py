@@ -53,10 +53,3 @@ def test_a_missing_folder_is_said_to_be_one(tmp_path, monkeypatch, words, why):
     assert done.exit_code == 2
     assert why in done.stderr
     assert "shipped scenario of this name" not in done.stderr
-
-
-def test_a_wrong_choice_is_said_without_the_name_of_an_exception():
-    done = CliRunner().invoke(app, ["list", "nonsense"])
-    assert done.exit_code == 2
-    assert "nonsense" in done.stderr
-    assert "Value error" not in done.stderr

@@ -36,6 +36,7 @@ def test_its_questions_know_right_from_wrong_and_say_why(lesson: Any) -> None:
     assert len(asked) >= 2
     assert any(isinstance(one, Number | Choice) for one in asked.values())
     for name, question in asked.items():
+        assert question.ask.startswith(name.removeprefix("question_") + ". ")
         right, wrong = question.right_answers(), question.wrong_answers()
         for answer in right:
             said = question.check(answer)
@@ -59,7 +60,7 @@ def test_its_further_commands_can_be_run(lesson: Any) -> None:
     defined = lesson[1]
     commands = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
     assert defined["further"]
-    for line, what in defined["further"]:
+    for line, what in defined["further"].items():
         assert what
         program, verb, *rest = shlex.split(line)
         assert program == "netsim"

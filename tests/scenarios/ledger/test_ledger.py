@@ -19,9 +19,8 @@ from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.files.library import library
-from scenarios.ledger import ENTRIES, chosen, rows, run_entry, stored_entry, write_page
 from scenarios.ledger import entries as keeping
-from scenarios.ledger.entries import FOLDER, exact
+from scenarios.ledger.entries import ENTRIES, FOLDER, chosen, exact, rows, run_entry, stored_entry, write_page
 from scenarios.results.audit import EpsilonExact
 from scenarios.results.findings import BROKEN, verdict
 from scenarios.schema.load import Located
@@ -136,10 +135,7 @@ class TestWhatIsKept:
     def test_results_are_of_one_text_one_code_and_the_same_versions(self, folder, monkeypatch):
         (entry,) = chosen(["uniform-mean"])
         assert stored_entry(entry, folder) is not None
-        for change in (
-            (keeping, "program", lambda: "another"),
-            (keeping, "versions", lambda: {"python": "4"}),
-        ):
+        for change in ((keeping, "program", lambda: "another"), (keeping, "versions", lambda: {"python": "4"})):
             with monkeypatch.context() as changed:
                 changed.setattr(*change)
                 assert stored_entry(entry, folder) is None

@@ -100,14 +100,6 @@ FIFTY = "topology: {kind: random_geometric, agents: 50, radius: 0.3, seed: 69}"
 THREE = "topology: {kind: complete, agents: 3}"
 
 
-def test_the_network_and_the_problem_of_dpp2_are_the_papers():
-    loaded = changed("dpp2-growing-budget", (THREE, FIFTY), ("records: 600", "records: 10000"))
-    simulation = Experiment.of(loaded.scenario).subjects[0].simulation
-    assert simulation.topology.adjacency.sum() == 2 * 255
-    assert simulation.problem.smoothness == pytest.approx(5.03, rel=1e-12)
-    assert {o.records for o in simulation.problem.objectives} == {200}
-
-
 def test_with_the_laplacian_in_its_place_the_steps_of_dpp2_are_refused():
     laplacian = ("    rho: 10\n", "    rho: 10\n    matrix: laplacian\n")
     with pytest.raises(ScenarioError, match="λ_max") as caught:
@@ -244,9 +236,6 @@ def test_a_mean_and_its_normal_interval():
     covered = [2.0 in normal_mean(row, 0.95) for row in draws]
     assert 0.91 < np.mean(covered) < 0.985
     assert normal_mean(np.array([1.0, np.inf]), 0.9).upper == np.inf
-
-
-# ── average loss of one release, by formula, quadrature and transcripts ─────────────────────────────────────
 
 
 # ── membership and properties, over several seeds ─────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ import pytest
 from netsim.errors import ScenarioError
 from scenarios.build.variants import small
 from scenarios.files.library import library
-from scenarios.ledger import ENTRIES
+from scenarios.ledger.entries import ENTRIES
 from scenarios.papers.items import Item, chosen, pages, papers
 from scenarios.schema.load import load_scenario, parse
 

@@ -43,16 +43,6 @@ def test_the_slope_of_a_geometric_curve_is_its_ratio(ratio):
     assert slope(entry(falling(ratio)), 0, None, 1e-12) == pytest.approx(math.log10(ratio), rel=1e-12)
 
 
-def test_the_slope_stops_at_the_floor_and_at_the_window():
-    errors = falling(0.5, 30) + [0.5**30] * 100
-    assert slope(entry(errors), 0, None, 1e-9) == pytest.approx(math.log10(0.5), rel=1e-12)
-    assert slope(entry(errors), 0, 30, 1e-12) == pytest.approx(math.log10(0.5), rel=1e-12)
-    assert slope(entry(errors), 0, None, 1e-12) > math.log10(0.5)
-    assert slope(entry(errors), 31, None, 1e-12) == pytest.approx(0, abs=1e-12)
-    with pytest.raises(NotMeasuredError, match="fewer than three points"):
-        slope(entry(errors), 0, 2, 1e-12)
-
-
 def test_the_cost_is_counted_from_where_the_error_stays_below():
     errors = [1.0, 0.1, 0.5, 0.09, 0.08]
     found = cost(entry(errors), 0.1, "rounds")
@@ -65,14 +55,6 @@ def test_a_run_that_ends_before_gives_a_lower_bound():
     found = cost(entry([1.0, 0.5, 0.4]), 0.1, "rounds")
     assert (found.low, found.high) == (3, math.inf)
     assert str(found) == "more than 3"
-
-
-def test_a_thinned_curve_gives_an_interval():
-    one = entry([1.0, 0.5, 0.01], counts=[10, 20, 30])
-    found = cost(one, 0.1, "rounds")
-    assert (found.low, found.high) == (21, 30)
-    one = entry([1.0, 0.5, 0.01, 0.02], counts=[10, 20, 30, 40])  # it may have been larger at 35
-    assert cost(one, 0.1, "rounds").high == 40
 
 
 def test_other_axes_come_with_the_measures():

@@ -189,10 +189,7 @@ def test_a_variant_that_failed_stands_in_the_way_of_its_own_checks_only():
     runs = ran(entry("A", GOOD), variant="one"), ran(variant="two", error="failed: DeadlockError")
     assert outcome([LOW | {"variant": "one"}], *runs).outcome == "agrees"
     found = outcome([LOW], *runs)
-    assert (found.outcome, found.sentence) == (
-        "cannot be run",
-        "Variant two failed: DeadlockError.",
-    )
+    assert (found.outcome, found.sentence) == ("cannot be run", "Variant two failed: DeadlockError.")
 
 
 # ── before time 0 ───────────────────────────────────────────────────────────────────────────────────────

@@ -68,3 +68,5 @@ def test_a_slope_needs_every_point_before_its_end_and_none_after():
     for end in (6, None):
         with pytest.raises(NotMeasuredError, match="not known at 6"):
             points.slope(counts, errors, 0, end, 1e-12)
+    with pytest.raises(NotMeasuredError, match="fewer than three points"):
+        points.slope(counts, errors, 0, 2, 1e-12)

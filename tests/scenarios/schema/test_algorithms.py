@@ -56,21 +56,15 @@ FALLING = "{kind: geometric, first: 0.5, ratio: 0.9}"
         ("{kind: pg_extra, rounds: 9, step: 0.1, scale: 0.2}", PgExtra(9, 0.1, scale=Constant(0.2))),
         ("{kind: nids, rounds: 9, step: 0.1}", Nids(9, 0.1)),
         ("{kind: exact_diffusion, rounds: 9, step: 0.1}", ExactDiffusion(9, 0.1)),
-        (
-            f"{{kind: gradient_tracking, rounds: 9, step: 0.01, scale_x: 0.1, scale_y: {FALLING}, variant: atc}}",
-            GradientTracking(9, 0.01, Constant(0.1), Geometric(0.5, 0.9), "atc"),
-        ),
+        (f"{{kind: gradient_tracking, rounds: 9, step: 0.01, scale_x: 0.1, scale_y: {FALLING}, variant: atc}}",
+         GradientTracking(9, 0.01, Constant(0.1), Geometric(0.5, 0.9), "atc")),
         ("{kind: diadsp, rounds: 9, step: 0.01, scale_x: 2, ratio: 0.9}", DiaDSP(9, 0.01, 2.0, 1.0, 0.9)),
-        (
-            "{kind: cpgt, rounds: 9, step: 0.01, ratio: 0.9, gamma: 0.07, compressor: {kind: top_k, k: 3}}",
-            Cpgt(9, 0.01, 1.0, 1.0, 0.9, 0.07, TopK(3)),
-        ),
-        (
-            f"{{kind: ppdc, rounds: 9, step: 0.01, gamma: 2, omega: 1.5, scale_x: 0.1, scale_v: {FALLING}}}",
-            Ppdc(9, 0.01, 2.0, 1.5, Constant(0.1), Geometric(0.5, 0.9)),
-        ),
+        ("{kind: cpgt, rounds: 9, step: 0.01, ratio: 0.9, gamma: 0.07, compressor: {kind: top_k, k: 3}}",
+         Cpgt(9, 0.01, 1.0, 1.0, 0.9, 0.07, TopK(3))),
+        (f"{{kind: ppdc, rounds: 9, step: 0.01, gamma: 2, omega: 1.5, scale_x: 0.1, scale_v: {FALLING}}}",
+         Ppdc(9, 0.01, 2.0, 1.5, Constant(0.1), Geometric(0.5, 0.9))),
     ],
-)
+)  # fmt: skip
 def test_everything_a_file_says_reaches_the_algorithm(said, algorithm):
     simulation = built(said)
     assert simulation.algorithm == algorithm

@@ -124,11 +124,8 @@ def test_traces_are_read_and_their_lines_are_named(tmp_path):
     ("network", "field", "said"),
     [
         ("links: {loss: {kind: gilbert_elliott, good_to_bad: 0.1}}", "links.loss.bad_to_good", "missing"),
-        (
-            "links: {loss: {kind: gilbert_elliott, good_to_bad: 2, bad_to_good: 0.1}}",
-            "links.loss.good_to_bad",
-            "<= 1",
-        ),
+        ("links: {loss: {kind: gilbert_elliott, good_to_bad: 2, bad_to_good: 0.1}}",
+         "links.loss.good_to_bad", "<= 1"),
         ("links: {buffer: 100}", "links.buffer", "a bandwidth too"),
         ("links: {duplication: 1.0}", "links.duplication", "< 1"),
         ("links: {delay: {kind: uniform, low: 2.0, high: 1.0}}", "links.delay.high", ">= 2"),
@@ -142,48 +139,26 @@ def test_traces_are_read_and_their_lines_are_named(tmp_path):
         ("adversary: {links: {kind: random, share: 1.5}}", "adversary.links.share", "<= 1"),
         ("adversary: {clock_error: -1}", "adversary.clock_error", ">= 0"),
         ("adversary: {insiders: [1, 5]}", "adversary.insiders[1]", "0 … 4"),
-        (
-            "stragglers: [{agents: [1], compute: &c {kind: constant, seconds: 1}}, {agents: [2, 1], compute: *c}]",
-            "stragglers[1].agents[1]",
-            "named before",
-        ),
-        (
-            "downtimes: [{agents: [2, 2], outages: {kind: random, mean_up: 2, mean_down: 1}}]",
-            "downtimes[0].agents[1]",
-            "named before",
-        ),
-        (
-            "link_overrides: [{between: [[0, 1]], law: {}}, {between: [[1, 0]], directed: true, law: {}}]",
-            "link_overrides[1].between[0]",
-            "a law of its own already",
-        ),
+        ("stragglers: [{agents: [1], compute: &c {kind: constant, seconds: 1}}, {agents: [2, 1], compute: *c}]",
+         "stragglers[1].agents[1]", "named before"),
+        ("downtimes: [{agents: [2, 2], outages: {kind: random, mean_up: 2, mean_down: 1}}]",
+         "downtimes[0].agents[1]", "named before"),
+        ("link_overrides: [{between: [[0, 1]], law: {}}, {between: [[1, 0]], directed: true, law: {}}]",
+         "link_overrides[1].between[0]", "a law of its own already"),
         ("exchange: {deadline: -0.5}", "exchange.deadline", ">= 0"),
         ("exchange: {deadline: 1, instead: zero}", "exchange.instead", "own_value"),
         ("activation: {kind: poisson, rate: 0}", "activation.rate", "> 0"),
         ("activation: sometimes", "activation", "rounds"),
         ("compute: {kind: uniform, low: 2, high: 1}", "compute.high", ">= 2"),
-        (
-            "stragglers: [{agents: [5], compute: {kind: constant, seconds: 1}}]",
-            "stragglers[0].agents[0]",
-            "0 … 4",
-        ),
-        (
-            "downtimes: [{agents: [1], outages: {kind: scheduled, intervals: [[2, 1]]}}]",
-            "downtimes[0].outages.intervals[0]",
-            "to > 2",
-        ),
-        (
-            "downtimes: [{agents: [1, 9], outages: {kind: random, mean_up: 2, mean_down: 1}}]",
-            "downtimes[0].agents[1]",
-            "0 … 4",
-        ),
-        (
-            "downtimes: [{agents: [1], outages: {kind: random, mean_up: 2, mean_down: 1}, effect: gone}]",
-            "downtimes[0].effect",
-            "restart_with_state",
-        ),
+        ("stragglers: [{agents: [5], compute: {kind: constant, seconds: 1}}]", "stragglers[0].agents[0]", "0 … 4"),
+        ("downtimes: [{agents: [1], outages: {kind: scheduled, intervals: [[2, 1]]}}]",
+         "downtimes[0].outages.intervals[0]", "to > 2"),
+        ("downtimes: [{agents: [1, 9], outages: {kind: random, mean_up: 2, mean_down: 1}}]",
+         "downtimes[0].agents[1]", "0 … 4"),
+        ("downtimes: [{agents: [1], outages: {kind: random, mean_up: 2, mean_down: 1}, effect: gone}]",
+         "downtimes[0].effect", "restart_with_state"),
     ],
-)
+)  # fmt: skip
 def test_one_clear_message(network, field, said):
     error = refused(network)
     assert error.field == field

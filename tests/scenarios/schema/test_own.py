@@ -120,6 +120,20 @@ def test_a_condition_of_its_own_names_the_parameter(file):
     assert refused().field == "algorithms[0].parameters.step"
 
 
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_an_error_in_a_claim_is_one_line_before_anything_runs(file, tmp_path, words):
+    claim = "\n    def claim(self, *_):\n        return inverse(0)\n\ndef inverse(x):\n    return 1 / x\n"
+    file.write_text(MINE + claim)
+    done = runner.invoke(app, ["audit", "mine.py", "-o", "rounds=2", "--out", "out", *words])
+    assert done.exit_code == 2
+    assert f"mine.py:{(MINE + claim).count(chr(10))}, in inverse(): division by zero" in done.stderr
+    assert "rounds" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("division") == 1
+    assert not (tmp_path / "out").exists()
+    assert not words or json.loads(done.stdout)["exit_status"] == 2
+
+
 def test_a_file_that_is_changed_is_loaded_anew_and_its_siblings_count(file, tmp_path):
     first = owncode.load("mine.py:TwoExchanges")
     file.write_text(MINE.replace("0.3", "0.4"))

@@ -6,7 +6,6 @@ import pytest
 
 from netsim import topology
 from netsim.errors import ScenarioError
-from scenarios.schema import Scenario
 from scenarios.schema.load import parse
 from scenarios.stages.runner import checked
 
@@ -58,10 +57,6 @@ def test_each_builder_has_a_kind():
     assert kinds | {"file"} == set(topology.BUILDERS)
 
 
-def test_weights_default_to_metropolis():
-    assert network("kind: star, agents: 4").weighting == "metropolis"
-
-
 def test_a_matrix_in_the_file():
     built = network("kind: path, agents: 3, weights: [[0.5, 0.5, 0], [0.5, 0.25, 0.25], [0, 0.25, 0.75]]")
     assert built.weights.tolist() == [[0.5, 0.5, 0.0], [0.5, 0.25, 0.25], [0.0, 0.25, 0.75]]
@@ -82,12 +77,6 @@ def test_a_graph_from_a_file(tmp_path, monkeypatch):
         assert built.labels == ("Ada", "Bob", "Cy")
         assert built.edges == ((0, 1), (1, 2))
         assert built.weights[0, 1] == pytest.approx(0.5)  # λ = 0, 1, 3
-
-
-def test_a_scenario_with_any_topology_is_written_and_read_alike():
-    for text in KINDS:
-        scenario = parse(FILE.format(topology=text)).scenario
-        assert Scenario.model_validate_json(scenario.model_dump_json()) == scenario
 
 
 @pytest.mark.parametrize(
