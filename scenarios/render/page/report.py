@@ -8,19 +8,15 @@ from typing import cast
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
 from scenarios.files.dump import dump
-from scenarios.render.page import tables
-from scenarios.render.page.attacks import membership, properties, rebuilt, reconstructed
+from scenarios.render import sentences
+from scenarios.render.page import attacks, loss_breakdown, plan, tables
 from scenarios.render.page.charts import Shown, charts, measures
 from scenarios.render.page.drawing import Chart, Series, picture
 from scenarios.render.page.epsilons import epsilons
-from scenarios.render.page.loss_breakdown import loss_breakdowns
 from scenarios.render.page.network import scene
-from scenarios.render.page.plan import Marks, network, prices, views
 from scenarios.render.page.plots import MARKS, reproduction
-from scenarios.render.sentences import Finding, Judged, between, headline, meanings, missing, terms, traffic_rows
-from scenarios.results import findings, numbers
-from scenarios.results.attack_words import headline as level_of
-from scenarios.results.attack_words import only_against_weak, rate
+from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, terms
+from scenarios.results import attack_words, findings, numbers
 from scenarios.results.attacks import TrafficResult
 from scenarios.results.audit import AuditResult, ViewPrices, ViewsResult
 from scenarios.results.curves import COLUMNS, NONE
@@ -55,15 +51,19 @@ def figures(results: Results) -> list[Chart]:
         return [*_epsilons_of(results), *requested]
     ordered = Finding.ranked(results)
     shown = [(one, Series(k)) for k, one in enumerate(ordered)]
-    game, net = membership(shown), results.network
+    net = results.network
     taken = epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered))
     found = [*requested, *([taken] if taken else [])]
-    for section in (*loss_breakdowns(ordered), *views(ordered, net), *prices(ordered, net)):
-        found += [replace(one, title=f"{section.name}: {one.title}") for one in section.charts]
+    drawn = [(one, loss_breakdown.charts(one, f"loss-{k}")) for k, one in enumerate(ordered)]
+    drawn += [(one, plan.view_charts(one, net, f"views-{k}")) for k, one in enumerate(ordered)]
+    drawn += [(one, plan.price_charts(one, net, f"prices-{k}")) for k, one in enumerate(ordered)]
+    found += [replace(chart, title=f"{one.entry.name}: {chart.title}") for one, own in drawn for chart in own]
     found += [*charts(shown, listener(results)), *measures(shown)]
-    found += [game.chart] if game and game.chart else []
+    found += [game] if (game := attacks.roc(shown)) else []
     if net is not None and net.positions:
-        found.append(Chart("Network", network(net, "network"), Marks.of(net).key, (f"The network: {net.name}.",)))
+        found.append(
+            Chart("Network", plan.network(net, "network"), plan.Marks.of(net).key, (f"The network: {net.name}.",))
+        )
     return found
 
 
@@ -89,15 +89,10 @@ def _run(results: Results) -> str:
             listener=listener(results),
             outside=any(one.entry.outside_model for one in ordered),
             evidence=tables.evidence(audits) if audits else [],
-            views=views(ordered, net),
-            prices=prices(ordered, net),
-            breakdowns=loss_breakdowns(ordered),
             problem=tables.problem_facts(results.problem),
             settings=settings,
             scene=scene(results, ordered),
-            reconstructions=reconstructed(ordered),
-            membership=membership(shown),
-            property=properties(shown),
+            roc=attacks.roc(shown),
             curves_title="The run and the attack",
             run_title="Convergence and traffic",
             run_rows=_runs(ordered),
@@ -155,20 +150,11 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    names = ("show", "fixed", "percent", "at_least", "setting", "e_to")
+    names = ("show", "fixed", "percent", "at_least", "setting", "e_to", "plural")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
-    cast("dict[str, object]", found.globals).update(
-        picture=picture,
-        exact=numbers.exact,
-        between=between,
-        hidden=tables.hidden,
-        traffic_rows=traffic_rows,
-        only_against_weak=only_against_weak,
-        sentence=findings.sentence,
-        caution=findings.caution,
-        misled=findings.misled,
-        marks=MARKS,
-    )
+    modules = attack_words, attacks, findings, loss_breakdown, numbers, plan, sentences, tables
+    cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
+    cast("dict[str, object]", found.globals).update(picture=picture, marks=MARKS)
     return found
 
 
@@ -237,9 +223,9 @@ def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
         priced = plural(len(costs.views), "view")
         found["prices"] = f"{priced} and all ordered pairs" if costs.pairs else priced
     if (game := entry.membership) and game.refused is None:
-        found["membership"] = f"found {rate(level_of(game.levels).found)} of the time"
+        found["membership"] = f"found {attack_words.rate(attack_words.headline(game.levels).found)} of the time"
     if (game := entry.property) and game.refused is None:
-        found["property"] = f"right {rate(game.right)} of the time"
+        found["property"] = f"right {attack_words.rate(game.right)} of the time"
     return found
 
 
@@ -263,7 +249,6 @@ def _epsilons_of(results: Results) -> list[Chart]:
 
 def _study(results: Results) -> str:
     entries, variants = [Judged(one) for one in _entries(results)], results.variants or ()
-    records = [(v, rebuilt(one.name, one.reconstructions)) for v in variants for one in v.algorithms]
     return (
         environment()
         .get_template("study.html.j2")
@@ -274,7 +259,12 @@ def _study(results: Results) -> str:
             judged=len(entries),
             epsilons=next(iter(_epsilons_of(results)), None),
             marked=Judged,
-            defences=[(v, one) for v, one in records if one is not None],
+            defences=[
+                (v, one)
+                for v in variants
+                for one in v.algorithms
+                if one.reconstructions and one.reconstructions.attacks
+            ],
             summaries={"repeat": f"seed {results.seed}"},
             **_shared(results, "variants", reproduction(results)),
         )
