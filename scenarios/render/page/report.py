@@ -71,7 +71,6 @@ def figures(results: Results) -> list[Chart]:
 def _run(results: Results) -> str:
     ordered = Finding.ranked(results)
     shown = [(one, Series(k)) for k, one in enumerate(ordered)]
-    audits = [(one.entry.audit, one.entry.plan) for one in ordered if isinstance(one.entry.audit, AuditResult)]
     net, paper = results.network, reproduction(results)
     settings: dict[str, list[str]] = {}
     for term, text in net.settings if net else ():
@@ -88,8 +87,6 @@ def _run(results: Results) -> str:
             auditor=findings.auditor(results),
             listener=listener(results),
             outside=any(one.entry.outside_model for one in ordered),
-            evidence=tables.evidence(audits) if audits else [],
-            problem=tables.problem_facts(results.problem),
             settings=settings,
             scene=scene(results, ordered),
             roc=attacks.roc(shown),
