@@ -9,11 +9,10 @@ from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
 from scenarios.files.dump import dump
 from scenarios.render import sentences
-from scenarios.render.page import attacks, loss_breakdown, plan, tables
+from scenarios.render.page import attacks, loss_breakdown, network, plan, tables
 from scenarios.render.page.charts import Shown, charts, measures
 from scenarios.render.page.drawing import Chart, Series, picture
 from scenarios.render.page.epsilons import epsilons
-from scenarios.render.page.network import scene
 from scenarios.render.page.plots import MARKS, reproduction
 from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, terms
 from scenarios.results import attack_words, findings, numbers
@@ -88,7 +87,7 @@ def _run(results: Results) -> str:
             listener=listener(results),
             outside=any(one.entry.outside_model for one in ordered),
             settings=settings,
-            scene=scene(results, ordered),
+            scene=network.scene(results, ordered),
             roc=attacks.roc(shown),
             curves_title="The run and the attack",
             run_title="Convergence and traffic",
@@ -149,9 +148,9 @@ def environment() -> Environment:
     )
     names = ("show", "fixed", "percent", "at_least", "setting", "e_to", "plural")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
-    modules = attack_words, attacks, findings, loss_breakdown, numbers, plan, sentences, tables
+    modules = attack_words, attacks, findings, loss_breakdown, network, numbers, plan, sentences, tables
     cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
-    cast("dict[str, object]", found.globals).update(picture=picture, marks=MARKS)
+    cast("dict[str, object]", found.globals).update(picture=picture, frozenset=frozenset, signs=MARKS)
     return found
 
 
