@@ -18,7 +18,7 @@ from scenarios.render.sentences import Finding, Judged, headline, meanings, miss
 from scenarios.results import attack_words, findings, numbers
 from scenarios.results.attacks import TrafficResult
 from scenarios.results.audit import AuditResult, ViewPrices, ViewsResult
-from scenarios.results.curves import COLUMNS, NONE
+from scenarios.results.curves import COLUMNS
 from scenarios.results.curves import rows as costs_of
 from scenarios.results.findings import listener
 from scenarios.results.numbers import count, plural, show
@@ -91,7 +91,8 @@ def _run(results: Results) -> str:
             roc=attacks.roc(shown),
             curves_title="The run and the attack",
             run_title="Convergence and traffic",
-            run_rows=_runs(ordered),
+            run_rows=[],
+            traffic=_traffic(ordered),
             summaries=_summaries(results, ordered),
             **progress(shown, listener(results)),
             **_shared(results, "verdicts", paper, len(shown)),
@@ -99,28 +100,11 @@ def _run(results: Results) -> str:
     )
 
 
-def _runs(ordered: Sequence[Finding]) -> list[tuple[str, ...]]:
-    """Quantities in rows, an algorithm that ran a column, its name in the first; counts of 0 alone have no row."""
-    ran = [one.entry for one in ordered if one.entry.run or one.entry.convergence]
-    if not ran:
-        return []
-    counted = [dict(a.run.traffic) if a.run else {} for a in ran]
-    keys = [
-        k for k in dict.fromkeys(k for one in counted for k in one) if k in _TRAFFIC or any(c.get(k) for c in counted)
-    ]
-    gaps = [count(a.run.longest_gap) if a.run and a.run.longest_gap else "" for a in ran]
-    rows = [
-        ("Quantity", [a.name for a in ran]),
-        ("Final relative error", [show(a.convergence and a.convergence.final) for a in ran]),
-        ("Replicas", [count(a.convergence and a.convergence.replicas) for a in ran]),
-        ("Θ", [count(a.run and a.run.largest_activations) for a in ran]),
-        *([("ℓ, longest gap", gaps)] if any(gaps) else []),
-        ("Virtual time, s", [show(a.run and a.run.time, 4) for a in ran]),
-        *((key.replace("_", " ").capitalize(), [count(one.get(key)) for one in counted]) for key in keys),
-    ]
-    if any(a.rejected for a in ran):
-        rows.append(("Packets rejected", [count(a.rejected or 0) for a in ran]))
-    return [(name, *cells) for name, cells in rows]
+def _traffic(ordered: Sequence[Finding]) -> list[str]:
+    """What was counted of the packets of runs, in the order of results; counts of 0 alone are left out."""
+    counted = [one.entry.run.traffic for one in ordered if one.entry.run]
+    names = dict.fromkeys(name for one in counted for name in one)
+    return [name for name in names if name in _TRAFFIC or any(one.get(name) for one in counted)]
 
 
 def _shared(results: Results, first: str, paper: Mapping[str, object], series: int = 0) -> dict[str, object]:
@@ -157,16 +141,12 @@ def environment() -> Environment:
 def progress(shown: Shown, listener: str) -> dict[str, object]:
     """Figures of runs and attacks, and the cost of an accuracy."""
     entries, small = [one.entry for one, _ in shown], measures(shown)
-    spent: list[tuple[str, ...]] = []
-    for name, accuracy, values in costs_of(entries):
-        cells = (show(value, 4) if isinstance(value, float) else count(value) for value in values)
-        spent.append((name, NONE if accuracy is None else show(accuracy), *cells))
     measured = [(one.entry.measures, look.entry(one.entry.name)) for one, look in shown]
     return {
         "charts": charts(shown, listener),
         "measures": small,
         "measured": [key for found, key in measured if found and found.curves] if small else (),
-        "spent": spent,
+        "spent": costs_of(entries),
         "measured_by": " or ".join(sorted({one.measure.replace("_", " ") for one, _ in measured if one})),
         "cost_columns": COLUMNS,
     }
