@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from statistics import median
 
 from scenarios.results.attacks import GradientScores
@@ -57,13 +56,6 @@ def game_words(game: Game | None, refused: str | None) -> str:
     if isinstance(game, AuditResult.ClassifierGame):
         words += f"\n{game.model}, trained on {count(game.training)} of each world"
     return words
-
-
-def checked(values: Sequence[float], passed: Sequence[bool], digits: int) -> str:
-    """The numbers of a self-check, one for each direction, each with whether it passed, where that is known."""
-    known = len(passed) == len(values)
-    marks = [" ✓ passed" if one else " ✗ failed" for one in passed] if known else [""] * len(values)
-    return ", ".join(f"{show(v, digits)}{mark}" for v, mark in zip(values, marks, strict=True)) or MISSING
 
 
 def hidden(gradients: GradientScores) -> tuple[str, str]:
