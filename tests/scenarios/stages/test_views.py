@@ -21,11 +21,9 @@ from scenarios.render.page.report import page
 from scenarios.results.audited import views_result
 from scenarios.results.base import Refused
 from scenarios.results.numbers import e_to
-from scenarios.schema.load import parse
 from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
 from tests.attacks.audit.test_views import TellsOneNeighbor, claim_of, world
 from tests.scenarios.filled import tree
-from tests.scenarios.small import SMALL
 from tests.worlds import changed, simulated
 
 
@@ -190,9 +188,6 @@ class TestThePage:
 
     def test_no_views_no_section(self):
         assert "From where the claim breaks" not in page(tree({"name": "it", "algorithms": [{"name": "a"}]}))
-        assert "From where the claim breaks" not in page(
-            tree({"name": "it", "algorithms": [{"name": "a", "views": None}]})
-        )
 
     def test_refuted_views_come_first(self, found):
         cell = r'<td class="text">(?:<span class="sign bad"[^>]*>✕</span> )?(refuted|not refuted)'
@@ -202,9 +197,3 @@ class TestThePage:
 
     def test_evidence_beyond_all_floats_is_shown(self):
         assert [e_to(log_e) for log_e in (2000.0, 0.0, 11.0)] == ["3.9 × 10⁸⁶⁸", "1", "6 × 10⁴"]
-
-
-def test_a_scenario_asks_for_views():
-    asked = parse(SMALL.replace("trials: 200,", "trials: 200, views: links,"), "small.yaml").scenario
-    assert asked.audit.views == "links"
-    assert parse(SMALL, "small.yaml").scenario.audit.views == "none"
