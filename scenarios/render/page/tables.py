@@ -5,8 +5,8 @@ from collections import Counter
 from statistics import median
 
 from scenarios.results.attacks import GradientScores
-from scenarios.results.audit import AuditResult, Game
-from scenarios.results.numbers import MISSING, at_least, count, exact, fixed, plural, show
+from scenarios.results.audit import AuditResult
+from scenarios.results.numbers import MISSING, count, exact, plural, show
 
 _MOST_AGENTS, _MOST_GROUPS = 8, 4
 """Agents whose hidden gradients are listed one by one, and kinds of agents that are distinguished beyond."""
@@ -40,22 +40,6 @@ def method(audit: AuditResult) -> str:
         how = "from below by sampled losses, from above " + ("by a bound on the cost" if closed else "not at all")
     more = "; an upper bound, for some noise is not on the wire verbatim"
     return how + (more if interval.upper_bound_only else "")
-
-
-def game_words(game: Game | None, refused: str | None) -> str:
-    """The outcome of a game, or why it was not played."""
-    if game is None:
-        return f"not played: {refused}" if refused else "not played"
-    words = (
-        f"ε {at_least(game.epsilon_audited, 4)}\n"
-        f"{count(game.correct)} of {count(game.guesses)} guesses right, in {count(game.trials)} trials\n"
-        f"P(right) ≥ {fixed(game.accuracy_lower, 4)}\n"
-        f"could prove {show(game.ceiling, 4)} at most\n"
-        f"confidence {show(game.confidence, 4)}"
-    )
-    if isinstance(game, AuditResult.ClassifierGame):
-        words += f"\n{game.model}, trained on {count(game.training)} of each world"
-    return words
 
 
 def hidden(gradients: GradientScores) -> tuple[str, str]:
