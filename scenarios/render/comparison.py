@@ -17,7 +17,7 @@ from scenarios.render.sentences import word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
-from scenarios.results.base import RESULTS, Setting
+from scenarios.results.base import RESULTS, Setting, taken
 from scenarios.results.compare import ComparedAlgorithm, ComparisonResult, Ratio, Side
 from scenarios.results.folder import read_manifest, read_results
 from scenarios.results.numbers import show
@@ -172,11 +172,11 @@ def _algorithm(subject: Subject) -> ComparedAlgorithm:
     curve, claim = entry.convergence, audit and audit.claim
     spent = asdict(entry.measures.costs) if entry.measures else {}
     costs: dict[str, float | None] = {key: values[-1] for key, values in spent.items() if key != "count" and values}
-    return ComparedAlgorithm(
+    return taken(
+        ComparedAlgorithm,
+        entry,
         label=subject.label,
         run=subject.run.label,
-        name=entry.name,
-        slug=entry.slug,
         verdict=word(entry),
         broken=findings.claim_is_broken(entry),
         epsilon_claimed=audit and audit.epsilon_claimed,
@@ -190,10 +190,7 @@ def _algorithm(subject: Subject) -> ComparedAlgorithm:
             final=curve and curve.final, replicas=curve and curve.replicas, unit=curve.unit if curve else None
         ),
         gradients=ComparedAlgorithm.InferredGradients(
-            queries=found and found.queries,
-            estimated=found and found.estimated,
-            median=found and found.median,
-            baseline=found and found.baseline,
+            **{name: found and getattr(found, name) for name in ("queries", "estimated", "median", "baseline")}
         ),
         costs=costs | {"time": entry.run and entry.run.time},
     )

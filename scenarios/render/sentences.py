@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from scenarios.results import attack_words, findings
-from scenarios.results.attacks import Amount, GradientResult, ImageResult, IntervalScore, Traffic, TrafficResult
+from scenarios.results.attacks import GradientResult, ImageResult, Traffic, TrafficResult
 from scenarios.results.audit import AuditResult, OverTime, Prices, ViewPrices, Views, ViewsResult
 from scenarios.results.base import Refused
 from scenarios.results.findings import Entry
@@ -443,7 +443,7 @@ def traffic(found: Traffic | None) -> list[str]:
     known += [] if found.computing.refused else [_slower(found.computing)]
     dimension = "not the dimension"
     if size.low is not None and size.high is not None:
-        dimension = f"a dimension from {size.low:,} to {_whole(size.high)}"
+        dimension = f"a dimension from {size.low:,} to {whole(size.high)}"
         if size.low == size.high:
             dimension = f"dimension {size.low:,}{'' if size.truth in (None, size.low) else ' (wrongly)'}"
     lines = [f"Times and sizes alone reveal: {'; '.join([*known, dimension])}."]
@@ -472,53 +472,6 @@ def _slower(work: TrafficResult.ComputingResult) -> str:
     return f"which of two agents computes slower for {work.ranked}{of} pairs{mistaken}"
 
 
-def traffic_rows(found: Traffic) -> list[tuple[str, str, str, str]]:
-    """Quantity, conclusion, truth or agreement with it, and why not more: one row a quantity."""
-    assert not isinstance(found, Refused)
-    activity, work, size = found.activity, found.computing, found.dimension
-    guess = "" if activity.guessed is None else f"; a guess: {activity.guessed:.0%}"
-    bounded = {
-        "bounded": "a gap between packets holds a message's travel, or its wait, too",
-        "estimated": "the mean wait for the public clock is subtracted",
-    }
-    rows = [
-        ("Who acted when", f"{activity.found:,} of {activity.activations or 0:,} activations",
-         f"{activity.wrong or 0:,} wrong{guess}", activity.refused or ""),
-        ("Activations of each agent", _held(activity.score), _off(activity.score),
-         "" if activity.guessed is not None else "rounds are public: the tap adds nothing"),
-        ("Seconds to compute", MISSING if work.refused else f"{_held(work.score)}, {work.kind}",
-         _off(work.score), work.refused or bounded.get(work.kind, "")),
-        ("Who computes slower", f"{work.ranked:,} of {work.pairs:,} pairs", f"{work.rightly or 0:,} rightly", ""),
-    ]  # fmt: skip
-    unknown_end = "the last packets may be on their way, and acknowledgements be lost unnoticed"
-    for name, one, end in (("Repeated packets", found.repeated, ""), ("Lost packets", found.lost, unknown_end)):
-        truth = "" if one.total is None else f"truth {one.total_truth:,}"
-        rows.append((name, MISSING if one.total is None else _interval(one.total), truth, one.refused or end))
-    sizes = MISSING if size.low is None or size.high is None else _interval((size.low, None, size.high))
-    return [*rows, ("Dimension", sizes, f"truth {size.truth:,}", size.refused or "")]
-
-
-def _held(score: IntervalScore | None) -> str:
-    if score is None or not score.estimated:
-        return MISSING
-    exact = f", {score.exact} exactly" if score.exact else ""
-    return f"{score.held} of {score.estimated} intervals hold the truth{exact}"
-
-
-def _off(score: IntervalScore | None) -> str:
-    if score is None or score.error is None:
-        return ""
-    error = score.error if score.error > _ROUNDING else 0.0
-    return f"off by {show(error)} in the mean; a guess: {show(score.baseline)}"
-
-
-def _interval(amount: Amount) -> str:
-    low, value, high = amount
-    if low == high:
-        return _whole(low)
-    between = f"{_whole(low)} … {_whole(high)}"
-    return between if value is None else f"{_whole(value)} ({between})"
-
-
-def _whole(value: float) -> str:
+def whole(value: float) -> str:
+    """A number without decimals."""
     return "∞" if math.isinf(value) else f"{value:,.0f}"

@@ -241,8 +241,6 @@ def search_curve(entry: AlgorithmResult, attack: str) -> Curve:
 # ── costs of reaching accuracies ────────────────────────────────────────────────────────────────────────
 Row = tuple[str, float | None, list[float | None]]
 """Algorithm, accuracy, and a value for each of `COLUMNS`."""
-NONE = "none of them"
-"""In place of an accuracy, where none was reached."""
 COLUMNS = (
     ("plf", "Θ (PLF, LCI)", "the largest number of activations, or rounds, of one agent"),
     ("count", "Rounds or activations", "of the whole run"),

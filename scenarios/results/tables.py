@@ -6,6 +6,7 @@ import csv
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import permutations
 from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -30,51 +31,52 @@ Cell: TypeAlias = str | int | float | bool | list[float] | None
 Row: TypeAlias = dict[str, Cell]
 Columns: TypeAlias = Mapping[str, tuple[Any, str]]
 """Column → its Arrow type, and what it means."""
+WHOLE, NUMBER, LIST, TEXT = pyarrow.int64(), pyarrow.float64(), pyarrow.list_(pyarrow.float64()), pyarrow.string()
 ALGORITHMS, ATTACKS = "algorithms.parquet", "attacks.parquet"
-VARIANT: Columns = {"variant": (pyarrow.string(), "its name; null where the scenario has no variants")}
+VARIANT: Columns = {"variant": (TEXT, "its name; null where the scenario has no variants")}
 COLUMNS: Columns = {
-    "algorithm": (pyarrow.string(), "its name; null where the run did not get to one"),
-    "unit": (pyarrow.string(), "rounds, or activations of a walk"),
-    "count": (pyarrow.int64(), "how many of these there were"),
-    "final_error": (pyarrow.float64(), "relative error at the end, median over replicas"),
-    "epsilon_claimed": (pyarrow.float64(), "by the paper's formula, at the end; null where nothing is claimed"),
-    "delta": (pyarrow.float64(), "of the claim; null where nothing was audited"),
-    "epsilon_exact_lower": (pyarrow.float64(), "of the audit's pair: proven to be at least this"),
-    "epsilon_exact_upper": (pyarrow.float64(), "and at most this"),
-    "epsilon_audited": (pyarrow.float64(), "lower bound by the distinguishing game"),
-    "verdict": (pyarrow.string(), "of the audit; null where none was requested"),
-    "gradient_error": (pyarrow.float64(), "of inferred gradients, median; null where none were inferred"),
-    "identifiable": (pyarrow.float64(), "share of the agents' queries with an estimate"),
-    "image_skill": (pyarrow.float64(), "of images rebuilt by attacks.images, mean over agents; null without them"),
-    "best_attack": (pyarrow.string(), "that of attacks.reconstruct with the highest skill; null without one"),
-    "best_skill": (pyarrow.float64(), "its skill: 1 − MSE/MSE of the best guess without a transcript, median"),
-    "packets": (pyarrow.int64(), "on the air, acknowledgements and repeats too"),
-    "bytes": (pyarrow.int64(), "of these"),
-    "time": (pyarrow.float64(), "virtual seconds of the run"),
+    "algorithm": (TEXT, "its name; null where the run did not get to one"),
+    "unit": (TEXT, "rounds, or activations of a walk"),
+    "count": (WHOLE, "how many of these there were"),
+    "final_error": (NUMBER, "relative error at the end, median over replicas"),
+    "epsilon_claimed": (NUMBER, "by the paper's formula, at the end; null where nothing is claimed"),
+    "delta": (NUMBER, "of the claim; null where nothing was audited"),
+    "epsilon_exact_lower": (NUMBER, "of the audit's pair: proven to be at least this"),
+    "epsilon_exact_upper": (NUMBER, "and at most this"),
+    "epsilon_audited": (NUMBER, "lower bound by the distinguishing game"),
+    "verdict": (TEXT, "of the audit; null where none was requested"),
+    "gradient_error": (NUMBER, "of inferred gradients, median; null where none were inferred"),
+    "identifiable": (NUMBER, "share of the agents' queries with an estimate"),
+    "image_skill": (NUMBER, "of images rebuilt by attacks.images, mean over agents; null without them"),
+    "best_attack": (TEXT, "that of attacks.reconstruct with the highest skill; null without one"),
+    "best_skill": (NUMBER, "its skill: 1 − MSE/MSE of the best guess without a transcript, median"),
+    "packets": (WHOLE, "on the air, acknowledgements and repeats too"),
+    "bytes": (WHOLE, "of these"),
+    "time": (NUMBER, "virtual seconds of the run"),
 }
 """Of a row for an algorithm: columns with their types and meanings."""
 ATTACK_COLUMNS: Columns = {
-    "algorithm": (pyarrow.string(), "whose transcript it read"),
-    "attack": (pyarrow.string(), "its name in the scenario"),
-    "kind": (pyarrow.string(), "which attack it is"),
-    "inversion": (pyarrow.string(), "of gradients: strongest (inferred here), or published"),
-    "verdict": (pyarrow.string(), "the most frequent one; null where it could not be run"),
-    "refused": (pyarrow.string(), "why it could not be run, else null"),
-    "skill": (pyarrow.float64(), "1 − MSE/MSE of the best guess without a transcript, median"),
-    "mse": (pyarrow.float64(), "mean square error of the records, median"),
-    "psnr": (pyarrow.float64(), "dB of the declared range, median"),
-    "ssim": (pyarrow.float64(), "of images, median"),
+    "algorithm": (TEXT, "whose transcript it read"),
+    "attack": (TEXT, "its name in the scenario"),
+    "kind": (TEXT, "which attack it is"),
+    "inversion": (TEXT, "of gradients: strongest (inferred here), or published"),
+    "verdict": (TEXT, "the most frequent one; null where it could not be run"),
+    "refused": (TEXT, "why it could not be run, else null"),
+    "skill": (NUMBER, "1 − MSE/MSE of the best guess without a transcript, median"),
+    "mse": (NUMBER, "mean square error of the records, median"),
+    "psnr": (NUMBER, "dB of the declared range, median"),
+    "ssim": (NUMBER, "of images, median"),
     "success_rate": (
-        pyarrow.float64(),
+        NUMBER,
         "how often all records of an agent were rebuilt to the distance; of membership, how often the record was "
         "found at the level nearest to 5 %; of a property, how often the right one was named",
     ),
-    "success_low": (pyarrow.float64(), "lower end of its interval (Clopper-Pearson)"),
-    "success_high": (pyarrow.float64(), "upper end"),
-    "guess_rate": (pyarrow.float64(), "the same of the best guess without a transcript"),
-    "advantage": (pyarrow.float64(), "of membership: found less false alarms where the score is above 0, else null"),
-    "advantage_low": (pyarrow.float64(), "lower end of its interval"),
-    "advantage_high": (pyarrow.float64(), "upper end"),
+    "success_low": (NUMBER, "lower end of its interval (Clopper-Pearson)"),
+    "success_high": (NUMBER, "upper end"),
+    "guess_rate": (NUMBER, "the same of the best guess without a transcript"),
+    "advantage": (NUMBER, "of membership: found less false alarms where the score is above 0, else null"),
+    "advantage_low": (NUMBER, "lower end of its interval"),
+    "advantage_high": (NUMBER, "upper end"),
 }
 """Of a row for an attack on records, or for one that decides."""
 
@@ -105,13 +107,13 @@ def write_tables(runs: Mapping[str | None, Results], folder: Path) -> None:
 
 PAIRS = "pairs"
 PAIR_COLUMNS: Columns = {
-    "algorithm": (pyarrow.string(), "its name"),
-    "victim": (pyarrow.int64(), "whose data"),
-    "listener": (pyarrow.int64(), "who learns, honest but curious"),
-    "hops": (pyarrow.int64(), "between them; −1: no path"),
-    "epsilon_lower": (pyarrow.float64(), "over all pairs of the adjacency: at least this; NaN: not bounded"),
-    "epsilon_upper": (pyarrow.float64(), "and at most this"),
-    "epsilon_claimed": (pyarrow.float64(), "of this pair of agents; null where nothing is claimed of pairs"),
+    "algorithm": (TEXT, "its name"),
+    "victim": (WHOLE, "whose data"),
+    "listener": (WHOLE, "who learns, honest but curious"),
+    "hops": (WHOLE, "between them; −1: no path"),
+    "epsilon_lower": (NUMBER, "over all pairs of the adjacency: at least this; NaN: not bounded"),
+    "epsilon_upper": (NUMBER, "and at most this"),
+    "epsilon_claimed": (NUMBER, "of this pair of agents; null where nothing is claimed of pairs"),
 }
 """Of a row for an ordered pair of agents."""
 
@@ -132,22 +134,13 @@ def _pair_rows(name: str, found: ViewPrices) -> list[Row]:
     pairs = found.pairs
     if pairs is None:
         return []
-    agents = range(len(pairs.upper))
-    claimed = pairs.claimed
-    return [
-        {
-            "algorithm": name,
-            "victim": u,
-            "listener": v,
-            "hops": pairs.hops[u][v],
-            "epsilon_lower": pairs.lower[u][v],
-            "epsilon_upper": pairs.upper[u][v],
-            "epsilon_claimed": None if claimed is None or math.isnan(claimed[u][v]) else claimed[u][v],
-        }
-        for u in agents
-        for v in agents
-        if u != v
-    ]
+    rows: list[Row] = []
+    for u, v in permutations(range(len(pairs.upper)), 2):
+        claimed = math.nan if pairs.claimed is None else pairs.claimed[u][v]
+        row: Row = {"algorithm": name, "victim": u, "listener": v, "hops": pairs.hops[u][v]}
+        row |= {"epsilon_lower": pairs.lower[u][v], "epsilon_upper": pairs.upper[u][v]}
+        rows.append(row | {"epsilon_claimed": None if math.isnan(claimed) else claimed})
+    return rows
 
 
 def _all_pairs(results: Results) -> list[Row]:
@@ -159,39 +152,33 @@ def algorithm_rows(results: Results) -> list[Row]:
     """A row for each algorithm of a run's results, with the keys of `COLUMNS`."""
     rows: list[Row] = []
     for entry in results.algorithms:
-        audit, run, convergence = judged(entry), entry.run, entry.convergence
-        gradients = entry.gradients if isinstance(entry.gradients, GradientResult) else None
-        exact = None if audit is None else audit.epsilon_exact
-        traffic: Mapping[str, int] = {} if run is None else run.traffic
-        records = () if entry.reconstructions is None else entry.reconstructions.attacks
-        attacks = [one for one in records if one.skill is not None]
-        best = max(attacks, key=lambda one: one.skill or 0.0, default=None)
-        leaks: Row = {}
+        row: Row = {**dict.fromkeys(COLUMNS), "algorithm": entry.name}
+        if entry.budget and entry.budget.epsilon:
+            row["epsilon_claimed"] = entry.budget.epsilon[-1]
+        if (curve := entry.convergence) is not None:
+            row |= {"unit": curve.unit, "count": curve.count[-1] if curve.count else None}
+        if (run := entry.run) is not None:
+            row |= {
+                "packets": run.traffic.get("packets_sent"),
+                "bytes": run.traffic.get("bytes_sent"),
+                "time": run.time,
+            }
+            if not run.stopped and curve is not None:
+                row["final_error"] = curve.final
+        if (audit := judged(entry)) is not None:
+            row |= {"delta": audit.claim.delta, "epsilon_audited": audit.epsilon_audited, "verdict": audit.verdict}
+            if (exact := audit.epsilon_exact) is not None:
+                row |= {"epsilon_exact_lower": exact.lower, "epsilon_exact_upper": exact.upper}
+        if isinstance(entry.gradients, GradientResult):
+            row["gradient_error"] = entry.gradients.median
         for measure in ("identifiable", "image_skill"):
             with suppress(NotMeasuredError):
-                leaks[measure] = curves.leakage_at_end(entry, measure)
-        rows.append(
-            {
-                "algorithm": entry.name,
-                "unit": None if convergence is None else convergence.unit,
-                "count": convergence.count[-1] if convergence is not None and convergence.count else None,
-                "final_error": None if run is None or run.stopped or convergence is None else convergence.final,
-                "epsilon_claimed": entry.budget.epsilon[-1] if entry.budget and entry.budget.epsilon else None,
-                "delta": None if audit is None else audit.claim.delta,
-                "epsilon_exact_lower": None if exact is None else exact.lower,
-                "epsilon_exact_upper": None if exact is None else exact.upper,
-                "epsilon_audited": None if audit is None else audit.epsilon_audited,
-                "verdict": None if audit is None else audit.verdict,
-                "gradient_error": None if gradients is None else gradients.median,
-                "identifiable": leaks.get("identifiable"),
-                "image_skill": leaks.get("image_skill"),
-                "best_attack": None if best is None else best.attack,
-                "best_skill": None if best is None else best.skill,
-                "packets": traffic.get("packets_sent"),
-                "bytes": traffic.get("bytes_sent"),
-                "time": None if run is None else run.time,
-            }
-        )
+                row[measure] = curves.leakage_at_end(entry, measure)
+        attacks = () if entry.reconstructions is None else entry.reconstructions.attacks
+        if scored := [one for one in attacks if one.skill is not None]:
+            best = max(scored, key=lambda one: one.skill or 0.0)
+            row |= {"best_attack": best.attack, "best_skill": best.skill}
+        rows.append(row)
     return rows
 
 
@@ -229,7 +216,6 @@ def _success(rate: Success | Rate | None, guess: float | None) -> Row:
 
 
 # ── estimates and records ───────────────────────────────────────────────────────────────────────────────
-WHOLE, NUMBER, LIST, TEXT = pyarrow.int64(), pyarrow.float64(), pyarrow.list_(pyarrow.float64()), pyarrow.string()
 GRADIENT_COLUMNS: Columns = {
     "agent": (WHOLE, "whose gradient"),
     "query": (WHOLE, "which one: the agent's gradient queries are counted from 0"),

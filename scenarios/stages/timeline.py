@@ -32,6 +32,8 @@ BEFORE_BREAK = 0.3
 """Of the packets around the break, the share before it."""
 DIGITS = 10
 """Significant digits of times."""
+_AS_LOGGED = ("sender", "receiver", "kind", "number", "attempt", "activation")
+"""Columns of the timeline that are those of the packet log."""
 
 
 class _Window(NamedTuple):
@@ -142,14 +144,8 @@ class Chronicle:
             ),
             sent=tuple(_time(p.start) for p in chosen),
             arrived=tuple(None if p.end is None or p.end > ended else _time(p.end) for p in chosen),
-            sender=tuple(p.sender for p in chosen),
-            receiver=tuple(p.receiver for p in chosen),
-            kind=tuple(p.kind for p in chosen),
-            number=tuple(p.number for p in chosen),
-            attempt=tuple(p.attempt for p in chosen),
             copy=tuple(index for index, p in enumerate(chosen) if p.copy),
             bytes=tuple(p.size for p in chosen),
-            activation=tuple(p.activation for p in chosen),
             fate=tuple(
                 "dropped" if p.dropped else "lost" if p.end is None else "arrived" if p.end <= ended else "on the way"
                 for p in chosen
@@ -158,6 +154,7 @@ class Chronicle:
             down=tuple(self._down()),
             break_=broken,
             budget=self._budget(entry),
+            **{name: tuple(getattr(p, name) for p in chosen) for name in _AS_LOGGED},
         )
 
     def links(self) -> LinkLoads:

@@ -8,7 +8,7 @@ from attacks.traffic import Amount, analysed
 from netsim.adversary import AdversaryView
 from netsim.errors import AttackError
 from netsim.simulation import Run
-from netsim.transcript.packet_log import PacketLog
+from netsim.transcript.packet_log import LinkCount, PacketLog
 from scenarios.results.attacks import Amount as Ends
 from scenarios.results.attacks import IntervalScore, Traffic, TrafficResult
 from scenarios.results.base import Edge, Refused, taken
@@ -28,9 +28,9 @@ def analyse_traffic(view: AdversaryView, run: Run | None, log: PacketLog) -> Tra
     sent = None if run is None else log.links
     return TrafficResult(
         packets=found.packets,
-        activity=TrafficResult.ActivityResult(
-            refused=activity.refused,
-            complete=activity.complete,
+        activity=taken(
+            TrafficResult.ActivityResult,
+            activity,
             events=tuple((event.time, event.agent) for event in activity.events[:EVENTS]),
             activations=score and score.events,
             found=len(activity.events) if score is None else score.events_found,
@@ -40,13 +40,11 @@ def analyse_traffic(view: AdversaryView, run: Run | None, log: PacketLog) -> Tra
             truth=run and run.activations,
             score=_score(score and score.activations),
         ),
-        computing=TrafficResult.ComputingResult(
-            refused=work.refused,
-            kind=work.kind,
+        computing=taken(
+            TrafficResult.ComputingResult,
+            work,
             means=tuple(None if one is None else _ends(one) for one in work.means),
-            samples=work.samples,
             slower=tuple(sorted(work.slower)),
-            slowest=work.slowest,
             ranked=len(work.slower) if score is None else score.ranked,
             pairs=agents * (agents - 1) // 2 if score is None else score.pairs,
             truth=None if run is None else tuple(computing_times(run)),
@@ -54,18 +52,8 @@ def analyse_traffic(view: AdversaryView, run: Run | None, log: PacketLog) -> Tra
             rightly=score and score.rightly,
             score=_score(score and score.computing),
         ),
-        repeated=_links(
-            links.repeated,
-            links.repeats_refused,
-            None if sent is None else {link: count.repeated for link, count in sent.items()},
-            score and score.repeated,
-        ),
-        lost=_links(
-            links.lost,
-            links.losses_refused,
-            None if sent is None else {link: count.lost for link, count in sent.items()},
-            score and score.lost,
-        ),
+        repeated=_links("repeated", links.repeated, links.repeats_refused, sent, score and score.repeated),
+        lost=_links("lost", links.lost, links.losses_refused, sent, score and score.lost),
         dimension=TrafficResult.DimensionResult(
             refused=size.refused,
             low=None if size.refused else size.low,
@@ -80,7 +68,11 @@ def _ends(one: Amount) -> Ends:
 
 
 def _links(
-    found: Mapping[Edge, Amount], refused: str | None, sent: Mapping[Edge, int] | None, score: Covered | None
+    what: str,
+    found: Mapping[Edge, Amount],
+    refused: str | None,
+    sent: Mapping[Edge, LinkCount] | None,
+    score: Covered | None,
 ) -> TrafficResult.LinkPackets:
     edges = tuple(sorted(found))
     amounts = [found[edge] for edge in edges]
@@ -89,7 +81,7 @@ def _links(
     if amounts:
         value = sum(known) if len(known) == len(amounts) else None
         total = sum(one.low for one in amounts), value, sum(one.high for one in amounts)
-    truth = None if sent is None else tuple(sent[edge] for edge in edges)
+    truth = None if sent is None else tuple(getattr(sent[edge], what) for edge in edges)
     return TrafficResult.LinkPackets(
         refused=refused,
         links=edges,

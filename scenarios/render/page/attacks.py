@@ -1,7 +1,6 @@
 """Sections on attacks: reconstructed records side by side, membership with its ROC, and properties."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -9,46 +8,34 @@ from attacks.score.robustness import approximate_bound
 from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import INK, Chart, Drawing, Series, Style, canvas, series
 from scenarios.render.sentences import Finding
-from scenarios.results import attack_words as defences
-from scenarios.results.attack_words import ABSENT, VACUOUS, interval, percent, rate
-from scenarios.results.attacks import (
-    MembershipRefused,
-    MembershipResult,
-    PropertyRefused,
-    PropertyResult,
-    ReconstructionResult,
-    RecordAttack,
-)
-from scenarios.results.numbers import MISSING, NARROW_SPACE, fixed, plural, show
+from scenarios.results import attack_words as words
+from scenarios.results.attacks import MembershipResult, ReconstructionResult, RecordAttack
+from scenarios.results.numbers import NARROW_SPACE, fixed, show
 
-_MARKS = {
-    defences.RECOVERED: ("bad", "✕"),
-    defences.PARTLY: ("bad", "◐"),
-    defences.DEFENDED: ("good", "✓"),
-    defences.OPEN: ("open", "?"),
-    defences.FAILED: ("open", "?"),
-}
-"""How a verdict is marked: a recovered record is the finding."""
-_INVERSIONS = {"strongest": "as inferred here", "published": "as the paper infers"}
-_ROUNDS = {
-    "all": "all gradients", "first": "the first one", "last": "the last one",
-    "clearest": "the one with the least noise",
+VERDICTS = {
+    words.RECOVERED: (
+        "bad", "✕", "The record that is rebuilt is the agent's: within the distance of success, and with a skill of "
+        "at least 0.9 against the best guess without the transcript.",
+    ),
+    words.PARTLY: (
+        "bad", "◐", "It is nearer to the agent's than a guess, with a skill above 0.1, and not recovered.",
+    ),
+    words.DEFENDED: (
+        "good", "✓", "It explains the gradients as well as the true record does, is no nearer to it than a guess, "
+        "and the gradients have noise: that hides the record from this attack.",
+    ),
+    words.OPEN: (
+        "open", "?", "The gradients do not determine the record, or the attack does not: another one explains them "
+        "too, and no noise has to hide anything. This is no defence.",
+    ),
+    words.FAILED: (
+        "open", "?", "It does not explain the gradients as the true record does, or did not arrive: another attack "
+        "may do better. This protects nobody.",
+    ),
 }  # fmt: skip
-_MEANINGS = {
-    "recovered": "The record that is rebuilt is the agent's: within the distance of success, and with a skill of at "
-    "least 0.9 against the best guess without the transcript.",
-    "recovered in part": "It is nearer to the agent's than a guess, with a skill above 0.1, and not recovered.",
-    "defended": "It explains the gradients as well as the true record does, is no nearer to it than a guess, and the "
-    "gradients have noise: that hides the record from this attack.",
-    "not identifiable": "The gradients do not determine the record, or the attack does not: another one explains "
-    "them too, and no noise has to hide anything. This is no defence.",
-    "failed to optimize": "It does not explain the gradients as the true record does, or did not arrive: another "
-    "attack may do better. This protects nobody.",
-}
+"""Severity class, sign and meaning of an attack's verdict: a recovered record is the finding."""
 _LARGE = 6.0
 """The border of what an ε from here on allows hugs the figure's frame."""
-
-
 BEFORE = "at the start", "half way"
 
 
@@ -57,82 +44,19 @@ Strip = tuple[str, list[tuple[str, Sequence[float], str]]]
 """An agent's record, and what attacks make of it: label, values and a note of each."""
 
 
-class _Attack(NamedTuple):
-    """One attack in the table; `above`: it succeeds more often than the claim allows."""
-
-    found: RecordAttack
-    given: str
-    verdict: str
-    mark: str
-    symbol: str
-    cells: tuple[str, ...]
-    above: bool
+def mark(one: RecordAttack) -> tuple[str, str]:
+    """Severity class and sign of an attack's verdict."""
+    if one.verdict is None:
+        return "none", "–"
+    half = one.verdict == words.DEFENDED and not words.clearly(one, words.DEFENDED)
+    return VERDICTS[words.OPEN if half else one.verdict][:2]  # half of the time is no defence
 
 
-class _Rebuilt(NamedTuple):
-    """What was rebuilt of one algorithm's agents."""
-
-    name: str
-    found: ReconstructionResult
-    weak: bool
-    rows: list[_Attack]
-    bounded: bool
-    strips: list[Strip]
-
-
-class _Sections(NamedTuple):
-    """The attacks on records of all algorithms, meanings of the verdicts among them, and whose the attacks are."""
-
-    sections: list[_Rebuilt]
-    words: list[tuple[str, str, str]]
-    sources: list[tuple[str, str]]
-
-
-def reconstructed(subjects: Sequence[Finding]) -> _Sections:
-    """The attacks on records, in the order of the page; what the verdicts mean, and whose the attacks are."""
-    sections = [one for a in subjects if (one := rebuilt(a.entry.name, a.entry.reconstructions)) is not None]
-    attacks = [one for section in sections for one in section.found.attacks]
-    used = {word for one in attacks for word in one.verdicts or ()}
-    return _Sections(
-        sections=sections,
-        words=[(word, _MARKS[word][0], text) for word, text in _MEANINGS.items() if word in used],
-        sources=list(dict.fromkeys((one.attack, one.source) for one in attacks)),
-    )
-
-
-def rebuilt(name: str, found: ReconstructionResult | None) -> _Rebuilt | None:
-    """The section of one algorithm; None where no record was attacked."""
-    if found is None or not found.attacks:
-        return None
-    bounded = any(one.success and one.success.bound for one in found.attacks)
-    rows = [_row(one, bounded) for one in found.attacks]
-    weak = defences.only_against_weak(found.attacks)
-    return _Rebuilt(name, found, weak, rows, bounded, _strips(found) if found.image else [])
-
-
-def _row(one: RecordAttack, bounded: bool) -> _Attack:
-    success, verdict = one.success, one.verdict or "refused"
-    bound = success.bound if success else None
-    mark, symbol = _MARKS.get(verdict, ("none", "–"))
-    if verdict == defences.DEFENDED and not defences.clearly(one, verdict):
-        mark, symbol = _MARKS[defences.OPEN]  # half of the time is no defence
-    given = [f"{_INVERSIONS[one.inversion or 'strongest']}; {_ROUNDS[one.rounds or 'all']}"]
-    given += ["labels known"] if one.labels == "public" else []
-    given += [defences.missing(one)] if defences.missing(one) else []
-    rates = MISSING if success is None else f"{fixed(success.rate)} [{fixed(success.low)}, {fixed(success.high)}]"
-    cells = (
-        fixed(one.psnr, 1), fixed(one.ssim), fixed(one.skill), rates, fixed(success and success.guess),
-        *([show(bound and bound.bound)] if bounded else []), fixed(one.label_accuracy, 2),
-    )  # fmt: skip
-    shown = verdict if one.refused else defences.shares(one)
-    return _Attack(one, "; ".join(given), shown, mark, symbol, cells, bound is not None and bound.above)
-
-
-def _strips(found: ReconstructionResult) -> list[Strip]:
+def strips(found: ReconstructionResult) -> list[Strip]:
     """For each agent and record the original, what each attack makes of it, and the prior's guess; an attacker who is
-    given the other records rebuilds the first alone."""
+    given the other records rebuilds the first alone. None where records are no images."""
     strips: list[Strip] = []
-    for original in found.originals:
+    for original in found.originals if found.image else ():
         attempts = [
             (one.attack, own, own.rebuilt) for one in found.attacks for own in one.agents
             if own.agent == original.agent and own.rebuilt
@@ -159,63 +83,13 @@ def _strips(found: ReconstructionResult) -> list[Strip]:
 Played = Sequence[tuple[str, MembershipResult, Series]]
 
 
-class _Games(NamedTuple):
-    """The membership games: what they are about, the ROC, rows of a table, and what has none, with the reason."""
-
-    about: str
-    chart: Chart | None
-    rows: list[dict[str, object]]
-    refused: list[tuple[str, str]]
-    unlimited: list[tuple[str, str]]
-    broken: list[str]
-    allowed: bool
-    single: bool
-
-
-def membership(shown: Sequence[tuple[Finding, Series]]) -> _Games | None:
-    """The membership games, each level of each a row; None where none was requested."""
-    games = [(one.entry.name, game, look) for one, look in shown if (game := one.entry.membership) is not None]
-    if not games:
-        return None
+def roc(shown: Sequence[tuple[Finding, Series]]) -> Chart | None:
+    """Found against false alarms, each level with its intervals, and the border of what the claim allows; None where
+    no membership game was played."""
+    games = ((one.entry.name, one.entry.membership, look) for one, look in shown)
     played = [(name, game, look) for name, game, look in games if isinstance(game, MembershipResult)]
-    allowed = any(_limits(one.allowed) for _, game, _ in played for one in game.levels)
-    about = games[0][1]
-    others = "knows all other records of the agent" if about.informed else "knows no record of the agent"
-    if about.informed and about.holding == 1:
-        others = "knows which record that may be"
-    rows: list[dict[str, object]] = []
-    for name, game, _ in played:
-        ends = game.advantage, game.auc
-        whole = [fixed(one.estimate) if game.trials == 1 else interval(one) for one in ends]
-        for k, one in enumerate(game.levels):
-            cells = [percent(one.level), rate(one.found), percent(one.power), rate(one.alarms)]
-            cells += [_limit(one.allowed)] if allowed else []
-            first: dict[str, object] = {"name": name, "of": len(game.levels), "whole": whole} if k == 0 else {}
-            rows.append(first | {"cells": cells, "broken": game.claim.broken})
-    return _Games(
-        about=f"Agent {about.agent} holds {plural(about.holding, 'record')}. In one world a certain record is "
-        f"there, in the other {ABSENT[about.adjacency]}; the attacker {others}.",
-        chart=_roc(played) if played else None,
-        rows=rows,
-        refused=[(name, game.refused) for name, game, _ in games if isinstance(game, MembershipRefused)],
-        unlimited=[(name, game.claim.why_not) for name, game, _ in played if game.claim.why_not],
-        broken=[name for name, game, _ in played if game.claim.broken],
-        allowed=allowed,
-        single=any(game.trials == 1 for _, game, _ in played),
-    )
-
-
-def _limits(allowed: float | None) -> bool:
-    return allowed is not None and allowed < VACUOUS
-
-
-def _limit(allowed: float | None) -> str:
-    return percent(allowed) if allowed is not None and _limits(allowed) else MISSING
-
-
-def _roc(played: Played) -> Chart:
-    """Found against false alarms, each level with its intervals, and the border of what the claim allows."""
-
+    if not played:
+        return None
     edges = borders(played)
     with canvas(WIDTH, HEIGHT) as (figure, plot):
         plot.plot([0, 1], [0, 1], color=INK, alpha=0.5, linewidth=1, linestyle=(0, (2, 2)))
@@ -237,9 +111,9 @@ def _roc(played: Played) -> Chart:
         plot.set_xlabel("false alarms")
         plot.set_ylabel("found")
         areas = "; ".join(f"{label}: {show(game.auc.estimate)}" for label, game, _ in played)
-        words = f"Membership: found against false alarms. Area under the curve, {areas}."
-        drawing = Drawing("roc", words, figure)
-    level = percent(played[0][1].confidence).replace(" ", NARROW_SPACE)
+        text = f"Membership: found against false alarms. Area under the curve, {areas}."
+        drawing = Drawing("roc", text, figure)
+    level = words.percent(played[0][1].confidence).replace(" ", NARROW_SPACE)
     whose = ", in the colour of the algorithm that claims it" if edges and edges[0][2] != INK else ""
     caption = (
         "How often the record is found where it is there, against how often it is where it is not, for every "
@@ -261,26 +135,3 @@ def borders(played: Played) -> list[tuple[float, float, str]]:
         for (epsilon, delta), look in found.items()
         if epsilon < _LARGE
     ]
-
-
-# ── properties ──────────────────────────────────────────────────────────────────────────────────────────
-def properties(shown: Sequence[tuple[Finding, Series]]) -> dict[str, object] | None:
-    """What one agent's records are like, by algorithm; None where no property game was requested."""
-    games = [(one.entry.name, game) for one, _ in shown if (game := one.entry.property) is not None]
-    if not games:
-        return None
-    played = [(name, game) for name, game in games if isinstance(game, PropertyResult)]
-    allowed = any(_limits(game.right.allowed) for _, game in played)
-    rows: list[dict[str, object]] = []
-    for name, game in played:
-        cells = [rate(game.right), percent(game.guess), percent(game.mean_posterior), fixed(game.bits, 2)]
-        cells += [_limit(game.right.allowed)] if allowed else []
-        counts = zip(game.hypotheses, game.confusion, strict=True)
-        rows.append({"name": name, "cells": cells, "confusion": [(one.name, *row) for one, row in counts]})
-    return {
-        "about": games[0][1],
-        "heads": [f"named: {one.name}" for one in games[0][1].hypotheses],
-        "rows": rows,
-        "refused": [(name, game.refused) for name, game in games if isinstance(game, PropertyRefused)],
-        "allowed": allowed,
-    }

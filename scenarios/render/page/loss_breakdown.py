@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import (
@@ -20,11 +20,11 @@ from scenarios.render.page.drawing import (
     write_ticks,
 )
 from scenarios.render.sentences import Finding, moment
-from scenarios.results.audit import AuditResult, AverageCase, LossBreakdown, LossPart, OverTime
-from scenarios.results.base import Ends
-from scenarios.results.numbers import MISSING, all_known, count, percent, show
+from scenarios.results.audit import AuditResult, LossBreakdown, LossPart, OverTime
+from scenarios.results.numbers import MISSING, all_known, count, show
 
-_ROWS = 12
+P = TypeVar("P", bound=LossPart)
+ROWS = 12
 """Releases and links in a table, the costliest."""
 _BARS = 120
 """Activations with a bar each, at most."""
@@ -42,46 +42,15 @@ _KEY = (
 )
 
 
-class _Section(NamedTuple):
-    """One algorithm: figures, the witness, and rows of tables; `shares`: whether any row has one."""
-
-    name: str
-    charts: list[Chart]
-    witness: str | None
-    rows: list[tuple[str, ...]]
-    agent: int
-    transcripts: int
-    left_out: int
-    unprotected: list[tuple[str, ...]]
-    averages: list[tuple[str, ...]]
-    shares: bool
-
-
-def loss_breakdowns(ordered: Sequence[Finding]) -> list[_Section]:
-    """The loss of each audited algorithm taken apart: figures, and rows of tables."""
-    audits = [(one.entry, audit) for one in ordered if isinstance(audit := one.entry.audit, AuditResult)]
-    sections: list[_Section] = []
-    for k, (entry, audit) in enumerate(audits):
-        parts, rows = audit.loss_breakdown, _rows(audit.loss_breakdown)
-        drawn = [
-            over_time(entry.over_time, f"loss-{k}-time") if entry.over_time else None,
-            _bars(parts, f"loss-{k}-bars"),
-        ]
-        sections.append(
-            _Section(
-                name=entry.name,
-                charts=[one for one in drawn if one is not None],
-                witness=audit.witness,
-                rows=rows,
-                agent=parts.agent,
-                transcripts=parts.transcripts,
-                left_out=max(0, parts.counts.releases - _ROWS),
-                unprotected=[_unprotected(one) for one in audit.unprotected_fields],
-                averages=_averages(audit.average_case, parts),
-                shares=any(row[-1] != MISSING for row in rows),
-            )
-        )
-    return sections
+def charts(one: Finding, name: str) -> list[Chart]:
+    """ε over time and the cost by activation of an algorithm, if it was audited; ids begin with `name`."""
+    if not isinstance(one.entry.audit, AuditResult):
+        return []
+    drawn = (
+        over_time(one.entry.over_time, f"{name}-time") if one.entry.over_time else None,
+        _bars(one.entry.audit.loss_breakdown, f"{name}-bars"),
+    )
+    return [chart for chart in drawn if chart is not None]
 
 
 # ── ε over time ─────────────────────────────────────────────────────────────────────────────────────────
@@ -177,29 +146,13 @@ def _bars(parts: LossBreakdown, name: str) -> Chart | None:
     return Chart("Where it is spent", drawing, (), (caption,))
 
 
-def _rows(parts: LossBreakdown) -> list[tuple[str, ...]]:
-    """All releases, each link, and the costliest releases."""
-    if not parts.releases:
-        return []
-    releases = sorted(parts.releases, key=_mean_cost, reverse=True)[:_ROWS]
-    links = sorted(parts.links, key=_mean_cost, reverse=True)[:_ROWS]
-    rows = [_row("All that was released", parts.total)]
-    rows += [_row(f"Link {one.link[0]} → {one.link[1]}", one) for one in links]
-    rows += [_row("Not on the wire as released", parts.hidden)] if parts.hidden else []
-    for one in sorted(releases, key=lambda one: one.release):
-        low, high = one.where.scale if one.where else (0.0, 0.0)
-        law = f"{one.where.mechanism}, {show(low)}" + (f" to {show(high)}" if high > low else "") if one.where else ""
-        rows.append(_row(_named(one), one, law))
-    return rows
+def costliest(parts: Sequence[P], most: int = ROWS) -> list[P]:
+    """The parts with the highest mean cost."""
+    return sorted(parts, key=lambda one: -1.0 if math.isnan(one.cost[1]) else one.cost[1], reverse=True)[:most]
 
 
-def _row(label: str, one: LossPart, law: str = "") -> tuple[str, ...]:
-    least, mean, most = (show(v) for v in one.cost)
-    cost = mean if least == mean == most else f"{mean} ({least} to {most})"
-    return label, law, count(one.count), cost, show(one.step_size), show(one.step[2]), _ends(one.share)
-
-
-def _named(one: LossBreakdown.ReleaseLoss) -> str:
+def released(one: LossBreakdown.ReleaseLoss) -> str:
+    """Where a release was made, and what carries it."""
     where = one.where
     if where is None:
         return f"Release {one.release} (not the same in all transcripts)"
@@ -209,33 +162,3 @@ def _named(one: LossBreakdown.ReleaseLoss) -> str:
     inside = where.inside
     out = f"inside “{inside.name}” of {inside.kind} {inside.number}" if inside else "not on the wire"
     return f"Activation {where.activation}: release {one.release}, {out}"
-
-
-def _mean_cost(one: LossPart) -> float:
-    return -1.0 if math.isnan(one.cost[1]) else one.cost[1]
-
-
-def _unprotected(one: AuditResult.UnprotectedField) -> tuple[str, ...]:
-    where = f"“{one.name}”" if one.name else "which messages there are"
-    reason = one.reason + (" (for who knows what is not on the wire)" if one.granted else "")
-    first = f"activation {count(one.activation)}"
-    return where, first, one.path, count(one.messages), show(one.difference), percent(one.share), reason
-
-
-def _averages(total: AverageCase | None, parts: LossBreakdown) -> list[tuple[str, ...]]:
-    """Shares of the worst case, measured and by the law, and γ: of all, and of the costliest releases."""
-    found = [("All releases of a transcript", total)] if total and total.share_measured else []
-    known = [one for one in parts.releases if one.average and one.average.share_measured]
-    costliest = sorted(known, key=_mean_cost, reverse=True)[: _ROWS // 2]
-    found += [(_named(one), one.average) for one in sorted(costliest, key=lambda one: one.release) if one.average]
-    return [
-        (
-            label, show(one.worst), _ends(one.share_measured), show(one.share_computed, 4),
-            _ends(one.gamma), count(one.transcripts),
-        )
-        for label, one in found
-    ]  # fmt: skip
-
-
-def _ends(ends: Ends | None) -> str:
-    return MISSING if ends is None else f"{show(ends[1])} ({show(ends[0])} to {show(ends[2])})"

@@ -20,7 +20,7 @@ from scenarios.results.run import LinkLoads, Timeline
 from scenarios.results.tree import AlgorithmResult, NetworkResult, Results
 
 _WIDTH, _MARGIN = 480.0, 34.0  # of the drawing, in its own units
-_ROWS = 60
+ROWS = 60
 """Of a table; of more the rest is in results.json."""
 _MEASURES = {"bytes": "load in bytes", "loss": "loss", "delay": "mean delay", "repeated": "repetitions"}
 _SKILLS = {
@@ -49,19 +49,6 @@ _SHORTEST, _LONGEST, _APART = 0.05, 3.0, 1.5
 _FIRST, _AROUND = 6, 4
 """Packets of the table: so many of the beginning, and before and after the one that breaks the claim."""
 _COUNTED = "A packet is a message, repetition or acknowledgement to one receiver; a radio transmission is several."
-_FATES = {"lost": "lost", "on the way": "on its way when the run ended", "dropped": "dropped: the buffer was full"}
-_TAP = {"yes": "captured", "sealed": "size and time", "missed": "missed", "no": "–"}
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A table: head, rows whose first cell names them, and the number of rows left out."""
-
-    name: str
-    heads: Sequence[str]
-    rows: Sequence[tuple[str, ...]]
-    left_out: int
-    by_link: bool = True
 
 
 def scene(results: Results, ordered: Sequence[Finding]) -> dict[str, object] | None:
@@ -73,8 +60,8 @@ def scene(results: Results, ordered: Sequence[Finding]) -> dict[str, object] | N
     marks = Marks.of(net)
     links = [(min(link), max(link)) for link in sorted(marks.links, key=sorted)]
     found = _drawn(results, net, marks, links) | {
-        "tables": [_table(a.name, a.links, marks) for a in entries if a.links is not None],
-        "people": _people(entries),
+        "loads": [(a.name, a.links, _busiest(a.links)) for a in entries if a.links is not None],
+        "leaks": [(a.name, {row.agent: row for row in a.leakage.by_agent}) for a in entries if a.leakage],
         "measures": _MEASURES,
         "skills": {key: words for key, words in _SKILLS.items() if any(key in _rings(a, 0) for a in entries)},
     }
@@ -116,20 +103,14 @@ def _drawn(results: Results, net: NetworkResult, marks: Marks, links: Sequence[_
 
     places, small = list(map(place, net.positions)), len(net.positions) > FEW
     missed = float(results.scenario.adversary.capture_loss or 0.0)
-    agents: list[dict[str, object]] = []
-    for i, (x, y) in enumerate(places):
-        words = [f"Agent {i}"]
-        words += ["honest but curious"] * (i in marks.insiders) + ["tapped at its door"] * (i in marks.doors)
-        words += ["its transmissions are recorded"] * (marks.on_radio and i in marks.transmitters)
-        marked = {"insider": i in marks.insiders, "held": marks.held(i), "label": ", ".join(words)}
-        agents.append({"id": i, "x": x, "y": y, **marked})
     return {
         "width": _WIDTH,
         "height": round(2 * _MARGIN + (high - low) * scale, 1),
         "small": small,
         "radius": 8 if small else 14,
-        "links": [_link(marks, ends, places, missed) for ends in links],
-        "agents": agents,
+        "marks": marks,
+        "links": [(a, b, frozenset((a, b)), *places[a], *places[b]) for a, b in links],
+        "agents": places,
         "disc": None if net.disc is None else (*place(net.disc.at), round(net.disc.range * scale, 1)),
         "missed": percent(missed) if missed else None,
         "label": marks.sentence(len(places)),
@@ -159,26 +140,6 @@ def _caption(net: NetworkResult, marks: Marks) -> str:
     if marks.insiders:
         words += f"; honest but curious agents (squares): {', '.join(map(str, sorted(marks.insiders)))}"
     return f"{words}. Spectral gap {show(net.spectral_gap)}."
-
-
-def _link(marks: Marks, ends: _Ends, places: Sequence[_Point], missed: float) -> dict[str, object]:
-    (a, b), link = ends, frozenset(ends)
-    (x0, y0), (x1, y1) = places[a], places[b]
-    tapped, at_end = link in marks.tapped, link in marks.at_ends
-    words = [f"Link {a}–{b}"]
-    words += ["tapped" + (f", {percent(missed)} of packets missed" if missed else "")] * tapped
-    words += ["recorded at one of its ends"] * at_end
-    words += ["neighbors" if marks.on_radio else "not recorded"] * (not tapped and not at_end)
-    words += ["encrypted"] * (link in marks.sealed) + ["active adversary in the middle"] * (link in marks.intercepted)
-    return {
-        "at": (x0, y0, x1, y1),
-        "middle": (round((x0 + x1) / 2, 1), round((y0 + y1) / 2, 1)),
-        "beside": (round(x0 + 0.32 * (x1 - x0), 1), round(y0 + 0.32 * (y1 - y0), 1)),  # of an active adversary
-        "tap": ("sealed" if link in marks.sealed else "lossy" if missed else "open") if tapped else None,
-        "recorded": tapped or at_end,
-        "intercepted": link in marks.intercepted,
-        "label": ", ".join(words),
-    }
 
 
 # ── what the script shows ───────────────────────────────────────────────────────────────────────────────
@@ -220,39 +181,9 @@ def _rings(entry: AlgorithmResult, agents: int) -> dict[str, object]:
     return dict(found)
 
 
-# ── in tables ───────────────────────────────────────────────────────────────────────────────────────────
-def _table(name: str, loads: LinkLoads, marks: Marks) -> _Table:
-    """Traffic of the links, those with most bytes where there are many."""
-    by_link, rows = loads.by == "link", list[tuple[str, ...]]()
-    order = sorted(range(len(loads.bytes)), key=lambda k: -loads.bytes[k])[:_ROWS]
-    for k in sorted(order):
-        if loads.between is not None:
-            (a, b), link = loads.between[k], frozenset(loads.between[k])
-            row, tap = f"{a}–{b}", "recorded at an end" if link in marks.at_ends else MISSING
-            if link in marks.tapped:
-                tap = "tapped, encrypted" if link in marks.sealed else "tapped"
-        else:
-            agent = (loads.sender or ())[k]
-            row, tap = f"agent {agent}", "recorded" if agent in marks.transmitters | marks.doors else MISSING
-        share = percent(loads.lost[k] / loads.packets[k]) if loads.packets[k] else MISSING
-        wait = MISSING if loads.delay[k] is None else f"{show(loads.delay[k])} s"
-        numbers = count(loads.packets[k]), count(loads.bytes[k]), share, count(loads.repeated[k]), wait
-        rows.append((row, tap, *numbers))
-    heads = ("Link" if by_link else "Sender", "Tap", "Packets", "Bytes", "Lost", "Repeated", "Mean delay")
-    return _Table(name, heads, rows, len(loads.bytes) - len(order), by_link)
-
-
-def _people(entries: Sequence[AlgorithmResult]) -> _Table | None:
-    """How well each agent is inferred, a column an algorithm."""
-    known: list[tuple[str, Mapping[int, str]]] = []
-    for a in entries:
-        if a.leakage and (rows := a.leakage.by_agent):
-            known.append((a.name, {row.agent: f"{show(row.error)} ({percent(row.identifiable)})" for row in rows}))
-    agents = sorted({agent for _, rows in known for agent in rows})
-    if not agents:
-        return None
-    rows = [(str(agent), *(rows.get(agent, MISSING) for _, rows in known)) for agent in agents[:_ROWS]]
-    return _Table("", ("Agent", *(name for name, _ in known)), rows, max(0, len(agents) - _ROWS))
+def _busiest(loads: LinkLoads) -> list[int]:
+    """Rows of the links, or senders, with most bytes, in their order."""
+    return sorted(sorted(range(len(loads.bytes)), key=lambda k: -loads.bytes[k])[:ROWS])
 
 
 # ── packets to play ─────────────────────────────────────────────────────────────────────────────────────
@@ -310,34 +241,19 @@ def _tabulated(entry: AlgorithmResult, timeline: Timeline, played: Mapping[str, 
         "how": broken and _how(broken),
         "stopped": stopped_early(entry),
         "dates": ("rounds" if played["u"] is None else "walk") if played["m"] else None,
-        "rows": _rows(timeline),
+        "timeline": timeline,
+        "chosen": _chosen(timeline),
     }
 
 
-def _rows(timeline: Timeline) -> list[dict[str, object] | None]:
-    """Packets of the table; None where some are left out between."""
+def _chosen(timeline: Timeline) -> list[tuple[int, bool, bool]]:
+    """Packets of the table: each with whether it breaks the claim, and whether some before it are left out."""
     marks = _marks(timeline)
     chosen = set(range(min(_FIRST, len(marks))))
     hit = next((k for k, mark in enumerate(marks) if mark & BREAK), None)
     if hit is not None:
         chosen |= set(range(max(0, hit - _AROUND), min(len(marks), hit + _AROUND + 1)))
-    table: list[dict[str, object] | None] = []
-    for k in sorted(chosen):
-        table += [None] if k and k - 1 not in chosen else []
-        kind, attempt = timeline.kind[k], timeline.attempt[k]
-        what = "acknowledgement" if kind == "ack" else f"{kind} {timeline.number[k]}"
-        table.append(
-            {
-                "sent": show(timeline.sent[k]),
-                "there": _FATES.get(timeline.fate[k]) or show(timeline.arrived[k]),
-                "ends": f"{timeline.sender[k]} → {timeline.receiver[k]}",
-                "what": what + (f", attempt {attempt + 1}" if attempt else ""),
-                "bytes": timeline.bytes[k],
-                "tap": _TAP[timeline.captured[k]],
-                "breaks": bool(marks[k] & BREAK),
-            }
-        )
-    return table
+    return [(k, bool(marks[k] & BREAK), k > 0 and k - 1 not in chosen) for k in sorted(chosen)]
 
 
 def _broken_in_words(broken: Timeline.ClaimBreak) -> str:

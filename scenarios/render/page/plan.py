@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.patches import Circle
@@ -21,10 +21,9 @@ from scenarios.render.page.drawing import (
     Style,
     canvas,
 )
-from scenarios.render.sentences import Finding, between, by_hops, searched, view_strength
-from scenarios.results import findings
-from scenarios.results.audit import Combination, ViewPrices, ViewsResult
-from scenarios.results.numbers import count, percent, show
+from scenarios.render.sentences import Finding, between, by_hops
+from scenarios.results.audit import ViewPrices, ViewsResult
+from scenarios.results.numbers import show
 from scenarios.results.tree import NetworkResult
 
 WIDTH, HEIGHT = 470, 330
@@ -175,51 +174,12 @@ def _disc(
 
 
 # ── views ───────────────────────────────────────────────────────────────────────────────────────────────
-class _Seen(NamedTuple):
-    """The points of view on one algorithm: in words, in figures, and each, those that break the claim first."""
-
-    name: str
-    sentence: str
-    strength: str
-    charts: list[Chart]
-    found: list[ViewsResult.ViewResult]
-    smallest: tuple[str, ...]
-    inconsistent: tuple[str, ...]
-    played: str
-    confidence: str
-
-
-def views(algorithms: Sequence[Finding], net: NetworkResult | None) -> list[_Seen]:
-    """The points of view on each algorithm whose claim was examined from many views."""
-    sections: list[_Seen] = []
-    for k, one in enumerate(algorithms):
-        if isinstance(found := one.entry.views, ViewsResult):
-            charts = [_network(found, net, f"views-{k}-network")] if net is not None else []
-            sections.append(
-                _Seen(
-                    name=one.entry.name,
-                    sentence=_sentence(found),
-                    strength=view_strength(findings.exact_loss_refutes(one.entry)),
-                    charts=charts + ([_order(found, f"views-{k}-order")] if found.order else []),
-                    found=sorted(found.views, key=lambda one: (not one.refuted, -one.log_e)),
-                    smallest=found.smallest,
-                    inconsistent=found.inconsistent,
-                    played=count(found.played),
-                    confidence=percent(found.confidence),
-                )
-            )
-    return sections
-
-
-def _sentence(found: ViewsResult) -> str:
-    claimed = f"ε = {show(found.epsilon_claimed)} at δ = {show(found.delta)}"
-    if not found.refuted:
-        weak = "" if found.powered else "; so few trials could not have refuted it for a single one"
-        return f"The claim, {claimed}, is refuted for none of {len(found.views)} views{weak}."
-    return (
-        f"The claim, {claimed}, is refuted for {len(found.refuted)} of {len(found.views)} views; of those that are "
-        f"named so, a share of at most {percent(found.false_discovery_rate)} is wrong on average."
-    )
+def view_charts(one: Finding, net: NetworkResult | None, name: str) -> list[Chart]:
+    """The network and the order of inclusion of an algorithm's views, if it has any; ids begin with `name`."""
+    if not isinstance(found := one.entry.views, ViewsResult):
+        return []
+    charts = [_network(found, net, f"{name}-network")] if net is not None else []
+    return charts + ([_order(found, f"{name}-order")] if found.order else [])
 
 
 # ── pictures ────────────────────────────────────────────────────────────────────────────────────────────
@@ -297,44 +257,15 @@ def _layered(names: Sequence[str], edges: Sequence[tuple[str, str]]) -> Mapping[
 
 
 # ── prices ──────────────────────────────────────────────────────────────────────────────────────────────
-class _Priced(NamedTuple):
-    """Exact prices of the points of view on one algorithm: in words, in figures, and row by row."""
-
-    name: str
-    sentences: list[str]
-    charts: list[Chart]
-    found: ViewPrices
-    witnesses: list[str]
-
-
-def prices(algorithms: Sequence[Finding], net: NetworkResult | None) -> list[_Priced]:
-    """The prices of views on each algorithm of which some were asked for."""
-    sections: list[_Priced] = []
-    for k, one in enumerate(algorithms):
-        if not isinstance(found := one.entry.prices, ViewPrices):
-            continue
-        drawn: list[Chart] = []
-        if found.pairs is not None:
-            drawn = [heat_map(found.pairs, f"prices-{k}-pairs"), by_distance(found.pairs, f"prices-{k}-hops")]
-            if net is not None and net.positions:
-                row = found.pairs.upper[found.agent]
-                drawn.append(exposure(net, row, found.agent, f"prices-{k}-network", listens=False))
-        sums = [_sum(view.taps, view.witness) for view in found.views if view.witness is not None]
-        sections.append(_Priced(one.entry.name, searched(found), drawn, found, sums))
-    return sections
-
-
-def _sum(taps: str, found: Combination) -> str:
-    named = "; ".join(
-        f"{show(one.weight)} × {one.name} of agent {one.sender}'s message {one.number}" for one in found.terms[:3]
-    )
-    more = f"; and {len(found.terms) - 3} more" if len(found.terms) > 3 else ""
-    noise = f"noise of deviation {show(found.stddev)}" if found.stddev else "no noise at all"
-    return (
-        f"{taps[:1].upper()}{taps[1:]} can add up {named}{more}: the other world moves this sum by "
-        f"{show(found.shift)}, and there is {noise} in it. As an estimate of the gradient it is off by "
-        f"{show(found.gradient_stddev)}"
-    )
+def price_charts(one: Finding, net: NetworkResult | None, name: str) -> list[Chart]:
+    """Pairs of agents, by place and by distance, and who learns of the audited one; ids begin with `name`."""
+    if not isinstance(found := one.entry.prices, ViewPrices) or found.pairs is None:
+        return []
+    charts = [heat_map(found.pairs, f"{name}-pairs"), by_distance(found.pairs, f"{name}-hops")]
+    if net is not None and net.positions:
+        row = found.pairs.upper[found.agent]
+        charts.append(exposure(net, row, found.agent, f"{name}-network", listens=False))
+    return charts
 
 
 def _shades(values: Sequence[float]) -> tuple[Scale, Callable[[float], float]]:

@@ -8,22 +8,17 @@ from typing import cast
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
 from scenarios.files.dump import dump
-from scenarios.render.page import tables
-from scenarios.render.page.attacks import membership, properties, rebuilt, reconstructed
+from scenarios.render import sentences
+from scenarios.render.page import attacks, loss_breakdown, network, plan, tables
 from scenarios.render.page.charts import Shown, charts, measures
 from scenarios.render.page.drawing import Chart, Series, picture
 from scenarios.render.page.epsilons import epsilons
-from scenarios.render.page.loss_breakdown import loss_breakdowns
-from scenarios.render.page.network import scene
-from scenarios.render.page.plan import Marks, network, prices, views
 from scenarios.render.page.plots import MARKS, reproduction
-from scenarios.render.sentences import Finding, Judged, between, headline, meanings, missing, terms, traffic_rows
-from scenarios.results import findings, numbers
-from scenarios.results.attack_words import headline as level_of
-from scenarios.results.attack_words import only_against_weak, rate
+from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, terms
+from scenarios.results import attack_words, findings, numbers
 from scenarios.results.attacks import TrafficResult
 from scenarios.results.audit import AuditResult, ViewPrices, ViewsResult
-from scenarios.results.curves import COLUMNS, NONE
+from scenarios.results.curves import COLUMNS
 from scenarios.results.curves import rows as costs_of
 from scenarios.results.findings import listener
 from scenarios.results.numbers import count, plural, show
@@ -55,15 +50,19 @@ def figures(results: Results) -> list[Chart]:
         return [*_epsilons_of(results), *requested]
     ordered = Finding.ranked(results)
     shown = [(one, Series(k)) for k, one in enumerate(ordered)]
-    game, net = membership(shown), results.network
+    net = results.network
     taken = epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered))
     found = [*requested, *([taken] if taken else [])]
-    for section in (*loss_breakdowns(ordered), *views(ordered, net), *prices(ordered, net)):
-        found += [replace(one, title=f"{section.name}: {one.title}") for one in section.charts]
+    drawn = [(one, loss_breakdown.charts(one, f"loss-{k}")) for k, one in enumerate(ordered)]
+    drawn += [(one, plan.view_charts(one, net, f"views-{k}")) for k, one in enumerate(ordered)]
+    drawn += [(one, plan.price_charts(one, net, f"prices-{k}")) for k, one in enumerate(ordered)]
+    found += [replace(chart, title=f"{one.entry.name}: {chart.title}") for one, own in drawn for chart in own]
     found += [*charts(shown, listener(results)), *measures(shown)]
-    found += [game.chart] if game and game.chart else []
+    found += [game] if (game := attacks.roc(shown)) else []
     if net is not None and net.positions:
-        found.append(Chart("Network", network(net, "network"), Marks.of(net).key, (f"The network: {net.name}.",)))
+        found.append(
+            Chart("Network", plan.network(net, "network"), plan.Marks.of(net).key, (f"The network: {net.name}.",))
+        )
     return found
 
 
@@ -71,7 +70,6 @@ def figures(results: Results) -> list[Chart]:
 def _run(results: Results) -> str:
     ordered = Finding.ranked(results)
     shown = [(one, Series(k)) for k, one in enumerate(ordered)]
-    audits = [(one.entry.audit, one.entry.plan) for one in ordered if isinstance(one.entry.audit, AuditResult)]
     net, paper = results.network, reproduction(results)
     settings: dict[str, list[str]] = {}
     for term, text in net.settings if net else ():
@@ -88,19 +86,13 @@ def _run(results: Results) -> str:
             auditor=findings.auditor(results),
             listener=listener(results),
             outside=any(one.entry.outside_model for one in ordered),
-            evidence=tables.evidence(audits) if audits else [],
-            views=views(ordered, net),
-            prices=prices(ordered, net),
-            breakdowns=loss_breakdowns(ordered),
-            problem=tables.problem_facts(results.problem),
             settings=settings,
-            scene=scene(results, ordered),
-            reconstructions=reconstructed(ordered),
-            membership=membership(shown),
-            property=properties(shown),
+            scene=network.scene(results, ordered),
+            roc=attacks.roc(shown),
             curves_title="The run and the attack",
             run_title="Convergence and traffic",
-            run_rows=_runs(ordered),
+            run_rows=[],
+            traffic=_traffic(ordered),
             summaries=_summaries(results, ordered),
             **progress(shown, listener(results)),
             **_shared(results, "verdicts", paper, len(shown)),
@@ -108,28 +100,11 @@ def _run(results: Results) -> str:
     )
 
 
-def _runs(ordered: Sequence[Finding]) -> list[tuple[str, ...]]:
-    """Quantities in rows, an algorithm that ran a column, its name in the first; counts of 0 alone have no row."""
-    ran = [one.entry for one in ordered if one.entry.run or one.entry.convergence]
-    if not ran:
-        return []
-    counted = [dict(a.run.traffic) if a.run else {} for a in ran]
-    keys = [
-        k for k in dict.fromkeys(k for one in counted for k in one) if k in _TRAFFIC or any(c.get(k) for c in counted)
-    ]
-    gaps = [count(a.run.longest_gap) if a.run and a.run.longest_gap else "" for a in ran]
-    rows = [
-        ("Quantity", [a.name for a in ran]),
-        ("Final relative error", [show(a.convergence and a.convergence.final) for a in ran]),
-        ("Replicas", [count(a.convergence and a.convergence.replicas) for a in ran]),
-        ("Θ", [count(a.run and a.run.largest_activations) for a in ran]),
-        *([("ℓ, longest gap", gaps)] if any(gaps) else []),
-        ("Virtual time, s", [show(a.run and a.run.time, 4) for a in ran]),
-        *((key.replace("_", " ").capitalize(), [count(one.get(key)) for one in counted]) for key in keys),
-    ]
-    if any(a.rejected for a in ran):
-        rows.append(("Packets rejected", [count(a.rejected or 0) for a in ran]))
-    return [(name, *cells) for name, cells in rows]
+def _traffic(ordered: Sequence[Finding]) -> list[str]:
+    """What was counted of the packets of runs, in the order of results; counts of 0 alone are left out."""
+    counted = [one.entry.run.traffic for one in ordered if one.entry.run]
+    names = dict.fromkeys(name for one in counted for name in one)
+    return [name for name in names if name in _TRAFFIC or any(one.get(name) for one in counted)]
 
 
 def _shared(results: Results, first: str, paper: Mapping[str, object], series: int = 0) -> dict[str, object]:
@@ -155,36 +130,23 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    names = ("show", "fixed", "percent", "at_least", "setting", "e_to")
+    names = ("show", "fixed", "percent", "at_least", "setting", "e_to", "plural")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
-    cast("dict[str, object]", found.globals).update(
-        picture=picture,
-        exact=numbers.exact,
-        between=between,
-        hidden=tables.hidden,
-        traffic_rows=traffic_rows,
-        only_against_weak=only_against_weak,
-        sentence=findings.sentence,
-        caution=findings.caution,
-        misled=findings.misled,
-        marks=MARKS,
-    )
+    modules = attack_words, attacks, findings, loss_breakdown, network, numbers, plan, sentences, tables
+    cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
+    cast("dict[str, object]", found.globals).update(picture=picture, frozenset=frozenset, signs=MARKS)
     return found
 
 
 def progress(shown: Shown, listener: str) -> dict[str, object]:
     """Figures of runs and attacks, and the cost of an accuracy."""
     entries, small = [one.entry for one, _ in shown], measures(shown)
-    spent: list[tuple[str, ...]] = []
-    for name, accuracy, values in costs_of(entries):
-        cells = (show(value, 4) if isinstance(value, float) else count(value) for value in values)
-        spent.append((name, NONE if accuracy is None else show(accuracy), *cells))
     measured = [(one.entry.measures, look.entry(one.entry.name)) for one, look in shown]
     return {
         "charts": charts(shown, listener),
         "measures": small,
         "measured": [key for found, key in measured if found and found.curves] if small else (),
-        "spent": spent,
+        "spent": costs_of(entries),
         "measured_by": " or ".join(sorted({one.measure.replace("_", " ") for one, _ in measured if one})),
         "cost_columns": COLUMNS,
     }
@@ -237,9 +199,9 @@ def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
         priced = plural(len(costs.views), "view")
         found["prices"] = f"{priced} and all ordered pairs" if costs.pairs else priced
     if (game := entry.membership) and game.refused is None:
-        found["membership"] = f"found {rate(level_of(game.levels).found)} of the time"
+        found["membership"] = f"found {attack_words.rate(attack_words.headline(game.levels).found)} of the time"
     if (game := entry.property) and game.refused is None:
-        found["property"] = f"right {rate(game.right)} of the time"
+        found["property"] = f"right {attack_words.rate(game.right)} of the time"
     return found
 
 
@@ -263,7 +225,6 @@ def _epsilons_of(results: Results) -> list[Chart]:
 
 def _study(results: Results) -> str:
     entries, variants = [Judged(one) for one in _entries(results)], results.variants or ()
-    records = [(v, rebuilt(one.name, one.reconstructions)) for v in variants for one in v.algorithms]
     return (
         environment()
         .get_template("study.html.j2")
@@ -274,7 +235,12 @@ def _study(results: Results) -> str:
             judged=len(entries),
             epsilons=next(iter(_epsilons_of(results)), None),
             marked=Judged,
-            defences=[(v, one) for v, one in records if one is not None],
+            defences=[
+                (v, one)
+                for v in variants
+                for one in v.algorithms
+                if one.reconstructions and one.reconstructions.attacks
+            ],
             summaries={"repeat": f"seed {results.seed}"},
             **_shared(results, "variants", reproduction(results)),
         )

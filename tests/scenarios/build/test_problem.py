@@ -10,7 +10,7 @@ from netsim.problems import FusedLasso, LeastSquares, NonconvexLogistic, Poisson
 from scenarios.build import problem as problems
 from scenarios.build.experiment import Experiment
 from scenarios.build.problem import farthest
-from scenarios.render.page.tables import problem_facts
+from scenarios.render.page.report import page
 from scenarios.results.header import header
 from scenarios.results.tree import ProblemResult
 from scenarios.schema.load import parse
@@ -64,9 +64,8 @@ def test_the_problem_of_dpp2_in_one_file() -> None:
     built = experiment("kind: nonconvex_logistic\ndata: {name: synthetic, records: 10000}\nsmoothness: 5.03", head)
     assert {f.records for f in built.problem.objectives} == {200}
     assert built.problem.smoothness == pytest.approx(5.03, rel=1e-12)
-    facts = facts_of(built)
-    assert facts.optimum_is_stationary_only
-    assert "Residual at a stationary point" in [term for term, _ in problem_facts(facts)]
+    assert facts_of(built).optimum_is_stationary_only
+    assert "Residual at a stationary point" in page(header(built, ""))
 
 
 def facts_of(built: Experiment) -> ProblemResult:
@@ -159,10 +158,10 @@ def test_a_set_of_the_data_folder_runs_and_its_note_is_shown(tmp_path: Path, mon
     files = {"adult.data": written.ADULT.encode(), "adult.test": written.ADULT_TEST.encode()}
     written.write(tmp_path / "adult", files)
     built = experiment("data: {name: adult, part: test}", HEAD.replace("ring, agents: 6", "path, agents: 2"))
-    facts = dict(problem_facts(facts_of(built)))
-    assert "dropped" in facts["Note on the data"]
-    assert "2 records, the test part" in facts["Data"]
-    assert "Note on the data" not in dict(problem_facts(facts_of(experiment("kind: logistic"))))
+    shown = page(header(built, ""))
+    assert "dropped" in shown.partition("Note on the data")[2].partition("</dd>")[0]
+    assert "2 records, the test part" in shown
+    assert "Note on the data" not in page(header(experiment("kind: logistic"), ""))
 
 
 def test_a_csv_file_runs(tmp_path: Path) -> None:

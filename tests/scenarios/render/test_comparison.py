@@ -20,6 +20,8 @@ from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.pair import TEXT
 from tests.scenarios.render.page.test_report import Page
 
+AUDIT = "algorithms__1__audit__"
+
 
 def changed(run: Run, label: str, **parts) -> Run:
     """The same run under another name, with other fields at dotted paths."""
@@ -88,30 +90,19 @@ def test_replicas_of_another_seed_are_no_pairs(pair):
     [
         ("problem__smoothness", 9.0, "Not the same objective"),
         ("problem__data", "another", "Not the same objective"),
-        ("algorithms__1__audit__claim__delta", 0.01, "Not the same δ (0: noisy · calm; 0.01: noisy · other)"),
-        ("algorithms__1__audit__claim__adjacency", "any", "Not the same adjacency"),
-        ("algorithms__1__audit__claim__norm", "ℓ7", "Not the same norm of the claim"),
-        ("algorithms__1__audit__claim__gradient_change", 77.0, "Not the same change of the gradient"),
-        (
-            "algorithms__1__measures__measure",
-            "mean_error",
-            "Not the same accuracy's measure (relative error: calm, plain · other; mean error: noisy · other)",
-        ),
-        ("algorithms__1__audit__trials", 5, "Not the same number of trials"),
-        (
-            "algorithms__1__audit__confidence",
-            0.9,
-            "Not the same confidence of the audit (0.95: noisy · calm; 0.9",
-        ),
-        (
-            "algorithms__1__audit__loss_breakdown__agent",
-            3,
-            "Not the same audited agent (1: noisy · calm; 3: noisy",
-        ),
-        ("algorithms__1__audit__pair", "two records", "Not the same audited pair"),
+        (f"{AUDIT}claim__delta", 0.01, "Not the same δ (0: noisy · calm; 0.01: noisy · other)"),
+        (f"{AUDIT}claim__adjacency", "any", "Not the same adjacency"),
+        (f"{AUDIT}claim__norm", "ℓ7", "Not the same norm of the claim"),
+        (f"{AUDIT}claim__gradient_change", 77.0, "Not the same change of the gradient"),
+        ("algorithms__1__measures__measure", "mean_error",
+         "Not the same accuracy's measure (relative error: calm, plain · other; mean error: noisy · other)"),
+        (f"{AUDIT}trials", 5, "Not the same number of trials"),
+        (f"{AUDIT}confidence", 0.9, "Not the same confidence of the audit (0.95: noisy · calm; 0.9"),
+        (f"{AUDIT}loss_breakdown__agent", 3, "Not the same audited agent (1: noisy · calm; 3: noisy"),
+        (f"{AUDIT}pair", "two records", "Not the same audited pair"),
         ("status", "interrupted", "other is interrupted"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_compared_is_said(pair, where, value, said):
     run = read_runs([str(pair[0])])[0]
     comparison = Comparison([run, changed(run, "other", **{where: value})])
@@ -124,9 +115,8 @@ def test_what_cannot_be_compared_is_said(pair, where, value, said):
 def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
     run = read_runs([str(pair[0])])[0]
     ends = {"lower": 1e6, "estimate": 1e6, "upper": "inf", "by_formula": False, "upper_bound_only": False}
-    where = "algorithms__1__audit__"
-    above = changed(run, "above", **{f"{where}epsilon_exact": ends, f"{where}confidence": 0.9})
-    calm = changed(run, "calm", **{f"{where}epsilon_exact": ends | {"lower": 0.1, "estimate": 0.2, "upper": 0.3}})
+    above = changed(run, "above", **{f"{AUDIT}epsilon_exact": ends, f"{AUDIT}confidence": 0.9})
+    calm = changed(run, "calm", **{f"{AUDIT}epsilon_exact": ends | {"lower": 0.1, "estimate": 0.2, "upper": 0.3}})
     comparison = Comparison([calm, above])
     assert against_words(comparison.against[1])["epsilon_exact"] == "larger, proven at 85 %"
     remark = comparison.against[1]
@@ -141,7 +131,7 @@ def test_epsilons_are_apart_at_what_both_audits_are_sure_of(pair):
         ("loss_breakdown__agent", 3, "audited agent"),
         ("pair", "two records", "audited pair"),
     ):
-        one = Comparison([calm, changed(above, "other", **{where + field: value})]).against[1]
+        one = Comparison([calm, changed(above, "other", **{AUDIT + field: value})]).against[1]
         assert one.epsilon_exact is None
         assert one.why["epsilon_exact"] == f"not the same {why}"
         assert against_words(one)["epsilon_exact"] == f"– (not the same {why})"

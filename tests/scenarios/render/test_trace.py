@@ -256,10 +256,6 @@ def test_kinds_are_those_of_messages():
     assert tuple(map(str, KindName)) == get_args(Kind)
 
 
-def test_help_names_the_command():
-    assert "trace" in runner.invoke(app, ["--help"]).output
-
-
 # ── what was heard in several ways ──────────────────────────────────────────────────────────────────────
 
 DOORS = """\

@@ -10,7 +10,7 @@ from netsim.claims import Adjacency, Clip
 from netsim.errors import PrivacyError
 from netsim.schedules import Constant
 from scenarios.render import sentences
-from scenarios.render.page.loss_breakdown import loss_breakdowns
+from scenarios.render.page.loss_breakdown import charts
 from scenarios.render.page.report import page
 from scenarios.render.sentences import Finding
 from scenarios.results import over_time as curves
@@ -165,15 +165,16 @@ class TestPage:
         assert 'id="loss-breakdown"' not in page(replace(results, algorithms=bare))
 
     def test_without_curves_the_tables_remain(self, results):
-        (shown,) = loss_breakdowns([Finding(replace(entry(results, "dying"), over_time=None))])
-        assert [one.title for one in shown.charts] == ["Where it is spent"]
-        assert shown.rows[0][0] == "All that was released"
-        assert shown.left_out == 80 - 12
+        dying = replace(entry(results, "dying"), over_time=None)
+        assert [one.title for one in charts(Finding(dying), "x")] == ["Where it is spent"]
+        text = page(replace(results, algorithms=(dying,)))
+        assert "All that was released" in text
+        assert f"The costliest releases; {80 - 12} more are not shown." in text
 
     def test_an_infinite_level_is_drawn_in_the_vacuous_region(self, results):
-        (shown,) = loss_breakdowns([Finding(entry(results, "bare"))])
-        assert "vacuous" in shown.charts[0].drawing.svg
-        assert "∞" in shown.charts[0].drawing.svg
+        shown = charts(Finding(entry(results, "bare")), "x")
+        assert "vacuous" in shown[0].drawing.svg
+        assert "∞" in shown[0].drawing.svg
 
 
 def test_an_audit_that_is_refused_has_no_parts(tmp_path, monkeypatch):

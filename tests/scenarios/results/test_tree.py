@@ -11,10 +11,11 @@ import jsonschema
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.results.audit import AuditResult
+from scenarios.results.attacks import Membership, Property, Traffic
+from scenarios.results.audit import AuditResult, PlanResult
 from scenarios.results.base import Refused
 from scenarios.results.serialize import dumps, loads, schema
-from scenarios.results.tree import SCHEMA_VERSION, Results
+from scenarios.results.tree import SCHEMA_VERSION, AlgorithmResult, Results
 from scenarios.schema.load import parse
 from scenarios.stages.study import run_study
 
@@ -177,6 +178,17 @@ def kinds(kind: Any, found: set[type]) -> set[type]:
             for each in fields(one):
                 kinds(each.type, found)
     return found
+
+
+DESCRIBED = (AlgorithmResult, AuditResult, AuditResult.SequentialTest, PlanResult)
+
+
+@pytest.mark.parametrize(
+    "kind", [*DESCRIBED, *kinds(Membership | Property | Traffic, set())], ids=lambda one: one.__name__
+)
+def test_every_key_is_in_the_docs(kind):
+    page = (Path(__file__).parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
+    assert not [one.name for one in fields(kind) if f"`{one.name}`" not in page]
 
 
 def test_nothing_of_the_tree_imports_a_stage_or_a_page():
