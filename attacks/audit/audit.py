@@ -200,6 +200,8 @@ Task = tuple[int, int]
 """World and chunk."""
 _WITNESSED = {True: BROKEN, False: (Verdict.UNPROTECTED,)}
 """Verdicts that a transcript shows, by whether all have one toss of the private coins that a replay may know."""
+_MOST = 0.9
+"""Share of the error rate that is the classifier's where no release is priced as it is on the wire."""
 _Parts = tuple[Iterable[WorldComparison], Iterable[WorldComparison]]
 """Samples of each world."""
 
@@ -259,8 +261,9 @@ def audit(
 
     With `train` a classifier plays too (`attacks.audit.trained`): it sees the rows captured on links, knows nothing
     of the algorithm, and has a share of the error rate, whether it refuses or not. None: where a release is on the
-    wire neither as it was made nor in a form whose law is known: no exact loss speaks of it. That is seen in the
-    transcripts with aimed noise, of which no rate is taken, so that it depends on nothing that is counted.
+    wire neither as it was made nor in a form whose law is known: no exact loss speaks of it; where that is so of all
+    releases, and without `infer`, most of the error rate is the classifier's. Both are seen in the transcripts with
+    aimed noise, of which no rate is taken, so that they depend on nothing that is counted.
 
     With `stop` the audit ends as soon as the anytime game, with the exact loss as its score, has refuted the claim:
     after some chunk, and at most after `trials`. The game has a share of the error rate of its own then. Results that
@@ -291,18 +294,20 @@ def audit(
     stop = stop and claim.epsilon is not None and not claim.failed_conditions
     with TemporaryDirectory(prefix="netsim-audit-") as folder:
         kept = archive or Archive.at(Path(folder) / "evidence", "")
+        blind = False
         if train is None:
-            train = not stop and _hides(simulate, pair)
-        under_way = _Audit(kept, _Look(simulate, pair, infer, train), claim, confidence, rng, stop, convexity)
+            train, blind = (False, False) if stop else _hides(simulate, pair)
+        look = _Look(simulate, pair, infer, train)
+        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind)
         under_way.gather(chunks, jobs, progress)
         return under_way.result(early=under_way.chunks < chunks)
 
 
-def _hides(simulate: Simulate, pair: Pair) -> bool:
-    """Whether some release has no exact loss for who sees the wire alone."""
+def _hides(simulate: Simulate, pair: Pair) -> tuple[bool, bool]:
+    """Whether some release, and whether each, has no exact loss for who sees the wire alone."""
     true, other = pair.hypotheses
     found = Reproduced.of(simulate(0, WORST_CASE), pair.agent, true).compared(other, scored=False)
-    return math.isfinite(found.granted_from)
+    return math.isfinite(found.granted_from), all(sent_in >= found.granted_from for sent_in in found.sent_in)
 
 
 class _Audit:
@@ -317,9 +322,11 @@ class _Audit:
         rng: np.random.Generator,
         stop: bool,
         convexity: float | None,
+        blind: bool,
     ) -> None:
         self.kept, self.look, self.pair, self.claim = kept, look, look.pair, claim
         self.confidence, self.rng, self.stop, self.convexity = confidence, rng, stop, convexity
+        self.blind = blind
         self.attacked, self.chunks, self.singles = look.infer is not None, 0, 0
         shared = error_rate(confidence) / (3 + self.attacked if stop else 1)
         tested = 0.0 if claim.epsilon is None else min(claim.epsilon, MOST_EPSILON)
@@ -387,7 +394,8 @@ class _Audit:
     def result(self, early: bool) -> AuditResult:
         """Evaluation of the chunks; of the first one alone for a fixed sample size, if the audit stopped `early`."""
         fixed = 1 if early else self.chunks
-        sure, anytime, refused = 1 - self._share, self.wager.result(), self._refused()
+        (share, taught_share), anytime, refused = self._shares, self.wager.result(), self._refused()
+        sure = 1 - share
         parts = self.kept.explained(0, fixed), self.kept.explained(1, fixed)
         exact = self._exact(parts, sure)
         white = self._played(-exact[0].losses, exact[1].losses, sure)
@@ -399,8 +407,10 @@ class _Audit:
         if self.look.train:
             rng = self.rng.spawn(1)[0]
             try:
-                learned, scores = trained(self.kept, self.chunks, rng)
-                classifier = play(*scores, delta=self.claim.delta, confidence=sure, rng=rng)
+                learned, scores, chosen_on = trained(self.kept, self.chunks, rng)
+                classifier = play(
+                    *scores, delta=self.claim.delta, confidence=1 - taught_share, rng=rng, chosen_on=chosen_on
+                )
             except AttackError as error:
                 untrained = str(error)
         self._price_secret()
@@ -450,17 +460,22 @@ class _Audit:
         )
 
     @property
-    def _share(self) -> float:
-        """Part of the error rate for the exact loss, and for each game requested, be it refused: what counts may not
-        hang on the transcripts.
+    def _shares(self) -> tuple[float, float]:
+        """Parts of the error rate for the exact loss, as for each game requested, be it refused, and for the trained
+        classifier: what counts may not hang on the transcripts.
 
         With `stop` the anytime game has a part of its own, and the others half of theirs: their sample is the first
-        chunk or all chunks, as the audit ends, and they hold for both.
+        chunk or all chunks, as the audit ends, and they hold for both. Where the exact loss is `blind` to the wire,
+        and no attack plays, the classifier has most: it alone can refute, but for what nothing protects.
         """
         alpha = error_rate(self.confidence)
         if self.stop:
-            return alpha / (3 + self.attacked) / 2
-        return alpha / (2 + self.attacked + self.look.train)
+            alpha, games = alpha / 2, 3 + self.attacked
+        else:
+            games = 2 + self.attacked + self.look.train
+        if self.blind and not self.attacked:
+            return alpha * (1 - _MOST) / 2, alpha * _MOST
+        return alpha / games, alpha / games
 
     def _refused(self) -> str | None:
         """Reason why the attack refused, if it did in any chunk; the last one."""

@@ -265,9 +265,10 @@ class _Boosted:
 
 
 class _Tried(NamedTuple):
-    """Kind of classifier, its cross-validated loss, and the fit to all rows."""
+    """Kind of classifier, its log odds of each row by the others, (rows,), their loss, and the fit to all rows."""
 
     kind: str
+    odds: Array
     loss: float
     final: Callable[[], _Model]
 
@@ -361,7 +362,8 @@ def _best(
     ramps: bool = False,
 ) -> _Tried:
     """Best of some linear classifiers, in given coordinates, on the rows left out."""
-    losses = [_validated(build, within.inner, labels, folds) for _, build in builds]
+    held_out = [_held_out(build, within.inner, labels, folds) for _, build in builds]
+    losses = [_log_loss(odds, labels) for odds in held_out]
     k = int(np.argmin(losses))
     name, build = builds[k]
 
@@ -370,7 +372,7 @@ def _best(
         weights = within.turn @ np.asarray(fitted.coef_[0], dtype=np.float64)
         return _Linear(weights, float(fitted.intercept_[0]) - float(within.middle @ weights), ramps)
 
-    return _Tried(f"{kind} ({name})", losses[k], final)
+    return _Tried(f"{kind} ({name})", held_out[k], losses[k], final)
 
 
 def _regression(strength: float) -> Any:
@@ -414,17 +416,21 @@ def _boosted(rows: Array, labels: Array, folds: _Folds, seed: int) -> _Tried:
         boosted: Any = HistGradientBoostingClassifier  # its stub takes no boolean for `early_stopping`
         return boosted(max_iter=60, max_leaf_nodes=8, min_samples_leaf=20, early_stopping=False, random_state=seed)
 
-    loss = _validated(trees, rows, labels, folds)
-    return _Tried("boosted trees", loss, lambda: _Boosted(trees().fit(rows, labels)))
+    odds = _held_out(trees, rows, labels, folds)
+    return _Tried("boosted trees", odds, _log_loss(odds, labels), lambda: _Boosted(trees().fit(rows, labels)))
 
 
-def _validated(build: Callable[[], Any], rows: Array, labels: Array, folds: _Folds) -> float:
-    """Mean log loss on the rows left out, in nats."""
-    losses: list[Array] = []
+def _held_out(build: Callable[[], Any], rows: Array, labels: Array, folds: _Folds) -> Array:
+    """Log odds of each row by what was learned from the other folds, (rows,)."""
+    odds = np.empty(len(rows))
     for learn, test in folds:
-        odds: Array = build().fit(rows[learn], labels[learn]).decision_function(rows[test])
-        losses.append(-special.log_expit(np.where(labels[test] == 1, odds, -odds)))
-    return float(np.mean(np.concatenate(losses)))
+        odds[test] = build().fit(rows[learn], labels[learn]).decision_function(rows[test])
+    return odds
+
+
+def _log_loss(odds: Array, labels: Array) -> float:
+    """Mean log loss, in nats."""
+    return float(np.mean(-special.log_expit(np.where(labels == 1, odds, -odds))))
 
 
 FEWEST = 12
@@ -435,13 +441,15 @@ FEWEST = 12
 class Classifier:
     """Trained classifier: scores are larger the more a transcript looks like one of world 1.
 
-    `kind` names the one chosen, `loss` is its cross-validated log loss in nats (ln 2: no better than a coin).
+    `kind` names the one chosen, `loss` is its cross-validated log loss in nats (ln 2: no better than a coin), and
+    `held_out` are the scores of what taught it, of world 0 and of world 1, each by what the other folds taught.
     """
 
     columns: _Columns
     model: _Model
     kind: str
     loss: float
+    held_out: tuple[Array, Array]
 
     @classmethod
     def fit(
@@ -466,10 +474,13 @@ class Classifier:
             place = {name: k for k, name in enumerate(names)}
             rows = columns(values[:, [place[name] for name in columns.names]])
             if not columns.count:
-                return cls(columns, _Linear(np.zeros(0), 0.0), "nothing varies", float(np.log(2)))
+                no_odds = np.zeros(labels.size)
+                nothing = no_odds[labels == 0], no_odds[labels == 1]
+                return cls(columns, _Linear(np.zeros(0), 0.0), "nothing varies", float(np.log(2)), nothing)
             seed = int(rng.integers(2**31))
             best = min(_tried(rows, labels, seed), key=lambda one: one.loss)
-            return cls(columns, best.final(), best.kind, best.loss)
+            held_out = best.odds[labels == 0], best.odds[labels == 1]
+            return cls(columns, best.final(), best.kind, best.loss, held_out)
 
     def score(self, sample: Features) -> Array:
         """(replicas,): log odds, as learned, of world 1. Row r depends on transcript r alone."""

@@ -85,8 +85,11 @@ def noted(view: AdversaryView, index: int) -> dict[str, npt.NDArray[Any]]:
     return kept
 
 
-def trained(kept: Archive, chunks: int, rng: np.random.Generator) -> tuple[Trained, tuple[Array, Array]]:
-    """Train a classifier on the first of `chunks`; give its scores of the others, by world.
+def trained(
+    kept: Archive, chunks: int, rng: np.random.Generator
+) -> tuple[Trained, tuple[Array, Array], tuple[Array, Array]]:
+    """Train a classifier on the first of `chunks`; give its scores of the others, by world, and of those that taught
+    it, each by what others taught: thresholds may be chosen on these.
 
     Raises `AttackError` where there is nothing to learn, or too little to learn and play.
     """
@@ -115,7 +118,8 @@ def trained(kept: Archive, chunks: int, rng: np.random.Generator) -> tuple[Train
     scores = tuple(
         np.concatenate([learned.score(Features.of(_values(kept, w, k, facts_differ))) for k in rest]) for w in (0, 1)
     )
-    return Trained(learned.kind, learned.loss, columns, zero.replicas, played), (scores[0], scores[1])
+    kind = Trained(learned.kind, learned.loss, columns, zero.replicas, played)
+    return kind, (scores[0], scores[1]), learned.held_out
 
 
 def _values(kept: Archive, world: int, index: int, facts_differ: bool) -> Array:

@@ -21,6 +21,8 @@ seen. A half cannot be asked for: near the start, where a logistic loss weighs r
 LEAST_SHARE = 0.1
 """Share of the claim below which a proven lower bound says too little: with a tenth of the noise that is claimed the
 audit would have ended alike."""
+REACHED = 0.9
+"""Share of the estimate from which on a lower bound has followed it, so that nothing kept it below the claim."""
 
 
 def exceeds(epsilon: float, claimed: float) -> bool:
@@ -80,8 +82,8 @@ def judge(
     6. `not_judged` names something that could not be looked at: **underpowered**;
     7. `bound`, of all pairs of the adjacency, is not above the claim but for `ROUNDING`: **proven**;
     8. `exact_estimate` is above the claim, which is not proven; or, at δ > 0, `exact_lower` to `exact_upper` is not a
-       finite interval, and no game's ceiling reaches the claim: **underpowered**. At δ = 0 any transcript could have
-       refuted it: the exact loss has no ceiling;
+       finite interval, its lower end is below `REACHED` of the estimate, and no game's ceiling reaches the claim:
+       **underpowered**. At δ = 0 any transcript could have refuted it: the exact loss has no ceiling;
     9. the pair's `change_used` (`attacks.audit.pair.Pair`; None: not known) below `LEAST_CHANGE`, or the proven share
        of the claim below `LEAST_SHARE`: **underpowered**;
     10. else **consistent**, with how tight: consistent is not proven, a worse pair may exist.
@@ -144,7 +146,8 @@ def judge(
         reason = f"The {claim} is not refuted, but the exact ε is estimated at {exact_estimate:.4g}. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, proven_share)
     enclosed = exact_lower is not None and (delta == 0 or (exact_upper is not None and math.isfinite(exact_upper)))
-    if not enclosed and (audited is None or epsilon_claimed > audited.ceiling):
+    followed = exact_lower is not None and exact_estimate is not None and exact_lower >= REACHED * exact_estimate > 0
+    if not enclosed and not followed and (audited is None or epsilon_claimed > audited.ceiling):
         reason = f"The {claim} could not have been refuted by what was done. {measured}"
         return Judgement(Verdict.UNDERPOWERED, reason, proven_share)
     proven = "" if proven_share is None else f"; the proven lower bound is {_percent(proven_share)} of the claim"

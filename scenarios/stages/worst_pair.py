@@ -77,6 +77,8 @@ JUDGED = 1e8
 """Deviations of the noise beyond which a release is not looked at: rounding would drown the noise."""
 _BEYOND = "and far beyond the bound of what it releases; the claim is of any change"
 """How a pair that saturates is described."""
+_UNBOUNDED = "; no bound of what is released was seen, though the claim is of any change: other data may cost more"
+"""Addition to a pair within the adjacency; who claims by hand may know of a bound of the data."""
 TRANSCRIPTS = 8
 """Transcripts on which a pair that was not searched for is looked at."""
 
@@ -104,6 +106,9 @@ def pair_for(
     at, together = worst([one.searched for one in found])
     best, winner = found[at], together.winner
     description = f"{winner.candidate.description} (the worst of {together.tried:,} searched)"
+    bounded = claim.norm == BY_HAND or any(one.saturated is not None for one in found)
+    if not bounded and holds_for_any_change(subject, claim, activations):
+        description += _UNBOUNDED
     chosen = Pair(best.agent, (best.true, winner.candidate.hypothesis), description)
     shown = taken(
         PairSearch.WorstPair, winner.candidate, epsilon=winner.epsilon, any_change=best.saturated is not None

@@ -56,14 +56,24 @@ class _Thresholds:
 
 
 def _choose(
-    scores_0: Array, scores_1: Array, *, delta: float, confidence: float, holdout: float | None
+    scores_0: Array,
+    scores_1: Array,
+    *,
+    delta: float,
+    confidence: float,
+    holdout: float | None,
+    chosen_on: tuple[Array, Array] | None = None,
 ) -> tuple[int, "_Table"]:
     """(number of trials of each world that choose, table of these); the others are left to be played.
 
     Without a `holdout`, a first look takes 2 % and 200 trials more. Where the scores keep their own odds there, it
-    is enough; else a second look takes 10 % and 800 more. Neither takes above 30 %.
+    is enough; else a second look takes 10 % and 800 more. Neither takes above 30 %. Scores of other
+    trials to be `chosen_on` leave all.
     """
     pool = min(scores_0.size, scores_1.size)
+    if chosen_on is not None:
+        table = _Table.at_face_value(*chosen_on, delta, pool, confidence)
+        return 0, table if _keeps_its_odds(*chosen_on, table.band()) else _Table.as_counted(*chosen_on, delta)
     cuts = looks(pool) if holdout is None else [max(round((1 - holdout) * pool), 1)]
     if pool <= cuts[-1]:
         raise PrivacyError(
@@ -245,13 +255,15 @@ def play(
     confidence: float,
     rng: np.random.Generator,
     holdout: float | None = None,
+    chosen_on: tuple[Array, Array] | None = None,
 ) -> GameResult:
     """Play the game with recorded scores of independent trials in world 0 and in world 1.
 
     Scores are larger the more the trial looks like world 1; ±∞ is allowed. The first trials of each world choose
     the thresholds; the others are played. Where the scores are losses ln p₁/p₀, some 4 % of 10,000 trials choose; of
     other scores at most 30 % do. How many choose is decided by these trials alone, so that the others are as fresh as
-    ever; `holdout` sets the share that is played instead. Raises `PrivacyError` for NaN and for too few trials.
+    ever; `holdout` sets the share that is played instead. With scores of other trials to be `chosen_on`, as many of
+    each world, all are played. Raises `PrivacyError` for NaN and for too few trials.
     """
     # A fixed number from each world is not a coin: the coins are tossed here, and each consumes the next trial of its
     # world, so the bits are fair and independent of every score. So many are tossed that a world runs out in one game
@@ -260,7 +272,7 @@ def play(
     if holdout is not None and not 0 < holdout < 1:
         raise PrivacyError(f"holdout = {holdout!r}: must lie strictly between 0 and 1")
     flat_0, flat_1 = checked(scores_0, "world 0"), checked(scores_1, "world 1")
-    cut, table = _choose(flat_0, flat_1, delta=delta, confidence=confidence, holdout=holdout)
+    cut, table = _choose(flat_0, flat_1, delta=delta, confidence=confidence, holdout=holdout, chosen_on=chosen_on)
     rest_0, rest_1 = flat_0[cut:], flat_1[cut:]
     trials = coins_for(min(rest_0.size, rest_1.size))
     if trials < 1:

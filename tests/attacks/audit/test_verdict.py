@@ -220,3 +220,11 @@ def test_at_delta_zero_the_exact_loss_has_no_ceiling():
     assert found.verdict is Verdict.CONSISTENT
     assert "nothing is proven" in found.reason
     assert judged(9.0, audited=game(0.5, reaches=4.0), **evidence).verdict is Verdict.UNDERPOWERED
+
+
+@pytest.mark.parametrize(("lower", "verdict"), [(7.8, Verdict.CONSISTENT), (6.0, Verdict.UNDERPOWERED)])
+def test_above_delta_zero_a_lower_end_that_follows_the_estimate_has_none_either(lower, verdict):
+    """With tilted noise a hundred transcripts would have refuted a smaller claim, whatever the game's ceiling."""
+    evidence = {"audited": game(0.5, reaches=4.0), "exact_upper": math.inf, "exact_estimate": 7.9}
+    assert judged(8.0, exact_lower=lower, **evidence).verdict is verdict
+    assert judged(100.0, exact_lower=lower, vacuous_above=200.0, **evidence).verdict is Verdict.UNDERPOWERED

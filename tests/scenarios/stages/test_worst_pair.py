@@ -251,6 +251,7 @@ def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
         pair, _ = pair_for(experiment, subject, claimed, ROUNDS, Silent())
         own = experiment.problem.objectives[pair.agent]
         assert own.gradient_difference_bound(pair.hypotheses[1]) <= claimed.adjacency.gradient_change
+        assert ("no bound of what is released was seen" in pair.description) is (claim is None)
         assert 0.3 < pair.change_used <= 1
 
 
@@ -284,6 +285,7 @@ def test_both_worlds_move_so_that_all_of_the_clip_is_used():
     pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
     zero, one = pair.hypotheses
     assert pair.agent == 2
+    assert "no bound" not in pair.description
     assert isinstance(zero, Tilted)
     assert isinstance(one, Tilted)
     np.testing.assert_array_equal(zero.slope, -one.slope)

@@ -286,6 +286,18 @@ def test_bounds_stay_below_the_truth_at_their_confidence():
         assert sum(g.epsilon_audited > 1.0 for g in found) <= stats.binom.isf(1e-4, 300, 0.2)
 
 
+@pytest.mark.parametrize("odds", [1.0, 0.3])
+def test_thresholds_chosen_on_other_trials_leave_all_to_be_played(odds):
+    """300 games at 80 %, with scores that keep their odds and such that do not."""
+    found = []
+    for seed in range(300):
+        rng = np.random.default_rng([8, seed])
+        other, scores = ([odds * s for s in known.two_laplaces(1.0, n, rng)] for n in (100, 300))
+        found.append(play(*scores, delta=0.0, confidence=0.8, rng=rng, chosen_on=(other[0], other[1])))
+    assert {(game.choosing, game.trials) for game in found} == {(0, coins_for(300))}
+    assert 0 < sum(g.epsilon_audited > 1.0 for g in found) <= stats.binom.isf(1e-4, 300, 0.2)
+
+
 def test_losses_choose_with_few_trials_and_other_scores_with_more():
     def raw(rng):
         return rng.laplace(0, 1, 10_000), rng.laplace(1, 1, 10_000)
