@@ -37,10 +37,22 @@ def first_unprotected(
     exact: tuple[ExactLoss, ExactLoss], secret: SecretCoins | None, claim: Claim
 ) -> UnprotectedMessage | None:
     """None where it is so at some tosses of private coins alone, of a claim that is judged over all of them."""
-    if secret is not None and secret.judged(claim) is not None and not secret.bare(claim):
+    if secret is not None and secret.judged(claim) is not None and not _bare(secret, claim):
         return None
     found = [e.uncovered for e in exact if e.unprotected and e.uncovered is not None]
     return min(found, key=lambda u: u.message, default=None)
+
+
+def _bare(secret: SecretCoins, claim: Claim) -> bool:
+    """Whether more than δ of the mass is proven to have an infinite loss.
+
+    For who does not know coins whose histories are not listed no sample proves that. It has to be so for who knows
+    them, no history that was drawn may explain it in the other world, and the claim has to be refuted all the same:
+    what so many do not explain is too rare for it, if it is at all."""
+    if claim.coins == "known" or secret.histories is not None:
+        return math.isinf(secret.epsilon.lower if claim.coins == "secret" else secret.known.lower)
+    least = min(secret.epsilon.lower, secret.apart)
+    return math.isinf(secret.known.lower) and exceeds(least, claim.epsilon or 0.0)
 
 
 def at_most(found: Interval, bound: float) -> Interval:
