@@ -383,7 +383,8 @@ class _Audit:
             except AttackError as error:
                 untrained = str(error)
         transcripts = self.chunks * self.kept.get(0, 0).explained.leaked.size
-        self.private = self.private.priced(self.look.simulate, self.pair, self.confidence, transcripts)
+        bare = any(one.uncovered is not None for one in exact)
+        self.private = self.private.priced(self.look.simulate, self.pair, self.confidence, transcripts, bare=bare)
         games = [game for game in (white, black, classifier) if game is not None]
         best_game = max(games, key=lambda game: game.epsilon_audited)
         judgement, bound, unbounded = self._judged(exact, best_game, anytime), None, None

@@ -7,10 +7,12 @@ coins change more than whom it sends to, the claim is judged by the price over a
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.archive import Archive
+from attacks.audit.loss.any_toss import epsilon_at_any_toss
 from attacks.audit.loss.comparison import WorldComparison
 from attacks.audit.loss.exact import SINGLES, TOSSES, ExactLoss
 from attacks.audit.loss.secret_coins import SecretCoins, price_of_secret
@@ -67,7 +69,8 @@ class PrivateCoins:
 
     `alone`: transcripts of each world by themselves, one where no agent tosses coins, else each with tosses of its
     own. `hidden`: coins change what the audited agent releases before they change what is seen otherwise. `secret`
-    is the price where there is one to know, and `unpriced` the reason why it is not known.
+    is the price where there is one to know, and `unpriced` the reason why it is not known; then `at_any_toss` is a
+    lower end for who does not know them, by what no toss of the other world explains.
     """
 
     claim: Claim
@@ -75,6 +78,7 @@ class PrivateCoins:
     hidden: bool
     secret: SecretCoins | None = None
     unpriced: str | None = None
+    at_any_toss: float = 0.0
 
     @classmethod
     def of(cls, kept: Archive, claim: Claim, tosses: int) -> "PrivateCoins":
@@ -92,8 +96,13 @@ class PrivateCoins:
         """ε(δ) over all tosses by which the claim is judged; None where it goes by transcripts of one toss."""
         return None if self.secret is None else self.secret.judged(self.claim)
 
-    def priced(self, simulate: Simulate, pair: Pair, confidence: float, transcripts: int) -> "PrivateCoins":
-        """The same with the price for who does not know them, or the reason why it is not known."""
+    def priced(
+        self, simulate: Simulate, pair: Pair, confidence: float, transcripts: int, *, bare: bool
+    ) -> "PrivateCoins":
+        """The same with the price for who does not know them, or the reason why it is not known.
+
+        `bare`: some transcript has an unprotected message for who knows them.
+        """
         if not self.tossed:
             return self
         delta = self.claim.delta
@@ -110,8 +119,14 @@ class PrivateCoins:
         except PrivacyError:
             raise
         except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
-            return replace(self, unpriced=str(error))  # the code may fail, too, at coins that nobody tossed
-        return replace(self, secret=secret)
+            unpriced = str(error)  # the code may fail, too, at coins that nobody tossed
+        else:
+            return replace(self, secret=secret)
+        found = 0.0
+        if bare and self.claim.coins == "secret":
+            with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
+                found = epsilon_at_any_toss(simulate, pair.agent, pair.hypotheses, delta, confidence)
+        return replace(self, unpriced=unpriced, at_any_toss=found)
 
     def at_most(self, bound: float) -> "PrivateCoins":
         """The same where no pair of the adjacency loses more."""
@@ -135,6 +150,20 @@ class PrivateCoins:
                 "knowing them; what was measured is for who does, at one toss"
             )
             reason = f"{why}. Their histories are not priced: {self.unpriced}. {found.reason}"
+            return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
+        bare = any(one.uncovered is not None for one in exact)
+        if (
+            about == "secret"
+            and self.unpriced is not None
+            and found.verdict in BROKEN
+            and bare
+            and not exceeds(self.at_any_toss, self.claim.epsilon or 0.0)
+        ):
+            why = (
+                "This is of who knows the agent's private coins: another toss may explain it in the other world "
+                f"(for who does not know them ε ≥ {self.at_any_toss:.4g} is proven)"
+            )
+            reason = f"{why}; their histories are not priced: {self.unpriced}. {found.reason}"
             return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
         broken = self.unpriced is not None and self.claim.delta > 0 and found.verdict in BROKEN
         alone = [one for some in self.alone for one in some]

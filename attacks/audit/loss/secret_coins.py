@@ -201,7 +201,7 @@ def _drawing(agent: int, count: int) -> _Read:
 
     def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], DrawnCoins], _History]]:
         for k in range(count):
-            make = partial(_drawn, k)
+            make = partial(drawn_coins, k)
             coins = make()
             found = replay(group.sample.view, agent, hypothesis, coins)
             yield make, _History.of(group, coins.log_chance, found)
@@ -209,7 +209,8 @@ def _drawing(agent: int, count: int) -> _Read:
     return read
 
 
-def _drawn(number: int) -> DrawnCoins:
+def drawn_coins(number: int) -> DrawnCoins:
+    """Coins of the `number`-th history that is drawn."""
     return DrawnCoins(np.random.default_rng((_DRAWN, number)))
 
 
@@ -386,13 +387,15 @@ def price_of_secret(
         return None
     messages = max(len(one.view.transcript) for some in looks for one in some)
     wanted = max(TOSSED, transcripts // 4)
-    tosses = FEWEST if delta == 0 else min(wanted, max(FEWEST, wanted * _MESSAGES // messages))
+    plainly = min(wanted, max(FEWEST, wanted * _MESSAGES // messages))
+    tosses = FEWEST if delta == 0 else plainly
     sure, known, secret = 1 - (1 - confidence) / 2, list[Interval](), list[Interval]()
     plains = list[list[Sample]]()
     for world, pair in enumerate(orders):
         first = SECRET + 2 * LOOKED_AT  # the others were looked at to decide
         plain, aimed = ([simulate(world, first + 2 * k + way) for k in range(tosses)] for way in (0, 1))
-        plains.append(plain)
+        more = range(tosses, tosses if unlisted is None else plainly)  # a game wants some where pure ε does not
+        plains.append(plain + [simulate(world, first + 2 * k) for k in more])
         drawn, others = (_losses(one, agent, *pair, listed=unlisted is None) for one in (plain, aimed))
         seen += [drawn, others]
         weights = np.array([0.0 if one.log_weights is None else float(np.sum(one.log_weights)) for one in aimed])
