@@ -406,17 +406,17 @@ class Reproduced:
         Not `scored`: the noise is not looked at, and `WorldComparison.noise`, `details` and `measured` are empty.
         """
         sample, agent, true, mine = self.sample, self.agent, self.true, self.mine
-        there = sample if coins is None else replace(sample, coins=coins)
-        theirs = _sharpened(there, agent, other, there.replayed(agent, other, "the other hypothesis"))
+        tossed = sample if coins is None else replace(sample, coins=coins)
+        theirs = _sharpened(tossed, agent, other, tossed.replayed(agent, other, "the other hypothesis"))
         if scored:
-            _check_independent(there, agent, other, theirs)
+            _check_independent(tossed, agent, other, theirs)
         public, replicas = sample.view.public, sample.view.replicas
         pairs = list(zip(mine.releases, theirs.releases, strict=False))
         sent = list(zip(mine.sendings, theirs.sendings, strict=False))
         drowned = _judge_where_they_differ(pairs)
         charges = [cost_and_shifts(a, b) for a, b in pairs]
         leaks = Leaks(agent, replicas, mine, public.neighbors[agent])
-        wire = self._coded(other, theirs, leaks, there)
+        wire = self._coded(other, theirs, leaks, tossed)
         steps: list[Array] = []
         for a, b in pairs:
             here, there = a.log_density(), b.log_density()
@@ -425,7 +425,7 @@ class Reproduced:
             leaks.impossible(a, b, impossible & ~np.isneginf(here))
             with np.errstate(invalid="ignore"):
                 steps.append(np.where(a.judged & ~impossible, here - there, 0.0))  # that is an unprotected message
-        inside = self._inside(theirs, other, there) if public.codec.lossless else None
+        inside = self._inside(theirs, other, tossed) if public.codec.lossless else None
         for comparison in theirs.comparisons if inside is None else ():
             leaks.comparison(comparison)
         encoded = {(c.message, c.name): c for c in mine.comparisons if c.value is not None}
@@ -439,7 +439,7 @@ class Reproduced:
         bare: Array = np.full(replicas, math.inf)
         inexplicable: UnprotectedMessage | None = None
         if public.codec.lossless and not theirs.out_of_releases and inside is None:
-            bare, inexplicable = leaks.unexplained(theirs, sample.releases, self._again(other, there))
+            bare, inexplicable = leaks.unexplained(theirs, sample.releases, self._again(other, tossed))
         hidden = [r.made_before for r in mine.releases if r.sent_in is None and inside is None]
         granted_from = min(
             *(hidden if wire is None else [wire.until]),
