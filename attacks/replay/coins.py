@@ -28,11 +28,13 @@ Odds = tuple[float, ...]
 
 @dataclass
 class _Tosses:
-    """Tosses of one history: the `outcomes` that are forced, and all that were tossed so far with their `odds`.
-    `whole`: a run has ended; another run of the same history tosses the same."""
+    """Tosses of one history: the `outcomes` that are forced, and all that were tossed so far with their `odds`; the
+    `options` of each `choose` and `subset`. `whole`: a run has ended; another run of the same history tosses the
+    same."""
 
     outcomes: list[int]
     odds: list[Odds] = field(default_factory=list[Odds])
+    options: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     whole: bool = False
 
 
@@ -41,7 +43,7 @@ class Coins(np.random.Generator):
 
     def __init__(self, tosses: _Tosses) -> None:
         super().__init__(np.random.PCG64(0))  # never drawn from
-        self._tosses, self._at = tosses, 0
+        self._tosses, self._at, self._chosen = tosses, 0, 0
         self.log_seen = 0.0
         """ln of the probability of the tosses whose outcome was seen (`Unseen.settle`)."""
 
@@ -79,7 +81,8 @@ class Coins(np.random.Generator):
 
     def end(self) -> None:
         """A run has ended. You get an `AttackError` where it tossed less than an earlier one of this history."""
-        if self._at < len(self._tosses.odds) and self._tosses.whole:
+        left = self._at < len(self._tosses.odds) or self._chosen < len(self._tosses.options)
+        if left and self._tosses.whole:
             raise AttackError("how many private coins are tossed depends on what is private, or on what was seen")
         self._tosses.whole = True
 
@@ -106,11 +109,21 @@ class Coins(np.random.Generator):
 
     def choose(self, options: Sequence[int]) -> int:
         """One of the options, tossed when it is looked at (`netsim.node.choose`)."""
+        self._offered(tuple(options))
         return cast(int, Unseen(self, tuple(options), lambda: self.one_of(len(options))))
 
     def subset(self, total: int, size: int) -> Sequence[int]:
         """So many of range(total), ascending, tossed when they are looked at (`netsim.node.subset`)."""
+        self._offered((total, size))
         return _Batch(self, total, size)
+
+    def _offered(self, options: tuple[int, ...]) -> None:
+        tosses, at = self._tosses, self._chosen
+        if at == len(tosses.options) and not tosses.whole:
+            tosses.options.append(options)
+        elif at == len(tosses.options) or tosses.options[at] != options:
+            raise AttackError("what private coins choose from depends on what is private, or on what was seen")
+        self._chosen += 1
 
     def random(self, size: Any = None, *_: Any, **__: Any) -> Any:
         return _shaped(size, lambda: Uniform(self))

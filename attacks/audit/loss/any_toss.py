@@ -14,14 +14,15 @@ import numpy as np
 from attacks.audit.accounting.formulas import leaks
 from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import Reproduced, Sample
-from attacks.audit.loss.exact import TOSSES
 from attacks.audit.loss.secret_coins import SECRET, drawn_coins
 from attacks.replay import Hypothesis, replay
 from attacks.replay.coins import Coins, every
 from netsim.errors import AttackError
 
-LISTED, PLAYED, DRAWN = 64, 100, 16
-"""Histories that are listed at most; transcripts of each world in a game, and histories that are drawn for it."""
+LOOKED_AT, LISTED = 16, 64
+"""Transcripts of each world whose histories are listed, and histories of each at most."""
+PLAYED, DRAWN = 100, 16
+"""Transcripts of each world in a game, and histories that are drawn for it."""
 
 
 def epsilon_at_any_toss(
@@ -35,7 +36,8 @@ def epsilon_at_any_toss(
     and more than δ of the mass is proven to have one that none explains."""
     sure = 1 - (1 - confidence) / 2  # two directions
     try:
-        return max(_listed(simulate, agent, world, hypotheses, delta, 1 - sure) for world in (0, 1))
+        some = any(_bare(simulate, agent, world, hypotheses, delta, 1 - sure) for world in (0, 1))
+        return math.inf if some else 0.0
     except AttackError:
         scores = [_scores(simulate, agent, world, hypotheses) for world in (0, 1)]
         rng = np.random.default_rng(0)
@@ -46,18 +48,18 @@ def _samples(simulate: Callable[[int, int], Sample], world: int, count: int) -> 
     return (simulate(world, SECRET + 2 * k) for k in range(count))
 
 
-def _listed(
+def _bare(
     simulate: Callable[[int, int], Sample],
     agent: int,
     world: int,
     hypotheses: tuple[Hypothesis, Hypothesis],
     delta: float,
     alpha: float,
-) -> float:
-    """∞ or 0, of one direction."""
+) -> bool:
+    """Whether more than δ of the mass of one direction is proven to be explained by no history."""
     true, other = hypotheses[world], hypotheses[1 - world]
     bare = 0
-    for sample in _samples(simulate, world, TOSSES):
+    for sample in _samples(simulate, world, LOOKED_AT):
         seen = Reproduced.of(sample, agent, true)
 
         def explains(coins: Coins, seen: Reproduced = seen) -> bool:
@@ -66,7 +68,9 @@ def _listed(
             return _explains(seen, other, coins.copied)
 
         bare += not any(found for _, found in every(explains, LISTED))
-    return math.inf if (bare if delta == 0 else leaks(bare, TOSSES, delta, alpha)) else 0.0
+        if bare and delta == 0:
+            return True
+    return delta > 0 and leaks(bare, LOOKED_AT, delta, alpha)
 
 
 def _explains(seen: Reproduced, hypothesis: Hypothesis, coins: Callable[[], np.random.Generator]) -> bool:
