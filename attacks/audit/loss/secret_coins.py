@@ -322,25 +322,17 @@ class _Scores(NamedTuple):
     explained: Array
 
 
-def _scored(samples: Sequence[Sample], agent: int, hypotheses: tuple[Hypothesis, Hypothesis], world: int, count: int
-            ) -> _Scores:  # fmt: skip
-    """Scores of transcripts of one replica each, by so many histories that are drawn."""
-    endings = [_ending(replay(one.view, agent, hypotheses[world], one.coins())) for one in samples]
-    try:
-        return _scores(samples, agent, hypotheses, endings, count)
-    except _Apart:
-        return _scores(samples, agent, hypotheses, endings, count, alone=True)
-
-
 def _scores(
     samples: Sequence[Sample],
     agent: int,
     hypotheses: tuple[Hypothesis, Hypothesis],
-    endings: Sequence[_Ending],
+    world: int,
     count: int,
     *,
-    alone: bool = False,
+    alone: bool,
 ) -> _Scores:
+    """Scores of transcripts of one replica each, by so many histories that are drawn."""
+    endings = [_ending(replay(one.view, agent, hypotheses[world], one.coins())) for one in samples]
     scores, explained = np.zeros(len(samples)), np.zeros((2, len(samples)))
     for group in _grouped(samples, agent, endings, alone):
         zero, one = (_together(group, agent, f, _drawing(agent, count)) for f in hypotheses)
@@ -424,7 +416,15 @@ def _of_drawn(
     """ε that a game with drawn histories proves, `SecretCoins.apart`, and how many histories were drawn."""
     sizes = len({tuple(row[:9] for row in one.view.at_node(agent)) for some in samples for one in some})
     count = int(min(_MOST_DRAWN, max(_LEAST_DRAWN, HISTORIES // sizes)))
-    zero, one = (_scored(some, agent, hypotheses, world, count) for world, some in enumerate(samples))
+
+    def scored(count: int, *, alone: bool) -> list[_Scores]:
+        pairs = enumerate(samples)
+        return [_scores(some, agent, hypotheses, world, count, alone=alone) for world, some in pairs]
+
+    try:
+        zero, one = scored(count, alone=False)
+    except _Apart:
+        zero, one = scored(count := _LEAST_DRAWN, alone=True)
     own = [np.where(f.explained[1 - w] == 0, f.explained[w], 0) for w, f in enumerate((zero, one))]
     apart = math.log(max(1.0, float(np.max(own)) / _RARE))
     game = play(zero.scores, one.scores, delta=delta, confidence=confidence, rng=np.random.default_rng(_DRAWN))
