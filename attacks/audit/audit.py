@@ -4,7 +4,7 @@ The caller brings the two hypotheses and the way to simulate each world; an audi
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -19,12 +19,13 @@ from attacks.audit.games.sequential_test import MOST_EPSILON, SequentialTest, Se
 from attacks.audit.loss.aimed import TILTED, WORST_CASE
 from attacks.audit.loss.comparison import Reproduced, WorldComparison, compare_worlds
 from attacks.audit.loss.envelopes import Measured
-from attacks.audit.loss.exact import NOISE, SINGLES, TOSSES, ExactLoss, Level
+from attacks.audit.loss.exact import NOISE, SINGLES, ExactLoss, Level
 from attacks.audit.loss.noise_check import NOTHING
-from attacks.audit.loss.secret_coins import SecretCoins, price_of_secret
+from attacks.audit.loss.secret_coins import SecretCoins
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.loss_breakdown import LossBreakdown
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
+from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected, number_of_tosses
 from attacks.audit.proof import Bound, bound_at_door
 from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import BROKEN, ROUNDING, Judgement, Verdict, exceeds, judge
@@ -102,7 +103,7 @@ class AuditResult:
     @property
     def ends(self) -> tuple[float, float, float]:
         """Lower end, estimate and upper end of ε(δ) for this pair, of the larger direction."""
-        return _ends(self.exact, self.over_tosses)
+        return ends(self.exact, self.over_tosses)
 
     @property
     def epsilon_exact(self) -> float:
@@ -136,7 +137,7 @@ class AuditResult:
     @property
     def uncovered(self) -> UnprotectedMessage | None:
         """First unprotected message of a direction in which more than δ of the transcripts hold one, proven."""
-        return _first_unprotected(self.exact, self.secret, self.claim)
+        return first_unprotected(self.exact, self.secret, self.claim)
 
     @property
     def first_violation(self) -> int | None:
@@ -169,27 +170,6 @@ class AuditResult:
             worse = max(level.lower, other.lower), max(level.estimate, other.estimate)
             found[point] = replace(level, lower=worse[0], estimate=worse[1])
         return tuple(found[point] for point in sorted(found))
-
-
-def _ends(exact: Sequence[ExactLoss], over_tosses: Interval | None) -> tuple[float, float, float]:
-    found = [e.epsilon for e in exact] if over_tosses is None else [over_tosses]
-    return max(e.lower for e in found), max(e.estimate for e in found), max(e.upper for e in found)
-
-
-def _at_most(found: Interval, bound: float) -> Interval:
-    """The same where no pair of the adjacency loses more."""
-    upper = max(found.lower, min(found.upper, bound))
-    return replace(found, estimate=min(found.estimate, upper), upper=upper)
-
-
-def _first_unprotected(
-    exact: tuple[ExactLoss, ExactLoss], secret: SecretCoins | None, claim: Claim
-) -> UnprotectedMessage | None:
-    """None where it is so at some tosses of private coins alone, of a claim that is judged over all of them."""
-    if secret is not None and secret.judged(claim) is not None and not secret.bare(claim):
-        return None
-    found = [e.uncovered for e in exact if e.unprotected and e.uncovered is not None]
-    return min(found, key=lambda u: u.message, default=None)
 
 
 def _number(value: float) -> str:
@@ -333,8 +313,6 @@ class _Audit:
         self.wager = SequentialTest(tested, claim.delta, shared, to_the_end=not stop)
         self._coins = rng.spawn(1)[0]
         self._cut = math.inf
-        self.secret: SecretCoins | None = None
-        self.unpriced: str | None = None
         self._left: tuple[Array, Array] = (np.empty(0), np.empty(0))
 
     def gather(self, chunks: int, jobs: int, progress: Callable[[int], None] | None) -> None:
@@ -360,13 +338,14 @@ class _Audit:
         for world in (0, 1):
             if not self.kept.sound(world, self._aimed):
                 self.kept.put(world, self._aimed, self.look(world, self._aimed))
-        self.singles = TOSSES if any(self.kept.get(world, 0).explained.tossed for world in (0, 1)) else 1
+        self.singles = number_of_tosses(self.kept)
         missing = [
             task for k in range(self.singles) for w in (0, 1) if not self.kept.sound(*(task := (w, SINGLES + k)))
         ]
         alone = replace(self.look, infer=None, train=False)
         for task, seen in zip(missing, spread(alone, missing, jobs), strict=True):
             self.kept.put(*task, seen)
+        self.private = PrivateCoins.of(self.kept, self.claim, self.singles)
 
     @property
     def _aimed(self) -> int:
@@ -413,21 +392,23 @@ class _Audit:
                 )
             except AttackError as error:
                 untrained = str(error)
-        self._price_secret()
+        transcripts = self.chunks * self.kept.get(0, 0).explained.leaked.size
+        bare = any(one.uncovered is not None for one in exact)
+        self.private = self.private.priced(self.look.simulate, self.pair, self.confidence, transcripts, bare=bare)
         games = [game for game in (white, black, classifier) if game is not None]
         best_game = max(games, key=lambda game: game.epsilon_audited)
         judgement, bound, unbounded = self._judged(exact, best_game, anytime), None, None
         if judgement.verdict in (Verdict.CONSISTENT, Verdict.UNDERPOWERED):
-            lost = [*(e.epsilon for e in exact), *([] if self.secret is None else [self.secret.known])]
+            lost = [
+                *(e.epsilon for e in exact),
+                *([] if self.private.secret is None else [self.private.secret.known]),
+            ]
             bound, unbounded = self._bound(max(one.lower for one in lost))
             judgement = self._judged(exact, best_game, anytime, bound)
             if bound is not None and judgement.verdict is Verdict.PROVEN:
-                one, two = (replace(e, epsilon=_at_most(e.epsilon, bound.epsilon)) for e in exact)
-                exact = one, two
-                if (both := self.secret) is not None:
-                    ends = (_at_most(interval, bound.epsilon) for interval in (both.epsilon, both.known))
-                    self.secret = replace(both, epsilon=next(ends), known=next(ends))
-        alone = best_game is classifier and self._over_tosses is None and not self._shown(exact, anytime)
+                one, two = (replace(e, epsilon=at_most(e.epsilon, bound.epsilon)) for e in exact)
+                exact, self.private = (one, two), self.private.at_most(bound.epsilon)
+        alone = best_game is classifier and self.private.over_tosses is None and not self._shown(exact, anytime)
         if judgement.verdict is Verdict.REFUTED and alone:
             why = "A trained classifier alone shows it: releases are not on the wire in a form whose law is known"
             judgement = replace(judgement, reason=f"{judgement.reason} {why}.")
@@ -446,7 +427,9 @@ class _Audit:
             anytime=anytime,
             stop=self.stop,
             stopped=early,
-            witness=self._witness(parts) if judgement.verdict in _WITNESSED[self._over_tosses is None] else None,
+            witness=self._witness(parts)
+            if judgement.verdict in _WITNESSED[self.private.over_tosses is None]
+            else None,
             loss_breakdown=LossBreakdown.of(
                 self.pair.agent, chain(*parts), exact, self.claim.delta, self.confidence, self.rng
             ),
@@ -455,8 +438,8 @@ class _Audit:
             untrained=untrained,
             bound=bound,
             unbounded=unbounded,
-            secret=self.secret,
-            unpriced=self.unpriced,
+            secret=self.private.secret,
+            unpriced=self.private.unpriced,
         )
 
     @property
@@ -487,30 +470,6 @@ class _Audit:
     def _played(self, zero: Array, one: Array, sure: float) -> GameResult:
         return play(zero, one, delta=self.claim.delta, confidence=sure, rng=self.rng)
 
-    @property
-    def _over_tosses(self) -> Interval | None:
-        return None if self.secret is None else self.secret.judged(self.claim)
-
-    def _price_secret(self) -> None:
-        """The price for who does not know the private coins, or the reason why it is not known."""
-        if self.singles == 1:
-            return
-        pair, delta = self.pair, self.claim.delta
-        try:
-            self.secret = price_of_secret(
-                self.look.simulate,
-                pair.agent,
-                pair.hypotheses,
-                delta,
-                self.confidence,
-                transcripts=self.chunks * self.kept.get(0, 0).explained.leaked.size,
-                bounded=self.claim.coins == "secret" or delta > 0,
-            )
-        except PrivacyError:
-            raise
-        except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
-            self.unpriced = str(error)  # the code may fail, too, at coins that nobody tossed
-
     def _bound(self, lower: float) -> tuple[Bound | None, str | None]:
         """The bound over all pairs of the adjacency, or the reason why there is none. The pair lost `lower`."""
         agent, claim = self.pair.agent, self.claim
@@ -540,11 +499,11 @@ class _Audit:
                 f"no verdict: the game proves ε ≥ {game.epsilon_audited:.4g}, the exact loss ε ≤ {upper:.4g}; one of "
                 "them is wrong, or a rare event of the stated error rate happened"
             )
-        unprotected = _first_unprotected(exact, self.secret, self.claim)
-        lower, estimate, highest = _ends(exact, self._over_tosses)
-        one_toss = self._over_tosses is None  # else games, and what is unprotected, are of one toss among many
+        unprotected = first_unprotected(exact, self.private.secret, self.claim)
+        lower, estimate, highest = ends(exact, self.private.over_tosses)
+        one_toss = self.private.over_tosses is None  # else games, and what is unprotected, are of one toss among many
         judged = exact if one_toss else (replace(exact[0], uncovered=None), replace(exact[1], uncovered=None))
-        return self._for_coins(
+        return self.private.judged(
             judge(
                 epsilon_claimed=self.claim.epsilon,
                 delta=self.claim.delta,
@@ -576,49 +535,6 @@ class _Audit:
         first = next(some, None)
         return "" if first is None else f" (the first has {first.mechanism} noise, {first})"
 
-    def _for_coins(self, found: Judgement, exact: tuple[ExactLoss, ExactLoss]) -> Judgement:
-        """Judgement where private coins are tossed, and who does not know them is priced, or is not.
-
-        Where not, nothing is decided of a claim that may count on them, but by a bound that holds at every toss.
-        """
-        about = self.claim.coins
-        if self.secret is not None:
-            return replace(found, reason=f"{found.reason} {self.secret.sentence(about)}")
-        hidden = self.unpriced is not None and any(self.kept.get(w, 0).explained.secret for w in (0, 1))
-        if about == "secret" and hidden and found.verdict in (Verdict.REFUTED, Verdict.CONSISTENT):
-            why = (
-                "Private coins change what the agent releases (a random batch), and the claim may count on nobody's "
-                "knowing them; what was measured is for who does, at one toss"
-            )
-            reason = f"{why}. Their histories are not priced: {self.unpriced}. {found.reason}"
-            return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
-        broken = self.unpriced is not None and self.claim.delta > 0 and found.verdict in BROKEN
-        singles = [self.kept.get(w, SINGLES + k).explained for k in range(self.singles) for w in (0, 1)]
-        some = found.verdict is Verdict.UNPROTECTED and any(one.uncovered is None for one in singles)
-        if broken and (hidden or some) and not self._at_all_tosses(found, exact):
-            why = "This is of one toss of private coins that change what the agent releases, and not proven of all"
-            reason = f"{why}: their histories are not priced: {self.unpriced}. {found.reason}"
-            return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
-        if self.singles > 1 and found.verdict is Verdict.CONSISTENT:
-            tosses = (
-                f"this holds for a view that knows them, at one toss, and {2 * self.singles} others exceed nothing"
-            )
-            return replace(found, reason=f"{found.reason} Private coins were tossed: {tosses}.")
-        return found
-
-    def _at_all_tosses(self, found: Judgement, exact: tuple[ExactLoss, ExactLoss]) -> bool:
-        """Whether transcripts with tosses of their own prove it: a δ above 0 allows a toss that loses more."""
-        alone = (
-            one.over_tosses(
-                [self.kept.get(world, SINGLES + k).explained for k in range(self.singles)], self.claim.delta
-            )
-            for world, one in enumerate(exact)
-        )
-        lower, claimed = max(one.epsilon.lower for one in alone), self.claim.epsilon
-        if found.verdict is Verdict.UNPROTECTED or claimed is None:
-            return math.isinf(lower)
-        return exceeds(lower, claimed)
-
     def _exact(self, parts: _Parts, sure: float) -> tuple[ExactLoss, ExactLoss]:
         granted = min(part.granted_from for part in chain(*parts))
         aimed = [self.kept.transcripts(world, self._aimed) for world in (0, 1)]
@@ -644,10 +560,9 @@ class _Audit:
 
     def _alone(self, world: int, exact: ExactLoss) -> ExactLoss:
         """Exact loss of one direction with the transcripts that were simulated by themselves."""
-        singles = [self.kept.get(world, SINGLES + k).explained for k in range(self.singles)]
-        if self.singles > 1:
-            return exact.with_tosses(singles, self.claim.delta)
-        for single in singles:
+        if self.private.tossed:
+            return exact.with_tosses(self.private.alone[world], self.claim.delta)
+        for single in self.private.alone[world]:
             if exact.uncovered is None and (bare := single.uncovered or single.inexplicable) is not None:
                 if bare.message >= single.granted_from and single.inexplicable is None:
                     continue
@@ -663,7 +578,7 @@ class _Audit:
         found = [best(parts)]
         aimed = (candidate(self.kept.get(world, self._aimed).explained, world, self._aimed) for world in (0, 1))
         found += [one for one in aimed if math.isinf(one.message) == (self.claim.delta == 0)]
-        if self.singles > 1:
+        if self.private.tossed:
             tosses = ((world, SINGLES + k) for k in range(self.singles) for world in (0, 1))
             others = [(self.kept.get(*task).explained, task) for task in tosses]
             claimed = max(len(part.laws) for part in chain(*parts))  # the claim is of so many releases

@@ -6,11 +6,12 @@ it lies is tossed. What `choose` and `subset` (`netsim.node`) draw is tossed whe
 only hands it on, as a receiver or as a batch, does the same whatever it is, and that is then known and not tried.
 
 Coins without finitely many outcomes (a normal number, a uniform one that is added to something) have no histories
-that could be listed: an `AttackError`.
+that could be listed: an `AttackError`. Of these, and where there are too many, some can be drawn (`DrawnCoins`).
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 from typing import Any, Self, TypeVar, cast
@@ -27,11 +28,13 @@ Odds = tuple[float, ...]
 
 @dataclass
 class _Tosses:
-    """Tosses of one history: the `outcomes` that are forced, and all that were tossed so far with their `odds`.
-    `whole`: a run has ended; another run of the same history tosses the same."""
+    """Tosses of one history: the `outcomes` that are forced, and all that were tossed so far with their `odds`; the
+    `options` of each `choose` and `subset`. `whole`: a run has ended; another run of the same history tosses the
+    same."""
 
     outcomes: list[int]
     odds: list[Odds] = field(default_factory=list[Odds])
+    options: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     whole: bool = False
 
 
@@ -40,7 +43,7 @@ class Coins(np.random.Generator):
 
     def __init__(self, tosses: _Tosses) -> None:
         super().__init__(np.random.PCG64(0))  # never drawn from
-        self._tosses, self._at = tosses, 0
+        self._tosses, self._at, self._chosen = tosses, 0, 0
         self.log_seen = 0.0
         """ln of the probability of the tosses whose outcome was seen (`Unseen.settle`)."""
 
@@ -51,9 +54,35 @@ class Coins(np.random.Generator):
     def __deepcopy__(self, memo: Any) -> Self:
         return self.again()
 
+    def copied(self) -> Self:
+        """Coins of the same forced outcomes, of which nothing is noted here."""
+        return type(self)(_Tosses(list(self._tosses.outcomes)))
+
+    def adopt(self, other: Self) -> None:
+        """Note what was tossed in a run with coins that were `copied` from these."""
+        self._tosses.outcomes[:], self._tosses.odds[:] = other._tosses.outcomes, other._tosses.odds
+        self.log_seen = other.log_seen
+
+    @property
+    def history(self) -> tuple[int, ...]:
+        """Outcomes so far, those that are forced and were not tossed yet included."""
+        return tuple(self._tosses.outcomes)
+
+    @property
+    def log_chance(self) -> float:
+        """ln of the probability of all that was tossed."""
+        odds = zip(self._tosses.odds, self._tosses.outcomes, strict=False)
+        return self.log_seen + math.fsum(math.log(some[k]) for some, k in odds)
+
+    @classmethod
+    def of(cls, history: Sequence[int]) -> Self:
+        """Coins of one history."""
+        return cls(_Tosses(list(history)))
+
     def end(self) -> None:
         """A run has ended. You get an `AttackError` where it tossed less than an earlier one of this history."""
-        if self._at < len(self._tosses.odds) and self._tosses.whole:
+        left = self._at < len(self._tosses.odds) or self._chosen < len(self._tosses.options)
+        if left and self._tosses.whole:
             raise AttackError("how many private coins are tossed depends on what is private, or on what was seen")
         self._tosses.whole = True
 
@@ -80,11 +109,21 @@ class Coins(np.random.Generator):
 
     def choose(self, options: Sequence[int]) -> int:
         """One of the options, tossed when it is looked at (`netsim.node.choose`)."""
-        return cast(int, Unseen(self, tuple(options)))
+        self._offered(tuple(options))
+        return cast(int, Unseen(self, tuple(options), lambda: self.one_of(len(options))))
 
     def subset(self, total: int, size: int) -> Sequence[int]:
         """So many of range(total), ascending, tossed when they are looked at (`netsim.node.subset`)."""
+        self._offered((total, size))
         return _Batch(self, total, size)
+
+    def _offered(self, options: tuple[int, ...]) -> None:
+        tosses, at = self._tosses, self._chosen
+        if at == len(tosses.options) and not tosses.whole:
+            tosses.options.append(options)
+        elif at == len(tosses.options) or tosses.options[at] != options:
+            raise AttackError("what private coins choose from depends on what is private, or on what was seen")
+        self._chosen += 1
 
     def random(self, size: Any = None, *_: Any, **__: Any) -> Any:
         return _shaped(size, lambda: Uniform(self))
@@ -193,8 +232,9 @@ for _name in ("float", "int", "index", "bool", "neg", "abs", "round", "eq", "ne"
 class Unseen:
     """One of some options that nobody has looked at yet: tossed as soon as somebody does."""
 
-    def __init__(self, coins: Coins, options: tuple[int, ...]) -> None:
+    def __init__(self, coins: "Coins | DrawnCoins", options: tuple[int, ...], look: Callable[[], int]) -> None:
         self._coins, self._options, self._value = coins, options, cast(int | None, None)
+        self._look = look
 
     @property
     def opened(self) -> bool:
@@ -210,7 +250,7 @@ class Unseen:
 
     def __index__(self) -> int:
         if self._value is None:
-            self._value = self._options[self._coins.one_of(len(self._options))]
+            self._value = self._options[self._look()]
         return self._value
 
     def __int__(self) -> int:
@@ -246,6 +286,43 @@ class _Batch(Sequence[int]):
         return self._drawn
 
 
+class DrawnCoins(np.random.Generator):
+    """Private coins drawn as the code draws them, but for a receiver: that is whom the message went to.
+
+    `log_seen` is ln of its odds. A copy draws the same.
+    """
+
+    def __init__(self, source: np.random.Generator) -> None:
+        super().__init__(source.bit_generator)
+        self._start = deepcopy(source.bit_generator)
+        self.log_seen = 0.0
+
+    def copied(self) -> Self:
+        """The same coins from their start."""
+        return type(self)(np.random.Generator(deepcopy(self._start)))
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self.copied()
+
+    def adopt(self, other: Self) -> None:
+        """Note the odds of what was seen in a run with a copy."""
+        self.log_seen = other.log_seen
+
+    @property
+    def log_chance(self) -> float:
+        """ln of the probability of what was seen; that of all else is in the drawing."""
+        return self.log_seen
+
+    def choose(self, options: Sequence[int]) -> int:
+        """One of the options, drawn now; until it is looked at it may be another (`netsim.node.choose`)."""
+        drawn = int(self.integers(len(options)))
+        return cast(int, Unseen(self, tuple(options), lambda: drawn))
+
+    def subset(self, total: int, size: int) -> Sequence[int]:
+        """So many of range(total), ascending (`netsim.node.subset`)."""
+        return sorted(int(one) for one in self.choice(total, size, replace=False))
+
+
 def every(read: Callable[[Coins], T], most: int = HISTORIES) -> Iterator[tuple[float, T]]:
     """(ln of its probability, `read(coins)`) of every history of the coins that `read` tosses.
 
@@ -263,5 +340,4 @@ def every(read: Callable[[Coins], T], most: int = HISTORIES) -> Iterator[tuple[f
             if done + len(waiting) + len(others) > most:
                 raise AttackError(f"its private coins have more than {most:,} histories")
             waiting += [[*tosses.outcomes[:k], j] for j in others]
-        chances = (odds[k] for odds, k in zip(tosses.odds, tosses.outcomes, strict=True))
-        yield coins.log_seen + math.fsum(map(math.log, chances)), found
+        yield coins.log_chance, found

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attacks.replay.coins import Coins, Unseen
+from attacks.replay.coins import Unseen
 from attacks.replay.replayed import Departure
 from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array
@@ -15,7 +15,7 @@ from netsim.errors import ProtocolError
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.models.model import Regularizer
 from netsim.network.links import Shelf
-from netsim.node import Exchange
+from netsim.node import Exchange, FollowedCoins
 from netsim.randomness import SharedNoise
 from netsim.transcript.message import Kind, Message, Values, as_sent
 from netsim.transcript.record import EVERYBODY, Event, Record
@@ -70,7 +70,7 @@ class RecordedNode(ABC):
         self.regularizer: Regularizer = public.regularizer
         self.records = public.records[agent] if public.records else 1
         self.coins = coins
-        self.blind_to_receivers = self.blind_to_receivers and not isinstance(coins, Coins)
+        self.blind_to_receivers = self.blind_to_receivers and not isinstance(coins, FollowedCoins)
         self.activation = 1
         self.departure: Departure | None = None
         self.sent = 0

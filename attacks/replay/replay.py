@@ -12,10 +12,11 @@ it, an upper bound for one who sees the wire. Every value that is sent is encode
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from attacks.replay.coins import Coins, DrawnCoins
 from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
 from attacks.replay.replayed import (
     ULPS,
@@ -91,16 +92,37 @@ def replay(
     if agent in view.public.forgetful:
         raise TranscriptError(f"agent {agent} may have begun anew without its state: a replay follows one life")
     recording = Recording(view.public, agent, view.at_node(agent), view.replicas, coins, view.shared.get(agent))
-    slots: dict[int, _Slot] = {}
-    if releases is None:
-        tracer = _Tracer(recording._replace(coins=deepcopy(coins)))
-        with np.errstate(all="ignore"):
-            tracer.read()
-        slots = tracer.slots
     encoder = Encoder(view.public.codec, view.public.dimension, dither)
-    node = _Reader(recording, hypothesis, encoder, slots, releases)
-    node.read()
-    return node.finish()
+    if releases is not None:
+        node = _Reader(recording, hypothesis, encoder, None, releases)
+        node.read()
+        return node.finish()
+    traced: _Tracer | None = None
+    for _ in range(2 + len(recording.rows)):
+        before, traced = traced, _Tracer(recording._replace(coins=_copied(coins)), hypothesis, traced)
+        with np.errstate(all="ignore"):
+            traced.read()
+        again = before is not None and traced.slots == before.slots
+        tossed = _copied(coins)
+        node = _Reader(recording._replace(coins=tossed), hypothesis, encoder, traced, None)
+        try:
+            node.read()
+        except TranscriptError:
+            if again:
+                raise
+            continue
+        if node.as_traced:
+            if isinstance(coins, Coins | DrawnCoins):
+                coins.adopt(tossed)
+            return node.finish()
+        if again:
+            break
+    raise TranscriptError(f"where agent {agent}'s releases are sent depends on them: grant the replay their values")
+
+
+def _copied(coins: np.random.Generator) -> Any:
+    """Coins that toss the same; of a history that is followed, without a note of it."""
+    return coins.copied() if isinstance(coins, Coins | DrawnCoins) else deepcopy(coins)
 
 
 class _Reader(RecordedNode):
@@ -111,18 +133,31 @@ class _Reader(RecordedNode):
         recording: Recording,
         hypothesis: Hypothesis,
         encoder: Encoder,
-        slots: dict[int, _Slot],
+        traced: "_Tracer | None",
         granted: Sequence[Array] | None,
     ) -> None:
         super().__init__(recording)
+        self._traced = traced
         self._found = Replayed()
         self._codec, self._encoder = recording.public.codec, encoder
-        self._hypothesis, self._slots, self._granted = hypothesis, slots, granted
+        self._hypothesis, self._granted = hypothesis, granted
         self._given: dict[int, Release] = {}  # by the identity of the array that `privatize` returned
         self._largest = self.zeros()  # absolute number that each coordinate has carried
         self._judged = np.ones(self.replicas, dtype=bool)
         self._answer: Answer | None = None
         self._residuals: list[Array] = []  # all noise of the releases that hold noise from shared seeds
+
+    @property
+    def as_traced(self) -> bool:
+        """Whether each release was sent where its value was read."""
+        assert self._traced is not None
+        sent = self._found.sendings
+        for t, release in enumerate(self._found.releases):
+            slot = self._traced.slots.get(t)
+            places = [(sent[message].kind, sent[message].number, name) for message, name in release.carriers[:1]]
+            if places != [slot] and (places or self.departure is None):
+                return False
+        return True
 
     def finish(self) -> Replayed:
         """Result, with how the replay ended."""
@@ -210,8 +245,12 @@ class _Reader(RecordedNode):
                 self._found.out_of_releases = True
                 raise EndOfRecord
             return self._granted[index]
-        slot = self._slots.get(index)
+        assert self._traced is not None
+        slot = self._traced.slots.get(index)
         found = None if slot is None else self._outgoing[slot[:2]].values[slot[2]]
+        if found is None and self._traced.ends_with(index):
+            self.departure, self.overran = self._traced.departure, self._traced.overran
+            raise EndOfRecord
         if found is None or not self._codec.lossless:
             raise TranscriptError(
                 f"agent {self.id}'s release {index} (activation {self.activation}) is not on the wire as it was "
@@ -273,24 +312,37 @@ class _Reader(RecordedNode):
 
 
 class _Tracer(RecordedNode):
-    """Pass of the public code on empty values: follows each array that `privatize` returned to where it is sent.
+    """Pass that follows each array that `privatize` returned to where it is sent.
 
-    It needs no private value: a branch on one would not be replayed faithfully, and the replay notices.
+    A release whose place a pass `before` found has the value that is there, another one is empty. A branch on an
+    empty one would not be followed faithfully, and the replay notices.
     """
 
     blind_to_receivers = True  # it follows arrays, whoever gets them
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, hypothesis: Hypothesis, before: "_Tracer | None") -> None:
         super().__init__(recording)
+        self._hypothesis, self._before = hypothesis, {} if before is None else before.slots
         self.slots: dict[int, _Slot] = {}
+        self._made_before: list[int] = []  # messages that were sent before each release
         self._made: list[Array] = []  # kept alive: an id is an array's own as long as it lives
         self._index: dict[int, int] = {}
 
-    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:  # noqa: ARG002
-        return np.full_like(x, np.nan)
+    def ends_with(self, index: int) -> bool:
+        """Whether nothing more was sent after this release: another message was than would have been, or none."""
+        ended = self.departure is not None or self.overran
+        return ended and index < len(self._made_before) and self._made_before[index] == self.sent
 
-    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:  # noqa: ARG002
-        return np.full_like(v, np.nan)
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
+        if not np.all(np.isfinite(x)):
+            return np.full_like(x, np.nan)
+        return (self._hypothesis if batch is None else self._hypothesis.batch(batch)).gradient(x)
+
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
+        if not np.all(np.isfinite(v)):
+            return np.full_like(v, np.nan)
+        added = self.regularizer if regularized and not isinstance(self.regularizer, Zero) else None
+        return self._hypothesis.proximal(v, step, *(() if added is None else (added,)))
 
     async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:  # noqa: ARG002
         empty = np.full_like(v, np.nan)
@@ -310,9 +362,12 @@ class _Tracer(RecordedNode):
         return {self.id: np.full_like(value, np.nan), **followed}
 
     def _follow(self, empty: Array) -> Array:
-        self._index[id(empty)] = len(self._made)
-        self._made.append(empty)
-        return empty
+        slot = self._before.get(len(self._made))
+        made = empty if slot is None else self._outgoing[slot[:2]].values[slot[2]].copy()
+        self._index[id(made)] = len(self._made)
+        self._made.append(made)
+        self._made_before.append(self.sent)
+        return made
 
     def _stand_in(self, sender: int, kind: Kind, number: int, name: str) -> Array:  # noqa: ARG002
         return np.full((self.replicas, self.dimension), np.nan)

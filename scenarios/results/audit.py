@@ -299,8 +299,8 @@ class AuditResult(_Repeated):
         known: Ends
         """For who does."""
         histories: int | None
-        """How many explain one transcript, at most; null where they could not be listed, and `secret` is bounded
-        from above alone."""
+        """How many explain one transcript, at most; null where they could not be listed, and `secret` is enclosed by
+        what `known` costs and a game."""
         tosses: int
         """Transcripts of each world, each with tosses of its own."""
         unlisted: str | None

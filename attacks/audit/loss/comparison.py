@@ -346,12 +346,12 @@ class Reproduced:
         _check_independent(sample, agent, true, mine)
         return cls(sample, agent, true, mine)
 
-    def _coded(self, other: Hypothesis, theirs: Replayed, leaks: Leaks) -> _Wire | None:
+    def _coded(self, other: Hypothesis, theirs: Replayed, leaks: Leaks, there: Sample) -> _Wire | None:
         """Loss of the codes of releases, where the codec is lossy and knows their law (`attacks.audit.loss.codes`).
 
         A release that the agent goes on with as it was before it was encoded moves later messages, and these are no
         function of what was on the wire: found by replaying on the codes. `theirs` is the other hypothesis's replay
-        on granted releases; a code that it could not have made is added to the `leaks`.
+        on granted releases, at the coins of `there`; a code that it could not have made is added to the `leaks`.
         """
         sample, codec = self.sample, self.sample.view.public.codec
         sent = [row for row in sample.view.at_node(self.agent) if row.event == "sent"]
@@ -360,10 +360,10 @@ class Reproduced:
             return None
         codes = [sent[message].values[name] for (message, name), *_ in places]
         until = math.inf
-        for hypothesis, granted in ((self.true, self.mine), (other, theirs)):
+        for at, hypothesis, granted in ((sample, self.true, self.mine), (there, other, theirs)):
             try:
                 with np.errstate(all="ignore"):
-                    found = replace(sample, releases=codes).replayed(self.agent, hypothesis, "its own codes")
+                    found = replace(at, releases=codes).replayed(self.agent, hypothesis, "its own codes")
             except NetsimError:
                 return None
             until = min(until, _determined(granted, found, codec))
@@ -383,33 +383,40 @@ class Reproduced:
         sent_in += [math.inf] * (len(self.mine.releases) - len(places))
         return _Wire(np.array(steps), tuple(sent_in), until) if steps else None
 
-    def _again(self, hypothesis: Hypothesis) -> Again:
+    def _again(self, hypothesis: Hypothesis, sample: Sample) -> Again:
         """Replay of a hypothesis on other releases."""
-        sample = self.sample
         return lambda releases: replay(sample.view, self.agent, hypothesis, sample.coins(), releases, sample.dither)
 
-    def _inside(self, theirs: Replayed, other: Hypothesis) -> Priced | None:
+    def _inside(self, theirs: Replayed, other: Hypothesis, there: Sample) -> Priced | None:
         """Price of all that was sent, where Gaussian releases are inside affine messages."""
-        return priced(self.mine, theirs, self.sample.releases, (self._again(self.true), self._again(other)))
+        return priced(
+            self.mine, theirs, self.sample.releases, (self._again(self.true, self.sample), self._again(other, there))
+        )
 
     def compared(
-        self, other: Hypothesis, *, scored: bool = True, reference: Measured | None = None
+        self,
+        other: Hypothesis,
+        *,
+        scored: bool = True,
+        reference: Measured | None = None,
+        coins: Callable[[], np.random.Generator] | None = None,
     ) -> WorldComparison:
-        """Replay under another hypothesis, and explain what was sent under both.
+        """Replay under another hypothesis, at the same private coins or at others, and explain what was sent.
 
         Not `scored`: the noise is not looked at, and `WorldComparison.noise`, `details` and `measured` are empty.
         """
         sample, agent, true, mine = self.sample, self.agent, self.true, self.mine
-        theirs = _sharpened(sample, agent, other, sample.replayed(agent, other, "the other hypothesis"))
+        tossed = sample if coins is None else replace(sample, coins=coins)
+        theirs = _sharpened(tossed, agent, other, tossed.replayed(agent, other, "the other hypothesis"))
         if scored:
-            _check_independent(sample, agent, other, theirs)
+            _check_independent(tossed, agent, other, theirs)
         public, replicas = sample.view.public, sample.view.replicas
         pairs = list(zip(mine.releases, theirs.releases, strict=False))
         sent = list(zip(mine.sendings, theirs.sendings, strict=False))
         drowned = _judge_where_they_differ(pairs)
         charges = [cost_and_shifts(a, b) for a, b in pairs]
         leaks = Leaks(agent, replicas, mine, public.neighbors[agent])
-        wire = self._coded(other, theirs, leaks)
+        wire = self._coded(other, theirs, leaks, tossed)
         steps: list[Array] = []
         for a, b in pairs:
             here, there = a.log_density(), b.log_density()
@@ -418,7 +425,7 @@ class Reproduced:
             leaks.impossible(a, b, impossible & ~np.isneginf(here))
             with np.errstate(invalid="ignore"):
                 steps.append(np.where(a.judged & ~impossible, here - there, 0.0))  # that is an unprotected message
-        inside = self._inside(theirs, other) if public.codec.lossless else None
+        inside = self._inside(theirs, other, tossed) if public.codec.lossless else None
         for comparison in theirs.comparisons if inside is None else ():
             leaks.comparison(comparison)
         encoded = {(c.message, c.name): c for c in mine.comparisons if c.value is not None}
@@ -432,7 +439,7 @@ class Reproduced:
         bare: Array = np.full(replicas, math.inf)
         inexplicable: UnprotectedMessage | None = None
         if public.codec.lossless and not theirs.out_of_releases and inside is None:
-            bare, inexplicable = leaks.unexplained(theirs, sample.releases, self._again(other))
+            bare, inexplicable = leaks.unexplained(theirs, sample.releases, self._again(other, tossed))
         hidden = [r.made_before for r in mine.releases if r.sent_in is None and inside is None]
         granted_from = min(
             *(hidden if wire is None else [wire.until]),

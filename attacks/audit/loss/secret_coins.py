@@ -9,23 +9,27 @@ than another: where both explain what was seen, it was that one, for noise hits 
 
 Coins of other agents decide nothing: given what the agent received they are the same in both worlds. Who knows its
 coins too learns no less: δ(ε) = E[(1 − e^{ε−L})₊] falls where something is kept secret. That is the upper end where
-there are too many histories, and then the lower one is 0.
+there are too many histories. The lower one is then that of a game, for any function of what was seen makes a true
+one: of the likelihoods' ratio, each a mean over histories that were drawn beforehand, the same for all transcripts.
+What no history explains that was drawn, of either world, tells nothing: noise that is made of such coins.
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from attacks.audit.accounting.formulas import SelfCheck, Weighted, epsilon_estimate, epsilon_from_losses
 from attacks.audit.accounting.intervals import Interval
+from attacks.audit.games.game import play
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.loss.noise_check import ALPHA
 from attacks.replay import Hypothesis, Replayed, Sending, replay
-from attacks.replay.coins import HISTORIES, every
+from attacks.replay.coins import HISTORIES, Coins, DrawnCoins, every
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import AttackError, PrivacyError
@@ -39,6 +43,13 @@ TOSSED, FEWEST, LOOKED_AT = 250, 32, 4
 """Tosses of each world at least; of long runs and at δ = 0; those that tell whether there is anything to price."""
 ENOUGH = 20
 """Losses beyond ε that an estimate wants."""
+_DRAWN, _LEAST_DRAWN, _MOST_DRAWN = 7, 32, 512
+"""Seed of histories that are drawn, and how many at least and at most: fewer where transcripts hold messages of their
+own, for they are replayed apart."""
+_RARE = 5.0
+"""Histories that are expected and not one of which is drawn: with probability e^−5."""
+_FARTHER = 1e3
+"""Score of a message more that the histories of one world explain, where none explains all."""
 _MESSAGES = 40
 """Messages of a run from which on tosses are fewer."""
 
@@ -49,7 +60,9 @@ class SecretCoins:
 
     `known`: that of who knows them, over all tosses, from the same transcripts. `histories`: how many of either world
     explain one transcript, at most; None where they could not be listed, as `unlisted` says: then
-    `epsilon` is bounded from above alone. `tosses` of each world were looked at.
+    `epsilon` is that of `known` from above, and of a game with `drawn` histories from below. `apart`: a transcript
+    that many of these explain and none of the other world would have been explained by some, were the ratio of their
+    odds no more than e to this (`_RARE`). `tosses` of each world were looked at.
     """
 
     epsilon: Interval
@@ -57,6 +70,8 @@ class SecretCoins:
     histories: int | None
     tosses: int
     unlisted: str | None = None
+    drawn: int = 0
+    apart: float = 0.0
 
     def judged(self, claim: Claim) -> Interval | None:
         """Interval by which a claim is judged; None at δ = 0 for who knows the coins: any toss refutes it."""
@@ -64,15 +79,11 @@ class SecretCoins:
             return self.epsilon
         return self.known if claim.delta > 0 else None
 
-    def bare(self, claim: Claim) -> bool:
-        """Whether more than δ of the mass is proven to have an infinite loss: of who knows the coins, where they are
-        not listed, for noise is made by `privatize` and by nothing else."""
-        return math.isinf(self.epsilon.lower if claim.coins == "secret" and self.histories else self.known.lower)
-
     def sentence(self, about: str) -> str:
         """Both prices, and of which of them the claim is (`netsim.claims.Claim.coins`)."""
         listed = f"{self.histories} histories explain a transcript, at most"
-        listed = listed if self.histories else f"histories are not listed: {self.unlisted}"
+        if self.histories is None:
+            listed = f"histories are not listed: {self.unlisted}; from below by a game with {self.drawn} of them"
         ends = [(_number(one.lower), _number(one.upper)) for one in (self.epsilon, self.known)]
         secret, known = ("∞" if low == "∞" else f"between {low} and {high}" for low, high in ends)
         return (
@@ -123,55 +134,127 @@ class _Group(NamedTuple):
     ending: _Ending
 
 
-def _grouped(samples: Sequence[Sample], agent: int, endings: Sequence[_Ending]) -> Iterator[_Group]:
-    """Transcripts of one replica together, where they hold the same messages."""
+def _grouped(samples: Sequence[Sample], agent: int, endings: Sequence[_Ending], alone: bool) -> list[_Group]:
+    """Transcripts of one replica together, where they hold the same messages; each by itself if `alone`."""
     groups: dict[object, list[int]] = {}
     doors = [sample.at_door(agent) for sample in samples]
     for k, (door, ending) in enumerate(zip(doors, endings, strict=True)):
         rows = tuple((*row[:9], tuple(row.values)) for row in door.view.transcript.records)
-        groups.setdefault((rows, ending), []).append(k)
-    for at in groups.values():
-        first = doors[at[0]]
-        every_row = zip(*(doors[k].view.transcript.records for k in at), strict=True)
-        rows = tuple(
-            row[0]._replace(
-                values={name: np.concatenate([one.values[name] for one in row]) for name in row[0].values}
-            )
-            for row in every_row
-        )
-        view = replace(first.view, transcript=Transcript(rows, len(at)))
-        yield _Group(replace(first, view=view, releases=[]), at, endings[at[0]])
+        groups.setdefault((rows, ending, k if alone else None), []).append(k)
+    return [_Group(_joined([doors[k] for k in at]), at, endings[at[0]]) for at in groups.values()]
 
 
-def _listed(group: _Group, agent: int, hypothesis: Hypothesis, most: int) -> tuple[Array, Array, int]:
-    """ln p(h) f of every possible history (histories, replicas), its numbers with a density; how many were tried."""
-    view, replicas = group.sample.view, len(group.at)
-    terms, numbers, tried = list[Array](), list[Array](), 0
-    for chance, found in every(lambda coins: replay(view, agent, hypothesis, coins), most):
-        tried += 1
+def _joined(doors: Sequence[Sample]) -> Sample:
+    first = doors[0]
+    every_row = zip(*(door.view.transcript.records for door in doors), strict=True)
+    rows = tuple(
+        row[0]._replace(values={name: np.concatenate([one.values[name] for one in row]) for name in row[0].values})
+        for row in every_row
+    )
+    return replace(first, view=replace(first.view, transcript=Transcript(rows, len(doors))), releases=[])
+
+
+class _Apart(Exception):  # noqa: N818
+    """The code decides for all transcripts of a group by the values of some: each has to be replayed by itself."""
+
+
+class _History(NamedTuple):
+    """One history as it explains a group: ln p(h) f, −∞ where it does not, numbers with a density; (replicas,).
+    `sent`: how many messages it sends as they were sent."""
+
+    terms: Array
+    numbers: Array
+    sent: Array
+
+    @classmethod
+    def of(cls, group: _Group, log_chance: float, found: Replayed) -> "_History":
+        """A replay of the whole group."""
+        replicas = len(group.at)
+        visible = ((c.message, c.visible) for c in found.comparisons)
+        sent = np.min([np.where(seen, message, len(found.sendings)) for message, seen in visible], axis=0,
+                      initial=len(found.sendings)) * np.ones(replicas)  # fmt: skip
         if found.departure is not None or _ending(found) != group.ending:
-            continue
+            return cls(np.full(replicas, -math.inf), np.zeros(replicas), np.minimum(sent, len(found.sendings)))
         one = _Likelihood.of(found, replicas)
-        terms.append(chance + one.log_density)
-        numbers.append(one.numbers)
-    shape = len(terms), replicas
-    return np.array(terms).reshape(shape), np.array(numbers).reshape(shape), tried
+        return cls(log_chance + one.log_density, one.numbers, sent + np.isfinite(one.log_density))
 
 
-def _ratio(true: tuple[Array, Array], other: tuple[Array, Array]) -> Array:
+_Read = Callable[[_Group, Hypothesis], Iterator[tuple[Any, _History]]]
+"""Histories of a group under a hypothesis, each with what makes its coins anew."""
+
+
+def _listing(agent: int, most: int) -> _Read:
+    """Every history."""
+
+    def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], Coins], _History]]:
+        def one(coins: Coins) -> tuple[Coins, Replayed]:
+            return coins, replay(group.sample.view, agent, hypothesis, coins)
+
+        for chance, (coins, found) in every(one, most):
+            yield partial(Coins.of, coins.history), _History.of(group, chance, found)
+
+    return read
+
+
+def _drawing(agent: int, count: int) -> _Read:
+    """So many histories that are drawn, the same for all transcripts."""
+
+    def read(group: _Group, hypothesis: Hypothesis) -> Iterator[tuple[Callable[[], DrawnCoins], _History]]:
+        for k in range(count):
+            make = partial(drawn_coins, k)
+            coins = make()
+            found = replay(group.sample.view, agent, hypothesis, coins)
+            yield make, _History.of(group, coins.log_chance, found)
+
+    return read
+
+
+def drawn_coins(number: int) -> DrawnCoins:
+    """Coins of the `number`-th history that is drawn."""
+    return DrawnCoins(np.random.default_rng((_DRAWN, number)))
+
+
+def _together(group: _Group, agent: int, hypothesis: Hypothesis, read: _Read) -> _History:
+    """All histories of a group, (histories, replicas). `_Apart` where transcripts alone are explained otherwise.
+
+    Of each transcript one history is looked at: what decides for all by the values of one is seen unless it does so
+    at so few histories that hardly any of them is drawn.
+    """
+    made, found = zip(*read(group, hypothesis), strict=True)
+    whole = _History(*(np.array([getattr(one, name) for one in found]) for name in _History._fields))
+    rng = np.random.default_rng(len(group.at))
+    for k in range(len(group.at)) if len(group.at) > 1 else ():
+        one = _Group(group.sample.replica(k), [0], group.ending)
+        h = int(rng.integers(len(made)))
+        coins = made[h]()
+        alone = _History.of(one, 0.0, replay(one.sample.view, agent, hypothesis, coins))
+        alone = alone._replace(terms=alone.terms + coins.log_chance)
+        pairs = zip(alone, (rows[h, k] for rows in whole), strict=True)
+        if not all(np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in pairs):
+            raise _Apart
+    return whole
+
+
+def _ratio(true: _History, other: _History) -> Array:
     """ln of the ratio of two sums over histories, ∞ where the other world has none; (replicas,)."""
-    fewest = np.min(np.where(np.isneginf(true[0]), math.inf, true[1]), axis=0, initial=math.inf)
+    fewest = _fewest(true)
     if np.any(np.isinf(fewest)):
         raise PrivacyError(
             "no history of an agent's private coins sends what it sent: its code knows more than those"
         )
-    if np.any(np.isfinite(other[0]) & (other[1] < fewest)):
+    if np.any(_fewest(other) < fewest):
         raise AttackError("the other world sends what noise made here without noise, but for rounding")
-    sums = [
-        special.logsumexp(np.where(numbers == fewest, terms, -math.inf), axis=0) if len(terms) else -math.inf
-        for terms, numbers in (true, other)
-    ]
-    return np.asarray(sums[0] - sums[1])
+    return _total(true, fewest) - _total(other, fewest)
+
+
+def _fewest(found: _History) -> Array:
+    """Fewest numbers with a density of those histories that explain it, ∞ if none does; (replicas,)."""
+    return np.min(np.where(np.isneginf(found.terms), math.inf, found.numbers), axis=0, initial=math.inf)
+
+
+def _total(found: _History, numbers: Array) -> Array:
+    """ln of the sum of histories with so many numbers that have a density; (replicas,)."""
+    return np.asarray(special.logsumexp(np.where(found.numbers == numbers, found.terms, -math.inf), axis=0))
 
 
 class _Losses(NamedTuple):
@@ -200,18 +283,67 @@ def _losses(
         known[k] = math.inf if apart else (here.log_density - there.log_density).item()
     if not listed:
         return _Losses(known, None, 0, 0)
-    secret, most, tried = np.zeros(len(samples)), 1, 1
     try:
-        groups = list(_grouped(samples, agent, endings))
-        each = min(HISTORIES, max(64, 4 * HISTORIES // len(groups)))  # transcripts of other times are replayed apart
-        for group in groups:
-            one, two = (_listed(group, agent, hypothesis, each) for hypothesis in (true, other))
-            secret[group.at] = _ratio(one[:2], two[:2])
-            most = max(most, *(int(np.max(np.sum(np.isfinite(terms), axis=0))) for terms, *_ in (one, two)))
-            tried = max(tried, one[2], two[2])
+        try:
+            return _Losses(known, *_of_histories(samples, agent, true, other, endings))
+        except _Apart:
+            return _Losses(known, *_of_histories(samples, agent, true, other, endings, alone=True))
     except AttackError as error:
         return _Losses(known, None, 0, 0, str(error))
-    return _Losses(known, secret, most, tried)
+
+
+def _of_histories(
+    samples: Sequence[Sample],
+    agent: int,
+    true: Hypothesis,
+    other: Hypothesis,
+    endings: Sequence[_Ending],
+    *,
+    alone: bool = False,
+) -> tuple[Array, int, int]:
+    """Losses for who does not know the coins, and `_Losses.histories` and `tried`."""
+    secret, most, tried = np.zeros(len(samples)), 1, 1
+    groups = _grouped(samples, agent, endings, alone)
+    each = min(HISTORIES, max(64, 4 * HISTORIES // len(groups)))  # transcripts of other times are replayed apart
+    for group in groups:
+        one, two = (_together(group, agent, f, _listing(agent, each)) for f in (true, other))
+        secret[group.at] = _ratio(one, two)
+        for found in (one, two):
+            most = max(most, int(np.max(np.sum(np.isfinite(found.terms), axis=0))))
+            tried = max(tried, len(found.terms))
+    return secret, most, tried
+
+
+class _Scores(NamedTuple):
+    """Scores of transcripts, larger the more they look like world 1, (transcripts,), and how many histories of
+    either world explain each, (2, transcripts)."""
+
+    scores: Array
+    explained: Array
+
+
+def _scores(
+    samples: Sequence[Sample],
+    agent: int,
+    hypotheses: tuple[Hypothesis, Hypothesis],
+    world: int,
+    count: int,
+    *,
+    alone: bool,
+) -> _Scores:
+    """Scores of transcripts of one replica each, by so many histories that are drawn."""
+    endings = [_ending(replay(one.view, agent, hypotheses[world], one.coins())) for one in samples]
+    scores, explained = np.zeros(len(samples)), np.zeros((2, len(samples)))
+    for group in _grouped(samples, agent, endings, alone):
+        zero, one = (_together(group, agent, f, _drawing(agent, count)) for f in hypotheses)
+        fewest = np.minimum(_fewest(zero), _fewest(one))
+        ends = [_total(found, np.where(np.isinf(fewest), -1.0, fewest)) for found in (zero, one)]
+        farther = np.max(one.sent, axis=0) - np.max(zero.sent, axis=0)
+        neither = np.isinf(fewest)
+        with np.errstate(invalid="ignore"):
+            scores[group.at] = np.where(neither, _FARTHER * farther, ends[1] - ends[0])
+        explained[:, group.at] = [np.sum(np.isfinite(found.terms), axis=0) for found in (zero, one)]
+    return _Scores(scores, explained)
 
 
 def price_of_secret(
@@ -247,11 +379,15 @@ def price_of_secret(
         return None
     messages = max(len(one.view.transcript) for some in looks for one in some)
     wanted = max(TOSSED, transcripts // 4)
-    tosses = FEWEST if delta == 0 else min(wanted, max(FEWEST, wanted * _MESSAGES // messages))
+    plainly = min(wanted, max(FEWEST, wanted * _MESSAGES // messages))
+    tosses = FEWEST if delta == 0 else plainly
     sure, known, secret = 1 - (1 - confidence) / 2, list[Interval](), list[Interval]()
+    plains = list[list[Sample]]()
     for world, pair in enumerate(orders):
         first = SECRET + 2 * LOOKED_AT  # the others were looked at to decide
         plain, aimed = ([simulate(world, first + 2 * k + way) for k in range(tosses)] for way in (0, 1))
+        more = range(tosses, tosses if unlisted is None else plainly)  # a game wants some where pure ε does not
+        plains.append(plain + [simulate(world, first + 2 * k) for k in more])
         drawn, others = (_losses(one, agent, *pair, listed=unlisted is None) for one in (plain, aimed))
         seen += [drawn, others]
         weights = np.array([0.0 if one.log_weights is None else float(np.sum(one.log_weights)) for one in aimed])
@@ -262,9 +398,37 @@ def price_of_secret(
                 raise PrivacyError("no verdict: E[e^−L] is above 1 where private coins are tossed: a replay is wrong")
             ends.append(_enclosed(losses, (tilted, weights), delta, sure))
     above, unlisted = _larger(known), next((one.unlisted for one in seen if one.unlisted), None)
-    if unlisted is not None:
-        return SecretCoins(replace(above, lower=0.0), above, None, tosses, unlisted)
-    return SecretCoins(_larger(secret), above, max(one.histories for one in seen), tosses)
+    if unlisted is None:
+        return SecretCoins(_larger(secret), above, max(one.histories for one in seen), tosses)
+    lower, apart, drawn = _of_drawn(plains, agent, hypotheses, delta, sure)
+    lower = min(lower, above.upper)
+    epsilon = replace(above, lower=lower, estimate=max(lower, above.estimate))
+    return SecretCoins(epsilon, above, None, tosses, unlisted, drawn, apart)
+
+
+def _of_drawn(
+    samples: Sequence[Sequence[Sample]],
+    agent: int,
+    hypotheses: tuple[Hypothesis, Hypothesis],
+    delta: float,
+    confidence: float,
+) -> tuple[float, float, int]:
+    """ε that a game with drawn histories proves, `SecretCoins.apart`, and how many histories were drawn."""
+    sizes = len({tuple(row[:9] for row in one.view.at_node(agent)) for some in samples for one in some})
+    count = int(min(_MOST_DRAWN, max(_LEAST_DRAWN, HISTORIES // sizes)))
+
+    def scored(count: int, *, alone: bool) -> list[_Scores]:
+        pairs = enumerate(samples)
+        return [_scores(some, agent, hypotheses, world, count, alone=alone) for world, some in pairs]
+
+    try:
+        zero, one = scored(count, alone=False)
+    except _Apart:
+        zero, one = scored(count := _LEAST_DRAWN, alone=True)
+    own = [np.where(f.explained[1 - w] == 0, f.explained[w], 0) for w, f in enumerate((zero, one))]
+    apart = math.log(max(1.0, float(np.max(own)) / _RARE))
+    game = play(zero.scores, one.scores, delta=delta, confidence=confidence, rng=np.random.default_rng(_DRAWN))
+    return game.epsilon_audited, apart, count
 
 
 def _enclosed(losses: Array, aimed: Weighted, delta: float, confidence: float) -> Interval:

@@ -1,7 +1,7 @@
 """Unsound algorithms that an audit has to catch, and sound ones it must not accuse."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -169,6 +169,8 @@ def test_a_value_in_the_clear_is_found(algorithm):
 
 
 def test_noise_that_the_adversary_knows_covers_nothing():
+    """Of noise drawn from coins that nobody knows nothing is proven."""
+
     @dataclass(frozen=True)
     class Alone(NoiseFromCoins):
         async def run(self, node):
@@ -176,7 +178,10 @@ def test_noise_that_the_adversary_knows_covers_nothing():
             await self.besides(node, gradient, None, None)
             node.estimate(gradient)
 
-    assert found(Alone()).judgement.verdict is Verdict.UNPROTECTED
+    simulation, pair = quadratic_world(Alone())
+    for coins, verdict in (("known", Verdict.UNPROTECTED), ("secret", Verdict.UNDERPOWERED)):
+        claim = replace(claim_of(2.0, 1e-3), coins=coins)
+        assert judged(simulation, pair, claim, attack=None, trials=60).judgement.verdict is verdict
 
 
 @dataclass(frozen=True)

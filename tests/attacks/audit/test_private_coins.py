@@ -17,7 +17,7 @@ from netsim.problems import load, logistic
 from netsim.randomness import Streams, coins_of
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from tests.attacks.audit.test_is_not_fooled import Toy, found
+from tests.attacks.audit.test_is_not_fooled import Toy, found, private
 from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
 from tests.worlds import changed
 
@@ -137,7 +137,7 @@ class TestPrivateCoins:
         assert audit.epsilon_audited == 0.0
 
     def test_coins_that_cannot_be_listed_are_not_decided(self):
-        """Noise of a scale drawn from a line: only for who knows it."""
+        """Noise of a scale drawn from a line: of who does not know it a game proves less than the claim."""
 
         @dataclass(frozen=True)
         class Scaled(Toy):
@@ -147,7 +147,8 @@ class TestPrivateCoins:
         audit = found(Scaled(), trials=60)
         assert audit.judgement.verdict is Verdict.UNDERPOWERED
         assert audit.secret is not None
-        assert (audit.secret.histories, audit.secret.epsilon.lower) == (None, 0.0)
+        assert audit.secret.histories is None
+        assert 0.0 < audit.secret.epsilon.lower < audit.secret.known.lower
         assert "as a number" in audit.judgement.reason
 
     def test_a_route_is_no_secret(self):
@@ -160,6 +161,73 @@ class TestPrivateCoins:
         audit = found(Route())
         assert audit.judgement.verdict is Verdict.PROVEN
         assert "decide nothing but whom it sends to" in audit.judgement.reason
+
+
+@dataclass(frozen=True)
+class Answers(Algorithm):
+    """Randomized response by whom a message goes to, ε = ln 3; by coins that have two histories, or 10,000.
+
+    `bare`: with the gradient in the clear beside it.
+    """
+
+    many: bool = False
+    bare: bool = False
+
+    async def run(self, node):
+        gradient, first = await private(node)
+        if self.many:
+            lies = (node.coins.integers(10_000) < 7500) != first
+        else:
+            lies = node.coins.random() < (0.25 if first else 0.75)
+        node.send(node.neighbors[int(lies)], x=node.privatize(node.zeros(), Laplace(1.0)))
+        node.broadcast(y=gradient if self.bare else node.zeros())
+        node.estimate(gradient)
+
+
+class TestOddsThatDependOnData:
+    @pytest.mark.parametrize(
+        ("many", "bare", "epsilon", "codec", "verdict"),
+        [
+            (False, False, 1.1, None, Verdict.CONSISTENT),
+            (False, False, 1.0, None, Verdict.REFUTED),
+            (False, True, 2.0, None, Verdict.UNPROTECTED),
+            (True, False, 1.1, None, Verdict.UNDERPOWERED),  # not listed; at most that of who knows them, which is ∞
+            (True, True, 2.0, None, Verdict.UNPROTECTED),
+            (False, False, 1.1, Float32(), Verdict.UNDERPOWERED),  # not priced
+            (False, True, 2.0, Float32(), Verdict.UNPROTECTED),
+            (True, False, 1.1, Float32(), Verdict.UNDERPOWERED),
+            (True, True, 1.1, Float32(), Verdict.UNPROTECTED),
+        ],
+    )
+    def test_what_another_toss_explains_is_not_accused(self, many, bare, epsilon, codec, verdict):
+        simulation, pair = quadratic_world(Answers(many, bare))
+        if codec is not None:
+            simulation = changed(simulation, codec=codec)
+        audit = judged(simulation, pair, claim_of(epsilon, 0.0), attack=None, trials=60)
+        assert audit.judgement.verdict is verdict, audit.judgement.reason
+        if not many and not bare and codec is None:
+            np.testing.assert_allclose(audit.secret.epsilon.lower, np.log(3))
+        if many and not bare and codec is None:
+            assert 0.5 < audit.secret.epsilon.lower <= np.log(3)  # a game; it wins too much at one seed in 40
+
+    def test_odds_that_a_neighbor_sends(self):
+        """A batch is used with odds that a message has: no more is lost than with odds of one, ‖Δ‖₁/b = 1."""
+
+        @dataclass(frozen=True)
+        class Relayed(Algorithm):
+            async def run(self, node):
+                received = await node.exchange(x=node.privatize(node.zeros(), Laplace(1.0)))
+                odds = 0.9 if received.mix("x")[0, 0] > 0 else 0.1
+                used = node.coins.random() < odds
+                gradient = await node.gradient(node.zeros())
+                node.broadcast(y=node.privatize(used * gradient, Laplace(0.5)))
+                node.estimate(gradient)
+
+        simulation, pair = quadratic_world(Relayed())
+        audit = judged(simulation, pair, claim_of(1.0, 0.0), attack=None, trials=8, chunk=1)
+        assert audit.judgement.verdict in HELD
+        assert audit.secret.histories == 2
+        assert 0.5 < audit.secret.epsilon.lower < audit.secret.known.lower <= 1.0 + 1e-9
 
 
 class OneReplica(Toy):

@@ -1,0 +1,186 @@
+"""Private coins in an audit: their price, and what is left of a verdict that was found at one toss of them.
+
+All transcripts of an audit have one toss, and a few by themselves have tosses of their own. Where the audited agent's
+coins change more than whom it sends to, the claim is judged by the price over all tosses
+(`attacks.audit.loss.secret_coins`), for who knows them or for who does not, as the claim has it.
+"""
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from attacks.audit.accounting.intervals import Interval
+from attacks.audit.archive import Archive
+from attacks.audit.loss.any_toss import epsilon_at_any_toss
+from attacks.audit.loss.comparison import WorldComparison
+from attacks.audit.loss.exact import SINGLES, TOSSES, ExactLoss
+from attacks.audit.loss.secret_coins import SecretCoins, price_of_secret
+from attacks.audit.loss.unprotected import UnprotectedMessage
+from attacks.audit.pair import Pair, Simulate
+from attacks.audit.verdict import BROKEN, Judgement, Verdict, exceeds
+from netsim.claims import Claim
+from netsim.errors import NetsimError, PrivacyError
+
+
+def number_of_tosses(kept: Archive) -> int:
+    """How many transcripts of each world are simulated by themselves: one where no agent tosses coins."""
+    return TOSSES if any(kept.get(world, 0).explained.tossed for world in (0, 1)) else 1
+
+
+def ends(exact: Sequence[ExactLoss], over_tosses: Interval | None) -> tuple[float, float, float]:
+    """Lower end, estimate and upper end of ε(δ), of the larger direction; those over all tosses, where it goes by
+    these."""
+    found = [e.epsilon for e in exact] if over_tosses is None else [over_tosses]
+    return max(e.lower for e in found), max(e.estimate for e in found), max(e.upper for e in found)
+
+
+def first_unprotected(
+    exact: tuple[ExactLoss, ExactLoss], secret: SecretCoins | None, claim: Claim
+) -> UnprotectedMessage | None:
+    """None where it is so at some tosses of private coins alone, of a claim that is judged over all of them."""
+    if secret is not None and secret.judged(claim) is not None and not _bare(secret, claim):
+        return None
+    found = [e.uncovered for e in exact if e.unprotected and e.uncovered is not None]
+    return min(found, key=lambda u: u.message, default=None)
+
+
+def _bare(secret: SecretCoins, claim: Claim) -> bool:
+    """Whether more than δ of the mass is proven to have an infinite loss.
+
+    For who does not know coins whose histories are not listed no sample proves that. It has to be so for who knows
+    them, no history that was drawn may explain it in the other world, and the claim has to be refuted all the same:
+    what so many do not explain is too rare for it, if it is at all."""
+    if claim.coins == "known" or secret.histories is not None:
+        return math.isinf(secret.epsilon.lower if claim.coins == "secret" else secret.known.lower)
+    least = min(secret.epsilon.lower, secret.apart)
+    return math.isinf(secret.known.lower) and exceeds(least, claim.epsilon or 0.0)
+
+
+def at_most(found: Interval, bound: float) -> Interval:
+    """The same where no pair of the adjacency loses more."""
+    upper = max(found.lower, min(found.upper, bound))
+    return replace(found, estimate=min(found.estimate, upper), upper=upper)
+
+
+@dataclass(frozen=True)
+class PrivateCoins:
+    """Private coins of the agents in one audit of a `claim`.
+
+    `alone`: transcripts of each world by themselves, one where no agent tosses coins, else each with tosses of its
+    own. `hidden`: coins change what the audited agent releases before they change what is seen otherwise. `secret`
+    is the price where there is one to know, and `unpriced` the reason why it is not known; then `at_any_toss` is a
+    lower end for who does not know them, by what no toss of the other world explains.
+    """
+
+    claim: Claim
+    alone: tuple[Sequence[WorldComparison], Sequence[WorldComparison]]
+    hidden: bool
+    secret: SecretCoins | None = None
+    unpriced: str | None = None
+    at_any_toss: float = 0.0
+
+    @classmethod
+    def of(cls, kept: Archive, claim: Claim, tosses: int) -> "PrivateCoins":
+        """Coins of transcripts in an archive."""
+        one, two = ([kept.get(world, SINGLES + k).explained for k in range(tosses)] for world in (0, 1))
+        return cls(claim, (one, two), any(kept.get(world, 0).explained.secret for world in (0, 1)))
+
+    @property
+    def tossed(self) -> bool:
+        """Whether any agent tosses coins."""
+        return len(self.alone[0]) > 1
+
+    @property
+    def over_tosses(self) -> Interval | None:
+        """ε(δ) over all tosses by which the claim is judged; None where it goes by transcripts of one toss."""
+        return None if self.secret is None else self.secret.judged(self.claim)
+
+    def priced(
+        self, simulate: Simulate, pair: Pair, confidence: float, transcripts: int, *, bare: bool
+    ) -> "PrivateCoins":
+        """The same with the price for who does not know them, or the reason why it is not known.
+
+        `bare`: some transcript has an unprotected message for who knows them.
+        """
+        if not self.tossed:
+            return self
+        delta = self.claim.delta
+        try:
+            secret = price_of_secret(
+                simulate,
+                pair.agent,
+                pair.hypotheses,
+                delta,
+                confidence,
+                transcripts=transcripts,
+                bounded=self.claim.coins == "secret" or delta > 0,
+            )
+        except PrivacyError:
+            raise
+        except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
+            unpriced = str(error)  # the code may fail, too, at coins that nobody tossed
+        else:
+            return replace(self, secret=secret)
+        found = 0.0
+        if bare and self.claim.coins == "secret":
+            with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
+                found = epsilon_at_any_toss(simulate, pair.agent, pair.hypotheses, delta, confidence)
+        return replace(self, unpriced=unpriced, at_any_toss=found)
+
+    def at_most(self, bound: float) -> "PrivateCoins":
+        """The same where no pair of the adjacency loses more."""
+        if (both := self.secret) is None:
+            return self
+        epsilon, known = (at_most(interval, bound) for interval in (both.epsilon, both.known))
+        return replace(self, secret=replace(both, epsilon=epsilon, known=known))
+
+    def judged(self, found: Judgement, exact: tuple[ExactLoss, ExactLoss]) -> Judgement:
+        """Judgement where private coins are tossed, and who does not know them is priced, or is not.
+
+        Where not, nothing is decided of a claim that may count on them, but by a bound that holds at every toss.
+        """
+        about = self.claim.coins
+        if self.secret is not None:
+            return replace(found, reason=f"{found.reason} {self.secret.sentence(about)}")
+        hidden = self.unpriced is not None and self.hidden
+        if about == "secret" and hidden and found.verdict in (Verdict.REFUTED, Verdict.CONSISTENT):
+            why = (
+                "Private coins change what the agent releases (a random batch), and the claim may count on nobody's "
+                "knowing them; what was measured is for who does, at one toss"
+            )
+            reason = f"{why}. Their histories are not priced: {self.unpriced}. {found.reason}"
+            return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
+        bare = any(one.uncovered is not None for one in exact)
+        if (
+            about == "secret"
+            and self.unpriced is not None
+            and found.verdict in BROKEN
+            and bare
+            and not exceeds(self.at_any_toss, self.claim.epsilon or 0.0)
+        ):
+            why = (
+                "This is of who knows the agent's private coins: another toss may explain it in the other world "
+                f"(for who does not know them ε ≥ {self.at_any_toss:.4g} is proven)"
+            )
+            reason = f"{why}; their histories are not priced: {self.unpriced}. {found.reason}"
+            return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
+        broken = self.unpriced is not None and self.claim.delta > 0 and found.verdict in BROKEN
+        alone = [one for some in self.alone for one in some]
+        some = found.verdict is Verdict.UNPROTECTED and any(one.uncovered is None for one in alone)
+        if broken and (hidden or some) and not self._at_all_tosses(found, exact):
+            why = "This is of one toss of private coins that change what the agent releases, and not proven of all"
+            reason = f"{why}: their histories are not priced: {self.unpriced}. {found.reason}"
+            return replace(found, verdict=Verdict.UNDERPOWERED, reason=reason)
+        if self.tossed and found.verdict is Verdict.CONSISTENT:
+            tosses = f"this holds for a view that knows them, at one toss, and {len(alone)} others exceed nothing"
+            return replace(found, reason=f"{found.reason} Private coins were tossed: {tosses}.")
+        return found
+
+    def _at_all_tosses(self, found: Judgement, exact: tuple[ExactLoss, ExactLoss]) -> bool:
+        """Whether transcripts with tosses of their own prove it: a δ above 0 allows a toss that loses more."""
+        alone = (one.over_tosses(some, self.claim.delta) for one, some in zip(exact, self.alone, strict=True))
+        lower, claimed = max(one.epsilon.lower for one in alone), self.claim.epsilon
+        if found.verdict is Verdict.UNPROTECTED or claimed is None:
+            return math.isinf(lower)
+        return exceeds(lower, claimed)
