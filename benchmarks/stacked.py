@@ -1,9 +1,9 @@
 """The stacked reader against the live one: the same runs, by one coroutine for all agents and agent by agent.
 
-The network of `benchmarks.rounds`: 1,000 agents of degree 4, ten floats a message, a constant delay of its own on every
-edge. CPU time of whole runs, set-up included, the best of `--repeats`; both readers in one process, one after the
-other. Runs with taps end when all is recorded; rows are made when they are first read, by either. `--million` adds ten
-rounds of a million agents with eight neighbors each, in a process of its own, and its peak memory.
+The network of `benchmarks.rounds`: 1,000 agents of degree 4, ten floats a message, a constant delay of its own on
+every edge. CPU time of whole runs, set-up included, the best of `--repeats`; both readers in one process, one after
+the other. Runs with taps end when all is recorded; rows are made when they are first read, by either. `--million`
+adds ten rounds of a million agents with eight neighbors each, in a process of its own, and its peak memory.
 """
 
 import argparse
@@ -110,7 +110,9 @@ def main() -> None:
     if options.million:
         command = [sys.executable, "-m", "benchmarks.stacked", "--only-million"]
         found |= json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    print(json.dumps(found) if options.json else "\n".join(f"{name:45} {value:12,.1f}" for name, value in found.items()))
+    print(
+        json.dumps(found) if options.json else "\n".join(f"{name:45} {value:12,.1f}" for name, value in found.items())
+    )
 
 
 if __name__ == "__main__":

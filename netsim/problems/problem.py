@@ -4,11 +4,11 @@ Only the experimenter sees it.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 from scipy.optimize import brentq, minimize
@@ -188,6 +188,50 @@ class Problem:
         return sum((f.hessian(x[0]) for f in self.objectives), start=start) / self.agents
 
 
+# ── all gradients at once ───────────────────────────────────────────────────────────────────────────────
+MANY = 1024
+"""Of so many numbers an objective calls are one after the other: they stay in the processor's cache."""
+Gradients: TypeAlias = Callable[[Array], Array]
+"""x (agents, replicas, dimension) ↦ ∇f_i(x_i), the same shape."""
+
+
+def stacked_gradients(objectives: Sequence[Objective]) -> Gradients:
+    """Every objective's own gradient at its own x, bit for bit as in a call of its own. PRIVATE, as they are.
+
+    Least squares and logistic losses of equally many records are one batched expression, whose inner sums run as in
+    a call of its own. Others are called one after the other.
+    """
+    squares, logistic, others = dict[int, list[int]](), dict[int, list[int]](), list[int]()
+    for i, f in enumerate(objectives):
+        if type(f) is LeastSquares:
+            squares.setdefault(f.records, []).append(i)
+        elif type(f) is LogisticLoss:
+            logistic.setdefault(f.records, []).append(i)
+        else:
+            others.append(i)
+    parts: list[tuple[list[int], Gradients]] = []
+    for who in squares.values():
+        parts.append((who, LeastSquares.stacked([f for i in who if isinstance(f := objectives[i], LeastSquares)])))
+    for who in logistic.values():
+        parts.append((who, LogisticLoss.stacked([f for i in who if isinstance(f := objectives[i], LogisticLoss)])))
+    if others:
+        parts.append((others, lambda x: np.array([objectives[i].gradient(x[k]) for k, i in enumerate(others)])))
+    places = [(np.array(who), gradients) for who, gradients in parts]
+
+    def each(x: Array) -> Array:
+        if x[0].size >= MANY:
+            return np.array([f.gradient(own) for f, own in zip(objectives, x, strict=True)])
+        if len(places) == 1:
+            return places[0][1](x)
+        found = np.empty_like(x)
+        for who, gradients in places:
+            found[who] = gradients(x[who])
+        return found
+
+    return each
+
+
+# ── from records ────────────────────────────────────────────────────────────────────────────────────────
 Kind = Literal["logistic", "ridge", "lasso", "nonconvex_logistic", "poisson", "sensors", "softmax", "mlp"]
 _DIVISOR = 36.0
 """Chosen. [C] prints f(x) = (1/6) Σ ‖A_i x − b_i‖², and says nothing of a further divisor in f_i."""

@@ -1,10 +1,10 @@
 """Stacked reader of the port: one run of the coroutine stands for all agents.
 
-Every vector holds all agents' rows, agent after agent: (agents · replicas, dimension). What an algorithm computes of
-one agent's rows it so computes of all, and an exchange is a sum over the graph in the order in which the live reader
-adds. Noise is of each agent's own stream, gradients are of each agent's own objective, times are maxima over links.
-So values, their order and times are those of the live reader to the last bit (`netsim.readers.moments` has the
-order), at a fraction of the time.
+Every vector holds all agents' rows, agent after agent: (agents · replicas, dimension). What an algorithm computes
+of one agent's rows it so computes of all, and an exchange is a sum over the graph in the order in which the live
+reader adds. Noise is of each agent's own stream, gradients are of each agent's own objective, times are maxima over
+links. So values, their order and times are those of the live reader to the last bit
+(`netsim.readers.stacked_network` has the order), at a fraction of the time.
 
 It reads what is the same for all agents. Whatever differs between them (a number, a neighbor, a coin, a direct
 message), and networks in which a message may be missing, raise `NotStackableError`: the run is begun anew by the live
@@ -14,36 +14,63 @@ reader, and says why.
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, overload
+from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar, overload
 
 import numpy as np
 
-from netsim.adversary import InsiderState, Query, Tap
+from netsim.adversary import Adversary, InsiderState, Query, Tap
+from netsim.algorithms import Algorithm
 from netsim.arrays import Array
-from netsim.codecs import Dither, Encoder
+from netsim.codecs import Codec, Dither, Encoder
 from netsim.errors import NetsimError
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
 from netsim.metrics import Metrics
 from netsim.models.model import Regularizer, Zero
 from netsim.network.links import AccessLaw, LinkLaw
-from netsim.problems.stacking import stacked_gradients
+from netsim.problems.problem import Problem, stacked_gradients
 from netsim.randomness import EdgeNoise, Streams, dither_of
 from netsim.readers.live import FLOAT64, gaussian_stddev
-from netsim.readers.moments import Moments, Rows, Whole
-from netsim.readers.stacked_network import Heard, Sent, StackedLinks, StackedSums
+from netsim.readers.stacked_network import Heard, Moments, Rows, Sent, StackedLinks, StackedSums, Whole
+from netsim.settings import NetworkSettings, Recording, Timing
+from netsim.topology import Topology
 from netsim.transcript.message import Values, as_sent
 from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
 
-if TYPE_CHECKING:
-    from netsim.simulation import Simulation
+
+class _Setup(Protocol):
+    """What the reader takes of a `netsim.simulation.Simulation`, which runs it."""
+
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def topology(self) -> Topology: ...
+    @property
+    def algorithm(self) -> Algorithm: ...
+    @property
+    def network(self) -> NetworkSettings: ...
+    @property
+    def adversaries(self) -> Sequence[Adversary]: ...
+    @property
+    def timing(self) -> Timing: ...
+    @property
+    def recording(self) -> Recording: ...
+    @property
+    def replicas(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def chunk(self) -> int: ...
+    @property
+    def wire_codec(self) -> Codec: ...
+    def noise_stream(self, agent: int) -> np.random.Generator: ...
 
 
 class NotStackableError(NetsimError):
     """What makes agents unlike, or the network more than this reader models: the live reader runs it."""
 
 
-def obstacle(simulation: "Simulation") -> str | None:
+def obstacle(simulation: _Setup) -> str | None:
     """Why a simulation is not for this reader, as far as that is known before it runs."""
     algorithm, network, timing = simulation.algorithm, simulation.network, simulation.timing
     lines, name = [network.access, *network.access_laws.values()], type(algorithm).__name__
@@ -206,7 +233,7 @@ class _PerAgent(Sequence[Sequence[_Kept]]):
 class StackedNode:
     """A `Node` that stands for all agents of a simulation."""
 
-    def __init__(self, simulation: "Simulation") -> None:
+    def __init__(self, simulation: _Setup) -> None:
         topology, problem, recording = simulation.topology, simulation.problem, simulation.recording
         self._simulation, self._streams = simulation, Streams(simulation.seed)
         self._n, self._r, self.dimension = topology.agents, simulation.replicas, problem.dimension
@@ -537,7 +564,7 @@ class StackedNode:
         return Transcript.deferred(lambda: ([row for _, row in heard.captured()], heard.at_doors()), count, self._r)
 
 
-def run_stacked(simulation: "Simulation") -> StackedRun:
+def run_stacked(simulation: _Setup) -> StackedRun:
     """Run all agents at once. You get a `NotStackableError` where they are unlike; Ctrl-C ends it early."""
     if (why := obstacle(simulation)) is not None:
         raise NotStackableError(why)

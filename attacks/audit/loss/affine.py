@@ -56,7 +56,7 @@ class _Map(NamedTuple):
     exposed: tuple[float, ...]
 
 
-def priced(mine: Replayed, theirs: Replayed, releases: list[Array], again: tuple[Again, Again]) -> Priced | None:
+def priced(mine: Replayed, theirs: Replayed, releases: Sequence[Array], again: tuple[Again, Again]) -> Priced | None:
     """Loss and cost of all that was sent, where all noise is Gaussian and some of it is inside messages.
 
     `mine` and `theirs` are the replays of the true and of the other hypothesis on the `releases` that were drawn,

@@ -205,7 +205,7 @@ class Sample:
 
     view: AdversaryView
     coins: Callable[[], np.random.Generator]
-    releases: list[Array]
+    releases: Sequence[Array]
     dither: Dither | None = None
     log_weights: Array | None = None
     tossed: bool = False

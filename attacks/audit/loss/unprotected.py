@@ -57,7 +57,7 @@ class _Inexplicable(NamedTuple):
     where: Mask
 
 
-def _inexplicable(other: Replayed, releases: list[Array], again: _Again) -> _Inexplicable | None:
+def _inexplicable(other: Replayed, releases: Sequence[Array], again: _Again) -> _Inexplicable | None:
     """First message that no noise in the releases that are not on the wire explains in the other world, if any is
     known.
 
@@ -106,7 +106,7 @@ def _inexplicable(other: Replayed, releases: list[Array], again: _Again) -> _Ine
     return _Inexplicable(first.message, first.name, first.receiver, left(high))
 
 
-def _untouched(other: Replayed, releases: list[Array], again: _Again) -> _Inexplicable | None:
+def _untouched(other: Replayed, releases: Sequence[Array], again: _Again) -> _Inexplicable | None:
     """First message that the other world would have sent otherwise and that no hidden release has any effect on."""
     hidden = [t for t, release in enumerate(other.releases) if release.sent_in is None]
     if not hidden or other.departure is not None or not any(np.any(c.visible) for c in other.comparisons):
@@ -132,7 +132,7 @@ def _untouched(other: Replayed, releases: list[Array], again: _Again) -> _Inexpl
 
 
 def _effects(
-    other: Replayed, releases: list[Array], unseen: list[tuple[int, int]], again: _Again
+    other: Replayed, releases: Sequence[Array], unseen: list[tuple[int, int]], again: _Again
 ) -> tuple[Array, Array] | None:
     """B: the effect of a standard deviation of each unseen number of noise on each message, (messages, replicas,
     dimension, noises), and how far rounding may move what `_FAR` of them explain, (messages, replicas, dimension).
@@ -257,7 +257,7 @@ class Leaks:
             self._add(c.message, c.name, "value", visible, c.difference, reason)
 
     def unexplained(
-        self, other: Replayed, releases: list[Array], again: _Again
+        self, other: Replayed, releases: Sequence[Array], again: _Again
     ) -> tuple[Array, UnprotectedMessage | None]:
         """First message that hidden noise cannot explain, (replicas,), ∞ if none, and that message, which is added.
 

@@ -1,6 +1,8 @@
 """Sections on attacks: reconstructed records side by side, membership with its ROC, and properties."""
 
+from collections import Counter
 from collections.abc import Sequence
+from statistics import median
 
 import numpy as np
 
@@ -9,8 +11,8 @@ from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import INK, Chart, Drawing, Series, Style, canvas, series
 from scenarios.render.sentences import Finding
 from scenarios.results import attack_words as words
-from scenarios.results.attacks import MembershipResult, ReconstructionResult, RecordAttack
-from scenarios.results.numbers import NARROW_SPACE, fixed, show
+from scenarios.results.attacks import GradientScores, MembershipResult, ReconstructionResult, RecordAttack
+from scenarios.results.numbers import MISSING, NARROW_SPACE, count, fixed, plural, show
 
 VERDICTS = {
     words.RECOVERED: (
@@ -135,3 +137,25 @@ def borders(played: Played) -> list[tuple[float, float, str]]:
         for (epsilon, delta), look in found.items()
         if epsilon < _LARGE
     ]
+
+
+# ── hidden gradients ────────────────────────────────────────────────────────────────────────────────────
+_MOST_AGENTS, _MOST_GROUPS = 8, 4
+"""Agents whose hidden gradients are listed one by one, and kinds of agents that are distinguished beyond."""
+
+
+def hidden(gradients: GradientScores) -> tuple[str, str]:
+    """How many gradients of each agent are not identifiable, shortly where all agree or there are many agents; and
+    agent by agent where that is a summary, else "". An agent that computes none, an insider, has a dash."""
+    pairs = list(zip(gradients.hidden, gradients.inferred, strict=True))
+    each = [count(h) if h + f else MISSING for h, f in pairs]
+    full = ", ".join(f"agent {i}: {one}" for i, one in enumerate(each)) if len(each) > _MOST_AGENTS else ""
+    given = [h for h, f in pairs if h + f]
+    if len(given) > 1 and len(set(given)) == 1:
+        return f"{count(given[0])} each" + (f" ({plural(len(given), 'agent')})" * (len(given) < len(each))), full
+    if not full:
+        return ", ".join(each) or MISSING, full
+    groups = Counter("all" if not f else "none" if not h else count(h) for h, f in pairs if h + f)
+    if len(groups) <= _MOST_GROUPS:
+        return "; ".join(f"{word}: {plural(n, 'agent')}" for word, n in groups.items()), full
+    return f"{count(min(given))} to {count(max(given))}, median {show(median(given))}", full

@@ -296,3 +296,33 @@ def _number(value: float | None) -> str:
         return r"$\infty$"
     mantissa, _, exponent = f"{value:.3g}".partition("e")
     return rf"${mantissa} \times 10^{{{int(exponent)}}}$" if exponent else mantissa
+
+
+# ── the evidence of the audits ──────────────────────────────────────────────────────────────────────────
+def epsilon_exact(audit: AuditResult) -> str:
+    """ε exact with its ends, where they say more."""
+    interval = audit.epsilon_exact
+    low, middle, high = (show(v, 4) for v in (interval.lower, interval.estimate, interval.upper))
+    text = exact(interval, 4)
+    open_above = interval.upper_bound_only and (interval.lower == 0 or math.isinf(interval.upper))
+    if low == high or text == f"≥ {low}" == f"≥ {middle}" or open_above:
+        return text
+    return f"{text} (the sample's estimate: {middle})" if text == f"≥ {low}" else f"{text} ({low} to {high})"
+
+
+def method(audit: AuditResult) -> str:
+    """The way in which ε exact was found."""
+    interval = audit.epsilon_exact
+    if not interval.known:
+        return "not at all: some noise is not on the wire verbatim, and at δ = 0 nothing bounds it"
+    if math.isinf(interval.lower):
+        return "the transcripts distinguish the two worlds with certainty"
+    closed = math.isfinite(interval.upper)
+    if interval.by_formula:
+        how = "the estimate is by a formula, from the noise of the releases"
+        if not closed and audit.claim.delta == 0:
+            how += "; at δ = 0 the upper end stays open, for what was never recorded may cost more"
+    else:
+        how = "from below by sampled losses, from above " + ("by a bound on the cost" if closed else "not at all")
+    more = "; an upper bound, for some noise is not on the wire verbatim"
+    return how + (more if interval.upper_bound_only else "")

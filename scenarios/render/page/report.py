@@ -9,10 +9,10 @@ from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
 from scenarios.files.dump import dump
 from scenarios.render import sentences
-from scenarios.render.page import attacks, loss_breakdown, network, plan, tables
+from scenarios.render.page import attacks, loss_breakdown, network, plan
 from scenarios.render.page.charts import Shown, charts, measures
 from scenarios.render.page.drawing import Chart, Series, picture
-from scenarios.render.page.epsilons import epsilons
+from scenarios.render.page.epsilons import epsilon_exact, epsilons, method
 from scenarios.render.page.plots import MARKS, reproduction
 from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, terms
 from scenarios.results import attack_words, findings, numbers
@@ -132,9 +132,11 @@ def environment() -> Environment:
     )
     names = ("show", "fixed", "percent", "at_least", "setting", "e_to", "plural")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
-    modules = attack_words, attacks, findings, loss_breakdown, network, numbers, plan, sentences, tables
+    modules = attack_words, attacks, findings, loss_breakdown, network, numbers, plan, sentences
     cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
-    cast("dict[str, object]", found.globals).update(picture=picture, frozenset=frozenset, signs=MARKS)
+    cast("dict[str, object]", found.globals).update(
+        picture=picture, frozenset=frozenset, signs=MARKS, exact_of=epsilon_exact, method_of=method
+    )
     return found
 
 
