@@ -38,7 +38,7 @@ chosen by what was seen before cost no more is `attacks.audit.proof`'s to see to
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -155,7 +155,7 @@ class GaussianView:
         scale = np.zeros(len(noise)) if scale is None else scale
         _check_finite(scale)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            size = np.linalg.norm(noise, axis=1)
+            size = np.sqrt(np.einsum("rz,rz->r", noise, noise))
             rare = np.flatnonzero(~((size > SQUARED) & (size < 1 / SQUARED)))
             largest = np.max(np.abs(noise[rare]), axis=1, initial=0.0)
             size[rare] = largest * np.linalg.norm(noise[rare] / np.where(largest > 0, largest, 1.0)[:, None], axis=1)
@@ -198,17 +198,25 @@ class GaussianView:
     def stretch(self) -> float:
         """A bound of ‖B⁺‖ where the view determines every noise in it; ∞ where that is not sure.
 
-        QR without pivots, which is enough to bound: B is known to a matrix E, and 1/‖B⁺‖ ≥ 1/‖R⁻¹‖ − ‖E‖.
+        Rows that LU with partial pivoting takes bound it: PB = LU + E has ‖E‖ ≤ n·u·‖L‖‖U‖ (Higham 2002, Theorem
+        9.3), B is known to a matrix F, and 1/‖B⁺‖ ≥ 1/‖(LU)⁻¹‖ − ‖E‖ − ‖F‖.
         """
         used = np.any(self.noise, axis=0)
-        if not 0 < np.count_nonzero(used) <= len(self.clear):
+        count = int(np.count_nonzero(used))
+        if not 0 < count <= len(self.clear):
             return float("inf")
-        triangle = np.linalg.qr(self.noise[self.clear][:, used], mode="r")
-        inverse, singular = linalg.lapack.dtrtri(triangle)
+        some = self.noise if np.all(used) else self.noise[:, used]
+        some = some if len(self.clear) == len(some) else some[self.clear]
+        both, _, singular = linalg.lapack.dgetrf(some)
         if singular:
             return float("inf")
-        off = 2 * ROUNDING * np.linalg.norm(np.maximum(1.0, self.scale[self.clear] / self.size[self.clear]))
-        smallest = 1 / float(np.linalg.norm(inverse)) - float(off)
+        both = np.asarray(both[:count], dtype=np.float64)
+        inverse, singular = linalg.lapack.dgetri(both, np.arange(count, dtype=np.int32), lwork=64 * count)
+        if singular:
+            return float("inf")
+        off = count * float(np.finfo(np.float64).eps) * (float(np.linalg.norm(both)) ** 2 + count) / 2
+        off += ROUNDING * float(np.linalg.norm(np.maximum(1.0, self.scale[self.clear] / self.size[self.clear])))
+        smallest = 1 / float(np.linalg.norm(inverse)) - off
         return 1 / smallest if smallest > LOST else float("inf")
 
     @cached_property
@@ -267,12 +275,13 @@ class GaussianView:
         columns = int(design.shape[1])
         if self.noise.size == 0:
             return np.zeros(columns, dtype=np.intp), np.full(columns, np.inf), np.full(columns, np.inf)
-        scaled = design / self._units[:, None]
-        changes, noises = self._sides @ scaled, self._sides @ self.noise
+        scaled = np.divide(design, self._units[:, None], order="F")
+        sides = _sides(len(scaled))
+        changes, noises = sides @ scaled, sides @ self.noise
         lengths = np.linalg.norm(noises, axis=0)
         across = (noises / np.where(lengths > 0, lengths, 1.0)).T @ changes  # (noises, columns)
         source: Indices = np.argmax(np.abs(across), axis=0)
-        own = self.noise[:, source]
+        own = self.noise[:, source]  # laid out column by column, as is what it is compared with
         at, each = np.argmax(np.abs(own), axis=0), np.arange(columns, dtype=np.intp)
         factor = scaled[at, each] / np.where(own[at, each] == 0, 1.0, own[at, each])
         left = np.multiply(own, factor, out=own)
@@ -289,11 +298,6 @@ class GaussianView:
     def _units(self) -> Array:
         """What each message was divided by, (messages,)."""
         return np.where(self.size > 0, self.size, 1.0)
-
-    @cached_property
-    def _sides(self) -> Array:
-        """Random directions (`SKETCH`, messages): columns that are multiples of each other are so from all sides."""
-        return np.random.default_rng(0).standard_normal((SKETCH, len(self.size)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,6 +353,12 @@ def laplace_vectors(design: Array, noise: Array, scale: Array | None = None) -> 
     if len(view.factors.sure) < len(noise) or not np.all(solved.covered & (off <= DECIDED * lengths)):
         raise AttackError("messages share their Laplace noise but for rounding: the price is not decided")
     return np.sqrt(2.0) * solved.vectors
+
+
+@lru_cache(maxsize=64)
+def _sides(messages: int) -> Array:
+    """Random directions (`SKETCH`, messages): columns that are multiples of each other are so from all sides."""
+    return np.random.default_rng(0).standard_normal((SKETCH, messages))
 
 
 def _solved(triangle: Array, right: Array) -> Array:
