@@ -102,7 +102,8 @@ class Prices:
         if not np.all(self.decided[columns][used]) or np.any(np.isinf(most)):
             return alone, apart
         lower, upper = worst_change(self.vectors[:, columns][:, used], limits, 2)
-        return max(lower, alone), min(upper, apart)
+        upper = min(upper, apart)
+        return min(max(lower, alone), upper), upper
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +181,7 @@ class GaussianView:
             good = known & (error <= DECIDED * lengths)
             error = np.where(good, 0.0, error)
             low = np.where(error < lengths, lengths - error, 0.0)
-            apart = np.isfinite(off[others])
+            apart = np.isfinite(off[others]) & ~good
             low[apart] = np.maximum(low[apart], most[others][apart] - off[others][apart])
             high = np.where(known, lengths + error, np.inf)
             high = np.where(good, high, np.maximum(low, np.minimum(high, most[others])))

@@ -274,7 +274,9 @@ class _At:
     activations: int
 
     @classmethod
-    def of(cls, simulation: Simulation, priced: Priced | Bounded, agent: int, pair: Pair | None, activations: int) -> "_At":
+    def of(
+        cls, simulation: Simulation, priced: Priced | Bounded, agent: int, pair: Pair | None, activations: int
+    ) -> "_At":
         worlds, refused = (None if pair is None else pair.hypotheses), None
         try:
             if worlds is not None and isinstance(priced, Priced):
