@@ -60,7 +60,7 @@ def test_on_a_ring_whoever_is_within_reach_is_not_hidden_at_all() -> None:
 
 @pytest.mark.parametrize("smallest", [1.0, 1e-3, 1e-7, 1e-10, 1e-14, 0.0])
 def test_the_stretch_is_a_bound_of_the_inverse_or_none(smallest: float) -> None:
-    """Noise with a known least singular value: never said to be larger; of what may be 0 nothing is said."""
+    """The least singular value is never said to be larger than it is; of what may be 0 nothing is said."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         left = np.linalg.qr(rng.standard_normal((30, 30)))[0][:, :12]

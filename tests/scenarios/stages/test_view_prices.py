@@ -61,8 +61,8 @@ def priced(made: Simulation, spec: ViewsSpec = EVERYTHING) -> ViewPrices:
 
 
 def test_a_view_that_no_map_prices_is_bounded_by_its_victims_door() -> None:
-    """Clipped, the gradients of neighbors are not linear in what they receive. Each release moves by up to 2C for any data, and
-    the bound is above the exact ε of every listener to descent whose gradients move by as much."""
+    """Clipped, the gradients of neighbors are not linear in what they receive. Each release moves by up
+    to 2C for any data, and the bound is above the exact ε of every listener to descent whose gradients move by as much."""
     made = simulation()
     algorithm = replace(made.algorithm, clip=Clip(CHANGE / 2, "l2"))
     found = priced(replace(made, algorithm=algorithm))
