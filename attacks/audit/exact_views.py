@@ -8,6 +8,8 @@ hold of every agent, and `Priced.of` names the first of which neither does:
 - its queries are at points that depend on no answer and no noise (data enter once, as in gossip after noise);
 - its objective is quadratic. Its Hessian goes into the map, and what is unknown of an answer is its constant part.
 
+Elsewhere, as where gradients are clipped, a view is only bounded, by its victim's door (`Bounded`).
+
 Two worlds of the victim may differ by their answers to public queries, whatever these are, or by a constant part with
 the same Hessian: then O moves by CΔ, Δ the change of each answer, and the price of this pair is exact. Over **all**
 pairs of an adjacency μ is, with c the adjacency's bound on ‖∇f − ∇f'‖₂: for a difference that is the same everywhere
@@ -19,9 +21,9 @@ does so for the Hessians that the agents have here, and for this run's routes, d
 """
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -258,6 +260,73 @@ class Priced:
         else:
             points = self.messages.points[own, :1]
         return np.array([worlds[1].gradient(x)[0] - worlds[0].gradient(x)[0] for x in points]).reshape(-1, d)
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """Views that no map prices, each bounded by its victim's door: [0, ε of the door], over all pairs.
+
+    `doors[i]` is a bound of ε at agent i's door for who holds the seeds that the agent shares with others, or the
+    reason why there is none. The data and the noise of all others given, what they send and keep is made of what the
+    agent sent, and the bound is of every transcript of that, whatever comes in: a listener that is not inside the
+    agent has no more (post-processing), however others react. `why` it is not priced.
+    """
+
+    doors: Mapping[int, Bound | str]
+    agents: int
+    adjacency: Adjacency
+    delta: float
+    why: str
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Those of all doors that are bounded."""
+        found = [one.conditions[1:] for one in self.doors.values() if isinstance(one, Bound)]
+        common = [f"each view is bounded by its victim's door, and not priced: {self.why}"]
+        common += ["the run's routes and delays, which every listener knows"]
+        common += ["what others send is made of what they received, of their data, and of noise that is no victim's"]
+        return (*common, *dict.fromkeys(sentence for sentences in found for sentence in sentences))
+
+    @property
+    def attained(self) -> bool:
+        """Nothing says that a pair costs as much as the bound."""
+        return False
+
+    def price(
+        self,
+        victim: int,
+        fields: AbstractSet[Field],
+        inside: Container[int],
+        worlds: tuple[Hypothesis, Hypothesis] | None = None,
+    ) -> Price:
+        """The same for every listener; of a pair of worlds alone nothing is known."""
+        del fields, worlds
+        found = self.doors[victim]
+        if victim in inside:
+            raise AttackError(f"who is inside agent {victim} has its data")
+        if isinstance(found, str):
+            raise AttackError(f"{self.why}; nor is its door bounded: {found}")
+        return Price(None, Ends(0.0, found.epsilon), None)
+
+    def pairs(self) -> tuple[Array, Array]:
+        """As `Priced.pairs` has them; NaN for victims without a bound."""
+        each = np.array([self._epsilon(i) for i in range(self.agents)])
+        upper = np.where(np.eye(self.agents) > 0, 0.0, np.repeat(each[:, None], self.agents, axis=1))
+        return np.where(np.isnan(upper), np.nan, 0.0), upper
+
+    def unbounded(self, victim: int) -> str | None:
+        """The reason why a victim has no bound, None where it has one."""
+        found = self.doors[victim]
+        return found if isinstance(found, str) else None
+
+    def bound(self, victim: int, price: Price) -> Bound | None:
+        """The bound of the door with what it rests on."""
+        found = self.doors[victim]
+        return None if price.all is None or isinstance(found, str) else replace(found, conditions=self.conditions)
+
+    def _epsilon(self, victim: int) -> float:
+        found = self.doors.get(victim, "")
+        return math.nan if isinstance(found, str) else found.epsilon
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,7 @@ chosen by what was seen before cost no more is `attacks.audit.proof`'s to see to
 """
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -59,6 +60,13 @@ TRACE = 1e-18
 """Relative to the largest: what refinement leaves of a noise that takes no part."""
 DECIDED = 1e-9
 """Relative: ends of a price that count as one number."""
+SQUARED = 1e-140
+"""The square of a number of at least this size, and of its inverse, is one that a float holds to all digits."""
+SKETCH = 6
+"""From so many random directions a column that is a multiple of another is looked for; it is then checked entry by
+entry."""
+SCALED = 4 * float(np.finfo(np.float64).eps)
+"""Relative: what scaling rows and columns may do to a number."""
 _PASSES = 50
 Indices = NDArray[np.intp]
 Order = Literal[1, 2]
@@ -94,49 +102,31 @@ class Prices:
         if not np.all(self.decided[columns][used]) or np.any(np.isinf(most)):
             return alone, apart
         lower, upper = worst_change(self.vectors[:, columns][:, used], limits, 2)
-        return max(lower, alone), min(upper, apart)
+        upper = min(upper, apart)
+        return min(max(lower, alone), upper), upper
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianView:
-    """The noise of one view, factored once for all changes: `noise` B (messages, noises), each message divided by
-    `size`, the length of its noise; 0 where that is 0.
+class Factors:
+    """The messages `sure` have noise that is new beyond doubt, and `inverse` (noises, sure) has B_sure⁺; those in
+    `rest` follow from them but for rounding, by the `weights` (sure, rest). `complete`: there are no others with
+    noise."""
 
-    `scale` (messages,): the numbers that went into a message, 0 if its entries are exact but for their last digits.
-    The messages `sure` have noise that is new beyond doubt, and `inverse` (noises, sure) has B_sure⁺; those in `rest`
-    follow from them but for rounding, by the `weights` (sure, rest). `complete`: there are no others with noise.
-    Where the view determines every noise in it, ‖B⁺‖ ≤ `stretch`; ∞ where that is not sure.
-    """
-
-    noise: Array
-    size: Array
-    scale: Array
     sure: Indices
     rest: Indices
     inverse: Array
     weights: Array
     complete: bool
-    stretch: float
 
     @classmethod
-    def of(cls, noise: Array, scale: Array | None = None) -> "GaussianView":
-        """Factor B. `scale` (messages,) as `attacks.probe.MessageMap.seen_by` has it."""
-        scale = np.zeros(len(noise)) if scale is None else scale
-        _check_finite(noise)
-        _check_finite(scale)
-        largest = np.max(np.abs(noise), axis=1, initial=0.0)
-        with np.errstate(over="ignore"):
-            size = largest * np.linalg.norm(noise / np.where(largest > 0, largest, 1.0)[:, None], axis=1)
-        _check_finite(size)
-        unit = noise / np.where(size > 0, size, 1.0)[:, None]
-        clear = np.flatnonzero((size > 0) & (size >= SURE * scale))
+    def of(cls, unit: Array, size: Array, scale: Array, clear: Indices) -> "Factors":
+        """Factor the `clear` rows of B, each of length 1 (`unit`)."""
         if clear.size == 0:
             none = np.zeros(0, dtype=np.intp)
-            inverse = np.zeros((noise.shape[1], 0))
-            return cls(unit, size, scale, none, none, inverse, np.zeros((0, 0)), not np.any(size), np.inf)
-        factors = linalg.qr(unit[clear].T, mode="economic", pivoting=True)
-        basis, triangle = (np.asarray(factor, dtype=np.float64) for factor in factors[:2])
-        order = clear[np.asarray(factors[2], dtype=np.intp)]
+            return cls(none, none, np.zeros((unit.shape[1], 0)), np.zeros((0, 0)), not np.any(size))
+        found = linalg.qr(unit[clear].T, mode="economic", pivoting=True)
+        basis, triangle = (np.asarray(factor, dtype=np.float64) for factor in found[:2])
+        order = clear[np.asarray(found[2], dtype=np.intp)]
         count = int(np.count_nonzero(np.abs(np.diag(triangle)) > SURE))
         square = triangle[:count, :count]
         inverse = _solved(square, basis[:, :count].T).T
@@ -145,41 +135,102 @@ class GaussianView:
         rounding = off[count:] + np.abs(weights).T @ off[:count]
         follows = (np.linalg.norm(triangle[count:, count:], axis=0) <= rounding) & (rounding <= LOST)
         complete = bool(np.all(follows)) and len(clear) == np.count_nonzero(size)
-        rank, stretch = int(np.count_nonzero(np.any(noise, axis=0))), float("inf")
-        if rank <= len(triangle) and np.abs(triangle[rank - 1, rank - 1]) > LOST:
-            stretch = float(np.linalg.norm(_solved(triangle[:rank, :rank], np.eye(rank))))
-        stretch = stretch if stretch < 1 / LOST else float("inf")
-        weights = weights[:, follows]
-        return cls(unit, size, scale, order[:count], order[count:][follows], inverse, weights, complete, stretch)
+        return cls(order[:count], order[count:][follows], inverse, weights[:, follows], complete)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianView:
+    """The noise of one view, factored once for all changes: `noise` B (messages, noises), each message divided by
+    `size`, the length of its noise; 0 where that is 0.
+
+    `scale` (messages,): the numbers that went into a message, 0 if its entries are exact but for their last digits.
+    """
+
+    noise: Array
+    size: Array
+    scale: Array
+
+    @classmethod
+    def of(cls, noise: Array, scale: Array | None = None) -> "GaussianView":
+        """Scale B. `scale` (messages,) as `attacks.probe.MessageMap.seen_by` has it."""
+        scale = np.zeros(len(noise)) if scale is None else scale
+        _check_finite(scale)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            size = np.sqrt(np.einsum("rz,rz->r", noise, noise))
+            rare = np.flatnonzero(~((size > SQUARED) & (size < 1 / SQUARED)))
+            largest = np.max(np.abs(noise[rare]), axis=1, initial=0.0)
+            size[rare] = largest * np.linalg.norm(noise[rare] / np.where(largest > 0, largest, 1.0)[:, None], axis=1)
+        _check_finite(size)
+        return cls(noise / np.where(size > 0, size, 1.0)[:, None], size, scale)
 
     def prices(self, design: Array) -> Prices:
         """Price the columns of C = `design` (messages, columns), each a change by 1."""
         _check_finite(design)
         source, factor, left = self._own(design)
-        with np.errstate(invalid="ignore"):  # where B has full column rank Ba = C has no other solution
-            alone = np.isfinite(factor) & (left * self.stretch <= DECIDED * np.abs(factor))
         least, most, vectors = np.abs(factor), np.abs(factor), np.zeros((self.noise.shape[1], len(factor)))
+        off = np.full(len(factor), np.inf)
+        if np.any(equal := np.isfinite(factor)) and np.isfinite(self.stretch):
+            off[equal] = left[equal] * self.stretch  # B has full column rank, and Ba = C no other solution
+        alone = np.isfinite(off) & (off <= DECIDED * most)
         vectors[source[alone], np.flatnonzero(alone)] = factor[alone]
         others = np.flatnonzero(~alone)
         if others.size:
             solved = self.solve(design[:, others], np.abs(design[:, others]))
             lengths = np.linalg.norm(solved.vectors, axis=0)
-            known, off = solved.covered & self.complete, np.linalg.norm(solved.off, axis=0)
-            good = known & (off <= DECIDED * lengths)
-            off = np.where(good, 0.0, off)
-            low = np.where(off < lengths, lengths - off, 0.0)
-            high = np.where(known, lengths + off, np.inf)
+            known, error = solved.covered & self.factors.complete, np.linalg.norm(solved.off, axis=0)
+            good = known & (error <= DECIDED * lengths)
+            error = np.where(good, 0.0, error)
+            low = np.where(error < lengths, lengths - error, 0.0)
+            apart = np.isfinite(off[others]) & ~good
+            low[apart] = np.maximum(low[apart], most[others][apart] - off[others][apart])
+            high = np.where(known, lengths + error, np.inf)
             high = np.where(good, high, np.maximum(low, np.minimum(high, most[others])))
             least[others] = np.where(solved.exposed, np.inf, low)
             most[others] = np.where(solved.exposed, np.inf, high)
             vectors[:, others] = solved.vectors
         return Prices(vectors, least, most)
 
+    @cached_property
+    def clear(self) -> Indices:
+        """Messages with noise beyond doubt."""
+        return np.flatnonzero((self.size > 0) & (self.size >= SURE * self.scale))
+
+    @cached_property
+    def stretch(self) -> float:
+        """A bound of ‖B⁺‖ where the view determines every noise in it; ∞ where that is not sure.
+
+        Rows that LU with partial pivoting takes bound it: PB = LU + E has ‖E‖ ≤ n·u·‖L‖‖U‖ (Higham 2002, Theorem
+        9.3), B is known to a matrix F, and 1/‖B⁺‖ ≥ 1/‖(LU)⁻¹‖ − ‖E‖ − ‖F‖.
+        """
+        used = np.any(self.noise, axis=0)
+        count = int(np.count_nonzero(used))
+        if not 0 < count <= len(self.clear):
+            return float("inf")
+        some = self.noise if np.all(used) else self.noise[:, used]
+        some = some if len(self.clear) == len(some) else some[self.clear]
+        both, _, singular = linalg.lapack.dgetrf(some)
+        if singular:
+            return float("inf")
+        both = np.asarray(both[:count], dtype=np.float64)
+        inverse, singular = linalg.lapack.dgetri(both, np.arange(count, dtype=np.int32), lwork=64 * count)
+        if singular:
+            return float("inf")
+        off = count * float(np.finfo(np.float64).eps) * (float(np.linalg.norm(both)) ** 2 + count) / 2
+        off += ROUNDING * float(np.linalg.norm(np.maximum(1.0, self.scale[self.clear] / self.size[self.clear])))
+        smallest = 1 / float(np.linalg.norm(inverse)) - off
+        return 1 / smallest if smallest > LOST else float("inf")
+
+    @cached_property
+    def factors(self) -> "Factors":
+        """Which messages bring noise that is new, and which follow from them."""
+        return Factors.of(self.noise, self.size, self.scale, self.clear)
+
     def combination(self, vector: Array) -> Array:
         """Weights of messages (messages,), the largest 1: the sum of which most is seen of a change that costs this
         column of `Prices.vectors`, in deviations of the sum's own noise. Only messages that are sure have weights."""
         weights = np.zeros(len(self.noise))
-        weights[self.sure] = self.inverse.T @ vector / self.size[self.sure]
+        sure = self.factors.sure
+        weights[sure] = self.factors.inverse.T @ vector / self.size[sure]
         largest = float(np.max(np.abs(weights), initial=0.0))
         return weights / (weights[np.argmax(np.abs(weights))] if largest else 1.0)
 
@@ -187,51 +238,67 @@ class GaussianView:
         """Least a with Ba = C, where `numbers` (messages, columns), absolute, were added up for the entries of C."""
         loud = self.size > 0
         with np.errstate(over="ignore"):
-            units = np.where(loud, self.size, 1.0)[:, None]
+            units = self._units[:, None]
             numbers = np.maximum(numbers, np.where(design != 0, self.scale[:, None], 0.0)) / units
             scaled = design / units
         _check_finite(numbers)
-        known, noise = scaled[self.sure], self.noise[self.sure]
-        a = self.inverse @ known
-        a += self.inverse @ (known - noise @ a)
+        sure, rest, inverse = self.factors.sure, self.factors.rest, self.factors.inverse
+        known, noise = scaled[sure], self.noise[sure]
+        a = inverse @ known
+        a += inverse @ (known - noise @ a)
         grown = np.maximum(1.0, self.scale / units[:, 0])[:, None]
-        added = numbers[self.sure] + grown[self.sure] * (np.abs(noise) @ np.abs(a))
+        added = numbers[sure] + grown[sure] * (np.abs(noise) @ np.abs(a))
         trace = TRACE * np.max(np.abs(a), axis=0, initial=0.0)
-        off = ROUNDING * np.abs(self.inverse) @ added + trace
+        off = ROUNDING * np.abs(inverse) @ added + trace
         snapped = np.where(np.abs(a) <= off, 0.0, a)  # a noise that takes no part has no share in rounding
         dropped = trace + np.abs(self.noise) @ np.abs(a - snapped)
         left = np.maximum(0.0, np.abs(scaled - self.noise @ snapped) - dropped)
         added = numbers + grown * (np.abs(self.noise) @ np.abs(snapped))
-        through = added[self.rest] + np.abs(self.weights).T @ added[self.sure]
+        through = added[rest] + np.abs(self.factors.weights).T @ added[sure]
         silent, bare = added[~loud], np.abs(scaled[~loud])
         covered = (
-            np.all(left[self.sure] <= 4 * ROUNDING * added[self.sure], axis=0)
-            & np.all(left[self.rest] <= 4 * ROUNDING * through, axis=0)
+            np.all(left[sure] <= 4 * ROUNDING * added[sure], axis=0)
+            & np.all(left[rest] <= 4 * ROUNDING * through, axis=0)
             & ~np.any(bare, axis=0)
         )
         leaks = np.zeros(design.shape)
         clear = np.maximum(EXPOSED * through, LOST * np.linalg.norm(a, axis=0))
-        leaks[self.rest] = np.where(left[self.rest] > clear, left[self.rest], 0.0)
+        leaks[rest] = np.where(left[rest] > clear, left[rest], 0.0)
         leaks[~loud] = np.where(bare > LOST * np.where(self.scale[~loud, None] > 0, silent, 0.0), bare, 0.0)
         return Solution(a, off, covered, leaks)
 
     def _own(self, design: Array) -> tuple[Indices, Array, Array]:
         """The noise that each change enters as, factor a and length of C − Ba, (columns,); a = ∞ where there is none.
 
-        An answer that enters as its agent's own noise does makes a column of C a multiple a of one of B.
+        An answer that enters as its agent's own noise does makes a column of C a multiple a of one of B. What scaling
+        alone may have made of a multiple is no difference.
         """
         columns = int(design.shape[1])
         if self.noise.size == 0:
             return np.zeros(columns, dtype=np.intp), np.full(columns, np.inf), np.full(columns, np.inf)
-        scaled = design / np.where(self.size > 0, self.size, 1.0)[:, None]
-        across, lengths = self.noise.T @ scaled, np.linalg.norm(self.noise, axis=0)  # (noises, columns), (noises,)
-        source: Indices = np.argmax(np.abs(across) / np.where(lengths > 0, lengths, 1.0)[:, None], axis=0)
-        at: Indices = np.argmax(np.abs(self.noise[:, source]), axis=0)
-        largest = self.noise[at, source]
-        factor = scaled[at, np.arange(columns, dtype=np.intp)] / np.where(largest == 0, 1.0, largest)
-        left = np.abs(scaled - factor * self.noise[:, source])
-        equal = np.all(left <= 4 * ROUNDING * np.abs(scaled), axis=0)
-        return source, np.where(equal, factor, np.inf), np.where(equal, np.linalg.norm(left, axis=0), np.inf)
+        scaled = np.divide(design, self._units[:, None], order="F")
+        sides = _sides(len(scaled))
+        changes, noises = sides @ scaled, sides @ self.noise
+        lengths = np.linalg.norm(noises, axis=0)
+        across = (noises / np.where(lengths > 0, lengths, 1.0)).T @ changes  # (noises, columns)
+        source: Indices = np.argmax(np.abs(across), axis=0)
+        own = self.noise[:, source]  # laid out column by column, as is what it is compared with
+        at, each = np.argmax(np.abs(own), axis=0), np.arange(columns, dtype=np.intp)
+        factor = scaled[at, each] / np.where(own[at, each] == 0, 1.0, own[at, each])
+        left = np.multiply(own, factor, out=own)
+        np.abs(np.subtract(scaled, left, out=left), out=left)
+        room = np.abs(scaled, out=scaled)
+        room *= SCALED
+        apart, size = np.flatnonzero(np.any(left > room, axis=0)), np.zeros(columns)
+        if apart.size:
+            far = np.any(left[:, apart] > 4 * ROUNDING / SCALED * room[:, apart], axis=0)
+            factor[apart[far]], size[apart] = np.inf, np.where(far, np.inf, np.linalg.norm(left[:, apart], axis=0))
+        return source, factor, size
+
+    @cached_property
+    def _units(self) -> Array:
+        """What each message was divided by, (messages,)."""
+        return np.where(self.size > 0, self.size, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +332,8 @@ def exposing(design: Array, noise: Array, change: Array, scale: Array | None = N
     at, weights = int(np.argmax(leaks)), np.zeros(len(noise))
     weights[at] = 1.0
     if view.size[at]:
-        weights[view.sure] = -view.weights[:, np.flatnonzero(view.rest == at)[0]]
+        factors = view.factors
+        weights[factors.sure] = -factors.weights[:, np.flatnonzero(factors.rest == at)[0]]
         weights /= np.where(view.size > 0, view.size, 1.0)
     return weights / weights[np.argmax(np.abs(weights))]
 
@@ -283,9 +351,15 @@ def laplace_vectors(design: Array, noise: Array, scale: Array | None = None) -> 
     view = GaussianView.of(noise, scale)
     solved = view.solve(design, np.abs(design))
     off, lengths = (np.sum(np.abs(part), axis=0) for part in (solved.off, solved.vectors))
-    if len(view.sure) < len(noise) or not np.all(solved.covered & (off <= DECIDED * lengths)):
+    if len(view.factors.sure) < len(noise) or not np.all(solved.covered & (off <= DECIDED * lengths)):
         raise AttackError("messages share their Laplace noise but for rounding: the price is not decided")
     return np.sqrt(2.0) * solved.vectors
+
+
+@lru_cache(maxsize=64)
+def _sides(messages: int) -> Array:
+    """Random directions (`SKETCH`, messages): columns that are multiples of each other are so from all sides."""
+    return np.random.default_rng(0).standard_normal((SKETCH, messages))
 
 
 def _solved(triangle: Array, right: Array) -> Array:

@@ -85,7 +85,7 @@ class MessageMap:
         if laws := {str(found.laws[k // width]) for k in np.flatnonzero(heard).tolist()} - {law}:
             raise AttackError(f"noise in this view is {' and '.join(sorted(laws))}, not {law} alone")
         scale = np.linalg.norm(np.where(noise[:, unknown] != 0, largest[unknown], 0.0), axis=1)
-        return np.where(answers, design, 0.0), noise[:, unknown], scale
+        return np.where(answers, design, 0.0), np.compress(unknown, noise, axis=1), scale
 
 
 def _each(chosen: list[bool], width: int) -> Mask:

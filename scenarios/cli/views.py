@@ -40,7 +40,8 @@ def _views(
 
     One run is simulated and no audit made. ε is over all pairs of the scenario's adjacency, at the algorithm's δ. It
     needs Gaussian noise, and data that enter once (gossip after noise) or quadratic objectives (problem.kind: ridge,
-    audit.adjacency: {change: 1}).
+    audit.adjacency: {change: 1}). Elsewhere (clipped gradients, other losses) ε is between 0 and the bound at the
+    victim's door, where there is one.
 
     Exit status: 0 done, 1 a claim of a pair or of the coalition does not hold, 2 wrong input, or views that have no
     such price.

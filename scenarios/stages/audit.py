@@ -10,8 +10,9 @@ import numpy as np
 
 from attacks.audit import exact_views
 from attacks.audit.archive import MARK, Archive
-from attacks.audit.exact_views import Ends, Price, Priced
+from attacks.audit.exact_views import Bounded, Ends, Price, Priced
 from attacks.audit.pair import Pair
+from attacks.audit.proof import Bound, bound_at_door
 from attacks.audit.verdict import BROKEN, ROUNDING, Verdict, exceeds, judge
 from attacks.audit.views import View
 from attacks.inference import infer
@@ -20,7 +21,8 @@ from attacks.replay import Hypothesis
 from netsim.adversary import Adversary
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim, Standpoint
-from netsim.errors import AttackError, PrivacyError
+from netsim.errors import AttackError, NetsimError, PrivacyError
+from netsim.problems import Tilted
 from netsim.settings import Recording
 from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment, Subject
@@ -44,7 +46,7 @@ from scenarios.results.over_time import over_time
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.scenario import ViewsSpec
 from scenarios.stages import witness as witnesses
-from scenarios.stages.worlds import AuditOptions, audited, insiders, look, views_of
+from scenarios.stages.worlds import AuditOptions, audited, insiders, look, views_of, worlds
 from scenarios.stages.worst_pair import pair_for
 
 
@@ -188,8 +190,9 @@ def price_views(
     """Prices of the points of view on `agent` that `spec` wants, and these views.
 
     They are those of the audited `pair`, where there is one, and of all pairs of the adjacency; each beside the claim
-    of its view. You get an `AttackError` where what is sent is not linear in what adjacent worlds have different, and
-    for δ = 0; a view with other than Gaussian noise says so in its row.
+    of its view. Where what is sent is not linear in what adjacent worlds have different they are bounded by the
+    victim's door; you get an `AttackError` where that has no bound either, and for δ = 0. A view with other than
+    Gaussian noise says so in its row.
     """
     n, wanted = simulation.topology.agents, spec.exact
     views = [one for one in views_of(simulation, agent, "nodes") if one.kind == "door" and "door" in wanted]
@@ -199,17 +202,25 @@ def price_views(
     adversaries = (*agents, everything, *(view.adversary for view in views))
     quiet = Recording(measure=False, private="nothing")
     run = replace(simulation, adversaries=adversaries, replicas=1, recording=quiet).run()
-    priced = Priced.of(run.views[n], run.views[:n], simulation.problem.objectives, adjacency, delta)
+    priced: Priced | Bounded
+    try:
+        priced = Priced.of(run.views[n], run.views[:n], simulation.problem.objectives, adjacency, delta)
+    except AttackError as error:
+        if not 0 < delta < 1:
+            raise
+        victims = range(n) if "pairs" in wanted else (agent,)
+        priced = _bounded(simulation, victims, adjacency, delta, error)
     at = _At.of(simulation, priced, agent, pair, run.largest_activations)
     seen = [recorded(one) for one in run.views[n + 1 :]]
     if "neighbors" in wanted:
         views += [insiders(simulation, i) for i in simulation.topology.neighbors(agent)]
     search = None
-    if spec.coalition is not None:
+    if spec.coalition is not None and isinstance(priced, Priced):
         found = priced.coalition(agent, spec.coalition, at.worlds)
         views.append(insiders(simulation, *found.members))
         search = taken(ViewPrices.CoalitionSearch, found, size=spec.coalition, name=views[-1].name)
-    seen += [priced.together(view.agents) for view in views[len(seen) :]]
+    received = [recorded(one) for one in run.views[:n]]
+    seen += [frozenset[Field]().union(*(received[i] for i in view.agents)) for view in views[len(seen) :]]
     prices = ViewPrices(
         agent=agent,
         pair="" if pair is None else pair.description,
@@ -225,13 +236,37 @@ def price_views(
     return prices, tuple(views)
 
 
+def _bounded(
+    simulation: Simulation, victims: Sequence[int], adjacency: Adjacency, delta: float, why: AttackError
+) -> Bounded:
+    """Bounds by doors, for who holds the seeds of all other agents; `why` there are no prices. You get that error
+    again where no victim's door has a bound."""
+    doors = {victim: _door(simulation, victim, adjacency, delta) for victim in victims}
+    if all(isinstance(one, str) for one in doors.values()):
+        raise AttackError(f"{why}; nor is there a bound at the door: {next(iter(doors.values()))}") from why
+    return Bounded(doors, simulation.topology.agents, adjacency, delta, str(why))
+
+
+def _door(simulation: Simulation, victim: int, adjacency: Adjacency, delta: float) -> Bound | str:
+    """The bound at one agent's door, or the reason why there is none."""
+    n, own = simulation.topology.agents, simulation.problem.objectives[victim]
+    size = adjacency.gradient_change if math.isfinite(adjacency.gradient_change) else 1.0
+    other = Tilted(own, size * np.eye(simulation.problem.dimension)[0])
+    simulate = worlds(simulation, victim, other, 2, holders=tuple(i for i in range(n) if i != victim))
+    convexity = simulation.setting(1).convexity(victim)
+    try:
+        return bound_at_door([simulate(world, 0) for world in (0, 1)], victim, adjacency, delta, convexity)
+    except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
+        return str(error)  # the code may fail, too, at answers that no objective gives
+
+
 @dataclass(frozen=True)
 class _At:
     """Prices of one run with `agent` as the victim, in the audited pair's `worlds`; None where there is no pair, or
     where it is `refused`: it is no shift."""
 
     simulation: Simulation
-    priced: Priced
+    priced: Priced | Bounded
     agent: int
     pair: Pair | None
     worlds: tuple[Hypothesis, Hypothesis] | None
@@ -239,10 +274,12 @@ class _At:
     activations: int
 
     @classmethod
-    def of(cls, simulation: Simulation, priced: Priced, agent: int, pair: Pair | None, activations: int) -> "_At":
+    def of(
+        cls, simulation: Simulation, priced: Priced | Bounded, agent: int, pair: Pair | None, activations: int
+    ) -> "_At":
         worlds, refused = (None if pair is None else pair.hypotheses), None
         try:
-            if worlds is not None:
+            if worlds is not None and isinstance(priced, Priced):
                 priced.change(agent, worlds)
         except AttackError as error:
             worlds, refused = None, str(error)
@@ -301,6 +338,7 @@ class _At:
         witness = None
         if refuted:
             victim, listener = refuted[0]
+            assert isinstance(self.priced, Priced)
             witness = self.priced.price(victim, self.priced.seen[listener], (listener,)).witness
         return ViewPrices.PairPrices(
             lower=_rows(lower),

@@ -154,7 +154,13 @@ def _number_of(world: int, index: int, draw: int = 0) -> int:
 
 
 def worlds(
-    simulation: Simulation, agent: int, other: Objective, chunk: int, draw: int = 0, delta: float = 0.0
+    simulation: Simulation,
+    agent: int,
+    other: Objective,
+    chunk: int,
+    draw: int = 0,
+    delta: float = 0.0,
+    holders: tuple[int, ...] | None = None,
 ) -> Simulate:
     """Simulator of both worlds of an audit: as the simulation is, and with `agent` holding `other`.
 
@@ -163,12 +169,13 @@ def worlds(
     world; in the chunk `TILTED` it is tilted towards the losses that decide at `delta`. Chunks from `SINGLES` on are
     of one transcript, with tosses of the private coins of its own; with the first of these comes a `PrivacyError`
     where an agent's code, replayed after another run, does not send what it sent. From `SECRET` on every second one
-    has aimed noise: at δ = 0 the worst, else tilted.
+    has aimed noise: at δ = 0 the worst, else tilted. The adversary is granted the seeds of the `holders` (default:
+    those who collude by the algorithm's claim).
     """
     near = () if simulation.network.medium == "links" else simulation.topology.neighbors(agent)
     auditor = Adversary("auditor", Around((agent, *near)), nodes=(agent,))
     base = replace(simulation, adversaries=(auditor,), recording=Recording(measure=False, private="releases"))
-    return _Worlds(base, agent, (simulation.problem.objectives[agent], other), chunk, draw, delta)
+    return _Worlds(base, agent, (simulation.problem.objectives[agent], other), chunk, draw, delta, holders)
 
 
 @dataclass(frozen=True)
@@ -179,6 +186,7 @@ class _Worlds:
     chunk: int
     draw: int
     delta: float
+    holders: tuple[int, ...] | None = None
 
     def __call__(self, world: int, index: int) -> Sample:
         if index >= SECRET:
@@ -236,7 +244,8 @@ class _Worlds:
         dither = Dither(partial(dither_of, streams, made.chunk, agent), made.replicas)
         coins = partial(coins_of, streams, agent, made.tosses)
         view, edges = run.views[0], run.truth.edges
-        law = None if edges is None else edges.known(agent, made.algorithm.colluding)
+        holders = made.algorithm.colluding if self.holders is None else self.holders
+        law = None if edges is None else edges.known(agent, holders)
         if law is not None:
             view = replace(view, shared={agent: law})
         return Sample(view, coins, run.truth.releases[agent], dither, tossed=run.tossed)

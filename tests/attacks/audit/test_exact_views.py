@@ -178,8 +178,8 @@ def test_a_ring_gives_the_sum_that_cancels_all_other_noise() -> None:
     price = found.price(2, found.seen[0], (0,), worlds)
     assert price.pair is not None
     assert price.witness is not None
-    np.testing.assert_allclose(price.pair, gaussian_epsilon(0.5, DELTA), rtol=1e-9)
-    assert price.witness.gradient_stddev == pytest.approx(2.0, rel=1e-9)
+    np.testing.assert_allclose(price.pair, gaussian_epsilon(1 / GOSSIPED, DELTA), rtol=1e-9)
+    assert price.witness.gradient_stddev == pytest.approx(GOSSIPED, rel=1e-9)
     silent = Silent(3)
     price = (one := priced(run_of(problem, graph, silent), Adjacency(1.0, "moved"))).price(
         1, one.seen[0], (0,), worlds

@@ -58,6 +58,37 @@ def test_on_a_ring_whoever_is_within_reach_is_not_hidden_at_all() -> None:
     np.testing.assert_allclose(prices.most[hops > gossip.rounds], 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("smallest", [1.0, 1e-3, 1e-7, 1e-10, 1e-14, 0.0])
+def test_the_stretch_is_a_bound_of_the_inverse_or_none(smallest: float) -> None:
+    """The least singular value is never said to be larger than it is; of what may be 0 nothing is said."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        left = np.linalg.qr(rng.standard_normal((30, 30)))[0][:, :12]
+        right = np.linalg.qr(rng.standard_normal((12, 12)))[0]
+        noise = (left * np.append(np.ones(11), smallest)) @ right
+        view = GaussianView.of(noise)
+        true = float(np.linalg.svd(view.noise, compute_uv=False)[-1])
+        if smallest < 1e-12:
+            assert view.stretch == np.inf
+        else:
+            assert 1 / true * (1 - 1e-3) <= view.stretch <= 100 / true
+
+
+def test_noise_of_any_deviation_is_told_from_what_enters_with_it() -> None:
+    """A column of C that is 1/σ of one of B is so for any σ, though no float is 1/σ; next to it is not the same."""
+    rng = np.random.default_rng(0)
+    for stddev in (1.7, 1e-3 / 3, np.pi):
+        map_ = rng.standard_normal((40, 12))
+        map_[:, 11] = map_[:, 10] * (1 + 1e-6 * rng.standard_normal(40))  # the view is all but unable to tell these
+        view = GaussianView.of(map_ * stddev)
+        prices = view.prices(map_)
+        assert np.all(prices.decided)
+        np.testing.assert_allclose(prices.most, 1 / stddev, rtol=1e-12)
+        near = view.prices(map_ * (1 + 1e-11 * rng.standard_normal(map_.shape)))
+        assert not np.any(near.most[10:] < near.least[10:])
+        assert not np.any(near.decided & np.isfinite(near.most) & (np.abs(near.most * stddev - 1) < 1e-12))
+
+
 def test_what_digits_cannot_decide_is_an_interval_around_the_truth() -> None:
     """After 50 plain rounds 200 messages determine all 99 noises, by combinations with 13 digits of cancellation."""
     graph, gossip = topology.random_regular(100, 4, seed=1), Muffliato(50, stddev=STDDEV)

@@ -11,6 +11,7 @@ from scenarios.cli.app import app
 
 runner = CliRunner()
 SMALL = ["price-of-a-view", "-o", "topology.agents=5", "-o", "problem.data.records=20"]
+LOGISTIC = ["-o", "problem.kind=logistic", "-o", "problem.data.kind=classification"]
 REFUTED = [
     *SMALL, "-o", "topology.kind=path", "-o",
     "algorithms=[{kind: muffliato, name: gossip, rounds: 4, stddev: 1.0}]", "--coalition", "0",
@@ -51,11 +52,20 @@ def test_a_claim_of_pairs_that_does_not_hold_ends_with_1_and_a_witness():
     assert pairs["witness"]["shift"] > 0
 
 
+def test_other_losses_are_bounded_by_the_door():
+    done = runner.invoke(app, ["views", *SMALL, *LOGISTIC, "--json"])
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)
+    assert "bounded by its victim's door" in found["conditions"][0]
+    assert len({found["pairs"]["upper"][u][v] for u in range(5) for v in range(5) if u != v}) == 1
+    assert found["coalition"] is None
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
         (["--listener", "9"], "no such agent"),
-        (["-o", "problem.kind=logistic", "-o", "problem.data.kind=classification"], "not quadratic"),
+        ([*LOGISTIC, "-o", "algorithms[0].state=exact"], "not quadratic"),
     ],
 )
 def test_what_cannot_be_priced_is_refused(options, why):

@@ -8,8 +8,9 @@ import pytest
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.pair import Pair
 from netsim import topology
-from netsim.algorithms import PrivateGradientDescent
-from netsim.claims import Adjacency
+from netsim.algorithms import Decor, PrivateGradientDescent
+from netsim.claims import Adjacency, Clip
+from netsim.errors import AttackError
 from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
@@ -57,6 +58,47 @@ def priced(made: Simulation, spec: ViewsSpec = EVERYTHING) -> ViewPrices:
     f = made.problem.objectives[1]
     pair = Pair(1, (f, Tilted(f, np.array([CHANGE]))), "moved", 1.0)
     return price_views(made, spec, 1, MOVED, 1e-3, pair)[0]
+
+
+def test_a_view_that_no_map_prices_is_bounded_by_its_victims_door() -> None:
+    """Clipped, the gradients of neighbors are not linear in what they receive. Each release moves by up to 2C for any
+    data, and the bound is above the exact ε of every listener to descent whose gradients move by as much."""
+    made = simulation()
+    algorithm = replace(made.algorithm, clip=Clip(CHANGE / 2, "l2"))
+    found = priced(replace(made, algorithm=algorithm))
+    assert found.pairs is not None
+    limit = gaussian_epsilon(CHANGE * np.sqrt(algorithm.rounds - 1) * 0.2 / 0.5, 1e-3)
+    exact = priced(made).pairs
+    assert exact is not None
+    others = ~np.eye(5, dtype=bool)
+    assert np.array(found.pairs.upper)[others] == pytest.approx(limit, rel=1e-9)
+    assert np.all(np.array(exact.upper) <= np.array(found.pairs.upper) * (1 + 1e-9))
+    assert not np.any(found.pairs.lower)
+    assert all(one.all_pairs == (0.0, pytest.approx(limit, rel=1e-9)) for one in found.views)
+    assert found.coalition is None
+    assert found.unbounded is None
+    assert "no affine function" in found.conditions[0]
+
+
+@pytest.mark.parametrize("correlated", [0.0, 20.0])
+def test_clipped_decor_is_bounded_by_its_own_noise_whoever_holds_the_shared_seeds(correlated: float) -> None:
+    made = simulation()
+    decor = Decor(3, Constant(0.1), 4.0, correlated, Clip(1.0, "l2"))
+    anything = Adjacency(np.inf, "all data of one agent replaced")
+    found, _ = price_views(replace(made, algorithm=decor), ViewsSpec(exact=["door", "pairs"]), 1, anything, 1e-3)
+    assert found.pairs is not None
+    limit = gaussian_epsilon(2.0 / 4.0 * np.sqrt(3), 1e-3)
+    assert np.array(found.pairs.upper)[~np.eye(5, dtype=bool)] == pytest.approx(limit, rel=1e-9)
+    assert found.views[0].verdict == ("proven" if correlated == 0 else "underpowered")
+
+
+def test_where_the_door_has_no_bound_either_both_reasons_are_given() -> None:
+    made = simulation()
+    decor = Decor(3, Constant(0.1), 0.0, 0.0, Clip(1.0, "l2"))
+    with pytest.raises(
+        AttackError, match=r"no affine function.* nor is there a bound at the door: nothing has noise"
+    ):
+        priced(replace(made, algorithm=decor))
 
 
 def test_every_view_has_its_price_its_claim_and_a_verdict() -> None:
