@@ -30,7 +30,17 @@ from netsim.network.links import AccessLaw, LinkLaw
 from netsim.problems.problem import Problem, stacked_gradients
 from netsim.randomness import EdgeNoise, Streams, dither_of
 from netsim.readers.live import FLOAT64, gaussian_stddev
-from netsim.readers.stacked_network import Heard, Moments, Rows, Sent, StackedLinks, StackedSums, Whole
+from netsim.readers.stacked_network import (
+    Heard,
+    Moments,
+    Rows,
+    Sent,
+    StackedLinks,
+    StackedSums,
+    Travel,
+    Whole,
+    laws_of,
+)
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.topology import Topology
 from netsim.transcript.message import Values, as_sent
@@ -240,7 +250,9 @@ class StackedNode:
         self._shape, self._stack = (self._n * self._r, self.dimension), (self._n, self._r, self.dimension)
         self.agents, self.id = topology.agents, _Nobody()
         self.regularizer: Regularizer = problem.regularizer
-        self._links = StackedLinks(topology, simulation.network, self._streams)
+        laws = laws_of(topology, simulation.network)
+        self._links = StackedLinks(topology, laws)
+        self._travel = Travel(self._links, laws, self._streams)
         self._graph = StackedSums(topology, self._links)
         self.neighbors = _Neighbors(self._links.degrees)
         self._gradients = stacked_gradients(problem.objectives)
@@ -249,8 +261,8 @@ class StackedNode:
         kept = recording.private != "nothing"
         insiders = any(adversary.insiders for adversary in simulation.adversaries)
         self._keeps_releases, self._keeps_queries = kept or insiders, recording.private == "everything" or insiders
-        laws = simulation.timing
-        computes = laws.compute is not None or laws.compute_laws
+        timing = simulation.timing
+        computes = timing.compute is not None or timing.compute_laws
         self._compute = [self._work_of(i) for i in range(self._n)] if computes else None
         self.moments = Moments(self._n, ordered=bool(simulation.adversaries) or recording.measure)
         self._sent, self._asked, self._released = list[Sent](), list[_Asked](), list[Array]()
@@ -436,7 +448,7 @@ class StackedNode:
             value.setflags(write=False)
         size = self._simulation.network.header_bytes + self._codec.size(self.dimension) * len(values)
         links, moments = self._links, self.moments
-        begun, arrival = links.travel(moments.now, size)
+        begun, arrival = self._travel.of(moments.now, size)
         stacks: dict[str, Array] = {}
         if len(self._overheard):
             whole = {name: value.reshape(self._stack) for name, value in sent.items()}

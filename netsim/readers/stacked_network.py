@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from netsim.arrays import Array
 from netsim.network.laws import ConstantDelay
+from netsim.network.links import LinkLaw
 from netsim.problems.problem import MANY
 from netsim.randomness import Streams
 from netsim.settings import NetworkSettings
@@ -219,39 +220,58 @@ class Moments:
 
 
 class StackedLinks:
-    """All directed links, receiver after receiver and by ascending sender, and when what is sent on them arrives."""
+    """All directed links, receiver after receiver and by ascending sender. Public."""
 
-    def __init__(self, topology: Topology, network: NetworkSettings, streams: Streams) -> None:
+    def __init__(self, topology: Topology, laws: Sequence[LinkLaw]) -> None:
+        """`laws`: one for each link, or one for all."""
         self.starts: Whole = topology.adjacency.indptr[:-1].astype(np.int64)
-        self.senders: Whole = topology.adjacency.indices.astype(np.int64)
+        self.senders, self.receivers = ends(topology)
         self.degrees: Whole = np.diff(topology.adjacency.indptr).astype(np.int64)
-        self.receivers: Whole = np.repeat(np.arange(topology.agents), self.degrees)
         self.back: Whole = np.lexsort((self.receivers, self.senders))
         """The link in the other direction, of each."""
         self.places: Whole = self.back - self.starts[self.senders]
         """The receiver's place among the sender's neighbors."""
-        pairs = zip(self.senders.tolist(), self.receivers.tolist(), strict=True) if network.link_laws else ()
-        laws = [network.link_law(edge) for edge in pairs] or [network.links]
-        shape, seconds = (
-            len(self.senders),
-            [law.delay.seconds for law in laws if isinstance(law.delay, ConstantDelay)],
-        )
-        self._delays = np.broadcast_to(np.array(seconds), shape) if len(seconds) == len(laws) else None
-        self._laws, self._streams = laws, streams
-        rates = [math.inf if law.bandwidth is None else law.bandwidth for law in laws]
-        self._rates = None if min(rates) == math.inf else np.broadcast_to(np.array(rates), shape)
-        self._free = np.zeros(shape)
-        self._latest = np.zeros(shape)
-        self.tags = np.broadcast_to(np.array([TAG_BYTES * law.tagged for law in laws]), shape)
+        shape = len(self.senders)
+        self.tags: Whole = np.broadcast_to(np.array([TAG_BYTES * law.tagged for law in laws]), shape)
         """What authentication adds to a packet, in bytes."""
         self.sealed = np.broadcast_to(np.array([law.encrypted for law in laws]), shape)
 
-    def travel(self, now: Array, size: int) -> tuple[Array, Array]:
+
+def ends(topology: Topology) -> tuple[Whole, Whole]:
+    """Senders and receivers of all directed links, receiver after receiver."""
+    adjacency = topology.adjacency
+    return adjacency.indices.astype(np.int64), np.repeat(np.arange(topology.agents), np.diff(adjacency.indptr))
+
+
+def laws_of(topology: Topology, network: NetworkSettings) -> list[LinkLaw]:
+    """One law for each directed link in that order, or one for all."""
+    if not network.link_laws:
+        return [network.links]
+    senders, receivers = ends(topology)
+    return [network.link_law(edge) for edge in zip(senders.tolist(), receivers.tolist(), strict=True)]
+
+
+class Travel:
+    """When what is sent on the links arrives."""
+
+    def __init__(self, links: StackedLinks, laws: Sequence[LinkLaw], streams: Streams) -> None:
+        self._links, self._laws, self._streams = links, laws, streams
+        shape, seconds = (
+            len(links.senders),
+            [law.delay.seconds for law in laws if isinstance(law.delay, ConstantDelay)],
+        )
+        self._delays = np.broadcast_to(np.array(seconds), shape) if len(seconds) == len(laws) else None
+        rates = [math.inf if law.bandwidth is None else law.bandwidth for law in laws]
+        self._rates = None if min(rates) == math.inf else np.broadcast_to(np.array(rates), shape)
+        self._free, self._latest = np.zeros(shape), np.zeros(shape)
+
+    def of(self, now: Array, size: int) -> tuple[Array, Array]:
         """When what all agents send `now` begins to pass each link, and when it arrives."""
-        begun = done = now[self.senders]
+        begun = done = now[self._links.senders]
         if self._rates is not None:
             begun = np.where(np.isinf(self._rates), begun, np.maximum(begun, self._free))
-            self._free = done = np.where(np.isinf(self._rates), begun, begun + (size + self.tags) / self._rates)
+            passed = begun + (size + self._links.tags) / self._rates
+            self._free = done = np.where(np.isinf(self._rates), begun, passed)
         if self._delays is not None:
             return begun, done + self._delays
         arrival = np.array([one + draw() for one, draw in zip(done.tolist(), self._draws, strict=True)])
@@ -260,9 +280,10 @@ class StackedLinks:
 
     @cached_property
     def _draws(self) -> list[Callable[[], float]]:
-        laws = self._laws * (len(self.senders) if len(self._laws) == 1 else 1)
-        ends = zip(self.senders.tolist(), self.receivers.tolist(), laws, strict=True)
-        return [partial(law.delay.draw, self._rng(i, j) if law.random else random.Random(0)) for i, j, law in ends]
+        links = self._links
+        laws = list(self._laws) * (len(links.senders) if len(self._laws) == 1 else 1)
+        along = zip(links.senders.tolist(), links.receivers.tolist(), laws, strict=True)
+        return [partial(law.delay.draw, self._rng(i, j) if law.random else random.Random(0)) for i, j, law in along]
 
     def _rng(self, sender: int, receiver: int) -> random.Random:
         return self._streams.plain("link", sender, receiver)
@@ -270,7 +291,7 @@ class StackedLinks:
     @cached_property
     def _overtakes(self) -> Any:
         keeps = [law.reordering or isinstance(law.delay, ConstantDelay) for law in self._laws]
-        return np.broadcast_to(np.array(keeps), len(self.senders))
+        return np.broadcast_to(np.array(keeps), len(self._links.senders))
 
 
 class _Term(NamedTuple):

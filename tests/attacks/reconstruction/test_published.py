@@ -20,7 +20,7 @@ from netsim.models import MLP, Linear, Logistic, Penalty, Softmax
 from netsim.models.lenet import LeNet
 from netsim.problems import load, softmax
 from netsim.simulation import Simulation
-from scenarios.schema.attacks import ATTACKS
+from scenarios.schema.attacks import KINDS
 from tests.attacks.reconstruction.matchings import DIGITS, digits, psnr, secret
 
 IMAGE = {"value_range": (0.0, 1.0), "image_shape": (8, 8)}
@@ -143,7 +143,7 @@ def test_pure_matching_is_beaten_by_the_prior_under_noise(name):
     saying the mean of other people's images, in every one of ten replicas; with a thousandth of it, it is not."""
     model = Softmax(64, 10)
     noisy, quiet = (secret(model, *digits(3), replicas=10, stddev=s, value_range=(0.0, 1.0)) for s in (0.5, 0.0005))
-    answer, better = attacked(replace(ATTACKS[name](), restarts=2), noisy, quiet)
+    answer, better = attacked(replace(KINDS[name](), restarts=2), noisy, quiet)
     prior = Prior.of(DIGITS.features[200:], DIGITS.labels[200:])
     guess = float(np.mean((prior.overall - noisy.features[0]) ** 2))
     errors, small = (np.mean((a.features[:, 0] - noisy.features[0]) ** 2, axis=-1) for a in (answer, better))
@@ -232,9 +232,8 @@ def test_what_is_not_granted_is_refused():
 
 
 def test_the_catalogue_has_them_by_their_names():
-    assert {name: ATTACKS[name]().name for name in ATTACKS} == {name: name for name in ATTACKS}
-    assert {"dlg", "idlg", "inverting_gradients", "grad_inversion"} <= set(ATTACKS)
-    assert all(ATTACKS[name]().source for name in ATTACKS)
+    assert {"dlg", "idlg", "inverting_gradients", "grad_inversion"} <= set(KINDS)
+    assert all(made().source for made in KINDS.values())
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch, the extra `torch`, is not installed")

@@ -228,7 +228,7 @@ algorithms: [{kind: private_gradient_descent, name: descent, rounds: 8}]
         ("links: {loss: 0.1}", "links loss 0.1; reliable"),
         ("active_adversaries: [{links: [[0, 1]], end: 1.0, actions: [{kind: replay}]}]",
          "(meddler to 1 s: dropped 0"),
-        ("active_adversaries: [{links: [[0, 1]], directed: true, actions: [{kind: replay}]}]\n",
+        ("active_adversaries: [{links: [[0, 1]], directed: true, actions: [{kind: replay}]}]\n"
          "links: {authenticated: true}", "meddled with link 0 → 1 only (meddler: "),
     ],
 )  # fmt: skip

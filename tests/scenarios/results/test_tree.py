@@ -184,7 +184,9 @@ DESCRIBED = (AlgorithmResult, AuditResult, AuditResult.SequentialTest, PlanResul
 
 
 @pytest.mark.parametrize(
-    "kind", [*DESCRIBED, *kinds(Membership | Property | Traffic, set())], ids=lambda one: one.__name__
+    "kind",
+    [*DESCRIBED, *sorted(kinds(Membership | Property | Traffic, set()), key=lambda one: one.__name__)],
+    ids=lambda one: one.__name__,
 )
 def test_every_key_is_in_the_docs(kind):
     page = (Path(__file__).parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
