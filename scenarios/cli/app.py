@@ -16,7 +16,6 @@ from scenarios.cli import (
     papers,
     report,
     run,
-    schema,
     sweep,
     trace,
     views,
@@ -25,7 +24,7 @@ from scenarios.cli import (
 from scenarios.cli.commands import app
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error
 
-MODULES = (attack, audit, catalogue, lab, ledger, new, papers, report, run, schema, sweep, trace, views, witness)
+MODULES = (attack, audit, catalogue, lab, ledger, new, papers, report, run, sweep, trace, views, witness)
 """Every one registers its commands."""
 
 

@@ -1,4 +1,5 @@
-"""Commands `netsim list` and `netsim show`: all that netsim knows by name, and a first scenario of each algorithm."""
+"""Commands `netsim list`, `show` and `schema`: all that netsim knows by name, a first scenario of each algorithm, and
+the JSON Schemas of its files."""
 
 import importlib
 import inspect
@@ -20,13 +21,14 @@ from rich.table import Table
 from netsim.errors import ScenarioError
 from scenarios.cli.commands import command
 from scenarios.cli.data import print_sets, sets
-from scenarios.cli.options import YAML, AsJson, Settings, Subject, taken
+from scenarios.cli.options import YAML, AsJson, Settings, Subject, given, taken
 from scenarios.files.document import Fields, place_of
 from scenarios.render.terminal import console, fail, write, write_document
 
 if TYPE_CHECKING:
     from netsim.algorithms import Algorithm
     from netsim.claims import Claim
+    from scenarios.schema.export import Kind as FileKind
 
 Kind = StrEnum(
     "Kind", ["scenarios", "algorithms", "attacks", "problems", "data", "topologies", "codecs", "faults", "ledger"]
@@ -394,3 +396,54 @@ def _is_listed(one: Any, module: str) -> bool:
 def _first(text: str | None) -> str:
     """The first sentence, in one line."""
     return " ".join((text or "").split("\n\n")[0].split()).partition(". ")[0].removesuffix(".")
+
+
+# ── schemas ─────────────────────────────────────────────────────────────────────────────────────────────
+@command("schema", "netsim schema --out scenario.schema.json")
+def _schema(
+    what: Annotated[
+        Literal["scenario", "sweep", "results"],
+        typer.Argument(help="Whose schema: a file's, or that of results.json."),
+    ] = "scenario",
+    sweep: Annotated[bool, typer.Option("--sweep", help="The same as WHAT sweep.")] = False,
+    out: Annotated[
+        Path | None, given(help="Write it to this file, and print the line that a scenario names it by.")
+    ] = None,
+    where: Annotated[
+        bool, typer.Option("--where", help="Print the path of the installed schema file, for an editor's settings.")
+    ] = False,
+) -> None:
+    """Print the JSON Schema of a scenario file or a sweep file, by which editors complete and check files, or of
+    results.json.
+
+    A file names its schema in its first line, as every shipped file does, and everything that `netsim show` prints.
+
+    Exit status: 0 done, 2 wrong input.
+    """
+    from scenarios.schema.export import MARK, schema_file
+
+    name: FileKind | None = None if what == "results" else "sweep" if sweep else what
+    if where and name is not None:
+        write(str(schema_file(name)))
+        return
+    text = _schema_text(name)
+    if out is None:
+        write(text.removesuffix("\n"))
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        why = f"cannot be written ({error.strerror})"
+        fail(ScenarioError("--out", str(out), why, "a file in a folder that is there"))
+    if name is not None:
+        write(f"First line of a file beside it: {MARK}{out.name}")
+
+
+def _schema_text(kind: "FileKind | None") -> str:
+    """The schema of such a file; None: that of results.json."""
+    from scenarios.results.serialize import schema as results_schema
+    from scenarios.schema import json_schema
+    from scenarios.sweep.points import json_schema as sweep_schema
+
+    found = results_schema() if kind is None else sweep_schema() if kind == "sweep" else json_schema()
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"

@@ -26,7 +26,7 @@ SWEEP_VALIDATOR = Draft202012Validator(sweep_schema())
 
 
 def test_the_files_are_those_of_the_models():
-    """`python -m scenarios.cli.schema` writes them."""
+    """`netsim schema --out` writes them."""
     assert json.loads(schema_file().read_text(encoding="utf-8")) == json_schema()
     assert json.loads(schema_file("sweep").read_text(encoding="utf-8")) == sweep_schema()
     Draft202012Validator.check_schema(json_schema())
