@@ -371,8 +371,7 @@ class StackedNode:
             which = self._shared if draw is None else draw
             own, each = (gaussian_stddev(law, 0) for law in (mechanism, shared))
             noisy = noisy + self._each(lambda i, _: shared.stddev * self._edges.around(i, which))
-            order = np.argsort(self.moments.rank) if self.moments.ordered else np.arange(self._n)
-            for i in order.tolist():
+            for i in range(self._n):
                 rows = self._rows(i)
                 self._edges.note(i, own, each, which, noisy[rows] - value[rows])
             self._shared += 1
@@ -399,10 +398,10 @@ class StackedNode:
     def _drawn(self, value: Array, mechanism: Mechanism) -> Array:
         """Every agent's release, of its own stream."""
         one = (self._r, self.dimension)
-        if isinstance(mechanism, Gaussian) and not isinstance(mechanism.stddev, np.ndarray):
+        if type(mechanism) is Gaussian and not isinstance(mechanism.stddev, np.ndarray):
             noise = self._each(lambda i, _: self._stream(i).standard_normal(size=one))
             return value + noise * mechanism.stddev
-        if isinstance(mechanism, Laplace) and not isinstance(mechanism.scale, np.ndarray):
+        if type(mechanism) is Laplace and not isinstance(mechanism.scale, np.ndarray):
             noise = self._each(lambda i, _: self._stream(i).laplace(size=one))
             return value + noise * mechanism.scale
         return self._each(lambda i, rows: self._part(mechanism, rows).release(value[rows], self._stream(i)))
