@@ -338,7 +338,7 @@ class StackedSums:
 class Sent(NamedTuple):
     """One exchange of all agents: at which step, what each had done before, bytes of a message without its tag, and
     when it began to pass each link and when it arrived. `values` by name, (senders, replicas, dimension), of those
-    whom somebody hears."""
+    who are heard in the clear."""
 
     step: int
     done: int
@@ -346,6 +346,13 @@ class Sent(NamedTuple):
     begun: Array
     arrival: Array
     values: Mapping[str, Array]
+
+    def of(self, senders: Whole) -> "Sent":
+        """The same with the values of these only, by their places, read-only."""
+        chosen = {name: value[senders] for name, value in self.values.items()}
+        for value in chosen.values():
+            value.setflags(write=False)
+        return self._replace(values=chosen)
 
 
 class Heard:
@@ -389,9 +396,11 @@ class Heard:
         for row in _ints(order):
             number, k = divmod(row, count)
             sender, receiver, tag, hidden = ends[k]
-            message = self._message(number, sender)
-            packet = Ciphertext(message.size + tag) if hidden else Tagged(message, number) if tag else message
-            yield starts[row], (times[row], sender, receiver, packet)
+            if hidden:
+                yield starts[row], (times[row], sender, receiver, Ciphertext(self._sent[number].size + tag))
+            else:
+                message = self._message(number, sender)
+                yield starts[row], (times[row], sender, receiver, Tagged(message, number) if tag else message)
 
     def at_doors(self) -> list[Door]:
         """Messages at the doors, as they leave and as they are delivered."""
