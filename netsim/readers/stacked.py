@@ -407,10 +407,10 @@ class StackedNode:
     def _drawn(self, value: Array, mechanism: Mechanism) -> Array:
         """Every agent's release, of its own stream."""
         one = (self._r, self.dimension)
-        if type(mechanism) is Gaussian and not isinstance(mechanism.stddev, np.ndarray):
+        if type(mechanism) is Gaussian and np.ndim(mechanism.stddev) == 0:
             noise = self._each(lambda i, _: self._stream(i).standard_normal(size=one))
             return value + noise * mechanism.stddev
-        if type(mechanism) is Laplace and not isinstance(mechanism.scale, np.ndarray):
+        if type(mechanism) is Laplace and np.ndim(mechanism.scale) == 0:
             noise = self._each(lambda i, _: self._stream(i).laplace(size=one))
             return value + noise * mechanism.scale
         return self._each(lambda i, rows: self._part(mechanism, rows).release(value[rows], self._stream(i)))

@@ -168,9 +168,9 @@ class Moments:
         return np.lexsort(keys)
 
     def _rows(self, moments: Whole, after: Whole) -> Rows:
-        every = self._all
-        columns = (every.time, every.kind, every.born, every.parent, every.place, every.phase)
-        return Rows(*(column[moments] for column in columns), after)
+        a = self._all
+        known = a.kind[moments], a.born[moments], a.parent[moments], a.place[moments], a.phase[moments]
+        return Rows(a.time[moments], *known, after)
 
     def _pushed(self, step: int, time: Array, kind: int, parents: Whole, places: Whole, after: Whole) -> Rows:
         """Rows of what is pushed at a step, in moments of it."""
