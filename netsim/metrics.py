@@ -170,7 +170,8 @@ class Metrics:
         self.times, self.agents, self.errors = times.tolist(), agents.tolist(), list(errors)
         self.ledger = {name: array("q", ledger[name].tolist()) for name in self.ledger}
         last = self.closings(len(self._of)).max(axis=0)
-        self._points = {count: replace(one, at=int(last[count - 1])) for count, one in self._points.items()}
+        whole = [count for count in self._points if count <= len(last)]  # the last may have been interrupted
+        self._points = {count: replace(self._points[count], at=int(last[count - 1])) for count in whole}
 
     def relative_errors(self) -> Array:
         """All errors, shape (estimates, replicas)."""

@@ -135,7 +135,7 @@ class EdgeNoise:
         The listener knows the noise of all releases of others, and holds the seeds and the noise of the `holders`.
         """
         held = frozenset(holders) - {agent}
-        entries = [e for e in self._entries or () if e.agent not in held]
+        entries = sorted((e for e in self._entries or () if e.agent not in held), key=lambda e: e.agent)
         mine = [k for k, e in enumerate(entries) if e.agent == agent]
         if not mine:
             return None

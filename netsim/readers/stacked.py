@@ -178,7 +178,8 @@ class StackedExchange:
 
 
 class _Asked(NamedTuple):
-    """One private query of all agents: when, where and the gradient, (agents, replicas, dimension)."""
+    """One private query of all agents whose queries are kept: when, where and the gradient, (agents, replicas,
+    dimension)."""
 
     times: Array
     points: Array
@@ -239,6 +240,10 @@ class _PerAgent(Sequence[Sequence[_Kept]]):
             self._made[which] = self._make(which)
         return self._made[which]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What is to be pickled: the lists, and not how they are made."""
+        return list, (list(self),)
+
 
 class StackedNode:
     """A `Node` that stands for all agents of a simulation."""
@@ -258,9 +263,11 @@ class StackedNode:
         self._gradients = stacked_gradients(problem.objectives)
         self._codec, self._noise = simulation.wire_codec, dict[int, np.random.Generator]()
         self._encoders = None if self._codec.lossless else [self._encoder(i) for i in self._coding]
-        kept = recording.private != "nothing"
-        insiders = any(adversary.insiders for adversary in simulation.adversaries)
-        self._keeps_releases, self._keeps_queries = kept or insiders, recording.private == "everything" or insiders
+        everybody = range(self._n)
+        insiders = sorted({i for adversary in simulation.adversaries for i in adversary.insiders})
+        self._kept_queries = np.array(everybody if recording.private == "everything" else insiders, dtype=np.int64)
+        """The agents whose private queries are kept."""
+        self._kept_releases = np.array(insiders if recording.private == "nothing" else everybody, dtype=np.int64)
         timing = simulation.timing
         computes = timing.compute is not None or timing.compute_laws
         self._compute = [self._work_of(i) for i in range(self._n)] if computes else None
@@ -282,13 +289,15 @@ class StackedNode:
 
     @cached_property
     def _overheard(self) -> Whole:
-        """Agents of whose messages some adversary records any: only theirs are kept."""
-        found = np.zeros(self._n, dtype=np.bool_)
-        for adversary in self._simulation.adversaries:
-            found[[i for i, _ in adversary.tapped(self._simulation.topology)]] = True
-            for door in adversary.doors:
-                found[[door, *self._simulation.topology.neighbors(door)]] = True
-        return np.flatnonzero(found)
+        """Agents of whose messages some adversary records any in the clear: only theirs are kept."""
+        found = {i for adversary in self._simulation.adversaries for i in self._clear(adversary)}
+        return np.array(sorted(found), dtype=np.int64)
+
+    def _clear(self, adversary: Adversary) -> set[int]:
+        """Agents of whose messages this one records any in the clear."""
+        topology, law = self._simulation.topology, self._simulation.network.link_law
+        found = {edge[0] for edge in adversary.tapped(topology) if not law(edge).encrypted}
+        return found.union(*((door, *topology.neighbors(door)) for door in adversary.doors))
 
     @cached_property
     def _edges(self) -> EdgeNoise:
@@ -371,8 +380,7 @@ class StackedNode:
             which = self._shared if draw is None else draw
             own, each = (gaussian_stddev(law, 0) for law in (mechanism, shared))
             noisy = noisy + self._each(lambda i, _: shared.stddev * self._edges.around(i, which))
-            order = np.argsort(self.moments.rank) if self.moments.ordered else np.arange(self._n)
-            for i in order.tolist():
+            for i in range(self._n):
                 rows = self._rows(i)
                 self._edges.note(i, own, each, which, noisy[rows] - value[rows])
             self._shared += 1
@@ -399,10 +407,10 @@ class StackedNode:
     def _drawn(self, value: Array, mechanism: Mechanism) -> Array:
         """Every agent's release, of its own stream."""
         one = (self._r, self.dimension)
-        if isinstance(mechanism, Gaussian) and not isinstance(mechanism.stddev, np.ndarray):
+        if type(mechanism) is Gaussian and np.ndim(mechanism.stddev) == 0:
             noise = self._each(lambda i, _: self._stream(i).standard_normal(size=one))
             return value + noise * mechanism.stddev
-        if isinstance(mechanism, Laplace) and not isinstance(mechanism.scale, np.ndarray):
+        if type(mechanism) is Laplace and np.ndim(mechanism.scale) == 0:
             noise = self._each(lambda i, _: self._stream(i).laplace(size=one))
             return value + noise * mechanism.scale
         return self._each(lambda i, rows: self._part(mechanism, rows).release(value[rows], self._stream(i)))
@@ -412,7 +420,9 @@ class StackedNode:
         if not dataclasses.is_dataclass(mechanism):
             raise NotStackableError(f"noise of {type(mechanism).__name__}")
         held = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)}
-        own = {name: value[rows] for name, value in held.items() if np.shape(value)[:1] == self._shape[:1]}
+        own = {
+            name: value[rows] for name, value in held.items() if np.ndim(value) == 2 and len(value) == self._shape[0]
+        }
         return dataclasses.replace(mechanism, **own) if own else mechanism  # type: ignore[type-var]
 
     def _stream(self, agent: int) -> np.random.Generator:
@@ -422,14 +432,15 @@ class StackedNode:
 
     def _release(self, value: Array) -> Array:
         value.setflags(write=False)
-        if self._keeps_releases:
-            self._released.append(value.reshape(self._stack))
+        if len(self._kept_releases):
+            every, stack = len(self._kept_releases) == self._n, value.reshape(self._stack)
+            self._released.append(stack if every else stack[self._kept_releases])
         return value
 
     def _answered(self, x: Array, gradient: Array) -> None:
-        if self._keeps_queries:
-            stacks = (array.reshape(self._stack).copy() for array in (x, gradient))
-            self._asked.append(_Asked(self.moments.now, *stacks))
+        if len(who := self._kept_queries):
+            stacks = (array.reshape(self._stack)[who] for array in (x, gradient))
+            self._asked.append(_Asked(self.moments.now[who], *stacks))
 
     def _work(self) -> None:
         self._queries += 1
@@ -495,17 +506,31 @@ class StackedNode:
         """All that happened."""
         simulation, links, closed = self._simulation, self._links, self._closed
         asked, released, recording = self._asked, self._released, simulation.recording
-        queries = _PerAgent(self._n, lambda i: [Query(a.times[i].item(), a.points[i], a.gradients[i]) for a in asked])
-        releases = _PerAgent(self._n, lambda i: [one[i] for one in released])
+        asking, releasing = self._kept_queries, self._kept_releases
+
+        def queried(agent: int) -> list[Query]:
+            k = int(np.searchsorted(asking, agent))
+            return [Query(one.times[k].item(), one.points[k], one.gradients[k]) for one in asked]
+
+        def released_by(agent: int) -> list[Array]:
+            k = int(np.searchsorted(releasing, agent))
+            return [one[k] for one in released]
+
+        def inside_of(agent: int) -> InsiderState:
+            """Copies: what an adversary is handed refers to nobody else's."""
+            own = tuple(Query(time, x.copy(), gradient.copy()) for time, x, gradient in queried(agent))
+            made = tuple(one.copy() for one in released_by(agent))
+            for one in made:
+                one.setflags(write=False)
+            return InsiderState(self._objective(agent), own, made)
+
+        queries, releases = _PerAgent(self._n, queried), _PerAgent(self._n, released_by)
         truth = None
         if recording.private != "nothing":
             none = [list[Query]() for _ in range(self._n)]
             known = queries if recording.private == "everything" else none
             truth = Truth(simulation.problem, known, releases, self.__dict__.get("_edges"))
-        inside = [
-            {i: InsiderState(self._objective(i), tuple(queries[i]), tuple(releases[i])) for i in adversary.insiders}
-            for adversary in simulation.adversaries
-        ]
+        inside = [{i: inside_of(i) for i in adversary.insiders} for adversary in simulation.adversaries]
         packets = len(links.senders) * self._exchanges
         total = len(links.senders) * self._bytes + int(links.tags.sum()) * self._exchanges
         if self.metrics is not None:
@@ -541,7 +566,7 @@ class StackedNode:
             packets.append(nothing)
             sizes.append(nothing)
             closings.append(nothing + k)
-        if not parts:
+        if not self._closed:
             return
         rows = Rows.joined(parts)
         order = moments.order(rows)
@@ -568,7 +593,12 @@ class StackedNode:
         both = [(i, j) for i, j in sorted(chosen)]
         on_links = np.array([place[i * n + j] for i, j in both], dtype=np.int64)
         offsets = np.array([late[min(edge), max(edge)] for edge in both])
-        heard = Heard(self._sent, self._overheard, self.moments, links, on_links, offsets, adversary.doors)
+        clear = np.array(sorted(self._clear(adversary)), dtype=np.int64)
+        sent = self._sent
+        if len(clear) < len(self._overheard):  # what others hear is none of its business
+            places = np.searchsorted(self._overheard, clear)
+            sent = [one.of(places) for one in sent]
+        heard = Heard(sent, clear, self.moments, links, on_links, offsets, adversary.doors)
         if adversary.capture_loss or adversary.start:
             captured = [row for begun, row in heard.captured() if begun >= adversary.start and not tap.misses()]
             return Transcript.deferred(lambda: (captured, heard.at_doors()), len(captured) + heard.door_rows, self._r)

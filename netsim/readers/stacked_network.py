@@ -7,21 +7,20 @@ ascending order, as the live reader does, so that the bits agree.
 the last message of an exchange or by a timer, or (where all that it waits for is here already) simply goes on in
 the moment of its step before. The heap orders by (time, deliveries before timers, sequence number), and sequence
 numbers are given as messages and timers are pushed: by the order of the moments in which agents pushed them, then
-by the receiver's place among the sender's neighbors. So of two moments at different times the earlier is first, and
-of two at one time
+by the receiver's place among the sender's neighbors. So at one time
 
-- two deliveries, or two timers, are as those in which they were pushed;
-- a delivery is before a timer where it was pushed before that timer fires, for the heap prefers deliveries.
+- first is what was pushed before: the deliveries, and what they cause without delay;
+- then one timer after the other, each followed by what it causes without delay (its *phase*);
+- within a phase deliveries, and among each other the timers, are in the order in which they were pushed.
 
-Equal times of different steps are rare but where all delays are 0; they alone are compared one by one.
+Every moment has a number in the order of all (`Moments`), which only grows, and its key is made of its pusher's.
 """
 
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, cmp_to_key, partial
-from itertools import pairwise
+from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -38,36 +37,29 @@ from netsim.transcript.message import TAG_BYTES, Capture, Ciphertext, Message, T
 from netsim.transcript.record import EVERYBODY, Door
 
 Whole: TypeAlias = NDArray[np.int64]
-BEGUN, DELIVERED, TIMER = 0, 1, 2
-
-
-class _Moment(NamedTuple):
-    """One moment. `born`: the step of its agents' common program; pushed by agent `pusher` at the step before, for
-    its neighbor number `place`."""
-
-    time: float
-    kind: int
-    born: int
-    pusher: int
-    place: int
+BEGUN, TIMER, DELIVERED = 0, 1, 2
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Moments by column, and what happens in each: `after` orders what happens in one moment."""
+    """Moments by column, and what happens in each: `after` orders what happens in one moment.
+
+    `parent`: the moment in which it was pushed, at the step before `born`, for the agent's neighbor number `place`;
+    `phase`: the moment of the timer that it comes of without delay, -1 for none.
+    """
 
     time: Array
     kind: Whole
     born: Whole
-    pusher: Whole
+    parent: Whole
     place: Whole
+    phase: Whole
     after: Whole
 
     @staticmethod
     def joined(parts: "Sequence[Rows]") -> "Rows":
         """All rows, one part after the other."""
-        names = ("time", "kind", "born", "pusher", "place", "after")
-        return Rows(*(np.concatenate([getattr(one, name) for one in parts]) for name in names))
+        return Rows(*(np.concatenate([getattr(one, name) for one in parts]) for name in Rows.__dataclass_fields__))
 
 
 class Moments:
@@ -77,10 +69,16 @@ class Moments:
     def __init__(self, agents: int, *, ordered: bool) -> None:
         self.now: Array = np.zeros(agents)
         self.ordered = ordered
-        self._agents: Whole = np.arange(agents, dtype=np.int64)
+        every = np.arange(agents, dtype=np.int64)
         none = np.zeros(agents, dtype=np.int64)
-        self._steps: list[Rows] = [Rows(self.now, none, none, self._agents, none, none)]
-        self._ranks: list[Whole] = [self._agents]
+        self._count = agents
+        self._all = Rows(self.now.copy(), none, none.copy(), every, every.copy(), none - 1, none.copy())
+        """Every moment by its name, the number of those that were known before it."""
+        self._number: Whole = every.copy()
+        """The place of each in the order of those that are known."""
+        self._steps: list[Whole] = [every]
+        self._open: Whole = every
+        """Those from the earliest moment of any agent on, in order: only among them may others come yet."""
         self._instant = True
         """Whether all has happened at time 0, by deliveries alone: then step after step."""
 
@@ -89,33 +87,24 @@ class Moments:
         """How many steps all have taken."""
         return len(self._steps) - 1
 
-    @property
-    def rank(self) -> Whole:
-        """Place of each agent in the order in which they took the last step."""
-        return self._ranks[-1]
-
-    def time(self, step: int) -> Array:
-        """When each agent took a step, where the order is kept."""
-        return self._steps[step].time
-
     def acted(self, step: int, agents: Whole, after: Whole) -> Rows:
         """Rows of what these agents do at a step."""
-        rows = self._steps[step]
-        columns = rows.kind[agents], rows.born[agents], rows.pusher[agents], rows.place[agents]
-        return Rows(rows.time[agents], *columns, after)
+        return self._rows(self._steps[step][agents], after)
 
-    @staticmethod
-    def delivered(step: int, time: Array, senders: Whole, places: Whole) -> Rows:
+    def delivered(self, step: int, time: Array, senders: Whole, places: Whole) -> Rows:
         """Rows of the arrival of what these agents sent at a step."""
-        born = np.full(len(senders), step + 1, dtype=np.int64)
-        return Rows(time, np.full_like(born, DELIVERED), born, senders, places, np.full_like(born, -1))
+        after = np.full(len(senders), -1, dtype=np.int64)
+        return self._pushed(step, time, DELIVERED, self._steps[step][senders], places, after)
 
     # ── steps ───────────────────────────────────────────────────────────────────────────────────────────
     def wait(self, seconds: Array, who: NDArray[np.bool_]) -> None:
         """These agents sleep, each for so many seconds; the others go on."""
         then = np.where(who, self.now + seconds, self.now)
         self._instant = False
-        self._take(then, who, TIMER, self._agents, np.zeros_like(self._agents))
+        if self.ordered:
+            parents, none = self._steps[-1][who], np.zeros(np.count_nonzero(who), dtype=np.int64)
+            self._take(who, self._pushed(self.step, then[who], TIMER, parents, none, none))
+        self.now = then
 
     def receive(self, arrival: Array, senders: Whole, places: Whole, starts: Whole) -> None:
         """Every agent waits for all its messages, whose `arrival` (links,) stands agent by agent from `starts` on."""
@@ -123,100 +112,75 @@ class Moments:
         if not self.ordered:
             self.now = np.maximum(self.now, last)
             return
-        width = int(places.max()) + 1
-        code = self.rank[senders] * width + places
+        here, width = self._steps[-1], int(places.max()) + 1
+        code = self._number[here[senders]] * width + places
         degrees = np.diff(np.append(starts, len(arrival)))
-        newest = np.maximum.reduceat(np.where(arrival == np.repeat(last, degrees), code, -1), starts)
-        order = np.empty_like(self.rank)
-        order[self.rank] = self._agents
-        pusher, place = order[newest // width], newest % width
+        code[arrival != np.repeat(last, degrees)] = -1
+        newest = np.flatnonzero(code == np.repeat(np.maximum.reduceat(code, starts), degrees))
+        rows = self.delivered(self.step, last, senders[newest], places[newest])
         waits = last > self.now
         self._instant &= not last.any()
         if self._instant:
             waits[:] = True
-        for agent in np.flatnonzero((last == self.now) & ~waits).tolist():
-            moment = _Moment(float(last[agent]), DELIVERED, self.step + 1, int(pusher[agent]), int(place[agent]))
-            waits[agent] = self._compared(self._moment(agent, self.step), moment) < 0
-        self._take(np.where(waits, last, self.now), waits, DELIVERED, pusher, place)
+        elif len(close := np.flatnonzero(~waits & (last == self.now))):  # is it here before the agent waits for it?
+            both = Rows.joined([self._rows(here[close], np.zeros_like(close)), _chosen(rows, close)])
+            place = np.empty(len(both.time), dtype=np.int64)
+            place[self.order(both)] = np.arange(len(place))
+            waits[close] = place[: len(close)] < place[len(close) :]
+        self._take(waits, _chosen(rows, waits))
+        self.now = np.where(waits, last, self.now)
 
-    def _take(self, then: Array, new: NDArray[np.bool_], kind: int, pusher: Whole, place: Whole) -> None:
-        self.now = then
-        if not self.ordered:
-            return
-        former, born = self._steps[-1], self.step + 1
-        rows = Rows(
-            then,
-            np.where(new, kind, former.kind),
-            np.where(new, born, former.born),
-            np.where(new, pusher, former.pusher),
-            np.where(new, place, former.place),
-            np.zeros_like(self._agents),
-        )
-        self._steps.append(rows)
-        rank = np.empty_like(self._agents)
-        rank[self.order(rows)] = self._agents
-        self._ranks.append(rank)
+    def _take(self, who: NDArray[np.bool_], rows: Rows) -> None:
+        """A step, at which these agents have a new moment."""
+        first, self._count = self._count, self._count + len(rows.time)
+        names = np.arange(first, self._count, dtype=np.int64)
+        if self._count > len(self._number):
+            more = max(self._count, 2 * len(self._number)) - len(self._number)
+            self._all = Rows(*(np.pad(getattr(self._all, name), (0, more)) for name in Rows.__dataclass_fields__))
+            self._number = np.pad(self._number, (0, more))
+        for name in Rows.__dataclass_fields__:
+            getattr(self._all, name)[names] = getattr(rows, name)
+        timers = rows.kind == TIMER
+        self._all.phase[names[timers]] = names[timers]
+        ordered = self._open
+        if self._instant:
+            ordered = np.concatenate((ordered, names[np.lexsort((rows.place, self._number[rows.parent]))]))
+        elif len(names):
+            ordered = np.concatenate((ordered, names))
+            ordered = ordered[self.order(self._rows(ordered, np.zeros_like(ordered)))]
+        begin = first - len(self._open)
+        self._number[ordered] = np.arange(begin, self._count)
+        step = self._steps[-1].copy()
+        step[who] = names
+        self._open = ordered[int(self._number[step].min()) - begin :]
+        self._steps.append(step)
 
     # ── order ───────────────────────────────────────────────────────────────────────────────────────────
     def order(self, rows: Rows) -> Whole:
         """The places of rows in the order in which they happened."""
-        pushed = self._pushed(rows)
-        found = np.lexsort((rows.after, rows.place, pushed, rows.kind, rows.born, rows.time))
-        if self._instant or not len(found):
-            return found
-        time, kind, born = rows.time[found], rows.kind[found], rows.born[found]
-        same = time[1:] == time[:-1]
-        mixed = same & ((kind[1:] != kind[:-1]) | (born[1:] != born[:-1]))
-        if not mixed.any():
-            return found
-        bounds = np.flatnonzero(np.concatenate(([True], ~same, [True])))
-        unlike = np.concatenate(([0], np.cumsum(mixed)))
-        for first, end in pairwise(bounds.tolist()):
-            if unlike[end - 1] > unlike[first]:
-                found[first:end] = self._sorted(rows, found[first:end].tolist())
-        return found
+        known, born = self._number, rows.born
+        if self._instant:
+            return np.lexsort((rows.after, rows.place, known[rows.parent], born))
+        late = rows.phase >= 0
+        timer = np.where(late, rows.phase, 0)
+        phase, since = np.where(late, known[self._all.parent[timer]], -1), np.where(late, self._all.born[timer], -1)
+        keys = rows.after, rows.place, born, known[rows.parent], rows.kind, since, phase, rows.time
+        return np.lexsort(keys)
 
-    def _pushed(self, rows: Rows) -> Whole:
-        """The rank, among all at that step, of the moment in which each row's was pushed."""
-        pushed = rows.pusher.copy()
-        for born in np.unique(rows.born).tolist():
-            if born:
-                who = rows.born == born
-                pushed[who] = self._ranks[born - 1][rows.pusher[who]]
-        return pushed
+    def _rows(self, moments: Whole, after: Whole) -> Rows:
+        a = self._all
+        known = a.kind[moments], a.born[moments], a.parent[moments], a.place[moments], a.phase[moments]
+        return Rows(a.time[moments], *known, after)
 
-    def _sorted(self, rows: Rows, places: Sequence[int]) -> list[int]:
-        columns = (rows.time, rows.kind, rows.born, rows.pusher, rows.place)
-        moments = {k: _Moment(*(column[k].item() for column in columns)) for k in places}
+    def _pushed(self, step: int, time: Array, kind: int, parents: Whole, places: Whole, after: Whole) -> Rows:
+        """Rows of what is pushed at a step, in moments of it."""
+        born = np.full(len(time), step + 1, dtype=np.int64)
+        phase = np.where(self._all.time[parents] == time, self._all.phase[parents], -1)
+        return Rows(time, np.full_like(born, kind), born, parents, places, phase, after)
 
-        def compared(a: int, b: int) -> int:
-            return self._compared(moments[a], moments[b]) or int(rows.after[a]) - int(rows.after[b])
 
-        return sorted(places, key=cmp_to_key(compared))
-
-    def _moment(self, agent: int, step: int) -> _Moment:
-        """The moment of an agent's step."""
-        rows = self._steps[step]
-        columns = (rows.time, rows.kind, rows.born, rows.pusher, rows.place)
-        return _Moment(*(column[agent].item() for column in columns))
-
-    def _compared(self, a: _Moment, b: _Moment) -> int:
-        """Below 0 where the first is earlier, 0 where they are the same."""
-        if a == b:
-            return 0
-        if a.time != b.time:
-            return -1 if a.time < b.time else 1
-        if BEGUN in (a.kind, b.kind):  # the agents' order, before anything in the heap
-            return a.kind - b.kind or a.pusher - b.pusher
-        if a.kind != b.kind:
-            if a.kind == TIMER:
-                return -self._compared(b, a)
-            return -1 if self._compared(self._moment(a.pusher, a.born - 1), b) < 0 else 1
-        if a.born == b.born:
-            ranks = self._ranks[a.born - 1]
-            return int(ranks[a.pusher] - ranks[b.pusher]) or a.place - b.place
-        earlier = self._compared(self._moment(a.pusher, a.born - 1), self._moment(b.pusher, b.born - 1))
-        return earlier or a.born - b.born or a.place - b.place
+def _chosen(rows: Rows, which: NDArray[Any]) -> Rows:
+    return Rows(*(getattr(rows, name)[which] for name in Rows.__dataclass_fields__))
 
 
 class StackedLinks:
@@ -374,7 +338,7 @@ class StackedSums:
 class Sent(NamedTuple):
     """One exchange of all agents: at which step, what each had done before, bytes of a message without its tag, and
     when it began to pass each link and when it arrived. `values` by name, (senders, replicas, dimension), of those
-    whom somebody hears."""
+    who are heard in the clear."""
 
     step: int
     done: int
@@ -382,6 +346,13 @@ class Sent(NamedTuple):
     begun: Array
     arrival: Array
     values: Mapping[str, Array]
+
+    def of(self, senders: Whole) -> "Sent":
+        """The same with the values of these only, by their places, read-only."""
+        chosen = {name: value[senders] for name, value in self.values.items()}
+        for value in chosen.values():
+            value.setflags(write=False)
+        return self._replace(values=chosen)
 
 
 class Heard:
@@ -425,9 +396,11 @@ class Heard:
         for row in _ints(order):
             number, k = divmod(row, count)
             sender, receiver, tag, hidden = ends[k]
-            message = self._message(number, sender)
-            packet = Ciphertext(message.size + tag) if hidden else Tagged(message, number) if tag else message
-            yield starts[row], (times[row], sender, receiver, packet)
+            if hidden:
+                yield starts[row], (times[row], sender, receiver, Ciphertext(self._sent[number].size + tag))
+            else:
+                message = self._message(number, sender)
+                yield starts[row], (times[row], sender, receiver, Tagged(message, number) if tag else message)
 
     def at_doors(self) -> list[Door]:
         """Messages at the doors, as they leave and as they are delivered."""

@@ -1,8 +1,11 @@
 """The stacked reader's run is the live reader's to the last bit, or it is refused by name and run live."""
 
+import gc
 import pickle
 import random
+import sys
 from dataclasses import dataclass, replace
+from types import FunctionType, ModuleType
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, PrivateGradientDescent
 from netsim.codecs import Float16, Quantizer, TopK
 from netsim.errors import ScenarioError
+from netsim.mechanisms import Gaussian
 from netsim.network.laws import ConstantDelay, ExponentialDelay, UniformDelay
 from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw
 from netsim.node import Node
@@ -286,3 +290,198 @@ def test_a_run_that_diverges_is_a_result():
     wild = world(Wild(400, Constant(0.1)))
     same(*both(wild))
     assert not np.isfinite(wild.run().metrics.relative_errors()[-1]).all()
+
+
+# ── moments that coincide ───────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True)
+class Pattern(PrivateGradientDescent):
+    """Queries (g), exchanges (e, f) and estimates (n) in any order."""
+
+    pattern: str = "ge"
+    stackable = True
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        for _ in range(self.rounds):
+            for do in self.pattern:
+                if do == "g":
+                    x = x - 0.01 * await node.gradient(x)
+                elif do == "e":
+                    x = (await node.exchange(x=x)).mix("x")
+                elif do == "f":
+                    await node.exchange(a=x, b=2 * x)
+                else:
+                    node.estimate(x)
+            node.estimate(x)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6))
+def test_any_pattern_of_queries_and_exchanges_at_moments_that_coincide(seed):
+    draw = random.Random(seed)
+    graph = draw.choice(
+        [topology.ring(3), topology.ring(8), topology.path(6), topology.star(6), topology.complete(4)]
+    )
+    n, delays = graph.agents, draw.choice([(0,), (0, 1), (0, 0, 1, 2), (0, 0.5, 1)])
+    laws = {
+        edge: LinkLaw(ConstantDelay(float(draw.choice(delays))), bandwidth=draw.choice([None, None, 36.0]))
+        for i, j in graph.edges
+        for edge in ((i, j), (j, i))
+    }
+    seconds = draw.choice([(1,), (1, 2), (0.5, 1, 2), (1e-30, 1)])
+    computes = {i: ConstantDelay(float(draw.choice(seconds))) for i in range(n) if draw.random() < 0.5}
+    pattern = "".join(draw.choice("ggeeefn") for _ in range(draw.randrange(1, 6)))
+    data = load("synthetic", kind="regression", records=2 * n, dimension=2, seed=1)
+    here = build("ridge", data.split(n), ridge=0.1)
+    doors = Adversary("doors", (), nodes=tuple(draw.sample(range(n), 2)))
+    algorithm = Pattern(8, Constant(0.1), pattern=pattern)
+    simulation = Simulation(here, graph, algorithm, adversaries=(Adversary(), doors), seed=seed)
+    same(*both(changed(simulation, link_laws=laws, compute_laws=computes)))
+
+
+def test_very_many_steps_at_one_moment():
+    """Comparing moments by what caused them would go as deep as there are steps."""
+    algorithm = Pattern(1, Constant(0.1), pattern="g" + "e" * 1500)
+    same(*both(world(algorithm, topology.ring(AGENTS), compute=ConstantDelay(1.0))))
+
+
+# ── what else two runs have in common ───────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("seeds", ["anew", "once"])
+@pytest.mark.parametrize("law", ["ideal", "random delays", "a straggler", "two delays"])
+def test_what_a_listener_knows_of_shared_noise(law, seeds):
+    algorithm = replace(EXAMPLES["decor"].algorithm(), seeds=seeds)
+    for measure in (True, False):
+        stacked, live = both(world(algorithm, ears="none", measure=measure, **NETWORKS[law]))
+        for agent in range(AGENTS):
+            for holders in ((), (0, 3)):
+                mine, its = (run.truth.edges.known(agent, holders) for run in (stacked, live))
+                assert mine.mean.tobytes() == its.mean.tobytes()
+                assert mine.covariance.tobytes() == its.covariance.tobytes()
+
+
+@dataclass(frozen=True)
+class Misdrawn(Gaussian):
+    """Declares σ and draws a hundredth of it."""
+
+    def release(self, value, rng):
+        return Gaussian(self.stddev / 100).release(value, rng)
+
+
+@dataclass(frozen=True)
+class Noisy(PrivateGradientDescent):
+    """Sends noise of any law."""
+
+    law: Gaussian = Misdrawn(1.0)
+    stackable = True
+
+    async def run(self, node: Node) -> None:
+        x = node.zeros()
+        for _ in range(self.rounds):
+            x = (await node.exchange(x=node.privatize(x, self.law))).mix("x")
+            node.estimate(x)
+
+
+def test_laws_of_noise_that_draw_in_a_way_of_their_own():
+    """A subclass's release, and one deviation for each coordinate where there are as many as rows."""
+    by_coordinate = Gaussian(np.arange(1.0, 5.0))
+    for law, graph, replicas in ((Misdrawn(1.0), RING, 2), (by_coordinate, topology.complete(4), 1)):
+        data = load("synthetic", kind="regression", records=2 * graph.agents, dimension=4, seed=1)
+        here = build("ridge", data.split(graph.agents), ridge=0.1)
+        same(*both(replace(world(Noisy(5, Constant(0.1), law=law), graph, here=here), replicas=replicas)))
+
+
+def test_a_run_can_be_pickled():
+    run = world(EXAMPLES["extra"].algorithm(), ears="some").run()
+    assert run.unstacked is None
+    same(pickle.loads(pickle.dumps(run)), run)
+
+
+def arrays_within(*roots: object) -> list[np.ndarray]:
+    """All that can be reached, down to what other arrays are views of."""
+    found, seen, todo = [], set(), list(roots)
+    while todo:
+        one = todo.pop()
+        if id(one) in seen or isinstance(one, type | ModuleType):
+            continue
+        seen.add(id(one))
+        if isinstance(one, np.ndarray):
+            found.append(one)
+            todo.append(one.base)
+        elif isinstance(one, FunctionType):
+            todo += [cell.cell_contents for cell in one.__closure__ or ()]
+        else:
+            todo += gc.get_referents(one)
+    return found
+
+
+def test_an_adversary_is_handed_nothing_that_it_has_not_seen():
+    """Neither an insider's neighbors' queries, nor what was sealed, nor what others heard."""
+    ears = (
+        Adversary("sealed", ((0, 1),)),
+        Adversary("clear", ((2, 3),)),
+        Adversary("inside", (), insiders=(4,)),
+    )
+    laws = {(0, 1): LinkLaw(encrypted=True), (1, 0): LinkLaw(encrypted=True)}
+    for private in ("everything", "releases", "nothing"):
+        simulation = world(EXAMPLES["private_gradient_descent"].algorithm(), link_laws=laws, private=private)
+        run = replace(simulation, adversaries=ears).run()
+        assert run.unstacked is None
+        sealed, clear, inside = run.views
+        heard = [
+            [one.shape[0] for one in arrays_within(v.transcript) if one.ndim == 3 and one.size] for v in run.views
+        ]
+        assert not heard[0]
+        assert set(heard[1]) == {2}
+        assert set(heard[2]) == {3}
+        assert sealed.transcript.records[0].kind == "sealed"
+        assert clear.transcript.records[0].values["x"].shape == (2, 4)
+        states = arrays_within([s.queries for s in inside.inside.values()], inside.inside[4].releases)
+        assert states
+        assert all(one.shape == (2, 4) for one in states)
+
+
+# ── Ctrl-C ──────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("law", ["ideal", "random delays", "steps of one second"])
+def test_a_run_that_is_interrupted_anywhere_has_what_was_until_then(law):
+    simulation = world(Pattern(3, Constant(0.1), pattern="ge"), ears="some", own_gradients=True, **NETWORKS[law])
+    simulation, whole = replace(simulation, reader="stacked"), simulation.run()
+    ended = 0
+    for line in range(1, 2000, 7):
+        run = interrupted(simulation, line)
+        if not run.interrupted:
+            break
+        ended += 1
+        for mine, its in zip(rows(run), rows(whole), strict=True):
+            assert set(mine) <= set(its)
+        assert [len(v.transcript) for v in run.views] == [len(v.transcript.records) for v in run.views]
+        assert len(run.metrics.times) == len(run.metrics.errors) == AGENTS * run.activations[0]
+        counts = [(p.count, p.answer.tobytes()) for p in run.metrics.points()]
+        assert counts == [(p.count, p.answer.tobytes()) for p in whole.metrics.points()][: len(counts)]
+    assert ended > 20
+
+
+def interrupted(simulation: Simulation, line: int) -> Run:
+    """The run in which Ctrl-C comes at so many lines of the reader's code, while the algorithm runs."""
+    left = line
+
+    def each(frame, event, _):
+        nonlocal left
+        left -= event == "line"
+        if not left:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return each
+
+    def called(frame, event, argument):
+        code, within = frame.f_code, frame.f_back
+        while within is not None and within.f_code is not Pattern.run.__code__:
+            within = within.f_back
+        ours = code.co_filename.endswith(("stacked.py", "stacked_network.py", "metrics.py"))
+        return each if within is not None and ours else None
+
+    before = sys.gettrace()
+    sys.settrace(called)
+    try:
+        return simulation.run()
+    finally:
+        sys.settrace(before)
