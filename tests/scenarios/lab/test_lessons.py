@@ -15,7 +15,7 @@ from scenarios.schema.load import load_scenario
 from scenarios.stages.study import planned
 from tests.scenarios.lab.lessons import NAMES, questions, run
 
-CPU_SECONDS = 10.0
+CPU_SECONDS = 40.0
 
 
 @pytest.fixture(scope="module", params=NAMES)
