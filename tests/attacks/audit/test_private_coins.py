@@ -194,9 +194,9 @@ class TestOddsThatDependOnData:
             (True, False, 1.1, None, Verdict.UNDERPOWERED),  # not listed; at most that of who knows them, which is ∞
             (True, True, 2.0, None, Verdict.UNPROTECTED),
             (False, False, 1.1, Float32(), Verdict.UNDERPOWERED),  # not priced
-            (False, True, 2.0, Float32(), Verdict.UNPROTECTED),
+            (False, True, 2.0, Float32(), Verdict.UNDERPOWERED),  # nor is a leak beside a rounded release seen
             (True, False, 1.1, Float32(), Verdict.UNDERPOWERED),
-            (True, True, 1.1, Float32(), Verdict.UNPROTECTED),
+            (True, True, 1.1, Float32(), Verdict.UNDERPOWERED),
         ],
     )
     def test_what_another_toss_explains_is_not_accused(self, many, bare, epsilon, codec, verdict):
