@@ -217,11 +217,7 @@ class Metrics:
         estimates = self._latest if len(seen) == len(self._of) else self._latest[:, :, seen]
         mean = np.add.reduce(np.ascontiguousarray(estimates), axis=-1) / len(seen)
         deviations = (estimates - mean[..., None]).reshape(len(estimates), -1)
-        own = None
-        if self._objectives is not None:
-            own = _OwnGradients(self._shape)
-            for place, agent in enumerate(seen):
-                own.add(self._objectives[agent].gradient(np.ascontiguousarray(estimates[:, :, place])))
+        own = self._own_gradients([(i, np.ascontiguousarray(estimates[:, :, k])) for k, i in enumerate(seen)])
         self._keep(len(self.times), self._newest, mean, 2 * half_square(deviations) / len(seen), own)
 
     def _of_round(self, count: int, estimates: Array) -> None:
@@ -229,12 +225,16 @@ class Metrics:
         n = len(estimates)
         mean = added(estimates) / n
         mean_square = added(2 * half_square((estimates - mean).reshape(-1, mean.shape[-1])).reshape(n, -1)) / n
-        own = None
-        if self._objectives is not None:
-            own = _OwnGradients(self._shape)
-            for objective, x in zip(self._objectives, estimates, strict=True):
-                own.add(objective.gradient(x))
-        self._keep(count, mean, mean, mean_square, own)
+        self._keep(count, mean, mean, mean_square, self._own_gradients(list(enumerate(estimates))))
+
+    def _own_gradients(self, estimates: Sequence[tuple[int, Array]]) -> _OwnGradients | None:
+        """Of agents at their own estimates; None where they are not recorded."""
+        if self._objectives is None:
+            return None
+        own = _OwnGradients(self._shape)
+        for agent, x in estimates:
+            own.add(self._objectives[agent].gradient(x))
+        return own
 
     def _keep(self, count: int, answer: Array, mean: Array, consensus: Array, own: _OwnGradients | None) -> None:
         mean_error = np.sqrt(2 * half_square(mean - self._optimum)) / self._scale
