@@ -2,30 +2,42 @@
 # (networkx ships no types)
 """Graphs by name, from networkx, or from a file (GraphML, or one link per line).
 
-Each takes the rule or the matrix of its `weights`.
+Each takes the rule or the matrix of its `weights`. A name and a seed are the graph that networkx's generator of that
+name makes of them. Shapes, random regular, Erdős–Rényi and geometric graphs are made as arrays, which takes a million
+agents seconds; the other random graphs come from networkx itself, in memory of objects while they are drawn.
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import isfinite, log, pi, sqrt
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 from xml.etree.ElementTree import ParseError
 
 import networkx as nx
+import numpy as np
 from annotated_types import Ge, Gt, Le
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
+from netsim.arrays import Array
 from netsim.errors import ScenarioError
-from netsim.topology.graph import Graph, Topology, Weights
+from netsim.topology.graph import Graph, Topology, Weights, linked
+
+Ends: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Both ends of every link, (m,) each."""
 
 _METROPOLIS = "metropolis"
 _EVERY_PAIR = 5_000
 """Below this many agents an Erdős–Rényi graph tosses a coin for every pair; from it on it skips to the links."""
 _DRAWS = 1_000
 """So often a graph with a given number of links is drawn until it is connected."""
+_BLOCK = 65_536
+"""How many random numbers are drawn at once where it is not known how many it takes."""
 LINKS = 5_000_000
-"""More links than this (about 2 GB) are refused before they are drawn."""
+"""More links than this are refused before they are drawn."""
 
 _MOST_AGENTS = 1_000_000
 MANY = 1_000
@@ -58,54 +70,58 @@ Seed = Annotated[int, Ge(0), "The seed of the draw."]
 def ring(agents: _ThreeAgents, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agent i is linked to i − 1 and i + 1 (modulo n)."""
     _at_least(3, agents=agents)
-    return Topology(nx.cycle_graph(agents), f"ring of {agents}", weights)
+    every = np.arange(agents)
+    return Topology(linked(agents, every, (every + 1) % agents), f"ring of {agents}", weights)
 
 
 def complete(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     """Every agent is linked to every other."""
     _at_least(2, agents=agents)
     _affordable("agents", agents, agents * (agents - 1) / 2)
-    return Topology(nx.complete_graph(agents), f"complete graph of {agents}", weights)
+    return Topology(linked(agents, *np.triu_indices(agents, 1)), f"complete graph of {agents}", weights)
 
 
 def path(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     """A line: agent i is at (i, 0) and is linked to i ± 1."""
     _at_least(2, agents=agents)
-    places = [(float(i), 0.0) for i in range(agents)]
-    return Topology(nx.path_graph(agents), f"path of {agents}", weights, positions=places)
+    return _sheet(f"path of {agents}", 1, agents, weights, periodic=False)
 
 
 def star(agents: _Agents, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agent 0 is linked to all others, and they only to it."""
     _at_least(2, agents=agents)
-    return Topology(nx.star_graph(agents - 1), f"star of {agents}", weights)
+    others = np.arange(1, agents)
+    return Topology(linked(agents, np.zeros_like(others), others), f"star of {agents}", weights)
 
 
 def grid(rows: Rows, columns: Columns, *, weights: Weights = _METROPOLIS) -> Topology:
     """A sheet: agent r·columns + c is in row r and column c, at (c, r), linked to those above, below and beside."""
     _at_least(1, rows=rows)
     _at_least(1 if rows > 1 else 2, columns=columns)
-    return _sheet("grid", rows, columns, weights, periodic=False)
+    return _sheet(f"grid of {rows} × {columns}", rows, columns, weights, periodic=False)
 
 
 def torus(rows: _ThreeRows, columns: _ThreeColumns, *, weights: Weights = _METROPOLIS) -> Topology:
     """A grid whose opposite sides touch: every agent has four neighbors. Its places are the grid's, unwrapped."""
     _at_least(3, rows=rows, columns=columns)
-    return _sheet("torus", rows, columns, weights, periodic=True)
+    return _sheet(f"torus of {rows} × {columns}", rows, columns, weights, periodic=True)
 
 
 def hypercube(dimension: Dimension, *, weights: Weights = _METROPOLIS) -> Topology:
     """2^dimension agents; two are neighbors where their numbers differ in one binary digit."""
     _at_least(1, dimension=dimension)
     _affordable("dimension", dimension, dimension * 2.0 ** (min(dimension, 1000) - 1))
-    return Topology(_numbered(nx.hypercube_graph(dimension)), f"hypercube of dimension {dimension}", weights)
+    every, digits = np.arange(2**dimension), 1 << np.arange(dimension)
+    graph = linked(len(every), np.repeat(every, dimension), (every[:, None] ^ digits).ravel())
+    return Topology(graph, f"hypercube of dimension {dimension}", weights)
 
 
 def balanced_tree(branching: _Branching, height: _Height, *, weights: Weights = _METROPOLIS) -> Topology:
     """Agent 0 is the root; every agent above the last of `height` levels has `branching` children."""
     _at_least(1, branching=branching, height=height)
     _affordable("height", height, float(branching) ** min(height, 64))
-    graph = nx.balanced_tree(branching, height)
+    others = np.arange(1, sum(branching**level for level in range(height + 1)))
+    graph = linked(len(others) + 1, (others - 1) // branching, others)
     return Topology(graph, f"tree of height {height}, {branching} children each", weights)
 
 
@@ -128,7 +144,7 @@ def random_regular(agents: _Agents, degree: _Degree, seed: Seed = 0, *, weights:
     if agents * degree % 2:
         raise ScenarioError("degree", degree, f"{agents} × {degree} ends of links are odd", "an even product")
     _affordable("degree", degree, agents * degree / 2)
-    graph = nx.random_regular_graph(degree, agents, seed=_seed(seed))
+    graph = linked(agents, *_regular(agents, degree, random.Random(_seed(seed))))
     name = f"random {degree}-regular graph of {agents}, seed {seed}"
     return _drawn(graph, name, weights, "a degree of 3 or more" if degree < 3 else "")
 
@@ -154,8 +170,8 @@ def erdos_renyi(
     if probability is None or not 0 < probability <= 1:
         raise ScenarioError("probability", probability, "an edge probability", "0 < probability <= 1")
     _affordable("probability", probability, probability * agents * (agents - 1) / 2)
-    draw = nx.gnp_random_graph if agents < _EVERY_PAIR else nx.fast_gnp_random_graph
-    graph = draw(agents, probability, seed=_seed(seed))
+    draw = _every_pair if agents < _EVERY_PAIR else _skipping
+    graph = linked(agents, *draw(agents, probability, random.Random(_seed(seed))))
     name = f"Erdős–Rényi graph of {agents}, p = {probability:g}, seed {seed}"
     return _drawn(graph, name, weights, f"a probability well above ln(n)/n = {log(agents) / agents:.3g}")
 
@@ -206,10 +222,10 @@ def random_geometric(agents: _Agents, radius: _Radius, seed: Seed = 0, *, weight
     if not radius > 0:
         raise ScenarioError("radius", radius, "a distance in the unit square", "> 0")
     _affordable("radius", radius, min(1.0, pi * radius**2) * agents * (agents - 1) / 2)
-    graph = nx.random_geometric_graph(agents, radius, seed=_seed(seed))
+    places = _uniform(random.Random(_seed(seed)))(2 * agents).reshape(-1, 2)
+    graph = linked(agents, *cKDTree(places).query_pairs(radius, output_type="ndarray").T)
     name = f"random geometric graph of {agents}, radius {radius:g}, seed {seed}"
     threshold = sqrt(log(agents) / (pi * agents))
-    places = [graph.nodes[i]["pos"] for i in range(agents)]
     return _drawn(graph, name, weights, f"a radius well above √(ln(n)/πn) = {threshold:.3g}", places)
 
 
@@ -219,13 +235,15 @@ def random_geometric(agents: _Agents, radius: _Radius, seed: Seed = 0, *, weight
 def from_edges(agents: _Agents, edges: Iterable[tuple[int, int]], *, weights: Weights = _METROPOLIS) -> Topology:
     """The graph with exactly these undirected edges."""
     _at_least(2, agents=agents)
-    graph = nx.Graph()
-    graph.add_nodes_from(range(agents))
-    for index, (i, j) in enumerate(edges):
-        if not (0 <= i < agents and 0 <= j < agents):
-            raise ScenarioError(f"edges[{index}]", [i, j], "an agent that is not there", f"0 … {agents - 1}")
-        graph.add_edge(i, j)
-    return Topology(graph, f"graph of {agents} with {graph.number_of_edges()} edges", weights)
+    ends = np.array(edges if isinstance(edges, np.ndarray) else list(edges)).reshape(-1, 2)
+    if ends.size and ends.dtype.kind not in "iu":
+        raise ScenarioError("edges", ends[0].tolist(), "not numbers of agents", "pairs of ints")
+    for index in np.flatnonzero(((ends < 0) | (ends >= agents)).any(axis=1))[:1].tolist():
+        shown = ends[index].tolist()
+        raise ScenarioError(f"edges[{index}]", shown, "an agent that is not there", f"0 … {agents - 1}")
+    graph = linked(agents, *ends.astype(np.int64).T)
+    count = (graph.nnz + np.count_nonzero(graph.diagonal())) // 2
+    return Topology(graph, f"graph of {agents} with {count} edges", weights)
 
 
 def from_graph(graph: Graph, name: str = "graph", *, weights: Weights = _METROPOLIS) -> Topology:
@@ -240,9 +258,8 @@ def from_graph(graph: Graph, name: str = "graph", *, weights: Weights = _METROPO
     by_number = set(names) == set(map(str, range(len(names))))
     order = sorted(graph, key=lambda node: int(str(node))) if by_number else list(graph)
     number = {node: i for i, node in enumerate(order)}
-    plain = nx.Graph()
-    plain.add_nodes_from(range(len(order)))
-    plain.add_edges_from((number[a], number[b]) for a, b in graph.edges())
+    ends = np.array([(number[a], number[b]) for a, b in graph.edges()], dtype=np.int64).reshape(-1, 2)
+    plain = linked(len(order), *ends.T)
     places = [(graph.nodes[node].get("x"), graph.nodes[node].get("y")) for node in order]
     marked = all(
         isinstance(v, int | float) and not isinstance(v, bool) and isfinite(v) for place in places for v in place
@@ -267,20 +284,90 @@ def _seed(seed: int) -> int:
     return seed
 
 
-def _numbered(graph: Graph) -> Graph:
-    """Nodes as 0 … n−1 in the order of their names (coordinates, bits)."""
-    return nx.convert_node_labels_to_integers(graph, ordering="sorted")
-
-
 def _sheet(name: str, rows: int, columns: int, weights: Weights, *, periodic: bool) -> Topology:
     """Agents row by row, each at (column, row)."""
-    places = [(float(c), float(r)) for r in range(rows) for c in range(columns)]
-    graph = _numbered(nx.grid_2d_graph(rows, columns, periodic=periodic))
-    return Topology(graph, f"{name} of {rows} × {columns}", weights, positions=places)
+    n = rows * columns
+    every = np.arange(n)
+    row, column = np.divmod(every, columns)
+    below, beside = (row + 1) % rows * columns + column, row * columns + (column + 1) % columns
+    down, right = (every, every) if periodic else (every[row + 1 < rows], every[column + 1 < columns])
+    graph = linked(n, np.concatenate((down, right)), np.concatenate((below[down], beside[right])))
+    return Topology(graph, name, weights, positions=np.column_stack((column, row)))
+
+
+def _uniform(draws: random.Random) -> Callable[[int], Array]:
+    """The next numbers of `draws.random()`, so many at once."""
+    _, state, _ = draws.getstate()
+    twister = np.random.RandomState()
+    twister.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1]))
+    return twister.random_sample
+
+
+def _regular(agents: int, degree: int, draws: random.Random) -> Ends:
+    """Links of a random regular graph, by the draws of `networkx.random_regular_graph` (Steger, Wormald 1999): ends
+    are paired at random, and those of loops and of links that are there are paired again; or all of them, where
+    those that are left cannot be."""
+    while True:
+        stubs, keys = list(range(agents)) * degree, np.empty(0, dtype=np.int64)
+        while stubs:
+            draws.shuffle(stubs)
+            ends = np.sort(np.array(stubs, dtype=np.int64).reshape(-1, 2), axis=1)
+            key = ends[:, 0] * agents + ends[:, 1]
+            order = np.argsort(key, kind="stable")
+            fresh, rising = np.empty(len(key), dtype=bool), key[order]
+            fresh[order] = np.concatenate(([True], rising[1:] != rising[:-1]))
+            place = np.searchsorted(keys, key)
+            fresh &= (ends[:, 0] != ends[:, 1]) & (np.append(keys, -1)[place] != key)
+            left = Counter(ends[~fresh].ravel().tolist())
+            keys = np.sort(np.concatenate((keys, key[fresh])), kind="stable")
+            if not _goes_on(list(left), agents, keys):
+                break
+            stubs = list(left.elements())
+        else:
+            return np.divmod(keys, agents)
+
+
+def _goes_on(left: list[int], agents: int, keys: NDArray[np.int64]) -> bool:
+    """Whether networkx finds two agents with free ends that have no link, or no free end at all. Its inner loop goes
+    on with the smaller of the two, so that it may pass over a pair: another answer would be another graph."""
+    spans = np.searchsorted(keys, np.multiply.outer(left, (agents, agents)) + (0, agents))
+    there = {key for first, last in spans.tolist() for key in keys[first:last].tolist()}
+    for s1 in left:
+        for s2 in left:
+            if s1 == s2:
+                break
+            s1, s2 = min(s1, s2), max(s1, s2)  # noqa: PLW2901
+            if s1 * agents + s2 not in there:
+                return True
+    return not left
+
+
+def _every_pair(agents: int, probability: float, draws: random.Random) -> Ends:
+    """Links of `networkx.gnp_random_graph`: a toss for every pair in order."""
+    i, j = np.triu_indices(agents, 1)
+    chosen = np.flatnonzero(_uniform(draws)(len(i)) < probability)
+    return i[chosen], j[chosen]
+
+
+def _skipping(agents: int, probability: float, draws: random.Random) -> Ends:
+    """Links of `networkx.fast_gnp_random_graph`: pairs (0, 1), (0, 2), (1, 2), (0, 3), … are passed over in geometric
+    numbers. Logarithms are those of `math`, of which NumPy's may differ in the last bit."""
+    uniform, scale, last = _uniform(draws), log(1.0 - probability), agents * (agents - 1) // 2
+    found, at = [np.empty(0, dtype=np.int64)], -1
+    while scale and at < last:
+        skipped = [min(1 + int(log(one) / scale), last) for one in (1.0 - uniform(_BLOCK)).tolist()]
+        found.append(at + np.cumsum(np.array(skipped, dtype=np.int64)))
+        at = int(found[-1][-1])
+    pairs = np.concatenate(found)
+    pairs = pairs[pairs < last]
+    larger = ((1 + np.sqrt(1 + 8 * pairs)) / 2).astype(np.int64)
+    larger -= larger * (larger - 1) // 2 > pairs
+    larger += larger * (larger + 1) // 2 <= pairs
+    return pairs - larger * (larger - 1) // 2, larger
 
 
 def _drawn(
-    graph: Graph, name: str, weights: Weights, remedy: str, places: list[tuple[float, float]] | None = None
+    graph: Graph, name: str, weights: Weights, remedy: str, places: Array | None = None
 ) -> Topology:
     """A random graph; where it is disconnected the error says what would connect it."""
     try:

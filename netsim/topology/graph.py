@@ -1,9 +1,10 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # (networkx ships no types)
-"""A graph with its mixing weights W and its spectra, stored sparsely: n agents and m links take memory of n + m.
+"""A graph with its mixing weights W and its spectra, as sparse arrays: n agents and m links take memory of n + m.
 
 W is symmetric, its rows and columns sum to 1, and it has nothing off the edges and the diagonal. Eigenvalues are
-computed densely up to 512 agents, sparsely above.
+computed densely up to 512 agents, sparsely above. Objects for single agents and links are made when they are asked
+for: a million agents are three arrays.
 """
 
 import difflib
@@ -16,6 +17,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csgraph, csr_array, diags_array, eye_array, issparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, cg, eigsh, splu
 
@@ -50,38 +52,38 @@ _STEPS = 300
 class Topology:
     """An undirected, connected graph on agents 0 … n−1 with symmetric weights whose rows and columns sum to 1.
 
-    `weights` is the name of a rule (`netsim.topology.RULES`; default Metropolis, w_ij = 1/(1 + max(d_i, d_j)))
-    or a symmetric doubly stochastic matrix, dense or sparse, with w_ij > 0 only on edges and the diagonal.
-    `labels` names the agents, in order; `positions` are their places in the plane, (n, 2), if they have any. Public:
-    everybody knows all of it. Neither the graph nor the weights may be changed afterwards. You get a
-    `ScenarioError` for a disconnected graph (it lists the parts), self-loops, weights that are not stochastic (it
-    names the row and its sum), or places that are not two finite numbers for each agent.
+    `graph` is a networkx graph, or a sparse symmetric (n, n) matrix with an entry that is not 0 for each link; what
+    is kept are arrays of its own. `weights` is the name of a rule (`netsim.topology.RULES`; default Metropolis,
+    w_ij = 1/(1 + max(d_i, d_j))) or a symmetric doubly stochastic matrix, dense or sparse, with w_ij > 0 only on
+    edges and the diagonal. `labels` names the agents, in order; `positions` are their places in the plane, (n, 2), if
+    they have any. Public: everybody knows all of it. The arrays may not be changed. You get a `ScenarioError` for a
+    disconnected graph (it lists the parts), self-loops, weights that are not stochastic (it names the row and its
+    sum), or places that are not two finite numbers for each agent.
     """
 
     def __init__(
         self,
-        graph: Graph,
+        graph: "Graph | Sparse",
         name: str = "graph",
         weights: Weights = "metropolis",
         labels: Sequence[str] | None = None,
         positions: Places | None = None,
     ) -> None:
-        self.graph: Final = graph
         self.name: Final = name
-        self.agents: Final = int(graph.number_of_nodes())
-        """n."""
-        self.labels: Final = tuple(map(str, range(self.agents)) if labels is None else labels)
-        """The agents' names, in order: those of the file, or their numbers."""
-        _check(graph, self.labels)
-        self.positions: Final = None if positions is None else _places(positions, self.agents)
-        """Where the agents are, (n, 2), read-only, in whatever unit of length; None where they are nowhere."""
         self.adjacency: Final = _adjacency(graph)
         """A, n × n, sparse: 1 where there is a link."""
-        _check_connected(self.adjacency, name, self.labels)
+        self.agents: Final = int(self.adjacency.shape[0])
+        """n."""
+        self._labels: Final = None if labels is None else tuple(labels)
+        self._check()
+        self.positions: Final = None if positions is None else _places(positions, self.agents)
+        """Where the agents are, (n, 2), read-only, in whatever unit of length; None where they are nowhere."""
+        self._check_connected()
         self.weighting: Final = weights if isinstance(weights, str) else "given"
         """The name of the weights' rule, or "given"."""
         self.mixing: Final = _mixing(weights, self.adjacency)
         """W, n × n, sparse, read-only; holds an entry for each link and each agent, even where it is 0."""
+        self._near: Final = dict[int, tuple[int, ...]]()
 
     def __repr__(self) -> str:
         return f"Topology({self.name}: {self.agents} agents, {self.adjacency.nnz // 2} links, {self.weighting})"
@@ -89,7 +91,7 @@ class Topology:
     def placed(self, positions: Places) -> "Topology":
         """The same graph and weights, with agents at these places, (n, 2)."""
         weights = self.mixing if self.weighting == "given" else self.weighting
-        return Topology(self.graph, self.name, weights, self.labels, positions)
+        return Topology(self.adjacency, self.name, weights, self._labels, positions)
 
     def lazy(self, share: float) -> "Topology":
         """The same graph with the weights (1 − share)W + share · I, 0 <= share < 1.
@@ -100,36 +102,59 @@ class Topology:
             raise ScenarioError("laziness", share, "no share of an agent's own", ">= 0 and < 1")
         one: Any = eye_array(self.agents, format="csr")
         mixing: Any = (1 - share) * self.mixing + share * one
-        return Topology(self.graph, self.name, mixing, self.labels, self.positions)
+        return Topology(self.adjacency, self.name, mixing, self._labels, self.positions)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The agents' names, in order: those of the file, or their numbers."""
+        return tuple(map(str, range(self.agents))) if self._labels is None else self._labels
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph as a `networkx.Graph` with the nodes 0 … n−1, made when it is first asked for."""
+        graph: Any = nx.empty_graph(self.agents)
+        graph.add_edges_from(self.edges)
+        return graph
 
     # ── who talks to whom ───────────────────────────────────────────────────────────────────────────────
 
+    @property
+    def links(self) -> int:
+        """m, how many undirected edges there are."""
+        return self.adjacency.nnz // 2
+
+    @property
+    def pairs(self) -> NDArray[np.int64]:
+        """Undirected edges (i, j) with i < j, sorted, as an array, (m, 2), made anew."""
+        rows, columns = _rows(self.adjacency), self.adjacency.indices
+        once = rows < columns
+        return np.column_stack((rows[once], columns[once])).astype(np.int64)
+
     @cached_property
     def edges(self) -> tuple[tuple[int, int], ...]:
-        """Undirected edges (i, j) with i < j, sorted."""
-        return tuple((i, j) for i, neighbors in enumerate(self._neighbors) for j in neighbors if i < j)
+        """Undirected edges (i, j) with i < j, sorted; of very many agents take `pairs`."""
+        return tuple(zip(*self.pairs.T.tolist(), strict=True))
 
     def neighbors(self, agent: int) -> tuple[int, ...]:
         """The neighbors of an agent, ascending."""
-        return self._neighbors[agent]
+        if (known := self._near.get(agent)) is not None:
+            return known
+        first, last = self.adjacency.indptr[agent : agent + 2]
+        near = self._near[agent] = tuple(self.adjacency.indices[first:last].tolist())
+        return near
 
     def has_edge(self, i: int, j: int) -> bool:
         """Whether i and j are neighbors; the order does not matter."""
         if not (0 <= i < self.agents and 0 <= j < self.agents):
             return False
-        neighbors = self._neighbors[i]
+        neighbors = self.neighbors(i)
         place = bisect_left(neighbors, j)
         return place < len(neighbors) and neighbors[place] == j
 
     @cached_property
     def degrees(self) -> tuple[int, ...]:
         """d_i, the number of neighbors of each agent."""
-        return tuple(map(len, self._neighbors))
-
-    @cached_property
-    def _neighbors(self) -> tuple[tuple[int, ...], ...]:
-        columns: list[int] = self.adjacency.indices.tolist()
-        return tuple(tuple(columns[a:b]) for a, b in pairwise(self.adjacency.indptr.tolist()))
+        return tuple(np.diff(self.adjacency.indptr).tolist())
 
     # ── with what weight ────────────────────────────────────────────────────────────────────────────────
 
@@ -198,13 +223,57 @@ class Topology:
         """The largest number of hops between two agents, exactly: by bounds on eccentricities (Takes, Kosters 2011),
         with few searches on most graphs, up to one from each agent where all see the graph alike (random regular,
         torus)."""
-        return int(nx.diameter(self.graph, usebounds=True))
+        least, most = np.zeros(self.agents), np.full(self.agents, np.inf)
+        farthest, nearest = True, 0.0
+        while (open_ := np.flatnonzero(most > nearest)).size:
+            agent = int(open_[np.argmax(most[open_]) if farthest else np.argmin(least[open_])])
+            hops, farthest = self.hops(agent), not farthest
+            own = hops.max()
+            least, most = np.maximum(least, np.maximum(hops, own - hops)), np.minimum(most, own + hops)
+            least[agent] = most[agent] = own
+            nearest = least.max()
+        return int(nearest)
+
+    # ── checks ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _check(self) -> None:
+        n, adjacency = self.agents, self.adjacency
+        if n < 2:
+            raise ScenarioError("agents", n, "a network needs at least two agents", ">= 2")
+        if self._labels is not None and (len(self._labels) != n or len(set(self._labels)) != n):
+            count = len(set(self._labels))
+            raise ScenarioError("labels", count, "not one name for each agent", f"{n} different names")
+        loops = sorted(self.labels[i] for i in np.flatnonzero(adjacency.diagonal()).tolist())
+        if loops:
+            raise ScenarioError("graph", loops[:5], "self-loop: an agent is not its own neighbor", "no self-loops")
+
+    def _check_connected(self) -> None:
+        count, part = csgraph.connected_components(self.adjacency, directed=False)
+        if count > 1:
+            shown = min(count, 4)
+            order, starts = np.argsort(part, kind="stable"), np.searchsorted(np.sort(part), range(1, shown + 1))
+            parts = [[self.labels[i] for i in group[:7].tolist()] for group in np.split(order, starts)[:shown]]
+            listed = " | ".join(f"{{{', '.join(one[:6])}{', …' if len(one) > 6 else ''}}}" for one in parts)
+            problem = f"the graph is disconnected: {count} components, {listed}{' | …' if count > 4 else ''}"
+            raise ScenarioError("topology", self.name, problem, "a connected graph")
 
 
-# ── checks ──────────────────────────────────────────────────────────────────────────────────────────────
+# ── links and places, checked ───────────────────────────────────────────────────────────────────────────
 
 
-def _check(graph: Graph, labels: tuple[str, ...]) -> None:
+def linked(agents: int, i: Any, j: Any) -> Sparse:
+    """The adjacency matrix of links between i[k] and j[k], (m,) both; parallel ones are one, loops are kept."""
+    rows, columns = np.concatenate((i, j)), np.concatenate((j, i))
+    matrix: Any = csr_array((np.ones(len(rows)), (rows, columns)), shape=(agents, agents))
+    matrix.sort_indices()
+    matrix.data[:] = 1.0
+    return matrix
+
+
+def _adjacency(graph: Any) -> Sparse:
+    """1 where there is a link, rows sorted; agents are numbered 0 … n−1."""
+    if issparse(graph):
+        return _symmetric(graph)
     n = graph.number_of_nodes()
     if graph.is_directed() or graph.is_multigraph():
         kind = "directed" if graph.is_directed() else "a multigraph"
@@ -213,13 +282,23 @@ def _check(graph: Graph, labels: tuple[str, ...]) -> None:
         raise ScenarioError(
             "graph", list(graph.nodes)[:5], "agents must be numbered", "0 … n−1, or from_graph for names"
         )
-    if n < 2:
-        raise ScenarioError("agents", n, "a network needs at least two agents", ">= 2")
-    if len(labels) != n or len(set(labels)) != n:
-        raise ScenarioError("labels", len(set(labels)), "not one name for each agent", f"{n} different names")
-    loops = sorted(labels[i] for i in graph if graph.has_edge(i, i))
-    if loops:
-        raise ScenarioError("graph", loops[:5], "self-loop: an agent is not its own neighbor", "no self-loops")
+    return linked(n, *np.array(list(graph.edges), dtype=np.int64).reshape(-1, 2).T)
+
+
+def _symmetric(given: Any) -> Sparse:
+    """A copy of a sparse matrix with 1 for what is not 0. You get a `ScenarioError` unless it is its own mirror."""
+    n = given.shape[0]
+    if given.shape != (n, n):
+        raise ScenarioError("graph", given.shape, "not a square matrix", f"({n}, {n})")
+    matrix: Any = csr_array(given, dtype=np.float64, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    matrix.data[:] = 1.0
+    mirror: Any = matrix.T.tocsr()
+    if (mirror.indptr != matrix.indptr).any() or (mirror.indices != matrix.indices).any():
+        i, j = (int(line[0]) for line in (matrix > mirror).nonzero())
+        raise ScenarioError("graph", [i, j], "it is directed: there is no entry back", "a symmetric matrix")
+    return matrix
 
 
 def _places(positions: Places, agents: int) -> Array:
@@ -238,27 +317,7 @@ def _places(positions: Places, agents: int) -> Array:
     return places
 
 
-def _check_connected(adjacency: Sparse, name: str, labels: tuple[str, ...]) -> None:
-    count, part = csgraph.connected_components(adjacency, directed=False)
-    if count > 1:
-        order, starts = np.argsort(part, kind="stable"), np.searchsorted(np.sort(part), range(1, min(count, 5)))
-        parts = [[labels[i] for i in group] for group in np.split(order, starts)[: min(count, 4)]]
-        shown = " | ".join(f"{{{', '.join(one[:6])}{', …' if len(one) > 6 else ''}}}" for one in parts)
-        problem = f"the graph is disconnected: {count} components, {shown}{' | …' if count > 4 else ''}"
-        raise ScenarioError("topology", name, problem, "a connected graph")
-
-
 # ── weights ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _adjacency(graph: Any) -> Sparse:
-    """1 where there is a link, rows sorted; agents are numbered 0 … n−1."""
-    n = graph.number_of_nodes()
-    edges = np.array(list(graph.edges), dtype=np.int64).reshape(-1, 2)
-    rows, columns = np.concatenate([edges, edges[:, ::-1]]).T
-    matrix: Any = csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
-    matrix.sort_indices()
-    return matrix
 
 
 def _mixing(weights: Weights, adjacency: Sparse) -> Sparse:
