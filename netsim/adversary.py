@@ -83,7 +83,7 @@ class Around:
 
     def pick(self, topology: Topology) -> frozenset[Edge]:
         chosen = _known(self.agents, "around", topology)
-        return frozenset(edge for edge in topology.edges if not chosen.isdisjoint(edge))
+        return frozenset((min(i, j), max(i, j)) for i in chosen for j in topology.neighbors(i))
 
     def transmitters(self, topology: Topology) -> frozenset[int]:
         return _known(self.agents, "around", topology)
@@ -132,7 +132,8 @@ class Cut:
         side = _known(self.agents, "cut", topology)
         if not 0 < len(side) < topology.agents:
             raise ScenarioError("cut", list(self.agents), "not one side of a cut", "some of the agents, not all")
-        return frozenset((i, j) for i, j in topology.edges if (i in side) != (j in side))
+        crossing = ((i, j) for i in side for j in topology.neighbors(i) if j not in side)
+        return frozenset((min(edge), max(edge)) for edge in crossing)
 
     def transmitters(self, topology: Topology) -> frozenset[int]:  # noqa: ARG002
         raise ScenarioError(
@@ -150,8 +151,9 @@ class RandomShare(Checked):
     """The seed of the draw."""
 
     def pick(self, topology: Topology) -> frozenset[Edge]:
-        count = round(self.share * len(topology.edges))
-        return frozenset(random.Random(self.seed).sample(topology.edges, count))
+        count = round(self.share * topology.links)
+        drawn = random.Random(self.seed).sample(range(topology.links), count)
+        return frozenset((i, j) for i, j in topology.pairs[drawn].tolist())
 
     def transmitters(self, topology: Topology) -> frozenset[int]:
         count = round(self.share * topology.agents)
@@ -206,19 +208,19 @@ class Adversary:
 
     def tapped(self, topology: Topology) -> frozenset[Edge]:
         """The directed links it captures. You get a `ScenarioError` for a link or an agent that is not there."""
-        edges = frozenset(topology.edges)
         _known(self.nodes, "nodes", topology)
         _known(self.insiders, "insiders", topology)
         if self.links is None:
-            chosen = frozenset[Edge]() if self.insiders else edges
+            chosen = frozenset[Edge](() if self.insiders else topology.edges)
         elif self.links == "all":
-            chosen = edges
+            chosen = frozenset(topology.edges)
         elif isinstance(self.links, str):
             raise ScenarioError("links", self.links, "neither 'all' nor pairs of agents", "all, or pairs")
         elif isinstance(self.links, tuple):
             for index, (i, j) in enumerate(self.links):
-                if (min(i, j), max(i, j)) not in edges:
-                    shown = ", ".join(f"[{a}, {b}]" for a, b in topology.edges[:12]) + ", …" * (len(edges) > 12)
+                if not topology.has_edge(i, j):
+                    some = topology.pairs[:12].tolist()
+                    shown = ", ".join(map(str, some)) + ", …" * (topology.links > len(some))
                     raise ScenarioError(f"links[{index}]", [i, j], "a tap on a link that is not there", shown)
             chosen = frozenset(self.links)
         else:
@@ -263,8 +265,8 @@ class PublicKnowledge:
     algorithm: "Algorithm"
     agents: int
     dimension: int
-    neighbors: tuple[tuple[int, ...], ...]
-    weights: tuple[Array, ...]
+    neighbors: Sequence[tuple[int, ...]]
+    weights: Sequence[Array]
     regularizer: Regularizer
     loss: str
     ridge: float

@@ -1,12 +1,12 @@
-"""Array types of the package, and the checks that constructors make of their arguments.
+"""Array types of the package, sequences by agent, and the checks that constructors make of their arguments.
 
 Arrays are float64 of shape (replicas, dimension) unless a docstring says otherwise. Refusals are `ScenarioError`s.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,35 @@ Array: TypeAlias = NDArray[np.float64]
 """Float64 values; the leading axis is the replica, the last one the coordinate."""
 Mask: TypeAlias = NDArray[np.bool_]
 """Which replicas, or which coordinates."""
+
+Kept = TypeVar("Kept", covariant=True)
+
+
+class PerAgent(Sequence[Kept]):
+    """Something of every agent, by number, made when it is first read."""
+
+    def __init__(self, agents: int, make: Callable[[int], Kept]) -> None:
+        self._agents, self._make = range(agents), make
+        self._made: dict[int, Kept] = {}
+
+    def __len__(self) -> int:
+        return len(self._agents)
+
+    @overload
+    def __getitem__(self, agent: int) -> Kept: ...
+    @overload
+    def __getitem__(self, agent: "slice[Any, Any, Any]") -> list[Kept]: ...
+    def __getitem__(self, agent: "int | slice[Any, Any, Any]") -> "Kept | list[Kept]":
+        if isinstance(agent, slice):
+            return [self[i] for i in self._agents[agent]]
+        which = self._agents[agent]
+        if which not in self._made:
+            self._made[which] = self._make(which)
+        return self._made[which]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What is to be pickled: what there is of the agents, and not how it is made."""
+        return tuple, (tuple(self),)
 
 
 def frozen(values: ArrayLike, field: str, ndim: int) -> Array:

@@ -143,6 +143,11 @@ class Timing:
             return 0.0
         return law.seconds if isinstance(law, ConstantDelay) else None
 
+    def query_times(self, agents: int) -> tuple[float | None, ...]:
+        """The same of all agents."""
+        same = not self.compute_laws
+        return (self.query_time(0),) * agents if same else tuple(map(self.query_time, range(agents)))
+
     @property
     def forgetful(self) -> frozenset[int]:
         """The agents that may be stopped and begin anew, without their state."""

@@ -13,7 +13,7 @@ import numpy as np
 from netsim import clock
 from netsim.adversary import Adversary, AdversaryView, InsiderState, PublicKnowledge, Query, Tap
 from netsim.algorithms import Algorithm, Setting
-from netsim.arrays import Array
+from netsim.arrays import Array, PerAgent
 from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.clock import VirtualEnvironment, VirtualLoop
 from netsim.codecs import Codec, Dither
@@ -388,7 +388,7 @@ def _measures(simulation: "Simulation", metrics: Metrics | None) -> Measures | N
 
 def _stacked(simulation: "Simulation") -> Run:
     """The run by one coroutine for all agents. You get a `NotStackableError` where it is none."""
-    found, agents = run_stacked(simulation), range(simulation.topology.agents)
+    found, agents = run_stacked(simulation), simulation.topology.agents
     counts = {"packets": found.packets, "bytes": found.bytes}
     traffic = {f"{unit}_{word}": 0 for unit in counts for word in COUNTS}
     traffic |= {f"{unit}_{word}": count for unit, count in counts.items() for word in ("sent", "delivered")}
@@ -397,11 +397,11 @@ def _stacked(simulation: "Simulation") -> Run:
         _views(simulation, found.transcripts, found.inside),
         found.metrics,
         found.truth,
-        tuple(found.rounds for _ in agents),
+        (found.rounds,) * agents,
         found.ended,
         traffic,
         found.interrupted,
-        queries=tuple(found.queries for _ in agents),
+        queries=(found.queries,) * agents,
         measures=_measures(simulation, found.metrics),
     )
 
@@ -519,18 +519,18 @@ class Simulation:
 
     def public(self) -> PublicKnowledge:
         """What everybody knows; holds no objective."""
-        agents = range(self.topology.agents)
+        agents = self.topology.agents
         return PublicKnowledge(
             algorithm=self.algorithm,
-            agents=self.topology.agents,
+            agents=agents,
             dimension=self.problem.dimension,
-            neighbors=tuple(map(self.topology.neighbors, agents)),
-            weights=tuple(map(self.topology.row, agents)),
+            neighbors=PerAgent(agents, self.topology.neighbors),
+            weights=PerAgent(agents, self.topology.row),
             regularizer=self.problem.regularizer,
             loss=self.problem.name,
             ridge=self.problem.ridge,
             value_range=self.value_range,
-            query_times=tuple(map(self.timing.query_time, agents)),
+            query_times=self.timing.query_times(agents),
             exchange_policy=self.network.exchange_policy,
             forgetful=self.timing.forgetful,
             codec=self.wire_codec,
@@ -581,15 +581,14 @@ class Simulation:
 
 def setting_of(problem: Problem, topology: Topology | None, releases: int = 0) -> Setting:
     """The public facts of a problem on a graph that conditions and claims depend on."""
-    objectives = problem.objectives
     return Setting(
         agents=problem.agents,
         dimension=problem.dimension,
-        smoothness=tuple(f.smoothness for f in objectives),
+        smoothness=problem.of_each(lambda f: f.smoothness),
         releases=releases,
         topology=topology,
-        strong_convexity=tuple(f.strong_convexity for f in objectives),
+        strong_convexity=problem.of_each(lambda f: f.strong_convexity),
         records=problem.records,
         regularized=problem.regularized,
-        weak_convexity=tuple(weak_convexity(f) for f in objectives),
+        weak_convexity=problem.of_each(weak_convexity),
     )

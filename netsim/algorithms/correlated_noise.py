@@ -50,6 +50,7 @@ door: changes of the gradient add up in it, against fresh noise in every round.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -58,7 +59,7 @@ import numpy as np
 from netsim.algorithms.algorithm import InRounds, Setting, unmet
 from netsim.algorithms.composition import zcdp_epsilon
 from netsim.algorithms.mixing import check_smooth
-from netsim.algorithms.private_gradient_descent import stable_step
+from netsim.algorithms.private_gradient_descent import stable_bound, stable_step
 from netsim.arrays import Array
 from netsim.bounds import Auto, Index, NonNegative, check
 from netsim.claims import Adjacency, Claim, Clip
@@ -72,9 +73,9 @@ _STEP = Auto(
 )
 
 
-def _bound(clip: Clip | None, setting: Setting) -> float:
+def _bound(clip: Clip | None, steps: Iterable[float], setting: Setting) -> float:
     """Steps from here on swing ever wider; none does where gradients are clipped."""
-    return math.inf if clip is not None else stable_step(max(setting.smoothness), setting.topology)
+    return math.inf if clip is not None else stable_bound(steps, setting)
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,8 @@ class Decor(InRounds):
         super().check(setting)
         check(self)
         check_smooth(setting, "DECOR")
-        self._check_steps(self.step, _bound(self.clip, setting), "0 < step < (1 + λ_min(W))/L")
+        bound = _bound(self.clip, map(self.step, range(self.rounds)), setting)
+        self._check_steps(self.step, bound, "0 < step < (1 + λ_min(W))/L")
         if len(set(self.colluders)) != len(self.colluders) or max(self.colluders, default=0) >= setting.agents:
             raise ScenarioError(
                 "colluders", list(self.colluders), "not agents, each once", f"0 … {setting.agents - 1}"
@@ -188,7 +190,8 @@ class ZipDL(InRounds):
         super().check(setting)
         check(self)
         check_smooth(setting, "Zip-DL")
-        self._check_steps(self.step, _bound(self.clip, setting), "0 < step < (1 + λ_min(W))/L")
+        bound = _bound(self.clip, map(self.step, range(self.rounds)), setting)
+        self._check_steps(self.step, bound, "0 < step < (1 + λ_min(W))/L")
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:
         del setting

@@ -63,7 +63,7 @@ from typing import Annotated
 
 from netsim.algorithms.algorithm import Setting
 from netsim.algorithms.mixing import OneRelease, check_below, check_smooth
-from netsim.algorithms.private_gradient_descent import stable_step
+from netsim.algorithms.private_gradient_descent import stable_bound
 from netsim.bounds import Auto, Positive
 from netsim.node import Node
 
@@ -98,7 +98,7 @@ class PgExtra(OneRelease):
     def check(self, setting: Setting) -> None:
         """Step in (0, (1 + λ_min(W))/L)."""
         super().check(setting)
-        bound = stable_step(max(setting.smoothness), setting.topology)
+        bound = stable_bound((self.step,), setting)
         check_below("step", self.step, bound, "0 < α < (1 + λ_min(W))/L")
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf, log, sqrt
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
@@ -24,9 +24,19 @@ from netsim.problems.minimizers import SMALL, proximal_point, regularized_proxim
 from netsim.problems.objective import OfRecords, checked_step, half_square, times
 
 
-def _each(numbers: Sequence[float]) -> Array:
-    """A number for each of several losses, to go with (losses, replicas, dimension)."""
-    return np.array(numbers, dtype=np.float64)[:, None, None]
+Places: TypeAlias = NDArray[np.int64]
+"""Of every agent, which of several losses is its own; all in order where they are as many."""
+
+
+def _spread(of_losses: Sequence[ArrayLike], which: Places) -> Array:
+    """What belongs to several losses, agent by agent, each in its own memory: that decides the order of sums."""
+    arrays = np.array(of_losses, dtype=np.float64, order="C")
+    return arrays if len(arrays) == len(which) else arrays[which]
+
+
+def _each(numbers: Sequence[float], which: Places) -> Array:
+    """A number of each agent, to go with (agents, replicas, dimension)."""
+    return _spread(numbers, which)[:, None, None]
 
 
 class _Loss(OfRecords, ABC):
@@ -151,12 +161,12 @@ class LeastSquares(_OfResiduals):
         return times(times(x, self.features) - self.targets, self._columns) / self._mass
 
     @staticmethod
-    def stacked(losses: "Sequence[LeastSquares]") -> Callable[[Array], Array]:
-        """Gradients of as many losses at as many points, (losses, replicas, dimension) both; all of equally many
-        records. The bits are those of `gradient`."""
-        rows, targets = np.array([f.features for f in losses]), np.array([f.targets for f in losses])[:, None]
-        columns = np.array([f.features.T for f in losses], order="C")
-        mass, ridge = _each([f._mass for f in losses]), _each([f.ridge for f in losses])
+    def stacked(losses: "Sequence[LeastSquares]", which: Places) -> Callable[[Array], Array]:
+        """Gradients of many agents at as many points, (agents, replicas, dimension) both; `which` says whose loss is
+        which, and all are of equally many records. The bits are those of `gradient`."""
+        rows, targets = _spread([f.features for f in losses], which), _spread([f.targets for f in losses], which)
+        targets, columns = targets[:, None], _spread([f.features.T for f in losses], which)
+        mass, ridge = _each([f._mass for f in losses], which), _each([f.ridge for f in losses], which)
 
         def gradients(x: Array) -> Array:
             residuals = np.einsum("ark,amk->arm", x, rows) - targets
@@ -339,12 +349,12 @@ class LogisticLoss(_LogisticLoss):
     weight, shape = 0.0, 1.0
 
     @staticmethod
-    def stacked(losses: "Sequence[LogisticLoss]") -> Callable[[Array], Array]:
-        """Gradients of as many losses at as many points, (losses, replicas, dimension) both; all of equally many
-        records. The bits are those of `gradient`."""
-        rows = np.array([f._signed for f in losses])
+    def stacked(losses: "Sequence[LogisticLoss]", which: Places) -> Callable[[Array], Array]:
+        """Gradients of many agents at as many points, (agents, replicas, dimension) both; `which` says whose loss is
+        which, and all are of equally many records. The bits are those of `gradient`."""
+        rows = _spread([f._signed for f in losses], which)
         columns = np.ascontiguousarray(rows.transpose(0, 2, 1))
-        mass, ridge = _each([f._mass for f in losses]), _each([f.ridge for f in losses])
+        mass, ridge = _each([f._mass for f in losses], which), _each([f.ridge for f in losses], which)
 
         def gradients(x: Array) -> Array:
             margins = np.einsum("ark,amk->arm", x, rows)

@@ -4,13 +4,14 @@ Only the experimenter sees it.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize
 
 from netsim.arrays import Array, nonnegative, unknown, whole
@@ -31,6 +32,8 @@ from netsim.problems.minimizers import (
 from netsim.problems.modelled import Modelled
 from netsim.problems.objective import Objective, weak_convexity
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -48,8 +51,8 @@ class Problem:
         object.__setattr__(self, "objectives", tuple(self.objectives))
         if not self.objectives:
             raise ScenarioError("objectives", (), "no agent", "one objective or more")
-        dimensions = [objective.dimension for objective in self.objectives]
-        if len(set(dimensions)) > 1:
+        if len({objective.dimension for objective in self.distinct}) > 1:
+            dimensions = [objective.dimension for objective in self.objectives]
             raise ScenarioError("objectives", dimensions, "dimensions differ", "one dimension for all agents")
 
     @property
@@ -63,14 +66,28 @@ class Problem:
         return self.objectives[0].dimension
 
     @cached_property
+    def distinct(self) -> tuple[Objective, ...]:
+        """The objectives without those that are one object with an earlier one."""
+        return tuple({id(objective): objective for objective in self.objectives}.values())
+
+    def of_each(self, fact: Callable[[Objective], T]) -> tuple[T, ...]:
+        """A fact of every objective, by agent; computed once for agents who share an object."""
+        known = {id(objective): fact(objective) for objective in self.distinct}
+        return tuple(map(known.__getitem__, map(id, self.objectives)))
+
+    def _of_all(self, found: Callable[[Objective], Array]) -> Iterable[Array]:
+        """An array of every objective, one after the other; or those of few objects that many agents share."""
+        return map(found, self.objectives) if len(self.distinct) == self.agents else self.of_each(found)
+
+    @cached_property
     def records(self) -> tuple[int, ...]:
         """How many records each agent has, public; 1 for an objective that is no mean over records."""
-        return tuple(int(getattr(objective, "records", 1)) for objective in self.objectives)
+        return self.of_each(lambda objective: int(getattr(objective, "records", 1)))
 
     @cached_property
     def model(self) -> Model | None:
         """The loss of a record, public; None where agents have several, or one that is no mean over records."""
-        models = {getattr(objective, "model", None) for objective in self.objectives}
+        models = {getattr(objective, "model", None) for objective in self.distinct}
         return models.pop() if len(models) == 1 else None
 
     @cached_property
@@ -86,20 +103,20 @@ class Problem:
     @property
     def smoothness(self) -> float:
         """max_i L_i."""
-        return max(objective.smoothness for objective in self.objectives)
+        return max(objective.smoothness for objective in self.distinct)
 
     @property
     def strong_convexity(self) -> float:
         """min_i μ_i."""
-        return min(objective.strong_convexity for objective in self.objectives)
+        return min(objective.strong_convexity for objective in self.distinct)
 
     def value(self, x: Array) -> Array:
         """F(x) + n r(x), shape (replicas,)."""
-        return sum((f.value(x) for f in self.objectives), start=self.agents * self.regularizer.value(x))
+        return sum(self._of_all(lambda f: f.value(x)), start=self.agents * self.regularizer.value(x))
 
     def mean_gradient(self, x: Array) -> Array:
         """∇F(x) / n, shape (replicas, dimension)."""
-        return sum((f.gradient(x) for f in self.objectives), start=np.zeros_like(x)) / self.agents
+        return sum(self._of_all(lambda f: f.gradient(x)), start=np.zeros_like(x)) / self.agents
 
     def residual(self, x: Array) -> Array:
         """‖x − prox_r(x − ∇F(x)/n)‖∞ at step 1, shape (replicas,): 0 at a minimizer, and nowhere else."""
@@ -116,7 +133,7 @@ class Problem:
     @property
     def convex(self) -> bool:
         """Whether every f_i is known to be convex."""
-        return not any(weak_convexity(objective) for objective in self.objectives)
+        return not any(weak_convexity(objective) for objective in self.distinct)
 
     def optimum(self) -> Optimum:
         """The minimizer, its residual at most 1e-12, found once.
@@ -131,7 +148,7 @@ class Problem:
     @cached_property
     def _optimum(self) -> Optimum:
         start, remedy = np.zeros((1, self.dimension)), "a ridge > 0, or features of moderate scale"
-        if max(map(weak_convexity, self.objectives)) == inf:
+        if max(map(weak_convexity, self.distinct)) == inf:
             if self.regularized:
                 allowed = "r = 0, or a ridge"
                 raise ScenarioError("regularizer", self.regularizer, "losses without a bound on curvature", allowed)
@@ -185,7 +202,7 @@ class Problem:
     def _mean_hessian(self, x: Array) -> Array:
         """∇²F / n at x of shape (1, dimension)."""
         start = np.zeros((self.dimension, self.dimension))
-        return sum((f.hessian(x[0]) for f in self.objectives), start=start) / self.agents
+        return sum(self._of_all(lambda f: f.hessian(x[0])), start=start) / self.agents
 
 
 # ── all gradients at once ───────────────────────────────────────────────────────────────────────────────
@@ -201,22 +218,35 @@ def stacked_gradients(objectives: Sequence[Objective]) -> Gradients:
     Least squares and logistic losses of equally many records are one batched expression, whose inner sums run as in
     a call of its own. Others are called one after the other.
     """
+    distinct = tuple({id(f): f for f in objectives}.values())
+    number = {id(f): k for k, f in enumerate(distinct)}
+    which = np.fromiter(map(number.__getitem__, map(id, objectives)), np.int64, len(objectives))
     squares, logistic, others = dict[int, list[int]](), dict[int, list[int]](), list[int]()
-    for i, f in enumerate(objectives):
+    for i, f in enumerate(distinct):
         if type(f) is LeastSquares:
             squares.setdefault(f.records, []).append(i)
         elif type(f) is LogisticLoss:
             logistic.setdefault(f.records, []).append(i)
         else:
             others.append(i)
-    parts: list[tuple[list[int], Gradients]] = []
-    for who in squares.values():
-        parts.append((who, LeastSquares.stacked([f for i in who if isinstance(f := objectives[i], LeastSquares)])))
-    for who in logistic.values():
-        parts.append((who, LogisticLoss.stacked([f for i in who if isinstance(f := objectives[i], LogisticLoss)])))
+
+    def owners(of: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        agents = np.flatnonzero(np.isin(which, of))
+        return agents, np.searchsorted(of, which[agents])
+
+    places: list[tuple[NDArray[np.int64], Gradients]] = []
+    for of in squares.values():
+        who, place = owners(of)
+        losses = [f for i in of if isinstance(f := distinct[i], LeastSquares)]
+        places.append((who, LeastSquares.stacked(losses, place)))
+    for of in logistic.values():
+        who, place = owners(of)
+        losses = [f for i in of if isinstance(f := distinct[i], LogisticLoss)]
+        places.append((who, LogisticLoss.stacked(losses, place)))
     if others:
-        parts.append((others, lambda x: np.array([objectives[i].gradient(x[k]) for k, i in enumerate(others)])))
-    places = [(np.array(who), gradients) for who, gradients in parts]
+        who, place = owners(others)
+        own = [distinct[others[k]] for k in place.tolist()]
+        places.append((who, lambda x: np.array([f.gradient(x[k]) for k, f in enumerate(own)])))
 
     def each(x: Array) -> Array:
         if x[0].size >= MANY:

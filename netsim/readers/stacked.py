@@ -12,15 +12,15 @@ reader, and says why.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar, overload
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
 from netsim.adversary import Adversary, InsiderState, Query, Tap
 from netsim.algorithms import Algorithm
-from netsim.arrays import Array
+from netsim.arrays import Array, PerAgent
 from netsim.codecs import Codec, Dither, Encoder
 from netsim.errors import NetsimError
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
@@ -199,6 +199,20 @@ class _Closed(NamedTuple):
     queries: int
 
 
+class _Ear(NamedTuple):
+    """What an adversary records: on tapped links, in order, their places among all; of the links `attended`, doors'
+    included, when messages pass and arrive; and of the agents `clear` any message in the clear. All ascend."""
+
+    tapped: list[tuple[int, int]]
+    places: Whole
+    attended: Whole
+    clear: Whole
+
+
+def _union(parts: Iterable[Whole]) -> Whole:
+    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
+
+
 @dataclasses.dataclass(frozen=True)
 class StackedRun:
     """What happened, in the parts of which a `netsim.simulation.Run` is made."""
@@ -213,36 +227,6 @@ class StackedRun:
     bytes: int
     queries: int
     interrupted: bool
-
-
-_Kept = TypeVar("_Kept")
-
-
-class _PerAgent(Sequence[Sequence[_Kept]]):
-    """Lists by agent, each made when it is read."""
-
-    def __init__(self, agents: int, make: Callable[[int], list[_Kept]]) -> None:
-        self._agents, self._make = range(agents), make
-        self._made: dict[int, list[_Kept]] = {}
-
-    def __len__(self) -> int:
-        return len(self._agents)
-
-    @overload
-    def __getitem__(self, agent: int) -> list[_Kept]: ...
-    @overload
-    def __getitem__(self, agent: "slice[Any, Any, Any]") -> list[list[_Kept]]: ...
-    def __getitem__(self, agent: "int | slice[Any, Any, Any]") -> "list[_Kept] | list[list[_Kept]]":
-        if isinstance(agent, slice):
-            return [self[i] for i in self._agents[agent]]
-        which = self._agents[agent]
-        if which not in self._made:
-            self._made[which] = self._make(which)
-        return self._made[which]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """What is to be pickled: the lists, and not how they are made."""
-        return list, (list(self),)
 
 
 class StackedNode:
@@ -263,7 +247,7 @@ class StackedNode:
         self._gradients = stacked_gradients(problem.objectives)
         self._codec, self._noise = simulation.wire_codec, dict[int, np.random.Generator]()
         self._encoders = None if self._codec.lossless else [self._encoder(i) for i in self._coding]
-        everybody = range(self._n)
+        everybody = np.arange(self._n)
         insiders = sorted({i for adversary in simulation.adversaries for i in adversary.insiders})
         self._kept_queries = np.array(everybody if recording.private == "everything" else insiders, dtype=np.int64)
         """The agents whose private queries are kept."""
@@ -288,16 +272,25 @@ class StackedNode:
             )
 
     @cached_property
+    def _ears(self) -> list[_Ear]:
+        topology, links = self._simulation.topology, self._links
+        found = list[_Ear]()
+        for adversary in self._simulation.adversaries:
+            tapped, doors = sorted(adversary.tapped(topology)), np.array(adversary.doors, dtype=np.int64)
+            on, into = links.of(tapped), links.into(doors)
+            clear = np.unique(np.concatenate((links.senders[on[~links.sealed[on]]], links.senders[into], doors)))
+            found.append(_Ear(tapped, on, np.unique(np.concatenate((on, into))), clear))
+        return found
+
+    @cached_property
     def _overheard(self) -> Whole:
         """Agents of whose messages some adversary records any in the clear: only theirs are kept."""
-        found = {i for adversary in self._simulation.adversaries for i in self._clear(adversary)}
-        return np.array(sorted(found), dtype=np.int64)
+        return _union(ear.clear for ear in self._ears)
 
-    def _clear(self, adversary: Adversary) -> set[int]:
-        """Agents of whose messages this one records any in the clear."""
-        topology, law = self._simulation.topology, self._simulation.network.link_law
-        found = {edge[0] for edge in adversary.tapped(topology) if not law(edge).encrypted}
-        return found.union(*((door, *topology.neighbors(door)) for door in adversary.doors))
+    @cached_property
+    def _attended(self) -> Whole:
+        """Links whose times some adversary records: only theirs are kept."""
+        return _union(ear.attended for ear in self._ears)
 
     @cached_property
     def _edges(self) -> EdgeNoise:
@@ -468,7 +461,9 @@ class StackedNode:
             for value in stacks.values():
                 value.setflags(write=False)
         if moments.ordered:
-            self._sent.append(Sent(moments.step, self._done, size, begun, arrival, stacks))
+            at = self._attended
+            times = (begun, arrival) if len(at) == len(begun) else (begun[at], arrival[at])
+            self._sent.append(Sent(moments.step, self._done, size, *times, stacks))
         moments.receive(arrival, links.senders, links.places, links.starts)
         self._exchanges += 1
         self._done += 1
@@ -524,10 +519,10 @@ class StackedNode:
                 one.setflags(write=False)
             return InsiderState(self._objective(agent), own, made)
 
-        queries, releases = _PerAgent(self._n, queried), _PerAgent(self._n, released_by)
+        queries, releases = PerAgent(self._n, queried), PerAgent(self._n, released_by)
         truth = None
         if recording.private != "nothing":
-            none = [list[Query]() for _ in range(self._n)]
+            none = PerAgent(self._n, lambda _: list[Query]())
             known = queries if recording.private == "everything" else none
             truth = Truth(simulation.problem, known, releases, self.__dict__.get("_edges"))
         inside = [{i: inside_of(i) for i in adversary.insiders} for adversary in simulation.adversaries]
@@ -536,8 +531,9 @@ class StackedNode:
         if self.metrics is not None:
             self._note(self.metrics)
         taps = [Tap(one, self._streams.plain("adversary", one.name)) for one in simulation.adversaries]
+        transcripts = tuple(map(self._heard, taps, self._ears))
         return StackedRun(
-            tuple(self._heard(tap) for tap in taps),
+            transcripts,
             tuple(inside),
             self.metrics,
             truth,
@@ -583,22 +579,16 @@ class StackedNode:
         errors = np.array([one.errors for one in self._closed])[which, who]
         metrics.noted(rows.time[order][here], who, errors, counts)
 
-    def _heard(self, tap: Tap) -> Transcript:
+    def _heard(self, tap: Tap, ear: _Ear) -> Transcript:
         """What one adversary recorded; its rows are made when they are read."""
-        adversary, links = tap.adversary, self._links
-        chosen = adversary.tapped(self._simulation.topology)
-        late = {edge: tap.clock_error() for edge in sorted(edge for edge in chosen if edge[0] < edge[1])}
-        n = self._n
-        place = {int(key): k for k, key in enumerate((links.senders * n + links.receivers).tolist())} if late else {}
-        both = [(i, j) for i, j in sorted(chosen)]
-        on_links = np.array([place[i * n + j] for i, j in both], dtype=np.int64)
-        offsets = np.array([late[min(edge), max(edge)] for edge in both])
-        clear = np.array(sorted(self._clear(adversary)), dtype=np.int64)
+        adversary, on_links = tap.adversary, ear.places
+        late = {edge: tap.clock_error() for edge in ear.tapped if edge[0] < edge[1]}
+        offsets = np.array([late[min(edge), max(edge)] for edge in ear.tapped])
         sent = self._sent
-        if len(clear) < len(self._overheard):  # what others hear is none of its business
-            places = np.searchsorted(self._overheard, clear)
+        if len(ear.clear) < len(self._overheard):  # what others hear is none of its business
+            places = np.searchsorted(self._overheard, ear.clear)
             sent = [one.of(places) for one in sent]
-        heard = Heard(sent, clear, self.moments, links, on_links, offsets, adversary.doors)
+        heard = Heard(sent, ear.clear, self.moments, self._links, self._attended, on_links, offsets, adversary.doors)
         if adversary.capture_loss or adversary.start:
             captured = [row for begun, row in heard.captured() if begun >= adversary.start and not tap.misses()]
             return Transcript.deferred(lambda: (captured, heard.at_doors()), len(captured) + heard.door_rows, self._r)

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from netsim.arrays import Array
 from netsim.network.laws import ConstantDelay
@@ -32,7 +33,7 @@ from netsim.network.links import LinkLaw
 from netsim.problems.problem import MANY
 from netsim.randomness import Streams
 from netsim.settings import NetworkSettings
-from netsim.topology import Topology
+from netsim.topology import Sparse, Topology
 from netsim.transcript.message import TAG_BYTES, Capture, Ciphertext, Message, Tagged, Values
 from netsim.transcript.record import EVERYBODY, Door
 
@@ -191,7 +192,8 @@ class StackedLinks:
         self.starts: Whole = topology.adjacency.indptr[:-1].astype(np.int64)
         self.senders, self.receivers = ends(topology)
         self.degrees: Whole = np.diff(topology.adjacency.indptr).astype(np.int64)
-        self.back: Whole = np.lexsort((self.receivers, self.senders))
+        turned: Any = csr_array((np.arange(len(self.senders)), *_pattern(topology.adjacency))).tocsc()
+        self.back: Whole = turned.data
         """The link in the other direction, of each."""
         self.places: Whole = self.back - self.starts[self.senders]
         """The receiver's place among the sender's neighbors."""
@@ -199,6 +201,21 @@ class StackedLinks:
         self.tags: Whole = np.broadcast_to(np.array([TAG_BYTES * law.tagged for law in laws]), shape)
         """What authentication adds to a packet, in bytes."""
         self.sealed = np.broadcast_to(np.array([law.encrypted for law in laws]), shape)
+
+    def of(self, edges: Sequence[tuple[int, int]]) -> Whole:
+        """The places of directed links (sender, receiver) among all."""
+        ends = np.array(edges, dtype=np.int64).reshape(-1, 2)
+        n = len(self.starts)
+        return np.searchsorted(self.receivers * n + self.senders, ends[:, 1] * n + ends[:, 0])
+
+    def into(self, agents: Whole) -> Whole:
+        """The places of all links to these agents, agent after agent."""
+        spans = zip(self.starts[agents].tolist(), self.degrees[agents].tolist(), strict=True)
+        return np.concatenate([np.arange(0), *(np.arange(first, first + count) for first, count in spans)])
+
+
+def _pattern(matrix: Sparse) -> tuple[Any, Any]:
+    return matrix.indices, matrix.indptr
 
 
 def ends(topology: Topology) -> tuple[Whole, Whole]:
@@ -279,8 +296,7 @@ class StackedSums:
         rows = np.repeat(np.arange(n), np.diff(mixing.indptr))
         self.own = np.asarray(mixing.diagonal())[:, None]
         weights = np.asarray(mixing.data)[rows != mixing.indices]
-        self._spans, self._near = topology.adjacency.indptr.tolist(), links.senders.tolist()
-        self._weights = weights.tolist()
+        self._links, self._weights = links, weights
         self._terms: list[_Term] = []
         for p in range(int(degrees.max())):
             agents = np.flatnonzero(degrees > p)
@@ -295,28 +311,29 @@ class StackedSums:
     def mix(self, x: Array) -> Array:
         """Σ_j w_ij x_j, x (agents, numbers): the own term first."""
         if x.shape[1] >= MANY:
-            return np.array([self._mixed(x, i) for i in range(len(x))])
-        return self._summed(self.own * x, lambda _, near, weights: x[near] * weights)
+            return self._mixed(x)
+        return self._summed(self.own * x, lambda _, near, weights: _scaled(x.take(near, axis=0), weights))
 
     def sum(self, x: Array) -> Array:
         """Σ_j x_j over neighbors."""
-        return self._summed(None, lambda _, near, __: x[near])
+        return self._summed(None, lambda _, near, __: x.take(near, axis=0))
 
     def apart(self, x: Array) -> Array:
         """Σ_j (x_i − x_j)."""
-        return self._summed(None, lambda own, near, _: x[own] - x[near])
+        return self._summed(None, lambda own, near, _: x[own] - x.take(near, axis=0))
 
     def gathered(self, x: Array) -> list[Array]:
         """The p-th neighbor's x, for all p; where all have as many."""
-        return [x[term.neighbors] for term in self._terms]
+        return [x.take(term.neighbors, axis=0) for term in self._terms]
 
-    def _mixed(self, x: Array, agent: int) -> Array:
-        """One agent's sum."""
-        first, end = self._spans[agent], self._spans[agent + 1]
-        total, term = self.own[agent] * x[agent], np.empty(x.shape[1])
-        for near, weight in zip(self._near[first:end], self._weights[first:end], strict=True):
-            total += np.multiply(x[near], weight, out=term)
-        return total
+    def _mixed(self, x: Array) -> Array:
+        """One agent's sum after the other."""
+        links, totals, term = self._links, self.own * x, np.empty(x.shape[1])
+        near, weights = links.senders.tolist(), self._weights.tolist()
+        for total, first, count in zip(totals, links.starts.tolist(), links.degrees.tolist(), strict=True):
+            for k in range(first, first + count):
+                total += np.multiply(x[near[k]], weights[k], out=term)
+        return totals
 
     def _summed(self, total: Array | None, term: Callable[[Any, Any, Array], Array]) -> Array:
         every = slice(None)
@@ -335,10 +352,15 @@ class StackedSums:
         return total
 
 
+def _scaled(term: Array, weights: Array) -> Array:
+    term *= weights
+    return term
+
+
 class Sent(NamedTuple):
     """One exchange of all agents: at which step, what each had done before, bytes of a message without its tag, and
-    when it began to pass each link and when it arrived. `values` by name, (senders, replicas, dimension), of those
-    who are heard in the clear."""
+    of each link on which somebody listens when it began to pass and when it arrived. `values` by name, (senders,
+    replicas, dimension), of those who are heard in the clear."""
 
     step: int
     done: int
@@ -356,7 +378,8 @@ class Sent(NamedTuple):
 
 
 class Heard:
-    """What passed some links (by their places among all, with their clocks' errors) and doors, in order."""
+    """What passed some links (by their places among all, with their clocks' errors) and doors, in order. Times of
+    what was sent are of the links `kept` only, which ascend."""
 
     def __init__(
         self,
@@ -364,11 +387,13 @@ class Heard:
         senders: Whole,
         moments: Moments,
         links: StackedLinks,
+        kept: Whole,
         on: Whole,
         late: Array,
         doors: Sequence[int],
     ) -> None:
-        self._sent, self._moments, self._links, self._on, self._late = sent, moments, links, on, late
+        self._sent, self._moments, self._links, self._kept = sent, moments, links, kept
+        self._on, self._late = on, late
         self._place = {sender: place for place, sender in enumerate(senders.tolist())}
         self._doors = np.array(doors, dtype=np.int64)
         self._width = int(links.degrees.max()) + 1
@@ -388,7 +413,8 @@ class Heard:
         order = moments.order(
             Rows.joined([moments.acted(s.step, senders, s.done * self._width + places) for s in self._sent])
         )
-        begun = np.concatenate([s.begun[on] for s in self._sent])
+        at = np.searchsorted(self._kept, on)
+        begun = np.concatenate([s.begun[at] for s in self._sent])
         when, tags, sealed = begun + np.tile(self._late, len(self._sent)), links.tags[on], links.sealed[on]
         hidden_by: list[bool] = sealed.tolist()
         ends = list(zip(_ints(senders), _ints(receivers), _ints(tags), hidden_by, strict=True))
@@ -407,12 +433,13 @@ class Heard:
         if not len(self._doors) or not self._sent:
             return []
         links, moments, parts = self._links, self._moments, list[Rows]()
-        into = np.concatenate([np.arange(a, a + d) for a, d in zip(*self._spans(), strict=True)])
+        into = links.into(self._doors)
+        at = np.searchsorted(self._kept, into)
         rows: list[tuple[int, int, int | None]] = []
         for number, s in enumerate(self._sent):
             left = np.full(len(self._doors), s.done * self._width)
             parts.append(moments.acted(s.step, self._doors, left))
-            parts.append(moments.delivered(s.step, s.arrival[into], links.senders[into], links.places[into]))
+            parts.append(moments.delivered(s.step, s.arrival[at], links.senders[into], links.places[into]))
             rows += [(number, i, None) for i in _ints(self._doors)]
             ends = zip(_ints(links.senders[into]), _ints(links.receivers[into]), strict=True)
             rows += [(number, i, j) for i, j in ends]
@@ -426,9 +453,6 @@ class Heard:
             else:
                 doors.append((times[place], "received", receiver, message))
         return doors
-
-    def _spans(self) -> tuple[list[int], list[int]]:
-        return self._links.starts[self._doors].tolist(), self._links.degrees[self._doors].tolist()
 
     def _message(self, number: int, sender: int) -> Message:
         key = number, sender

@@ -20,7 +20,7 @@ from netsim.topology.builders import (
     torus,
     watts_strogatz,
 )
-from netsim.topology.graph import DENSE_AGENTS, RULES, Graph, Places, Rule, Topology, Weights
+from netsim.topology.graph import DENSE_AGENTS, RULES, Graph, Places, Rule, Sparse, Topology, Weights
 
 __all__ = [
     "BUILDERS",
@@ -29,6 +29,7 @@ __all__ = [
     "Graph",
     "Places",
     "Rule",
+    "Sparse",
     "Topology",
     "Weights",
     "balanced_tree",

@@ -188,7 +188,7 @@ class Topology:
         """1 − the second largest |eigenvalue| of W, symmetric, W1 = 1: how fast mixing forgets. 0: never."""
         one: Any = eye_array(self.agents, format="csr")
         upper = _least(one - self.mixing, constants=False)
-        if 2 * float(self.mixing.diagonal().min()) >= upper:  # Gershgorin: λ_n ≥ 2 min w_ii − 1
+        if 1 + self.least_eigenvalue_bound >= upper:
             return upper
         return min(upper, 1 + self.least_eigenvalue)
 
@@ -196,6 +196,11 @@ class Topology:
     def least_eigenvalue(self) -> float:
         """λ_n, the smallest eigenvalue of W: how far a round of mixing swings over, if it is negative."""
         return _least(eye_array(self.agents, format="csr") + self.mixing, constants=True) - 1
+
+    @property
+    def least_eigenvalue_bound(self) -> float:
+        """2 min w_ii − 1 <= λ_n (Gershgorin): it takes no search."""
+        return 2 * float(self.mixing.diagonal().min()) - 1
 
     @cached_property
     def algebraic_connectivity(self) -> float:
