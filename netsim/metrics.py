@@ -8,7 +8,7 @@ what `Metrics` keeps in bounded memory while the run goes on. Row r of every mea
 """
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -118,7 +118,7 @@ class Metrics:
         self._shape = (replicas, problem.dimension)
         self.stride, self._fixed, self._last = every or 1, every is not None, last
         numbers = replicas * problem.dimension
-        records = sum(int(getattr(f, "records", problem.dimension)) for f in problem.objectives)
+        records = sum(problem.of_each(lambda f: int(getattr(f, "records", problem.dimension))))
         self.limit = max(FEWEST, min(MOST, MEMORY // (8 * numbers), WORK // (numbers * records)))
         """How many points there are at most, but for those at powers of two."""
         self._points: dict[int, _Point] = {}
@@ -168,7 +168,7 @@ class Metrics:
         """Every estimate in the order in which it was made, of runs in which all agents close their rounds together:
         errors (estimates, replicas)."""
         self.times, self.agents, self.errors = times.tolist(), agents.tolist(), list(errors)
-        self.ledger = {name: array("q", ledger[name].tolist()) for name in self.ledger}
+        self.ledger = {name: array("q", ledger[name].astype(np.int64).tobytes()) for name in self.ledger}
         last = self.closings(len(self._of)).max(axis=0)
         whole = [count for count in self._points if count <= len(last)]  # the last may have been interrupted
         self._points = {count: replace(self._points[count], at=int(last[count - 1])) for count in whole}
@@ -225,9 +225,9 @@ class Metrics:
         n = len(estimates)
         mean = added(estimates) / n
         mean_square = added(2 * half_square((estimates - mean).reshape(-1, mean.shape[-1])).reshape(n, -1)) / n
-        self._keep(count, mean, mean, mean_square, self._own_gradients(list(enumerate(estimates))))
+        self._keep(count, mean, mean, mean_square, self._own_gradients(enumerate(estimates)))
 
-    def _own_gradients(self, estimates: Sequence[tuple[int, Array]]) -> _OwnGradients | None:
+    def _own_gradients(self, estimates: Iterable[tuple[int, Array]]) -> _OwnGradients | None:
         """Of agents at their own estimates; None where they are not recorded."""
         if self._objectives is None:
             return None

@@ -19,7 +19,7 @@ Every moment has a number in the order of all (`Moments`), which only grows, and
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -50,7 +50,7 @@ class Rows:
     """
 
     time: Array
-    kind: Whole
+    kind: NDArray[Any]
     born: Whole
     parent: Whole
     place: Whole
@@ -73,7 +73,9 @@ class Moments:
         every = np.arange(agents, dtype=np.int64)
         none = np.zeros(agents, dtype=np.int64)
         self._count = agents
-        self._all = Rows(self.now.copy(), none, none.copy(), every, every.copy(), none - 1, none.copy())
+        self._all = Rows(
+            self.now.copy(), none.astype(np.int8), none, every, every.copy(), none - 1, np.empty(0, dtype=np.int64)
+        )
         """Every moment by its name, the number of those that were known before it."""
         self._number: Whole = every.copy()
         """The place of each in the order of those that are known."""
@@ -136,10 +138,10 @@ class Moments:
         first, self._count = self._count, self._count + len(rows.time)
         names = np.arange(first, self._count, dtype=np.int64)
         if self._count > len(self._number):
-            more = max(self._count, 2 * len(self._number)) - len(self._number)
-            self._all = Rows(*(np.pad(getattr(self._all, name), (0, more)) for name in Rows.__dataclass_fields__))
+            more = max(self._count, len(self._number) * 3 // 2) - len(self._number)
+            self._all = replace(self._all, **{name: np.pad(getattr(self._all, name), (0, more)) for name in STORED})
             self._number = np.pad(self._number, (0, more))
-        for name in Rows.__dataclass_fields__:
+        for name in STORED:
             getattr(self._all, name)[names] = getattr(rows, name)
         timers = rows.kind == TIMER
         self._all.phase[names[timers]] = names[timers]
@@ -178,6 +180,10 @@ class Moments:
         born = np.full(len(time), step + 1, dtype=np.int64)
         phase = np.where(self._all.time[parents] == time, self._all.phase[parents], -1)
         return Rows(time, np.full_like(born, kind), born, parents, places, phase, after)
+
+
+STORED = tuple(name for name in Rows.__dataclass_fields__ if name != "after")
+"""What is kept of every moment: what happens in it is known when it is asked for."""
 
 
 def _chosen(rows: Rows, which: NDArray[Any]) -> Rows:
