@@ -61,8 +61,8 @@ def engine(agents: int, rounds: int) -> tuple[int, float]:
     topology, delays = network(agents)
     kinds = {delay: LinkLaw(ConstantDelay(delay)) for delay in set(delays)}
     laws = {}
-    for (i, j), delay in zip(topology.edges, delays, strict=True):
-        laws[i, j] = laws[j, i] = kinds[delay]
+    for edge, delay in zip(topology.edges, delays, strict=True):
+        laws[edge] = laws[edge[::-1]] = kinds[delay]
     problem = Problem((LeastSquares(np.eye(1, DIMENSION), np.zeros(1), 1.0),) * agents)
     began = time.process_time()
     run = Simulation(

@@ -106,6 +106,21 @@ FRUITLESS = 100_000
 """How often agents may begin anew while nobody closes a round."""
 
 
+class _Own:
+    """An agent's private streams, from their start. PRIVATE."""
+
+    __slots__ = ("agent", "simulation", "streams")
+
+    def __init__(self, simulation: "Simulation", streams: Streams, agent: int) -> None:
+        self.simulation, self.streams, self.agent = simulation, streams, agent
+
+    def noise(self) -> np.random.Generator:
+        return self.simulation.noise_stream(self.agent)
+
+    def coins(self) -> np.random.Generator:
+        return coins_of(self.streams, self.agent, self.simulation.tosses)
+
+
 class _Execution:
     """One run while it happens."""
 
@@ -218,14 +233,14 @@ class _Execution:
     def _node(self, i: int, streams: Streams) -> LiveNode:
         simulation = self.simulation
         chunk, network, codec = simulation.chunk, simulation.network, simulation.wire_codec
-        compute = simulation.timing.compute_law(i)
+        compute, own = simulation.timing.compute_law(i), _Own(simulation, streams, i)
         return LiveNode(
             i,
             simulation.topology,
             simulation.problem,
             simulation.replicas,
-            noise=partial(simulation.noise_stream, i),
-            coins=partial(coins_of, streams, i, simulation.tosses),
+            noise=own.noise,
+            coins=own.coins,
             edges=self.edges,
             queries=self.queries.get(i),
             releases=self.releases.get(i),

@@ -133,15 +133,21 @@ class Topology:
     @cached_property
     def edges(self) -> tuple[tuple[int, int], ...]:
         """Undirected edges (i, j) with i < j, sorted; of very many agents take `pairs`."""
-        return tuple(zip(*self.pairs.T.tolist(), strict=True))
+        number = self._numbers.__getitem__
+        return tuple(zip(*(map(number, ends) for ends in self.pairs.T.tolist()), strict=True))
 
     def neighbors(self, agent: int) -> tuple[int, ...]:
         """The neighbors of an agent, ascending."""
         if (known := self._near.get(agent)) is not None:
             return known
         first, last = self.adjacency.indptr[agent : agent + 2]
-        near = self._near[agent] = tuple(self.adjacency.indices[first:last].tolist())
+        near = self._near[agent] = tuple(map(self._numbers.__getitem__, self.adjacency.indices[first:last].tolist()))
         return near
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        """0 … n−1, each one object wherever it is named: tuples of neighbors are most of what many agents weigh."""
+        return list(range(self.agents))
 
     def has_edge(self, i: int, j: int) -> bool:
         """Whether i and j are neighbors; the order does not matter."""
