@@ -23,7 +23,6 @@ from netsim.models.model import Regularizer, Zero
 from netsim.problems.minimizers import SMALL, proximal_point, regularized_proximal
 from netsim.problems.objective import OfRecords, checked_step, half_square, times
 
-
 Places: TypeAlias = NDArray[np.int64]
 """Of every agent, which of several losses is its own; all in order where they are as many."""
 

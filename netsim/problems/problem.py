@@ -245,7 +245,7 @@ def stacked_gradients(objectives: Sequence[Objective]) -> Gradients:
         places.append((who, LogisticLoss.stacked(losses, place)))
     if others:
         who, place = owners(others)
-        own = [distinct[others[k]] for k in place.tolist()]
+        own: list[Objective] = [distinct[others[k]] for k in place.tolist()]
         places.append((who, lambda x: np.array([f.gradient(x[k]) for k, f in enumerate(own)])))
 
     def each(x: Array) -> Array:

@@ -216,8 +216,9 @@ class StackedLinks:
 
     def into(self, agents: Whole) -> Whole:
         """The places of all links to these agents, agent after agent."""
-        spans = zip(self.starts[agents].tolist(), self.degrees[agents].tolist(), strict=True)
-        return np.concatenate([np.arange(0), *(np.arange(first, first + count) for first, count in spans)])
+        degrees = self.degrees[agents]
+        before = np.cumsum(degrees) - degrees
+        return np.repeat(self.starts[agents] - before, degrees) + np.arange(int(degrees.sum()))
 
 
 def _pattern(matrix: Sparse) -> tuple[Any, Any]:
@@ -318,19 +319,19 @@ class StackedSums:
         """Σ_j w_ij x_j, x (agents, numbers): the own term first."""
         if x.shape[1] >= MANY:
             return self._mixed(x)
-        return self._summed(self.own * x, lambda _, near, weights: _scaled(x.take(near, axis=0), weights))
+        return self._summed(self.own * x, lambda _, near, weights: _scaled(_rows(x, near), weights))
 
     def sum(self, x: Array) -> Array:
         """Σ_j x_j over neighbors."""
-        return self._summed(None, lambda _, near, __: x.take(near, axis=0))
+        return self._summed(None, lambda _, near, __: _rows(x, near))
 
     def apart(self, x: Array) -> Array:
         """Σ_j (x_i − x_j)."""
-        return self._summed(None, lambda own, near, _: x[own] - x.take(near, axis=0))
+        return self._summed(None, lambda own, near, _: x[own] - _rows(x, near))
 
     def gathered(self, x: Array) -> list[Array]:
         """The p-th neighbor's x, for all p; where all have as many."""
-        return [x.take(term.neighbors, axis=0) for term in self._terms]
+        return [_rows(x, term.neighbors) for term in self._terms]
 
     def _mixed(self, x: Array) -> Array:
         """One agent's sum after the other."""
@@ -356,6 +357,11 @@ class StackedSums:
             parts = term(agent, neighbors, weights)
             total[agent] = np.add.accumulate(np.concatenate((total[agent][None], parts)), axis=0)[-1]
         return total
+
+
+def _rows(x: Array, which: Whole) -> Array:
+    """x[which], which indexing would take thrice as long to make."""
+    return x.take(which, axis=0)
 
 
 def _scaled(term: Array, weights: Array) -> Array:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import isfinite, log, pi, sqrt
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 from xml.etree.ElementTree import ParseError
 
 import networkx as nx
@@ -299,7 +299,7 @@ def _uniform(draws: random.Random) -> Callable[[int], Array]:
     """The next numbers of `draws.random()`, so many at once."""
     _, state, _ = draws.getstate()
     twister = np.random.RandomState()
-    twister.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1]))
+    twister.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1], 0, 0.0))
     return twister.random_sample
 
 
@@ -330,13 +330,13 @@ def _regular(agents: int, degree: int, draws: random.Random) -> Ends:
 def _goes_on(left: list[int], agents: int, keys: NDArray[np.int64]) -> bool:
     """Whether networkx finds two agents with free ends that have no link, or no free end at all. Its inner loop goes
     on with the smaller of the two, so that it may pass over a pair: another answer would be another graph."""
-    spans = np.searchsorted(keys, np.multiply.outer(left, (agents, agents)) + (0, agents))
+    spans = np.searchsorted(keys, np.add.outer(np.array(left, dtype=np.int64) * agents, (0, agents)))
     there = {key for first, last in spans.tolist() for key in keys[first:last].tolist()}
     for s1 in left:
         for s2 in left:
             if s1 == s2:
                 break
-            s1, s2 = min(s1, s2), max(s1, s2)  # noqa: PLW2901
+            s1, s2 = min(s1, s2), max(s1, s2)
             if s1 * agents + s2 not in there:
                 return True
     return not left
@@ -366,9 +366,7 @@ def _skipping(agents: int, probability: float, draws: random.Random) -> Ends:
     return pairs - larger * (larger - 1) // 2, larger
 
 
-def _drawn(
-    graph: Graph, name: str, weights: Weights, remedy: str, places: Array | None = None
-) -> Topology:
+def _drawn(graph: Graph, name: str, weights: Weights, remedy: str, places: Array | None = None) -> Topology:
     """A random graph; where it is disconnected the error says what would connect it."""
     try:
         return Topology(graph, name, weights, positions=places)

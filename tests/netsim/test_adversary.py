@@ -133,6 +133,7 @@ def test_a_random_share_is_drawn_by_its_seed_and_every_link_gets_its_turn():
     picks = [RandomShare(3 / 7, seed).pick(GRID) for seed in range(300)]
     assert all(len(pick) == 3 for pick in picks)
     assert picks[5] == RandomShare(3 / 7, 5).pick(GRID)
+    assert picks[5] == set(random.Random(5).sample(GRID.edges, 3))
     counts = [sum(edge in pick for pick in picks) for edge in GRID.edges]
     assert stats.chisquare(counts).pvalue > FALSE_ALARM
 

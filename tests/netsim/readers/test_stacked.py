@@ -4,9 +4,11 @@ import gc
 import pickle
 import random
 import sys
+import tracemalloc
 from dataclasses import dataclass, replace
 from types import FunctionType, ModuleType
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,10 +23,12 @@ from netsim.mechanisms import Gaussian
 from netsim.network.laws import ConstantDelay, ExponentialDelay, UniformDelay
 from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw
 from netsim.node import Node
-from netsim.problems import Problem, build, load
+from netsim.problems import LeastSquares, LogisticLoss, Problem, build, load
+from netsim.problems.problem import stacked_gradients
 from netsim.readers.live import PoissonClock
 from netsim.readers.stacked import NotStackableError, run_stacked
 from netsim.schedules import Constant
+from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Run, Simulation
 from tests.netsim.algorithms.every import AGENTS, EXAMPLES, GRAPHS, problem
 from tests.worlds import changed
@@ -485,3 +489,83 @@ def interrupted(simulation: Simulation, line: int) -> Run:
         return simulation.run()
     finally:
         sys.settrace(before)
+
+
+# ── very many agents ────────────────────────────────────────────────────────────────────────────────────
+
+MANY = 20_000
+
+
+@pytest.fixture(scope="module")
+def crowd() -> topology.Topology:
+    return topology.random_regular(MANY, 8, seed=1)
+
+
+def gossip(graph: topology.Topology, *ears: Adversary, private="nothing") -> Simulation:
+    least = LeastSquares(np.eye(1, 3), np.ones(1), 1.0)
+    algorithm = PrivateGradientDescent(3, Constant(0.1))
+    quiet = Recording(measure=False, private=private)
+    links = NetworkSettings(LinkLaw(ConstantDelay(1.0)))
+    return Simulation(Problem((least,) * graph.agents), graph, algorithm, links, ears, recording=quiet)
+
+
+def test_a_run_of_very_many_agents_makes_no_graph_and_no_object_for_an_agent_or_a_link(monkeypatch, crowd):
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a networkx graph, or a search for an eigenvalue")
+
+    monkeypatch.setattr(nx.Graph, "__init__", refused)
+    monkeypatch.setattr(topology.Topology, "least_eigenvalue", property(refused))
+    graph = topology.Topology(crowd.adjacency)
+    ears = Adversary("link", ((7, graph.neighbors(7)[0]),)), Adversary("door", (), nodes=(3,))
+    for reader in ("auto", "stacked"):
+        run = replace(gossip(graph, *ears, Adversary("inside", insiders=(5,))), reader=reader).run()
+        assert run.unstacked is None
+        assert run.traffic["packets_delivered"] == 3 * 8 * MANY
+        assert [len(view.transcript) for view in run.views] == [2 * 3, 3 * 9, 3 * 9]
+        assert run.views[0].public.neighbors[3] == graph.neighbors(3)
+        made = {"edges", "graph", "labels"} & vars(graph).keys()
+        assert not made
+        assert len(graph._near) <= 4
+    tracemalloc.start()
+    gossip(graph).run()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_400 * MANY  # bytes: 175 for each link of an agent
+
+
+def test_few_taps_among_many_links_hear_what_the_live_reader_s_hear():
+    graph = topology.random_regular(60, 4, seed=2)
+    some = [(i, graph.neighbors(i)[k % 4]) for k, i in enumerate(range(0, 60, 7))]
+    ears = Adversary("links", tuple(some), clock_error=0.1), Adversary("doors", (), nodes=(9, 50, 33))
+    for law in ("ideal", "delays by link", "random delays", "computing"):
+        fields = dict(NETWORKS[law])
+        if "link_laws" in fields:
+            laws = {edge: LinkLaw(ConstantDelay(BY_LINK.random())) for edge in graph.edges}
+            fields["link_laws"] = laws | {(j, i): law for (i, j), law in laws.items()}
+        same(*both(changed(gossip(graph, *ears, Adversary("inside", insiders=(5,)), private="everything"), **fields)))
+
+
+def test_what_agents_share_is_computed_once(monkeypatch):
+    asked = list[int]()
+
+    class Counted(LeastSquares):
+        @property
+        def smoothness(self) -> float:
+            asked.append(id(self))
+            return super().smoothness
+
+    one, other = (Counted(np.eye(2, 3), np.full(2, value), 1.0) for value in (1.0, 2.0))
+    plain = LeastSquares(np.eye(2, 3), np.full(2, 3.0), 1.0)
+    mixed = [plain, one, plain, other, LogisticLoss(np.eye(2, 3), np.array([1.0, -1.0]), 0.1), plain, one]
+    here = Problem(tuple(mixed))
+    assert here.of_each(lambda f: f.smoothness) == tuple(f.smoothness for f in mixed)
+    asked.clear()
+    here.of_each(lambda f: f.smoothness)
+    assert sorted(asked) == sorted([id(one), id(other)])
+    x = np.random.default_rng(3).normal(size=(7, 2, 3))
+    assert (
+        stacked_gradients(mixed)(x).tobytes()
+        == np.array([f.gradient(v) for f, v in zip(mixed, x, strict=True)]).tobytes()
+    )
+    v = x[0]
+    assert here.mean_gradient(v).tobytes() == (sum((f.gradient(v) for f in mixed), np.zeros_like(v)) / 7).tobytes()

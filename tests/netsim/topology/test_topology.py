@@ -107,33 +107,97 @@ def test_numpy_integers_make_the_same_graph_as_ints():
     assert {type(i) for i in numbers} == {int}
 
 
+def numbered(graph: nx.Graph) -> nx.Graph:
+    """Nodes as 0 … n−1 in the order of their names (coordinates, bits)."""
+    return nx.convert_node_labels_to_integers(graph, ordering="sorted")
+
+
+def drawn(build, draw, *sizes):
+    """A graph from each of several seeds, but for those that are disconnected; and networkx's."""
+    for seed in range(4):
+        graph = draw(seed)
+        if nx.is_connected(graph):
+            yield build(*sizes, seed=seed), graph
+
+
 FAMILIES = [
-    (grid(3, 4), nx.grid_2d_graph(3, 4)),
+    (ring(3), nx.cycle_graph(3)),
+    (ring(8), nx.cycle_graph(8)),
+    (complete(2), nx.complete_graph(2)),
+    (complete(7), nx.complete_graph(7)),
+    (path(2), nx.path_graph(2)),
+    (path(9), nx.path_graph(9)),
+    (star(2), nx.star_graph(1)),
+    (star(6), nx.star_graph(5)),
+    (grid(3, 4), numbered(nx.grid_2d_graph(3, 4))),
+    (grid(5, 1), nx.path_graph(5)),
     (grid(1, 5), nx.path_graph(5)),
-    (torus(3, 5), nx.grid_2d_graph(3, 5, periodic=True)),
-    (hypercube(4), nx.hypercube_graph(4)),
+    (torus(3, 5), numbered(nx.grid_2d_graph(3, 5, periodic=True))),
+    (torus(4, 3), numbered(nx.grid_2d_graph(4, 3, periodic=True))),
+    (hypercube(1), nx.path_graph(2)),
+    (hypercube(4), numbered(nx.hypercube_graph(4))),
     (balanced_tree(3, 2), nx.balanced_tree(3, 2)),
     (balanced_tree(1, 4), nx.path_graph(5)),
     (random_tree(30, seed=2), nx.random_labeled_tree(30, seed=2)),
-    (random_regular(20, 3, seed=5), nx.random_regular_graph(3, 20, seed=5)),
-    (erdos_renyi(30, 0.3, seed=1), nx.gnp_random_graph(30, 0.3, seed=1)),
     (watts_strogatz(30, 4, 0.2, seed=1), nx.watts_strogatz_graph(30, 4, 0.2, seed=1)),
     (barabasi_albert(40, 2, seed=3), nx.barabasi_albert_graph(40, 2, seed=3)),
-    (random_geometric(40, 0.4, seed=3), nx.random_geometric_graph(40, 0.4, seed=3)),
+    *drawn(random_regular, lambda seed: nx.random_regular_graph(3, 20, seed=seed), 20, 3),
+    *drawn(random_regular, lambda seed: nx.random_regular_graph(7, 8, seed=seed), 8, 7),
+    *drawn(random_regular, lambda seed: nx.random_regular_graph(60, 100, seed=seed), 100, 60),
+    *drawn(random_regular, lambda seed: nx.random_regular_graph(6, 2_000, seed=seed), 2_000, 6),
+    *drawn(erdos_renyi, lambda seed: nx.gnp_random_graph(30, 0.3, seed=seed), 30, 0.3),
+    *drawn(erdos_renyi, lambda seed: nx.gnp_random_graph(9, 1.0, seed=seed), 9, 1.0),
+    *drawn(erdos_renyi, lambda seed: nx.fast_gnp_random_graph(5_000, 0.004, seed=seed), 5_000, 0.004),
+    *drawn(random_geometric, lambda seed: nx.random_geometric_graph(40, 0.4, seed=seed), 40, 0.4),
 ]
 
 
 @pytest.mark.parametrize(("topology", "graph"), FAMILIES, ids=lambda x: getattr(x, "name", None) or "")
-def test_families_are_those_of_networkx(topology, graph):
+def test_families_are_those_of_networkx_link_for_link(topology, graph):
     assert topology.agents == graph.number_of_nodes()
-    assert len(topology.edges) == graph.number_of_edges()
-    assert sorted(topology.degrees) == sorted(degree for _, degree in graph.degree)
-    assert topology.diameter == nx.diameter(graph)
-    assert nx.is_isomorphic(topology.graph, graph)
-    assert all(topology.has_edge(i, j) and topology.has_edge(j, i) for i, j in topology.edges)
-    assert sum(topology.has_edge(i, j) for i in range(topology.agents) for j in range(topology.agents)) == sum(
-        topology.degrees
-    )
+    assert topology.edges == tuple(sorted((min(edge), max(edge)) for edge in graph.edges))
+    assert topology.degrees == tuple(graph.degree[i] for i in range(topology.agents))
+    assert topology.links == len(topology.edges)
+    assert topology.pairs.tolist() == [list(edge) for edge in topology.edges]
+    assert nx.utils.graphs_equal(topology.graph, nx.Graph(list(graph.edges)))
+    assert list(topology.graph) == list(range(topology.agents))
+    for key, place in nx.get_node_attributes(graph, "pos").items():
+        assert topology.positions[key].tolist() == place
+    if topology.agents <= 1_000:
+        assert topology.diameter == nx.diameter(graph)
+        there = [topology.has_edge(i, j) for i in range(topology.agents) for j in range(topology.agents)]
+        assert there == nx.to_numpy_array(graph, nodelist=range(len(graph)), dtype=bool).ravel().tolist()
+
+
+def test_a_sparse_matrix_is_a_graph():
+    graph = erdos_renyi(20, 0.3, seed=4).graph
+    for matrix in (
+        nx.to_scipy_sparse_array(graph, nodelist=range(20)),
+        nx.to_scipy_sparse_array(graph).tocoo() * -2.5,
+    ):
+        assert Topology(matrix).edges == Topology(graph).edges
+        assert (Topology(matrix).mixing != Topology(graph).mixing).nnz == 0
+    first = nx.to_scipy_sparse_array(graph, nodelist=range(20), format="csr")
+    topology = Topology(first)
+    first.data[:] = 0
+    assert topology.adjacency.sum() == 2 * topology.links > 0  # a copy
+
+
+@pytest.mark.parametrize(
+    ("entries", "field", "said"),
+    [
+        ([[0, 1, 0], [1, 0, 1], [0, 0, 0]], "graph", "[1, 2]: it is directed: there is no entry back"),
+        ([[0, 1, 0], [1, 0, 0]], "graph", "not a square matrix"),
+        ([[0, 1], [1, 2]], "graph", "self-loop"),
+        ([[0, 1, 0], [1, 0, 0], [0, 0, 0]], "topology", "2 components, {0, 1} | {2}"),
+        ([[0]], "agents", "at least two agents"),
+    ],
+)
+def test_a_sparse_matrix_that_is_no_network(entries, field, said):
+    with pytest.raises(ScenarioError) as caught:
+        Topology(csr_array(np.array(entries, dtype=float)))
+    assert caught.value.field == field
+    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(
