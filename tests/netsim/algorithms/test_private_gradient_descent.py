@@ -8,6 +8,7 @@ import pytest
 
 from netsim import topology
 from netsim.algorithms import Clip, PrivateGradientDescent, stable_step
+from netsim.algorithms.private_gradient_descent import stable_bound
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.problems import L1, LeastSquares, Problem
@@ -146,6 +147,11 @@ def test_steps_below_the_bound_descend_and_steps_above_it_may_not(graph, weights
     smoothness = max(f.smoothness for f in problem.objectives)
     bound = stable_step(smoothness, topology)
     assert bound == pytest.approx((1 + np.linalg.eigvalsh(topology.weights)[0]) / smoothness)
+    setting = setting_of(problem, topology)
+    enough = 2 * np.diag(topology.weights).min() / smoothness
+    assert stable_bound((0.99 * enough, 0.5 * enough), setting) == pytest.approx(enough)
+    for steps in ((0.5 * enough, 1.01 * enough), (1.01 * bound,), (-1.0,), (0.0, 0.5 * enough)):
+        assert stable_bound(steps, setting) == bound
 
     def growth(step: float) -> float:
         mixing = topology.weights - step * smoothness * np.eye(12)
