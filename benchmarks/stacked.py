@@ -3,7 +3,8 @@
 The network of `benchmarks.rounds`: 1,000 agents of degree 4, ten floats a message, a constant delay of its own on
 every edge. CPU time of whole runs, set-up included, the best of `--repeats`; both readers in one process, one after
 the other. Runs with taps end when all is recorded; rows are made when they are first read, by either. `--million`
-adds ten rounds of a million agents with eight neighbors each, in a process of its own, and its peak memory.
+adds ten rounds of a million agents with eight neighbors each, in a process of its own, and its peak memory; then the
+same with taps on 100 links and at a door.
 """
 
 import argparse
@@ -68,20 +69,30 @@ def compared(made: Simulation, repeats: int) -> tuple[float, float]:
     return seconds[0], seconds[1]
 
 
+def peak_gigabytes() -> float:
+    """Resident memory of this process at its peak so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
+
+
 def million() -> dict[str, float]:
-    """Gossip with a gradient step of a million agents; what it took and the peak of resident memory."""
+    """Gossip with a gradient step of a million agents; what it took, and the peak memory with the graph."""
     topology = random_regular(MILLION, NEIGHBORS, seed=1)
     problem = Problem((LeastSquares(np.eye(1, rounds.DIMENSION), np.zeros(1), 1.0),) * MILLION)
     links = NetworkSettings(LinkLaw(ConstantDelay(1.0)))
-    began = time.process_time()
-    run = Simulation(
-        problem, topology, PrivateGradientDescent(FEW, Constant(0.1)), links, recording=QUIET, reader="stacked"
-    ).run()
-    seconds = time.process_time() - began
-    return {
-        f"agents_{MILLION}_gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
-        f"agents_{MILLION}_messages_per_second": run.traffic["packets_delivered"] / seconds,
-    }
+    algorithm = PrivateGradientDescent(FEW, Constant(0.1))
+    untapped = Simulation(problem, topology, algorithm, links, recording=QUIET, reader="stacked")
+    some = tuple((i, topology.neighbors(i)[0]) for i in range(0, MILLION, MILLION // 100))
+    ears = Adversary("links", some), Adversary("door", (), nodes=(5,))
+    found: dict[str, float] = {}
+    for name, made in (("", untapped), ("_tapped", replace(untapped, adversaries=ears))):
+        began = time.process_time()
+        run = made.run()
+        seconds = time.process_time() - began
+        rows = [len(view.transcript) for view in run.views]
+        assert rows == ([] if not name else [2 * FEW * len(some), FEW * (NEIGHBORS + 1)]), rows
+        found[f"agents_{MILLION}{name}_gigabytes"] = peak_gigabytes()
+        found[f"agents_{MILLION}{name}_messages_per_second"] = run.traffic["packets_delivered"] / seconds
+    return found
 
 
 def main() -> None:
