@@ -107,7 +107,7 @@ class Priced:
     delta: float
     conditions: tuple[str, ...]
     quadratic: frozenset[int]
-    neighbors: tuple[tuple[int, ...], ...]
+    neighbors: Sequence[tuple[int, ...]]
 
     @classmethod
     def of(

@@ -93,7 +93,7 @@ class ObservedPackets:
     """
 
     transport: Transport
-    neighbors: tuple[tuple[int, ...], ...]
+    neighbors: Sequence[tuple[int, ...]]
     stream: tuple[tuple[float, int, int], ...]
     data: Mapping[Edge, Sequence[float]]
     acks: Mapping[Edge, Sequence[float]]

@@ -304,7 +304,7 @@ def _uniform(draws: random.Random) -> Callable[[int], Array]:
 
 
 def _regular(agents: int, degree: int, draws: random.Random) -> Ends:
-    """Links of a random regular graph, by the draws of `networkx.random_regular_graph` (Steger, Wormald 1999): ends
+    """Links of a random regular graph, by the draws of `networkx.random_regular_graph`: ends
     are paired at random, and those of loops and of links that are there are paired again; or all of them, where
     those that are left cannot be."""
     while True:
