@@ -31,7 +31,7 @@ from netsim.readers.stacked import NotStackableError, run_stacked
 from netsim.running import COUNTS, Running, Watch, WatchedLoop
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.topology import Topology
-from netsim.transcript.message import Message
+from netsim.transcript.message import Message, as_sent
 from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
@@ -255,7 +255,7 @@ class _Execution:
         self.activations[agent] += 1
         self.ended = self.environment.now
         if self.metrics is not None:
-            self.metrics.closed(self.ended, agent, x)
+            self.metrics.closed(self.ended, agent, as_sent(x))
         if self.watch is not None:
             self.watch(self.running)
         stopping = self.stopping
