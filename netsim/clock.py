@@ -1,5 +1,6 @@
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false, reportAttributeAccessIssue=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportAssignmentType=false
+# pyright: reportIncompatibleMethodOverride=false
 # The loop is a subclass of asyncio's own and of SimPy's: it works with what they keep to themselves.
 """Virtual time: an asyncio event loop that lives on a SimPy environment's one heap.
 
@@ -32,7 +33,7 @@ import time
 from asyncio import events
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
-from contextvars import Context
+from contextvars import Context, copy_context
 from heapq import heapify, heappop, heappush
 from threading import get_ident
 from typing import Any, NoReturn, TypeVar, cast
@@ -173,14 +174,21 @@ class VirtualEnvironment(simpy.Environment):
         """Like `call_at`, in the place of a call of this sequence number, which nobody else takes."""
         self.put((when, DELIVERY, number, callback, argument))
 
+    def pass_to(self, when: float) -> None:
+        """Time goes on to `when`, if that is later, and past all calls there: nothing is left that would happen."""
+        self.now, self.horizon = max(self.now, when), next(self._eid)
+
     @property
     def numbers(self) -> Iterator[int]:
         """The next sequence numbers; who takes one may make its call later (`call_as`), or not at all."""
         return self._eid
 
     def has_passed(self, when: float, number: int) -> bool:
-        """Whether a call at `when` with this sequence number has been made, or would have been: calls of an instant
-        come before all else in it, in order of their numbers, but for those that were pushed in it and not yet made."""
+        """Whether a call at `when` with this sequence number has been made, or would have been.
+
+        Calls of an instant come before all else in it, by their numbers; those that what else happens in it makes
+        have larger ones.
+        """
         return when < self.now or (when == self.now and number <= self.horizon)
 
     def timer(self, when: float, callback: Callable[[Any], object], argument: object) -> Timer:
@@ -259,6 +267,19 @@ class _NumberedTask(asyncio.Task[T]):
         return self is other
 
 
+class _Handle(asyncio.Handle):
+    """A callback that is ready, made for every wake-up of an agent: without what asyncio keeps for debugging."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, callback: Callable[..., object], args: tuple[Any, ...], loop: "VirtualLoop", context: Context | None
+    ) -> None:
+        self._callback, self._args, self._loop = callback, args, loop
+        self._context = copy_context() if context is None else context
+        self._cancelled, self._repr, self._source_traceback = False, None, None
+
+
 def _refused(what: str) -> Callable[..., NoReturn]:
     def refuse(*_args: object, **_kwargs: object) -> NoReturn:
         raise UnsupportedError(
@@ -312,6 +333,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
             due = max(when, environment.now)
             environment.put((due, _TIMER, next(environment._eid), handle))
             handle._scheduled = True
+        return handle
+
+    def call_soon(
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Asyncio's `call_soon`."""
+        if self._debug or self._closed:
+            return super().call_soon(callback, *args, context=context)
+        handle = _Handle(callback, args, self, context)
+        self._ready.append(handle)
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:

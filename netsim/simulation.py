@@ -242,6 +242,7 @@ class _Execution:
 
     def _waiting(self) -> str:
         """Who waits for what, for a deadlock's message; unless the run is over."""
+        self.environment.pass_to(max([inbox.last_arrival for inbox in self.network.inboxes]))
         if self.going and self._stop_if_over():
             return "the run is over"
         gone = [i for i, activity in self.activities.items() if activity.is_gone(self.environment.now)]

@@ -148,6 +148,11 @@ class Inbox:
         slots = [slot[sender] for slot in self._exchanges.values() if sender in slot]
         return [message for arrival, call, message in slots if not passed(arrival, call)]
 
+    @property
+    def last_arrival(self) -> float:
+        """When the last message that it knows of and nobody has taken arrives; −∞ for those that are here."""
+        return max([entry[0] for slot in self._exchanges.values() for entry in slot.values()], default=HERE)
+
     async def take(self) -> Message:
         """Wait for the next direct message."""
         if not self._direct:

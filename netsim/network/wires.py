@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from netsim.clock import DELIVERY, VirtualEnvironment
+from netsim.clock import VirtualEnvironment
 from netsim.network.inbox import Inbox, Tally
 from netsim.network.laws import ConstantDelay, Switch
 from netsim.network.links import LinkLaw

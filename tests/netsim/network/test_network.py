@@ -112,7 +112,7 @@ def test_a_message_after_a_timeout_is_not_lost():
 
 def test_who_waits_for_what_in_words():
     async def main():
-        inbox = Inbox(4, (1, 2, 3))
+        inbox = Inbox(VirtualEnvironment(), 4, (1, 2, 3))
         assert inbox.waits_for() is None
         collecting = asyncio.create_task(collected(inbox, 0))
         await asyncio.sleep(0)
