@@ -1,5 +1,6 @@
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false, reportAttributeAccessIssue=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportAssignmentType=false
+# pyright: reportIncompatibleMethodOverride=false
 # The loop is a subclass of asyncio's own and of SimPy's: it works with what they keep to themselves.
 """Virtual time: an asyncio event loop that lives on a SimPy environment's one heap.
 
@@ -32,7 +33,7 @@ import time
 from asyncio import events
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
-from contextvars import Context
+from contextvars import Context, copy_context
 from heapq import heapify, heappop, heappush
 from threading import get_ident
 from typing import Any, NoReturn, TypeVar, cast
@@ -77,6 +78,17 @@ class VirtualEnvironment(simpy.Environment):
     """
 
     _queue: list[Any]
+    now: float = 0.0  # a plain attribute: SimPy's is a property, and this is read for every message
+    """Virtual seconds."""
+
+    @property
+    def _now(self) -> float:
+        """SimPy's own name of it."""
+        return self.now
+
+    @_now.setter
+    def _now(self, time: float) -> None:
+        self.now = time
 
     def __init__(self, initial_time: SimTime = 0.0) -> None:
         super().__init__(initial_time)
@@ -88,6 +100,8 @@ class VirtualEnvironment(simpy.Environment):
         self._pages_per_second = 0.0
         self._later = 0  # entries on other pages
         self.pages_above = PAGES_ABOVE
+        self.horizon = -1
+        """Calls of this instant with a number up to it have been made."""
 
     def put(self, entry: tuple[Any, ...]) -> None:
         """Put an entry where it belongs, its time first: on the heap, or in a later page."""
@@ -156,9 +170,26 @@ class VirtualEnvironment(simpy.Environment):
         else:  # this runs once per message
             heappush(self._queue, entry)
 
-    def heap(self) -> tuple[list[Any], Iterator[int]]:
-        """The heap and its sequence numbers, for who pushes calls in a tight loop: while it is not `paged`."""
-        return self._queue, self._eid
+    def call_as(self, when: float, number: int, callback: Callable[[Any], object], argument: object) -> None:
+        """Like `call_at`, in the place of a call of this sequence number, which nobody else takes."""
+        self.put((when, DELIVERY, number, callback, argument))
+
+    def pass_to(self, when: float) -> None:
+        """Time goes on to `when`, if that is later, and past all calls there: nothing is left that would happen."""
+        self.now, self.horizon = max(self.now, when), next(self._eid)
+
+    @property
+    def numbers(self) -> Iterator[int]:
+        """The next sequence numbers; who takes one may make its call later (`call_as`), or not at all."""
+        return self._eid
+
+    def has_passed(self, when: float, number: int) -> bool:
+        """Whether a call at `when` with this sequence number has been made, or would have been.
+
+        Calls of an instant come before all else in it, by their numbers; those that what else happens in it makes
+        have larger ones.
+        """
+        return when < self.now or (when == self.now and number <= self.horizon)
 
     def timer(self, when: float, callback: Callable[[Any], object], argument: object) -> Timer:
         """Like `call_at`, but after every delivery of the same instant, and can be cancelled."""
@@ -168,7 +199,7 @@ class VirtualEnvironment(simpy.Environment):
 
     def schedule(self, event: simpy.Event, priority: Any = simpy.events.NORMAL, delay: SimTime = 0) -> None:
         """SimPy's own entries."""
-        self.put((self._now + delay, priority, next(self._eid), event))
+        self.put((self.now + delay, priority, next(self._eid), event))
 
     def peek(self) -> SimTime:
         """The time of the next entry; infinite if there is none."""
@@ -182,7 +213,7 @@ class VirtualEnvironment(simpy.Environment):
             raise simpy.core.EmptySchedule
         entry = heappop(self._queue)
         if len(entry) == 5:
-            self._now = entry[0]
+            self.now, _, self.horizon = entry[:3]
             entry[3](entry[4])
         else:
             self.dispatch(entry)
@@ -190,6 +221,7 @@ class VirtualEnvironment(simpy.Environment):
     def dispatch(self, entry: tuple[float, int, int, Any]) -> None:
         """Do what an entry that is no call asks for: fire a timer, or run an event's callbacks."""
         item = entry[3]
+        self.horizon = next(self._eid)  # all calls of this instant that there were
         if isinstance(item, asyncio.TimerHandle):
             owner = self.owner
             assert owner is not None, "only a VirtualLoop puts timers on the heap"
@@ -197,14 +229,14 @@ class VirtualEnvironment(simpy.Environment):
             if item.cancelled():
                 owner.cancelled_timers -= 1
             else:
-                self._now = entry[0]
+                self.now = entry[0]
                 owner._ready.append(item)
         elif isinstance(item, Timer):
             if not item.cancelled:
-                self._now = entry[0]
+                self.now = entry[0]
                 item.callback(item.argument)
         else:
-            self._now = entry[0]
+            self.now = entry[0]
             callbacks, item.callbacks = item.callbacks, None
             for callback in callbacks:
                 callback(item)
@@ -233,6 +265,19 @@ class _NumberedTask(asyncio.Task[T]):
 
     def __eq__(self, other: object) -> bool:
         return self is other
+
+
+class _Handle(asyncio.Handle):
+    """A callback that is ready, made for every wake-up of an agent: without what asyncio keeps for debugging."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, callback: Callable[..., object], args: tuple[Any, ...], loop: "VirtualLoop", context: Context | None
+    ) -> None:
+        self._callback, self._args, self._loop = callback, args, loop
+        self._context = copy_context() if context is None else context
+        self._cancelled, self._repr, self._source_traceback = False, None, None
 
 
 def _refused(what: str) -> Callable[..., NoReturn]:
@@ -273,7 +318,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     # ── time ────────────────────────────────────────────────────────────────────────────────────────
     def time(self) -> float:
         """Virtual seconds since the start."""
-        return self.environment._now
+        return self.environment.now
 
     def call_at(
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
@@ -285,9 +330,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         if when < math.inf:
             environment = self.environment
-            due = max(when, environment._now)
+            due = max(when, environment.now)
             environment.put((due, _TIMER, next(environment._eid), handle))
             handle._scheduled = True
+        return handle
+
+    def call_soon(
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Asyncio's `call_soon`."""
+        if self._debug or self._closed:
+            return super().call_soon(callback, *args, context=context)
+        handle = _Handle(callback, args, self, context)
+        self._ready.append(handle)
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
@@ -346,7 +401,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 self._check_instant(CHECK_EVERY)
             entry = heappop(queue)
             if len(entry) == 5:  # a call: here, not in `step`, for speed
-                environment._now = entry[0]
+                environment.now, environment.horizon = entry[0], entry[2]
                 entry[3](entry[4])
             else:
                 environment.dispatch(entry)
@@ -354,7 +409,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _check_instant(self, steps: int) -> None:
         """Count what happened without time moving; too much of it is an error."""
-        now = self.environment._now
+        now = self.environment.now
         if now > self._instant:
             self._instant, self._steps = now, 0
         self._steps += steps

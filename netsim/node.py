@@ -12,7 +12,7 @@ under a hypothesis about the private data. Five rules make that work:
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 
@@ -65,7 +65,8 @@ class Exchange:
 
     def mix(self, name: str) -> Array:
         """Σ_j w_ij v_j over my neighbors and myself, my own term being what I sent; fixed order: me first."""
-        terms = np.array([self.sent(name), *self.values(name)])
+        own = self.sent(name)
+        terms = np.concatenate((own, *self.values(name))).reshape(-1, *own.shape)  # half of what np.array takes
         terms *= self._node.weights[:, None, None]
         return added(terms)
 
@@ -79,7 +80,7 @@ def added(terms: Array) -> Array:
 
     NumPy's sum does that but for single numbers, which it adds in pairs.
     """
-    if terms[0].size == 1:
+    if terms.size == len(terms):
         return np.add.accumulate(terms, axis=0)[-1]
     return np.add.reduce(terms, axis=0)
 
@@ -210,13 +211,16 @@ def own_share(value: Array, shares: Sequence[Array], weights: Array) -> Array:
     return value - added(noise) / weights[0]
 
 
-@runtime_checkable
-class FollowedCoins(Protocol):
+class FollowedCoins(np.random.Generator):
     """Coins of a reader that follows what becomes of each toss (`attacks.replay.coins`)."""
 
-    def choose(self, options: Sequence[int]) -> int: ...
+    def choose(self, options: Sequence[int]) -> int:
+        """One of the options, uniformly."""
+        raise NotImplementedError
 
-    def subset(self, total: int, size: int) -> Sequence[int]: ...
+    def subset(self, total: int, size: int) -> Sequence[int]:
+        """So many of range(total), ascending, uniformly."""
+        raise NotImplementedError
 
 
 def choose(coins: np.random.Generator, options: Sequence[int]) -> int:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
+from operator import add
 from typing import TYPE_CHECKING
 
 from netsim.clock import VirtualEnvironment, VirtualLoop
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from netsim.adversary import Tap
 
 COUNTS = ("sent", "duplicated", "delivered", "lost", "dropped", "in_flight")
-"""What becomes of a packet; a wire calls those that are delivered `received`."""
+"""What becomes of a packet (`netsim.network.wires.Counts`, where those that are delivered are `received`)."""
 LEISURE = 20
 """Watching takes at most about one part of so many of the time."""
 
@@ -46,12 +46,11 @@ class Running:
 
         On radio these are what the neighbors get of each transmitter; what was on the air is counted besides.
         """
-        wires = self._network.wires.values()
-        totals = {
-            f"{unit}_{word}": sum(map(attrgetter(word.replace("delivered", "received") + suffix), wires))
-            for unit, suffix in (("packets", ""), ("bytes", "_bytes"))
-            for word in COUNTS
-        }
+        packets = sizes = [0] * len(COUNTS)
+        for wire in self._network.wires.values():
+            packets, sizes = list(map(add, packets, wire.packets)), list(map(add, sizes, wire.bytes))
+        totals = {f"packets_{word}": count for word, count in zip(COUNTS, packets, strict=True)}
+        totals |= {f"bytes_{word}": count for word, count in zip(COUNTS, sizes, strict=True)}
         return totals | self._network.on_air()
 
     def waiting(self) -> tuple[str, ...]:

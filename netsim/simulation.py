@@ -31,7 +31,7 @@ from netsim.readers.stacked import NotStackableError, run_stacked
 from netsim.running import COUNTS, Running, Watch, WatchedLoop
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.topology import Topology
-from netsim.transcript.message import Message
+from netsim.transcript.message import Message, as_sent
 from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
@@ -257,6 +257,7 @@ class _Execution:
 
     def _waiting(self) -> str:
         """Who waits for what, for a deadlock's message; unless the run is over."""
+        self.environment.pass_to(max([inbox.last_arrival for inbox in self.network.inboxes]))
         if self.going and self._stop_if_over():
             return "the run is over"
         gone = [i for i, activity in self.activities.items() if activity.is_gone(self.environment.now)]
@@ -270,7 +271,7 @@ class _Execution:
         self.activations[agent] += 1
         self.ended = self.environment.now
         if self.metrics is not None:
-            self.metrics.closed(self.ended, agent, x)
+            self.metrics.closed(self.ended, agent, as_sent(x))
         if self.watch is not None:
             self.watch(self.running)
         stopping = self.stopping

@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 
 from netsim.errors import AttackError
+from netsim.node import FollowedCoins
 
 HISTORIES = 4096
 """Histories that are tried at most."""
@@ -38,7 +39,7 @@ class _Tosses:
     whole: bool = False
 
 
-class Coins(np.random.Generator):
+class Coins(FollowedCoins):
     """Private coins of one history, from their start. What `every` hands to a reader; `again` starts them anew."""
 
     def __init__(self, tosses: _Tosses) -> None:
@@ -286,7 +287,7 @@ class _Batch(Sequence[int]):
         return self._drawn
 
 
-class DrawnCoins(np.random.Generator):
+class DrawnCoins(FollowedCoins):
     """Private coins drawn as the code draws them, but for a receiver: that is whom the message went to.
 
     `log_seen` is ln of its odds. A copy draws the same.

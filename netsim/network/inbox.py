@@ -1,38 +1,53 @@
-"""Inboxes: one entrance for the messages of an agent, with or without a deadline for its exchanges."""
+"""Inboxes: one entrance for the messages of an agent, with or without a deadline for its exchanges.
+
+Where nothing can stop a message of an exchange once it is sent, the receiver's inbox knows at once when it arrives
+(`Inbox.expect`): the clock has one entry for the last message of an exchange, not one for each.
+"""
 
 import asyncio
+import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import MethodType
 
+from netsim.clock import VirtualEnvironment
 from netsim.errors import ProtocolError
 from netsim.network.links import ExchangePolicy, Shelf
 from netsim.transcript.message import Message
 
 
 class Tally:
-    """Packets and bytes that arrived somewhere; `inbox` is where they went on to, if an inbox let them in itself."""
+    """Packets and bytes that came in somewhere; `inbox` is where they went on to, if an inbox let them in itself."""
 
-    __slots__ = ("inbox", "received", "received_bytes")
+    __slots__ = ("entered", "entered_bytes", "inbox")
 
     inbox: "Inbox"
 
     def __init__(self) -> None:
-        self.received: int = 0
-        self.received_bytes: int = 0
+        self.entered: int = 0
+        self.entered_bytes: int = 0
+
+
+HERE = -math.inf
+"""The arrival of a message that is here already."""
 
 
 class Inbox:
-    """Messages that have arrived at one agent and were not taken yet, and what the agent waits for."""
+    """Messages of one agent that were not taken yet, and what the agent waits for."""
 
     __slots__ = (
-        "_collected", "_degree", "_direct", "_exchanges", "_future", "_loop", "_wanted", "neighbors", "owner",
+        "_collected", "_degree", "_direct", "_environment", "_exchanges", "_future", "_loop", "_wanted", "neighbors",
+        "owner",
     )  # fmt: skip
 
-    def __init__(self, owner: int, neighbors: tuple[int, ...]) -> None:
-        self.owner, self.neighbors = owner, neighbors
+    foresees = True
+    """Whether it may be told of messages before they arrive."""
+
+    def __init__(self, environment: VirtualEnvironment, owner: int, neighbors: tuple[int, ...]) -> None:
+        self._environment, self.owner, self.neighbors = environment, owner, neighbors
         self._degree = len(neighbors)
-        self._exchanges: dict[int, dict[int, Message]] = {}
+        self._exchanges: dict[int, dict[int, tuple[float, int, Message]]] = {}
+        """By number and sender, arrivals with their numbers among the calls of an instant, and messages."""
         self._collected = 0
         self._direct: deque[Message] | None = None  # made for the first: an empty one takes 600 bytes
         self._future: asyncio.Future[None] | None = None
@@ -40,11 +55,13 @@ class Inbox:
         self._wanted: int | None = None
 
     @staticmethod
-    def of(owner: int, neighbors: tuple[int, ...], policy: ExchangePolicy | None) -> "Inbox":
+    def of(
+        environment: VirtualEnvironment, owner: int, neighbors: tuple[int, ...], policy: ExchangePolicy | None
+    ) -> "Inbox":
         """An agent's inbox; where the policy has a deadline, its exchanges end there."""
         if policy is None or policy.deadline is None:
-            return Inbox(owner, neighbors)
-        return _PolicyInbox(owner, neighbors, policy, policy.deadline)
+            return Inbox(environment, owner, neighbors)
+        return _PolicyInbox(environment, owner, neighbors, policy, policy.deadline)
 
     def entrance(self, tally: Tally, *, repeats: bool = False) -> Callable[[Message], None]:
         """Where messages come in; each is counted in `tally`, which has no other entrance.
@@ -58,8 +75,8 @@ class Inbox:
 
     @staticmethod
     def _enter(tally: Tally, message: Message) -> None:
-        tally.received += 1
-        tally.received_bytes += message.size
+        tally.entered += 1
+        tally.entered_bytes += message.size
         inbox = tally.inbox
         if message.kind != "exchange":
             if inbox._direct is None:
@@ -68,13 +85,32 @@ class Inbox:
             if inbox._future is not None and inbox._wanted is None:
                 inbox._wake()
             return
-        number = message.number
-        slot = inbox._exchanges.get(number)
-        if slot is None:
-            slot = inbox._exchanges[number] = {}
-        slot[message.sender] = message
-        if len(slot) == inbox._degree and number == inbox._wanted:
-            inbox._wake()
+        Inbox.expect(message, HERE, ((inbox, 0.0, message.sender),))
+
+    @staticmethod
+    def expect(message: Message, now: float, ways: "Iterable[tuple[Inbox, float, int]]") -> None:
+        """A message of an exchange is sent and will arrive for certain. For each of `ways`: where, so many seconds
+        from `now`, and in the place of which call of its instant."""
+        number, sender = message.number, message.sender
+        for inbox, seconds, call in ways:  # the innermost loop of a synchronous run
+            slot = inbox._exchanges.get(number)
+            if slot is None:
+                slot = inbox._exchanges[number] = {}
+            slot[sender] = now + seconds, call, message
+            if number == inbox._wanted and len(slot) == inbox._degree:
+                inbox._await_last(number)
+
+    def _await_last(self, number: int) -> None:
+        """All messages of the exchange that the agent waits for are known: it is woken by the last of them."""
+        arrival, call, _ = max(self._exchanges[number].values())
+        if self._environment.has_passed(arrival, call):
+            self._wake()
+        else:
+            self._environment.call_as(arrival, call, self._arrived, number)
+
+    def _arrived(self, number: int) -> None:
+        if number == self._wanted:
+            self._wake()
 
     @staticmethod
     def _enter_once(tally: Tally, message: Message) -> None:
@@ -82,8 +118,8 @@ class Inbox:
         if message.kind == "exchange" and (
             number < inbox._collected or message.sender in inbox._exchanges.get(number, ())
         ):
-            tally.received += 1
-            tally.received_bytes += message.size
+            tally.entered += 1
+            tally.entered_bytes += message.size
         else:
             Inbox._enter(tally, message)
 
@@ -95,13 +131,27 @@ class Inbox:
     def has(self, number: int) -> bool:
         """Whether every neighbor's message of exchange `number` is here."""
         slot = self._exchanges.get(number)
-        return slot is not None and len(slot) == self._degree
+        if slot is None or len(slot) < self._degree:
+            return False
+        arrival, call, _ = max(slot.values())
+        return self._environment.has_passed(arrival, call)
 
     def collect(self, sent: Message) -> dict[int, Message]:
         """The messages of the exchange in which the agent sent that; once they are all here."""
         number = sent.number
         self._collected = number + 1
-        return self._exchanges.pop(number)
+        return {sender: message for sender, (_, _, message) in self._exchanges.pop(number).items()}
+
+    def coming(self, sender: int) -> list[Message]:
+        """Messages of a neighbor that it knows of and that have not arrived."""
+        passed = self._environment.has_passed
+        slots = [slot[sender] for slot in self._exchanges.values() if sender in slot]
+        return [message for arrival, call, message in slots if not passed(arrival, call)]
+
+    @property
+    def last_arrival(self) -> float:
+        """When the last message that it knows of and nobody has taken arrives; −∞ for those that are here."""
+        return max([entry[0] for slot in self._exchanges.values() for entry in slot.values()], default=HERE)
 
     async def take(self) -> Message:
         """Wait for the next direct message."""
@@ -117,8 +167,10 @@ class Inbox:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         self._wanted = wanted
-        self._future = self._loop.create_future()
-        return self._future
+        self._future = future = self._loop.create_future()
+        if wanted is not None and len(self._exchanges.get(wanted, ())) == self._degree:
+            self._await_last(wanted)
+        return future
 
     def forget(self) -> None:
         """Nobody waits here any more: the agent was stopped. What has arrived stays."""
@@ -134,7 +186,8 @@ class Inbox:
         return f"agent {self.owner} waits for {what} from {agents} {', '.join(map(str, ids))}"
 
     def _missing(self, number: int) -> tuple[int, ...]:
-        here = self._exchanges.get(number, {})
+        passed = self._environment.has_passed
+        here = {j for j, (arrival, call, _) in self._exchanges.get(number, {}).items() if passed(arrival, call)}
         return tuple(j for j in self.neighbors if j not in here)
 
 
@@ -143,8 +196,17 @@ class _PolicyInbox(Inbox):
 
     __slots__ = ("_deadline", "_shelf", "_timer")
 
-    def __init__(self, owner: int, neighbors: tuple[int, ...], policy: ExchangePolicy, deadline: float) -> None:
-        super().__init__(owner, neighbors)
+    foresees = False
+
+    def __init__(
+        self,
+        environment: VirtualEnvironment,
+        owner: int,
+        neighbors: tuple[int, ...],
+        policy: ExchangePolicy,
+        deadline: float,
+    ) -> None:
+        super().__init__(environment, owner, neighbors)
         self._deadline, self._shelf = deadline, Shelf(neighbors, policy)
         self._timer: asyncio.TimerHandle | None = None
 
@@ -153,8 +215,8 @@ class _PolicyInbox(Inbox):
         if message.kind != "exchange":
             Inbox._enter(tally, message)
             return
-        tally.received += 1
-        tally.received_bytes += message.size
+        tally.entered += 1
+        tally.entered_bytes += message.size
         inbox = tally.inbox
         assert isinstance(inbox, _PolicyInbox)
         inbox._shelf.put(message)

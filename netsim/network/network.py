@@ -53,7 +53,7 @@ class Network:
         self._downlinks = {i: Pipe(law.downlink) for i, law in rates if law.downlink is not None}
         self._observers = observers or {}
         self._downtimes = downtimes or {}
-        self.inboxes = [Inbox.of(i, topology.neighbors(i), policy) for i in range(topology.agents)]
+        self.inboxes = [Inbox.of(environment, i, topology.neighbors(i), policy) for i in range(topology.agents)]
         self.interception = Interception(active_adversaries, topology, streams, chunk, codec)
         self.fans: dict[Listener, Callable[[Fan], object]] = {}
         """Listeners that take a broadcast once, not on each of its links (`netsim.network.wires.FanListeners`)."""
@@ -147,6 +147,9 @@ class Network:
         repeats = law.duplication > 0 or edge in self.interception.edges
         if not isinstance(out, ReliableChannel) and not isinstance(back, ReliableChannel) and not law.tagged:
             wire.arrive = self._door(edge[1], wire, repeats=repeats)
+            inbox = self.inboxes[edge[1]]
+            if inbox.foresees and not repeats and edge[1] not in self._observers and edge[1] not in self._downlinks:
+                wire.foreseen_by = inbox
             return  # the inbox counts for the wire
         door = self._door(edge[1], Tally(), repeats=repeats)
 
@@ -178,8 +181,8 @@ def _once(deliver: Callable[[Message], None], tally: Tally) -> Callable[[Message
     def first(message: Message) -> None:
         if message.kind == "direct":
             if message.number in had:
-                tally.received += 1
-                tally.received_bytes += message.size
+                tally.entered += 1
+                tally.entered_bytes += message.size
                 return
             had.add(message.number)
         deliver(message)

@@ -4,11 +4,10 @@ import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from heapq import heappush
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from netsim.clock import DELIVERY, VirtualEnvironment
-from netsim.network.inbox import Tally
+from netsim.clock import VirtualEnvironment
+from netsim.network.inbox import Inbox, Tally
 from netsim.network.laws import ConstantDelay, Switch
 from netsim.network.links import LinkLaw
 from netsim.transcript.message import Capture, Ciphertext, Fan, Message, Packet, Tagged
@@ -70,16 +69,31 @@ class Pipe:
         return begun, self.free_at
 
 
+class Counts(NamedTuple):
+    """What became of the packets of a wire, or of their bytes: sent + duplicated is the sum of the others."""
+
+    sent: int
+    """Handed to the wire, alone or in a broadcast."""
+    duplicated: int
+    received: int
+    """Those that have arrived."""
+    lost: int
+    dropped: int
+    in_flight: int
+    """On the way, or waiting for it."""
+
+
 class Wire(Tally, ABC):
     """One direction of a link, from `source` to `target`; counts what it carried: a `PlainWire`, or a `LossyWire`.
 
     A packet's end is `arrive`, which counts it and hands it to `deliver`; where nothing lies between wire and
-    inbox, the network puts the inbox's own entrance there. Conservation, at every moment and in packets too:
-    `sent_bytes + duplicated_bytes = received_bytes + lost_bytes + dropped_bytes + in_flight_bytes`.
+    inbox, the network puts the inbox's own entrance there, and messages of exchanges go to the inbox as they are
+    sent, with when they arrive (`foreseen_by`).
     """
 
     __slots__ = (
-        "_environment", "_sent", "_sent_bytes", "air", "arrive", "broadcasts", "deliver", "source", "taps", "target",
+        "_environment", "_sent", "_sent_bytes", "air", "arrive", "broadcasts", "deliver", "foreseen_by", "source",
+        "taps", "target",
     )  # fmt: skip
 
     lost: int = 0
@@ -88,18 +102,21 @@ class Wire(Tally, ABC):
     dropped_bytes: int = 0
     duplicated: int = 0
     duplicated_bytes: int = 0
+    foreseen: int = 0
+    foreseen_bytes: int = 0
     switch: Switch | None = None
     """When the link is down; None: never."""
     rejected: int = 0
     """Of those that arrived, how many the receiver rejected as altered or repeated (`netsim.network.channels`)."""
 
     def __init__(self, environment: VirtualEnvironment, source: int, target: int, air: Air | None = None) -> None:
-        self.received = self.received_bytes = 0
+        super().__init__()
         self.air = Air() if air is None else air
         self._environment, self.source, self.target = environment, source, target
         self.taps: tuple[Callable[[Capture], object], ...] = ()
         self.broadcasts: tuple[_Broadcast, ...] = ()
         self._sent = self._sent_bytes = 0
+        self.foreseen_by: Inbox | None = None  # the network sets it where nothing lies between wire and inbox
         self.deliver: Callable[[Any], None]  # the network sets it where a wire's own `arrive` stays
         self.arrive: Callable[[Any], None] = self._arrive
 
@@ -121,30 +138,33 @@ class Wire(Tally, ABC):
         self.taps = (*self.taps, receiver)
 
     def _arrive(self, packet: Packet | Tagged) -> None:
-        self.received += 1
-        self.received_bytes += packet.size
+        self.entered += 1
+        self.entered_bytes += packet.size
         self.deliver(packet)
 
     @property
-    def sent(self) -> int:
-        """Packets handed to the wire, alone or in a broadcast."""
-        return self._sent + sum([count.sent for count in self.broadcasts])
+    def packets(self) -> Counts:
+        """How many packets there were and what became of them."""
+        sent, foreseen, coming = self._sent, self.foreseen, len(self._coming())
+        for count in self.broadcasts:
+            sent, foreseen = sent + count.sent, foreseen + count.foreseen
+        received = self.entered + foreseen - coming
+        left = sent + self.duplicated - received - self.lost - self.dropped
+        return Counts(sent, self.duplicated, received, self.lost, self.dropped, left)
 
     @property
-    def sent_bytes(self) -> int:
-        """Their bytes."""
-        return self._sent_bytes + sum([count.sent_bytes for count in self.broadcasts])
+    def bytes(self) -> Counts:
+        """The same in bytes."""
+        sent, foreseen, coming = self._sent_bytes, self.foreseen_bytes, sum([one.size for one in self._coming()])
+        for count in self.broadcasts:
+            sent, foreseen = sent + count.sent_bytes, foreseen + count.foreseen_bytes
+        received = self.entered_bytes + foreseen - coming
+        left = sent + self.duplicated_bytes - received - self.lost_bytes - self.dropped_bytes
+        return Counts(sent, self.duplicated_bytes, received, self.lost_bytes, self.dropped_bytes, left)
 
-    @property
-    def in_flight(self) -> int:
-        """Packets on the way, or waiting for it: neither arrived, nor lost, nor dropped."""
-        return self.sent + self.duplicated - self.received - self.lost - self.dropped
-
-    @property
-    def in_flight_bytes(self) -> int:
-        """Their bytes."""
-        gone = self.received_bytes + self.lost_bytes + self.dropped_bytes
-        return self.sent_bytes + self.duplicated_bytes - gone
+    def _coming(self) -> list[Message]:
+        """What the inbox knows of and has not arrived."""
+        return [] if self.foreseen_by is None else self.foreseen_by.coming(self.source)
 
 
 class PlainWire(Wire):
@@ -196,6 +216,8 @@ class LossyWire(Wire):
         "dropped_bytes",
         "duplicated",
         "duplicated_bytes",
+        "foreseen",
+        "foreseen_bytes",
         "lost",
         "lost_bytes",
         "middle",
@@ -220,6 +242,7 @@ class LossyWire(Wire):
         super().__init__(environment, source, target, air)
         self.lost = self.dropped = self.duplicated = self.rejected = 0
         self.lost_bytes = self.dropped_bytes = self.duplicated_bytes = 0
+        self.foreseen = self.foreseen_bytes = 0
         self._constant = law.delay.seconds if isinstance(law.delay, ConstantDelay) else None
         self._rng = rng
         self._delay, self._duplication = law.delay, law.duplication
@@ -288,7 +311,12 @@ class LossyWire(Wire):
                 self.packet_log.passed((self.source, self.target), packet, start, arrival, copy=copy)
             else:  # something at the far end may hold it back
                 self.packet_log.held(self, packet, start, copy=copy)
-        self._environment.call_at(arrival, end, packet)
+        if self.foreseen_by is not None and isinstance(packet, Message) and packet.kind == "exchange":
+            self.foreseen += 1
+            self.foreseen_bytes += packet.size
+            Inbox.expect(packet, arrival, ((self.foreseen_by, 0.0, next(self._environment.numbers)),))
+        else:
+            self._environment.call_at(arrival, end, packet)
 
     def _lose(self, packet: Packet | Tagged, start: float, *, copy: bool = False) -> None:
         self.lost += 1
@@ -322,16 +350,22 @@ class _Broadcast:
     """`PlainWire.send` of all wires of one agent.
 
     What they have in common is done once: broadcasting is the innermost loop of a synchronous run. `sent` and
-    `sent_bytes` are what each of the wires sent in this way. The wires are taken as they are now, so connect and
-    tap them first; they share their `Air`.
+    `sent_bytes` are what each of the wires sent in this way, `foreseen` and its bytes what of it their inboxes knew
+    at once. The wires are taken as they are now, so connect and tap them first; they share their `Air`.
     """
 
-    __slots__ = ("_air", "_arrivals", "_delays", "_environment", "_numbers", "_queue", "_taps", "sent", "sent_bytes")
+    __slots__ = (
+        "_air", "_arrivals", "_copies", "_delays", "_environment", "_inboxes", "_numbers", "_taps", "foreseen",
+        "foreseen_bytes", "sent", "sent_bytes",
+    )  # fmt: skip
 
     def __init__(self, environment: VirtualEnvironment, wires: Sequence[PlainWire], fans: FanListeners) -> None:
         self._environment = environment
-        self._queue, self._numbers = environment.heap()
-        self._delays = tuple([wire.seconds for wire in wires])
+        self._numbers = environment.numbers
+        self._delays, self._copies = tuple([wire.seconds for wire in wires]), len(wires)
+        inboxes = tuple([wire.foreseen_by for wire in wires if wire.foreseen_by is not None])
+        self._inboxes = inboxes if len(inboxes) == len(wires) else None
+        """Where messages of exchanges go; None where some go the way of direct ones."""
         self._arrivals = tuple([wire.arrive for wire in wires])
         self._taps: list[tuple[Callable[[Any], object], int, Any]] = []
         """Receiver, source, and one target, or all targets at once of a receiver that takes a broadcast as one."""
@@ -344,28 +378,29 @@ class _Broadcast:
                     self._taps.append((tap, wire.source, wire.target))
         self._taps += [(fans[tap], wires[0].source, tuple(targets)) for tap, targets in together.items()]
         self._air = wires[0].air if wires else Air()
-        self.sent = self.sent_bytes = 0
+        self.sent = self.sent_bytes = self.foreseen = self.foreseen_bytes = 0
         alone = (self,)
         for wire in wires:
             wire.broadcasts = (*wire.broadcasts, self) if wire.broadcasts else alone
 
     def send(self, message: Message) -> None:
         """Put a message on the air of every wire."""
-        environment, queue, air, copies = self._environment, self._queue, self._air, len(self._arrivals)
+        environment, air, copies, size = self._environment, self._air, self._copies, message.size
         now = environment.now
         self.sent += 1
-        self.sent_bytes += message.size
+        self.sent_bytes += size
         air.packets += copies
-        air.bytes += copies * message.size
+        air.bytes += copies * size
         for tap, source, target in self._taps:
             tap((now, source, target, message))
-        ways = zip(self._delays, self._arrivals, self._numbers, strict=False)  # the numbers never end
-        if environment.paged:
-            for delay, arrive, number in ways:
-                environment.put((now + delay, DELIVERY, number, arrive, message))
+        if self._inboxes is not None and message.kind == "exchange":
+            self.foreseen += 1
+            self.foreseen_bytes += size
+            numbered = zip(self._inboxes, self._delays, self._numbers, strict=False)  # the numbers never end
+            Inbox.expect(message, now, numbered)
         else:
-            for delay, arrive, number in ways:
-                heappush(queue, (now + delay, DELIVERY, number, arrive, message))
+            for arrive, delay in zip(self._arrivals, self._delays, strict=True):
+                environment.call_at(now + delay, arrive, message)
 
 
 def fan_out(

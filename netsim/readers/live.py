@@ -323,7 +323,8 @@ class LiveNode:
     def estimate(self, x: Array) -> None:
         if self._activity is not None:
             self._activity.closed()
-        self._closed(self.id, self._checked(x, "estimates", "x"))
+        self._check(x, "estimates", "x")
+        self._closed(self.id, x)
 
     def forget(self) -> None:
         """The agent was stopped and begins anew; numbers of messages go on."""
@@ -331,7 +332,11 @@ class LiveNode:
 
     def _outgoing(self, kind: Kind, number: int, values: Values, receivers: int, to: int = EVERYBODY) -> Message:
         """A message as it goes on the wire: a copy that nobody can write to, recorded at the door, and counted."""
-        sent = {name: self._checked(value, "sends", name) for name, value in values.items()}
+        sent: Values = {}
+        for name, value in values.items():
+            self._check(value, "sends", name)
+            sent[name] = copy = as_sent(value)
+            copy.setflags(write=False)
         size = self._header_bytes + self._value_bytes * len(values)
         message = Message(self.id, kind, number, sent if self._encoder is None else self._encoder(sent), size)
         for tap in self._taps:
@@ -340,16 +345,13 @@ class LiveNode:
         self.message_bytes += receivers * size
         return message
 
-    def _checked(self, value: Array, does: str, name: str) -> Array:
+    def _check(self, value: Array, does: str, name: str) -> None:
         if type(value) is not np.ndarray or value.dtype is not FLOAT64 or value.shape != self._shape:
             kind, shape = getattr(value, "dtype", type(value).__name__), getattr(value, "shape", "none")
             raise ProtocolError(
                 f"agent {self.id} {does} {name!r} of type {kind} and shape {shape}; every value has type float64 and "
                 f"shape (replicas, dimension) = {self._shape}"
             )
-        copy = as_sent(value)
-        copy.setflags(write=False)
-        return copy
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()

@@ -102,7 +102,7 @@ class PacketLog:
         self._held.clear()
         for edge, count in self.links.items():
             wire = self._wires[edge]
-            count.packets, count.bytes = wire.sent, wire.sent_bytes
+            count.packets, count.bytes = wire.packets.sent, wire.bytes.sent
             count.lost, count.dropped, count.duplicated = wire.lost, wire.dropped, wire.duplicated
         self._wires, self._activations = {}, ()
 

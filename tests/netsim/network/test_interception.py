@@ -57,14 +57,14 @@ def test_packets_and_bytes_are_conserved_at_every_moment_with_everything_on(law)
     for moment in np.linspace(0.1, 40, 80):
         line.run(float(moment))
         flying = [e[4] for e in line.environment._queue if len(e) == 5 and e[3] != wire.send]
-        assert wire.in_flight == len(flying)
-        assert wire.in_flight_bytes == sum(packet.size for packet in flying) == size * len(flying)
-        assert wire.sent_bytes + wire.duplicated_bytes == size * (wire.sent + wire.duplicated)
-        assert (wire.received_bytes, wire.lost_bytes) == (size * wire.received, size * wire.lost)
-        assert wire.received == len(line.arrived)
-        moments += min(len(flying), wire.lost, wire.dropped, wire.duplicated) > 0
+        assert wire.packets.in_flight == len(flying)
+        assert wire.bytes.in_flight == sum(packet.size for packet in flying) == size * len(flying)
+        assert wire.bytes.sent + wire.bytes.duplicated == size * (wire.packets.sent + wire.packets.duplicated)
+        assert (wire.bytes.received, wire.bytes.lost) == (size * wire.packets.received, size * wire.lost)
+        assert wire.packets.received == len(line.arrived)
+        moments += min(len(flying), wire.lost, wire.dropped, wire.packets.duplicated) > 0
     assert moments > 20
-    assert wire.in_flight == 0
+    assert wire.packets.in_flight == 0
     assert min(line.deeds.dropped, line.deeds.delayed, line.deeds.replayed, line.deeds.altered) > 100
 
 

@@ -103,7 +103,7 @@ def test_a_saturated_link_carries_its_bandwidth():
     times = np.array([time for time, _ in line.when])
     assert np.allclose(np.diff(times), SIZE / rate, rtol=1e-9)
     assert times[0] == pytest.approx(delay + SIZE / rate)
-    assert line.wire.received_bytes / (times[-1] - delay) == pytest.approx(rate, rel=1e-9)
+    assert line.wire.bytes.received / (times[-1] - delay) == pytest.approx(rate, rel=1e-9)
 
 
 def test_a_tap_hears_a_queued_packet_when_it_goes_on_the_air():
@@ -162,7 +162,7 @@ def test_the_fast_broadcast_does_what_wires_do_one_by_one(tapped):
         for number in range(3):
             environment.call_at(0.25 * number, broadcast, message(number))
         environment.run()
-        return log, [(w.sent, w.sent_bytes, w.received, w.received_bytes, w.in_flight_bytes) for w in wires]
+        return log, [(w.packets, w.bytes) for w in wires]
 
     assert outcome(0.0) == outcome(1e-300)  # a loss that never happens takes the slow way
 
@@ -174,10 +174,10 @@ def test_a_wire_counts_what_it_sends_alone_and_in_every_broadcast():
     for wires in ([left, right], [left]):
         fan_out(environment, wires, {})(message(0))
     left.send(message(1))
-    assert [(w.sent, w.sent_bytes) for w in (left, right)] == [(3, 3 * SIZE), (1, SIZE)]
-    assert [w.in_flight_bytes for w in (left, right)] == [3 * SIZE, SIZE]
+    assert [(w.packets.sent, w.bytes.sent) for w in (left, right)] == [(3, 3 * SIZE), (1, SIZE)]
+    assert [w.bytes.in_flight for w in (left, right)] == [3 * SIZE, SIZE]
     environment.run()
-    assert [(w.received, w.in_flight_bytes) for w in (left, right)] == [(3, 0), (1, 0)]
+    assert [(w.packets.received, w.bytes.in_flight) for w in (left, right)] == [(3, 0), (1, 0)]
 
 
 # ── the reliable transport ──────────────────────────────────────────────────────────────────────────────
@@ -188,8 +188,8 @@ def test_every_attempt_and_every_acknowledgement_is_heard():
     for number in range(100):
         link.environment.call_at(0.3 * number, link.channel.send, message(number))
     link.environment.run()
-    assert len(link.attempts) == link.forward.sent == link.forward.received + link.forward.lost
-    assert len(link.acks) == link.backward.sent == link.forward.received
+    assert len(link.attempts) == link.forward.packets.sent == link.forward.packets.received + link.forward.lost
+    assert len(link.acks) == link.backward.packets.sent == link.forward.packets.received
     attempts: dict[int, list[int]] = {}
     for _, source, target, segment in link.attempts:
         assert (source, target) == (0, 1)
@@ -226,18 +226,18 @@ def test_without_losses_nothing_is_sent_twice():
     for number in range(100):
         link.environment.call_at(3.0 * number, link.channel.send, message(number))
     link.environment.run()
-    assert (link.forward.sent, link.backward.sent) == (100, 100)
+    assert (link.forward.packets.sent, link.backward.packets.sent) == (100, 100)
 
 
 def test_an_acknowledgement_exactly_at_the_timeout_is_in_time():
     link = Reliable(LinkLaw(ConstantDelay(1.0), reliable=True, timeout=2.0))
     link.channel.send(message(0))
     link.environment.run()
-    assert link.forward.sent == 1
+    assert link.forward.packets.sent == 1
     late = Reliable(LinkLaw(ConstantDelay(1.0), reliable=True, timeout=math.nextafter(2.0, 0)))
     late.channel.send(message(0))
     late.environment.run()
-    assert late.forward.sent == 2
+    assert late.forward.packets.sent == 2
     assert len(late.delivered) == 1
 
 
@@ -252,4 +252,4 @@ def test_segments_that_come_early_wait_for_the_missing_one():
     link.channel.on_data(Segment(2, 5, messages[2]))
     assert link.delivered == messages
     assert not link.channel._early  # nothing is kept that was delivered
-    assert link.backward.sent == 6  # also what it already had is acknowledged
+    assert link.backward.packets.sent == 6  # also what it already had is acknowledged

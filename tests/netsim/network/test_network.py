@@ -60,7 +60,7 @@ async def collected(inbox: Inbox, number: int) -> dict[int, Message]:
 
 def test_an_agent_is_woken_once_when_its_last_neighbor_has_answered():
     async def main():
-        loop, inbox = asyncio.get_running_loop(), Inbox(0, (1, 2))
+        loop, inbox = asyncio.get_running_loop(), Inbox(VirtualEnvironment(), 0, (1, 2))
         put = inbox.entrance(Tally())
         loop.call_at(1.0, put, message(1, "exchange", 0))
         loop.call_at(2.0, put, message(1, "exchange", 1))  # one exchange ahead
@@ -78,7 +78,7 @@ def test_an_agent_is_woken_once_when_its_last_neighbor_has_answered():
 
 def test_direct_messages_come_in_order_of_arrival_and_apart_from_exchanges():
     async def main():
-        inbox = Inbox(0, (1,))
+        inbox = Inbox(VirtualEnvironment(), 0, (1,))
         put = inbox.entrance(Tally())
         for kind, number in [("direct", 0), ("exchange", 0), ("direct", 1)]:
             put(message(1, kind, number))
@@ -89,18 +89,18 @@ def test_direct_messages_come_in_order_of_arrival_and_apart_from_exchanges():
 
 
 def test_every_entrance_counts_what_comes_in_by_it():
-    inbox = Inbox(0, (1, 2))
+    inbox = Inbox(VirtualEnvironment(), 0, (1, 2))
     left, right = Tally(), Tally()
     messages = [message(1, "exchange", 0), message(1, "direct", 0)]
     for arrived in messages:
         inbox.entrance(left)(arrived)
-    assert (left.received, left.received_bytes) == (2, sum(m.size for m in messages))
-    assert (right.received, right.received_bytes) == (0, 0)
+    assert (left.entered, left.entered_bytes) == (2, sum(m.size for m in messages))
+    assert (right.entered, right.entered_bytes) == (0, 0)
 
 
 def test_a_message_after_a_timeout_is_not_lost():
     async def main():
-        loop, inbox = asyncio.get_running_loop(), Inbox(0, (1,))
+        loop, inbox = asyncio.get_running_loop(), Inbox(VirtualEnvironment(), 0, (1,))
         loop.call_at(5.0, inbox.entrance(Tally()), message(1, "direct", 0))
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(inbox.take(), 2)
@@ -112,7 +112,7 @@ def test_a_message_after_a_timeout_is_not_lost():
 
 def test_who_waits_for_what_in_words():
     async def main():
-        inbox = Inbox(4, (1, 2, 3))
+        inbox = Inbox(VirtualEnvironment(), 4, (1, 2, 3))
         assert inbox.waits_for() is None
         collecting = asyncio.create_task(collected(inbox, 0))
         await asyncio.sleep(0)

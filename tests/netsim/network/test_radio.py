@@ -118,7 +118,7 @@ def test_a_unicast_is_on_the_air_once_and_only_its_receiver_takes_it():
     air.run()
     assert [heard[:3] for heard in air.heard] == [(1.0, 0, 3)]
     assert air.delivered == [(3.5, 3, 0, 0)]
-    assert {edge for edge, wire in air.network.wires.items() if wire.sent} == {(0, 3)}
+    assert {edge for edge, wire in air.network.wires.items() if wire.packets.sent} == {(0, 3)}
 
 
 def test_every_neighbor_loses_frames_of_its_own():
@@ -198,16 +198,16 @@ def test_packets_and_bytes_are_conserved_at_every_neighbor_and_every_moment(sens
         air.environment.run(float(moment))
         for edge, (count, size) in on_the_way(air).items():
             wire = air.network.wires[edge]
-            gone = wire.received + wire.lost + wire.dropped
-            assert wire.sent + wire.duplicated == gone + count
-            assert wire.sent_bytes + wire.duplicated_bytes == (
-                wire.received_bytes + wire.lost_bytes + wire.dropped_bytes + size
+            gone = wire.packets.received + wire.lost + wire.dropped
+            assert wire.packets.sent + wire.packets.duplicated == gone + count
+            assert wire.bytes.sent + wire.bytes.duplicated == (
+                wire.bytes.received + wire.bytes.lost + wire.bytes.dropped + size
             )
             flying, dropped = flying + count, dropped + wire.dropped
     air.run()
     assert flying > 0
     assert dropped > 0
-    assert all(wire.in_flight == wire.in_flight_bytes == 0 for wire in air.network.wires.values())
+    assert all(wire.packets.in_flight == wire.bytes.in_flight == 0 for wire in air.network.wires.values())
     assert air.network.on_air()["transmissions"] == len(air.heard)
     assert air.network.on_air()["transmitted_bytes"] == sum(heard[3].size for heard in air.heard)
 
@@ -368,7 +368,7 @@ def test_what_waits_when_the_run_ends_is_still_heard_and_reaches_nobody():
     assert [heard[:3] for heard in cut.heard] == [heard[:3] for heard in whole.heard]
     assert len(cut.delivered) == delivered < len(whole.delivered)
     assert cut.network.on_air() == whole.network.on_air()
-    assert sum(wire.in_flight for wire in cut.network.wires.values()) == len(whole.delivered) - delivered
+    assert sum(wire.packets.in_flight for wire in cut.network.wires.values()) == len(whole.delivered) - delivered
 
 
 def test_who_is_down_transmits_nothing_that_anybody_hears():

@@ -44,7 +44,7 @@ class TestBuffer:
         law = LinkLaw(bandwidth=SIZE / 1.0, buffer=4 * SIZE)
         line = Line(law).send_at([0.0] * 10).run()
         assert line.wire.dropped == 6
-        assert line.wire.dropped_bytes == 6 * SIZE
+        assert line.wire.bytes.dropped == 6 * SIZE
         assert line.when == [(1.0, 0), (2.0, 1), (3.0, 2), (4.0, 3)]
         assert len(line.captured) == 4
 
@@ -163,7 +163,7 @@ class TestAccessLines:
         slow = Line(LinkLaw(ConstantDelay(5.0)), environment=environment, downlink=down).send_at([0.0])
         fast = Line(LinkLaw(ConstantDelay(4.5)), environment=environment, downlink=down).send_at([0.0])
         environment.run(4.9)
-        assert fast.wire.in_flight == 1  # it has arrived at the line, not at the agent
+        assert fast.wire.packets.in_flight == 1  # it has arrived at the line, not at the agent
         environment.run()
         assert fast.when == [(5.5, 0)]
         assert slow.when == [(6.5, 0)]
