@@ -1,10 +1,5 @@
-"""Progress of long work: bars, a simulation with a bar, and Ctrl-C deferred during multi-file writes."""
+"""Progress of long work: bars, and a simulation with a bar."""
 
-import signal
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
-from types import FrameType
 from typing import Protocol
 
 from netsim.running import Running
@@ -59,24 +54,3 @@ def estimates(simulation: Simulation) -> int:
     """How many estimates a run makes, at most."""
     algorithm = simulation.algorithm
     return algorithm.stopping().activations or simulation.topology.agents * (algorithm.horizon or 1)
-
-
-@contextmanager
-def undisturbed() -> Generator[None]:
-    """A Ctrl-C within waits until the end, and is a `KeyboardInterrupt` then: for the few milliseconds in which
-    several files are brought in step. In a thread that gets no signals nothing is changed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pressed: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        pressed.append(number)
-
-    former = signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, former)
-    if pressed:
-        raise KeyboardInterrupt

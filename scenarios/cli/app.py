@@ -1,5 +1,6 @@
 """The `netsim` command with all its subcommands, each declared in the module of its subject."""
 
+import signal
 import sys
 from io import TextIOWrapper
 from typing import Annotated
@@ -22,6 +23,7 @@ from scenarios.cli import (
     witness,
 )
 from scenarios.cli.commands import app
+from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error
 
 MODULES = (attack, audit, catalogue, lab, ledger, new, papers, report, run, sweep, trace, views, witness)
@@ -48,8 +50,12 @@ def _options(
 def main() -> None:
     """The console command. A terminal without ε shows another sign in its place.
 
-    A defect is printed with its traceback, with exit status 70: it is no finding about a claim.
+    A defect is printed with its traceback, with exit status 70: it is no finding about a claim. SIGTERM, which a
+    batch system sends before it kills, and the SIGHUP of a closed terminal end a command as Ctrl-C does.
     """
+    for name in STOPS[1:]:
+        if signal.getsignal(name) is signal.SIG_DFL:  # under nohup a SIGHUP is ignored
+            signal.signal(name, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")

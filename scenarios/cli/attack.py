@@ -225,6 +225,7 @@ class _Order:
         """Attack a transcript, and that of the run with few records an agent where there is one. Only a folder's are
         scored unless --score says so."""
         from scenarios.cli.progress import Bars
+        from scenarios.files.folders import held
         from scenarios.results.base import write_text
         from scenarios.results.serialize import dumps
         from scenarios.stages.recorded_attack import attack_recording
@@ -237,9 +238,10 @@ class _Order:
         score = Path(self.what) != file if self.score is None else self.score
         folder = self.out or file.parent
         folder.mkdir(parents=True, exist_ok=True)
-        with Bars(apart(self.as_json)) as bars:
-            report = attack_recording(experiment, subject, file, second, specs, names, folder, slug, score, bars)
-        write_text(folder / f"attack-{slug}.json", dumps(report))
+        with held(folder, f"netsim attack {self.what}"):
+            with Bars(apart(self.as_json)) as bars:
+                report = attack_recording(experiment, subject, file, second, specs, names, folder, slug, score, bars)
+            write_text(folder / f"attack-{slug}.json", dumps(report))
         return report
 
     def _end(self, reports: "list[AttackReport]", folder: Path | None = None) -> NoReturn:

@@ -206,6 +206,7 @@ class _Order:
 
     def _folder(self, folder: Path) -> NoReturn:
         """Continue the audits of a results folder, or make new ones."""
+        from scenarios.files.folders import held
         from scenarios.results.folder import RunFolder, is_results, parts_of, read_results
         from scenarios.stages.study import refresh
 
@@ -219,7 +220,8 @@ class _Order:
             for place in places:
                 if len(places) > 1:
                     terminal.apart(self.as_json).print(f"[bold]{escape(place.name)}[/]")
-                self._reaudit(RunFolder.open(place))
+                with held(place, self.command):
+                    self._reaudit(RunFolder.open(place))
         finally:  # what was done before an interruption is reported over all variants, too
             if places != [folder]:
                 refresh(folder)

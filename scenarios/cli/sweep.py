@@ -1,11 +1,8 @@
 """Command `netsim sweep`."""
 
 import shlex
-import signal
-import threading
 import time
-from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,7 +62,7 @@ def _sweep(
         chosen = {"--jobs": None if jobs == -1 else str(jobs), "--cluster": cluster, "--shard": shard}
         again = f"netsim sweep {shlex.quote(file)} --out {shlex.quote(str(folder))}"
         client = None if cluster is None else _client(cluster)
-        with Bars(console) as bars, client or nullcontext(), _ended_as_by_hand():
+        with Bars(console) as bars, client or nullcontext():
             found = run_sweep(spec, base, folder, jobs=jobs, client=client, shard=share, command=again, progress=bars)
     except ScenarioError as error:
         fail(error, options={"shard": "--shard", "jobs": "--jobs", "folder": "--out"})
@@ -84,19 +81,6 @@ def _sweep(
         interrupted("the folder has the points that were done", again + on)
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(FAILED if found.failed else DONE)
-
-
-@contextmanager
-def _ended_as_by_hand() -> Generator[None]:
-    """SIGTERM, which a batch system sends before it kills, ends the sweep as Ctrl-C does: its table is written."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _client(address: str) -> Any:

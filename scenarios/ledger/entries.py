@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 from attacks.audit.verdict import ROUNDING
 from netsim.errors import ScenarioError
 from scenarios.build.progress import Progress, Silent
+from scenarios.files.folders import whole
 from scenarios.render.sentences import meaning, word
 from scenarios.results import findings
 from scenarios.results.audit import AuditResult, EpsilonExact
@@ -340,9 +341,8 @@ def write_page(path: Path, found: Sequence[Row]) -> list[Path]:
     lines += [_line(_cells(row, beside, copies.get(row.name))) for row in found]
     for name, group in groupby(found, key=lambda row: row.entry):
         lines += ["", *_section(chosen([name])[0], list(group), beside, copies)]
-    draft = path.with_name(path.name + ".part")
-    draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    draft.replace(path)
+    with whole(path) as draft:
+        draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return [path, *(beside / copy for copy in copies.values())]
 
 

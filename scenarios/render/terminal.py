@@ -1,5 +1,6 @@
 """Terminal output shared by every command: consoles, exit codes, errors, and tables that fit the width."""
 
+import errno
 import os
 import traceback
 import warnings
@@ -19,6 +20,10 @@ from netsim.errors import NetsimError, ScenarioError, together
 from scenarios.results.base import PAGE
 
 DONE, REFUTED, WRONG_INPUT, UNDECIDED, FAILED, INTERRUPTED = 0, 1, 2, 3, 70, 130
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""A disk, a quota or a file at its limit, or nothing to write to: no defect of anybody's code."""
 
 
 class _Console(Console):
@@ -130,7 +135,8 @@ def fail(
 def print_error(error: Exception, before: str = "", *, said: str | None = None, page: Path | None = None) -> None:
     """Print an error with its notes, a hint last; a defect, which netsim does not raise on purpose, with its
     traceback. `page`: of what was done until then."""
-    if not isinstance(error, NetsimError):
+    full = isinstance(error, OSError) and error.errno in _NO_ROOM
+    if not isinstance(error, NetsimError) and not full:
         traceback.print_exception(error)
     if page is not None:
         done = f"What was done until then: [bold]{escape(str(page))}[/]"
@@ -139,6 +145,8 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
     if said is None and isinstance(error, ScenarioError):
         words = [one.sentence() for one in error.each()]
     lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(one)}" for one in words]
+    if full:
+        lines.append("what was written before is kept; make room, and give the same command again")
     lines += map(escape, getattr(error, "__notes__", []))
     if len(words) > 1:
         lines.append(f"{len(words)} mistakes")

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, dataclass_
 from pydantic import BeforeValidator, ConfigDict, JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
+from scenarios.files.folders import whole
+
 T = TypeVar("T")
 
 
@@ -114,9 +116,8 @@ def as_json(value: object) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Text and a line end as a file, written whole or not at all."""
-    draft = path.with_name(path.name + ".part")
-    draft.write_text(text + "\n", encoding="utf-8")
-    draft.replace(path)
+    with whole(path) as draft:
+        draft.write_text(text + "\n", encoding="utf-8")
 
 
 def _finite(value: object) -> object:

@@ -16,6 +16,7 @@ from netsim.errors import DeadlockError, TranscriptError
 from netsim.simulation import Simulation
 from netsim.transcript.transcript import Transcript
 from scenarios.build.progress import Progress
+from scenarios.files.folders import whole
 from scenarios.results.base import PAGE
 from scenarios.results.tree import Results
 from scenarios.schema.scenario import TranscriptSpec
@@ -84,12 +85,8 @@ class TranscriptFiles:
             _remove_spools(self.spools)
 
     def _save(self, transcript: Transcript, path: Path) -> None:
-        draft = path.with_name(path.name + ".part")
-        try:
+        with whole(path) as draft:
             (transcript if self.spec.replicas == "all" else transcript.replica(0)).write(draft)
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
 
     def last_words(self, error: DeadlockError) -> list[str]:
         """The last rows from or for the agents that an error says wait, if there is a file: a line a row."""

@@ -10,7 +10,8 @@ from netsim.errors import ScenarioError
 from netsim.settings import Recording
 from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Subject
-from scenarios.build.progress import Progress, simulated, undisturbed
+from scenarios.build.progress import Progress, simulated
+from scenarios.files.folders import undisturbed
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
 from scenarios.render.sentences import missing

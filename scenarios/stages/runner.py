@@ -20,6 +20,7 @@ from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import EVERY, Progress, Silent, estimates
+from scenarios.files.folders import LOCK, held
 from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
@@ -64,8 +65,9 @@ def run_scenario(
     """Run all of a scenario; returns the results, which are in `folder` too (results.json, report.html, …).
 
     You get a `ScenarioError` before time 0 for a scenario whose parts do not fit, and for a folder that cannot be
-    written, holds something else or the results of a scenario of another name; nothing is written then. A Ctrl-C
-    ends the run early: what was done is in the folder, marked "interrupted", and is returned. An error ends it
+    written, that another command writes to, or that holds something else or the results of a scenario of another
+    name; nothing is written then. A Ctrl-C ends the run early: what was done is in the folder, marked "interrupted",
+    and is returned. An error ends it
     too: the folder has what was done, marked "failed", and the error is raised. `watch` is called some times a
     second with the simulation that runs, those of audits excepted. `jobs` processes share an audit's simulations
     (−1: as many as there are cores); the numbers are the same. `part`: this is one of several variants, so that
@@ -74,8 +76,9 @@ def run_scenario(
     """
     experiment = built or checked(source, part)
     prepare(folder, None if part else experiment.scenario.name, jobs)
-    results = header(experiment, command)
-    return _Session(experiment, folder, progress or Silent(), watch, jobs, part, page, results).run()
+    with held(folder, command):
+        results = header(experiment, command)
+        return _Session(experiment, folder, progress or Silent(), watch, jobs, part, page, results).run()
 
 
 def checked(source: Scenario | Located, part: bool = False, progress: Progress | None = None) -> Experiment:
@@ -113,7 +116,7 @@ def prepare(folder: Path, name: str | None, jobs: int) -> None:
         )  # fmt: skip
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()) and not (folder / MANIFEST).is_file():
+        if any(one.name != LOCK for one in folder.iterdir()) and not (folder / MANIFEST).is_file():
             raise ScenarioError(
                 "folder", str(folder), "holds files that are no results of netsim",
                 "a new or empty folder, or a former results folder",

@@ -12,6 +12,7 @@ from netsim.running import Running
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Progress, Silent
 from scenarios.build.variants import Variant, expanded
+from scenarios.files.folders import held
 from scenarios.papers.figures import reproduced
 from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
@@ -106,6 +107,13 @@ def run_study(
             source, folder, command=command, progress=progress, watch=watch, jobs=jobs, page=page, built=plan.first
         )
     prepare(folder, plan.scenario.name, jobs)
+    with held(folder, command):
+        return _studied(plan, folder, command, progress, watch, jobs, page)
+
+
+def _studied(
+    plan: _Plan, folder: Path, command: str, progress: Progress, watch: Watch | None, jobs: int, page: bool
+) -> Results:
     results = blank(plan.scenario, command)
     write_text(folder / MANIFEST, serialize.dumps(manifest(results)))
     clear(folder)

@@ -24,6 +24,7 @@ from netsim.problems import Bent, Objective, Tilted
 from scenarios.build.adjacency import change_of, changed, check_adjacent
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Progress, Silent
+from scenarios.files.folders import whole
 from scenarios.files.mistakes import RENAMED
 from scenarios.results.findings import capitalized
 from scenarios.results.header import versions
@@ -234,9 +235,8 @@ def save(path: Path, experiment: Experiment, subject: Subject, audited: Audited)
     made, shown = make(experiment, subject, audited, audited.where)
     if shown is None:
         return None
-    draft = path.with_name(path.name + ".part")
-    draft.write_text(made.text(), encoding="utf-8")
-    draft.replace(path)
+    with whole(path) as draft:
+        draft.write_text(made.text(), encoding="utf-8")
     return path
 
 

@@ -5,8 +5,7 @@
 import json
 import os
 import shutil
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -18,6 +17,7 @@ import pyarrow
 from pydantic import JsonValue, TypeAdapter
 
 from netsim.errors import ScenarioError
+from scenarios.files.folders import whole
 from scenarios.results import tables
 from scenarios.results.base import Setting, Status, as_json, write_text
 from scenarios.results.header import versions
@@ -140,7 +140,7 @@ def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
             _check_same(json.loads(path.read_text(encoding="utf-8")), own, folder)
         elif others:
             raise ScenarioError("folder", str(folder), "holds files that are no sweep's", "a new or empty folder")
-        with _whole(path) as draft:
+        with whole(path) as draft:
             write_text(draft, as_json(own | {"command": command}))
             try:
                 if not there:
@@ -160,17 +160,6 @@ def _check_same(before: Mapping[str, JsonValue], own: Mapping[str, JsonValue], f
             what = {"versions": "was begun with other versions of netsim, Python or a library"}
             why = what.get(key, f"holds the results of another {key}")
             raise ScenarioError("folder", str(folder), why, "a new or empty folder, or the one of this sweep")
-
-
-@contextmanager
-def _whole(path: Path) -> Generator[Path]:
-    """A draft to write, of this process alone, that becomes the file when all of it is there."""
-    draft = path.with_name(f"{path.name}.{uuid4().hex}")
-    try:
-        yield draft
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def packed(folder: Path) -> bytes:
@@ -193,7 +182,7 @@ class Points:
         return _read(self._text(point), point)
 
     def add(self, found: PointResult) -> None:
-        with _whole(self._place(found.point)) as draft:
+        with whole(self._place(found.point)) as draft:
             write_text(draft, as_json(_FILE.dump_python(found)))
 
     def forget(self, point: Point) -> None:

@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from scenarios.build.experiment import Experiment
-from scenarios.build.progress import Silent, undisturbed
+from scenarios.build.progress import Silent
+from scenarios.files.folders import undisturbed
 from scenarios.cli.app import app
 from scenarios.results.audit import OtherAudit
 from scenarios.results.folder import RunFolder, read_results
