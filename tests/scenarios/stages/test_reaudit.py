@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
-from scenarios.files.folders import undisturbed
 from scenarios.cli.app import app
+from scenarios.files.folders import undisturbed
 from scenarios.results.audit import OtherAudit
 from scenarios.results.folder import RunFolder, read_results
 from scenarios.schema.load import parse
