@@ -37,7 +37,6 @@ from contextvars import Context, copy_context
 from heapq import heapify, heappop, heappush
 from threading import get_ident
 from typing import Any, NoReturn, TypeVar, cast
-from weakref import WeakSet
 
 import simpy
 from simpy.core import SimTime
@@ -258,7 +257,6 @@ class _NumberedTask(asyncio.Task[T]):
     def __init__(self, *args: Any, loop: "VirtualLoop", **kwargs: Any) -> None:
         self._number = next(loop.task_numbers)
         super().__init__(*args, loop=loop, **kwargs)
-        loop.tasks.add(self)
 
     def __hash__(self) -> int:
         return self._number
@@ -305,13 +303,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.on_idle: Callable[[], str] = lambda: "no agent has registered what it waits for"
         self.cancelled_timers = 0
         self.task_numbers = itertools.count()
-        self.tasks: WeakSet[_NumberedTask[Any]] = WeakSet()
+        self.tasks: list[_NumberedTask[Any]] = []
+        """Those that go on, those that failed, and some that have ended."""
+        self._many = 64
         self.callbacks_per_instant, self.steps_per_instant = 20_000_000, 50_000_000
         self._callbacks = self._steps = 0
         self._instant = -math.inf
 
         def numbered(_loop: object, coro: Any, **kwargs: Any) -> "_NumberedTask[Any]":
-            return _NumberedTask(coro, loop=self, **kwargs)
+            task = _NumberedTask(coro, loop=self, **kwargs)
+            self.tasks.append(task)
+            if len(self.tasks) > self._many:  # whatever has ended well is let go of
+                self.tasks = [one for one in self.tasks if not one.done() or one._log_traceback]
+                self._many = max(64, 2 * len(self.tasks))
+            return task
 
         self.set_task_factory(numbered)
 

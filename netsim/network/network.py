@@ -59,12 +59,13 @@ class Network:
         """Listeners that take a broadcast once, not on each of its links (`netsim.network.wires.FanListeners`)."""
         self.air = Air()
         """What all wires, or on radio all transmitters, have put on the air so far."""
-        both = [(i, j) for i, j in topology.edges] + [(j, i) for i, j in topology.edges]
-        self.wires = {edge: self._wire(edge, streams) for edge in sorted(both)}
-        self.channels: dict[Edge, Channel] = {**self.wires}
-        for edge in self.wires:
-            if self._law(edge).reliable:
-                self.channels[edge] = self._reliable(edge, self._door(edge[1], Tally()))
+        directed = ((i, j) for i in range(topology.agents) for j in topology.neighbors(i))
+        self.wires = {edge: self._wire(edge, streams) for edge in directed}
+        reliable = [edge for edge in self.wires if self._law(edge).reliable]
+        self.channels: Mapping[Edge, Channel] = self.wires
+        if reliable:
+            above = {edge: self._reliable(edge, self._door(edge[1], Tally())) for edge in reliable}
+            self.channels = {**self.wires, **above}
         for edge, wire in self.wires.items():
             self._connect(edge, wire)
 
