@@ -528,6 +528,7 @@ def _close(runner: asyncio.Runner, loop: VirtualLoop, first: BaseException | Non
     finally:
         if not loop.is_closed():
             loop.close()
+        loop.tasks = [task for task in loop.tasks if task.done()]  # what never ends is not kept
 
 
 @contextmanager

@@ -288,6 +288,7 @@ class LiveNode:
         number = self._exchanges
         self._exchanges = number + 1
         message = self._outgoing("exchange", number, values, len(self.neighbors))
+        del values  # while this agent waits nobody needs what was not sent
         self._broadcast(message)
         inbox = self._inbox
         if not inbox.has(number):
