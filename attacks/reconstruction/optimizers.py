@@ -228,8 +228,9 @@ class _Pairs:
             return g
         used, h = min(self.count, self.history), self.history
         order = np.arange(self.count - used, self.count) % h
-        with_g = np.matmul(self.both, g[:, :, None])
-        p, q = with_g.take(order, axis=1), with_g.take(h + order, axis=1)
+        both = self.both.reshape(len(g), 2, h, -1)[:, :, :used]  # the ring is not always full
+        with_g = np.matmul(both, g[:, None, :, None])[..., 0]
+        p, q = with_g[:, 0, order, None], with_g[:, 1, order, None]
         cross, squares = (values.take(order, axis=1).take(order, axis=2) for values in (self.cross, self.squares))
         r = np.triu(cross)
         gamma = self.scale[:, :, None]
@@ -237,9 +238,9 @@ class _Pairs:
         diagonal: Array = np.einsum("nkk->nk", r)[..., None]
         inside: Array = diagonal * u + gamma * (np.matmul(squares, u) - q)
         v = _solved(np.swapaxes(r, -1, -2), inside)
-        weights = np.zeros((len(g), 1, 2 * h))
-        weights[:, 0, order], weights[:, 0, h + order] = v[..., 0], -(gamma * u)[..., 0]
-        return self.scale * g + np.matmul(weights, self.both)[:, 0]
+        weights = np.zeros((len(g), 2, 1, used))
+        weights[:, 0, 0, order], weights[:, 1, 0, order] = v[..., 0], -(gamma * u)[..., 0]
+        return self.scale * g + np.matmul(weights, both)[:, :, 0].sum(axis=1)
 
     def take(self, rows: Rows) -> "_Pairs":
         taken = _Pairs(0, 0, self.history)
