@@ -12,9 +12,9 @@ outer steps, single precision): `_peer_breaching.py` in an environment of its ow
 
 Without a peer only our numbers are printed. `stopped` is the peer as somebody could run it who knows beforehand after
 which outer step its objective is as low as it ever gets (within 1 %): it stops there, and no configuration does.
-`alike` is ours as somebody could run it who knows that too: it stops at its first iterate that is as near to the image
-as the peer's answer then is, and is compared with the time of `stopped`. `from_8` is ours with its default of eight
-starts against the peer's one.
+`alike` is ours as somebody could run it who knows that too: it stops at its first iterate that is as near to the
+image as the peer's answer then is, and is compared with the time of `stopped`. `from_8` is ours with its default of
+eight starts against the peer's one.
 
 Images are MNIST's (784) and CIFAR-10's (3072) where `NETSIM_DATA` has them, else digits enlarged; parameters are
 drawn as PyTorch draws a new network's, U(±1/√inputs). PSNR in dB, of values in [0, 1].

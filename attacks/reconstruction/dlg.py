@@ -5,13 +5,14 @@
 by L-BFGS from A', y' ~ N(0, 1). Source: Zhu, Liu, Han, *Deep Leakage from Gradients*, NeurIPS 2019, Algorithm 1; the
 authors' code makes 300 steps of PyTorch's L-BFGS at learning rate 1.
 
-Departures: the steps satisfy Wolfe's conditions (fixed steps of 1 diverge on a linear softmax from N(0, 1)), and there
-are as many as make progress (`SEARCH`); starts are N(0, `spread`²), 0.1 by default, nearer to images in [0, 1]; the misfit is divided by ‖g‖², which changes no
-minimum; there are several `restarts`, all of which end once one matches, and the one with the lowest misfit is the
-answer; a model of two classes with one output has a sigmoid for the softmax, a regression its value itself; the
-search runs in the span of what is known (`attacks.reconstruction.gradient_matching`), which changes no iterate. The
-paper has one gradient. Here the attacker chooses the most precise estimate (`most_precise`) and names it in
-`queries`; with `rounds` above 1 it matches as many at once, which is no longer the published attack.
+Departures: the steps satisfy Wolfe's conditions (fixed steps of 1 diverge on a linear softmax from N(0, 1)), and
+there are as many as make progress (`SEARCH`); starts are N(0, `spread`²), 0.1 by default, nearer to images in [0, 1];
+the misfit is divided by ‖g‖², which changes no minimum; there are several `restarts`, all of which end once one
+matches, and the one with the lowest misfit is the answer; a model of two classes with one output has a sigmoid for
+the softmax, a regression its value itself; the search runs in the span of what is known
+(`attacks.reconstruction.gradient_matching`), which changes no iterate. The paper has one gradient. Here the attacker
+chooses the most precise estimate (`most_precise`) and names it in `queries`; with `rounds` above 1 it matches as many
+at once, which is no longer the published attack.
 
 It knows no noise: the errors' covariance is not used but for that choice. Labels that are public are used. Who may
 run it: whoever has one gradient of known records' number; the model and the point are public.

@@ -2,8 +2,8 @@
 
 A convolution is one product: of the patches of an image that its kernels see, a row each, with the kernels as
 columns. So is its adjoint, by which derivatives come back to the image. Of stride s it is a convolution too, of the
-slopes with the kernels' taps that are s apart, each for one of the s × s positions of a pixel between two places; that
-saves the many sums of a scatter. Derivatives of all orders that attacks need are such products.
+slopes with the kernels' taps that are s apart, each for one of the s × s positions of a pixel between two places;
+that saves the many sums of a scatter. Derivatives of all orders that attacks need are such products.
 """
 
 from collections.abc import Sequence
