@@ -40,13 +40,42 @@ class Metadata(types.SimpleNamespace):
         return getattr(self, name)
 
 
-def network(widths: list[int], parameters: np.ndarray) -> torch.nn.Module:
-    layers: list[torch.nn.Module] = []
-    for inputs, outputs in itertools.pairwise(widths):
-        if layers:
-            layers.append(torch.nn.Sigmoid())
-        layers.append(torch.nn.Linear(inputs, outputs))
-    net = torch.nn.Sequential(*layers)
+class Layout:
+    """The network of a problem, and how a row of our features is an image of its."""
+
+    def __init__(self, problem: dict) -> None:
+        self.classes, self.image = int(problem["classes"]), [int(n) for n in problem["image_shape"]]
+        self.hidden = [int(n) for n in problem["hidden"]]
+
+    @property
+    def data_shape(self) -> list[int]:
+        return [self.image[2], *self.image[:2]] if len(self.image) == 3 else self.image
+
+    def inward(self, rows: torch.Tensor) -> torch.Tensor:
+        return rows.reshape(-1, *self.image).permute(0, 3, 1, 2).contiguous() if len(self.image) == 3 else rows
+
+    def outward(self, images: torch.Tensor) -> torch.Tensor:
+        return images.permute(0, 2, 3, 1).reshape(len(images), -1) if len(self.image) == 3 else images
+
+    def body(self) -> torch.nn.Module:
+        """Dense layers with sigmoids between them; of images the authors' LeNet."""
+        layers: list[torch.nn.Module] = []
+        if len(self.image) == 3:
+            height, width, channels = self.image
+            for stride in (2, 2, 1):
+                layers += [torch.nn.Conv2d(channels, 12, 5, padding=2, stride=stride), torch.nn.Sigmoid()]
+                channels, height, width = 12, (height - 1) // stride + 1, (width - 1) // stride + 1
+            layers += [torch.nn.Flatten(), torch.nn.Linear(12 * height * width, self.classes)]
+            return torch.nn.Sequential(*layers)
+        for inputs, outputs in itertools.pairwise([*self.image, *self.hidden, self.classes]):
+            if layers:
+                layers.append(torch.nn.Sigmoid())
+            layers.append(torch.nn.Linear(inputs, outputs))
+        return torch.nn.Sequential(*layers)
+
+
+def network(layout: Layout, parameters: np.ndarray) -> torch.nn.Module:
+    net = layout.body()
     with torch.no_grad():
         for held, given in zip(net.parameters(), parts(net, parameters), strict=True):
             held.copy_(given)
@@ -64,18 +93,18 @@ def parts(net: torch.nn.Module, flat: np.ndarray) -> list[torch.Tensor]:
 
 
 def attacked(root: str, problem: dict, k: int, steps: int | None) -> tuple[float, np.ndarray, list[float]]:
-    widths = [int(w) for w in problem["widths"]]
-    net = network(widths, problem["parameters"][k])
-    shown = Metadata(shape=[widths[0]], classes=widths[-1], task="classification", modality="vision")
+    layout = Layout(problem)
+    net = network(layout, problem["parameters"][k])
+    shown = Metadata(shape=layout.data_shape, classes=layout.classes, task="classification", modality="vision")
     payload = [{"parameters": [p.detach() for p in net.parameters()], "buffers": None, "metadata": shown}]
-    about = {"num_data_points": 1, "labels": None, "local_hyperparams": None}
+    start = torch.tensor(problem["starts"][k], dtype=torch.float)  # (m, features and then labels)
+    about = {"num_data_points": len(start), "labels": None, "local_hyperparams": None}
     shared = [{"gradients": parts(net, problem["gradients"][k]), "buffers": None, "metadata": about}]
     attacker = attacker_of(root, net, steps)
-    start = torch.tensor(problem["starts"][k], dtype=torch.float)
 
     def begin(shape: list[int]) -> torch.Tensor:
-        part = start[: widths[0]] if shape[-1] == widths[0] else start[widths[0] :]
-        candidate = part.clone().reshape(1, -1)
+        features, labels = start[:, : -layout.classes], start[:, -layout.classes :]
+        candidate = (labels if list(shape[1:]) == [layout.classes] else layout.inward(features)).clone()
         candidate.requires_grad = True
         candidate.grad = torch.zeros_like(candidate)
         return candidate
@@ -83,7 +112,7 @@ def attacked(root: str, problem: dict, k: int, steps: int | None) -> tuple[float
     attacker._initialize_data = begin
     begun = time.process_time()
     answer, stats = attacker.reconstruct(payload, shared, {})
-    return time.process_time() - begun, answer["data"].numpy()[0], stats["Trial_0_Val"]
+    return time.process_time() - begun, layout.outward(answer["data"]).numpy(), stats["Trial_0_Val"]
 
 
 def main() -> None:

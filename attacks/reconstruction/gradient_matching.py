@@ -267,6 +267,8 @@ SMALL = 1e-12
 STEP, REAL_STEP = 1e-20, 1e-6
 EDGE = 1e-4
 """A target below is at the edge of the simplex."""
+AT_ONCE = 32
+"""Unknowns whose derivatives are found together: what they take stays in the processor's cache."""
 LARGEST = 20_000_000
 """Numbers in a Jacobian: larger ones are not examined."""
 
@@ -300,19 +302,20 @@ def _jacobian(model: Model, parameters: Array, features: Array, targets: Array, 
     by_features = np.eye(records * width).reshape(-1, records, width)
     by_features = by_features.reshape(records, width, records, width)[:, width - last :].reshape(-1, records, width)
     by_targets = np.einsum("st,ko->skto", np.eye(records), moves).reshape(-1, records, model.outputs)
-    a, t = features[None, None], targets[None, None]
-    at = parameters[None]
-    if model.analytic:
-        moved = model.gradient(at, cast(Array, a + 1j * STEP * by_features[:, None]), t)
-        first = np.imag(moved) / STEP
-    else:
+    a, t, at = features[None, None], targets[None, None], parameters[None]
+    moves_a, moves_t = by_features[:, None], by_targets[:, None]
+
+    def first(some: Array) -> Array:
+        if model.analytic:
+            return np.imag(model.gradient(at, cast(Array, a + 1j * STEP * some), t)) / STEP
         step = REAL_STEP * (1 + float(np.max(np.abs(features))))
-        ahead, behind = (model.gradient(at, a + s * step * by_features[:, None], t) for s in (1, -1))
-        first = (ahead - behind) / (2 * step)
-    if not len(by_targets):
-        return first.reshape(-1, parameters.size)
-    second = model.gradient(at, a, t + by_targets[:, None]) - model.gradient(at, a, t)
-    return np.concatenate([first.reshape(-1, parameters.size), second.reshape(-1, parameters.size)])
+        ahead, behind = (model.gradient(at, a + s * step * some, t) for s in (1, -1))
+        return (ahead - behind) / (2 * step)
+
+    parts = [first(moves_a[k : k + AT_ONCE]) for k in range(0, len(moves_a), AT_ONCE)]
+    if len(by_targets):
+        parts.append(model.gradient(at, a, t + moves_t) - model.gradient(at, a, t))
+    return np.concatenate([part.reshape(-1, parameters.size) for part in parts])
 
 
 def _null(jacobian: Array) -> Array:

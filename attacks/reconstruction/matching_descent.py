@@ -150,8 +150,8 @@ def most_precise(evidence: Evidence, count: int) -> tuple[int, ...]:
     return tuple(np.lexsort((np.arange(len(steps)), steps, variance > 0))[:count].tolist())
 
 
-NUMBERS, REMEMBERED = 20_000_000, 40
-"""Numbers that are held at once, of gradients or of the steps that an optimizer remembers for each unknown."""
+NUMBERS, HELD = 20_000_000, 40
+"""Numbers that are held at once: of gradients, or so many for each unknown as an optimizer holds."""
 
 TURNED = "each record may as well have the other sign, and with it the other target"
 """(−a, −b) has the gradient of (a, b) for a linear model, and (−a, 1 − p) that of (a, p) for a logistic one."""
@@ -166,7 +166,7 @@ def matched(
     kept as they are at the iterations `kept`, ascending; a search that ended stays where it is.
     """
     restarts, ends, sentences = start.shape[1], list[_Candidates](), list[str]()
-    for part in _pieces(stack, restarts):
+    for part in _pieces(stack, restarts, 2 * optimizer.history):
         model, parameters, wanted, begun = stack.model, stack.points[part], stack.wanted[part], start[part]
         small = narrowed(model, parameters, wanted, begun)
         if small is not None:
@@ -214,9 +214,9 @@ def descended(
     return _Candidates._make(np.concatenate(values) for values in zip(*ends, strict=True))
 
 
-def _pieces(stack: Stack, restarts: int) -> Iterator[slice]:
+def _pieces(stack: Stack, restarts: int, held: int = HELD) -> Iterator[slice]:
     """Pairs in portions that fit in memory."""
-    each = restarts * max(stack.wanted[0].size, REMEMBERED * stack.records * stack.model.width)
+    each = restarts * max(stack.wanted[0].size, held * stack.records * stack.model.width)
     size = max(1, NUMBERS // each)
     for first in range(0, stack.pairs, size):
         yield slice(first, min(first + size, stack.pairs))

@@ -147,27 +147,34 @@ NEARLY = 1e4
 """A row whose line search fails, where rounding ends, is converged all the same within so many tolerances."""
 
 
+WINDOW = 100
+"""Iterations over which progress is judged: far more than a valley's bends, in which it rests for a few."""
+
+
 @dataclass(frozen=True)
 class LBFGS:
     """A row ends as converged where its value is at most `floor`, or ‖g‖ at most `tolerance` times its first.
 
-    It ends without being converged after `iterations`, where no step decreases the value, or where the value is not
-    finite. `history`: pairs that are remembered. `racing`: so many rows, one after the other, are starts of one
-    problem, and once one of them is below the floor all of them end.
+    It ends without being converged after `iterations`, where no step decreases the value, where the value is not
+    finite, or where its last 100 iterations lowered the value by less than `least_fall`, a share of it. `history`:
+    pairs that are remembered. `racing`: so many rows, one after the other, are starts of one problem: once one of
+    them is at most `won` those above end, and once one is at most the floor all of them do.
     """
 
     iterations: int = 300
     history: int = 10
     tolerance: float = 1e-9
     floor: float = -np.inf
+    least_fall: float = 0.0
     racing: int = 1
+    won: float = -np.inf
 
     def minimize(self, objective: _Objective, start: Array, watch: Watch | None = None) -> Minimum:
         """Minimize from start (rows, size), every row by itself. `watch` gets each iteration's number and x (rows,
         size), to be copied."""
         state = _State.begun(objective, start, self.history)
         found = Minimum(start.copy(), state.f.copy(), np.zeros(len(start), bool), np.zeros(len(start), np.intp))
-        first, now = _length(state.g), start.copy()
+        first, now, before = _length(state.g), start.copy(), state.f.copy()
         for iteration in range(self.iterations + 1):
             if watch is not None:
                 now[state.rows[~state.over]] = state.x[~state.over]
@@ -175,10 +182,14 @@ class LBFGS:
             steepest, bound = _length(state.g), self.tolerance * first[state.rows]
             finite = np.isfinite(state.f)
             done = ((state.f <= self.floor) | (steepest <= bound)) & finite
-            if self.racing > 1:  # another start of the same problem has reached the floor
-                race, low = state.rows // self.racing, state.f <= self.floor
-                state.stuck |= np.isin(race, race[low]) & (state.f > self.floor)
-            ended = done | state.stuck if iteration < self.iterations else np.ones_like(done)
+            for mark in (self.floor, self.won) if self.racing > 1 else ():  # another start is there
+                race, low = state.rows // self.racing, state.f <= mark
+                state.stuck |= np.isin(race, race[low]) & (state.f > mark)
+            slow = np.full_like(done, iteration == self.iterations)
+            if self.least_fall and iteration and iteration % WINDOW == 0:
+                slow |= state.f > (1 - self.least_fall) * before[state.rows]
+                before[state.rows] = state.f
+            ended = done | state.stuck | slow
             new = ended & ~state.over
             if new.any():
                 rows = state.rows[new]
@@ -228,8 +239,9 @@ class _Pairs:
             return g
         used, h = min(self.count, self.history), self.history
         order = np.arange(self.count - used, self.count) % h
-        with_g = np.matmul(self.both, g[:, :, None])
-        p, q = with_g.take(order, axis=1), with_g.take(h + order, axis=1)
+        both = self.both.reshape(len(g), 2, h, -1)[:, :, :used]  # the ring is not always full
+        with_g = np.matmul(both, g[:, None, :, None])[..., 0]
+        p, q = with_g[:, 0, order, None], with_g[:, 1, order, None]
         cross, squares = (values.take(order, axis=1).take(order, axis=2) for values in (self.cross, self.squares))
         r = np.triu(cross)
         gamma = self.scale[:, :, None]
@@ -237,9 +249,9 @@ class _Pairs:
         diagonal: Array = np.einsum("nkk->nk", r)[..., None]
         inside: Array = diagonal * u + gamma * (np.matmul(squares, u) - q)
         v = _solved(np.swapaxes(r, -1, -2), inside)
-        weights = np.zeros((len(g), 1, 2 * h))
-        weights[:, 0, order], weights[:, 0, h + order] = v[..., 0], -(gamma * u)[..., 0]
-        return self.scale * g + np.matmul(weights, self.both)[:, 0]
+        weights = np.zeros((len(g), 2, 1, used))
+        weights[:, 0, 0, order], weights[:, 1, 0, order] = v[..., 0], -(gamma * u)[..., 0]
+        return self.scale * g + np.matmul(weights, both)[:, :, 0].sum(axis=1)
 
     def take(self, rows: Rows) -> "_Pairs":
         taken = _Pairs(0, 0, self.history)

@@ -63,21 +63,35 @@ def _shifted(logits: Array) -> Array:
     return logits - np.maximum.reduce(np.real(logits), axis=-1, keepdims=True)
 
 
-def _log_softmax(logits: Array) -> Array:
+def log_softmax(logits: Array) -> Array:
     """Of the last axis."""
     shifted = _shifted(logits)
     return shifted - np.log(np.add.reduce(np.exp(shifted), axis=-1, keepdims=True))
 
 
-def _softmax(logits: Array) -> Array:
+def softmax(logits: Array) -> Array:
     """Of the last axis."""
     powers = np.exp(_shifted(logits))
     return powers / np.add.reduce(powers, axis=-1, keepdims=True)
 
 
-def _entropy_slope(shares: Array, targets: Array) -> Array:
+def entropy_slope(shares: Array, targets: Array) -> Array:
     """∂ℓ/∂z = (p Σ_c t_c − t)/m, of shape (…, m, C)."""
     return (shares * np.add.reduce(targets, axis=-1, keepdims=True) - targets) / shares.shape[-2]
+
+
+Pullback = Callable[[Array], tuple[Array, Array]]
+"""direction (…, dimension) → ∂⟨direction, ∇_θ ℓ⟩ by features (…, m, width) and by targets (…, m, outputs)."""
+
+
+def with_pullback(model: Model, parameters: Array, features: Array, targets: Array) -> tuple[Array, Pullback]:
+    """∇_θ ℓ (…, dimension) at real arguments, and its pullback: the model's own, in one pass, where it has one.
+    Leading axes broadcast."""
+    own: Callable[..., tuple[Array, Pullback]] | None = getattr(model, "with_pullback", None)
+    if own is not None:
+        return own(parameters, features, targets)
+    held = model.gradient(parameters, features, targets)
+    return held, lambda direction: mixed_gradient(model, parameters, features, targets, direction)
 
 
 @dataclass(frozen=True)
@@ -215,7 +229,7 @@ class _Network(Classifier):
         return parameters
 
     def value(self, parameters: Array, features: Array, targets: Array) -> Array:
-        return -np.mean(np.sum(targets * _log_softmax(self.scores(parameters, features)), axis=-1), axis=-1)
+        return -np.mean(np.sum(targets * log_softmax(self.scores(parameters, features)), axis=-1), axis=-1)
 
     def scores(self, parameters: Array, features: Array) -> Array:
         """The logits, (…, m, outputs); the largest is the likeliest class."""
@@ -223,7 +237,7 @@ class _Network(Classifier):
 
     def gradient(self, parameters: Array, features: Array, targets: Array) -> Array:
         run = self.passed(parameters, features)
-        slope = _entropy_slope(_softmax(run.sums[-1]), targets)
+        slope = entropy_slope(softmax(run.sums[-1]), targets)
         found = np.empty((*slope.shape[:-2], self.dimension), dtype=slope.dtype)
         for index, layer in reversed(list(enumerate(self.layers))):
             matrix = layer.matrix(found)  # a view
@@ -242,10 +256,10 @@ class _Network(Classifier):
 
     def input_gradient(self, parameters: Array, features: Array, targets: Array) -> tuple[Array, Array]:
         run = self.passed(parameters, features)
-        slope = _entropy_slope(_softmax(run.sums[-1]), targets)
+        slope = entropy_slope(softmax(run.sums[-1]), targets)
         for index in range(len(self.layers) - 1, 0, -1):
             slope = _backward(slope, run.matrices[index]) * run.slopes[index - 1]
-        return _backward(slope, run.matrices[0]), -_log_softmax(run.sums[-1]) / features.shape[-2]
+        return _backward(slope, run.matrices[0]), -log_softmax(run.sums[-1]) / features.shape[-2]
 
     def mixed_gradient(
         self, parameters: Array, features: Array, targets: Array, direction: Array
@@ -254,7 +268,40 @@ class _Network(Classifier):
 
         Exact; at a relu's kink that of the side where its derivative is 0.
         """
-        return _pulled(self, parameters, features, targets)[1](direction)
+        return self.with_pullback(parameters, features, targets)[1](direction)
+
+    def with_pullback(self, parameters: Array, features: Array, targets: Array) -> tuple[Array, Pullback]:
+        """∇_θ ℓ (…, dimension) at real arguments, and its pullback. Products run through BLAS for each row of the
+        parameters alone."""
+        run, records = self.passed(parameters, features, _times), features.shape[-2]
+        matrices, inputs, sums, rates = run
+        shares = softmax(sums[-1])
+        mass = np.sum(targets, axis=-1, keepdims=True)
+        slopes, above = [(shares * mass - targets) / records], list[Array]()  # ∂ℓ/∂z_l, and what comes back before φ'
+        for index in range(len(matrices) - 1, 0, -1):
+            above.append(np.matmul(slopes[-1], matrices[index]))
+            slopes.append(above[-1] * rates[index - 1])
+        slopes, above = slopes[::-1], above[::-1]
+        parts: list[Array] = []
+        for layer, slope, entering in zip(self.layers, slopes, inputs, strict=True):
+            matrix = np.matmul(np.swapaxes(slope, -1, -2), entering)
+            parts.append(matrix.reshape(*matrix.shape[:-2], -1))
+            if layer.bias:
+                parts.append(slope.sum(axis=-2))
+        lead = parts[0].shape[:-1]
+        wide = [part if part.shape[:-1] == lead else np.broadcast_to(part, (*lead, part.shape[-1])) for part in parts]
+
+        def pulled(direction: Array) -> tuple[Array, Array]:
+            moves, motions = self.motions(run, direction)
+            centred = motions[-1] - np.sum(shares * motions[-1], axis=-1, keepdims=True)
+            moved = shares * centred * (mass / records)
+            for index in range(len(matrices) - 1, 0, -1):
+                moved = np.matmul(moved, matrices[index]) + np.matmul(slopes[index], moves[index])
+                bend = self.activations[index - 1].bend(sums[index - 1], inputs[index], rates[index - 1])
+                moved = moved * rates[index - 1] + above[index - 1] * bend * motions[index - 1]
+            return np.matmul(moved, matrices[0]) + np.matmul(slopes[0], moves[0]), centred / -records
+
+        return np.concatenate(wide, axis=-1), pulled
 
     def passed(self, parameters: Array, features: Array, times: "_Product | None" = None) -> "_Pass":
         """One forward pass, its products A Wᵀ by `times`."""
@@ -315,7 +362,7 @@ class Softmax(_Network):
 
         (1/m) Σ_s (Σ_c t_sc)(diag p_s − p_s p_sᵀ) ⊗ ã_s ã_sᵀ, ã = (a, 1) with an intercept.
         """
-        shares = _softmax(self.scores(parameters, features))
+        shares = softmax(self.scores(parameters, features))
         mass = np.sum(targets, axis=-1) / len(features)
         rows = np.hstack([features, np.ones((len(features), 1))]) if self.intercept else features
         wide = rows.shape[1]
@@ -388,51 +435,6 @@ class MLP(Drawn, _Network):
             reach = np.sqrt(6 / (layer.inputs + layer.outputs))
             theta[layer.weights] = rng.uniform(-reach, reach, layer.inputs * layer.outputs)
         return theta
-
-
-_Pullback = Callable[[Array], tuple[Array, Array]]
-"""direction (…, dimension) → ∂⟨direction, ∇_θ ℓ⟩ by features (…, m, width) and by targets (…, m, outputs)."""
-
-
-def with_pullback(model: Model, parameters: Array, features: Array, targets: Array) -> tuple[Array, _Pullback]:
-    """∇_θ ℓ (…, dimension) at real arguments, and its pullback. Leading axes broadcast; products run through BLAS for
-    each row of the parameters alone."""
-    if isinstance(model, Softmax | MLP):
-        return _pulled(model, parameters, features, targets)
-    held = model.gradient(parameters, features, targets)
-    return held, lambda direction: mixed_gradient(model, parameters, features, targets, direction)
-
-
-def _pulled(model: _Network, parameters: Array, features: Array, targets: Array) -> tuple[Array, _Pullback]:
-    run, records = model.passed(parameters, features, _times), features.shape[-2]
-    matrices, inputs, sums, rates = run
-    shares = _softmax(sums[-1])
-    mass = np.sum(targets, axis=-1, keepdims=True)
-    slopes, above = [(shares * mass - targets) / records], list[Array]()  # ∂ℓ/∂z_l, and what comes back before φ'
-    for index in range(len(matrices) - 1, 0, -1):
-        above.append(np.matmul(slopes[-1], matrices[index]))
-        slopes.append(above[-1] * rates[index - 1])
-    slopes, above = slopes[::-1], above[::-1]
-    parts: list[Array] = []
-    for layer, slope, entering in zip(model.layers, slopes, inputs, strict=True):
-        matrix = np.matmul(np.swapaxes(slope, -1, -2), entering)
-        parts.append(matrix.reshape(*matrix.shape[:-2], -1))
-        if layer.bias:
-            parts.append(slope.sum(axis=-2))
-    lead = parts[0].shape[:-1]
-    wide = [part if part.shape[:-1] == lead else np.broadcast_to(part, (*lead, part.shape[-1])) for part in parts]
-
-    def pulled(direction: Array) -> tuple[Array, Array]:
-        moves, motions = model.motions(run, direction)
-        centred = motions[-1] - np.sum(shares * motions[-1], axis=-1, keepdims=True)
-        moved = shares * centred * (mass / records)
-        for index in range(len(matrices) - 1, 0, -1):
-            moved = np.matmul(moved, matrices[index]) + np.matmul(slopes[index], moves[index])
-            bend = model.activations[index - 1].bend(sums[index - 1], inputs[index], rates[index - 1])
-            moved = moved * rates[index - 1] + above[index - 1] * bend * motions[index - 1]
-        return np.matmul(moved, matrices[0]) + np.matmul(slopes[0], moves[0]), centred / -records
-
-    return np.concatenate(wide, axis=-1), pulled
 
 
 def _times(rows: Array, matrix: Array) -> Array:

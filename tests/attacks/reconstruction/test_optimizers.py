@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from attacks.reconstruction.optimizers import LBFGS, Adam
+from attacks.reconstruction.optimizers import LBFGS, WINDOW, Adam
 
 
 @dataclass
@@ -100,6 +100,26 @@ def test_starts_of_one_problem_race():
     assert not raced.converged[1:].any()
     assert raced.iterations.max() == raced.iterations[0] < alone.iterations.max()
     assert np.array_equal(raced.x[0], alone.x[0])
+    won = LBFGS(floor=1e-16, racing=4, won=1e-3).minimize(each, start)
+    assert np.array_equal(won.x[0], raced.x[0])  # it goes on alone
+    assert won.iterations[0] == raced.iterations[0]
+    assert (won.iterations[1:] < raced.iterations[1:]).all()
+
+
+def test_a_search_ends_where_it_makes_no_progress():
+    """Not before: of a valley in which it creeps on, and of one in which it rests above the floor."""
+
+    def resting(row, x):
+        value, slope = rosenbrock(row, x)
+        return (1 + 1e-6 * value, 1e-6 * slope)
+
+    start = np.full((1, 150), -3.0)
+    judged, patient = LBFGS(iterations=3000, least_fall=0.01), LBFGS(iterations=3000)
+    ends = [one.minimize(Each(rosenbrock, np.arange(1)), start) for one in (judged, patient)]
+    assert ends[1].iterations[0] > 2 * WINDOW
+    assert np.array_equal(ends[0].x, ends[1].x)
+    rested = LBFGS(iterations=3000, tolerance=0.0, least_fall=0.01).minimize(Each(resting, np.arange(1)), start)
+    assert rested.iterations[0] <= 2 * WINDOW
 
 
 def test_adam_is_adam():

@@ -1,4 +1,4 @@
-"""LeNet against PyTorch's own modules, differences of values, and what happens without PyTorch."""
+"""LeNet against PyTorch's own modules, a convolution written out, differences of values and complex steps."""
 
 import importlib.util
 import subprocess
@@ -10,9 +10,10 @@ import pytest
 from netsim.errors import ScenarioError
 from netsim.models import stepped
 from netsim.models.lenet import LeNet
+from netsim.problems.modelled import Modelled
 
 HERE = importlib.util.find_spec("torch") is not None
-needs_torch = pytest.mark.skipif(not HERE, reason="PyTorch, the extra `torch`, is not installed")
+needs_torch = pytest.mark.skipif(not HERE, reason="PyTorch is not installed")
 
 
 def drawn(model, lead=(), records=3, seed=0):
@@ -24,17 +25,48 @@ def drawn(model, lead=(), records=3, seed=0):
     )
 
 
-@pytest.mark.skipif(HERE, reason="PyTorch is installed")
-def test_without_pytorch_the_extra_is_named():
-    with pytest.raises(ScenarioError, match=r"netsim-lab\[torch\]"):
-        LeNet((8, 8), 10)
-
-
 def test_nothing_imports_pytorch_unless_asked():
     code = (
         "import sys, netsim.models.lenet, attacks.reconstruction, scenarios.cli.app; sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("shape", [(8,), (8, 0), (8, 8, 3, 1)])
+def test_shapes_that_are_no_image_are_refused(shape):
+    with pytest.raises(ScenarioError, match="image_shape"):
+        LeNet(shape, 10)
+
+
+def written_out(model, theta, features):
+    """The logits of one point, pixel by pixel."""
+    start, images = 0, features.reshape(len(features), *model.image_shape[:2], -1).transpose(0, 3, 1, 2)
+    for stride in (2, 2, 1):
+        channels, (height, width) = images.shape[1], images.shape[2:]
+        kernels = theta[start : start + 12 * channels * 25].reshape(12, channels, 5, 5)
+        start += 12 * channels * 25 + 12
+        wide = np.pad(images, ((0, 0), (0, 0), (2, 2), (2, 2)))
+        images = np.array([
+            [[[np.sum(k * one[:, i : i + 5, j : j + 5]) + b for j in range(0, width, stride)]
+              for i in range(0, height, stride)]
+             for k, b in zip(kernels, theta[start - 12 : start], strict=True)]
+            for one in wide
+        ])  # fmt: skip
+        images = 1 / (1 + np.exp(-images))
+    flat = images.reshape(len(images), -1)
+    end = start + model.outputs * flat.shape[1]
+    return flat @ theta[start:end].reshape(model.outputs, -1).T + theta[end:]
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (7, 5), (6, 9, 2), (1, 1), (4, 3, 3)])
+def test_logits_and_gradients_are_those_of_convolutions_written_out(shape):
+    model = LeNet(shape, 3)
+    theta, features, targets = drawn(model, records=2)
+    assert np.allclose(model.scores(theta, features), written_out(model, theta, features), rtol=1e-12, atol=1e-13)
+    moved = theta + 1e-20j * np.eye(model.dimension)[:: max(1, model.dimension // 200)]
+    slopes = np.imag(model.value(moved, features, targets)) / 1e-20
+    found = model.gradient(theta, features, targets)
+    assert np.allclose(found[:: max(1, model.dimension // 200)], slopes, rtol=1e-11, atol=1e-15)
 
 
 @needs_torch
@@ -61,14 +93,13 @@ def test_it_is_the_published_network():
     assert np.allclose(model.scores(theta, features), body(images).detach().numpy(), rtol=1e-12)
 
 
-@needs_torch
 def test_mixed_gradients_are_the_derivatives_of_input_gradients():
     model = LeNet((8, 6), 3)
     theta, features, targets = drawn(model)
     direction = np.random.default_rng(1).standard_normal(theta.shape)
     ours = model.mixed_gradient(theta, features, targets, direction)
     theirs = stepped(model, theta, features, targets, direction)
-    assert all(np.allclose(a, b, rtol=1e-5, atol=1e-8) for a, b in zip(ours, theirs, strict=True))
+    assert all(np.allclose(a, b, rtol=1e-10, atol=1e-13) for a, b in zip(ours, theirs, strict=True))
     by_features, by_targets = model.input_gradient(theta, features, targets)
     step = 1e-6
     for array, slopes, moved in (
@@ -80,7 +111,6 @@ def test_mixed_gradients_are_the_derivatives_of_input_gradients():
         assert np.isclose(rise, np.sum(slopes * along), rtol=1e-6)
 
 
-@needs_torch
 def test_leading_axes_broadcast():
     model = LeNet((6, 6), 3)
     theta, features, targets = drawn(model, (2, 2))
@@ -96,7 +126,6 @@ def test_leading_axes_broadcast():
             assert np.allclose(mixed[1][i, j], expected[1], rtol=1e-10, atol=1e-13)
 
 
-@needs_torch
 def test_the_dense_layer_is_where_it_says_and_the_origin_is_added():
     model, plain = LeNet((8, 8), 4, seed=5), LeNet((8, 8), 4)
     theta, features, targets = drawn(plain)
@@ -106,3 +135,11 @@ def test_the_dense_layer_is_where_it_says_and_the_origin_is_added():
     shares /= shares.sum(axis=-1, keepdims=True)
     assert np.allclose(model.last.offset(slopes), (shares - targets).mean(axis=0), rtol=1e-9)
     assert model.last.matrix(slopes).shape == (4, 12 * 2 * 2)
+
+
+def test_rows_are_independent_of_each_other_to_the_last_bit():
+    model = LeNet((8, 8), 4, seed=1)
+    _, features, _ = drawn(model, records=5)
+    f = Modelled(features, np.arange(5.0) % 4, model)
+    x = 0.1 * np.random.default_rng(4).standard_normal((7, model.dimension))
+    assert np.array_equal(f.gradient(x), np.concatenate([f.gradient(row[None]) for row in x]))
