@@ -375,9 +375,9 @@ class _Node(SimpleNamespace):
         return Message(self.id, kind, number, values)
 
     def _taken(self, row: Any) -> Message:
-        values = {name: _numbers(v, self.shape[1], "transcript.rows") for name, v in row["values"].items()}
-        self._room = max([self._room, *(SLACK * np.abs(v).max() for v in values.values())])
-        return Message(row["sender"], row["kind"], row["number"], {k: _boxes(v[None]) for k, v in values.items()})
+        self._room = max([self._room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
+        arrays = {name: _boxes(v[None]) for name, v in row["values"].items()}
+        return Message(row["sender"], row["kind"], row["number"], arrays)
 
     async def exchange(self, **values: Any) -> Exchange:
         own = self._put("exchange", -1, values)
@@ -406,11 +406,18 @@ class _File(SimpleNamespace):
             raise Unproven(proof.get("missing", "no witness, or one with an active adversary, of which no claim is"))
         self.setting, self.claim, coins = _built(proof["setting"]), tree["claim"], record["coins"]
         d, rows, neighbors = self.setting.dimension, record["rows"], proof["neighbors"]
-        if {row["event"] for row in rows} - {"sent", "received"}:
-            raise Unproven("transcript.rows: an exchange that a deadline closed is not read here")
+        own = {"sent": ("sender", "receiver"), "received": ("receiver", "sender")}
+        for row in rows:
+            if row["event"] not in own or row["kind"] not in ("exchange", "direct") or type(row["number"]) is not int:
+                raise Unproven("transcript.rows: neither sent nor received, as an exchange that a deadline closed")
+            here, there = (row[end] for end in own[row["event"]])
+            if here != agent or there not in (-1, *neighbors) or {type(here), type(there)} != {int}:
+                raise Unproven(f"transcript.rows: not between agent {agent!r:.20} and a neighbor")
+        rows = [row | {"values": {k: _numbers(v, d, "values") for k, v in row["values"].items()}} for row in rows]
         sent = [row for row in rows if row["event"] == "sent"]
-        given = [v if isinstance(v, list) else sent[v["message"]]["values"][v["field"]] for v in record["releases"]]
-        self.releases = [_numbers(v, d, "transcript.releases") for v in given]
+        given = [_numbers(v, d, "releases") if isinstance(v, list) else v for v in record["releases"]]
+        given = [sent[v["message"]]["values"][v["field"]] if isinstance(v, dict) else v for v in given]
+        self.releases = given
         worlds = [_Objective(proof["objective"], one, d) for one in change.get("worlds", [None, change])]
         self.worlds, self.laws = worlds[:: (1, -1)[tree["world"]]], tree["account"]["releases"]
         self.sent = {(row["kind"], row["number"]): row for row in sent}
@@ -467,7 +474,7 @@ class _File(SimpleNamespace):
             if not same or set(range(a.made)) - now or a.activation > self.activations:
                 break  # also where a release is not on the wire as it is: it may be inside
             for name, one in a.values.items():
-                two, seen = b.values[name], _numbers(a.row["values"][name], self.port["dimension"], what)
+                two, seen = b.values[name], a.row["values"][name]
                 if isinstance(one, int):
                     r, other = pairs[one]
                     if type(two) is not int or two != one or (self.codec is None and (seen != r.seen).any()):
