@@ -66,7 +66,7 @@ PRECISIONS = 128, 512, 2048  # bits, one after the other where balls are too wid
 MESSAGES = 2, 10**6  # read up to so many; the first are enough for most messages that nothing protects
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
 MOST, SECONDS = 10**6, 100
-CODE = "netsim.algorithms.", "netsim.schedules", "netsim.codecs", "netsim.claims"
+CODE = "netsim.algorithms.", "netsim.schedules", "netsim.codecs", "netsim.claims", "netsim.models.model"
 
 
 class Unproven(Exception):  # noqa: N818

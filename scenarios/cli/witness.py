@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, install
 from scenarios.cli.commands import command
 from scenarios.cli.options import given, taken
 from scenarios.render.terminal import DONE, REFUTED, WRONG_INPUT, console, fail, problems, write_document
@@ -74,7 +74,7 @@ def _prove(file: Path, out: Path | None, as_json: bool) -> NoReturn:
         from attacks.audit.check_witness import Unproven, prove
     except ImportError as error:
         why = f"needs python-flint or mpmath ({error})"
-        fail(ScenarioError("--prove", str(file), why, "pip install 'netsim-lab[proof]'"), as_json=as_json)
+        fail(ScenarioError("--prove", str(file), why, install("proof")), as_json=as_json)
     from scenarios.stages.witness import WitnessFile, completed
 
     try:

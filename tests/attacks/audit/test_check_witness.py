@@ -26,9 +26,7 @@ from netsim.mechanisms import Laplace
 from netsim.models.model import ElasticNet, Zero
 from netsim.problems import LeastSquares, NonconvexLogistic, Tilted
 
-check = pytest.importorskip(
-    "attacks.audit.check_witness", reason="needs python-flint or mpmath: pip install .[proof]"
-)
+check = pytest.importorskip("attacks.audit.check_witness", reason="needs python-flint or mpmath: the extra `proof`")
 ROOT = Path(__file__).parents[3]
 FILES = sorted((ROOT / "docs" / "witnesses").glob("*.json"))
 NOT_PROVEN = {
