@@ -20,8 +20,8 @@ simulation, objective, replay or audit: gradients, densities and laws of codes a
 
 Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages (what was
 received is taken as recorded); that the algorithm's file is the paper's; what the file says of other agents'
-objectives; that the data are the named data set's (`netsim witness FILE --prove` builds them anew). The seal is not
-looked at: what is proven is of the file as it is. Exit status: 0 proven, 1 not proven, 2 no witness.
+objectives, and of W but for its row; that the data are the named data set's (`netsim witness FILE --prove` builds them
+anew). The seal is not looked at: what is proven is of the file as it is. Exit status: 0 proven, 1 not, 2 no witness.
 """
 # pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 # (no type says that an array holds balls)
@@ -261,16 +261,25 @@ class _Release(SimpleNamespace):
         if not alike or not seen.any() or type(codec) not in (TopK, Quantizer):
             raise Unproven(f"a code by {type(codec).__name__}, of {self.law.__name__} noise, is not read here")
         if type(codec) is TopK:  # the others are no larger than the least that is sent
+            if np.count_nonzero(seen) != codec.kept(len(seen)):
+                raise Unproven("a message that its codec does not make")
             out, least = seen == 0, _box(np.abs(seen[seen != 0]).min())
             inside = [(s - r.value[out]) / r.scale[out] for r in (self, other) for s in (-least, least)]
             low, high, less, more = map(_up_to, inside)
             return at(seen, ~out).sum() + np.log((high - low) / (more - less)).sum()
         levels, found = np.abs(np.rint(seen / (unit := common_measure(seen)))), list[Ball]()
         for factor in range(1, codec.levels // int(levels.max()) + 1):  # common factors of all levels are in the unit
-            step = np.copysign(unit / factor * codec.shrinkage(len(seen)), seen)
+            size, s, bits = unit / factor, codec.levels, 53 - codec.bits
+            least, most = ((np.clip(levels * factor + way, 0, s) ** 2).sum() for way in (-1, 1))
+            norm = least < s * s < most if codec.norm == "l2" else levels.max() * factor == s
+            if not norm or math.frexp(size)[0] * 2.0**bits % 1:  # a unit is rounded up to so many bits
+                continue
+            step = np.copysign(size * codec.shrinkage(len(seen)), seen)
             low, high = levels * factor - 1, np.minimum(levels * factor + 1, codec.levels) * (1 + SLACK)
             low = np.where(low < 0, -high, low * (1 - SLACK))
             found.append(_hulls(at(step * low, levels >= 0), at(step * high, levels >= 0)).sum())  # monotone
+        if not found:
+            raise Unproven("a message that its codec does not make")
         return _hulls.reduce(found)
 
 
@@ -428,7 +437,10 @@ class _File(SimpleNamespace):
         self.coins = {**coins, "bit_generator": "PCG64", "state": {k: int(coins[k], 16) for k in ("state", "inc")}}
         self.port = {"id": agent, "agents": self.setting.agents, "neighbors": tuple(neighbors), "shape": (1, d)}
         self.port |= {"dimension": d, "records": self.setting.records[agent], "replicas": 1}
-        self.port["weights"] = _balls(_numbers(proof["weights"], 1 + len(neighbors), "proof.weights"))
+        weights = _numbers(proof["weights"], 1 + len(neighbors), "proof.weights")
+        if abs(weights.sum() - 1) > SLACK or max(abs(weights)) > 1:
+            raise Unproven("proof.weights: no row of a mixing matrix")
+        self.port["weights"] = _balls(weights)
 
     def claimed(self, slack: float) -> Any:
         """The claim by the algorithm's own formula, of bounds that are as much larger."""
@@ -437,6 +449,7 @@ class _File(SimpleNamespace):
         stated |= {k: stated[k] * more for k in ("gradient_change", "change") if stated[k] is not None}
         larger, less = tuple(v * more for v in setting.smoothness), tuple(v / more for v in setting.strong_convexity)
         setting = replace(setting, releases=self.activations, smoothness=larger, strong_convexity=less)
+        self.algorithm.check(setting)
         return self.algorithm.claim(Adjacency(**stated), setting.loosened(stated["bending"]), self.claim["delta"])
 
     def check_pair(self) -> None:
@@ -458,7 +471,7 @@ class _File(SimpleNamespace):
         """("unprotected", where), or ("refuted", L up to the message at which it is largest)."""
         total, best, carried, pairs, bare_at = _ball(0), None, set[int](), list[Any](), ""
         for a, b in zip(here.events, there.events, strict=False):
-            if type(a) is not type(b):
+            if type(a) is not type(b) or (isinstance(a, _Release) and a.law is not b.law):
                 break
             if isinstance(a, _Release):
                 t, said = len(pairs), self.laws[len(pairs)]

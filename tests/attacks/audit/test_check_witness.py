@@ -153,6 +153,14 @@ def an_adversary(tree):
     tree["scenario"]["active_adversaries"] = [{"kind": "drop"}]
 
 
+def large_weights(tree):
+    tree["proof"]["weights"][0] += 1
+
+
+def no_stable_step(tree):
+    tree["proof"]["algorithm"]["gamma"] = 2.0
+
+
 PLANTED = {
     swapped: "is not above ε",
     wrong_sign: "is not above ε",
@@ -165,12 +173,23 @@ PLANTED = {
     another_message: "is not the release that the code sends there",
     another_receiver: "or to others, than the file has",
     an_adversary: "active adversary",
+    large_weights: "no row of a mixing matrix",
+    no_stable_step: "gamma",
 }
 
 
 @pytest.mark.parametrize("change", PLANTED, ids=lambda change: change.__name__)
 def test_planted_proofs_are_rejected(change):
     assert PLANTED[change] in why(planted("cpgt-cpgt", change))
+
+
+@pytest.mark.parametrize("name", ["cpgt-cpgt-top-3-of-10", "cpgt-cpgt-4-bits"])
+def test_a_code_that_no_release_becomes(name):
+    """Its probability is 0 in both worlds, and what a formula gives for it is nothing."""
+    tree = read(name)
+    value = next(row for row in tree["transcript"]["rows"] if row["event"] == "sent")["values"]["y"]
+    value[:] = [9 * one for one in value] if "bits" in name else [one or 1e-3 for one in value]
+    assert "a message that its codec does not make" in why(tree)
 
 
 def test_a_message_that_the_code_does_not_send():
