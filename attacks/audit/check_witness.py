@@ -9,9 +9,10 @@ balls (intervals that hold the exact real number: python-flint's `arb`, else mpm
 
 Recorded numbers are boxes of relative width 2⁻⁹⁹, so it holds of an open set of transcripts. Public parameters are
 exact, the code is real arithmetic. A value without noise may differ from the recorded one by `SLACK`: floats made
-that. Bounds of adjacency and curvature are taken as much larger, in the claim too. Where balls that overlap are
-compared, or a ball is made a float, the reading ends, even if the code catches the exception; what was sent before
-counts. Worlds are read in the order D, D', D', D: code that keeps state is refused.
+that. The claim is computed from bounds on curvature that hold in both worlds; these and the adjacency's are taken as
+much larger. Where balls that overlap are compared, or a ball is made a float, the reading ends, even if the code
+catches the exception; what was sent before counts. Worlds are read in the order D, D', D', D: code that keeps state is
+refused.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
 algorithm's file and what it imports. Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums over
@@ -20,8 +21,9 @@ simulation, objective, replay or audit: gradients, densities and laws of codes a
 
 Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages (what was
 received is taken as recorded); that the algorithm's file is the paper's; what the file says of other agents'
-objectives, and of W but for its row; that the data are the named data set's (`netsim witness FILE --prove` builds them
-anew). The seal is not looked at: what is proven is of the file as it is. Exit status: 0 proven, 1 not, 2 no witness.
+objectives, and of W but for its row; that the data are the named data set's (`netsim witness FILE --prove` builds
+them anew). The seal is not looked at: what is proven is of the file as it is. Exit status: 0 proven, 1 not proven, 2
+no witness.
 """
 # pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 # (no type says that an array holds balls)
@@ -218,13 +220,12 @@ class _Objective:
         bent = 2 * weight * w * x / (1 + w * x * x) ** 2 if self.public[2] else 0
         return z @ A / mass + ridge * x + bent + slope
 
-    def curved(self, least: float, most: float) -> bool:
-        """Whether `least` ≤ ∇²f ≤ `most` everywhere, but for `SLACK`."""
+    def curvature(self) -> tuple[float, float]:
+        """Ends of the eigenvalues of ∇²f, everywhere."""
         mass, ridge, weight, w = self.public
         squares = np.linalg.eigvalsh(self.rows.T @ self.rows) / mass
         low, high = (0.0, squares[-1] / 4) if self.logistic else squares[[0, -1]]
-        room = SLACK * most
-        return low + ridge - weight * w / 2 >= least - room and high + ridge + 2 * weight * w <= most + room
+        return low + ridge - weight * w / 2, high + ridge + 2 * weight * w
 
     def apart(self, other: "_Objective") -> list[Any]:
         """Vectors whose convex hull holds ∇f' − ∇f at every x."""
@@ -424,9 +425,10 @@ class _File(SimpleNamespace):
                 raise Unproven(f"transcript.rows: not between agent {agent!r:.20} and a neighbor")
         rows = [row | {"values": {k: _numbers(v, d, "values") for k, v in row["values"].items()}} for row in rows]
         sent = [row for row in rows if row["event"] == "sent"]
-        given = [_numbers(v, d, "releases") if isinstance(v, list) else v for v in record["releases"]]
-        given = [sent[v["message"]]["values"][v["field"]] if isinstance(v, dict) else v for v in given]
-        self.releases = given
+        self.releases = [
+            _numbers(v, d, "releases") if isinstance(v, list) else sent[v["message"]]["values"][v["field"]]
+            for v in record["releases"]
+        ]
         worlds = [_Objective(proof["objective"], one, d) for one in change.get("worlds", [None, change])]
         self.worlds, self.laws = worlds[:: (1, -1)[tree["world"]]], tree["account"]["releases"]
         self.sent = {(row["kind"], row["number"]): row for row in sent}
@@ -447,14 +449,24 @@ class _File(SimpleNamespace):
         stated, setting, more = dict(self.claim["adjacency"]), self.setting, 1 + slack
         stated["curvature_change"] = float(stated["curvature_change"])
         stated |= {k: stated[k] * more for k in ("gradient_change", "change") if stated[k] is not None}
-        larger, less = tuple(v * more for v in setting.smoothness), tuple(v / more for v in setting.strong_convexity)
-        setting = replace(setting, releases=self.activations, smoothness=larger, strong_convexity=less)
+        kept = [[*v] for v in (setting.smoothness, setting.strong_convexity, setting.weak_convexity)]
+        if slack:  # constants that hold in both worlds
+            i, low, high = (
+                self.port["id"],
+                *(end(w.curvature()[k] for w in self.worlds) for k, end in enumerate((min, max))),
+            )
+            ends = max(kept[0][i], high), min(kept[1][i], max(low, 0.0)), max(kept[2][i], -low)
+            for one, end in zip(kept, ends, strict=True):
+                one[i] = float(end)
+        names = "smoothness", "strong_convexity", "weak_convexity"
+        larger = {k: tuple(v * f for v in one) for k, f, one in zip(names, (more, 1 / more, 1), kept, strict=True)}
+        setting = replace(setting, releases=self.activations, **larger)
         self.algorithm.check(setting)
         return self.algorithm.claim(Adjacency(**stated), setting.loosened(stated["bending"]), self.claim["delta"])
 
     def check_pair(self) -> None:
-        """The worlds are adjacent as the claim has it, and no more curved."""
-        stated, (one, two), setting, i = self.claim["adjacency"], self.worlds, self.setting, self.port["id"]
+        """The worlds are adjacent as the claim has it."""
+        stated, (one, two) = self.claim["adjacency"], self.worlds
         moves = one.apart(two)
         if stated["constant"] and len(moves) > 1:
             raise Unproven("pair.change: not adjacent: the gradients differ by more than a constant vector")
@@ -463,9 +475,6 @@ class _File(SimpleNamespace):
             for norm, bound in (("l2", stated["gradient_change"]), (stated["norm"], stated["change"])):
                 if bound is not None and not all(_less(size, bound * (1 + SLACK)) for size in sizes[norm]):
                     raise Unproven(f"pair.change: not adjacent: the gradients differ by more than {bound} in {norm}")
-        least = setting.strong_convexity[i] - setting.weak_convexity[i]
-        if not all(world.curved(least, setting.smoothness[i]) for world in self.worlds):
-            raise Unproven("proof.setting: smoothness or convexity are not those of the agent's objectives")
 
     def judged(self, here: _Node, there: _Node) -> tuple[str, Any]:
         """("unprotected", where), or ("refuted", L up to the message at which it is largest)."""

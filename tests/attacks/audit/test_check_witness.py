@@ -169,7 +169,7 @@ PLANTED = {
     another_scale: "release 1: the code draws Laplace",
     smaller_claim: "the algorithm's formula has 1.0",
     smaller_noise: "the code draws Laplace",
-    smaller_smoothness: "smoothness or convexity",
+    smaller_smoothness: "the algorithm's formula has 0.",
     another_message: "is not the release that the code sends there",
     another_receiver: "or to others, than the file has",
     an_adversary: "active adversary",
@@ -366,9 +366,13 @@ def first(tree, most):
     """The transcript up to so many messages of the agent, without what no reader of values looks at."""
     rows, record = tree["transcript"]["rows"], tree["transcript"]
     sent = [row for row in rows if row["event"] == "sent"]
-    kept = [*sent[:most], *(row for row in rows if row["event"] == "received" and row["number"] < most)]
-    kept = [row for row in rows if any(row is one for one in kept)]
-    given = [one for one in record["releases"] if isinstance(one, list) or one["message"] < most]
+    kept = [row for row in rows if row["number"] < most]
+    each = round(len(record["releases"]) / max(len(sent), 1))  # releases a message, where they are not on the wire
+    given = [  # by value: rows may be in another order
+        one if isinstance(one, list) else sent[one["message"]]["values"][one["field"]]
+        for t, one in enumerate(record["releases"])
+        if (t < each * most if isinstance(one, list) else sent[one["message"]]["number"] < most)
+    ]
     bare = [{**row, "time": 0.0, "attempt": 0, "size": 0} for row in kept]
     return {"rows": bare, "releases": given, "coins": {**record["coins"], "generator": "PCG64"}, "dither": []}
 
@@ -467,7 +471,7 @@ def fuzz(name, count, seed):
     ("name", "count"),
     [
         ("cpgt-cpgt", 100),
-        ("cpgt-cpgt-top-3-of-10", 100),
+        ("diadsp-diadsp-step-15", 100),
         ("dpp2-dpp-k-1-short-step", 20),
         ("thesis-algorithm-1-algorithm-1-random-penalties-alone", 60),
     ],
