@@ -11,8 +11,8 @@ Recorded numbers are boxes of relative width 2⁻⁹⁹, so it holds of an open 
 exact, the code is real arithmetic. A value without noise may differ from the recorded one by `SLACK`: floats made
 that. The claim is computed from bounds on curvature that hold in both worlds; these and the adjacency's are taken as
 much larger. Where balls that overlap are compared, or a ball is made a float, the reading ends, even if the code
-catches the exception; what was sent before counts. Worlds are read in the order D, D', D', D: code that keeps state is
-refused.
+catches the exception; what was sent before counts. Worlds are read in the order D, D', D', D: code that keeps state
+is refused.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
 algorithm's file and what it imports. Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums over
@@ -208,8 +208,8 @@ class _Objective:
         self.answers, self.logistic = _numbers(answers, len(rows), "answers of records"), tree["loss"] == "logistic"
         self.slope = _numbers(change.get("slope", [0.0] * d), d, "pair.change.slope")
         self.public = _numbers([tree[name] for name in ("mass", "ridge", "weight", "shape")], 4, "proof.objective")
-        if self.public[0] <= 0 or min(self.public) < 0:
-            raise Unproven("proof.objective: a parameter is negative")
+        if self.public[0] <= 0 or min(self.public) < 0 or (self.logistic and (abs(self.answers) != 1).any()):
+            raise Unproven("proof.objective: a parameter is negative, or a label neither −1 nor 1")
         self.balls = [_balls(v) for v in (self.rows, self.answers, self.slope, self.public)]
 
     def gradient(self, x: Any) -> Any:
@@ -440,8 +440,8 @@ class _File(SimpleNamespace):
         self.port = {"id": agent, "agents": self.setting.agents, "neighbors": tuple(neighbors), "shape": (1, d)}
         self.port |= {"dimension": d, "records": self.setting.records[agent], "replicas": 1}
         weights = _numbers(proof["weights"], 1 + len(neighbors), "proof.weights")
-        if abs(weights.sum() - 1) > SLACK or max(abs(weights)) > 1:
-            raise Unproven("proof.weights: no row of a mixing matrix")
+        if abs(weights.sum() - 1) > SLACK or max(abs(weights)) > 1 or min(proof["regularizer"]) < 0:
+            raise Unproven("proof.weights, regularizer: no row of a mixing matrix, or a weight below 0")
         self.port["weights"] = _balls(weights)
 
     def claimed(self, slack: float) -> Any:
@@ -493,8 +493,10 @@ class _File(SimpleNamespace):
                 raise Unproven(f"{what}: the code sends other fields, or to others, than the file has")
             now = carried | {t for t in a.values.values() if isinstance(t, int)}
             same = (a.place, a.made) == (b.place, b.made) and b.values.keys() == names
+            if set(range(a.made)) - now:
+                here.why = here.why or f"before {what} there is a release that is not on the wire as it was made"
             if not same or set(range(a.made)) - now or a.activation > self.activations:
-                break  # also where a release is not on the wire as it is: it may be inside
+                break
             for name, one in a.values.items():
                 two, seen = b.values[name], a.row["values"][name]
                 if isinstance(one, int):
