@@ -61,7 +61,7 @@ if __name__ == "__main__":  # the algorithm's file, without the others of its pa
 from netsim.claims import Adjacency
 from netsim.codecs import Quantizer, TopK, common_measure
 from netsim.mechanisms import Gaussian, Laplace, UniformLaplace
-from netsim.node import Exchange
+from netsim.node import Exchange, FollowedCoins
 from netsim.transcript.message import Message
 
 PRECISIONS = 128, 512, 2048  # bits, one after the other where balls are too wide to decide
@@ -292,7 +292,7 @@ def _up_to(u: Any) -> Any:
 _Sent = namedtuple("_Sent", "place values made activation row room")  # a value that is a number: of that release
 
 
-class _Coins(np.random.Generator):
+class _Coins(FollowedCoins):
     """The agent's coins; `routes` has tossed those alone that chose receivers, which are seen."""
 
     def __init__(self, state: Any) -> None:
