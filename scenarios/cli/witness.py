@@ -1,17 +1,19 @@
 """Command `netsim witness`."""
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from netsim.errors import ScenarioError, install
 from scenarios.cli.commands import command
-from scenarios.cli.options import taken
+from scenarios.cli.options import given, taken
 from scenarios.render.terminal import DONE, REFUTED, WRONG_INPUT, console, fail, problems, write_document
 
 if TYPE_CHECKING:
@@ -33,13 +35,22 @@ def _witness(
     file: Annotated[Path, taken(help="A witness-….json of a results folder.")],
     every: Annotated[bool, typer.Option("--all", help="Show every release of a long transcript.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all releases.")] = False,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Prove it in ball arithmetic, with the checker that also runs alone.")
+    ] = False,
+    out: Annotated[
+        Path | None, given(help="Write what the checker read here, for others: it holds the agent's records.")
+    ] = None,
 ) -> None:
     """Replay a transcript that refutes a claim, and compute its loss again. Nothing is simulated.
 
     Exit status: 0 it does not refute the claim here, 1 it does, 2 no witness, an altered one, or of other data, 70 an
-    error.
+    error. With --prove: 0 nothing is proven, 1 it is.
     """
     from scenarios.cli.progress import Bars
+
+    if prove or out is not None:
+        _prove(file, out, as_json)
     from scenarios.stages.witness import WitnessFile, confirm
 
     try:
@@ -54,6 +65,35 @@ def _witness(
     if not found.file.intact:
         raise typer.Exit(WRONG_INPUT)
     raise typer.Exit(REFUTED if found.verdict is not None else DONE)
+
+
+def _prove(file: Path, out: Path | None, as_json: bool) -> NoReturn:
+    from scenarios.cli.progress import Bars
+
+    try:
+        from attacks.audit.check_witness import Unproven, prove
+    except ImportError as error:
+        why = f"needs python-flint or mpmath ({error})"
+        fail(ScenarioError("--prove", str(file), why, install("proof")), as_json=as_json)
+    from scenarios.stages.witness import WitnessFile, completed
+
+    try:
+        with Bars(problems, lines=False) as bars:
+            whole = completed(WitnessFile.read(file), bars)
+        if out is not None:
+            out.write_text(whole.text(), encoding="utf-8")
+        says, proven = prove(json.loads(whole.text())), True
+    except Unproven as error:
+        says, proven = str(error), False
+    except OSError as error:
+        fail(ScenarioError("--out", str(out), f"cannot be written ({error.strerror or error})"), as_json=as_json)
+    except Exception as error:  # wrong input, or a defect: no finding about a claim
+        fail(error, as_json=as_json)
+    if as_json:
+        write_document({"proven": proven, "says": says})
+    else:
+        console.print(f"{'Proven' if proven else 'Not proven'}: {escape(says)}", highlight=False, soft_wrap=True)
+    raise typer.Exit(REFUTED if proven else DONE)
 
 
 def _print(found: "Confirmation", every: bool) -> None:

@@ -30,6 +30,7 @@ from scenarios.results.findings import capitalized
 from scenarios.results.header import versions
 from scenarios.schema.base import Index, Model
 from scenarios.schema.load import validated
+from scenarios.stages.witness_proof import proof_of
 from scenarios.stages.worlds import holding, worlds
 from scenarios.stages.worst_pair import SATURATED, allows, bounds_releases, holds_for_any_change, share_left
 
@@ -70,8 +71,10 @@ class _PairPrint(Model):
 class WitnessFile(Model):
     """A witness file. `claim` and `account` are of the run that wrote it: a replay compares them with its own.
 
-    `activations` is Θ, at which the claim was evaluated. `seal` is the SHA-256 of all the rest, numbers by value: it
-    shows that a file was altered by accident or by hand, and nothing about who seals it anew.
+    `activations` is Θ, at which the claim was evaluated. `proof` is what `attacks.audit.check_witness` reads besides:
+    the agent's records, PRIVATE, and what is public; only `completed` adds it. `seal` is the SHA-256 of
+    all the rest, numbers by value: it shows that a file was altered by accident or by hand, and nothing about who
+    seals it anew.
     """
 
     format: Literal["netsim witness"] = FORMAT
@@ -90,6 +93,7 @@ class WitnessFile(Model):
     data: _DataPrint
     account: Tree
     transcript: Tree
+    proof: Tree | None = None
     seal: str = ""
 
     def sealed(self) -> Self:
@@ -102,9 +106,14 @@ class WitnessFile(Model):
         return self.seal == self._fitting()
 
     def _fitting(self) -> str:
-        canonical = _by_value(self.model_dump(exclude={"seal"}))
+        canonical = _by_value(self.model_dump(exclude=self._absent | {"seal"}))
         text = json.dumps(canonical, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def _absent(self) -> set[str]:
+        """Fields that the file does not have."""
+        return {"proof"} if self.proof is None else set()
 
     @property
     def place(self) -> str:
@@ -117,7 +126,7 @@ class WitnessFile(Model):
 
     def text(self) -> str:
         """JSON that every reader takes (no infinities, no NaN), a vector on a line."""
-        return _laid_out(self.model_dump(), "") + "\n"
+        return _laid_out(self.model_dump(exclude=self._absent), "") + "\n"
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -376,6 +385,23 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
         against = f"There was an active adversary, and no claim is about one ({shows})"
     shown = account.proves(claim) if against is None else None
     return Confirmation(file, claim, account, shown, against or shows, remarks)
+
+
+def completed(file: WitnessFile, progress: Progress | None = None) -> WitnessFile:
+    """The file with its part for the checker, so that `attacks.audit.check_witness` can read it alone, sealed anew.
+
+    It then holds the agent's records. You get a `ScenarioError` for an altered file, for data that are other ones
+    here, and for a part that is there and differs from what the scenario gives.
+    """
+    if not file.intact:
+        raise ScenarioError("seal", file.seal, ALTERED, "the file as it was written")
+    experiment, _ = _rebuilt(file, progress or Silent())
+    here = proof_of(experiment.subject(file.algorithm).simulation, file.agent)
+    if file.proof is None:
+        return file.model_copy(update={"proof": here}).sealed()
+    if other := next(plain.differences(file.proof, here, "proof"), None):
+        raise ScenarioError("proof", other, "not what the scenario gives here", "its own data and algorithm")
+    return file
 
 
 def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:

@@ -461,3 +461,43 @@ def test_a_file_without_names_of_fields_has_no_other_losses(folder, tmp_path):
 
     path = changed(folder, tmp_path, "cpgt", older, seal=True)
     assert not [line for line in confirm(WitnessFile.read(path)).remarks if line.startswith("Other losses")]
+
+
+# ── proofs in ball arithmetic ───────────────────────────────────────────────────────────────────────────
+class TestProof:
+    """`netsim witness FILE --prove`; the checker itself is tested in tests/attacks/audit/test_check_witness.py."""
+
+    check = pytest.importorskip("attacks.audit.check_witness", reason="needs the extra `proof`")
+
+    def test_what_the_checker_proves_is_printed(self, folder):
+        for slug, word in (("cpgt", "refuted"), ("leaky", "unprotected")):
+            done = status(file_of(folder, slug), "--prove")
+            assert (done.exit_code, done.output.split(":")[:2]) == (1, ["Proven", f" {word}"])
+        found = status(file_of(folder, "coded"), "--prove", "--json")
+        assert found.exit_code == 0
+        assert json.loads(found.stdout) == {
+            "proven": False,
+            "says": "a code by Float16, of Laplace noise, is not read here",
+        }
+
+    def test_records_are_in_the_file_of_out_alone(self, folder, tmp_path):
+        path, out = file_of(folder, "cpgt"), tmp_path / "proof.json"
+        assert "proof" not in json.loads(path.read_text())
+        assert self.check.main([str(path)]) == 1
+        assert status(path, "--out", str(out)).exit_code == 1
+        assert WitnessFile.read(out).intact
+        assert self.check.main([str(out)]) == 0
+        assert status(out, "--prove").exit_code == 1
+
+    def test_an_altered_file_and_other_data_are_no_witness(self, folder, tmp_path):
+        path = changed(folder, tmp_path, "cpgt", lambda tree: tree.update(replica=3))
+        assert status(path, "--prove").exit_code == 2
+        out = tmp_path / "proof.json"
+        assert status(file_of(folder, "cpgt"), "--out", str(out)).exit_code == 1
+        tree = json.loads(out.read_text())
+        tree["proof"]["objective"]["answers"][0] += 1e-3
+        out.write_text(json.dumps(tree))
+        out.write_text(WitnessFile.read(out).sealed().text())
+        done = status(out, "--prove")
+        assert done.exit_code == 2
+        assert "not what the scenario gives here" in done.output

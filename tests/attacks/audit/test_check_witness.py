@@ -1,0 +1,484 @@
+"""The checker that needs no trust: committed files are proven, altered and planted ones are not, lies are refused."""
+
+import copy
+import json
+import math
+import random
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from attacks.audit.loss.comparison import Sample
+from attacks.audit.pair import Pair
+from attacks.audit.witness import itemize
+from attacks.audit.witness_values import Witness
+from netsim.adversary import PublicKnowledge
+from netsim.algorithms.mixing import LaplaceInRounds
+from netsim.claims import Adjacency
+from netsim.codecs import FLOAT64
+from netsim.errors import NetsimError
+from netsim.mechanisms import Laplace
+from netsim.models.model import ElasticNet, Zero
+from netsim.problems import LeastSquares, NonconvexLogistic, Tilted
+
+check = pytest.importorskip("attacks.audit.check_witness", reason="needs python-flint or mpmath: the extra `proof`")
+ROOT = Path(__file__).parents[3]
+FILES = sorted((ROOT / "docs" / "witnesses").glob("*.json"))
+NOT_PROVEN = {
+    # the law of levels of an ℓ2 norm is an integral over a sphere; the bound without it is below ε
+    "cpgt-cpgt-2-bits": "undecided with 2048 bits: L = [-1.19",
+    "dp-recal-fresh-noise": "refutes no claim of δ > 0",  # its witness is the shifts of the releases
+}
+
+
+def read(name):
+    return json.loads((ROOT / "docs" / "witnesses" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def why(tree, source=None):
+    """Why nothing is proven, one line."""
+    with pytest.raises(check.Unproven) as error:
+        check.prove(tree, source)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+# ── what is committed ───────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_committed_witnesses_are_proven(path):
+    """A file without its part for the checker: netsim witness FILE --out FILE."""
+    tree = read(path.stem)
+    if path.stem in NOT_PROVEN:
+        assert NOT_PROVEN[path.stem] in why(tree)
+        return
+    says = check.prove(tree)
+    assert says.startswith("unprotected" if tree["account"]["uncovered"] else "refuted")
+
+
+@pytest.mark.parametrize(
+    "name", ["cpgt-cpgt", "diadsp-diadsp-step-15", "dpp2-dpp-k-1-short-step", "cpgt-cpgt-top-3-of-10"]
+)
+def test_the_enclosure_holds_what_the_replay_computes_in_floats(name):
+    tree = read(name)
+    low, high = map(float, check.prove(tree).split("[")[1].split("]")[0].split(","))
+    counted = [row for row in tree["account"]["releases"] if row["counts"]]
+    sums = [sum(row["loss"] for row in counted if row["message"] <= k) for k in {row["message"] for row in counted}]
+    assert any(abs(one - low) < 1e-9 and abs(one - high) < 1e-9 for one in sums)
+
+
+ALLOWED = {"algorithms", "arrays", "bounds", "claims", "codecs", "errors", "mechanisms", "models", "node"} | {
+    "randomness", "schedules", "transcript"
+}  # fmt: skip
+
+
+def test_it_runs_alone_and_imports_no_simulation(tmp_path):
+    path, script = ROOT / "docs" / "witnesses" / "cpgt-cpgt.json", ROOT / "attacks" / "audit" / "check_witness.py"
+    code = f"""
+import runpy, sys
+sys.argv = ["check", {str(path)!r}]
+try:
+    runpy.run_path({str(script)!r}, run_name="__main__")
+except SystemExit as end:
+    print(end.code, *(name for name in sys.modules if name.startswith(("netsim.", "attacks", "scenarios"))))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    said, ended = done.stdout.splitlines()
+    status, *modules = ended.split()
+    assert said.startswith("Proven. refuted: L ∈ [")
+    assert status == "0"
+    assert {name.split(".")[1] for name in modules} <= ALLOWED
+    for argument in ("nothing.json", str(ROOT / "README.md")):
+        assert check.main([argument]) == 2
+
+
+# ── planted proofs ──────────────────────────────────────────────────────────────────────────────────────
+def planted(name, change):
+    tree = read(name)
+    change(tree)
+    return tree
+
+
+def swapped(tree):
+    tree["world"] = 1 - tree["world"]
+
+
+def wrong_sign(tree):
+    tree["pair"]["change"]["slope"] = [-one for one in tree["pair"]["change"]["slope"]]
+
+
+def larger_change(tree):
+    tree["pair"]["change"]["slope"] = [one * 1.000001 for one in tree["pair"]["change"]["slope"]]
+
+
+def another_law(tree):
+    tree["account"]["releases"][1]["law"] = "Gaussian"
+
+
+def another_scale(tree):
+    tree["account"]["releases"][1]["scale"] *= 1 + 1e-9
+
+
+def smaller_claim(tree):
+    tree["claim"]["epsilon"] -= 1e-9
+
+
+def smaller_noise(tree):
+    tree["proof"]["algorithm"]["scale_y"] *= 0.5
+
+
+def smaller_smoothness(tree):
+    tree["proof"]["setting"]["smoothness"] = [one * 0.5 for one in tree["proof"]["setting"]["smoothness"]]
+
+
+def another_message(tree):
+    """A release that is not what went on the wire, in its last bit."""
+    sent = next(row for row in tree["transcript"]["rows"] if row["event"] == "sent")
+    value = list(sent["values"]["y"])
+    value[3] = math.nextafter(value[3], 9)
+    tree["transcript"]["releases"][1] = value
+
+
+def another_receiver(tree):
+    next(row for row in tree["transcript"]["rows"] if row["event"] == "sent")["receiver"] = 1
+
+
+def an_adversary(tree):
+    tree["scenario"]["active_adversaries"] = [{"kind": "drop"}]
+
+
+def large_weights(tree):
+    tree["proof"]["weights"][0] += 1
+
+
+def no_stable_step(tree):
+    tree["proof"]["algorithm"]["gamma"] = 2.0
+
+
+PLANTED = {
+    swapped: "is not above ε",
+    wrong_sign: "is not above ε",
+    larger_change: "not adjacent",
+    another_law: "release 1: the code draws Laplace",
+    another_scale: "release 1: the code draws Laplace",
+    smaller_claim: "the algorithm's formula has 1.0",
+    smaller_noise: "the code draws Laplace",
+    smaller_smoothness: "the algorithm's formula has 0.",
+    another_message: "is not the release that the code sends there",
+    another_receiver: "or to others, than the file has",
+    an_adversary: "active adversary",
+    large_weights: "no row of a mixing matrix",
+    no_stable_step: "gamma",
+}
+
+
+@pytest.mark.parametrize("change", PLANTED, ids=lambda change: change.__name__)
+def test_planted_proofs_are_rejected(change):
+    assert PLANTED[change] in why(planted("cpgt-cpgt", change))
+
+
+@pytest.mark.parametrize("name", ["cpgt-cpgt-top-3-of-10", "cpgt-cpgt-4-bits"])
+def test_a_code_that_no_release_becomes(name):
+    """Its probability is 0 in both worlds, and what a formula gives for it is nothing."""
+    tree = read(name)
+    value = next(row for row in tree["transcript"]["rows"] if row["event"] == "sent")["values"]["y"]
+    value[:] = [9 * one for one in value] if "bits" in name else [one or 1e-3 for one in value]
+    assert "a message that its codec does not make" in why(tree)
+
+
+def test_a_message_that_the_code_does_not_send():
+    """Values without noise: what was sent is not what the code makes of what was received."""
+
+    def change(tree):
+        sent = [row for row in tree["transcript"]["rows"] if row["event"] == "sent"]
+        sent[1]["values"]["x"][9] += 1e-3
+
+    assert "the code does not send the file's 'x'" in why(planted("dp-recal-dp-recal-as-deployable", change))
+    assert "the code does not send the file's 'x'" in why(planted("dp-recal-dp-recal-as-deployable", swapped))
+
+
+def test_an_epsilon_above_what_is_proven_by_1e_9(monkeypatch):
+    """Held against the upper end of L of the whole transcript: by hand, so that no formula contradicts."""
+    monkeypatch.setattr(check, "MESSAGES", (10**6,))
+    tree = read("diadsp-diadsp-step-02")
+    high = float(check.prove(tree).split(",")[1].split("]")[0])
+    source = SimpleNamespace(Honest=Honest)
+    tree["proof"]["algorithm"] = {"class": "anywhere:Honest", **parameters(tree)}
+    tree["claim"]["epsilon"] = high - 1e-9
+    assert "as the file states it" in check.prove(tree, source)
+    tree["claim"]["epsilon"] = high + 1e-9
+    assert "is not above ε" in why(tree, source)
+
+
+# ── code that lies ──────────────────────────────────────────────────────────────────────────────────────
+def parameters(tree):
+    return {name: tree["proof"]["algorithm"][name] for name in ("rounds", "step", "scale_x", "scale_y", "ratio")}
+
+
+@dataclass(frozen=True)
+class Honest(LaplaceInRounds):
+    """DiaDSP, without a claim."""
+
+    step: float
+    scale_x: float
+    scale_y: float
+    ratio: float
+
+    async def run(self, node):
+        x = node.zeros()
+        gradient = y = await node.gradient(x)
+        for k in range(self.rounds):
+            law_x, law_y = Laplace(self.scale_x * self.ratio**k), Laplace(self.scale_y * self.ratio**k)
+            y = self.meddled(node, x, y)
+            noisy_x, noisy_y = node.privatize(x, law_x), node.privatize(y, law_y)
+            noisy_y = self.sent(noisy_y)
+            received = await node.exchange(x=noisy_x, y=noisy_y)
+            x = received.mix("x") - self.step * y
+            before, gradient = gradient, await node.gradient(x)
+            y = received.mix("y") + gradient - before
+            node.estimate(x)
+
+    def meddled(self, node, x, y):
+        return y
+
+    def sent(self, noisy):
+        return noisy
+
+
+RUNS = []
+
+
+class Stateful(Honest):
+    """The first run of all is another one."""
+
+    def meddled(self, node, x, y):
+        RUNS.append(0)
+        return y * 2 if len(RUNS) == 1 else y
+
+
+class Alternating(Honest):
+    """Runs of odd number are other ones."""
+
+    def meddled(self, node, x, y):
+        if not x.any():
+            RUNS.append(0)
+        return y * (1 + len(RUNS) % 2)
+
+
+class Comparing(Honest):
+    """Does something else at one number, which no transcript has with any probability."""
+
+    def sent(self, noisy):
+        return noisy if noisy[0, 0] != SEEN else noisy * 7
+
+
+SEEN = read("diadsp-diadsp-step-02")["transcript"]["rows"][0]["values"]["y"][0]
+
+
+class Swallowing(Honest):
+    """Catches whatever an undecided comparison raises, and guesses."""
+
+    def meddled(self, node, x, y):
+        try:
+            float(y[0, 0])
+        except BaseException:
+            return y * 3
+        return y
+
+
+class Altering(Honest):
+    """Adds something to what was released."""
+
+    def sent(self, noisy):
+        noisy[0, 0] = noisy[0, 0] + 1
+        return noisy
+
+
+class Hiding(Honest):
+    """Sends a function of what was released."""
+
+    def sent(self, noisy):
+        return noisy * 1.0
+
+
+class Awaiting(Honest):
+    async def run(self, node):
+        import asyncio
+
+        await asyncio.sleep(1)
+
+
+class Failing(Honest):
+    def meddled(self, node, x, y):
+        return y[:, :3]
+
+
+LIES = {
+    Stateful: ("keeps state",),
+    Alternating: ("keeps state",),
+    Comparing: ("balls that overlap were compared",),
+    Swallowing: ("a ball was used as a float",),
+    Altering: ("does not send", "is not the release", "no message"),
+    Hiding: ("no message can be read",),
+    Awaiting: ("awaits something", "no running event loop"),
+    Failing: ("a vector of shape",),
+}
+
+
+@pytest.mark.parametrize("kind", LIES, ids=lambda kind: kind.__name__)
+def test_code_that_lies_is_refused(kind):
+    RUNS.clear()
+    tree = read("diadsp-diadsp-step-02")
+    tree["proof"]["algorithm"] = {"class": f"anywhere:{kind.__name__}", **parameters(tree)}
+    says = why(tree, SimpleNamespace(**{kind.__name__: kind}))
+    assert any(one in says for one in LIES[kind]), says
+
+
+# ── altered files ───────────────────────────────────────────────────────────────────────────────────────
+KINDS = {"least squares": LeastSquares, "logistic": NonconvexLogistic}
+
+
+def worlds(tree):
+    """Both objectives as netsim has them: another code than the checker's."""
+    own, change = tree["proof"]["objective"], tree["pair"]["change"]
+    rows, answers, found = np.array(own["features"]), np.array(own["answers"]), []
+    for one in change.get("worlds", [None, change]):
+        A, b, slope = rows.copy(), answers.copy(), np.zeros(rows.shape[1])
+        for name, held in (("features", A), ("labels", b), ("targets", b)):
+            put = (one or {}).get("records", {}).get(name, {"rows": [], "values": []})
+            for k, value in zip(put["rows"], put["values"], strict=True):
+                held[k] = value
+        if own["loss"] == "least squares":
+            made = LeastSquares(A, b, own["ridge"], 2 * own["mass"])
+        else:
+            made = NonconvexLogistic(A, b, own["weight"], own["shape"], own["ridge"])
+        found.append(Tilted(made, np.array(one["slope"])) if "slope" in (one or {}) else Tilted(made, slope))
+    return found
+
+
+def first(tree, most):
+    """The transcript up to so many messages of the agent, without what no reader of values looks at."""
+    rows, record = tree["transcript"]["rows"], tree["transcript"]
+    sent = [row for row in rows if row["event"] == "sent"]
+    kept = [row for row in rows if row["number"] < most]
+    each = round(len(record["releases"]) / max(len(sent), 1))  # releases a message, where they are not on the wire
+    given = [  # by value: rows may be in another order
+        one if isinstance(one, list) else sent[one["message"]]["values"][one["field"]]
+        for t, one in enumerate(record["releases"])
+        if (t < each * most if isinstance(one, list) else sent[one["message"]]["number"] < most)
+    ]
+    bare = [{**row, "time": 0.0, "attempt": 0, "size": 0} for row in kept]
+    return {"rows": bare, "releases": given, "coins": {**record["coins"], "generator": "PCG64"}, "dither": []}
+
+
+def replayed(tree, most):
+    """What attacks.replay, in floats, and the algorithm's formula say of a file: its account, its claimed ε."""
+    proof, agent = tree["proof"], tree["agent"]
+    algorithm, setting = check._built(proof["algorithm"]), check._built(proof["setting"])
+    l1, square = proof["regularizer"]
+    public = PublicKnowledge(
+        algorithm=algorithm, agents=setting.agents, dimension=setting.dimension,
+        neighbors=(tuple(proof["neighbors"]),) * setting.agents,
+        weights=(np.array(proof["weights"]),) * setting.agents,
+        regularizer=ElasticNet(l1, square) if l1 or square else Zero(), loss="", ridge=0.0,
+        codec=check._built(proof["codec"]) or FLOAT64, records=setting.records,
+    )  # fmt: skip
+    sample: Sample = Witness.of_plain(agent, first(tree, most)).sample(public)
+    pair = Pair(agent, tuple(worlds(tree)), "")
+    with np.errstate(all="ignore"):
+        account = itemize(
+            sample, agent, pair.hypotheses[tree["world"]], pair.hypotheses[1 - tree["world"]], to_the_bit=False
+        )
+    stated = {**tree["claim"]["adjacency"]}
+    stated["curvature_change"] = float(stated["curvature_change"])
+    claim = algorithm.claim(Adjacency(**stated), replace(setting, releases=tree["activations"]), 0.0)
+    return account, claim
+
+
+def true(tree, says):
+    """Whether a proven statement is one, as floats have it, of the first messages or of all."""
+    for most in (1, *check.MESSAGES):
+        try:
+            account, claim = replayed(tree, most)
+        except NetsimError:  # further on it is no transcript
+            continue
+        if says.startswith("unprotected"):
+            found = account.uncovered is not None
+        else:
+            epsilon = tree["claim"]["epsilon"]
+            found = max(account.running()) > epsilon - 1e-9 and abs(claim.epsilon / epsilon - 1) < 1e-9
+        if found:
+            return True
+    return False
+
+
+def leaves(tree, path=()):
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in items:
+        if path or key not in ("scenario", "says", "versions", "data", "seal"):
+            yield (*path, key)
+            yield from leaves(value, (*path, key))
+
+
+ODD = [None, True, "", "inf", "x", -1, 0, 1, 2**70, 1e308, 1e-320, math.nan, math.inf, [], {}, [[]], [1.0], {"a": 1}]
+
+
+def altered(tree, rng):
+    """One place altered: a number by a bit, by a little or by much, a key, an order, another type."""
+    tree = copy.deepcopy(tree)
+    *above, key = rng.choice(list(leaves(tree)))
+    holder = tree
+    for one in above:
+        holder = holder[one]
+    value, way = holder[key], rng.randrange(6)
+    if way == 0:
+        del holder[key]
+    elif way == 1:
+        holder[key] = rng.choice(ODD)
+    elif way == 2 and isinstance(holder, list):
+        rng.shuffle(holder)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        holder[key] = rng.choice([-value, value * (1 + 1e-9), value * 0.5, value + 1, math.nextafter(value, 9.0)])
+    elif isinstance(value, list) and value:
+        holder[key] = rng.choice([value[:-1], [*value, value[-1]], value[::-1]])
+    else:
+        holder[key] = rng.choice(ODD)
+    return tree, (*above, key)
+
+
+def fuzz(name, count, seed):
+    """(altered places whose file was still proven, refusals); every proof is held against floats."""
+    tree, rng, proven, refused = read(name), random.Random(seed), [], []
+    for _ in range(count):
+        changed, where = altered(tree, rng)
+        try:
+            says = check.prove(changed)
+        except check.Unproven as error:
+            refused.append(str(error))
+            continue
+        assert true(changed, says), (where, says)
+        proven.append(where)
+    return proven, refused
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("cpgt-cpgt", 100),
+        ("diadsp-diadsp-step-15", 100),
+        ("dpp2-dpp-k-1-short-step", 20),
+        ("thesis-algorithm-1-algorithm-1-random-penalties-alone", 60),
+    ],
+)
+def test_an_altered_file_is_proven_only_where_it_is_still_true(name, count):
+    """By hand more of them: fuzz(name, 10_000, 0)."""
+    proven, refused = fuzz(name, count, 7)
+    assert proven
+    assert len(refused) > count / 10
+    assert all(one and "\n" not in one for one in refused)
