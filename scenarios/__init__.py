@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from netsim.algorithms import Algorithm
-    from scenarios.files.dump import dump
+    from scenarios.files.models import dump
     from scenarios.results.tree import Results
     from scenarios.schema.scenario import Scenario
     from scenarios.stages.own_audit import OwnAudit
@@ -95,7 +95,7 @@ def __getattr__(name: str) -> Any:
 
         return Scenario
     if name == "dump":
-        from scenarios.files.dump import dump
+        from scenarios.files.models import dump
 
         return dump
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,8 +8,8 @@ from typing import Any
 
 from netsim.errors import ScenarioError, together
 from scenarios.files.document import Place, Tree, keys_of, place_of, plain, put
-from scenarios.files.dump import as_mappings
 from scenarios.files.library import label
+from scenarios.files.models import as_mappings
 from scenarios.schema import Scenario
 from scenarios.schema.load import Located, validated
 

@@ -148,8 +148,8 @@ def _show(
 
 def _scenario(name: str, resolved: bool, settings: list[str]) -> str:
     """A shipped scenario; or a file as it is, and where it extends another, with all that it takes from there."""
-    from scenarios.files.dump import dump
     from scenarios.files.library import EXTENDS, library, plain_tree, variant_names
+    from scenarios.files.models import dump
     from scenarios.schema.export import MARK, schema_line, with_schema_line
     from scenarios.schema.load import load_scenario
 

@@ -1,4 +1,4 @@
-"""YAML 1.2 as mappings, lists and values that know their file and line; fields by dotted path.
+"""YAML 1.2 as mappings, lists and values that know their file and line; fields by dotted path. And written again.
 
 Nothing in a file can run anything.
 """
@@ -10,11 +10,20 @@ from io import StringIO
 from typing import Any, NamedTuple, cast
 
 from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.representer import RoundTripRepresenter
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from netsim.errors import ScenarioError, together
 
+WIDE = 110
+"""Columns of a line, as far as texts and numbers let it."""
+BARE = re.compile(r"[^\W_]")
+"""How a text begins that may stand without quotes."""
+OLD_TRUTHS = ("yes", "no", "on", "off")
+"""Texts that older versions of YAML read as truth values."""
 Key = str | int
 Tree = Mapping[str, Any]
 """Fields of a file, or of a mapping in it."""
@@ -287,3 +296,58 @@ class _Reader:
 
     def _place(self, node: Any) -> Place:
         return Place(self.file, int(node.start_mark.line) + 1)
+
+
+# ── written ─────────────────────────────────────────────────────────────────────────────────────────────
+def as_yaml(tree: Tree) -> str:
+    """YAML of mappings and lists, in their order; what acts on a terminal is an escape."""
+    yaml: Any = cast("Any", YAML)()
+    yaml.Representer = _Representer
+    yaml.width, yaml.allow_unicode = WIDE, True
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    stream = StringIO()
+    yaml.dump(_node(tree, 0), stream)
+    # what acts on a terminal stands in double quotes alone, where it is an escape
+    return "".join(one if one.isprintable() or one == "\n" else f"\\U{ord(one):08x}" for one in stream.getvalue())
+
+
+class _Representer(RoundTripRepresenter):
+    """Null as a word: ruamel leaves the place empty."""
+
+
+def _null(representer: Any, _: None) -> Any:
+    return representer.represent_scalar("tag:yaml.org,2002:null", "null")
+
+
+cast(Any, _Representer).add_representer(type(None), _null)
+
+
+def _node(value: Any, depth: int) -> Any:
+    """The same with a style: in one line where that is short, but for the file itself."""
+    if isinstance(value, Mapping):
+        fields = cast("Tree", value).items()
+        node: Any = CommentedMap((_scalar(key), _node(one, depth + 1)) for key, one in fields)
+    elif isinstance(value, list):
+        node = CommentedSeq(_node(one, depth + 1) for one in cast("list[Any]", value))
+    else:
+        return _scalar(value)
+    short = 2 * depth + len(str(cast(Any, value))) <= WIDE
+    numbers = isinstance(value, list) and not any(isinstance(one, Mapping | list) for one in cast("list[Any]", value))
+    if depth and (short or numbers) and not _deep(cast(Any, value)):
+        node.fa.set_flow_style()
+    return node
+
+
+def _deep(value: Any) -> bool:
+    """Whether a value is better read over several lines: a list of mappings, or a mapping with one inside of one."""
+    if isinstance(value, list):
+        return any(isinstance(one, Mapping) for one in cast("list[Any]", value))
+    inner = [*cast("Tree", value).values()] if isinstance(value, Mapping) else []
+    return any(_deep(one) or (isinstance(one, Mapping) and len(inner) > 1) for one in inner)
+
+
+def _scalar(value: Any) -> Any:
+    # ruamel leaves ?0 bare in a flow mapping, where it is the key 0
+    if isinstance(value, str) and (BARE.match(value) is None or not value.isprintable() or value.lower() in OLD_TRUTHS):
+        return DoubleQuotedScalarString(value)
+    return value

@@ -1,9 +1,11 @@
-"""A pydantic model's tag, the words of a literal, and the models inside an annotation or a model."""
+"""A pydantic model's tag, its words and inner models; and a model as its file: mappings or YAML."""
 
 from collections.abc import Iterator
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, cast, get_args, get_origin
 
 from pydantic import BaseModel
+
+from scenarios.files.document import Tree, as_yaml
 
 TAGS = ("kind", "name", "measure", "law")
 """Fields that tell the members of a union apart."""
@@ -48,3 +50,47 @@ def places(model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
             for name, field in one.model_fields.items()
             for inner in models_in(field.annotation)
         ]
+
+
+# ── as a file ───────────────────────────────────────────────────────────────────────────────────────────
+def dump(scenario: BaseModel, full: bool = False) -> str:
+    """YAML that `load` reads as the same scenario; `full`: with every default. Fields are in the schema's order."""
+    return as_yaml(as_mappings(scenario, full))
+
+
+def as_mappings(model: BaseModel, full: bool = False) -> Tree:
+    """A model as the mappings and lists of its file; `full`: with every default."""
+    names = list(type(model).model_fields) if full else differing(model)
+    first = [name for name in (tag_field(type(model)), "kind", "name") if name in names]
+    found = {name: _plain(getattr(model, name), full) for name in dict.fromkeys([*first, *names])}
+    if full:
+        return found
+    again = type(model).model_validate(found)  # of two models that look alike but for a default, that has to stand
+    alike = [name for name in found if type(getattr(again, name)) is not type(getattr(model, name))]
+    return found | {name: _plain(getattr(model, name), True) for name in alike}
+
+
+def differing(model: BaseModel) -> list[str]:
+    """The fields that a file needs: the tag, those without a default, and those that differ from it (a default may
+    depend on other fields: the ridge of an mlp)."""
+    kind, tag = type(model), tag_field(type(model))
+    own = {name: _plain(getattr(model, name), True) for name in kind.model_fields}
+    known = {name: field.get_default(call_default_factory=True) for name, field in kind.model_fields.items()}
+    # compared in words, to the type and the last bit: −0.0 is not 0.0, nor 1 1.0
+    names = [
+        name
+        for name, field in kind.model_fields.items()
+        if name == tag or field.is_required() or repr(own[name]) != repr(_plain(known[name], True))
+    ]
+    again = kind.model_validate({name: own[name] for name in names})
+    return [name for name in own if name in names or repr(own[name]) != repr(_plain(getattr(again, name), True))]
+
+
+def _plain(value: Any, full: bool) -> Any:
+    if isinstance(value, BaseModel):
+        return as_mappings(value, full)
+    if isinstance(value, list):
+        return [_plain(one, full) for one in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {key: _plain(one, full) for key, one in cast("Tree", value).items()}
+    return value

@@ -18,7 +18,7 @@ from netsim.errors import AttackError
 from netsim.simulation import Run
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Silent
-from scenarios.files.dump import dump
+from scenarios.files.models import dump
 from scenarios.lab.figures import Html, pictures
 from scenarios.results.attacks import ReconstructionResult, RecordAttack
 from scenarios.results.tree import Results

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from netsim.errors import ScenarioError
-from scenarios.files.dump import differing
 from scenarios.files.mistakes import mistakes
-from scenarios.files.models import tag_field
+from scenarios.files.models import differing, tag_field
 
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass

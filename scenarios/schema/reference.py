@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from scenarios.files.dump import as_mappings
-from scenarios.files.models import places, tag_field
+from scenarios.files.models import as_mappings, places, tag_field
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.spec import meaning, tag_of
 

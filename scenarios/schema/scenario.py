@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from netsim.claims import Norm
-from scenarios.files.dump import dump
 from scenarios.files.library import full_tree
 from scenarios.files.mistakes import validated
+from scenarios.files.models import dump
 from scenarios.schema.attacks import Labels, MembershipSpec, PropertySpec, RebuildSpec, Rounds
 from scenarios.schema.base import Count, Index, Model, Positive
 from scenarios.schema.checks import FigureSpec, MeasureSpec, ReproducesSpec, VariantSpec

@@ -7,7 +7,7 @@ from typing import cast
 
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
-from scenarios.files.dump import dump
+from scenarios.files.models import dump
 from scenarios.render import sentences
 from scenarios.render.page import attacks, loss_breakdown, network, plan
 from scenarios.render.page.charts import Shown, charts, measures

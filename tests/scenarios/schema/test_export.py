@@ -9,9 +9,8 @@ from typer.testing import CliRunner
 
 from scenarios.cli.app import app
 from scenarios.files.document import plain, read_yaml
-from scenarios.files.dump import dump
 from scenarios.files.library import EXTENDS, library
-from scenarios.files.models import places, tag_field
+from scenarios.files.models import dump, places, tag_field
 from scenarios.schema import Scenario, json_schema
 from scenarios.schema.base import public_name
 from scenarios.schema.export import MARK, schema_file, schema_line, with_schema_line

@@ -16,9 +16,8 @@ from netsim.errors import ScenarioError
 from scenarios import Scenario, dump, load
 from scenarios.build.variants import expanded
 from scenarios.files.document import plain, read_yaml
-from scenarios.files.dump import as_mappings
 from scenarios.files.library import library
-from scenarios.files.models import places
+from scenarios.files.models import as_mappings, places
 from scenarios.schema import (
     DpRecal,
     Extra,
