@@ -347,7 +347,8 @@ def _deep(value: Any) -> bool:
 
 
 def _scalar(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
     # ruamel leaves ?0 bare in a flow mapping, where it is the key 0
-    if isinstance(value, str) and (BARE.match(value) is None or not value.isprintable() or value.lower() in OLD_TRUTHS):
-        return DoubleQuotedScalarString(value)
-    return value
+    bare = BARE.match(value) is not None and value.isprintable() and value.lower() not in OLD_TRUTHS
+    return value if bare else DoubleQuotedScalarString(value)
