@@ -220,7 +220,8 @@ class VirtualEnvironment(simpy.Environment):
     def dispatch(self, entry: tuple[float, int, int, Any]) -> None:
         """Do what an entry that is no call asks for: fire a timer, or run an event's callbacks."""
         item = entry[3]
-        self.horizon = next(self._eid)  # all calls of this instant that there were
+        urgent = entry[1] == DELIVERY  # SimPy's urgent events are among the calls, by their numbers
+        self.horizon = entry[2] if urgent else next(self._eid)  # all calls of this instant that there were
         if isinstance(item, asyncio.TimerHandle):
             owner = self.owner
             assert owner is not None, "only a VirtualLoop puts timers on the heap"
@@ -291,7 +292,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
     """An asyncio loop whose `time()` is its environment's `now`, in simulated seconds.
 
     `on_idle` is called when nothing is left to happen; it may make something happen, or return a sentence
-    that says who waits for what. Without a cure the loop raises `DeadlockError`.
+    that says who waits for what. Without a cure the loop raises `DeadlockError`. Before, time goes on to `last`: when
+    the last of what needs no entry on the heap happens, −∞ for nothing.
     """
 
     _ready: Any  # asyncio's own deque of handles
@@ -301,6 +303,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.environment = environment if environment is not None else VirtualEnvironment()
         self.environment.owner = self
         self.on_idle: Callable[[], str] = lambda: "no agent has registered what it waits for"
+        self.last: Callable[[], float] = lambda: -math.inf
         self.cancelled_timers = 0
         self.task_numbers = itertools.count()
         self.tasks: list[_NumberedTask[Any]] = []
@@ -397,6 +400,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         steps = 0
         while not ready:
             if not queue and not environment.turn_page():
+                environment.pass_to(self.last())
                 waiting = self.on_idle()
                 if not ready:
                     raise DeadlockError(f"nothing is left to happen at t={self.time():g} s, and {waiting}")

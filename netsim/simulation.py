@@ -143,6 +143,7 @@ class _Execution:
         self.taps = [self._tap(adversary, streams) for adversary in simulation.adversaries]
         self.network = self._network(streams)
         self.loop.on_idle = self._waiting
+        self.loop.last = self.network.last_arrival
         for tap in self.taps:
             self.network.listen(tap)
         self.activations = [0] * n
@@ -257,7 +258,6 @@ class _Execution:
 
     def _waiting(self) -> str:
         """Who waits for what, for a deadlock's message; unless the run is over."""
-        self.environment.pass_to(max([inbox.last_arrival for inbox in self.network.inboxes]))
         if self.going and self._stop_if_over():
             return "the run is over"
         gone = [i for i, activity in self.activities.items() if activity.is_gone(self.environment.now)]
@@ -336,7 +336,8 @@ class _Execution:
                 tap.close()
             raise
         for error in self.loop.unretrieved():
-            raise error
+            if not isinstance(error, KeyboardInterrupt):  # that is no error of the last agent's
+                raise error
         return self._finished(interrupted)
 
     async def _agents(self) -> None:

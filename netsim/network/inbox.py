@@ -235,6 +235,7 @@ class _PolicyInbox(Inbox):
     def woken(self, wanted: int | None) -> asyncio.Future[None]:
         """Done when no neighbor is waited for any more, or at the deadline."""
         future = super().woken(wanted)
+        self._cancel_deadline()  # that of an exchange which was given up
         if wanted is not None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_at(loop.time() + self._deadline, self._wake)

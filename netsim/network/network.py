@@ -88,6 +88,10 @@ class Network:
         """Sends a message to all neighbors of an agent, in ascending order; tap its wires before asking for it."""
         return fan_out(self._environment, [self.channels[agent, j] for j in self.inboxes[agent].neighbors], self.fans)
 
+    def last_arrival(self) -> float:
+        """When the last message arrives of which only an inbox knows; −∞ for none."""
+        return max([inbox.last_arrival for inbox in self.inboxes])
+
     def waiting(self) -> str:
         """Who waits for what, for a deadlock's message."""
         sentences = [s for inbox in self.inboxes if (s := inbox.waits_for()) is not None]

@@ -235,7 +235,13 @@ def random_geometric(agents: _Agents, radius: _Radius, seed: Seed = 0, *, weight
 def from_edges(agents: _Agents, edges: Iterable[tuple[int, int]], *, weights: Weights = _METROPOLIS) -> Topology:
     """The graph with exactly these undirected edges."""
     _at_least(2, agents=agents)
-    ends = np.array(edges if isinstance(edges, np.ndarray) else list(edges)).reshape(-1, 2)
+    try:
+        ends = np.array(edges if isinstance(edges, np.ndarray) else list(edges))
+    except ValueError:
+        raise ScenarioError("edges", edges, "some have more ends than others", "pairs of ints") from None
+    if ends.size and ends.shape[1:] != (2,):
+        raise ScenarioError("edges", ends[0].tolist(), "not the two ends of an edge", "pairs of ints")
+    ends = ends.reshape(-1, 2)
     if ends.size and ends.dtype.kind not in "iu":
         raise ScenarioError("edges", ends[0].tolist(), "not numbers of agents", "pairs of ints")
     for index in np.flatnonzero(((ends < 0) | (ends >= agents)).any(axis=1))[:1].tolist():

@@ -104,8 +104,10 @@ def _taken(path: Path, folder: Path) -> int | None:
             os.close(own)
             why = f"is being written by {who}"
             raise ScenarioError("folder", str(folder), why, "another folder, or wait until that has ended") from None
+        except FileNotFoundError:  # somebody else's, which was there a moment ago
+            pass
         except OSError:  # a file system without locks
             os.close(own)
             return None
-        os.close(own)  # whoever held it has just removed it
+        os.close(own)  # whoever held it has removed it
     return None

@@ -6,11 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from netsim.algorithms import Algorithm, Recal
+from netsim.algorithms import Algorithm, PrivateGradientDescent, Recal
 from netsim.network.laws import ConstantDelay, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.node import Node
 from netsim.running import WatchedLoop
+from netsim.schedules import Constant
 from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import ring
@@ -52,6 +53,18 @@ def test_a_watched_run_is_the_run_that_nobody_watches(tmp_path):
         watched = walk(spool=tmp_path).run(lambda running: (running.traffic(), running.waiting()), **options)
         assert rows(watched) == rows(alone)
         assert watched.traffic == alone.traffic
+
+
+def test_a_run_is_interrupted_in_the_code_of_the_last_agent_that_goes_on():
+    simulation = tapped_ring(synthetic_problem(), PrivateGradientDescent(3, Constant(0.1)))
+
+    def stop(running):
+        if running.estimates == 3 * simulation.topology.agents:
+            raise KeyboardInterrupt
+
+    run = simulation.run(stop)
+    assert run.interrupted
+    assert set(run.activations) == {3}
 
 
 def test_who_waits_is_told_while_the_run_goes_on():

@@ -1,6 +1,8 @@
 """Exchanges that go on without some messages: what is missing, what stands in, live and in a replay."""
 
+import asyncio
 import heapq
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +20,7 @@ from netsim.problems import least_squares, load
 from netsim.randomness import Streams, coins_of
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
-from netsim.topology import complete, ring
+from netsim.topology import complete, path, ring
 from netsim.transcript.message import Message
 from tests.worlds import simulated
 
@@ -201,6 +203,33 @@ def test_a_message_that_arrives_at_the_deadline_is_in_time():
     last = [run.truth.queries[1][-1].point for run in (waited, patient, hasty)]
     assert np.array_equal(last[0], last[1])
     assert not np.array_equal(last[0], last[2])
+
+
+@dataclass(frozen=True)
+class Impatient(Gossip):
+    """Gives an exchange up after half a second; then, without an answer, exchanges or receives."""
+
+    then: str = "exchange"
+
+    async def run(self, node):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await node.exchange(x=node.zeros())
+        if self.then == "exchange":
+            await node.exchange(x=node.zeros())
+        elif node.id:
+            await asyncio.sleep(5.0)
+            node.send(0, x=node.zeros())
+        else:
+            await node.receive()
+        node.estimate(node.zeros())
+
+
+@pytest.mark.parametrize(("then", "ended"), [("exchange", 1.5), ("receive", 15.5)])
+def test_the_deadline_of_an_exchange_that_is_given_up_ends_nothing_else(then, ended):
+    slow = LinkLaw(ConstantDelay(10.0))
+    run = simulation(Impatient(1, then=then), path(2), slow, exchange_policy=ExchangePolicy(1.0, "own_value")).run()
+    assert run.time == ended
 
 
 def test_lost_messages_end_no_run_where_exchanges_have_a_deadline():

@@ -65,6 +65,23 @@ def test_of_many_that_come_and_go_one_at_a_time_is_in(tmp_path):
     assert [child.wait() for child in children] == [0, 0, 0]
 
 
+def test_a_lock_that_goes_while_it_is_looked_at_is_taken_anew(tmp_path, monkeypatch):
+    """Of three that come and go the second may remove its lock between two looks of the third."""
+    looks, look = [], os.path.samestat
+
+    def gone_once(*stats: os.stat_result) -> bool:
+        looks.append(stats)
+        if len(looks) == 1:
+            raise FileNotFoundError
+        return look(*stats)
+
+    monkeypatch.setattr(os.path, "samestat", gone_once)
+    with held(tmp_path):
+        assert "process" in (tmp_path / LOCK).read_text()
+        with pytest.raises(ScenarioError, match="is being written"), held(tmp_path):
+            pass
+
+
 def test_a_file_is_whole_or_not_there(tmp_path):
     path = tmp_path / "one"
     with whole(path) as draft:
