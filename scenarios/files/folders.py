@@ -1,6 +1,7 @@
 """Files that are there whole or not at all, and folders that one command at a time writes to."""
 
 import os
+import re
 import signal
 import threading
 from collections.abc import Generator
@@ -21,6 +22,12 @@ STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") 
 """Signals that stop a command as Ctrl-C does."""
 LOCK = ".netsim-lock"
 """While a command writes to a folder: which, since when. One that nobody holds any more is taken over."""
+_DRAFT = re.compile(r".+\.[0-9a-f]{32}\.part")
+
+
+def is_draft(path: Path) -> bool:
+    """Whether it was a draft of `whole`, which a process that was killed leaves behind."""
+    return _DRAFT.fullmatch(path.name) is not None
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import EVERY, Progress, Silent, estimates
-from scenarios.files.folders import LOCK, held
+from scenarios.files.folders import LOCK, held, is_draft
 from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
@@ -116,7 +116,8 @@ def prepare(folder: Path, name: str | None, jobs: int) -> None:
         )  # fmt: skip
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(one.name != LOCK for one in folder.iterdir()) and not (folder / MANIFEST).is_file():
+        others = (one for one in folder.iterdir() if one.name != LOCK and not is_draft(one))
+        if any(others) and not (folder / MANIFEST).is_file():
             raise ScenarioError(
                 "folder", str(folder), "holds files that are no results of netsim",
                 "a new or empty folder, or a former results folder",

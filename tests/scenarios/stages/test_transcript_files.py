@@ -86,6 +86,19 @@ def test_little_that_was_heard_is_on_disk_soon_too(tmp_path, monkeypatch):
     assert first.read_bytes() == second.read_bytes()
 
 
+def test_drafts_of_a_run_that_was_killed_go_with_the_next_one(tmp_path):
+    """Also those of one that was killed before its manifest was there; what looks alike stays."""
+    draft = f"manifest.json.{'0af' * 10}00.part"
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / draft).touch()
+    folder, _ = ran(tmp_path)
+    assert not (folder / draft).exists()
+    (folder / draft.replace("manifest.json", "transcript-walk.parquet")).touch()
+    (folder / "mine.part").touch()
+    ran(tmp_path)
+    assert [path.name for path in folder.glob("*.part")] == ["mine.part"]
+
+
 def test_a_former_runs_files_are_not_taken_for_this_ones(tmp_path, monkeypatch):
     folder, _ = ran(tmp_path, "{spool: kept}")
     monkeypatch.setattr(
