@@ -19,7 +19,9 @@ Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
 Share = Annotated[float, Ge(0), Lt(1)]
 Probability = Annotated[float, Ge(0), Le(1)]
-Count = Annotated[int, Ge(1)]
+MOST = 10_000_000
+"""Of what there is a number of: rounds, transcripts, records. Each is done one by one, or takes memory."""
+Count = Annotated[int, Ge(1), Le(MOST)]
 Index = Annotated[int, Ge(0)]
 
 

@@ -224,7 +224,8 @@ class _Order:
                     self._reaudit(RunFolder.open(place))
         finally:  # what was done before an interruption is reported over all variants, too
             if places != [folder]:
-                refresh(folder)
+                with held(folder, self.command):
+                    refresh(folder)
         shown = places[0] if places != [folder] and self.variant is not None else folder
         self._end(read_results(shown), shown)
 

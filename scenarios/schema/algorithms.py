@@ -11,6 +11,7 @@ import numpy as np
 from netsim import algorithms, schedules
 from netsim.algorithms import Algorithm, Setting, planted_faults
 from netsim.algorithms.composition import balanced
+from netsim.bounds import Count
 from netsim.claims import Adjacency, Clip
 from netsim.codecs import Codec
 from netsim.errors import PrivacyError, ScenarioError
@@ -19,7 +20,7 @@ from netsim.problems import Problem
 from netsim.schedules import Constant, Schedule
 from netsim.simulation import setting_of
 from netsim.topology import Topology
-from scenarios.schema.base import Count, Model, NonNegative, Positive, Probability, built
+from scenarios.schema.base import Model, NonNegative, Positive, Probability, built
 from scenarios.schema.network import CodecSpec
 from scenarios.schema.spec import OF_TYPE, OF_VALUE, Spec, automatic, core, derived, parameters, union
 

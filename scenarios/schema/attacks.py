@@ -22,8 +22,9 @@ from attacks.reconstruction.one_record import (
 )
 from attacks.reconstruction.posterior import PosteriorBatch, PosteriorMean, PosteriorMode, PureMatching
 from attacks.reconstruction.row_space import RowSpace
+from netsim.bounds import MOST, Count
 from scenarios.files.models import literals
-from scenarios.schema.base import Count, Index, Model, Words
+from scenarios.schema.base import Index, Model, Words
 from scenarios.schema.spec import Spec
 
 Rounds = Literal["first", "last", "clearest", "all"]
@@ -185,7 +186,7 @@ class MembershipSpec(DecidingModel):
     draws: Annotated[int, Field(ge=20)] = 200
     """Runs that an attacker who is not informed makes itself, with public records: so many to train its score, and
     as many to state its power."""
-    trials: Annotated[int, Field(ge=20)] = 200
+    trials: Annotated[int, Field(ge=20, le=MOST)] = 200
     """How many transcripts of each world are played."""
     chunk: Count = 200
     """How many transcripts are simulated at once; all of them where this is more than `trials`."""
@@ -221,7 +222,7 @@ class PropertySpec(DecidingModel):
     """What the records may be like."""
     draws: Annotated[int, Field(ge=50)] = 400
     """Simulated batches under each hypothesis, which calibrate what the attack says."""
-    trials: Annotated[int, Field(ge=10)] = 100
+    trials: Annotated[int, Field(ge=10, le=MOST)] = 100
     """How many runs are played, each with records of its own."""
 
     @field_validator("hypotheses")

@@ -73,7 +73,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
-Count = Annotated[int, Field(ge=1)]
+
 Words = Annotated[str, Field(min_length=1)]
 Index = Annotated[int, Field(ge=0)]
 MOST_AGENTS = 1_000_000

@@ -4,8 +4,9 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
+from netsim.bounds import Count
 from scenarios.files.library import VARIANT_NAME
-from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Words
+from scenarios.schema.base import Index, Model, NonNegative, Positive, Words
 
 Falling = Literal[
     "relative_error", "mean_error", "consensus_error", "consensus_distance", "objective_gap", "relative_gap",

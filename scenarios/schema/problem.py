@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
+from netsim.bounds import Count
 from netsim.problems import ElasticNet, FusedLasso, LInf
 from netsim.problems.data import files, named
 from netsim.problems.problem import Kind
 from scenarios.files.document import Tree
-from scenarios.schema.base import Count, Index, Model, NonNegative, Positive, Share
+from scenarios.schema.base import Index, Model, NonNegative, Positive, Share
 from scenarios.schema.spec import Spec, derived, union
 
 

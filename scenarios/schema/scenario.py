@@ -4,12 +4,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from netsim.bounds import MOST, Count
 from netsim.claims import Norm
 from scenarios.files.library import full_tree
 from scenarios.files.mistakes import validated
 from scenarios.files.models import dump
 from scenarios.schema.attacks import Labels, MembershipSpec, PropertySpec, RebuildSpec, Rounds
-from scenarios.schema.base import Count, Index, Model, Positive
+from scenarios.schema.base import Index, Model, Positive
 from scenarios.schema.checks import FigureSpec, MeasureSpec, ReproducesSpec, VariantSpec
 from scenarios.schema.export import Schema, exported
 from scenarios.schema.network import (
@@ -155,7 +156,7 @@ class AuditSpec(Model):
     search: SearchSpec | None = SearchSpec()
     """A search for the pair that costs most; none: the one pair that `adjacency` states. Not said: a search, unless
     `adjacency` names a `direction`."""
-    trials: Annotated[int, Field(ge=50)] = 2000
+    trials: Annotated[int, Field(ge=50, le=MOST)] = 2000
     """How many transcripts of each world are played."""
     chunk: Count = 500
     """How many transcripts are simulated at once; all of them where this is more than `trials`."""

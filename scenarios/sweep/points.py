@@ -12,13 +12,14 @@ import numpy as np
 from pydantic import Field, JsonValue, PrivateAttr, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
+from netsim.bounds import Count
 from netsim.errors import ScenarioError, together
 from scenarios.build.variants import without_name
 from scenarios.files import mistakes
 from scenarios.files.document import keys_of, place_of, plain, put
 from scenarios.files.library import read_fields
 from scenarios.results.base import Setting
-from scenarios.schema.base import Count, Index, Model, Positive
+from scenarios.schema.base import Index, Model, Positive
 from scenarios.schema.export import exported
 from scenarios.schema.load import Located, validated
 
