@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from netsim import algorithms
 from netsim.algorithms import Algorithm
-from netsim.bounds import Count, Positive
+from netsim.bounds import MOST, Count, Positive
 from netsim.errors import ScenarioError
 from netsim.network import laws
 from netsim.schedules import Constant
@@ -41,7 +41,7 @@ class CoreSpec(Spec, of=Core, kind="core"):
 def test_fields_bounds_and_defaults_are_the_cores():
     schema = CoreSpec.model_json_schema()["properties"]
     assert list(schema) == ["kind", "hops", "seconds", "share", "places", "pair", "delay"]
-    assert schema["hops"] == {"minimum": 1, "title": "Hops", "type": "integer"}
+    assert schema["hops"] == {"minimum": 1, "maximum": MOST, "title": "Hops", "type": "integer"}
     assert (schema["share"]["maximum"], schema["share"]["default"]) == (1, 0.5)
     assert (schema["pair"]["minItems"], schema["pair"]["maxItems"], schema["pair"]["default"]) == (2, 2, [0, 1])
     assert CoreSpec.__doc__ == "A part of the core."
