@@ -10,14 +10,15 @@ balls (intervals that hold the exact real number: python-flint's `arb`, else mpm
 Recorded numbers are boxes of relative width 2⁻⁹⁹, so it holds of an open set of transcripts. Public parameters are
 exact, the code is real arithmetic. A value without noise may differ from the recorded one by `SLACK`: floats made
 that. The claim is computed from bounds on curvature that hold in both worlds; these and the adjacency's are taken as
-much larger. Where balls that overlap are compared, or a ball is made a float, the reading ends, even if the code
-catches the exception; what was sent before counts. Worlds are read in the order D, D', D', D: code that keeps state
-is refused.
+much larger, or ε itself where the algorithm has no formula. Where balls that overlap are compared, a ball is made a
+float, the record ends, or something is asked for that is not read here, the reading ends, even if the code catches
+the exception; what was sent before counts. Worlds are read in the order D, D', D', D, and must be the same again.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
-algorithm's file and what it imports. Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums over
-neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs`, `transcript.message` and their imports; no
-simulation, objective, replay or audit: gradients, densities and laws of codes are written again below.
+algorithm's file and what it imports: that it does not look at where, or how often, it is run. Of netsim that is
+`algorithms.algorithm`, `node` (`Exchange`: sums over neighbors), `mechanisms` (names of laws), `claims`, `schedules`,
+`codecs`, `transcript.message` and their imports; no simulation, objective, replay or audit: gradients, densities and
+laws of codes are written again below.
 
 Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages (what was
 received is taken as recorded); that the algorithm's file is the paper's; what the file says of other agents'
@@ -31,6 +32,7 @@ no witness.
 import importlib.util
 import json
 import math
+import os
 import signal
 import sys
 from collections import deque, namedtuple
@@ -80,23 +82,28 @@ class _Unseen(Unproven):
 
 
 class Stopped(BaseException):  # code that catches exceptions does not catch it
-    """The record ends, or balls are too wide."""
+    """A reading ends."""
 
 
-# ── balls ───────────────────────────────────────────────────────────────────────────────────────────────
-_undecided: list[str] = []
+_ended: list[str] = []  # why the reading of one world ended: code that catches `Stopped` and goes on is not read
+_undecided: list[str] = []  # what balls that are too wide left open, with so many bits
+
+
+def _end(why: str = "") -> Any:
+    _ended.append(why)
+    raise Stopped
 
 
 def _undecide(why: str) -> Any:
     _undecided.append(why)
-    raise Stopped
+    _end(why)
 
 
+# ── balls ───────────────────────────────────────────────────────────────────────────────────────────────
 class Ball:
     """A real number somewhere in a ball. It is ordered only where balls do not overlap, and is no float."""
 
     __slots__ = ("x",)
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def __init__(self, x: Any) -> None:
         self.x = x
@@ -146,10 +153,14 @@ def _ball(x: Any) -> Any:
     return Ball(flint.arb(int(x) if isinstance(x, int | np.integer) else float(x)))
 
 
-def _box(x: Any) -> Any:
+def _hull(x: Any, y: Any) -> Ball:
+    return Ball(_ball(x).x.union(_ball(y).x))
+
+
+def _box(x: float) -> Ball:
     """A recorded number, and what is near it."""
     wide = max(abs(float(x)), 1e-30) * 2.0**-100
-    return Ball(flint.arb(float(x)) + flint.arb(-wide).union(flint.arb(wide)))
+    return _hull(-wide, wide) + float(x)
 
 
 def _less(x: Any, y: Any) -> bool | None:
@@ -160,21 +171,28 @@ def _less(x: Any, y: Any) -> bool | None:
 
 def _cut(x: Ball) -> Ball:
     """max(x, 0)."""
-    return {True: x, False: _ball(0), None: Ball(x.x.union(_ball(0).x))}[_less(0, x)]
+    return {True: x, False: _ball(0), None: _hull(x, 0)}[_less(0, x)]
 
 
 _balls: Any = np.frompyfunc(_ball, 1, 1)
 _boxes: Any = np.frompyfunc(_box, 1, 1)
 _positive: Any = np.frompyfunc(_cut, 1, 1)
-_hulls: Any = np.frompyfunc(lambda x, y: Ball(x.x.union(y.x)), 2, 1)
+_hulls: Any = np.frompyfunc(_hull, 2, 1)
 
 
+# ── what the file has ───────────────────────────────────────────────────────────────────────────────────
 def _numbers(tree: Any, length: int, path: str) -> Any:
     if type(tree) is not list or len(tree) != length or any(type(v) not in (int, float) for v in tree):
         raise Unproven(f"{path}: not {length} numbers")
     if not (np.abs(found := np.array(tree, dtype=np.float64)) < 1e300).all():
         raise Unproven(f"{path}: numbers that are not finite, or too large")
     return found
+
+
+def _whole(tree: Any, least: int, most: int, path: str) -> int:
+    if type(tree) is not int or not least <= tree <= most:
+        raise Unproven(f"{path}: {tree!r:.40} is no whole number from {least} to {most}")
+    return tree
 
 
 def _built(tree: Any, source: ModuleType | None = None) -> Any:
@@ -198,7 +216,7 @@ class _Objective:
     """Σ_s ℓ(a_s·x, b_s)/mass + ridge/2 ‖x‖² + Σ_t λω x_t²/(1 + ω x_t²) + ⟨slope, x⟩, λ = weight, ω = shape."""
 
     def __init__(self, tree: Any, change: Any, d: int) -> None:
-        rows, answers, change = [*tree["features"]], [*tree["answers"]], change or {"records": {}}
+        rows, answers, change = [*tree["features"]], [*tree["answers"]], change or {}
         if tree["loss"] not in ("least squares", "logistic") or change.get("moved", "Tilted") != "Tilted":
             raise Unproven(f"no gradient in balls: {tree['loss']!r:.40}, moved {change.get('moved')!r:.40}")
         for name, one in change.get("records", {}).items():
@@ -221,27 +239,30 @@ class _Objective:
         return z @ A / mass + ridge * x + bent + slope
 
     def curvature(self) -> tuple[float, float]:
-        """Ends of the eigenvalues of ∇²f, everywhere."""
+        """Bounds on the eigenvalues of ∇²f, everywhere."""
         mass, ridge, weight, w = self.public
         squares = np.linalg.eigvalsh(self.rows.T @ self.rows) / mass
-        low, high = (0.0, squares[-1] / 4) if self.logistic else squares[[0, -1]]
-        return low + ridge - weight * w / 2, high + ridge + 2 * weight * w
+        rounded = SLACK * squares[-1]
+        low, high = (0.0, squares[-1] / 4) if self.logistic else (squares[0] - rounded, squares[-1])
+        return low + ridge - weight * w / 2, high + rounded + ridge + 2 * weight * w
 
-    def apart(self, other: "_Objective") -> list[Any]:
-        """Vectors whose convex hull holds ∇f' − ∇f at every x."""
+    def apart(self, other: "_Objective") -> tuple[list[Any], Any]:
+        """Vectors whose convex hull holds ∇f' − ∇f at every x, and bounds on the eigenvalue that ∇²f may lose."""
         changed = (self.rows != other.rows).any(axis=1) | (self.answers != other.answers)
         (A, b, slope, (mass, *_)), (C, c, tilt, _) = self.balls, other.balls
         tilt = tilt - slope
         if not self.logistic and (self.rows == other.rows).all():
-            return [(b - c) @ A / mass + tilt]
+            return [(b - c) @ A / mass + tilt], []
         if not changed.any():
-            return [tilt]
+            return [tilt], []
         if changed.sum() > self.logistic:
             raise Unproven("pair.change: no bound on how far the worlds' gradients are apart")
         one, two = b[changed] @ A[changed] / mass, c[changed] @ C[changed] / mass
-        return [tilt, tilt + one, tilt - two, tilt + one - two]
+        squares = ((np.concatenate((A[changed], C[changed])) ** 2).sum(axis=1)) / (4 * mass)
+        return [tilt, tilt + one, tilt - two, tilt + one - two], squares
 
 
+# ── what the code does ──────────────────────────────────────────────────────────────────────────────────
 class _Release(SimpleNamespace):
     """One release: law, scale, value, and what was seen of it, a number a coordinate."""
 
@@ -293,47 +314,52 @@ _Sent = namedtuple("_Sent", "place values made activation row room")  # a value 
 
 
 class _Coins(FollowedCoins):
-    """The agent's coins; `routes` has tossed those alone that chose receivers, which are seen."""
+    """The agent's coins; `routes` has tossed those alone that chose receivers, which are seen, of so many options."""
 
     def __init__(self, state: Any) -> None:
-        bits, self.routes = np.random.PCG64(), np.random.Generator(np.random.PCG64())
+        bits, self.routes, self.options = np.random.PCG64(), np.random.Generator(np.random.PCG64()), list[int]()
         bits.state = self.routes.bit_generator.state = state
         super().__init__(bits)
 
     def choose(self, options: Any) -> Any:
         self.routes.integers(len(options))
+        self.options.append(len(options))
         return options[int(self.integers(len(options)))]
 
     def subset(self, total: int, size: int) -> Any:
-        raise Unproven(f"batches ({size} of {total} records) are not read here")
+        _end(f"batches ({size} of {total} records) are not read here")
 
 
 class _Node(SimpleNamespace):
     """The port of `netsim.node`, fed from the file; `events` are its releases and messages, `why` it was stopped."""
 
     def __init__(self, file: Any, objective: _Objective, most: int) -> None:
-        super().__init__(**file.port, events=[], activation=1, why="")
+        super().__init__(**file.port, events=[], activation=1)
         self.regularizer, self._file, self._objective = SimpleNamespace(proximal=self._threshold), file, objective
         self._made, self._counts, self._most, self._room = list[Any](), {"exchange": 0, "direct": 0}, most, 0.0
         self._direct = deque(row for row in file.received if row["kind"] == "direct")
         self.coins = _Coins(file.coins)
-        _undecided.clear()
+        _ended.clear()
         coroutine = file.algorithm.run(self)
         try:
             coroutine.send(None)
-            self.why = "the code awaits something that is not the node's"
+            _ended.append("the code awaits something that is not the node's")
         except (StopIteration, Stopped):
-            self.why = "".join(_undecided[:1])
+            pass
         except Exception as error:
-            self.why = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+            _ended.append(f"{type(error).__name__}: {' '.join(str(error).split())[:160]}")
         finally:
             coroutine.close()
+        self.why = "".join(_ended[:1])
+
+    def __getattr__(self, name: str) -> Any:
+        _end(f"node.{name} is not read here")
 
     def _vector(self, x: Any) -> Any:
-        if _undecided:  # and the code went on
+        if _ended:  # and the code went on
             raise Stopped
         if np.shape(x) != self.shape:
-            raise Unproven(f"the code has a vector of shape {np.shape(x)}, not {self.shape}")
+            _end(f"the code has a vector of shape {np.shape(x)}, not {self.shape}")
         return _balls(x)
 
     def zeros(self) -> Any:
@@ -343,9 +369,7 @@ class _Node(SimpleNamespace):
         self.activation += 1
 
     async def gradient(self, x: Any, batch: Any = None) -> Any:
-        if batch is not None:
-            raise Unproven("batches are not read here")
-        return self._objective.gradient(self._vector(x))
+        return self._objective.gradient(self._vector(x)) if batch is None else _end("batches are not read here")
 
     def _threshold(self, v: Any, step: float) -> Any:
         """The proximal map of l1 ‖x‖₁ + square ‖x‖²."""
@@ -353,19 +377,21 @@ class _Node(SimpleNamespace):
         return v if l1 == square == 0 else (_positive(v - l1) - _positive(-v - l1)) / (1 + 2 * square)
 
     def privatize(self, value: Any, mechanism: Any, shared: Any = None, draw: Any = None) -> Any:  # noqa: ARG002
-        law, t = type(mechanism), len(self._made)
+        law, t, file = type(mechanism), len(self._made), self._file
         if law not in (Laplace, Gaussian, UniformLaplace) or shared is not None:
-            raise Unproven(f"noise that is {law.__name__}, or shared, is not read here")
+            _end(f"noise that is {law.__name__}, or shared, is not read here")
         if mechanism.noiseless:
             return value
-        if t == len(self._file.releases):
-            raise Stopped
+        if t == len(file.releases):
+            _end()
         scale = np.asarray(mechanism.stddev if law is Gaussian else mechanism.scale, dtype=np.float64)
         scale, value = np.broadcast_to(scale, self.shape)[0], self._vector(value)
         if law is UniformLaplace and any(width != 0 for width in self._vector(mechanism.width)[0]):
-            raise Unproven("noise that is in part uniform is not read here")
-        self.events.append(_Release(law=law, scale=scale, value=value[0], seen=self._file.releases[t]))
-        made = np.where(scale > 0, _boxes(self._file.releases[t]), value)
+            _end("noise that is in part uniform is not read here")
+        self.events.append(_Release(law=law, scale=scale, value=value[0], seen=file.releases[t]))
+        # with a codec, no reader knows the release itself: it may be any number
+        seen = _boxes(file.releases[t]) if file.codec is None else 1 / _hull(-1, 1)
+        made = np.where(scale > 0, seen, value)
         self._made.append((made, [*made[0]]))
         return made
 
@@ -373,15 +399,16 @@ class _Node(SimpleNamespace):
         number = self._counts[kind]
         row = self._file.sent.get((kind, number))
         if row is None or sum(self._counts.values()) == self._most:
-            raise Stopped
+            _end()
+        found = {name: self._vector(v)[0] for name, v in values.items()}
         self._counts[kind] += 1
         self._taken(row)
-        found = {name: self._vector(v)[0] for name, v in values.items()}
         for t, (made, own) in enumerate(self._made):  # as it was made, and not altered since
             found |= {name: t for name, v in values.items() if v is made and all(map(is_, made[0], own))}
-        self.events.append(_Sent((kind, number, int(to)), found, len(self._made), self.activation, row, self._room))
+        place = kind, number, int(to), *self.coins.options
+        self.events.append(_Sent(place, found, len(self._made), self.activation, row, self._room))
         if self._file.codec is not None:  # receivers have codes: what follows is no function of these
-            raise Stopped
+            _end()
         return Message(self.id, kind, number, values)
 
     def _taken(self, row: Any) -> Message:
@@ -393,7 +420,7 @@ class _Node(SimpleNamespace):
         own = self._put("exchange", -1, values)
         rows = {r["sender"]: r for r in self._file.received if (r["kind"], r["number"]) == ("exchange", own.number)}
         if set(rows) != set(self.neighbors):
-            raise Stopped
+            _end()
         return Exchange(self, own, {j: self._taken(rows[j]) for j in self.neighbors})
 
     def send(self, to: int, **values: Any) -> None:
@@ -402,87 +429,105 @@ class _Node(SimpleNamespace):
     broadcast = partialmethod(send, -1)
 
     async def receive(self) -> Message:
-        if not self._direct:
-            raise Stopped
-        return self._taken(self._direct.popleft())
+        return self._taken(self._direct.popleft()) if self._direct else _end()
 
 
+# ── what is proven ──────────────────────────────────────────────────────────────────────────────────────
 class _File(SimpleNamespace):
     """A witness, as far as it is read; `worlds` in the order D, D'."""
 
     def __init__(self, tree: Any, source: ModuleType | None) -> None:
-        proof, record, change, agent = tree["proof"], tree["transcript"], tree["pair"]["change"], tree["agent"]
+        proof, record, change, claim = tree["proof"], tree["transcript"], tree["pair"]["change"], tree["claim"]
         if tree["format"] != "netsim witness" or tree["scenario"].get("active_adversaries") or "missing" in proof:
             raise Unproven(proof.get("missing", "no witness, or one with an active adversary, of which no claim is"))
-        self.setting, self.claim, coins = _built(proof["setting"]), tree["claim"], record["coins"]
-        d, rows, neighbors = self.setting.dimension, record["rows"], proof["neighbors"]
-        own = {"sent": ("sender", "receiver"), "received": ("receiver", "sender")}
-        for row in rows:
-            if row["event"] not in own or row["kind"] not in ("exchange", "direct") or type(row["number"]) is not int:
+        self.setting, self.algorithm = _built(proof["setting"]), _built(proof["algorithm"], source)
+        self.codec, own, d, agents = (
+            _built(proof["codec"]),
+            self.algorithm.codec,
+            self.setting.dimension,
+            self.setting.agents,
+        )
+        if own is not None and self.codec != (None if own.lossless else own):
+            raise Unproven("proof.codec: not the one of the algorithm")
+        agent = _whole(tree["agent"], 0, agents - 1, "agent")
+        self.activations = _whole(tree["activations"], 1, MOST, "activations")
+        neighbors = tuple(_whole(j, 0, agents - 1, "proof.neighbors") for j in proof["neighbors"])
+        weights = _numbers(proof["weights"], 1 + len(neighbors), "proof.weights")
+        l1_and_square = _numbers(proof["regularizer"], 2, "proof.regularizer")
+        if abs(weights.sum() - 1) > SLACK or max(abs(weights)) > 1 or min(l1_and_square) < 0:
+            raise Unproven("proof.weights, regularizer: no row of a mixing matrix, or a weight below 0")
+        if len({agent, *neighbors}) != len(weights):
+            raise Unproven("proof.neighbors: an agent twice, or the agent itself")
+        self.regularizer = _balls(l1_and_square)
+        self.port = {"id": agent, "agents": agents, "neighbors": neighbors, "weights": _balls(weights), "replicas": 1}
+        self.port |= {"shape": (1, d), "dimension": d, "records": self.setting.records[agent]}
+        ends, rows = {"sent": ("sender", "receiver"), "received": ("receiver", "sender")}, list[Any]()
+        for row in record["rows"]:
+            if (
+                row["event"] not in ends
+                or row["kind"] not in ("exchange", "direct")
+                or type(row["number"]) is not int
+            ):
                 raise Unproven("transcript.rows: neither sent nor received, as an exchange that a deadline closed")
-            here, there = (row[end] for end in own[row["event"]])
+            here, there = (row[end] for end in ends[row["event"]])
             if here != agent or there not in (-1, *neighbors) or {type(here), type(there)} != {int}:
-                raise Unproven(f"transcript.rows: not between agent {agent!r:.20} and a neighbor")
-        rows = [row | {"values": {k: _numbers(v, d, "values") for k, v in row["values"].items()}} for row in rows]
-        sent = [row for row in rows if row["event"] == "sent"]
+                raise Unproven(f"transcript.rows: not between agent {agent} and a neighbor")
+            rows.append(row | {"values": {k: _numbers(v, d, "values") for k, v in row["values"].items()}})
+        sent, self.received = ([row for row in rows if row["event"] == event] for event in ends)
+        self.sent = {(row["kind"], row["number"]): row for row in sent}
         self.releases = [
             _numbers(v, d, "releases") if isinstance(v, list) else sent[v["message"]]["values"][v["field"]]
             for v in record["releases"]
         ]
         worlds = [_Objective(proof["objective"], one, d) for one in change.get("worlds", [None, change])]
         self.worlds, self.laws = worlds[:: (1, -1)[tree["world"]]], tree["account"]["releases"]
-        self.sent = {(row["kind"], row["number"]): row for row in sent}
-        self.received = [row for row in rows if row["event"] == "received"]
-        self.algorithm, self.codec = _built(proof["algorithm"], source), _built(proof["codec"])
-        self.regularizer = _balls(_numbers(proof["regularizer"], 2, "proof.regularizer"))
-        self.activations = tree["activations"]
-        self.coins = {**coins, "bit_generator": "PCG64", "state": {k: int(coins[k], 16) for k in ("state", "inc")}}
-        self.port = {"id": agent, "agents": self.setting.agents, "neighbors": tuple(neighbors), "shape": (1, d)}
-        self.port |= {"dimension": d, "records": self.setting.records[agent], "replicas": 1}
-        weights = _numbers(proof["weights"], 1 + len(neighbors), "proof.weights")
-        if abs(weights.sum() - 1) > SLACK or max(abs(weights)) > 1 or min(proof["regularizer"]) < 0:
-            raise Unproven("proof.weights, regularizer: no row of a mixing matrix, or a weight below 0")
-        self.port["weights"] = _balls(weights)
+        state = {k: int(record["coins"][k], 16) for k in ("state", "inc")}
+        self.coins = {**record["coins"], "bit_generator": "PCG64", "state": state}
+        self.claim = claim
+        self.stated = claim["adjacency"] | {"curvature_change": float(claim["adjacency"]["curvature_change"])}
+        sizes = [one for one in (self.stated["change"], claim["epsilon"]) if one is not None]
+        sizes += [self.stated["gradient_change"], self.stated["bending"], claim["delta"]]
+        if min(_numbers(sizes, len(sizes), "claim")) < 0 or claim["delta"] >= 1 or claim.get("standpoint"):
+            raise Unproven("claim: a number below 0, δ ≥ 1, or of what some listeners alone see")
 
     def claimed(self, slack: float) -> Any:
-        """The claim by the algorithm's own formula, of bounds that are as much larger."""
-        stated, setting, more = dict(self.claim["adjacency"]), self.setting, 1 + slack
-        stated["curvature_change"] = float(stated["curvature_change"])
-        stated |= {k: stated[k] * more for k in ("gradient_change", "change") if stated[k] is not None}
-        kept = [[*v] for v in (setting.smoothness, setting.strong_convexity, setting.weak_convexity)]
-        if slack:  # constants that hold in both worlds
-            i, low, high = (
-                self.port["id"],
-                *(end(w.curvature()[k] for w in self.worlds) for k, end in enumerate((min, max))),
-            )
-            ends = max(kept[0][i], high), min(kept[1][i], max(low, 0.0)), max(kept[2][i], -low)
-            for one, end in zip(kept, ends, strict=True):
-                one[i] = float(end)
-        names = "smoothness", "strong_convexity", "weak_convexity"
-        larger = {k: tuple(v * f for v in one) for k, f, one in zip(names, (more, 1 / more, 1), kept, strict=True)}
-        setting = replace(setting, releases=self.activations, **larger)
+        """The claim by the algorithm's own formula; of bounds that are as much larger, and hold in both worlds."""
+        more, setting, i = 1 + slack, self.setting, self.port["id"]
+        larger = ("gradient_change", "change", "curvature_change") if slack else ()
+        stated = {k: v * more if k in larger and v is not None else v for k, v in self.stated.items()}
+        high, low, bend = ([*v] for v in (setting.smoothness, setting.strong_convexity, setting.weak_convexity))
+        if slack:
+            least, largest = zip(*(world.curvature() for world in self.worlds), strict=True)
+            high[i], low[i] = max(high[i], *largest), min(low[i], max(0.0, min(least)))
+            bend[i] = max(bend[i], -min(least))
+        curvatures = {"smoothness": tuple(L * more for L in high), "strong_convexity": tuple(mu / more for mu in low)}
+        setting = replace(setting, releases=self.activations, **curvatures, weak_convexity=tuple(bend))
         self.algorithm.check(setting)
         return self.algorithm.claim(Adjacency(**stated), setting.loosened(stated["bending"]), self.claim["delta"])
 
     def check_pair(self) -> None:
         """The worlds are adjacent as the claim has it."""
-        stated, (one, two) = self.claim["adjacency"], self.worlds
-        moves = one.apart(two)
+        stated, (moves, bends) = self.stated, self.worlds[0].apart(self.worlds[1])
         if stated["constant"] and len(moves) > 1:
             raise Unproven("pair.change: not adjacent: the gradients differ by more than a constant vector")
+        sizes = [("curvature", stated["curvature_change"], bend) for bend in bends]
         for v in map(np.abs, moves):
-            sizes = {"l1": [v.sum()], "l2": [np.sqrt((v * v).sum())], "linf": v}
-            for norm, bound in (("l2", stated["gradient_change"]), (stated["norm"], stated["change"])):
-                if bound is not None and not all(_less(size, bound * (1 + SLACK)) for size in sizes[norm]):
-                    raise Unproven(f"pair.change: not adjacent: the gradients differ by more than {bound} in {norm}")
+            norms = {"l1": [v.sum()], "l2": [np.sqrt((v * v).sum())], "linf": v}
+            sizes += [("l2", stated["gradient_change"], size) for size in norms["l2"]]
+            sizes += [(stated["norm"], stated["change"], size) for size in norms[stated["norm"]]]
+        for what, bound, size in sizes:
+            if bound not in (None, math.inf) and not _less(size, bound * (1 + SLACK)):
+                raise Unproven(f"pair.change: not adjacent: the gradients differ by more than {bound} in {what}")
 
     def judged(self, here: _Node, there: _Node) -> tuple[str, Any]:
         """("unprotected", where), or ("refuted", L up to the message at which it is largest)."""
         total, best, carried, pairs, bare_at = _ball(0), None, set[int](), list[Any](), ""
         for a, b in zip(here.events, there.events, strict=False):
-            if type(a) is not type(b) or (isinstance(a, _Release) and a.law is not b.law):
+            if type(a) is not type(b):
                 break
             if isinstance(a, _Release):
+                if a.law is not b.law or ((a.scale > 0) != (b.scale > 0)).any():
+                    break
                 t, said = len(pairs), self.laws[len(pairs)]
                 if said["law"] != a.law.__name__ or not np.allclose(said["scale"], a.scale, rtol=1e-12, atol=0):
                     raise Unproven(f"release {t}: the code draws {a.law.__name__}({a.scale[0]}), not {said['law']!r}")
@@ -491,11 +536,11 @@ class _File(SimpleNamespace):
             what, names = f"{a.place[0]} message {a.place[1]}", a.row["values"].keys()
             if a.place[2] != a.row["receiver"] or a.values.keys() != names:
                 raise Unproven(f"{what}: the code sends other fields, or to others, than the file has")
-            now = carried | {t for t in a.values.values() if isinstance(t, int)}
-            same = (a.place, a.made) == (b.place, b.made) and b.values.keys() == names
-            if set(range(a.made)) - now:
+            hidden = set(range(a.made)) - carried - {t for t in a.values.values() if isinstance(t, int)}
+            if hidden:
                 here.why = here.why or f"before {what} there is a release that is not on the wire as it was made"
-            if not same or set(range(a.made)) - now or a.activation > self.activations:
+            same = (a.place, a.made) == (b.place, b.made) and b.values.keys() == names
+            if hidden or not same or a.activation > self.activations:
                 break
             for name, one in a.values.items():
                 two, seen = b.values[name], a.row["values"][name]
@@ -505,6 +550,9 @@ class _File(SimpleNamespace):
                         raise Unproven(f"{what}: {name!r} is not the release that the code sends there")
                     if one not in carried:
                         total = total + r.loss(other, seen, self.codec)
+                    elif self.codec is not None:
+                        raise Unproven(f"{what}: two codes of one release are not read here")
+                    carried.add(one)
                     bare = r.scale == 0
                     one, two, seen = r.value[bare], other.value[bare], seen[bare]
                 elif self.codec is not None:
@@ -518,7 +566,7 @@ class _File(SimpleNamespace):
                         bare_at = bare_at or f"{name!r} of {what}: {x.text} in one world, {y.text} in the other"
             if bare_at:
                 return "unprotected", bare_at
-            carried, best = now, total if best is None or _less(best, total) else best
+            best = total if best is None or _less(best, total) else best
         if best is None:
             raise _Unseen(f"no message can be read. {here.why or there.why}")
         return "refuted", best
@@ -526,29 +574,39 @@ class _File(SimpleNamespace):
     def proof(self, most: int) -> str:
         """What is proven by so many messages."""
         one, two = self.worlds
-        here, there, again, first = (_Node(self, world, most) for world in (one, two, two, one))
+        here, there, again, first = nodes = [_Node(self, world, most) for world in (one, two, two, one)]
         (verdict, found), other = self.judged(here, there), self.judged(first, again)
         if (verdict, getattr(found, "text", found)) != (other[0], getattr(other[1], "text", other[1])):
             raise RuntimeError("the code does something else when it is run again: it keeps state")
         self.check_pair()
-        epsilon, delta = self.claim["epsilon"], self.claim["delta"]
-        exact, loose = self.claimed(0.0), self.claimed(SLACK)
-        states = [one.bit_generator.state for one in (here.coins, here.coins.routes)]
-        if states[0] != states[1] and getattr(exact, "coins", "") != "known":
+        epsilon, delta, exact, loose = (
+            self.claim["epsilon"],
+            self.claim["delta"],
+            self.claimed(0.0),
+            self.claimed(SLACK),
+        )
+        tossed = any(node.coins.bit_generator.state != node.coins.routes.bit_generator.state for node in nodes)
+        if tossed and getattr(exact, "coins", "") != "known":
             raise Unproven("the claim counts on the agent's coins, which are known here")
         if verdict == "unprotected":
             return f"unprotected: {found}" + f" (in this transcript; δ = {delta:g})" * (delta > 0)
-        ends = f" (read until: {here.why or there.why})" * bool(here.why or there.why)
+        why = here.why or there.why
+        ends = f" (read until: {why})" * bool(why)
         if delta or epsilon is None:
             raise _Unseen(f"one loss, {found.text}, refutes no claim of {'δ > 0' if delta else 'no ε'}{ends}")
-        formula = exact and exact.epsilon
-        if exact is not None and not (formula and abs(formula / epsilon - 1) <= 1e-12 and exact.delta == 0):
-            raise Unproven(f"claim.epsilon: {epsilon!r}, and the algorithm's formula has {formula!r}")
-        if (above := _less(max(epsilon, loose.epsilon if loose else epsilon), found)) is None:
+        bound, source = epsilon * (1 + SLACK), "as the file states it"
+        if exact is not None:
+            formula, source = exact.epsilon, exact.source
+            if not (formula and abs(formula / epsilon - 1) <= 1e-12 and exact.delta == 0):
+                raise Unproven(f"claim.epsilon: {epsilon!r}, and the algorithm's formula has {formula!r}")
+            if loose.epsilon is None:
+                raise Unproven(f"claim: not in both worlds: {loose.failed_conditions}")
+            bound = max(epsilon, loose.epsilon)
+        if (above := _less(bound, found)) is None:
             _undecide(f"L = {found.text} and ε = {epsilon!r}")
         if not above:
             raise _Unseen(f"L = {found.text} is not above ε = {epsilon!r}{ends}")
-        return f"refuted: L ∈ {found.text} > ε = {epsilon!r} ({exact.source if exact else 'as the file states it'})"
+        return f"refuted: L ∈ {found.text} > ε = {epsilon!r} ({source})"
 
 
 def prove(tree: Any, source: ModuleType | None = None) -> str:
@@ -556,6 +614,7 @@ def prove(tree: Any, source: ModuleType | None = None) -> str:
     why = Unproven()
     for bits in PRECISIONS:
         flint.ctx.prec = bits
+        _undecided.clear()
         for most in MESSAGES:
             try:
                 return _File(tree, source).proof(most)
@@ -564,7 +623,7 @@ def prove(tree: Any, source: ModuleType | None = None) -> str:
             except Unproven:
                 raise
             except Stopped:
-                why = Unproven(f"undecided with {bits} bits: {_undecided[0]}")
+                why = Unproven(f"undecided with {bits} bits: {_undecided[-1]}")
             except Exception as error:
                 line = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
                 raise Unproven(f"a malformed file, or code that cannot be read ({line})") from None
@@ -576,8 +635,9 @@ def prove(tree: Any, source: ModuleType | None = None) -> str:
 def main(arguments: list[str]) -> int:
     """Read FILE [--algorithm FILE.py], print one line."""
 
-    def end(*_: Any) -> Any:
-        raise Unproven(f"more than {SECONDS} s")
+    def late(*_: Any) -> Any:  # nothing catches it
+        print(f"Not proven: more than {SECONDS} s.", flush=True)
+        os._exit(1)
 
     try:
         tree, source = json.loads(Path(arguments[0]).read_text(encoding="utf-8")), None
@@ -587,7 +647,7 @@ def main(arguments: list[str]) -> int:
             sys.modules["algorithm"] = source
             spec.loader.exec_module(source)
         if hasattr(signal, "setitimer"):
-            signal.signal(signal.SIGALRM, end)
+            signal.signal(signal.SIGALRM, late)
             signal.setitimer(signal.ITIMER_REAL, SECONDS)
         print("Proven.", prove(tree, source))
         return 0
