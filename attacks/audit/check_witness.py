@@ -510,7 +510,7 @@ class _File(SimpleNamespace):
         self.regularizer = _balls(l1_and_square)
         self.port = {"id": agent, "agents": agents, "neighbors": neighbors, "weights": _balls(weights), "replicas": 1}
         self.port |= {"shape": (1, d), "dimension": d, "records": self.setting.records[agent]}
-        rows = {"sent": list[Any](), "received": list[Any]()}
+        rows, once = {"sent": list[Any](), "received": list[Any]()}, dict[Any, Any]()
         for row in record["rows"]:
             if row["event"] not in rows or row["kind"] not in ("exchange", "direct"):
                 raise Unproven("transcript.rows: neither sent nor received, as an exchange that a deadline closed")
@@ -518,6 +518,10 @@ class _File(SimpleNamespace):
             whole = {type(row["number"]), type(here), type(there)} == {int}
             if not whole or here != agent or there not in (-1, *neighbors):
                 raise Unproven(f"transcript.rows: not between agent {agent} and a neighbor")
+            if once.setdefault((row["sender"], row["kind"], row["number"]), row["values"]) != row["values"]:
+                raise Unproven(
+                    f"transcript.rows: two messages are {row['kind']} {row['number']} of agent {row['sender']}"
+                )
             values = {name: _numbers(v, d, "values") for name, v in row["values"].items()}
             rows[row["event"]].append(row | {"values": values})
         sent, self.received = rows.values()

@@ -221,6 +221,11 @@ def a_neighbor_twice(tree):
     tree["proof"]["neighbors"] = [1, 1]
 
 
+def a_message_of_the_same_number(tree):
+    sent = [row for row in tree["transcript"]["rows"] if row["event"] == "sent"]
+    sent[7]["number"] = 0
+
+
 def an_agent_from_the_end(tree):
     tree["agent"] = -6
     for row in tree["transcript"]["rows"]:
@@ -250,6 +255,7 @@ PLANTED = {
     certain_failure: "δ ≥ 1",
     half_an_activation: "no whole numbers",
     a_neighbor_twice: "or one of them twice",
+    a_message_of_the_same_number: "two messages are exchange 0",
     an_agent_from_the_end: "no agents",
 }
 
@@ -576,7 +582,7 @@ def first(tree, most):
     """The transcript up to so many messages of the agent, without what no reader of values looks at."""
     rows, record = tree["transcript"]["rows"], tree["transcript"]
     sent = [row for row in rows if row["event"] == "sent"]
-    kept = [row for row in rows if row["number"] < most]
+    kept = [row for row in rows if 0 <= row["number"] < most]
     each = round(len(record["releases"]) / max(len(sent), 1))  # releases a message, where they are not on the wire
     given = [  # by value: rows may be in another order
         one if isinstance(one, list) else sent[one["message"]]["values"][one["field"]]
