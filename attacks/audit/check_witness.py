@@ -40,7 +40,7 @@ from functools import partialmethod
 from operator import is_
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -83,12 +83,12 @@ _ended: list[Any] = []  # why the reading ended: code that catches `Stopped` and
 _undecided: list[str] = []  # what balls that are too wide left open, with so many bits
 
 
-def _end(why: Any = "") -> Any:
+def _end(why: Any = "") -> NoReturn:
     _ended.append(why)
     raise Stopped
 
 
-def _undecide(why: str) -> Any:
+def _undecide(why: str) -> NoReturn:
     _undecided.append(why)
     _end(why)
 
@@ -160,12 +160,12 @@ def _ball(x: Any) -> Any:
     return Ball(ball, ball)
 
 
-def _hull(x: Any, y: Any) -> Ball:
+def _hull(x: Any, y: Any) -> Any:
     x, y = _ball(x), _ball(y)
     return Ball(x.x.union(y.x), x.y.union(y.y))
 
 
-def _box(x: float) -> Ball:
+def _box(x: float) -> Any:
     """A recorded number, and what is near it."""
     wide = max(abs(float(x)), 1e-30) * 2.0**-100
     return _hull(-wide, wide) + float(x)
@@ -604,6 +604,7 @@ class _File(SimpleNamespace):
 
 def prove(tree: Any, source: ModuleType | None = None) -> str:
     """What a witness proves, in one line. `Unproven` where it proves nothing."""
+    why = Unproven()
     for bits in PRECISIONS:
         flint.ctx.prec = bits
         _undecided.clear()

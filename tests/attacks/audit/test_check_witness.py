@@ -579,10 +579,12 @@ def worlds(tree):
 
 
 def first(tree, most):
-    """The transcript up to so many messages of the agent, without what no reader of values looks at."""
+    """The transcript up to so many messages of the agent, without what no reader of values looks at; half a message
+    more or less: with what it received after the last one, or without."""
     rows, record = tree["transcript"]["rows"], tree["transcript"]
     sent = [row for row in rows if row["event"] == "sent"]
-    kept = [row for row in rows if 0 <= row["number"] < most]
+    heard, most = math.floor(most), math.ceil(most)
+    kept = [row for row in rows if 0 <= row["number"] < (most if row["event"] == "sent" else heard)]
     each = round(len(record["releases"]) / max(len(sent), 1))  # releases a message, where they are not on the wire
     given = [  # by value: rows may be in another order
         one if isinstance(one, list) else sent[one["message"]]["values"][one["field"]]
@@ -619,7 +621,7 @@ def replayed(tree, most):
 
 def true(tree, says):
     """Whether a proven statement is one, as floats have it, of the first messages or of all."""
-    for most in (1, 2, 3, 5, 10, 20, 10**6):
+    for most in (0.5, 1, 1.5, 2, 3, 5, 10, 20, 10**6):
         try:
             account, claim = replayed(tree, most)
         except NetsimError:  # further on it is no transcript
