@@ -226,6 +226,10 @@ def a_message_of_the_same_number(tree):
     sent[7]["number"] = 0
 
 
+def coins_of_no_generator(tree):
+    tree["transcript"]["coins"]["has_uint32"] = 0.5
+
+
 def an_agent_from_the_end(tree):
     tree["agent"] = -6
     for row in tree["transcript"]["rows"]:
@@ -256,6 +260,7 @@ PLANTED = {
     half_an_activation: "no whole numbers",
     a_neighbor_twice: "or one of them twice",
     a_message_of_the_same_number: "two messages are exchange 0",
+    coins_of_no_generator: "no state of PCG64",
     an_agent_from_the_end: "no agents",
 }
 
