@@ -532,11 +532,10 @@ class _File(SimpleNamespace):
         ]
         worlds = change.get("worlds", [None, change])[:: (1, -1)[tree["world"]]]
         self.objectives, self.laws = _Objectives(proof["objective"], worlds, d), tree["account"]["releases"]
-        coins = record["coins"]
-        self.coins = {k: coins[k] for k in ("has_uint32", "uinteger")} | {"bit_generator": "PCG64"}
-        self.coins |= {"state": {k: int(coins[k], 16) for k in ("state", "inc")}}
-        if _Coins(self.coins).bit_generator.state != self.coins:
+        coins, halves = record["coins"], ("has_uint32", "uinteger")
+        if any(type(coins[k]) is not int or not 0 <= coins[k] < 2**32 for k in halves):
             raise Unproven("transcript.coins: no state of PCG64")
+        self.coins = {**coins, "bit_generator": "PCG64", "state": {k: int(coins[k], 16) for k in ("state", "inc")}}
         self.claim, adjacency = claim, claim["adjacency"]
         self.stated = adjacency | {"curvature_change": (bend := float(adjacency["curvature_change"]))}
         sizes = [one for one in (adjacency["change"], claim["epsilon"]) if one is not None]
