@@ -1,29 +1,29 @@
 """Proof of a witness in ball arithmetic, by one file that runs alone: python check_witness.py FILE
 
-A witness is one transcript at an agent's door. The agent's own coroutine is run on it in both worlds, on arrays of
-balls (intervals that hold the exact real number: python-flint's `arb`, else mpmath's `iv`). Proven is one of two:
+A witness is one transcript at an agent's door. The agent's own coroutine is run on it, once for both worlds: on
+arrays of pairs of balls (intervals that hold the exact real number: python-flint's `arb`, else mpmath's `iv`), a ball
+a world. Proven is one of two, and as soon as it is the reading ends:
 
 - *refuted*, at δ = 0: L = Σ_t ln p(release_t | D)/p(release_t | D') is in [a, b], a > ε;
 - *unprotected*: the enclosures of one value that no noise protects are disjoint in the two worlds (at δ > 0: in this
   transcript; in how many of them, one cannot say).
 
 Recorded numbers are boxes of relative width 2⁻⁹⁹, so it holds of an open set of transcripts. Public parameters are
-exact, the code is real arithmetic. A value without noise may differ from the recorded one by `SLACK`: floats made
-that. The claim is computed from bounds on curvature that hold in both worlds; these and the adjacency's are taken as
-much larger. Where balls that overlap are compared, or a ball is made a float, the reading ends, even if the code
-catches the exception; what was sent before counts. Worlds are read in the order D, D', D', D: code that keeps state
-is refused.
+exact, the code is real arithmetic; a value without noise may differ from the recorded one by `SLACK`, as floats do.
+The claim is computed from bounds on curvature that hold in both worlds; these and the adjacency's are taken as much
+larger (ε itself, where the algorithm has no formula). Where balls that overlap are compared, or the worlds differ in
+what comes out, a ball is made a float, the record ends, or something is not read here, the reading ends too, even if
+the code catches the exception; what was sent before counts.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
-algorithm's file and what it imports. Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums over
-neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs`, `transcript.message` and their imports; no
-simulation, objective, replay or audit: gradients, densities and laws of codes are written again below.
+algorithm's file and what it imports: that it does not look at where it is run. Of netsim that is
+`algorithms.algorithm`, `node` (`Exchange`: sums over neighbors), `mechanisms` (names of laws), `claims`, `schedules`,
+`codecs`, `transcript.message` and their imports; gradients, densities and laws of codes are written again below.
 
-Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages (what was
-received is taken as recorded); that the algorithm's file is the paper's; what the file says of other agents'
-objectives, and of W but for its row; that the data are the named data set's (`netsim witness FILE --prove` builds
-them anew). The seal is not looked at: what is proven is of the file as it is. Exit status: 0 proven, 1 not proven, 2
-no witness.
+Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages; that the
+algorithm's file is the paper's; what the file says of other agents' objectives, and of W but for its row; that the
+data are the named data set's (`netsim witness FILE --prove` builds them anew). The seal is not looked at: what is
+proven is of the file as it is. Exit status: 0 proven, 1 not proven, 2 no witness.
 """
 # pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 # (no type says that an array holds balls)
@@ -31,15 +31,16 @@ no witness.
 import importlib.util
 import json
 import math
+import os
 import signal
 import sys
-from collections import deque, namedtuple
+from collections import deque
 from dataclasses import is_dataclass, replace
 from functools import partialmethod
 from operator import is_
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -65,7 +66,6 @@ from netsim.node import Exchange, FollowedCoins
 from netsim.transcript.message import Message
 
 PRECISIONS = 128, 512, 2048  # bits, one after the other where balls are too wide to decide
-MESSAGES = 2, 10**6  # read up to so many; the first are enough for most messages that nothing protects
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
 MOST, SECONDS = 10**6, 100
 CODE = "netsim.algorithms.", "netsim.schedules", "netsim.codecs", "netsim.claims", "netsim.models.model"
@@ -75,45 +75,58 @@ class Unproven(Exception):  # noqa: N818
     """Why a file proves nothing."""
 
 
-class _Unseen(Unproven):
-    """Nothing is proven by the messages that were read."""
-
-
 class Stopped(BaseException):  # code that catches exceptions does not catch it
-    """The record ends, or balls are too wide."""
+    """A reading ends."""
 
 
-# ── balls ───────────────────────────────────────────────────────────────────────────────────────────────
-_undecided: list[str] = []
+_ended: list[Any] = []  # why the reading ended: code that catches `Stopped` and goes on is not read
+_undecided: list[str] = []  # what balls that are too wide left open, with so many bits
 
 
-def _undecide(why: str) -> Any:
-    _undecided.append(why)
+def _end(why: Any = "") -> NoReturn:
+    _ended.append(why)
     raise Stopped
 
 
+def _undecide(why: str) -> NoReturn:
+    _undecided.append(why)
+    _end(why)
+
+
+def _line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+
+
+COMPARED = "balls that overlap were compared, or balls of which the worlds have another order"
+
+
+# ── balls ───────────────────────────────────────────────────────────────────────────────────────────────
 class Ball:
-    """A real number somewhere in a ball. It is ordered only where balls do not overlap, and is no float."""
+    """A real number, somewhere in ball x in world D, in ball y in world D'.
 
-    __slots__ = ("x",)
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    It is ordered only where balls do not overlap and both worlds agree, and is no float.
+    """
 
-    def __init__(self, x: Any) -> None:
-        self.x = x
+    __slots__ = ("x", "y")
+
+    def __init__(self, x: Any, y: Any) -> None:
+        self.x, self.y = x, y
 
     def computed(self, *other: Any, name: str) -> Any:
         if other and not isinstance(other[0], Ball | int | float | np.integer | np.floating):
             return NotImplemented  # an array does it for each of its elements
-        power = "pow" in name and type(other[0]) is int
-        return Ball(getattr(self.x, name)(*(one if power else _ball(one).x for one in other)))
+        if "pow" in name and type(other[0]) is int:
+            return Ball(self.x ** other[0], self.y ** other[0])
+        balls = [_ball(one) for one in other]
+        return Ball(getattr(self.x, name)(*(b.x for b in balls)), getattr(self.y, name)(*(b.y for b in balls)))
 
     def compared(self, other: Any, swap: bool, no: bool) -> bool:
         less = _less(other, self) if swap else _less(self, other)
-        return _undecide("balls that overlap were compared") if less is None else less is not no
+        return _undecide(COMPARED) if less is None else less is not no
 
     def __eq__(self, other: object) -> bool:
         less, more = _less(self, other), _less(other, self)
-        return less is more is False or (not (less or more) and _undecide("balls that overlap were compared"))
+        return less is more is False or (not (less or more) and _undecide(COMPARED))
 
     def __bool__(self) -> bool:
         return self != 0
@@ -143,32 +156,47 @@ def _ball(x: Any) -> Any:
         return x
     if not isinstance(x, int | float | np.integer | np.floating) or not abs(x) < math.inf:
         raise TypeError(f"{type(x).__name__} beside a ball")
-    return Ball(flint.arb(int(x) if isinstance(x, int | np.integer) else float(x)))
+    ball = flint.arb(int(x) if isinstance(x, int | np.integer) else float(x))
+    return Ball(ball, ball)
 
 
-def _box(x: Any) -> Any:
+def _hull(x: Any, y: Any) -> Any:
+    x, y = _ball(x), _ball(y)
+    return Ball(x.x.union(y.x), x.y.union(y.y))
+
+
+def _box(x: float) -> Any:
     """A recorded number, and what is near it."""
     wide = max(abs(float(x)), 1e-30) * 2.0**-100
-    return Ball(flint.arb(float(x)) + flint.arb(-wide).union(flint.arb(wide)))
+    return _hull(-wide, wide) + float(x)
+
+
+def _below(x: Any, y: Any) -> bool | None:
+    return True if bool(x.upper() < y.lower()) else False if bool(x.lower() >= y.upper()) else None
 
 
 def _less(x: Any, y: Any) -> bool | None:
-    """Whether x < y; None where the balls do not say."""
-    x, y = _ball(x).x, _ball(y).x
-    return True if bool(x.upper() < y.lower()) else False if bool(x.lower() >= y.upper()) else None
+    """Whether x < y; None where the balls do not say, or say something else in the other world."""
+    x, y = _ball(x), _ball(y)
+    return less if (less := _below(x.x, y.x)) is _below(x.y, y.y) else None
 
 
 def _cut(x: Ball) -> Ball:
     """max(x, 0)."""
-    return {True: x, False: _ball(0), None: Ball(x.x.union(_ball(0).x))}[_less(0, x)]
+    zero = _ball(0).x
+    return Ball(*({True: zero, False: b, None: b.union(zero)}[_below(b, zero)] for b in (x.x, x.y)))
 
 
 _balls: Any = np.frompyfunc(_ball, 1, 1)
 _boxes: Any = np.frompyfunc(_box, 1, 1)
 _positive: Any = np.frompyfunc(_cut, 1, 1)
-_hulls: Any = np.frompyfunc(lambda x, y: Ball(x.x.union(y.x)), 2, 1)
+_hulls: Any = np.frompyfunc(_hull, 2, 1)
+_pairs: Any = np.frompyfunc(lambda x, y: Ball(_ball(x).x, _ball(y).y), 2, 1)
+_heres: Any = np.frompyfunc(lambda x: Ball(x.x, x.x), 1, 1)
+_theres: Any = np.frompyfunc(lambda x: Ball(x.y, x.y), 1, 1)
 
 
+# ── what the file has ───────────────────────────────────────────────────────────────────────────────────
 def _numbers(tree: Any, length: int, path: str) -> Any:
     if type(tree) is not list or len(tree) != length or any(type(v) not in (int, float) for v in tree):
         raise Unproven(f"{path}: not {length} numbers")
@@ -194,23 +222,30 @@ def _built(tree: Any, source: ModuleType | None = None) -> Any:
     return kind(**{key: _built(value) for key, value in tree.items() if key != "class"})
 
 
-class _Objective:
-    """Σ_s ℓ(a_s·x, b_s)/mass + ridge/2 ‖x‖² + Σ_t λω x_t²/(1 + ω x_t²) + ⟨slope, x⟩, λ = weight, ω = shape."""
+class _Objectives:
+    """Σ_s ℓ(a_s·x, b_s)/mass + ridge/2 ‖x‖² + Σ_t λω x_t²/(1 + ω x_t²) + ⟨slope, x⟩, λ = weight, ω = shape.
 
-    def __init__(self, tree: Any, change: Any, d: int) -> None:
-        rows, answers, change = [*tree["features"]], [*tree["answers"]], change or {"records": {}}
-        if tree["loss"] not in ("least squares", "logistic") or change.get("moved", "Tilted") != "Tilted":
-            raise Unproven(f"no gradient in balls: {tree['loss']!r:.40}, moved {change.get('moved')!r:.40}")
-        for name, one in change.get("records", {}).items():
-            for k, value in zip(one["rows"], one["values"], strict=True):
-                (rows if name == "features" else answers)[k] = value
-        self.rows = np.array([_numbers(row, d, "features of a record") for row in rows])
-        self.answers, self.logistic = _numbers(answers, len(rows), "answers of records"), tree["loss"] == "logistic"
-        self.slope = _numbers(change.get("slope", [0.0] * d), d, "pair.change.slope")
+    Records and slope are those of the worlds D and D'.
+    """
+
+    def __init__(self, tree: Any, changes: Any, d: int) -> None:
+        self.logistic, self.floats = tree["loss"] == "logistic", list[Any]()
+        for change in [one or {} for one in changes]:
+            if tree["loss"] not in ("least squares", "logistic") or change.get("moved", "Tilted") != "Tilted":
+                raise Unproven(f"no gradient in balls: {tree['loss']!r:.40}, moved {change.get('moved')!r:.40}")
+            rows, answers = [*tree["features"]], [*tree["answers"]]
+            for name, one in change.get("records", {}).items():
+                for k, value in zip(one["rows"], one["values"], strict=True):
+                    (rows if name == "features" else answers)[k] = value
+            rows = np.array([_numbers(row, d, "features of a record") for row in rows])
+            answers = _numbers(answers, len(rows), "answers of records")
+            if self.logistic and (abs(answers) != 1).any():
+                raise Unproven("proof.objective: a label is neither −1 nor 1")
+            self.floats.append((rows, answers, _numbers(change.get("slope", [0.0] * d), d, "pair.change.slope")))
         self.public = _numbers([tree[name] for name in ("mass", "ridge", "weight", "shape")], 4, "proof.objective")
-        if self.public[0] <= 0 or min(self.public) < 0 or (self.logistic and (abs(self.answers) != 1).any()):
-            raise Unproven("proof.objective: a parameter is negative, or a label neither −1 nor 1")
-        self.balls = [_balls(v) for v in (self.rows, self.answers, self.slope, self.public)]
+        if self.public[0] <= 0 or min(self.public) < 0:
+            raise Unproven("proof.objective: a parameter is negative")
+        self.balls = [*map(_pairs, *self.floats), _balls(self.public)]
 
     def gradient(self, x: Any) -> Any:
         """∇f(x)."""
@@ -221,53 +256,54 @@ class _Objective:
         return z @ A / mass + ridge * x + bent + slope
 
     def curvature(self) -> tuple[float, float]:
-        """Ends of the eigenvalues of ∇²f, everywhere."""
-        mass, ridge, weight, w = self.public
-        squares = np.linalg.eigvalsh(self.rows.T @ self.rows) / mass
-        low, high = (0.0, squares[-1] / 4) if self.logistic else squares[[0, -1]]
-        return low + ridge - weight * w / 2, high + ridge + 2 * weight * w
+        """Bounds on the eigenvalues of ∇²f, everywhere and in both worlds."""
+        (mass, ridge, weight, w), ends = self.public, list[float]()
+        for rows, *_ in self.floats:
+            squares = np.linalg.eigvalsh(rows.T @ rows) / (4 * mass if self.logistic else mass)
+            low = 0.0 if self.logistic else squares[0] - SLACK * squares[-1]  # eigenvalues are rounded, too
+            ends += low, squares[-1] * (1 + SLACK)
+        return min(ends) + ridge - weight * w / 2, max(ends) + ridge + 2 * weight * w
 
-    def apart(self, other: "_Objective") -> list[Any]:
-        """Vectors whose convex hull holds ∇f' − ∇f at every x."""
-        changed = (self.rows != other.rows).any(axis=1) | (self.answers != other.answers)
-        (A, b, slope, (mass, *_)), (C, c, tilt, _) = self.balls, other.balls
-        tilt = tilt - slope
-        if not self.logistic and (self.rows == other.rows).all():
-            return [(b - c) @ A / mass + tilt]
+    def apart(self) -> tuple[list[Any], list[Any]]:
+        """Vectors whose convex hull holds ∇f' − ∇f at every x, and bounds on the eigenvalues of ∇²f' − ∇²f."""
+        (rows, answers, _), (other_rows, other_answers, _) = self.floats
+        changed = (rows != other_rows).any(axis=1) | (answers != other_answers)
+        A, b, slope, (mass, *_) = self.balls
+        tilt = _theres(slope) - _heres(slope)
+        if not self.logistic and (rows == other_rows).all():
+            return [(_heres(b) - _theres(b)) @ A / mass + tilt], []
         if not changed.any():
-            return [tilt]
+            return [tilt], []
         if changed.sum() > self.logistic:
             raise Unproven("pair.change: no bound on how far the worlds' gradients are apart")
-        one, two = b[changed] @ A[changed] / mass, c[changed] @ C[changed] / mass
-        return [tilt, tilt + one, tilt - two, tilt + one - two]
+        push, squares = b[changed] @ A[changed] / mass, (A[changed] ** 2).sum(axis=1) / (4 * mass)
+        one, two = _heres(push), _theres(push)
+        return [tilt, tilt + one, tilt - two, tilt + one - two], [*_heres(squares), *_theres(squares)]
 
 
+# ── what the code does ──────────────────────────────────────────────────────────────────────────────────
 class _Release(SimpleNamespace):
     """One release: law, scale, value, and what was seen of it, a number a coordinate."""
 
-    def log_density(self, x: Any, on: Any) -> Any:
-        """ln p(x) of the coordinates `on`, but for what is the same for all of this law."""
-        s, t = _balls(self.scale[on]), _boxes(x)[on] - self.value[on]
-        return -((t / s) ** 2) / 2 - np.log(s) if self.law is Gaussian else -np.abs(t / s) - np.log(2 * s)
+    def losses(self, x: Any, on: Any) -> Any:
+        """ln p(x | D)/p(x | D') of the coordinates `on`."""
+        t = (_boxes(x)[on] - self.value[on]) / _balls(self.scale[on])
+        logs = -(t**2) / 2 if self.law is Gaussian else -np.abs(t)
+        return _heres(logs) - _theres(logs)
 
-    def loss(self, other: "_Release", seen: Any, codec: Any) -> Ball:
-        """ln p(seen | D)/p(seen | D') of a release, or of the code of it that receivers have."""
-
-        def at(x: Any, on: Any) -> Any:
-            return self.log_density(x, on) - other.log_density(x, on)
-
+    def loss(self, seen: Any, codec: Any) -> Ball:
+        """ln p(seen | D)/p(seen | D') of the release, or of the code of it that receivers have."""
         if codec is None:
-            return at(seen, self.scale > 0).sum()
-        alike = self.law is other.law is Laplace and (self.scale == other.scale).all() and self.scale.all()
-        if not alike or not seen.any() or type(codec) not in (TopK, Quantizer):
+            return self.losses(seen, self.scale > 0).sum()
+        if self.law is not Laplace or not self.scale.all() or not seen.any() or type(codec) not in (TopK, Quantizer):
             raise Unproven(f"a code by {type(codec).__name__}, of {self.law.__name__} noise, is not read here")
         if type(codec) is TopK:  # the others are no larger than the least that is sent
             if np.count_nonzero(seen) != codec.kept(len(seen)):
                 raise Unproven("a message that its codec does not make")
             out, least = seen == 0, _box(np.abs(seen[seen != 0]).min())
-            inside = [(s - r.value[out]) / r.scale[out] for r in (self, other) for s in (-least, least)]
-            low, high, less, more = map(_up_to, inside)
-            return at(seen, ~out).sum() + np.log((high - low) / (more - less)).sum()
+            low, high = (_up_to((end - self.value[out]) / self.scale[out]) for end in (-least, least))
+            logs = np.log(high - low)
+            return self.losses(seen, ~out).sum() + (_heres(logs) - _theres(logs)).sum()
         levels, found = np.abs(np.rint(seen / (unit := common_measure(seen)))), list[Ball]()
         for factor in range(1, codec.levels // int(levels.max()) + 1):  # common factors of all levels are in the unit
             size, s, bits = unit / factor, codec.levels, 53 - codec.bits
@@ -278,7 +314,7 @@ class _Release(SimpleNamespace):
             step = np.copysign(size * codec.shrinkage(len(seen)), seen)
             low, high = levels * factor - 1, np.minimum(levels * factor + 1, codec.levels) * (1 + SLACK)
             low = np.where(low < 0, -high, low * (1 - SLACK))
-            found.append(_hulls(at(step * low, levels >= 0), at(step * high, levels >= 0)).sum())  # monotone
+            found.append(_hulls(*(self.losses(step * end, levels >= 0) for end in (low, high))).sum())  # monotone
         if not found:
             raise Unproven("a message that its codec does not make")
         return _hulls.reduce(found)
@@ -287,9 +323,6 @@ class _Release(SimpleNamespace):
 def _up_to(u: Any) -> Any:
     """P(Laplace(1) ≤ u)."""
     return (np.exp(-_positive(-u)) + 1 - np.exp(-_positive(u))) / 2
-
-
-_Sent = namedtuple("_Sent", "place values made activation row room")  # a value that is a number: of that release
 
 
 class _Coins(FollowedCoins):
@@ -305,35 +338,42 @@ class _Coins(FollowedCoins):
         return options[int(self.integers(len(options)))]
 
     def subset(self, total: int, size: int) -> Any:
-        raise Unproven(f"batches ({size} of {total} records) are not read here")
+        _end(f"batches ({size} of {total} records) are not read here")
 
 
 class _Node(SimpleNamespace):
-    """The port of `netsim.node`, fed from the file; `events` are its releases and messages, `why` it was stopped."""
+    """The port of `netsim.node`, fed from the file; what is `proven` by what the code sends, or `why` it ended."""
 
-    def __init__(self, file: Any, objective: _Objective, most: int) -> None:
-        super().__init__(**file.port, events=[], activation=1, why="")
-        self.regularizer, self._file, self._objective = SimpleNamespace(proximal=self._threshold), file, objective
-        self._made, self._counts, self._most, self._room = list[Any](), {"exchange": 0, "direct": 0}, most, 0.0
+    def __init__(self, file: Any, bound: float | None) -> None:
+        super().__init__(**file.port, proven="", total=_ball(0), best=None, activation=1)
+        self.regularizer, self._file, self._bound = SimpleNamespace(proximal=self._threshold), file, bound
+        self._made, self._carried = list[Any](), set[int]()
+        self._counts, self._room = {"exchange": 0, "direct": 0}, 0.0
         self._direct = deque(row for row in file.received if row["kind"] == "direct")
         self.coins = _Coins(file.coins)
-        _undecided.clear()
+        _ended.clear()
         coroutine = file.algorithm.run(self)
         try:
             coroutine.send(None)
-            self.why = "the code awaits something that is not the node's"
+            _ended.append("the code awaits something that is not the node's")
         except (StopIteration, Stopped):
-            self.why = "".join(_undecided[:1])
+            pass
         except Exception as error:
-            self.why = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+            _ended.append(_line(error))
         finally:
             coroutine.close()
+        self.why = _ended[0] if _ended else ""
+        if isinstance(self.why, Unproven):
+            raise self.why
+
+    def __getattr__(self, name: str) -> Any:
+        _end(f"node.{name} is not read here")
 
     def _vector(self, x: Any) -> Any:
-        if _undecided:  # and the code went on
+        if _ended:  # and the code went on
             raise Stopped
         if np.shape(x) != self.shape:
-            raise Unproven(f"the code has a vector of shape {np.shape(x)}, not {self.shape}")
+            _end(f"the code has a vector of shape {np.shape(x)}, not {self.shape}")
         return _balls(x)
 
     def zeros(self) -> Any:
@@ -343,9 +383,7 @@ class _Node(SimpleNamespace):
         self.activation += 1
 
     async def gradient(self, x: Any, batch: Any = None) -> Any:
-        if batch is not None:
-            raise Unproven("batches are not read here")
-        return self._objective.gradient(self._vector(x))
+        return self._file.objectives.gradient(self._vector(x)) if batch is None else _end("batches are not read here")
 
     def _threshold(self, v: Any, step: float) -> Any:
         """The proximal map of l1 ‖x‖₁ + square ‖x‖²."""
@@ -353,36 +391,78 @@ class _Node(SimpleNamespace):
         return v if l1 == square == 0 else (_positive(v - l1) - _positive(-v - l1)) / (1 + 2 * square)
 
     def privatize(self, value: Any, mechanism: Any, shared: Any = None, draw: Any = None) -> Any:  # noqa: ARG002
-        law, t = type(mechanism), len(self._made)
+        law, t, file = type(mechanism), len(self._made), self._file
         if law not in (Laplace, Gaussian, UniformLaplace) or shared is not None:
-            raise Unproven(f"noise that is {law.__name__}, or shared, is not read here")
+            _end(f"noise that is {law.__name__}, or shared, is not read here")
         if mechanism.noiseless:
             return value
-        if t == len(self._file.releases):
-            raise Stopped
+        if t == len(file.releases):
+            _end()
         scale = np.asarray(mechanism.stddev if law is Gaussian else mechanism.scale, dtype=np.float64)
         scale, value = np.broadcast_to(scale, self.shape)[0], self._vector(value)
         if law is UniformLaplace and any(width != 0 for width in self._vector(mechanism.width)[0]):
-            raise Unproven("noise that is in part uniform is not read here")
-        self.events.append(_Release(law=law, scale=scale, value=value[0], seen=self._file.releases[t]))
-        made = np.where(scale > 0, _boxes(self._file.releases[t]), value)
-        self._made.append((made, [*made[0]]))
+            _end("noise that is in part uniform is not read here")
+        said, release = file.laws[t], _Release(law=law, scale=scale, value=value[0], seen=file.releases[t])
+        if said["law"] != law.__name__ or not np.allclose(said["scale"], scale, rtol=1e-12, atol=0):
+            _end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said['law']!r}"))
+        # with a codec, no reader knows the release itself: it may be any number
+        made = np.where(scale > 0, _boxes(release.seen) if file.codec is None else 1 / _hull(-1, 1), value)
+        self._made.append((made, [*made[0]], release))
         return made
 
     def _put(self, kind: str, to: int, values: dict[str, Any]) -> Message:
-        number = self._counts[kind]
-        row = self._file.sent.get((kind, number))
-        if row is None or sum(self._counts.values()) == self._most:
-            raise Stopped
+        number, file = self._counts[kind], self._file
+        row, what = file.sent.get((kind, number)), f"{kind} message {number}"
+        vectors = {name: self._vector(v)[0] for name, v in values.items()}
+        if row is None or self.activation > file.activations:
+            _end()
         self._counts[kind] += 1
         self._taken(row)
-        found = {name: self._vector(v)[0] for name, v in values.items()}
-        for t, (made, own) in enumerate(self._made):  # as it was made, and not altered since
-            found |= {name: t for name, v in values.items() if v is made and all(map(is_, made[0], own))}
-        self.events.append(_Sent((kind, number, int(to)), found, len(self._made), self.activation, row, self._room))
-        if self._file.codec is not None:  # receivers have codes: what follows is no function of these
-            raise Stopped
+        try:
+            if int(to) != row["receiver"] or values.keys() != row["values"].keys():
+                raise Unproven("the code sends other fields, or to others, than the file has")
+            self._judge(what, row["values"], values, vectors)
+        except Exception as error:
+            why = str(error) if isinstance(error, Unproven) else _line(error)
+            _end(Unproven(f"{what}: {why}"))
+        if self.proven or file.codec is not None:  # receivers have codes: what follows is no function of these
+            _end()
         return Message(self.id, kind, number, values)
+
+    def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:
+        """What is proven by one more message."""
+        file, ts = self._file, dict[str, int]()
+        for t, (made, own, _) in enumerate(self._made):  # as it was made, and not altered since
+            ts |= {name: t for name, v in values.items() if v is made and all(map(is_, made[0], own))}
+        if set(range(len(self._made))) - self._carried - {*ts.values()}:
+            _end("there is a release that is not on the wire as it was made")
+        for name, value in vectors.items():
+            seen = seen_values[name]
+            if name in ts:
+                release = self._made[ts[name]][2]
+                if file.codec is None and (seen != release.seen).any():
+                    raise Unproven(f"{name!r} is not the release that the code sends there")
+                if ts[name] not in self._carried:
+                    self.total = self.total + release.loss(seen, file.codec)
+                elif file.codec is not None:
+                    raise Unproven("two codes of one release are not read here")
+                self._carried.add(ts[name])
+                value, seen = value[release.scale == 0], seen[release.scale == 0]
+            elif file.codec is not None:
+                raise Unproven(f"{name!r} has a codec and no noise, which is not read here")
+            for x, y, z in zip(_heres(value), _theres(value), seen, strict=True):
+                if not (_less(abs(x - z), self._room) or x == z):
+                    raise Unproven(f"the code does not send the file's {name!r}: {x.text}, not {z!r}")
+                if _less(x, y) or _less(y, x):
+                    if not _less(self._room, abs(y - z)):
+                        raise Unproven(f"{name!r} differs by no more than floats round")
+                    differs = f"unprotected: {name!r} of {what}: {x.text} in one world, {y.text} in the other"
+                    self.proven = self.proven or differs
+        if self.proven:
+            return
+        self.best = self.total if self.best is None or _less(self.best, self.total) else self.best
+        if self._bound is not None and _less(self._bound, self.total):
+            self.proven = f"refuted: L ∈ {self.total.text} > ε = {file.claim['epsilon']!r}"
 
     def _taken(self, row: Any) -> Message:
         self._room = max([self._room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
@@ -393,7 +473,7 @@ class _Node(SimpleNamespace):
         own = self._put("exchange", -1, values)
         rows = {r["sender"]: r for r in self._file.received if (r["kind"], r["number"]) == ("exchange", own.number)}
         if set(rows) != set(self.neighbors):
-            raise Stopped
+            _end()
         return Exchange(self, own, {j: self._taken(rows[j]) for j in self.neighbors})
 
     def send(self, to: int, **values: Any) -> None:
@@ -402,153 +482,126 @@ class _Node(SimpleNamespace):
     broadcast = partialmethod(send, -1)
 
     async def receive(self) -> Message:
-        if not self._direct:
-            raise Stopped
-        return self._taken(self._direct.popleft())
+        return self._taken(self._direct.popleft()) if self._direct else _end()
 
 
+# ── what is proven ──────────────────────────────────────────────────────────────────────────────────────
 class _File(SimpleNamespace):
-    """A witness, as far as it is read; `worlds` in the order D, D'."""
+    """A witness, as far as it is read."""
 
     def __init__(self, tree: Any, source: ModuleType | None) -> None:
-        proof, record, change, agent = tree["proof"], tree["transcript"], tree["pair"]["change"], tree["agent"]
+        proof, record, change, claim = tree["proof"], tree["transcript"], tree["pair"]["change"], tree["claim"]
         if tree["format"] != "netsim witness" or tree["scenario"].get("active_adversaries") or "missing" in proof:
             raise Unproven(proof.get("missing", "no witness, or one with an active adversary, of which no claim is"))
-        self.setting, self.claim, coins = _built(proof["setting"]), tree["claim"], record["coins"]
-        d, rows, neighbors = self.setting.dimension, record["rows"], proof["neighbors"]
-        own = {"sent": ("sender", "receiver"), "received": ("receiver", "sender")}
-        for row in rows:
-            if row["event"] not in own or row["kind"] not in ("exchange", "direct") or type(row["number"]) is not int:
+        self.setting, self.algorithm = _built(proof["setting"]), _built(proof["algorithm"], source)
+        self.codec, own = _built(proof["codec"]), self.algorithm.codec
+        if own is not None and self.codec != (None if own.lossless else own):
+            raise Unproven("proof.codec: not the one of the algorithm")
+        self.activations, agent, neighbors = tree["activations"], tree["agent"], tuple(proof["neighbors"])
+        d, agents = self.setting.dimension, self.setting.agents
+        if {*map(type, (self.activations, agent, *neighbors))} != {int} or self.activations < 1:
+            raise Unproven("agent, activations, proof.neighbors: no whole numbers")
+        if len({agent, *neighbors} & {*range(agents)}) != 1 + len(neighbors):
+            raise Unproven("agent, proof.neighbors: no agents, or one of them twice")
+        weights = _numbers(proof["weights"], 1 + len(neighbors), "proof.weights")
+        l1_and_square = _numbers(proof["regularizer"], 2, "proof.regularizer")
+        if abs(weights.sum() - 1) > SLACK or max(abs(weights)) > 1 or min(l1_and_square) < 0:
+            raise Unproven("proof.weights, regularizer: no row of a mixing matrix, or a weight below 0")
+        self.regularizer = _balls(l1_and_square)
+        self.port = {"id": agent, "agents": agents, "neighbors": neighbors, "weights": _balls(weights), "replicas": 1}
+        self.port |= {"shape": (1, d), "dimension": d, "records": self.setting.records[agent]}
+        rows, once = {"sent": list[Any](), "received": list[Any]()}, dict[Any, Any]()
+        for row in record["rows"]:
+            if row["event"] not in rows or row["kind"] not in ("exchange", "direct"):
                 raise Unproven("transcript.rows: neither sent nor received, as an exchange that a deadline closed")
-            here, there = (row[end] for end in own[row["event"]])
-            if here != agent or there not in (-1, *neighbors) or {type(here), type(there)} != {int}:
-                raise Unproven(f"transcript.rows: not between agent {agent!r:.20} and a neighbor")
-        rows = [row | {"values": {k: _numbers(v, d, "values") for k, v in row["values"].items()}} for row in rows]
-        sent = [row for row in rows if row["event"] == "sent"]
+            here, there = (row["sender"], row["receiver"])[:: 1 if row["event"] == "sent" else -1]
+            whole = {type(row["number"]), type(here), type(there)} == {int}
+            if not whole or here != agent or there not in (-1, *neighbors):
+                raise Unproven(f"transcript.rows: not between agent {agent} and a neighbor")
+            if once.setdefault((row["sender"], row["kind"], row["number"]), row["values"]) != row["values"]:
+                raise Unproven(
+                    f"transcript.rows: two messages are {row['kind']} {row['number']} of agent {row['sender']}"
+                )
+            values = {name: _numbers(v, d, "values") for name, v in row["values"].items()}
+            rows[row["event"]].append(row | {"values": values})
+        sent, self.received = rows.values()
+        self.sent = {(row["kind"], row["number"]): row for row in sent}
         self.releases = [
             _numbers(v, d, "releases") if isinstance(v, list) else sent[v["message"]]["values"][v["field"]]
             for v in record["releases"]
         ]
-        worlds = [_Objective(proof["objective"], one, d) for one in change.get("worlds", [None, change])]
-        self.worlds, self.laws = worlds[:: (1, -1)[tree["world"]]], tree["account"]["releases"]
-        self.sent = {(row["kind"], row["number"]): row for row in sent}
-        self.received = [row for row in rows if row["event"] == "received"]
-        self.algorithm, self.codec = _built(proof["algorithm"], source), _built(proof["codec"])
-        self.regularizer = _balls(_numbers(proof["regularizer"], 2, "proof.regularizer"))
-        self.activations = tree["activations"]
+        worlds = change.get("worlds", [None, change])[:: (1, -1)[tree["world"]]]
+        self.objectives, self.laws = _Objectives(proof["objective"], worlds, d), tree["account"]["releases"]
+        coins, halves = record["coins"], ("has_uint32", "uinteger")
+        if any(type(coins[k]) is not int or not 0 <= coins[k] < 2**32 for k in halves):
+            raise Unproven("transcript.coins: no state of PCG64")
         self.coins = {**coins, "bit_generator": "PCG64", "state": {k: int(coins[k], 16) for k in ("state", "inc")}}
-        self.port = {"id": agent, "agents": self.setting.agents, "neighbors": tuple(neighbors), "shape": (1, d)}
-        self.port |= {"dimension": d, "records": self.setting.records[agent], "replicas": 1}
-        weights = _numbers(proof["weights"], 1 + len(neighbors), "proof.weights")
-        if abs(weights.sum() - 1) > SLACK or max(abs(weights)) > 1 or min(proof["regularizer"]) < 0:
-            raise Unproven("proof.weights, regularizer: no row of a mixing matrix, or a weight below 0")
-        self.port["weights"] = _balls(weights)
+        self.claim, adjacency = claim, claim["adjacency"]
+        self.stated = adjacency | {"curvature_change": (bend := float(adjacency["curvature_change"]))}
+        sizes = [one for one in (adjacency["change"], claim["epsilon"]) if one is not None]
+        sizes += [adjacency["gradient_change"], adjacency["bending"], claim["delta"]]
+        least = min(_numbers(sizes, len(sizes), "claim"))
+        if least < 0 or not bend >= 0 or claim["delta"] >= 1 or claim.get("standpoint") is not None:
+            raise Unproven("claim: a number below 0, δ ≥ 1, or of what some listeners alone see")
 
     def claimed(self, slack: float) -> Any:
-        """The claim by the algorithm's own formula, of bounds that are as much larger."""
-        stated, setting, more = dict(self.claim["adjacency"]), self.setting, 1 + slack
-        stated["curvature_change"] = float(stated["curvature_change"])
-        stated |= {k: stated[k] * more for k in ("gradient_change", "change") if stated[k] is not None}
-        kept = [[*v] for v in (setting.smoothness, setting.strong_convexity, setting.weak_convexity)]
-        if slack:  # constants that hold in both worlds
-            i, low, high = (
-                self.port["id"],
-                *(end(w.curvature()[k] for w in self.worlds) for k, end in enumerate((min, max))),
-            )
-            ends = max(kept[0][i], high), min(kept[1][i], max(low, 0.0)), max(kept[2][i], -low)
-            for one, end in zip(kept, ends, strict=True):
-                one[i] = float(end)
-        names = "smoothness", "strong_convexity", "weak_convexity"
-        larger = {k: tuple(v * f for v in one) for k, f, one in zip(names, (more, 1 / more, 1), kept, strict=True)}
-        setting = replace(setting, releases=self.activations, **larger)
+        """The claim by the algorithm's own formula; of bounds that are as much larger, and hold in both worlds."""
+        more, setting, i = 1 + slack, self.setting, self.port["id"]
+        larger = ("gradient_change", "change", "curvature_change") if slack else ()
+        stated = {k: v * more if k in larger and v is not None else v for k, v in self.stated.items()}
+        high, low, bend = ([*v] for v in (setting.smoothness, setting.strong_convexity, setting.weak_convexity))
+        if slack:
+            least, largest = self.objectives.curvature()
+            high[i], low[i], bend[i] = max(high[i], largest), min(low[i], max(0.0, least)), max(bend[i], -least)
+        curvatures = {"smoothness": tuple(L * more for L in high), "strong_convexity": tuple(mu / more for mu in low)}
+        setting = replace(setting, releases=self.activations, **curvatures, weak_convexity=tuple(bend))
         self.algorithm.check(setting)
         return self.algorithm.claim(Adjacency(**stated), setting.loosened(stated["bending"]), self.claim["delta"])
 
     def check_pair(self) -> None:
         """The worlds are adjacent as the claim has it."""
-        stated, (one, two) = self.claim["adjacency"], self.worlds
-        moves = one.apart(two)
+        stated, (moves, bends) = self.stated, self.objectives.apart()
         if stated["constant"] and len(moves) > 1:
             raise Unproven("pair.change: not adjacent: the gradients differ by more than a constant vector")
+        sizes = [("curvature", stated["curvature_change"], bend) for bend in bends]
         for v in map(np.abs, moves):
-            sizes = {"l1": [v.sum()], "l2": [np.sqrt((v * v).sum())], "linf": v}
-            for norm, bound in (("l2", stated["gradient_change"]), (stated["norm"], stated["change"])):
-                if bound is not None and not all(_less(size, bound * (1 + SLACK)) for size in sizes[norm]):
-                    raise Unproven(f"pair.change: not adjacent: the gradients differ by more than {bound} in {norm}")
+            norms = {"l1": [v.sum()], "l2": [np.sqrt((v * v).sum())], "linf": v}
+            sizes += [("l2", stated["gradient_change"], size) for size in norms["l2"]]
+            sizes += [(stated["norm"], stated["change"], size) for size in norms[stated["norm"]]]
+        for what, bound, size in sizes:
+            if bound not in (None, math.inf) and not _less(size, bound * (1 + SLACK)):
+                raise Unproven(f"pair.change: not adjacent: the gradients differ by more than {bound} in {what}")
 
-    def judged(self, here: _Node, there: _Node) -> tuple[str, Any]:
-        """("unprotected", where), or ("refuted", L up to the message at which it is largest)."""
-        total, best, carried, pairs, bare_at = _ball(0), None, set[int](), list[Any](), ""
-        for a, b in zip(here.events, there.events, strict=False):
-            if type(a) is not type(b) or (isinstance(a, _Release) and a.law is not b.law):
-                break
-            if isinstance(a, _Release):
-                t, said = len(pairs), self.laws[len(pairs)]
-                if said["law"] != a.law.__name__ or not np.allclose(said["scale"], a.scale, rtol=1e-12, atol=0):
-                    raise Unproven(f"release {t}: the code draws {a.law.__name__}({a.scale[0]}), not {said['law']!r}")
-                pairs.append((a, b))
-                continue
-            what, names = f"{a.place[0]} message {a.place[1]}", a.row["values"].keys()
-            if a.place[2] != a.row["receiver"] or a.values.keys() != names:
-                raise Unproven(f"{what}: the code sends other fields, or to others, than the file has")
-            now = carried | {t for t in a.values.values() if isinstance(t, int)}
-            same = (a.place, a.made) == (b.place, b.made) and b.values.keys() == names
-            if set(range(a.made)) - now:
-                here.why = here.why or f"before {what} there is a release that is not on the wire as it was made"
-            if not same or set(range(a.made)) - now or a.activation > self.activations:
-                break
-            for name, one in a.values.items():
-                two, seen = b.values[name], a.row["values"][name]
-                if isinstance(one, int):
-                    r, other = pairs[one]
-                    if type(two) is not int or two != one or (self.codec is None and (seen != r.seen).any()):
-                        raise Unproven(f"{what}: {name!r} is not the release that the code sends there")
-                    if one not in carried:
-                        total = total + r.loss(other, seen, self.codec)
-                    bare = r.scale == 0
-                    one, two, seen = r.value[bare], other.value[bare], seen[bare]
-                elif self.codec is not None:
-                    raise Unproven(f"{what}: {name!r} has a codec and no noise, which is not read here")
-                for x, y, z in zip(one, two, seen, strict=True):
-                    if not (_less(abs(x - z), a.room) or x == z):
-                        raise Unproven(f"{what}: the code does not send the file's {name!r}: {x.text}, not {z!r}")
-                    if _less(x, y) or _less(y, x):
-                        if not _less(a.room, abs(y - z)):
-                            raise Unproven(f"{what}: {name!r} differs by no more than floats round")
-                        bare_at = bare_at or f"{name!r} of {what}: {x.text} in one world, {y.text} in the other"
-            if bare_at:
-                return "unprotected", bare_at
-            carried, best = now, total if best is None or _less(best, total) else best
-        if best is None:
-            raise _Unseen(f"no message can be read. {here.why or there.why}")
-        return "refuted", best
-
-    def proof(self, most: int) -> str:
-        """What is proven by so many messages."""
-        one, two = self.worlds
-        here, there, again, first = (_Node(self, world, most) for world in (one, two, two, one))
-        (verdict, found), other = self.judged(here, there), self.judged(first, again)
-        if (verdict, getattr(found, "text", found)) != (other[0], getattr(other[1], "text", other[1])):
-            raise RuntimeError("the code does something else when it is run again: it keeps state")
+    def proof(self) -> str:
+        """What is proven."""
         self.check_pair()
         epsilon, delta = self.claim["epsilon"], self.claim["delta"]
         exact, loose = self.claimed(0.0), self.claimed(SLACK)
-        states = [one.bit_generator.state for one in (here.coins, here.coins.routes)]
-        if states[0] != states[1] and getattr(exact, "coins", "") != "known":
+        bound, source = None, exact.source if exact else "as the file states it"
+        if delta == 0 and epsilon is not None:
+            if exact and not (exact.epsilon and abs(exact.epsilon / epsilon - 1) <= 1e-12 and exact.delta == 0):
+                raise Unproven(f"claim.epsilon: {epsilon!r}, and the algorithm's formula has {exact.epsilon!r}")
+            if exact and loose.epsilon is None:
+                raise Unproven(f"claim: not in both worlds: {loose.failed_conditions}")
+            bound = max(epsilon, loose.epsilon) if exact else epsilon * (1 + SLACK)
+        node, again = _Node(self, bound), _Node(self, bound)
+        if node.proven != again.proven:
+            raise RuntimeError("the code does something else when it is run again: it keeps state")
+        tossed = node.coins.bit_generator.state != node.coins.routes.bit_generator.state
+        if tossed and not (exact and exact.coins == "known"):
             raise Unproven("the claim counts on the agent's coins, which are known here")
-        if verdict == "unprotected":
-            return f"unprotected: {found}" + f" (in this transcript; δ = {delta:g})" * (delta > 0)
-        ends = f" (read until: {here.why or there.why})" * bool(here.why or there.why)
-        if delta or epsilon is None:
-            raise _Unseen(f"one loss, {found.text}, refutes no claim of {'δ > 0' if delta else 'no ε'}{ends}")
-        formula = exact and exact.epsilon
-        if exact is not None and not (formula and abs(formula / epsilon - 1) <= 1e-12 and exact.delta == 0):
-            raise Unproven(f"claim.epsilon: {epsilon!r}, and the algorithm's formula has {formula!r}")
-        if (above := _less(max(epsilon, loose.epsilon if loose else epsilon), found)) is None:
-            _undecide(f"L = {found.text} and ε = {epsilon!r}")
-        if not above:
-            raise _Unseen(f"L = {found.text} is not above ε = {epsilon!r}{ends}")
-        return f"refuted: L ∈ {found.text} > ε = {epsilon!r} ({exact.source if exact else 'as the file states it'})"
+        if node.proven.startswith("unprotected"):
+            return node.proven + f" (in this transcript; δ = {delta:g})" * (delta > 0)
+        if node.proven:
+            return f"{node.proven} ({source})"
+        ends = f" (read until: {node.why})" * bool(node.why)
+        if node.best is None:
+            raise Unproven(f"no message can be read. {node.why}")
+        if bound is None:
+            raise Unproven(f"one loss, {node.best.text}, refutes no claim of {'δ > 0' if delta else 'no ε'}{ends}")
+        if _less(bound, node.best) is None:
+            _undecide(f"L = {node.best.text} and ε = {epsilon!r}")
+        raise Unproven(f"L = {node.best.text} is not above ε = {epsilon!r}{ends}")
 
 
 def prove(tree: Any, source: ModuleType | None = None) -> str:
@@ -556,18 +609,15 @@ def prove(tree: Any, source: ModuleType | None = None) -> str:
     why = Unproven()
     for bits in PRECISIONS:
         flint.ctx.prec = bits
-        for most in MESSAGES:
-            try:
-                return _File(tree, source).proof(most)
-            except _Unseen as error:
-                why = error
-            except Unproven:
-                raise
-            except Stopped:
-                why = Unproven(f"undecided with {bits} bits: {_undecided[0]}")
-            except Exception as error:
-                line = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
-                raise Unproven(f"a malformed file, or code that cannot be read ({line})") from None
+        _undecided.clear()
+        try:
+            return _File(tree, source).proof()
+        except Stopped:
+            why = Unproven(f"undecided with {bits} bits: {_undecided[-1]}")
+        except Unproven as error:
+            why = error
+        except Exception as error:
+            raise Unproven(f"a malformed file, or code that cannot be read ({_line(error)})") from None
         if not _undecided:
             break
     raise why
@@ -576,8 +626,9 @@ def prove(tree: Any, source: ModuleType | None = None) -> str:
 def main(arguments: list[str]) -> int:
     """Read FILE [--algorithm FILE.py], print one line."""
 
-    def end(*_: Any) -> Any:
-        raise Unproven(f"more than {SECONDS} s")
+    def late(*_: Any) -> Any:  # nothing catches it
+        print(f"Not proven: more than {SECONDS} s.", flush=True)
+        os._exit(1)
 
     try:
         tree, source = json.loads(Path(arguments[0]).read_text(encoding="utf-8")), None
@@ -587,7 +638,7 @@ def main(arguments: list[str]) -> int:
             sys.modules["algorithm"] = source
             spec.loader.exec_module(source)
         if hasattr(signal, "setitimer"):
-            signal.signal(signal.SIGALRM, end)
+            signal.signal(signal.SIGALRM, late)
             signal.setitimer(signal.ITIMER_REAL, SECONDS)
         print("Proven.", prove(tree, source))
         return 0

@@ -477,7 +477,7 @@ class TestProof:
         assert found.exit_code == 0
         assert json.loads(found.stdout) == {
             "proven": False,
-            "says": "a code by Float16, of Laplace noise, is not read here",
+            "says": "exchange message 0: a code by Float16, of Laplace noise, is not read here",
         }
 
     def test_records_are_in_the_file_of_out_alone(self, folder, tmp_path):
