@@ -648,6 +648,9 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError, RecursionError, IndexError) as error:
         print(f"No witness: {type(error).__name__}: {error}.")
         return 2
+    finally:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 if __name__ == "__main__":

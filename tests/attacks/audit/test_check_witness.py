@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import random
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -97,6 +98,8 @@ except SystemExit as end:
     assert {name.split(".")[1] for name in modules} <= ALLOWED
     for argument in ("nothing.json", str(ROOT / "README.md")):
         assert check.main([argument]) == 2
+    assert check.main([str(path)]) == 0
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0  # whoever called it goes on
 
 
 @pytest.mark.parametrize("name", ["cpgt-cpgt-top-3-of-10", "dpp2-dpp-k-1-short-step"])
