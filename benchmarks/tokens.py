@@ -21,10 +21,8 @@ import networkx as nx
 import numpy as np
 import simpy
 
-from benchmarks import simpy_twin
+from benchmarks import simpy_twin, wire
 from netsim.algorithms import Algorithm, Stopping
-from netsim.network.laws import ConstantDelay
-from netsim.network.links import LinkLaw
 from netsim.node import Node, choose
 from netsim.problems import LeastSquares, Problem
 from netsim.settings import NetworkSettings, Recording
@@ -55,14 +53,9 @@ class Walk(Algorithm):
 def engine(steps: int = STEPS) -> int:
     """One run of netsim; returns the steps that were made."""
     edges, delays, _ = simpy_twin.workload(AGENTS, EDGES)
-    laws = {
-        directed: LinkLaw(ConstantDelay(delay))
-        for (i, j), delay in zip(edges, delays, strict=True)
-        for directed in ((i, j), (j, i))
-    }
     problem = Problem((LeastSquares(np.eye(1, DIMENSION), np.zeros(1), 1.0),) * AGENTS)
     recording = Recording(measure=False, private="nothing")
-    network = NetworkSettings(link_laws=laws)
+    network = NetworkSettings(link_laws=wire.laws(edges, delays))
     run = Simulation(problem, Topology(nx.Graph(edges)), Walk(steps), network, recording=recording).run()
     return sum(run.activations)
 

@@ -21,6 +21,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -56,6 +57,15 @@ class Gossip(Algorithm):
             x = heard.mix("x")
 
 
+def laws(edges: list[tuple[int, int]], delays: list[float], **others: Any) -> dict[tuple[int, int], LinkLaw]:
+    """A constant delay of its own on every link, the same both ways, and what `others` say of all."""
+    return {
+        directed: LinkLaw(ConstantDelay(delay), **others)
+        for (i, j), delay in zip(edges, delays, strict=True)
+        for directed in ((i, j), (j, i))
+    }
+
+
 def engine(
     edges: list[tuple[int, int]],
     delays: list[float],
@@ -66,11 +76,7 @@ def engine(
 ) -> int:
     """One run of the engine; returns the messages it carried."""
     graph = nx.Graph(edges)
-    law = {
-        directed: LinkLaw(ConstantDelay(delay), loss=loss, bandwidth=bandwidth, reliable=loss > 0 and policy.endless)
-        for (i, j), delay in zip(edges, delays, strict=True)
-        for directed in ((i, j), (j, i))
-    }
+    law = laws(edges, delays, loss=loss, bandwidth=bandwidth, reliable=loss > 0 and policy.endless)
     objective = LeastSquares(np.eye(1, DIMENSION), np.zeros(1), 1.0)
     run = Simulation(
         Problem((objective,) * AGENTS),

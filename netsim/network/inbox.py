@@ -102,11 +102,16 @@ class Inbox:
 
     def _await_last(self, number: int) -> None:
         """All messages of the exchange that the agent waits for are known: it is woken by the last of them."""
-        arrival, call, _ = max(self._exchanges[number].values())
+        arrival, call = self._last(number)
         if self._environment.has_passed(arrival, call):
             self._wake()
         else:
             self._environment.call_as(arrival, call, self._arrived, number)
+
+    def _last(self, number: int) -> tuple[float, int]:
+        """When the last message of an exchange arrives, of those that are known, and as which call."""
+        arrival, call, _ = max(self._exchanges[number].values())
+        return arrival, call
 
     def _arrived(self, number: int) -> None:
         if number == self._wanted:
@@ -130,11 +135,8 @@ class Inbox:
 
     def has(self, number: int) -> bool:
         """Whether every neighbor's message of exchange `number` is here."""
-        slot = self._exchanges.get(number)
-        if slot is None or len(slot) < self._degree:
-            return False
-        arrival, call, _ = max(slot.values())
-        return self._environment.has_passed(arrival, call)
+        known = len(self._exchanges.get(number, ()))
+        return known == self._degree and self._environment.has_passed(*self._last(number))
 
     def collect(self, sent: Message) -> dict[int, Message]:
         """The messages of the exchange in which the agent sent that; once they are all here."""

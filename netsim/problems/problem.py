@@ -68,7 +68,7 @@ class Problem:
     @cached_property
     def distinct(self) -> tuple[Objective, ...]:
         """The objectives without those that are one object with an earlier one."""
-        return tuple({id(objective): objective for objective in self.objectives}.values())
+        return _distinct(self.objectives)
 
     def of_each(self, fact: Callable[[Objective], T]) -> tuple[T, ...]:
         """A fact of every objective, by agent; computed once for agents who share an object."""
@@ -212,21 +212,24 @@ Gradients: TypeAlias = Callable[[Array], Array]
 """x (agents, replicas, dimension) ↦ ∇f_i(x_i), the same shape."""
 
 
+def _distinct(objectives: Sequence[Objective]) -> tuple[Objective, ...]:
+    """Without those that are one object with an earlier one."""
+    return tuple({id(objective): objective for objective in objectives}.values())
+
+
 def stacked_gradients(objectives: Sequence[Objective]) -> Gradients:
     """Every objective's own gradient at its own x, bit for bit as in a call of its own. PRIVATE, as they are.
 
     Least squares and logistic losses of equally many records are one batched expression, whose inner sums run as in
     a call of its own. Others are called one after the other.
     """
-    distinct = tuple({id(f): f for f in objectives}.values())
+    distinct = _distinct(objectives)
     number = {id(f): k for k, f in enumerate(distinct)}
     which = np.fromiter(map(number.__getitem__, map(id, objectives)), np.int64, len(objectives))
-    squares, logistic, others = dict[int, list[int]](), dict[int, list[int]](), list[int]()
+    alike, others = dict[tuple[type[LeastSquares | LogisticLoss], int], list[int]](), list[int]()
     for i, f in enumerate(distinct):
-        if type(f) is LeastSquares:
-            squares.setdefault(f.records, []).append(i)
-        elif type(f) is LogisticLoss:
-            logistic.setdefault(f.records, []).append(i)
+        if type(f) is LeastSquares or type(f) is LogisticLoss:
+            alike.setdefault((type(f), f.records), []).append(i)
         else:
             others.append(i)
 
@@ -235,14 +238,10 @@ def stacked_gradients(objectives: Sequence[Objective]) -> Gradients:
         return agents, np.searchsorted(of, which[agents])
 
     places: list[tuple[NDArray[np.int64], Gradients]] = []
-    for of in squares.values():
+    for (kind, _), of in alike.items():
         who, place = owners(of)
-        losses = [f for i in of if isinstance(f := distinct[i], LeastSquares)]
-        places.append((who, LeastSquares.stacked(losses, place)))
-    for of in logistic.values():
-        who, place = owners(of)
-        losses = [f for i in of if isinstance(f := distinct[i], LogisticLoss)]
-        places.append((who, LogisticLoss.stacked(losses, place)))
+        losses: Any = [distinct[i] for i in of]
+        places.append((who, kind.stacked(losses, place)))
     if others:
         who, place = owners(others)
         own: list[Objective] = [distinct[others[k]] for k in place.tolist()]

@@ -9,7 +9,6 @@ from contextlib import suppress
 from itertools import permutations
 from pathlib import Path
 from typing import Any, TypeAlias
-from uuid import uuid4
 
 import numpy as np
 import pyarrow
@@ -18,6 +17,7 @@ from pyarrow import parquet
 from attacks.inference import GradientEstimate
 from attacks.reconstruction.verdict import seen
 from netsim.truth import Truth
+from scenarios.files.folders import whole
 from scenarios.results import curves
 from scenarios.results.attack_words import Rebuilt, headline
 from scenarios.results.attacks import GradientResult, MembershipResult, PropertyResult, Success
@@ -88,12 +88,8 @@ def write(found: Sequence[Row], columns: Columns, path: Path, first: Mapping[str
     before: Any = dict(first or {})
     named = [pyarrow.field(name, one.type) for name, one in before.items()]
     table = pyarrow.Table.from_arrays([*before.values(), *arrays], schema=pyarrow.schema([*named, *fields]))
-    draft = path.with_name(f"{path.name}.{uuid4().hex}.part")  # of this process alone: shares end at the same time
-    try:
+    with whole(path) as draft:
         parquet.write_table(table, draft, compression="zstd")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def write_tables(runs: Mapping[str | None, Results], folder: Path) -> None:

@@ -67,12 +67,12 @@ def run_scenario(
     You get a `ScenarioError` before time 0 for a scenario whose parts do not fit, and for a folder that cannot be
     written, that another command writes to, or that holds something else or the results of a scenario of another
     name; nothing is written then. A Ctrl-C ends the run early: what was done is in the folder, marked "interrupted",
-    and is returned. An error ends it
-    too: the folder has what was done, marked "failed", and the error is raised. `watch` is called some times a
-    second with the simulation that runs, those of audits excepted. `jobs` processes share an audit's simulations
-    (−1: as many as there are cores); the numbers are the same. `part`: this is one of several variants, so that
-    nothing is said of what they reproduce together (`scenarios.stages.study` runs a scenario with variants). Without
-    `page` there is no report.html. `built`: the experiment of this source, where that was checked before.
+    and is returned. An error ends it too: the folder has what was done, marked "failed", and the error is raised.
+    `watch` is called some times a second with the simulation that runs, those of audits excepted. `jobs` processes
+    share an audit's simulations (−1: as many as there are cores); the numbers are the same. `part`: this is one of
+    several variants, so that nothing is said of what they reproduce together (`scenarios.stages.study` runs a
+    scenario with variants). Without `page` there is no report.html. `built`: the experiment of this source, where
+    that was checked before.
     """
     experiment = built or checked(source, part)
     prepare(folder, None if part else experiment.scenario.name, jobs)
