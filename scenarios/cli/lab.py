@@ -1,5 +1,6 @@
 """Command `netsim lab`."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -75,6 +76,8 @@ def _lab(
             page = f"http://{HOST}:{number}/{'' if one is None else f'{one.name}/'}"
             console.print(f"The lab: [bold]{page}[/]. Ctrl-C ends it.", highlight=False)
             serve(found, number, browser=page if browser and not headless else None)
+            console.file.flush()
+            os._exit(0)  # the lessons that were opened go on in threads, for which a normal end would wait
     except ScenarioError as error:
         fail(error)
 
