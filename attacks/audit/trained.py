@@ -63,10 +63,15 @@ class Trained:
     played: int
 
 
+def captured(view: AdversaryView) -> Features:
+    """Numbers of the rows that a view captured on links, without those of the tap at the agent's door."""
+    on_links = Transcript([row for row in view.transcript if row.place == "link"], view.replicas)
+    return Features.of_view(replace(view, transcript=on_links), COLUMNS)
+
+
 def noted(view: AdversaryView, index: int) -> dict[str, npt.NDArray[Any]]:
     """Arrays to keep of chunk `index` for the classifier: captured numbers, if there is room, and digests."""
-    on_links = Transcript([row for row in view.transcript if row.place == "link"], view.replicas)
-    found = Features.of_view(replace(view, transcript=on_links), COLUMNS)
+    found = captured(view)
     constants: list[str] = []
     if found.replicas > 1:
         bits = np.ascontiguousarray(found.values + 0.0).view(np.int64)

@@ -25,7 +25,9 @@ REPETITIONS = 1000
 SEED = 0
 BATCH = 25
 """Repetitions that one process does at a time."""
-SHARES = {"sound": 1, "game": 4, "planted": 10, "subtle": 25}
+STEP = 50
+"""Repetitions of each sound mechanism after which what there is can be kept."""
+SHARES = {"sound": 1, "game": 4, "planted": 40, "subtle": 100}
 """Cases of a part are repeated REPETITIONS / share times, games share times as often."""
 
 
@@ -73,28 +75,56 @@ def certify(
     jobs: int = 1,
     chosen: Sequence[Case] | None = None,
     progress: Callable[[int], None] | None = None,
+    begun: Certificate | None = None,
+    keep: Callable[[Certificate], None] | None = None,
 ) -> Certificate:
     """Repeat every case, or those `chosen`; the result does not depend on `jobs`.
 
     `repetitions` are those of each sound mechanism (see `times`). `progress` gets the number of repetitions done.
-    You get a `ScenarioError` for repetitions below 1, a seed below 0, or a number of processes that is none.
+    `keep` gets the certificate of the repetitions done so far, step by step, and one that was `begun` with the same
+    seed and code is gone on with: its repetitions are not done again. A row that has more than it needs stays so.
+    You get a `ScenarioError` for repetitions below 1, a seed below 0 or another one than was begun with, or a number
+    of processes that is none.
     """
     whole(repetitions, "repetitions", 1)
     whole(seed, "seed", 0)
     if jobs == 0 or jobs < -1:
         raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
+    if begun is not None and begun.seed != seed:
+        raise ScenarioError("seed", seed, "the certificate was begun with another one", str(begun.seed))
     wanted = list(cases() if chosen is None else chosen)
-    tasks = [
-        (case, seed, start, min(start + BATCH, times(case.part, repetitions)))
-        for case in wanted
-        for start in range(0, times(case.part, repetitions), BATCH)
-    ]
-    outcomes: dict[tuple[str, str], list[Outcome]] = {(case.part, case.name): [] for case in wanted}
-    for (case, *_), some in zip(tasks, spread(repeated, tasks, jobs), strict=True):
-        outcomes[case.part, case.name] += some
-        if progress is not None:
-            progress(len(some))
-    return Certificate(repetitions, seed, tuple(Row.of(case, outcomes[case.part, case.name]) for case in wanted))
+    rows = {} if begun is None else {(row.part, row.name): row for row in begun.rows}
+    # medians are of the first repetitions, so these are done in one step
+    reached = [*range(kinds.MEDIANS, repetitions, STEP), repetitions]
+    found = Certificate(repetitions, seed, ())
+    for some in reached:
+        if begun is not None and some < min(begun.repetitions, repetitions):
+            continue
+        starts = {(c.part, c.name): _start(rows.get((c.part, c.name)), times(c.part, some)) for c in wanted}
+        tasks = [
+            (case, seed, start, min(start + BATCH, times(case.part, some)))
+            for case in wanted
+            for start in range(starts[case.part, case.name], times(case.part, some), BATCH)
+        ]
+        outcomes: dict[tuple[str, str], list[Outcome]] = {}
+        for (case, *_), done in zip(tasks, spread(repeated, tasks, jobs), strict=True):
+            outcomes.setdefault((case.part, case.name), []).extend(done)
+            if progress is not None:
+                progress(len(done))
+        for case in wanted:
+            key = case.part, case.name
+            if key in outcomes:
+                rows[key] = rows[key].and_then(outcomes[key]) if starts[key] else Row.of(case, outcomes[key])
+        found = Certificate(some, seed, tuple(rows[case.part, case.name] for case in wanted))
+        if keep is not None:
+            keep(found)
+    return found
+
+
+def _start(row: Row | None, needed: int) -> int:
+    """Number of the first repetition to do: a row too short for its medians is begun anew, if it needs more."""
+    done = 0 if row is None else row.repetitions
+    return done if done >= min(needed, kinds.MEDIANS) else 0
 
 
 ERROR = 1 - CONFIDENCE

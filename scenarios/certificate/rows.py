@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Protocol, Self, TypedDict, cast
 
 import numpy as np
@@ -27,6 +27,8 @@ CONFIDENCE = 0.99
 """Of every interval on the page, by itself."""
 FIRST = 4
 """Repetitions of each case that a certificate keeps whole: who repeats them must find the same."""
+MEDIANS = 250
+"""Repetitions of each case, the first ones, of whose numbers a row has the medians; it counts what all did."""
 
 
 class Outcome(NamedTuple):
@@ -83,7 +85,7 @@ class Rate:
 @dataclass(frozen=True)
 class Row:
     """All repetitions of one case, in short: how often each mark was the case, the median of each number over those
-    that have one, and the `first` repetitions whole."""
+    of the first `MEDIANS` that have one, and the `first` repetitions whole."""
 
     part: str
     name: str
@@ -94,12 +96,17 @@ class Row:
 
     @classmethod
     def of(cls, case: Case, outcomes: Sequence[Outcome]) -> Self:
-        names = sorted({name for one in outcomes for name in one.numbers})
-        marks = sorted({mark for one in outcomes for mark in one.marks})
-        counts = {mark: sum(mark in one.marks for one in outcomes) for mark in marks}
-        known = {name: [x for one in outcomes if (x := one.numbers.get(name)) is not None] for name in names}
+        measured = outcomes[:MEDIANS]
+        names = sorted({name for one in measured for name in one.numbers})
+        known = {name: [x for one in measured if (x := one.numbers.get(name)) is not None] for name in names}
         medians = {name: round(statistics.median(values), 4) for name, values in known.items() if values}
-        return cls(case.part, case.name, len(outcomes), counts, medians, tuple(outcomes[:FIRST]))
+        return cls(case.part, case.name, len(outcomes), _counts(outcomes), medians, tuple(outcomes[:FIRST]))
+
+    def and_then(self, outcomes: Sequence[Outcome]) -> Self:
+        """The row with further repetitions, the next ones; it has at least `MEDIANS`."""
+        more = _counts(outcomes)
+        counts = {mark: self.counts.get(mark, 0) + more.get(mark, 0) for mark in sorted({*self.counts, *more})}
+        return replace(self, repetitions=self.repetitions + len(outcomes), counts=counts)
 
     def rate(self, *marks: str) -> Rate:
         """Rate of any of these marks; no two of them ever are together."""
@@ -123,6 +130,12 @@ class Row:
             numbers = {name: value for name, value in one.items() if not isinstance(value, list)}
             first.append(Outcome(frozenset(cast("list[str]", one["marks"])), numbers))
         return cls(row["part"], row["name"], row["repetitions"], row["counts"], row["medians"], tuple(first))
+
+
+def _counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """How often each mark was the case, in alphabetical order."""
+    marks = sorted({mark for one in outcomes for mark in one.marks})
+    return {mark: sum(mark in one.marks for one in outcomes) for mark in marks}
 
 
 class StoredRow(TypedDict):
@@ -189,48 +202,48 @@ TRIALS = 500
 RELEASES = 3
 ALARM, RATES = "game above the truth", "rates above the truth"
 
-Draw = Callable[[float, np.random.Generator], tuple[Array, Array]]
-"""(ε, rng) ↦ the scores ln p₁/p₀ of `TRIALS` trials of world 0, and of world 1."""
+Draw = Callable[[float, int, np.random.Generator], tuple[Array, Array]]
+"""(ε, trials, rng) ↦ the scores ln p₁/p₀ of so many trials of world 0, and of world 1."""
 Referee = Callable[..., GameResult]
 """`attacks.audit.games.game.play`, or something with its arguments."""
 
 
-def _randomized_response(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _randomized_response(epsilon: float, trials: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """The truth with probability e^ε/(1 + e^ε): every bound that holds for it is attained by it."""
-    right = rng.random((2, TRIALS)) < 1 / (1 + math.exp(-epsilon))
+    right = rng.random((2, trials)) < 1 / (1 + math.exp(-epsilon))
     return np.where(right[0], -epsilon, epsilon), np.where(right[1], epsilon, -epsilon)
 
 
-def _laplace(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    noise = rng.laplace(0, 1 / epsilon, (2, TRIALS))
+def _laplace(epsilon: float, trials: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    noise = rng.laplace(0, 1 / epsilon, (2, trials))
     return _laplace_score(noise[0], epsilon), _laplace_score(noise[1] + 1, epsilon)
 
 
-def _three_laplace(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _three_laplace(epsilon: float, trials: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """ε in three releases."""
     share = epsilon / RELEASES
-    noise = rng.laplace(0, 1 / share, (2, RELEASES, TRIALS))
+    noise = rng.laplace(0, 1 / share, (2, RELEASES, trials))
     zero, one = _laplace_score(noise[0], share), _laplace_score(noise[1] + 1, share)
     return zero.sum(axis=0), one.sum(axis=0)
 
 
-def _geometric(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _geometric(epsilon: float, trials: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """The difference of two geometric numbers: discrete Laplace noise, one step apart."""
-    drawn = rng.geometric(-math.expm1(-epsilon), (4, TRIALS))
+    drawn = rng.geometric(-math.expm1(-epsilon), (4, trials))
     noise = (drawn[:2] - drawn[2:]).astype(np.float64)
     return _laplace_score(noise[0], epsilon), _laplace_score(noise[1] + 1, epsilon)
 
 
-def _gaussian(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _gaussian(epsilon: float, trials: int, rng: np.random.Generator) -> tuple[Array, Array]:
     mu = laws.gaussian_mu(epsilon, laws.DELTA)
-    noise = rng.standard_normal((2, TRIALS))
+    noise = rng.standard_normal((2, trials))
     return mu * noise[0] - mu * mu / 2, mu * noise[1] + mu * mu / 2
 
 
-def _leaky_response(epsilon: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _leaky_response(epsilon: float, trials: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Randomized response that with probability δ tells its world outright."""
-    zero, one = _randomized_response(epsilon, rng)
-    leaked = rng.random((2, TRIALS)) < laws.DELTA
+    zero, one = _randomized_response(epsilon, trials, rng)
+    leaked = rng.random((2, trials)) < laws.DELTA
     return np.where(leaked[0], -math.inf, zero), np.where(leaked[1], math.inf, one)
 
 
@@ -261,7 +274,7 @@ class GameCase:
 
     def once(self, repetition: int, streams: Streams) -> Outcome:
         truth = CLAIMS[repetition % len(CLAIMS)]
-        zero, one = self.draw(truth, streams.generator("scores"))
+        zero, one = self.draw(truth, TRIALS, streams.generator("scores"))
         rng = streams.generator("coins")
         found = self.referee(zero, one, delta=self.delta, confidence=laws.CONFIDENCE, rng=rng)
         marks = [ALARM] if found.epsilon_audited > truth else []

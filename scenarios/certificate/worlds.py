@@ -9,7 +9,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from attacks.audit.audit import AuditResult, audit
-from attacks.audit.pair import Pair
+from attacks.audit.pair import Pair, Simulate
 from netsim import topology
 from netsim.algorithms import Algorithm
 from netsim.algorithms.planted_faults import FAULTS, Fault, WrongClip
@@ -141,11 +141,8 @@ class World:
 
     def audited(self, trials: int, streams: Streams, auditor: Auditor = audit) -> AuditResult:
         """Audited with so many transcripts of each world; a `PrivacyError` if there is no verdict."""
-        seed = streams.child("simulation").seed
-        other = self.pair.hypotheses[1]
-        assert isinstance(other, Tilted)
         return auditor(
-            worlds(replace(self.simulation, seed=seed), AGENT, other, trials, delta=self.claim.delta),
+            self.simulated(trials, streams),
             self.pair,
             self.claim,
             trials=trials,
@@ -153,6 +150,13 @@ class World:
             confidence=CONFIDENCE,
             rng=streams.generator("game"),
         )
+
+    def simulated(self, trials: int, streams: Streams) -> Simulate:
+        """Simulations of so many transcripts of either world at a time."""
+        seed = streams.child("simulation").seed
+        other = self.pair.hypotheses[1]
+        assert isinstance(other, Tilted)
+        return worlds(replace(self.simulation, seed=seed), AGENT, other, trials, delta=self.claim.delta)
 
 
 def turned(algorithm: Algorithm, slopes: tuple[np.ndarray, np.ndarray], claim: Claim | None, truth: float) -> World:

@@ -1,7 +1,9 @@
 """Commands `netsim ledger` and `netsim certificate`: audits of all that ships, and of the auditor itself."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +17,11 @@ from rich.table import Table
 from netsim.errors import ScenarioError
 from scenarios.cli.commands import command
 from scenarios.cli.options import Jobs, given, taken
+from scenarios.files.folders import whole
 from scenarios.render import terminal
 
 if TYPE_CHECKING:
+    from scenarios.certificate.certificate import Certificate
     from scenarios.ledger.entries import Entry, Row
 
 DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -136,8 +140,13 @@ def _certificate(
     json: Annotated[Path | None, typer.Option("--json", help="Where to write the page's numbers.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes; -1: one per core. Does not change the page.")] = -1,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the numbers in --json, which are kept step by step.")
+    ] = False,
 ) -> None:
     """Audit the auditor: its false alarms on sound mechanisms, and its power on planted faults.
+
+    With --resume, repetitions that the file has are not done again; it has to be of the same seed and code.
 
     Exit status: 0 the auditor passes, 1 it does not, 2 wrong input.
     """
@@ -150,13 +159,15 @@ def _certificate(
                 raise ScenarioError(name, str(file), why, "a file that can be written, in a folder that is there")
         if out is not None and json is not None and out.resolve() == json.resolve():
             raise ScenarioError("json", str(json), "the page is written there", "another file than --out")
+        begun = _begun(json) if resume else None
         with Bars(terminal.problems) as bars:
-            bars.begin("auditing the auditor", sum(times(case.part, repetitions) for case in cases()))
-            found = certify(repetitions, seed=seed, jobs=jobs, progress=bars.advance)
+            done = {} if begun is None else {(row.part, row.name): row.repetitions for row in begun.rows}
+            left = (max(times(c.part, repetitions) - done.get((c.part, c.name), 0), 0) for c in cases())
+            bars.begin("auditing the auditor", sum(left))
+            keep = None if json is None else partial(_keep, json)
+            found = certify(repetitions, seed=seed, jobs=jobs, progress=bars.advance, begun=begun, keep=keep)
     except ScenarioError as error:
         terminal.fail(replace(error, field=f"--{error.field}"))
-    if json is not None:
-        json.write_text(found.as_json(), encoding="utf-8")
     if out is None:
         terminal.write(page(found).removesuffix("\n"))
     else:
@@ -165,6 +176,26 @@ def _certificate(
     for one in wrong:
         terminal.remark(one)
     raise typer.Exit(terminal.REFUTED if wrong else terminal.DONE)
+
+
+def _keep(file: Path, certificate: "Certificate") -> None:
+    """Write the numbers; a file is there whole or as it was, a pipe or a terminal just gets them."""
+    with whole(file) if file.is_file() or not file.exists() else nullcontext(file) as draft:
+        draft.write_text(certificate.as_json(), encoding="utf-8")
+
+
+def _begun(file: Path | None) -> "Certificate | None":
+    """Certificate in a file; None where there is none yet."""
+    from scenarios.certificate.certificate import Certificate
+
+    if file is None:
+        raise ScenarioError("resume", True, "there is no file to go on from", "--json FILE")
+    if not file.exists():
+        return None
+    try:
+        return Certificate.from_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ScenarioError("json", str(file), f"no certificate ({error})", "a file of this command") from error
 
 
 def _unwritable(file: Path) -> str | None:

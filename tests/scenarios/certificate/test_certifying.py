@@ -46,9 +46,26 @@ def test_a_certificate_that_does_not_hold_says_so(games_alone, monkeypatch):
     assert "randomized response: game above the truth in 20 of 20, at least" in done.stdout
 
 
+def test_resume_goes_on_from_the_file(games_alone, tmp_path, monkeypatch):
+    file = tmp_path / "numbers.json"
+    command = ["certificate", "--json", str(file), "--out", str(tmp_path / "page.md"), "--jobs", "1", "--resume"]
+    assert runner.invoke(app, [*command, "--repetitions", "3"]).exit_code == 0  # of no file: from the beginning
+    assert runner.invoke(app, [*command, "--repetitions", "3", "--seed", "1"]).exit_code == 2
+    before = file.read_bytes()
+    monkeypatch.setattr(module, "repeated", None)
+    assert runner.invoke(app, [*command, "--repetitions", "3"]).exit_code == 0
+    assert file.read_bytes() == before
+    file.write_text("{}")
+    done = runner.invoke(app, [*command, "--repetitions", "3"])
+    assert done.exit_code == 2
+    assert "no certificate" in done.stderr
+    assert not list(tmp_path.glob("*.part"))
+
+
 @pytest.mark.parametrize(
     ("options", "field"),
     [
+        (["--resume"], "--resume"),
         (["--repetitions", "0"], "--repetitions"),
         (["--seed", "-1"], "--seed"),
         (["--out", "/nowhere/page.md"], "--out"),
