@@ -25,7 +25,7 @@ REPETITIONS = 1000
 SEED = 0
 BATCH = 25
 """Repetitions that one process does at a time."""
-STEP = 50
+STEP = 10
 """Repetitions of each sound mechanism after which what there is can be kept."""
 SHARES = {"sound": 1, "game": 4, "planted": 40, "subtle": 100}
 """Cases of a part are repeated REPETITIONS / share times, games share times as often."""
