@@ -221,6 +221,7 @@ def page(certificate: Certificate) -> str:
         values=[n * ROUNDS * DIMENSION for n in kinds.LARGER_BUDGETS],
         needed={law: f"{round(needed / information, -2):,.0f}" for law, information in INFORMATION.items()},
         parts=parts,
+        longer=any(row.repetitions > times(row.part, certificate.repetitions) for row in certificate.rows),
         tables=tables,
     )
     blocks = re.split(r"\n{2,}", text.strip())
