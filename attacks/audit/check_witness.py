@@ -592,7 +592,8 @@ class _File(SimpleNamespace):
         sample, count, named = self.sample, self.sample["transcripts"], tree["transcript"]["releases"]
         if type(count) is not int or not 1 <= count <= MOST or self.codec is not None:
             raise Unproven("sample.transcripts: no number of transcripts, or a codec, which is not read here")
-        if any(not isinstance(v, dict) for v in named) or len(self.sent) > self.activations:
+        self.looks = max(self.activations, self.algorithm.horizon or 0)
+        if any(not isinstance(v, dict) for v in named) or len(self.sent) > self.looks:
             raise Unproven("sample: a release that is not on the wire, or more messages than the claim is of")
         found = np.frombuffer(base64.b64decode(sample["numbers"], validate=True), dtype="<f8")
         if not (np.abs(found) < 1e300).all():
@@ -655,13 +656,16 @@ class _File(SimpleNamespace):
             raise Unproven(f"sample.lower = {lower!r} is not above ε = {bound!r}")
         stored = [[1e299 if v == "inf" else v for v in sample[name]] for name in ("losses", "log_weights")]
         losses, weights = (_numbers(one, count, "sample.losses, log_weights") for one in stored)
-        wealths = [_ball(1) for _ in STAKES]
+        wealths, seen = [_ball(1) for _ in STAKES], set[bytes]()
         for k in range(count):
             if k:
                 for (values, name), numbers in zip(self.wire, self.others[k - 1], strict=True):
                     values[name] = numbers
             sent = [row["values"] for row in self.rows if row["event"] == "sent"]
             self.releases = [sent[message][name] for message, name in self.places]
+            if seen & (new := {one.tobytes() for one in self.releases}):
+                raise Unproven(f"transcript {k} has a release of another one: no two draws are the same")
+            seen |= new
             node = self.reading(None, known)
             bare = bool(node.proven)
             if not bare and (sum(node._counts.values()), len(node._made)) != (len(sent), len(self.releases)):
@@ -674,7 +678,7 @@ class _File(SimpleNamespace):
                 _undecide(f"the loss of transcript {k} is in {node.total.text}")
             gain = np.exp(node.weight) * (_ball(1) if bare else _cut(1 - np.exp(lower - node.total))) / delta - 1
             wealths = [wealth * (1 + stake * gain) for wealth, stake in zip(wealths, STAKES, strict=True)]
-        wealth, asked = sum(wealths[1:], wealths[0]) / len(STAKES), LAWS * self.activations / (1 - _ball(confidence))
+        wealth, asked = sum(wealths[1:], wealths[0]) / len(STAKES), LAWS * self.looks / (1 - _ball(confidence))
         if not _less(asked, wealth):
             raise Unproven(f"no proof of ε ≥ {lower!r}: the wealth is in {wealth.text}, and {asked.text} is asked")
         return (

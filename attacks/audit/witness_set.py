@@ -34,9 +34,9 @@ _ROOM = 1e-9
 """Relative: a lower end is written so much below, for whoever computes it again rounds otherwise."""
 
 
-def log_threshold(activations: int, confidence: float) -> float:
-    """ln of the wealth from which on a set refutes a claim of so many `activations`."""
-    return math.log(LAWS * max(activations, 1)) - math.log(error_rate(confidence))
+def log_threshold(looks: int, confidence: float) -> float:
+    """ln of the wealth from which on a set refutes a claim, where so many cuts are looked at."""
+    return math.log(LAWS * max(looks, 1)) - math.log(error_rate(confidence))
 
 
 def _log_wealth(losses: Array, log_weights: Array, epsilon: float, delta: float) -> Array:
@@ -54,16 +54,16 @@ class Cut(NamedTuple):
 
 
 def smallest(
-    explained: WorldComparison, claim: Claim, activations: int, confidence: float, numbers: Sequence[int]
+    explained: WorldComparison, claim: Claim, looks: int, confidence: float, numbers: Sequence[int]
 ) -> Cut | None:
     """Smallest set of a chunk that refutes a claim at δ > 0; None where none does with `MOST_NUMBERS`.
 
     `numbers[k]` are those of a transcript up to message k.
     """
     assert claim.epsilon is not None
-    epsilon, limit = claim.epsilon * (1 + 2 * ROUNDING) + 2 * RESOLUTION, log_threshold(activations, confidence)
+    epsilon, limit = claim.epsilon * (1 + 2 * ROUNDING) + 2 * RESOLUTION, log_threshold(looks, confidence)
     seen, found = explained.on_wire(explained.granted_from), list[tuple[int, Cut]]()
-    for messages in range(1, 1 + int(min(activations, len(numbers), explained.granted_from))):
+    for messages in range(1, 1 + int(min(looks, len(numbers), explained.granted_from))):
         count = seen.counted(messages)
         losses = np.where(seen.leaked < messages, np.inf, np.sum(seen.steps[:count], axis=0))
         weights = np.zeros_like(losses) if seen.log_weights is None else np.sum(seen.log_weights[:count], axis=0)
@@ -131,7 +131,7 @@ class TranscriptSet:
         """You get a `TranscriptError` where the chunk's first transcripts are other ones, by more than rounding."""
         there = TranscriptSet.of(sample, self.transcripts[0].agent, self.cut)
         other = next(differences(self.transcripts[0].as_plain(), there.transcripts[0].as_plain()), None)
-        if other is None and not np.allclose(self._numbers, there._numbers, rtol=1e-6, atol=1e-9):
+        if other is None and not np.allclose(self._numbers, there._numbers, rtol=1e-8, atol=1e-12):
             other = "transcripts stored in another order, or other ones, found"
         if other is None:
             other = next(differences(_plain(self.tilting), _plain(there.tilting), "tilting"), None)
@@ -224,9 +224,9 @@ class Evidence(NamedTuple):
     losses: Array
     log_weights: Array
 
-    def lower(self, delta: float, activations: int, confidence: float) -> float:
+    def lower(self, delta: float, looks: int, confidence: float) -> float:
         """Largest ε at which δ(ε) > δ is proven at this confidence, by all transcripts together (0: none)."""
-        limit = log_threshold(activations, confidence)
+        limit = log_threshold(looks, confidence)
 
         def proven(epsilon: float) -> bool:
             return bool(_log_wealth(self.losses, self.log_weights, epsilon, delta)[-1] >= limit)

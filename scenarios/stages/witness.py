@@ -288,14 +288,14 @@ def make_set(experiment: Experiment, subject: Subject, audited: Audited) -> Witn
     if claim.epsilon is None or claim.failed_conditions or not claim.delta < 1:
         return None
     simulate = _simulator(experiment, subject, pair, claim.delta)
-    found = list[tuple[int, Cut, Place]]()
+    looks, found = _looks(subject, audited.activations), list[tuple[int, Cut, Place]]()
     for world, chunk in product((0, 1), (0, TILTED)):
         sample = simulate(world, chunk)
         if sample.view.shared or (chunk == TILTED and sample.tilting is None):
             continue
         explained = compare_worlds(sample, pair.agent, pair.hypotheses[world], pair.hypotheses[1 - world])
         numbers = numbers_until(sample, pair.agent)
-        if cut := smallest(explained, claim, audited.activations, spec.confidence, numbers):
+        if cut := smallest(explained, claim, looks, spec.confidence, numbers):
             found.append((cut.transcripts * numbers[cut.messages - 1], cut, Place(world, chunk, 0)))
     for _, cut, where in sorted(found):
         chosen = TranscriptSet.of(simulate(where.world, where.chunk), pair.agent, cut)
@@ -304,7 +304,7 @@ def make_set(experiment: Experiment, subject: Subject, audited: Audited) -> Witn
             evidence, packed = _evidence(chosen, public, pair, where.world), chosen.as_plain()
         except NetsimError:
             continue
-        lower = evidence.lower(claim.delta, audited.activations, spec.confidence)
+        lower = evidence.lower(claim.delta, looks, spec.confidence)
         if not exceeds(lower, claim.epsilon):
             continue
         sample = {
@@ -318,6 +318,11 @@ def make_set(experiment: Experiment, subject: Subject, audited: Audited) -> Witn
         made = _file(experiment, subject, audited, where, chosen.transcripts[0], evidence.first, says)
         return made.model_copy(update={"sample": sample}).sealed()
     return None
+
+
+def _looks(subject: Subject, activations: int) -> int:
+    """Cuts that are looked at: messages up to Θ, or up to the algorithm's own end."""
+    return max(activations, subject.simulation.algorithm.horizon or 0)
 
 
 def _simulator(experiment: Experiment, subject: Subject, pair: Pair, delta: float) -> Simulate:
@@ -478,7 +483,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
     if evidence is not None and claim.delta > 0 and claim.epsilon is not None:
         assert experiment.scenario.audit is not None
         confidence = experiment.scenario.audit.confidence
-        lower = evidence.lower(claim.delta, max(activations, file.activations), confidence)
+        lower = evidence.lower(claim.delta, _looks(subject, file.activations), confidence)
         shown = "refuted" if exceeds(lower, claim.epsilon) else None
         shows = _by_set(len(evidence.losses), lower, claim, confidence)
         remarks = (*remarks, *_differences_of_set(file, evidence, lower))

@@ -1,0 +1,290 @@
+"""Sets of transcripts that refute a claim at δ > 0: written once, confirmed and proven; a planted one is refused."""
+
+import base64
+import copy
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from attacks.audit.loss import aimed
+from attacks.audit.witness import Place
+from attacks.audit.witness_set import log_threshold
+from netsim.errors import ScenarioError
+from scenarios.build.experiment import Experiment
+from scenarios.cli.app import app
+from scenarios.schema.load import parse
+from scenarios.stages.witness import Audited, WitnessFile, completed, confirm, file_of, make_set, save
+
+check = pytest.importorskip("attacks.audit.check_witness", reason="needs python-flint or mpmath: the extra `proof`")
+runner = CliRunner()
+GAUSSIAN = """\
+name: by-frequency
+seed: 3
+problem: {kind: ridge, ridge: 0.01, data: {name: synthetic, records: 60, dimension: 4}}
+topology: {kind: ring, agents: 5}
+algorithms: [{kind: nids, name: noisy, rounds: 20, noise: gaussian, scale: {epsilon: 1.0, delta: 1.0e-3}}]
+attacks: {gradients: false}
+audit: {agent: 1, adjacency: {change: 0.1, direction: coordinate}, trials: 100, chunk: 50, confidence: 0.99}
+"""
+
+
+def found(text):
+    """What a run's audit would hand over."""
+    experiment = Experiment.of(parse(text).scenario)
+    subject, pair = experiment.subjects[0], experiment.pair
+    claim = subject.simulation.claim(experiment.adjacency, 20, subject.delta)
+    return experiment, subject, Audited(pair, claim, 20, Place(0, 0, 0))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sets")
+    assert save(file_of(folder, "noisy"), *found(GAUSSIAN)) == file_of(folder, "noisy")
+    file = completed(WitnessFile.read(file_of(folder, "noisy")))
+    file_of(folder, "proof").write_text(file.text())
+    return folder
+
+
+@pytest.fixture
+def tree(folder):
+    return json.loads(file_of(folder, "proof").read_text())
+
+
+def why(tree):
+    """Why nothing is proven, one line."""
+    with pytest.raises(check.Unproven) as error:
+        check.prove(tree)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+# ── planted sets ────────────────────────────────────────────────────────────────────────────────────────
+def with_numbers(change):
+    """A change of the numbers of all transcripts but the first."""
+
+    def changed(tree):
+        numbers = np.frombuffer(base64.b64decode(tree["sample"]["numbers"]), dtype="<f8").copy()
+        packed = base64.b64encode(np.asarray(change(numbers, tree), dtype="<f8").tobytes())
+        tree["sample"]["numbers"] = packed.decode()
+
+    changed.__name__ = change.__name__
+    return changed
+
+
+def of_first(tree):
+    return [x for row in tree["transcript"]["rows"] for value in row["values"].values() for x in value]
+
+
+def swapped(tree):
+    tree["world"] = 1 - tree["world"]
+
+
+@with_numbers
+def altered_transcript(numbers, tree):
+    """The coordinate that differs, of the first value that is sent."""
+    return np.where(np.arange(numbers.size) == 0, numbers + 1e-6, numbers)
+
+
+@with_numbers
+def first_transcript_again(numbers, tree):
+    tree["sample"]["losses"][1], tree["sample"]["log_weights"][1] = (
+        tree["sample"][name][0] for name in ("losses", "log_weights")
+    )
+    return of_first(tree)
+
+
+@with_numbers
+def half_a_transcript(numbers, tree):
+    return numbers[: numbers.size // 2]
+
+
+@with_numbers
+def no_number(numbers, tree):
+    return np.where(np.arange(numbers.size) == 5, np.nan, numbers)
+
+
+def dropped(tree):
+    """What is left is a set of the same form, and proves less."""
+    tree["sample"] |= {"transcripts": 1, "numbers": ""}
+    tree["sample"]["losses"].pop()
+    tree["sample"]["log_weights"].pop()
+
+
+def dropped_without_a_word(tree):
+    tree["sample"] |= {"transcripts": 1, "numbers": ""}
+
+
+def cut_shorter(tree):
+    """Of the first transcript the last message is left out: its loss is another one."""
+    tree["transcript"]["rows"].pop()
+
+
+def narrower(tree):
+    """The file has it lower by 1e-9, relative."""
+    tree["sample"]["lower"] *= 1 + 2e-9
+
+
+def below_the_claim(tree):
+    tree["sample"]["lower"] = tree["claim"]["epsilon"]
+
+
+def lighter(tree):
+    tree["sample"]["log_weights"][1] += 1e-9
+
+
+def another_loss(tree):
+    tree["sample"]["losses"][0] -= 1e-9
+
+
+def another_tilt(tree):
+    tree["sample"]["tilting"]["theta"] *= 1 + 1e-8
+
+
+def another_direction(tree):
+    tree["sample"]["tilting"]["shifts"]["3"][0] *= -1
+
+
+def no_tilt(tree):
+    tree["sample"]["tilting"] = None
+
+
+def another_noise(tree):
+    tree["account"]["releases"][1]["scale"] *= 1 + 1e-9
+
+
+def surer(tree):
+    tree["scenario"]["audit"]["confidence"] = 0.9999
+
+
+def hardly_sure(tree):
+    tree["scenario"]["audit"]["confidence"] = 0.5
+
+
+def more_cuts(tree):
+    """More to look at. There are no fewer than the rounds of the algorithm, of which the claim is."""
+    tree["activations"] = 30
+
+
+def at_no_delta(tree):
+    tree["claim"]["delta"] = 0.0
+
+
+def another_graph(tree):
+    tree["proof"]["graph"][1] = [0, 3]
+
+
+PLANTED_SETS = {
+    swapped: "another loss or weight",
+    altered_transcript: "transcript 1 has another loss or weight",
+    first_transcript_again: "no two draws are the same",
+    half_a_transcript: "a malformed file",
+    no_number: "numbers that are not finite",
+    dropped: "no proof of ε ≥",
+    dropped_without_a_word: "not 1 numbers",
+    cut_shorter: "a malformed file",
+    narrower: "no proof of ε ≥",
+    below_the_claim: "is not above ε",
+    lighter: "transcript 1 has another loss or weight",
+    another_loss: "transcript 0 has another loss or weight",
+    another_tilt: "transcript 0 has another loss or weight",
+    another_direction: "transcript 0 has another loss or weight",
+    no_tilt: "transcript 0 has another loss or weight",
+    another_noise: "release 1: the code draws Gaussian",
+    surer: "no proof of ε ≥",
+    hardly_sure: "none at a confidence of 0.5",
+    more_cuts: "no proof of ε ≥",
+    at_no_delta: "the algorithm's formula has",
+    another_graph: "proof.graph",
+}
+
+
+@pytest.mark.parametrize("change", PLANTED_SETS, ids=lambda change: change.__name__)
+def test_planted_sets_are_rejected(tree, change):
+    change(tree)
+    assert PLANTED_SETS[change] in why(tree)
+
+
+# ── what is confirmed and proven ────────────────────────────────────────────────────────────────────────
+def test_it_says_what_is_proven_what_is_statistical_and_what_is_trusted(tree):
+    says = check.prove(tree)
+    count = tree["sample"]["transcripts"]
+    for part in (f"ε ≥ {tree['sample']['lower']}", f"proven: {count} transcripts", "probability 0.01 at most"):
+        assert part in says
+    assert f"they are the first of world {tree['world']}, chunk {tree['chunk']} of seed 3" in says
+    del tree["sample"]
+    assert "refutes no claim of δ > 0" in why(tree)
+
+
+def test_plain_transcripts_are_a_set_too(tmp_path, monkeypatch):
+    """Where no noise is tilted all weights are 1, and more transcripts are asked."""
+    monkeypatch.setattr(aimed.Aiming, "tilted", lambda self, _delta, most: self.simulate(aimed.TILTED, most, plain))
+    file = make_set(*found(GAUSSIAN))
+    assert file.chunk == 0
+    assert file.sample["tilting"] is None
+    assert set(file.sample["log_weights"]) == {0.0}
+    assert confirm(file).verdict == "refuted"
+    assert check.prove(json.loads(completed(file).text())).startswith("refuted")
+
+
+def plain(stream):
+    return stream
+
+
+def test_a_file_is_small_and_read_and_written_to_the_same_bytes(folder):
+    path = file_of(folder, "noisy")
+    file = WitnessFile.read(path)
+    assert file.intact
+    assert file.text().encode() == path.read_bytes()
+    assert len(file.text()) < 100_000
+    assert file.proof is None
+
+
+def test_the_command_confirms_and_proves_it(folder):
+    path = file_of(folder, "noisy")
+    done = runner.invoke(app, ["witness", str(path)])
+    assert done.exit_code == 1
+    assert "above the claimed ε = 1 at δ = 0.001, if they are the first that the seed drew." in done.output
+    proven = runner.invoke(app, ["witness", str(path), "--prove", "--json"])
+    assert proven.exit_code == 1
+    assert json.loads(proven.output)["proven"]
+
+
+def test_a_replay_takes_nothing_from_the_file(folder, tree):
+    """Who seals it anew is told what the transcripts prove."""
+
+    def after(**changes):
+        return confirm(WitnessFile.model_validate({**tree, "sample": {**tree["sample"], **changes}}).sealed())
+
+    assert after().remarks == ()
+    lower = after(lower=9.0)
+    assert lower.verdict == "refuted"
+    assert lower.remarks[0].startswith("The file has ε ≥ 9.0, and its transcripts prove 1.")
+    weights = after(log_weights=[0.0] * tree["sample"]["transcripts"])
+    assert weights.remarks[0].startswith("Other log weights than the file's: ")
+    with pytest.raises(ScenarioError, match="not those of 0 transcripts"):
+        after(transcripts=1)
+
+
+def test_the_seed_draws_it_again_and_no_other_set(folder, tree):
+    """The one thing that no file shows."""
+
+    def drawn(change):
+        altered = copy.deepcopy(tree)
+        change(altered)
+        return completed(WitnessFile.model_validate(altered).sealed())
+
+    for change in (altered_transcript, first_transcript_again, another_tilt, no_tilt):
+        with pytest.raises(ScenarioError, match="the seed draws other transcripts"):
+            drawn(change)
+    assert drawn(lambda _: None).sample == tree["sample"]
+
+
+def test_a_claim_that_holds_has_no_set():
+    """EXTRA, with the same accounting, on the same pair."""
+    assert make_set(*found(GAUSSIAN.replace("kind: nids", "kind: extra"))) is None
+
+
+def test_a_set_pays_for_every_look():
+    assert log_threshold(40, 0.95) == pytest.approx(np.log(4 * 40 / 0.05))
