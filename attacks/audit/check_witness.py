@@ -77,7 +77,7 @@ from netsim.transcript.message import Message
 PRECISIONS = 128, 512, 2048  # bits, one after the other where balls are too wide to decide
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
 MOST, SECONDS = 10**6, 100
-LAWS, STAKES = 4, (15 / 16, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64)
+LAWS, TILTED, STAKES = 4, 2**42, (15 / 16, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64)
 ROUNDED = 2.0**-31  # what floats may do to a loss and a weight
 CODE = "netsim.algorithms.", "netsim.schedules", "netsim.codecs", "netsim.claims", "netsim.models.model"
 
@@ -604,6 +604,8 @@ class _File(SimpleNamespace):
         if (tilting := sample["tilting"]) is not None:
             self.theta = float(_numbers([tilting["theta"]], 1, "sample.tilting.theta")[0])
             self.shifts = {int(t): _numbers(v, d, "sample.tilting.shifts") for t, v in tilting["shifts"].items()}
+        if tree["chunk"] != (TILTED if tilting else 0) or tree["replica"] != 0:
+            raise Unproven("chunk, replica: a set is of the first chunk of its world, or of that of tilted noise")
         if self.theta < 0 or not {*self.shifts} <= {*range(len(self.releases))}:
             raise Unproven("sample.tilting: θ < 0, or a shift of no release")
         self.confidence = tree["scenario"]["audit"]["confidence"]
@@ -661,6 +663,11 @@ class _File(SimpleNamespace):
             if k:
                 for (values, name), numbers in zip(self.wire, self.others[k - 1], strict=True):
                     values[name] = numbers
+            once = dict[Any, Any]()
+            for row in self.rows:
+                same = once.setdefault((row["sender"], row["kind"], row["number"]), row["values"])
+                if any((same[name] != value).any() for name, value in row["values"].items()):
+                    raise Unproven(f"transcript {k}: two messages are {row['kind']} {row['number']}")
             sent = [row["values"] for row in self.rows if row["event"] == "sent"]
             self.releases = [sent[message][name] for message, name in self.places]
             if seen & (new := {one.tobytes() for one in self.releases}):
@@ -695,7 +702,9 @@ class _File(SimpleNamespace):
         exact, loose = self.claimed(0.0), self.claimed(SLACK)
         bound, source = None, exact.source if exact else "as the file states it"
         if (delta == 0 or self.sample is not None) and epsilon is not None:
-            if exact and not (exact.epsilon and abs(exact.epsilon / epsilon - 1) <= 1e-12 and exact.delta == delta):
+            if exact and not (
+                exact.epsilon and abs(exact.epsilon / epsilon - 1) <= 1e-12 and {exact.delta, loose.delta} == {delta}
+            ):
                 raise Unproven(f"claim.epsilon: {epsilon!r}, and the algorithm's formula has {exact.epsilon!r}")
             if exact and loose.epsilon is None:
                 raise Unproven(f"claim: not in both worlds: {loose.failed_conditions}")

@@ -497,7 +497,10 @@ def _set_of(file: WitnessFile, first: Witness) -> TranscriptSet | None:
     count = file.sample.get("transcripts")
     if not isinstance(count, int) or not 1 <= count <= MOST_NUMBERS:
         raise TranscriptError(f"sample.transcripts = {count!r:.40}: not a number of transcripts")
-    return TranscriptSet.of_plain(first, file.sample, count)
+    found = TranscriptSet.of_plain(first, file.sample, count)
+    if (file.chunk, file.replica) != (0 if found.tilting is None else TILTED, 0):
+        raise TranscriptError("a set is of the first chunk of its world, or of that of tilted noise")
+    return found
 
 
 def completed(file: WitnessFile, progress: Progress | None = None) -> WitnessFile:

@@ -3,6 +3,9 @@
 import base64
 import copy
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +21,7 @@ from scenarios.schema.load import parse
 from scenarios.stages.witness import Audited, WitnessFile, completed, confirm, file_of, make_set, save
 
 check = pytest.importorskip("attacks.audit.check_witness", reason="needs python-flint or mpmath: the extra `proof`")
-runner = CliRunner()
+runner, ROOT = CliRunner(), Path(__file__).parents[3]
 GAUSSIAN = """\
 name: by-frequency
 seed: 3
@@ -147,7 +150,7 @@ def another_direction(tree):
 
 
 def no_tilt(tree):
-    tree["sample"]["tilting"] = None
+    tree["chunk"], tree["sample"]["tilting"] = 0, None
 
 
 def another_noise(tree):
@@ -165,6 +168,22 @@ def hardly_sure(tree):
 def more_cuts(tree):
     """More to look at. There are no fewer than the rounds of the algorithm, of which the claim is."""
     tree["activations"] = 30
+
+
+def another_chunk(tree):
+    """Of all that there are the best: more than is paid for."""
+    tree["chunk"] = 7
+
+
+def from_the_second_on(tree):
+    tree["replica"] = 1
+
+
+@with_numbers
+def one_message_twice(numbers, tree):
+    """One that was received, with other numbers the second time, in one transcript."""
+    tree["transcript"]["rows"].append(next(r for r in tree["transcript"]["rows"] if r["event"] == "received"))
+    return [*numbers, 1.0, 2.0, 3.0, 4.0]
 
 
 def at_no_delta(tree):
@@ -195,6 +214,9 @@ PLANTED_SETS = {
     surer: "no proof of ε ≥",
     hardly_sure: "none at a confidence of 0.5",
     more_cuts: "no proof of ε ≥",
+    another_chunk: "a set is of the first chunk",
+    from_the_second_on: "a set is of the first chunk",
+    one_message_twice: "two messages are exchange",
     at_no_delta: "the algorithm's formula has",
     another_graph: "proof.graph",
 }
@@ -265,6 +287,27 @@ def test_a_replay_takes_nothing_from_the_file(folder, tree):
     assert weights.remarks[0].startswith("Other log weights than the file's: ")
     with pytest.raises(ScenarioError, match="not those of 0 transcripts"):
         after(transcripts=1)
+
+
+@pytest.mark.parametrize("change", [another_chunk, from_the_second_on])
+def test_neither_is_one_of_another_chunk_confirmed(tree, change):
+    change(tree)
+    with pytest.raises(ScenarioError, match="a set is of the first chunk"):
+        confirm(WitnessFile.model_validate(tree).sealed())
+
+
+def test_the_intervals_of_mpmath_prove_it_too(folder):
+    """In another process, where python-flint cannot be imported."""
+    pytest.importorskip("mpmath", reason="needs mpmath: the extra `proof`")
+    code = f"""
+import runpy, sys
+sys.modules["flint"] = None
+sys.argv = ["check", {str(file_of(folder, "proof"))!r}]
+runpy.run_path({str(Path(check.__file__))!r}, run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "statistical: " in done.stdout
 
 
 def test_the_seed_draws_it_again_and_no_other_set(folder, tree):
