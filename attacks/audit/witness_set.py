@@ -25,6 +25,7 @@ from attacks.replay import Hypothesis
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import TranscriptError
+from netsim.mechanisms import Gaussian, Laplace
 
 LAWS = 4
 """Chunks that a set may be of: the first of each world, and that of tilted noise."""
@@ -92,8 +93,10 @@ class TranscriptSet:
 
     @classmethod
     def of(cls, sample: Sample, agent: int, cut: Cut) -> "TranscriptSet":
-        """Set of a chunk's first transcripts."""
-        found = list[Witness]()
+        """Set of a chunk's first transcripts. Raises `TranscriptError` where it has fewer, or fewer messages."""
+        found, there = list[Witness](), len(numbers_until(sample, agent))
+        if cut.transcripts > sample.view.replicas or not 1 <= cut.messages <= there:
+            raise TranscriptError(f"{cut}, of {sample.view.replicas} transcripts of {there} messages each")
         for index in range(cut.transcripts):
             one = Witness.of(sample.replica(index), agent)
             sent = [k for k, row in enumerate(one.rows) if row.event == "sent"]
@@ -120,8 +123,10 @@ class TranscriptSet:
         theta, shifts = self.tilting
         made, found = sample.replayed(agent, true, "its own data").releases, 0.0
         for t, shift in shifts.items():
-            if t >= len(made):
-                raise TranscriptError(f"a tilt of release {t}, of {len(made)}")
+            if t >= len(made) or type(made[t].mechanism) not in (Gaussian, Laplace):
+                raise TranscriptError(
+                    f"a tilt of release {t}, which is none of {len(made)} with Laplace or normal noise"
+                )
             with np.errstate(divide="ignore", invalid="ignore"):
                 noise = np.where(made[t].scale > 0, (made[t].observed - made[t].value) / made[t].scale, 0.0)
             found += float(log_weight(type(made[t].mechanism), theta, shift, noise)[0])
@@ -178,7 +183,11 @@ class TranscriptSet:
             raise TranscriptError(f"sample.numbers: not those of {transcripts - 1} transcripts ({error})") from None
         if not np.all(np.isfinite(rows)):
             raise TranscriptError("sample.numbers: not finite")
-        return cls((first, *(_refilled(first, row) for row in rows)), _to_tilting(entry(tree, "tilting")))
+        tilting = _to_tilting(entry(tree, "tilting"))
+        points = {v.shape[1:] for row in first.rows for v in row.values.values()}
+        if tilting is not None and not {v.shape for v in tilting.shifts.values()} <= points:
+            raise TranscriptError("tilting.shifts: not points of the problem")
+        return cls((first, *(_refilled(first, row) for row in rows)), tilting)
 
 
 def _refilled(first: Witness, numbers: Array) -> Witness:
@@ -214,7 +223,10 @@ def _to_tilting(tree: object) -> Tilting | None:
         if not (key.isdecimal() and is_list(value)):
             raise TranscriptError(f"tilting.shifts: {key!r:.40} is no release, or has no list of numbers")
         found[int(key)] = np.array([to_number(one, "tilting.shifts") for one in value])
-    return Tilting(to_number(entry(tree, "theta", "tilting"), "tilting.theta"), found)
+    theta = to_number(entry(tree, "theta", "tilting"), "tilting.theta")
+    if not (0 <= theta < math.inf and all(np.all(np.isfinite(v)) for v in found.values())):
+        raise TranscriptError("tilting: θ < 0, or numbers that are not finite")
+    return Tilting(theta, found)
 
 
 class Evidence(NamedTuple):

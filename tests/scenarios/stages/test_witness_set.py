@@ -289,6 +289,33 @@ def test_a_replay_takes_nothing_from_the_file(folder, tree):
         after(transcripts=1)
 
 
+MALFORMED = {
+    "a shift of three numbers": lambda s: s["tilting"]["shifts"]["0"].pop(),
+    "a shift of no number": lambda s: s["tilting"]["shifts"].update({"0": ["x"]}),
+    "a shift of no release": lambda s: s["tilting"]["shifts"].update({"99": s["tilting"]["shifts"]["0"]}),
+    "an infinite tilt": lambda s: s["tilting"].update(theta="inf"),
+    "a tilt the other way": lambda s: s["tilting"].update(theta=-0.5),
+    "no base64": lambda s: s.update(numbers="?"),
+    "no text": lambda s: s.update(numbers=7),
+    "no count": lambda s: s.update(transcripts="2"),
+    "no transcript": lambda s: s.update(transcripts=0),
+    "no numbers": lambda s: s.pop("numbers"),
+}
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+def test_a_malformed_set_is_told_in_one_line(tree, tmp_path, what):
+    MALFORMED[what](tree["sample"])
+    path = tmp_path / "file.json"
+    path.write_text(WitnessFile.model_validate(tree).sealed().text())
+    for options in ([], ["--prove"]):
+        done = runner.invoke(app, ["witness", str(path), *options])
+        assert done.exit_code in (0, 2), done.output
+        assert "Traceback" not in done.output
+        assert done.exit_code == 2 or "ot confirmed" in done.output
+    why(tree)
+
+
 @pytest.mark.parametrize("change", [another_chunk, from_the_second_on])
 def test_neither_is_one_of_another_chunk_confirmed(tree, change):
     change(tree)
