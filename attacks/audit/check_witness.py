@@ -734,7 +734,8 @@ def prove(tree: Any, source: ModuleType | None = None) -> str:
         flint.ctx.prec = bits
         _undecided.clear()
         try:
-            return _File(tree, source).proof()
+            with np.errstate(all="ignore"):
+                return _File(tree, source).proof()
         except Stopped:
             why = Unproven(f"undecided with {bits} bits: {_undecided[-1]}")
         except Unproven as error:

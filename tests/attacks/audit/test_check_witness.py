@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -280,6 +281,15 @@ def test_a_code_that_no_release_becomes(name):
     value = next(row for row in tree["transcript"]["rows"] if row["event"] == "sent")["values"]["y"]
     value[:] = [9 * one for one in value] if "bits" in name else [one or 1e-3 for one in value]
     assert "a message that its codec does not make" in why(tree)
+
+
+def test_a_number_of_which_all_others_are_no_multiples_is_told_without_a_warning():
+    tree = read("cpgt-cpgt-4-bits")
+    value = next(row for row in tree["transcript"]["rows"] if row["event"] == "sent")["values"]["y"]
+    value[0] = 1e-320
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "exchange message 0: OverflowError" in why(tree)
 
 
 def test_a_message_that_the_code_does_not_send():

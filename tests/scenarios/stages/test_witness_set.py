@@ -3,6 +3,7 @@
 import base64
 import copy
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,17 @@ from typer.testing import CliRunner
 
 from attacks.audit.loss import aimed
 from attacks.audit.witness import Place
-from attacks.audit.witness_set import log_threshold
+from attacks.audit.witness_set import TranscriptSet, log_threshold
+from attacks.audit.witness_values import Witness
+from netsim.adversary import PublicKnowledge
+from netsim.codecs import FLOAT64
 from netsim.errors import ScenarioError
+from netsim.models.model import Zero
 from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.schema.load import parse
 from scenarios.stages.witness import Audited, WitnessFile, completed, confirm, file_of, make_set, save
+from tests.attacks.audit.test_check_witness import altered, worlds
 
 check = pytest.importorskip("attacks.audit.check_witness", reason="needs python-flint or mpmath: the extra `proof`")
 runner, ROOT = CliRunner(), Path(__file__).parents[3]
@@ -358,3 +364,45 @@ def test_a_claim_that_holds_has_no_set():
 
 def test_a_set_pays_for_every_look():
     assert log_threshold(40, 0.95) == pytest.approx(np.log(4 * 40 / 0.05))
+
+
+# ── altered files ───────────────────────────────────────────────────────────────────────────────────────
+def true(tree):
+    """Whether a set is one, as floats have it."""
+    proof, agent, sample = tree["proof"], tree["agent"], tree["sample"]
+    algorithm, setting = check._built(proof["algorithm"]), check._built(proof["setting"])
+    public = PublicKnowledge(
+        algorithm=algorithm, agents=setting.agents, dimension=setting.dimension,
+        neighbors=(tuple(proof["neighbors"]),) * setting.agents,
+        weights=(np.array(proof["weights"]),) * setting.agents,
+        regularizer=Zero(), loss="", ridge=0.0, codec=FLOAT64, records=setting.records,
+    )  # fmt: skip
+    rows = [{**row, "time": 0.0, "attempt": 0, "size": 0} for row in tree["transcript"]["rows"]]
+    record = {**tree["transcript"], "rows": rows, "dither": []}
+    record["coins"] = {**record["coins"], "generator": "PCG64"}
+    chosen = TranscriptSet.of_plain(Witness.of_plain(agent, record), sample, sample["transcripts"])
+    both = worlds(tree)
+    with np.errstate(all="ignore"):
+        samples = (one.sample(public) for one in chosen.transcripts)
+        found = chosen.evidence(samples, both[tree["world"]], both[1 - tree["world"]])
+    looks, confidence = max(tree["activations"], algorithm.horizon), tree["scenario"]["audit"]["confidence"]
+    lower = found.lower(tree["claim"]["delta"], looks, confidence)
+    return tree["claim"]["epsilon"] < sample["lower"] <= lower * (1 + 1e-8) and np.allclose(
+        [found.losses, found.log_weights], [sample["losses"], sample["log_weights"]], atol=1e-8
+    )
+
+
+def test_an_altered_set_is_proven_only_where_it_is_still_true(tree):
+    rng, proven, refused = random.Random(11), 0, list[str]()
+    for _ in range(60):
+        changed, where = altered(tree, rng)
+        try:
+            check.prove(changed)
+        except check.Unproven as error:
+            refused.append(str(error))
+            continue
+        proven += 1
+        assert true(changed), where
+    assert proven
+    assert len(refused) > 20
+    assert all(one and "\n" not in one for one in refused)
