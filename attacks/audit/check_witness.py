@@ -608,8 +608,9 @@ class _File(SimpleNamespace):
             raise Unproven("chunk, replica: a set is of the first chunk of its world, or of that of tilted noise")
         if self.theta < 0 or not {*self.shifts} <= {*range(len(self.releases))}:
             raise Unproven("sample.tilting: θ < 0, or a shift of no release")
-        self.confidence = tree["scenario"]["audit"]["confidence"]
-        self.drawn = f"world {tree['world']}, chunk {tree['chunk']} of seed {tree['scenario']['seed']}"[:80]
+        audit, seed = tree["scenario"]["audit"], tree["scenario"]["seed"]
+        self.confidence, draw = audit["confidence"], audit.get("draw", 0)
+        self.drawn = f"world {tree['world']}, chunk {tree['chunk']} of seed {seed!r:.40}, draw {draw!r:.40}"
 
     def claimed(self, slack: float) -> Any:
         """The claim by the algorithm's own formula; of bounds that are as much larger, and hold in both worlds."""

@@ -240,7 +240,7 @@ def test_it_says_what_is_proven_what_is_statistical_and_what_is_trusted(tree):
     count = tree["sample"]["transcripts"]
     for part in (f"ε ≥ {tree['sample']['lower']}", f"proven: {count} transcripts", "probability 0.01 at most"):
         assert part in says
-    assert f"they are the first of world {tree['world']}, chunk {tree['chunk']} of seed 3" in says
+    assert f"they are the first of world {tree['world']}, chunk {tree['chunk']} of seed 3, draw 0" in says
     del tree["sample"]
     assert "refutes no claim of δ > 0" in why(tree)
 
