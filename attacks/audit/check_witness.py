@@ -8,6 +8,14 @@ a world. Proven is one of two, and as soon as it is the reading ends:
 - *unprotected*: the enclosures of one value that no noise protects are disjoint in the two worlds (at δ > 0: in this
   transcript; in how many of them, one cannot say).
 
+A set of transcripts refutes a claim at δ > 0. If it is true, E[w (1 − e^{ε−L})₊] ≤ δ, w = p/(density drawn from)
+where noise was tilted, so that W = Π_i (1 + c (w_i (1 − e^{ε−L_i})₊/δ − 1)), in the mean over `STAKES` c, is ever
+above 1/α with probability α at most (Ville). Proven is W, at the file's lower end of ε. Statistical is α, a part of
+the audit's: one of `LAWS` chunks is shown, cut after one of the first messages, of which the claim counts so many.
+Trusted is the draw: the transcripts are the first of their chunk, none is left out, they follow the laws that code
+and file declare, and nobody chose the seed or the pair by what came of it. The file names the seed, of which `netsim
+witness FILE --prove` draws them again; from the file alone one cannot know. Routes and delays are given.
+
 Recorded numbers are boxes of relative width 2⁻⁹⁹, so it holds of an open set of transcripts. Public parameters are
 exact, the code is real arithmetic; a value without noise may differ from the recorded one by `SLACK`, as floats do.
 The claim is computed from bounds on curvature that hold in both worlds; these and the adjacency's are taken as much
@@ -28,6 +36,7 @@ proven is of the file as it is. Exit status: 0 proven, 1 not proven, 2 no witnes
 # pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 # (no type says that an array holds balls)
 
+import base64
 import importlib.util
 import json
 import math
@@ -68,6 +77,8 @@ from netsim.transcript.message import Message
 PRECISIONS = 128, 512, 2048  # bits, one after the other where balls are too wide to decide
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
 MOST, SECONDS = 10**6, 100
+LAWS, TILTED, STAKES = 4, 2**42, (15 / 16, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64)
+ROUNDED = 2.0**-31  # what floats may do to a loss and a weight
 CODE = "netsim.algorithms.", "netsim.schedules", "netsim.codecs", "netsim.claims", "netsim.models.model"
 
 
@@ -142,6 +153,14 @@ class Ball:
 
 for _name in ("add", "sub", "mul", "truediv", "radd", "rsub", "rmul", "rtruediv", "pow", "neg", "abs"):
     setattr(Ball, f"__{_name}__", partialmethod(Ball.computed, name=f"__{_name}__"))
+for _name in ("add", "sub", "mul"):  # most of all there is to do
+
+    def _quick(self: Ball, other: Any, _name: str = f"__{_name}__") -> Any:
+        if type(other) is Ball:
+            return Ball(getattr(self.x, _name)(other.x), getattr(self.y, _name)(other.y))
+        return self.computed(other, name=_name)
+
+    setattr(Ball, f"__{_name}__", _quick)
 for _name in ("exp", "log", "sqrt"):  # NumPy calls them
     setattr(Ball, _name, partialmethod(Ball.computed, name=_name))
 for _name, _swap, _no in (("lt", False, False), ("ge", False, True), ("gt", True, False), ("le", True, True)):
@@ -291,6 +310,18 @@ class _Release(SimpleNamespace):
         logs = -(t**2) / 2 if self.law is Gaussian else -np.abs(t)
         return _heres(logs) - _theres(logs)
 
+    def log_weight(self, theta: float, shift: Any) -> Ball:
+        """ln of p/(density ∝ p·e^{θl} it was drawn from), l the loss over `shift`, in scales of the noise."""
+        on, s = self.scale > 0, _balls(np.abs(shift))
+        u = _heres((_boxes(self.seen) - self.value)[on] / _balls(self.scale[on]) * np.where(shift < 0, -1, 1)[on])
+        if (shift[~on] != 0).any():
+            raise Unproven("sample.tilting: a shift where there is no noise")
+        if self.law is Gaussian:
+            return ((theta * s[on]) ** 2 / 2 - theta * s[on] * u).sum()
+        rate, s = 1 + 2 * _ball(theta), s[on]
+        gone = 1 - np.exp(-rate * s)
+        return (theta * (s - np.abs(u + s) + np.abs(u)) + np.log((2 - gone + gone / rate) / 2)).sum()
+
     def loss(self, seen: Any, codec: Any) -> Ball:
         """ln p(seen | D)/p(seen | D') of the release, or of the code of it that receivers have."""
         if codec is None:
@@ -345,7 +376,7 @@ class _Node(SimpleNamespace):
     """The port of `netsim.node`, fed from the file; what is `proven` by what the code sends, or `why` it ended."""
 
     def __init__(self, file: Any, bound: float | None) -> None:
-        super().__init__(**file.port, proven="", total=_ball(0), best=None, activation=1)
+        super().__init__(**file.port, proven="", total=_ball(0), best=None, activation=1, weight=_ball(0))
         self.regularizer, self._file, self._bound = SimpleNamespace(proximal=self._threshold), file, bound
         self._made, self._carried = list[Any](), set[int]()
         self._counts, self._room = {"exchange": 0, "direct": 0}, 0.0
@@ -444,6 +475,8 @@ class _Node(SimpleNamespace):
                     raise Unproven(f"{name!r} is not the release that the code sends there")
                 if ts[name] not in self._carried:
                     self.total = self.total + release.loss(seen, file.codec)
+                    if ts[name] in file.shifts:
+                        self.weight = self.weight + release.log_weight(file.theta, file.shifts[ts[name]])
                 elif file.codec is not None:
                     raise Unproven("two codes of one release are not read here")
                 self._carried.add(ts[name])
@@ -508,9 +541,15 @@ class _File(SimpleNamespace):
         if abs(weights.sum() - 1) > SLACK or max(abs(weights)) > 1 or min(l1_and_square) < 0:
             raise Unproven("proof.weights, regularizer: no row of a mixing matrix, or a weight below 0")
         self.regularizer = _balls(l1_and_square)
+        if (near := proof.get("graph")) is not None:  # all neighbors of all agents
+            links = {(i, j) for i, row in enumerate(near) for j in row if type(j) is int and i != j}
+            if len(near) != agents or links != {(j, i) for i, j in links} or (*near[agent],) != neighbors:
+                raise Unproven("proof.graph: not the neighbors of all agents, or others than proof.neighbors")
+            near = SimpleNamespace(agents=agents, neighbors=near.__getitem__, degrees=[*map(len, near)])
+            self.setting = replace(self.setting, topology=near)
         self.port = {"id": agent, "agents": agents, "neighbors": neighbors, "weights": _balls(weights), "replicas": 1}
         self.port |= {"shape": (1, d), "dimension": d, "records": self.setting.records[agent]}
-        rows, once = {"sent": list[Any](), "received": list[Any]()}, dict[Any, Any]()
+        rows, once, self.rows = {"sent": list[Any](), "received": list[Any]()}, dict[Any, Any](), list[Any]()
         for row in record["rows"]:
             if row["event"] not in rows or row["kind"] not in ("exchange", "direct"):
                 raise Unproven("transcript.rows: neither sent nor received, as an exchange that a deadline closed")
@@ -524,12 +563,16 @@ class _File(SimpleNamespace):
                 )
             values = {name: _numbers(v, d, "values") for name, v in row["values"].items()}
             rows[row["event"]].append(row | {"values": values})
+            self.rows.append(rows[row["event"]][-1])
         sent, self.received = rows.values()
         self.sent = {(row["kind"], row["number"]): row for row in sent}
         self.releases = [
             _numbers(v, d, "releases") if isinstance(v, list) else sent[v["message"]]["values"][v["field"]]
             for v in record["releases"]
         ]
+        self.sample, self.theta, self.shifts = tree.get("sample"), 0.0, dict[int, Any]()
+        if self.sample is not None:
+            self._read_sample(tree, d)
         worlds = change.get("worlds", [None, change])[:: (1, -1)[tree["world"]]]
         self.objectives, self.laws = _Objectives(proof["objective"], worlds, d), tree["account"]["releases"]
         coins, halves = record["coins"], ("has_uint32", "uinteger")
@@ -543,6 +586,31 @@ class _File(SimpleNamespace):
         least = min(_numbers(sizes, len(sizes), "claim"))
         if least < 0 or not bend >= 0 or claim["delta"] >= 1 or claim.get("standpoint") is not None:
             raise Unproven("claim: a number below 0, δ ≥ 1, or of what some listeners alone see")
+
+    def _read_sample(self, tree: Any, d: int) -> None:
+        """A set: numbers of all transcripts but the first, in the order of its rows, and the law they have."""
+        sample, count, named = self.sample, self.sample["transcripts"], tree["transcript"]["releases"]
+        if type(count) is not int or not 1 <= count <= MOST or self.codec is not None:
+            raise Unproven("sample.transcripts: no number of transcripts, or a codec, which is not read here")
+        self.looks = max(self.activations, self.algorithm.horizon or 0)
+        if any(not isinstance(v, dict) for v in named) or len(self.sent) > self.looks:
+            raise Unproven("sample: a release that is not on the wire, or more messages than the claim is of")
+        found = np.frombuffer(base64.b64decode(sample["numbers"], validate=True), dtype="<f8")
+        if not (np.abs(found) < 1e300).all():
+            raise Unproven("sample.numbers: numbers that are not finite, or too large")
+        self.wire = [(row["values"], name) for row in self.rows for name in row["values"]]
+        self.others = found.astype(np.float64).reshape(count - 1, len(self.wire), d)
+        self.places = [(v["message"], v["field"]) for v in named]
+        if (tilting := sample["tilting"]) is not None:
+            self.theta = float(_numbers([tilting["theta"]], 1, "sample.tilting.theta")[0])
+            self.shifts = {int(t): _numbers(v, d, "sample.tilting.shifts") for t, v in tilting["shifts"].items()}
+        if tree["chunk"] != (TILTED if tilting else 0) or tree["replica"] != 0:
+            raise Unproven("chunk, replica: a set is of the first chunk of its world, or of that of tilted noise")
+        if self.theta < 0 or not {*self.shifts} <= {*range(len(self.releases))}:
+            raise Unproven("sample.tilting: θ < 0, or a shift of no release")
+        audit, seed = tree["scenario"]["audit"], tree["scenario"]["seed"]
+        self.confidence, draw = audit["confidence"], audit.get("draw", 0)
+        self.drawn = f"world {tree['world']}, chunk {tree['chunk']} of seed {seed!r:.40}, draw {draw!r:.40}"
 
     def claimed(self, slack: float) -> Any:
         """The claim by the algorithm's own formula; of bounds that are as much larger, and hold in both worlds."""
@@ -572,24 +640,80 @@ class _File(SimpleNamespace):
             if bound not in (None, math.inf) and not _less(size, bound * (1 + SLACK)):
                 raise Unproven(f"pair.change: not adjacent: the gradients differ by more than {bound} in {what}")
 
+    def reading(self, bound: float | None, known: bool) -> Any:
+        """What the code does, twice; `known`: the claim holds for who knows the agent's coins."""
+        node, again = _Node(self, bound), _Node(self, bound)
+        if (node.proven, node.total.text, node.weight.text) != (again.proven, again.total.text, again.weight.text):
+            raise RuntimeError("the code does something else when it is run again: it keeps state")
+        if node.coins.bit_generator.state != node.coins.routes.bit_generator.state and not known:
+            raise Unproven("the claim counts on the agent's coins, which are known here")
+        return node
+
+    def refuted_by_set(self, bound: float | None, known: bool) -> str:
+        """What a set proves of a claim at δ > 0."""
+        sample, delta, count = self.sample, self.claim["delta"], 1 + len(self.others)
+        lower, confidence = map(float, _numbers([sample["lower"], self.confidence], 2, "sample.lower, confidence"))
+        if bound is None or not delta > 0 or not 0.9 <= confidence < 1:
+            raise Unproven(f"a set refutes no claim of δ = 0 or without ε, and none at a confidence of {confidence}")
+        if not lower > bound:
+            raise Unproven(f"sample.lower = {lower!r} is not above ε = {bound!r}")
+        stored = [[1e299 if v == "inf" else v for v in sample[name]] for name in ("losses", "log_weights")]
+        losses, weights = (_numbers(one, count, "sample.losses, log_weights") for one in stored)
+        wealths, seen = [_ball(1) for _ in STAKES], set[bytes]()
+        for k in range(count):
+            if k:
+                for (values, name), numbers in zip(self.wire, self.others[k - 1], strict=True):
+                    values[name] = numbers
+            once = dict[Any, Any]()
+            for row in self.rows:
+                same = once.setdefault((row["sender"], row["kind"], row["number"]), row["values"])
+                if any((same[name] != value).any() for name, value in row["values"].items()):
+                    raise Unproven(f"transcript {k}: two messages are {row['kind']} {row['number']}")
+            sent = [row["values"] for row in self.rows if row["event"] == "sent"]
+            self.releases = [sent[message][name] for message, name in self.places]
+            if seen & (new := {one.tobytes() for one in self.releases}):
+                raise Unproven(f"transcript {k} has a release of another one: no two draws are the same")
+            seen |= new
+            node = self.reading(None, known)
+            bare = bool(node.proven)
+            if not bare and (sum(node._counts.values()), len(node._made)) != (len(sent), len(self.releases)):
+                raise Unproven(f"transcript {k} is not read to its end: {node.why}")
+            off = [abs(node.weight - weights[k]), *([] if bare else [abs(node.total - losses[k])])]
+            if bare != bool(losses[k] == 1e299) or False in (near := [_less(one, ROUNDED) for one in off]):
+                found = f"{node.total.text} with ln w in {node.weight.text}"
+                raise Unproven(f"transcript {k} has another loss or weight than the file has: {found}")
+            if None in near:
+                _undecide(f"the loss of transcript {k} is in {node.total.text}")
+            gain = np.exp(node.weight) * (_ball(1) if bare else _cut(1 - np.exp(lower - node.total))) / delta - 1
+            wealths = [wealth * (1 + stake * gain) for wealth, stake in zip(wealths, STAKES, strict=True)]
+        wealth, asked = sum(wealths[1:], wealths[0]) / len(STAKES), LAWS * self.looks / (1 - _ball(confidence))
+        if not _less(asked, wealth):
+            raise Unproven(f"no proof of ε ≥ {lower!r}: the wealth is in {wealth.text}, and {asked.text} is asked")
+        return (
+            f"refuted: ε ≥ {lower!r} > ε = {bound!r} at δ = {delta:g}; proven: {count} transcripts multiply a bet on "
+            f"it by {wealth.text}, {asked.text} is asked; statistical: where it is false they do with probability "
+            f"{1 - confidence:.3g} at most; trusted, for no file shows it: they are the first of {self.drawn}, which "
+            "nobody chose by what came of it"
+        )
+
     def proof(self) -> str:
         """What is proven."""
         self.check_pair()
         epsilon, delta = self.claim["epsilon"], self.claim["delta"]
         exact, loose = self.claimed(0.0), self.claimed(SLACK)
         bound, source = None, exact.source if exact else "as the file states it"
-        if delta == 0 and epsilon is not None:
-            if exact and not (exact.epsilon and abs(exact.epsilon / epsilon - 1) <= 1e-12 and exact.delta == 0):
+        if (delta == 0 or self.sample is not None) and epsilon is not None:
+            if exact and not (
+                exact.epsilon and abs(exact.epsilon / epsilon - 1) <= 1e-12 and {exact.delta, loose.delta} == {delta}
+            ):
                 raise Unproven(f"claim.epsilon: {epsilon!r}, and the algorithm's formula has {exact.epsilon!r}")
             if exact and loose.epsilon is None:
                 raise Unproven(f"claim: not in both worlds: {loose.failed_conditions}")
             bound = max(epsilon, loose.epsilon) if exact else epsilon * (1 + SLACK)
-        node, again = _Node(self, bound), _Node(self, bound)
-        if node.proven != again.proven:
-            raise RuntimeError("the code does something else when it is run again: it keeps state")
-        tossed = node.coins.bit_generator.state != node.coins.routes.bit_generator.state
-        if tossed and not (exact and exact.coins == "known"):
-            raise Unproven("the claim counts on the agent's coins, which are known here")
+        known = bool(exact) and exact.coins == "known"
+        if self.sample is not None:
+            return f"{self.refuted_by_set(bound, known)} ({source})"
+        node = self.reading(bound, known)
         if node.proven.startswith("unprotected"):
             return node.proven + f" (in this transcript; δ = {delta:g})" * (delta > 0)
         if node.proven:
@@ -611,7 +735,8 @@ def prove(tree: Any, source: ModuleType | None = None) -> str:
         flint.ctx.prec = bits
         _undecided.clear()
         try:
-            return _File(tree, source).proof()
+            with np.errstate(all="ignore"):
+                return _File(tree, source).proof()
         except Stopped:
             why = Unproven(f"undecided with {bits} bits: {_undecided[-1]}")
         except Unproven as error:

@@ -42,10 +42,10 @@ def _witness(
         Path | None, given(help="Write what the checker read here, for others: it holds the agent's records.")
     ] = None,
 ) -> None:
-    """Replay a transcript that refutes a claim, and compute its loss again. Nothing is simulated.
+    """Replay a transcript that refutes a claim (at δ > 0: a set), and compute its loss again. Nothing is simulated.
 
     Exit status: 0 it does not refute the claim here, 1 it does, 2 no witness, an altered one, or of other data, 70 an
-    error. With --prove: 0 nothing is proven, 1 it is.
+    error. With --prove: 0 nothing is proven, 1 it is; a set of transcripts is drawn from its seed again.
     """
     from scenarios.cli.progress import Bars
 

@@ -403,9 +403,10 @@ def _notes(row: Row, witness: str | None = None) -> list[str]:
     """Remarks on a row beyond its line in the table."""
     notes: list[str] = []
     if row.broken:
+        one = row.verdict != "refuted" or " at δ = " not in row.claimed  # else a set of them
+        shows = "A transcript that shows it" if one else "Transcripts that show it"
         notes.append(
-            f"**{row.verdict}**. {row.reason}"
-            + (f" A transcript that shows it: [{Path(witness).name}]({witness})." if witness else "")
+            f"**{row.verdict}**. {row.reason}" + (f" {shows}: [{Path(witness).name}]({witness})." if witness else "")
         )
     if row.unseen:
         notes.append(

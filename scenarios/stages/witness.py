@@ -4,25 +4,27 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from itertools import chain, islice
+from itertools import chain, islice, product
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, Self, TypeAlias, TypeVar, cast
+from typing import Annotated, Literal, NoReturn, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 from pydantic import Field, ValidationError
 
 from attacks.audit import witness
 from attacks.audit import witness_values as plain
-from attacks.audit.loss.aimed import WORST_CASE
-from attacks.audit.pair import Pair
+from attacks.audit.loss.aimed import TILTED, WORST_CASE
+from attacks.audit.loss.comparison import compare_worlds
+from attacks.audit.pair import Pair, Simulate
+from attacks.audit.verdict import ROUNDING, exceeds
 from attacks.audit.witness import Account, Place, itemize
+from attacks.audit.witness_set import MOST_NUMBERS, Cut, Evidence, TranscriptSet, numbers_until, smallest
 from attacks.audit.witness_values import Witness
+from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array
 from netsim.claims import Claim
-from netsim.codecs import Codec, Float64
 from netsim.errors import NetsimError, ScenarioError, TranscriptError
-from netsim.models.model import L1, ElasticNet, Regularizer, Zero
-from netsim.problems import Bent, LeastSquares, LogisticLoss, NonconvexLogistic, Objective, Tilted
+from netsim.problems import Bent, Objective, Tilted
 from netsim.simulation import Simulation
 from scenarios.build.adjacency import change_of, changed, check_adjacent
 from scenarios.build.experiment import Experiment, Subject
@@ -31,8 +33,10 @@ from scenarios.files.folders import whole
 from scenarios.files.mistakes import RENAMED
 from scenarios.results.findings import capitalized
 from scenarios.results.header import versions
+from scenarios.results.numbers import plural
 from scenarios.schema.base import Index, Model
 from scenarios.schema.load import validated
+from scenarios.stages.proof_part import proof_of
 from scenarios.stages.worlds import holding, worlds
 from scenarios.stages.worst_pair import SATURATED, allows, bounds_releases, holds_for_any_change, share_left
 
@@ -74,7 +78,8 @@ class WitnessFile(Model):
     """A witness file. `claim` and `account` are of the run that wrote it: a replay compares them with its own.
 
     `activations` is Θ, at which the claim was evaluated. `proof` is what `attacks.audit.check_witness` reads besides:
-    the agent's records, PRIVATE, and what is public; only `completed` adds it. `seal` is the SHA-256 of
+    the agent's records, PRIVATE, and what is public; only `completed` adds it. `sample` is of a set that refutes a
+    claim at δ > 0, of which `transcript` is the first, and `account` of that. `seal` is the SHA-256 of
     all the rest, numbers by value: it shows that a file was altered by accident or by hand, and nothing about who
     seals it anew.
     """
@@ -95,6 +100,7 @@ class WitnessFile(Model):
     data: _DataPrint
     account: Tree
     transcript: Tree
+    sample: Tree | None = None
     proof: Tree | None = None
     seal: str = ""
 
@@ -115,16 +121,20 @@ class WitnessFile(Model):
     @property
     def _absent(self) -> set[str]:
         """Fields that the file does not have."""
-        return {"proof"} if self.proof is None else set()
+        return {name for name in ("sample", "proof") if getattr(self, name) is None}
 
     @property
     def place(self) -> str:
         """Where the transcript was found, in words."""
-        chunk = "chunk of aimed noise" if self.chunk == WORST_CASE else f"chunk {self.chunk}"
+        names = {WORST_CASE: "chunk of aimed noise", TILTED: "chunk of tilted noise"}
+        chunk = names.get(self.chunk, f"chunk {self.chunk}")
         audit = self.scenario.get("audit")
         draw = audit.get("draw", 0) if plain.is_mapping(audit) else 0
         drawn = f", draw {draw}" if draw else ""
-        return f"world {self.world}, {chunk}, replica {self.replica} of seed {self.scenario['seed']}{drawn}"
+        replicas = f"replica {self.replica}"
+        if self.sample is not None:
+            replicas = f"the first {self.sample.get('transcripts')} transcripts"
+        return f"world {self.world}, {chunk}, {replicas} of seed {self.scenario['seed']}{drawn}"
 
     def text(self) -> str:
         """JSON that every reader takes (no infinities, no NaN), a vector on a line."""
@@ -236,15 +246,19 @@ def file_of(folder: Path, slug: str) -> Path:
 def save(path: Path, experiment: Experiment, subject: Subject, audited: Audited) -> Path | None:
     """Write the witness that an audit found; what a former run left there is removed.
 
-    None, and no file, where it found none; where the transcript alone shows nothing (δ > 0 and no unprotected
-    message; Gaussian noise refutes δ = 0 by its law, whatever was drawn); and where there was an active adversary:
-    no claim is about one.
+    At δ > 0, where no transcript refutes, it is a set of transcripts. None, and no file, where the audit found none;
+    where nothing is shown (no small set does; Gaussian noise refutes δ = 0 by its law, whatever was drawn); and where
+    there was an active adversary: no claim is about one.
     """
     path.unlink(missing_ok=True)
     if audited.where is None or experiment.scenario.active_adversaries:
         return None
     made, shown = make(experiment, subject, audited, audited.where)
-    if shown is None:
+    if shown is None and audited.claim.delta > 0:
+        made = make_set(experiment, subject, audited)
+    elif shown is None:
+        return None
+    if made is None:
         return None
     with whole(path) as draft:
         draft.write_text(made.text(), encoding="utf-8")
@@ -255,16 +269,94 @@ def make(
     experiment: Experiment, subject: Subject, audited: Audited, where: Place
 ) -> tuple[WitnessFile, Literal["refuted", "unprotected"] | None]:
     """The file of the transcript at this place, and what it shows, be it nothing."""
-    pair, claim = audited.pair, audited.claim
-    zero, other = (cast(Objective, one) for one in pair.hypotheses)
-    own, spec = subject.simulation.problem.objectives[pair.agent], experiment.scenario.audit
+    simulate = _simulator(experiment, subject, audited.pair, audited.claim.delta)
+    recorded, account = witness.find(simulate, audited.pair, where)
+    says = _reason(account, audited.claim)
+    return _file(experiment, subject, audited, where, recorded, account, says), account.proves(audited.claim)
+
+
+def make_set(experiment: Experiment, subject: Subject, audited: Audited) -> WitnessFile | None:
+    """The file of the smallest set of transcripts that refutes a claim at δ > 0; None where there is none.
+
+    Transcripts of a chunk have one toss of the coins and of the network: the set is of these routes and delays. None,
+    too, for a codec that changes what is sent, for coins that each transcript has of its own, and where the listener
+    knows seeds of noise: no file holds such a set.
+    """
+    pair, claim, spec = audited.pair, audited.claim, experiment.scenario.audit
     assert spec is not None
+    if claim.epsilon is None or claim.failed_conditions or not claim.delta < 1:
+        return None
+    simulate = _simulator(experiment, subject, pair, claim.delta)
+    looks, found = _looks(subject, audited.activations), list[tuple[int, Cut, Place]]()
+    for world, chunk in product((0, 1), (0, TILTED)):
+        sample = simulate(world, chunk)
+        if sample.view.shared or (chunk == TILTED and sample.tilting is None):
+            continue
+        explained = compare_worlds(sample, pair.agent, pair.hypotheses[world], pair.hypotheses[1 - world])
+        numbers = numbers_until(sample, pair.agent)
+        if cut := smallest(explained, claim, looks, spec.confidence, numbers):
+            found.append((cut.transcripts * numbers[cut.messages - 1], cut, Place(world, chunk, 0)))
+    for _, cut, where in sorted(found):
+        chosen = TranscriptSet.of(simulate(where.world, where.chunk), pair.agent, cut)
+        public = _of_world(subject.simulation, pair, where.world).public()
+        try:
+            evidence, packed = _evidence(chosen, public, pair, where.world), chosen.as_plain()
+        except NetsimError:
+            continue
+        lower = evidence.lower(claim.delta, looks, spec.confidence)
+        if not exceeds(lower, claim.epsilon):
+            continue
+        sample = {
+            "transcripts": cut.transcripts,
+            "lower": lower,
+            "losses": [plain.number(one) for one in evidence.losses.tolist()],
+            "log_weights": evidence.log_weights.tolist(),
+            **packed,
+        }
+        says = _by_set(cut.transcripts, lower, claim, spec.confidence)
+        made = _file(experiment, subject, audited, where, chosen.transcripts[0], evidence.first, says)
+        return made.model_copy(update={"sample": sample}).sealed()
+    return None
+
+
+def _looks(subject: Subject, activations: int) -> int:
+    """Cuts that are looked at: messages up to Θ, or up to the algorithm's own end."""
+    return max(activations, subject.simulation.algorithm.horizon or 0)
+
+
+def _simulator(experiment: Experiment, subject: Subject, pair: Pair, delta: float) -> Simulate:
+    spec = experiment.scenario.audit
+    assert spec is not None
+    zero, other = (cast(Objective, one) for one in pair.hypotheses)
     simulation = holding(subject.simulation, pair.agent, zero)
-    simulate = worlds(simulation, pair.agent, other, spec.together, spec.draw, claim.delta)
-    recorded, account = witness.find(simulate, pair, where)
-    shown = account.proves(claim)
-    made = WitnessFile(
-        says=f"{subject.spec.name}, agent {pair.agent}. {_reason(account, claim)}",
+    return worlds(simulation, pair.agent, other, spec.together, spec.draw, delta)
+
+
+def _of_world(simulation: Simulation, pair: Pair, world: int) -> Simulation:
+    """The simulation where the agent holds what it has in this world."""
+    return holding(simulation, pair.agent, cast(Objective, pair.hypotheses[world]))
+
+
+def _evidence(chosen: TranscriptSet, public: PublicKnowledge, pair: Pair, world: int) -> Evidence:
+    """Of a set, replayed."""
+    samples = (one.sample(public) for one in chosen.transcripts)
+    with np.errstate(all="ignore"):
+        return chosen.evidence(samples, pair.hypotheses[world], pair.hypotheses[1 - world])
+
+
+def _file(
+    experiment: Experiment,
+    subject: Subject,
+    audited: Audited,
+    where: Place,
+    recorded: Witness,
+    account: Account,
+    says: str,
+) -> WitnessFile:
+    pair, own = audited.pair, subject.simulation.problem.objectives[audited.pair.agent]
+    zero, other = (cast(Objective, one) for one in pair.hypotheses)
+    return WitnessFile(
+        says=f"{subject.spec.name}, agent {pair.agent}. {says}",
         versions=versions(),
         scenario=experiment.scenario.model_dump(exclude=_TOGETHER) | {"algorithms": [subject.spec.model_dump()]},
         algorithm=subject.spec.name,
@@ -279,12 +371,11 @@ def make(
             if zero is own
             else {"worlds": [change_of(own, zero), change_of(own, other)]},
         ),
-        claim=_plain(claim),
+        claim=_plain(audited.claim),
         data=_DataPrint.of(experiment, pair.agent),
         account=account.as_plain(),
         transcript=recorded.as_plain(),
-    )
-    return made.sealed(), shown
+    ).sealed()
 
 
 def _plain(claim: Claim) -> Tree:
@@ -351,9 +442,10 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
     subject = experiment.subject(file.algorithm)
     simulation, hypotheses = subject.simulation, [cast(Objective, one) for one in pair.hypotheses]
     true, other = hypotheses[file.world], hypotheses[1 - file.world]
-    public = replace(simulation, problem=simulation.problem.replace(pair.agent, true)).public()
+    public = _of_world(simulation, pair, file.world).public()
     try:
-        sample = Witness.of_plain(file.agent, file.transcript).sample(public)
+        recorded = Witness.of_plain(file.agent, file.transcript)
+        sample, chosen = recorded.sample(public), _set_of(file, recorded)
     except TranscriptError as error:
         raise ScenarioError("transcript", "…", str(error), "the rows of a run") from None
     # The claim is of the Θ of the scenario's algorithm, where that fixes it; else of the file's.
@@ -364,6 +456,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
     try:
         with np.errstate(all="ignore"):
             account = itemize(sample, pair.agent, true, other, to_the_bit=False)
+        evidence = None if chosen is None else _evidence(chosen, public, pair, file.world)
         progress.advance(parts)
     except NetsimError as error:
         why = f"The agent's code does not send this transcript: {error}"
@@ -385,25 +478,60 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
         )
     elif file.scenario.get("active_adversaries"):
         against = f"There was an active adversary, and no claim is about one ({shows})"
-    shown = account.proves(claim) if against is None else None
-    return Confirmation(file, claim, account, shown, against or shows, remarks)
+    shown = account.proves(claim)
+    if evidence is not None and claim.delta > 0 and claim.epsilon is not None:
+        assert experiment.scenario.audit is not None
+        confidence = experiment.scenario.audit.confidence
+        lower = evidence.lower(claim.delta, _looks(subject, file.activations), confidence)
+        shown = "refuted" if exceeds(lower, claim.epsilon) else None
+        shows = _by_set(len(evidence.losses), lower, claim, confidence)
+        remarks = (*remarks, *_differences_of_set(file, evidence, lower))
+    return Confirmation(file, claim, account, None if against else shown, against or shows, remarks)
+
+
+def _set_of(file: WitnessFile, first: Witness) -> TranscriptSet | None:
+    """The set of a file that has one."""
+    if file.sample is None:
+        return None
+    count = file.sample.get("transcripts")
+    if not isinstance(count, int) or not 1 <= count <= MOST_NUMBERS:
+        raise TranscriptError(f"sample.transcripts = {count!r:.40}: not a number of transcripts")
+    found = TranscriptSet.of_plain(first, file.sample, count)
+    if (file.chunk, file.replica) != (0 if found.tilting is None else TILTED, 0):
+        raise TranscriptError("a set is of the first chunk of its world, or of that of tilted noise")
+    return found
 
 
 def completed(file: WitnessFile, progress: Progress | None = None) -> WitnessFile:
     """The file with its part for the checker, so that `attacks.audit.check_witness` can read it alone, sealed anew.
 
     It then holds the agent's records. You get a `ScenarioError` for an altered file, for data that are other ones
-    here, and for a part that is there and differs from what the scenario gives.
+    here, for a part that is there and differs from what the scenario gives, and for a set of transcripts that are not
+    the first that the seed draws: the chunk is simulated again.
     """
     if not file.intact:
         raise ScenarioError("seal", file.seal, ALTERED, "the file as it was written")
-    experiment, _ = _rebuilt(file, progress or Silent())
-    here = proof_of(experiment.subject(file.algorithm).simulation, file.agent)
+    experiment, pair = _rebuilt(file, progress or Silent())
+    subject = experiment.subject(file.algorithm)
+    if file.sample is not None:
+        _check_drawn(file, experiment, subject, pair)
+    here = proof_of(subject.simulation, file.agent, experiment.adjacency, subject.delta)
     if file.proof is None:
         return file.model_copy(update={"proof": here}).sealed()
     if other := next(plain.differences(file.proof, here, "proof"), None):
         raise ScenarioError("proof", other, "not what the scenario gives here", "its own data and algorithm")
     return file
+
+
+def _check_drawn(file: WitnessFile, experiment: Experiment, subject: Subject, pair: Pair) -> None:
+    delta = file.claim.get("delta")
+    try:
+        chosen = _set_of(file, Witness.of_plain(file.agent, file.transcript))
+        sample = _simulator(experiment, subject, pair, plain.to_number(delta, "claim.delta"))(file.world, file.chunk)
+        if chosen is not None:
+            chosen.check_drawn(sample)
+    except NetsimError as error:
+        raise ScenarioError("sample", "…", str(error), "the first transcripts of the chunk") from None
 
 
 def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
@@ -491,6 +619,28 @@ def _reason(account: Account, claim: Claim) -> str:
     return f"{loss}, above {of_claim}{by}: ε is at least that."
 
 
+def _by_set(transcripts: int, lower: float, claim: Claim, confidence: float) -> str:
+    """One line: what a set of transcripts shows of a claim at δ > 0."""
+    assert claim.epsilon is not None
+    above = "above" if exceeds(lower, claim.epsilon) else "not above"
+    return (
+        f"{plural(transcripts, 'transcript')} prove ε ≥ {lower:.6g} at {confidence:.4g} confidence, {above} the "
+        f"claimed ε = {claim.epsilon:.4g} at δ = {claim.delta:.3g}, if they are the first that the seed drew."
+    )
+
+
+def _differences_of_set(file: WitnessFile, found: Evidence, lower: float) -> Iterator[str]:
+    """What does not agree with the file's set."""
+    stored = file.sample or {}
+    for name, values in (("losses", found.losses), ("log_weights", found.log_weights)):
+        new = [plain.number(one) for one in values.tolist()]
+        if (other := next(plain.differences(stored.get(name), new, f"sample.{name}"), None)) is not None:
+            yield f"Other {name.replace('_', ' ')} than the file's: {other}."
+    given = stored.get("lower")
+    if not isinstance(given, int | float) or not given <= lower * (1 + ROUNDING):
+        yield f"The file has ε ≥ {given}, and its transcripts prove {lower:.10g}."
+
+
 def _remarks(file: WitnessFile) -> Iterator[str]:
     if not file.intact:
         yield f"{ALTERED}."
@@ -521,80 +671,3 @@ def _differences(file: WitnessFile, activations: int, claim: Claim | None, accou
         if differ:
             more = f" (and {len(differ) - MOST} more)" if len(differ) > MOST else ""
             yield f"{what} than the file's: {'; '.join(islice(differ, MOST))}{more}."
-
-
-# ── for the checker that runs alone ──────────────────────────────────────────────────────────────────────
-class _Missing(Exception):  # noqa: N818
-    """Something of which the checker has no ball arithmetic."""
-
-
-def proof_of(simulation: Simulation, agent: int) -> Mapping[str, plain.Json]:
-    """What a witness needs to be checked alone (`attacks.audit.check_witness`), as plain numbers: the agent's data,
-    PRIVATE, and everything public. {"missing": why} where the checker could not read it."""
-    public, setting = simulation.public(), simulation.setting(0)
-    topology = simulation.topology
-    try:
-        l1, square = _weights(public.regularizer)
-        return {
-            "algorithm": _parameters(simulation.algorithm),
-            "codec": _codec(public.codec),
-            "neighbors": list(topology.neighbors(agent)),
-            "weights": _numbers(public.weights[agent]),
-            "regularizer": [l1, square],
-            "objective": _objective(simulation.problem.objectives[agent]),
-            "setting": _parameters(replace(setting, topology=None)),
-        }
-    except _Missing as error:
-        return {"missing": str(error)}
-
-
-def _numbers(values: Array) -> list[plain.Json]:
-    """Lists of numbers, to the last bit."""
-    return cast("list[plain.Json]", values.tolist())
-
-
-def _parameters(value: object) -> plain.Json:
-    """Parameters of an algorithm: {"class": MODULE:NAME, and the fields} of every dataclass."""
-    if is_dataclass(value) and not isinstance(value, type):
-        kind = cast(Any, type(cast(Any, value)))
-        own = {one.name: _parameters(getattr(value, one.name)) for one in fields(value) if one.init}
-        return {"class": f"{kind.__module__}:{kind.__qualname__}", **own}
-    if isinstance(value, tuple | list):
-        return [_parameters(one) for one in cast("tuple[object, ...]", value)]
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise _Missing(f"a parameter of the algorithm that is no number and no dataclass: {type(value).__name__}")
-
-
-def _codec(codec: Codec) -> plain.Json:
-    return None if isinstance(codec, Float64) else _parameters(codec)
-
-
-def _weights(regularizer: Regularizer) -> tuple[float, float]:
-    """The weights of ‖x‖₁ and of ‖x‖²."""
-    match regularizer:
-        case Zero():
-            return 0.0, 0.0
-        case L1(weight):
-            return weight, 0.0
-        case ElasticNet(l1, square):
-            return l1, square
-        case _:
-            raise _Missing(f"the proximal map of {type(regularizer).__name__} has no ball arithmetic")
-
-
-def _objective(own: Objective) -> plain.Json:
-    """The agent's objective, PRIVATE: its records and parameters."""
-    if not isinstance(own, LeastSquares | LogisticLoss | NonconvexLogistic):
-        raise _Missing(f"the gradient of {type(own).__name__} has no ball arithmetic")
-    found: dict[str, plain.Json] = {
-        "features": _numbers(own.features),
-        "answers": _numbers(np.asarray(getattr(own, own.answers))),
-        "ridge": own.ridge,
-        "weight": own.weight if isinstance(own, NonconvexLogistic) else 0.0,
-        "shape": own.shape if isinstance(own, NonconvexLogistic) else 1.0,
-    }
-    if isinstance(own, LeastSquares):
-        mass = own.records if own.divisor is None else own.divisor / 2
-        return {"loss": "least squares", "mass": float(mass), **found}
-    return {"loss": "logistic", "mass": own.records / own.scale, **found}

@@ -86,6 +86,19 @@ def log_wealth(gains: Array) -> float:
     return float(special.logsumexp(logs)) - math.log(len(stakes))
 
 
+STAKES = 15 / 16, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64
+
+
+def running_log_wealth(gains: Array) -> Array:
+    """ln of the wealth after each gain, as in `log_wealth`, at `STAKES` that do not depend on how many there are.
+
+    With such the wealth is a martingale, at best: that it is ever 1/α has probability at most α (Ville), so that one
+    may look after every gain, and stop when it is.
+    """
+    logs = np.cumsum([np.log1p(stake * gains) for stake in STAKES], axis=1)
+    return np.asarray(special.logsumexp(logs, axis=0)) - math.log(len(STAKES))
+
+
 def exceeds(values: Array, mean: float, alpha: float, *others: Array) -> bool:
     """Test of E[values] > mean: whether it is proven at level α; values are independent, ≥ 0, maybe unbounded.
 

@@ -31,7 +31,7 @@ import numpy as np
 
 from attacks.audit.accounting.products import Product
 from attacks.audit.accounting.quadrature import saddle
-from attacks.audit.loss.comparison import Sample
+from attacks.audit.loss.comparison import Sample, Tilting
 from attacks.replay import Hypothesis, Release, replay
 from netsim.arrays import Array
 from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace, UniformLaplace, UniformModulo
@@ -109,6 +109,19 @@ class Tilt(NamedTuple):
     shift: Array
 
 
+def log_weight(law: type, theta: float, shift: Array, noise: Array) -> Array:
+    """ln of p/(density drawn from), (replicas,), of `noise` in units of its scale, (replicas, dimension), whose law,
+    `Gaussian` or `Laplace`, was tilted by `theta` over Δ = `shift`, in the same units."""
+    if law is Gaussian:
+        moved = theta * shift
+        return np.sum(moved**2 / 2 - moved * noise, axis=-1)
+    s, rate, noise = np.abs(shift), 1 + 2 * theta, noise * np.where(shift < 0, -1.0, 1.0)
+    gone = -np.expm1(-rate * s)
+    loss = np.where(noise >= 0, s, np.where(noise <= -s, -s, s + 2 * noise))
+    log_mean = theta * s + np.log((2 - gone + gone / rate) / 2)  # ln E[e^{θl}]
+    return np.sum(log_mean - theta * loss, axis=-1)
+
+
 class TiltedNoise(np.random.Generator):
     """Noise of unit scale, tilted by `theta` over the tilts in turn; as always from a draw on that lacks its own.
 
@@ -123,9 +136,8 @@ class TiltedNoise(np.random.Generator):
     def standard_normal(self, size: Any = None, *_: Any, **__: Any) -> Any:
         drawn: Any = cast(Any, super()).standard_normal(size=size)
         if (tilt := self._next(Gaussian, size)) is not None:
-            moved = self._theta * tilt.shift
-            drawn = drawn + moved
-            self.log_weights[tilt.release] = np.sum(moved**2 / 2 - moved * drawn, axis=-1)
+            drawn = drawn + self._theta * tilt.shift
+            self.log_weights[tilt.release] = log_weight(Gaussian, self._theta, tilt.shift, drawn)
         return drawn
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
@@ -148,9 +160,7 @@ class TiltedNoise(np.random.Generator):
         part = np.clip((u - above) / np.where(between > 0, between, 1.0), 0.0, 1.0)
         inside = np.log1p(-part * gone) / rate
         noise = np.where(u < above, beyond, np.where(u < above + between, inside, -s - beyond))
-        loss = np.where(noise >= 0, s, np.where(noise <= -s, -s, s + 2 * noise))
-        log_mean = self._theta * s + np.log(total / 2)  # ln E[e^{θl}]
-        self.log_weights[tilt.release] = np.sum(log_mean - self._theta * loss, axis=-1)
+        self.log_weights[tilt.release] = log_weight(Laplace, self._theta, s, noise)
         return noise
 
     def _next(self, law: type, size: Any) -> Tilt | None:
@@ -202,7 +212,9 @@ class Aiming:
         largest = max(float(np.max(np.abs(mean.shift))) for mean in means)
         apart = (np.max(np.abs(tilt.shift - mean.shift)) for tilt, mean in zip(tilts, means, strict=True))
         sample = self._tilted(means, theta, transcripts)
-        for _ in range(_PASSES - 1 if max(apart) > _ALIKE * largest else 0):
+        if max(apart) <= _ALIKE * largest:
+            return replace(sample, tilting=Tilting(theta, {mean.release: mean.shift[0] for mean in means}))
+        for _ in range(_PASSES - 1):
             sample = self._tilted(list(_tilts(self._replayed(sample))), theta, transcripts)
         return sample
 

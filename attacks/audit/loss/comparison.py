@@ -13,7 +13,7 @@ and must do as they did together.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import NamedTuple
@@ -193,6 +193,14 @@ def _sharpened(sample: "Sample", agent: int, other: Hypothesis, theirs: Replayed
     return replace(theirs, comparisons=found)
 
 
+class Tilting(NamedTuple):
+    """Tilted law of noise, ∝ p(n)·e^{θl} in each release of `shifts`, l its loss over Δ: that in scales of its noise,
+    (dimension,), fixed before anything was drawn."""
+
+    theta: float
+    shifts: Mapping[int, Array]
+
+
 @dataclass(frozen=True)
 class Sample:
     """Transcripts of one world: the view of a tap at the agent, and what the audit's adversary is granted besides.
@@ -200,7 +208,8 @@ class Sample:
     `coins()` gives the agent's private coins from their start; `releases` its noisy values, each (replicas,
     dimension), granted where they are not on the wire verbatim; `dither` the draws of a random codec. `log_weights`
     (releases, replicas): where noise was tilted (`attacks.audit.loss.aimed`), ln of the likelihood ratio of its own
-    law over that drawn from, release by release. `tossed`: whether any agent tossed private coins.
+    law over that drawn from, release by release; `tilting` is that law, where it is the same for all replicas.
+    `tossed`: whether any agent tossed private coins.
     """
 
     view: AdversaryView
@@ -209,6 +218,7 @@ class Sample:
     dither: Dither | None = None
     log_weights: Array | None = None
     tossed: bool = False
+    tilting: Tilting | None = None
 
     def at_door(self, agent: int) -> "Sample":
         """Sample of what passed the agent's door alone."""

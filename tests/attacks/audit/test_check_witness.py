@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from attacks.audit.loss.aimed import log_weight
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.pair import Pair
 from attacks.audit.witness import itemize
@@ -23,7 +25,7 @@ from netsim.algorithms.mixing import LaplaceInRounds
 from netsim.claims import Adjacency
 from netsim.codecs import FLOAT64
 from netsim.errors import NetsimError
-from netsim.mechanisms import DiscreteLaplace, Laplace
+from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace
 from netsim.models.model import ElasticNet, Zero
 from netsim.node import choose
 from netsim.problems import LeastSquares, NonconvexLogistic, Tilted
@@ -34,7 +36,6 @@ FILES = sorted((ROOT / "docs" / "witnesses").glob("*.json"))
 NOT_PROVEN = {
     # the law of levels of an ℓ2 norm is an integral over a sphere; the bound without it is below ε
     "cpgt-cpgt-2-bits": "undecided with 2048 bits: L = [-1.19",
-    "dp-recal-fresh-noise": "refutes no claim of δ > 0",  # its witness is the shifts of the releases
 }
 
 
@@ -282,6 +283,15 @@ def test_a_code_that_no_release_becomes(name):
     assert "a message that its codec does not make" in why(tree)
 
 
+def test_a_number_of_which_all_others_are_no_multiples_is_told_without_a_warning():
+    tree = read("cpgt-cpgt-4-bits")
+    value = next(row for row in tree["transcript"]["rows"] if row["event"] == "sent")["values"]["y"]
+    value[0] = 1e-320
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "exchange message 0: OverflowError" in why(tree)
+
+
 def test_a_message_that_the_code_does_not_send():
     """Values without noise: what was sent is not what the code makes of what was received."""
 
@@ -306,6 +316,21 @@ def test_an_epsilon_above_what_is_proven_by_1e_9():
     for epsilon in (high + 1e-9, high / (1 + check.SLACK / 2)):
         tree["claim"]["epsilon"] = epsilon
         assert "is not above ε" in why(tree, source)
+
+
+@pytest.mark.parametrize("law", [Gaussian, Laplace])
+def test_weights_are_those_of_the_noise_that_was_tilted(law):
+    """And of another code: E[w] = 1 is tested where noise is tilted."""
+    rng = np.random.default_rng(3)
+    noise, shift, scale, value = (rng.normal(0, s, 4) for s in (2, 1, 1, 3))
+    release = check._Release(
+        law=law, scale=np.abs(scale), value=check._balls(value), seen=value + np.abs(scale) * noise
+    )
+    found = release.log_weight(0.7, shift)
+    low, high = map(float, found.text.strip("[]").split(","))
+    known = float(log_weight(law, 0.7, shift, noise[None])[0])
+    assert low - 1e-12 < known < high + 1e-12
+    assert high - low < 1e-12
 
 
 # ── code that lies ──────────────────────────────────────────────────────────────────────────────────────

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from attacks.audit.accounting.intervals import (
+    STAKES,
     Interval,
     boundary,
     clopper_pearson,
@@ -16,6 +17,7 @@ from attacks.audit.accounting.intervals import (
     falls_short,
     log_wealth,
     mean_lower_bound,
+    running_log_wealth,
 )
 from netsim.errors import PrivacyError
 
@@ -141,3 +143,19 @@ def test_lower_bound_of_an_unbounded_mean_holds_and_is_not_idle():
 
 def test_lower_bound_of_values_with_an_infinite_one_is_infinite():
     assert mean_lower_bound(np.array([0.5, np.inf]), 0.95) == math.inf
+
+
+def test_who_looks_after_every_gain_is_ever_rich_with_probability_alpha_at_most():
+    """Fair bets of many sizes: rare and large, common and small. 0.1 + 4 standard errors of 2,000 games."""
+    rng = np.random.default_rng(5)
+    for share in (0.001, 0.05, 0.5):
+        gains = (rng.random((2_000, 150)) < share) / share - 1.0
+        ever = [float(np.max(running_log_wealth(one))) >= math.log(10) for one in gains]
+        assert np.mean(ever) < 0.1 + 4 * math.sqrt(0.09 / 2_000)
+
+
+def test_a_running_wealth_does_not_know_what_comes():
+    gains = np.random.default_rng(1).exponential(1, 40) - 1
+    found = running_log_wealth(gains)
+    assert running_log_wealth(gains[:7]) == pytest.approx(found[:7])
+    assert found[0] == pytest.approx(math.log(np.mean([1 + c * gains[0] for c in STAKES])))
