@@ -29,7 +29,6 @@ from netsim.problems.modelled import Modelled
 from netsim.problems.objective import half_square, times
 from netsim.problems.problem import Problem
 
-
 Counts: TypeAlias = NDArray[np.int64]
 """Whole numbers, one for each round or activation."""
 BLOCK = 2**21

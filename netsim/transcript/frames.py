@@ -12,6 +12,7 @@ of kind `NAMES` says them, once for a connection and layout, before the first me
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple, get_args
 
 from netsim.codecs import FLOAT64, Codec
@@ -19,6 +20,7 @@ from netsim.errors import ProtocolError
 from netsim.transcript.message import HEADER_BYTES, Kind, Message, Values
 
 CODES: dict[Kind, int] = {kind: code for code, kind in enumerate(get_args(Kind))}
+KINDS: dict[int, Kind] = {code: kind for kind, code in CODES.items()}
 HEAD = struct.Struct("<iiIii")
 NAMES, HELLO = 254, 255
 MOST_NAMES = 4096
@@ -30,6 +32,9 @@ def layout(names: Sequence[str]) -> int:
     return zlib.crc32("\0".join(sorted(names)).encode()) & 0xFFFFFF
 
 
+_layout = lru_cache(maxsize=256)(layout)
+
+
 def head(sender: int, receiver: int, kind: int, number: int, length: int, bytes_: int = HEADER_BYTES) -> bytes:
     """A header of so many bytes: cut off, or with zeros after its five words."""
     return HEAD.pack(sender, receiver, kind, number, length)[:bytes_].ljust(bytes_, b"\0")
@@ -37,10 +42,21 @@ def head(sender: int, receiver: int, kind: int, number: int, length: int, bytes_
 
 def encoded(message: Message, receiver: int, codec: Codec = FLOAT64) -> bytes:
     """The frame of a message of one replica: as many bytes as its `size`, where a header has `HEADER_BYTES`."""
-    names = sorted(message.values)
-    values = b"".join(codec.pack(message.values[name][0]) for name in names)
-    kind = CODES[message.kind] | layout(names) << 8
-    return head(message.sender, receiver, kind, message.number, len(values)) + values
+    values = values_of(message, codec)
+    return HEAD.pack(message.sender, receiver, kind_of(message), message.number, len(values)) + values
+
+
+def values_of(message: Message, codec: Codec) -> bytes:
+    """What follows the header in every receiver's frame of a message."""
+    values = message.values
+    if len(values) == 1:
+        return codec.pack(next(iter(values.values()))[0])
+    return b"".join([codec.pack(values[name][0]) for name in sorted(values)])
+
+
+def kind_of(message: Message) -> int:
+    """The third word of its header."""
+    return CODES[message.kind] | _layout(tuple(message.values)) << 8
 
 
 def names_of(message: Message, receiver: int) -> bytes:
@@ -85,8 +101,10 @@ class FrameReader:
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """The frames that are complete with these bytes; names are learned on the way, and come too."""
-        self._buffer += data
-        at, view = 0, self._buffer
+        if self._buffer:
+            data = bytes(self._buffer + data)
+            self._buffer.clear()
+        at, view = 0, data
         try:
             while len(view) - at >= HEADER_BYTES:
                 sender, receiver, kind, number, length = HEAD.unpack_from(view, at)
@@ -94,20 +112,25 @@ class FrameReader:
                 end = at + HEADER_BYTES + length
                 if len(view) < end:
                     break
-                whole = bytes(view[at:end])
+                whole = view[at:end]
                 frame = Frame(sender, receiver, kind & 0xFF, kind >> 8, number, whole, self._at + at)
                 at = end
                 if frame.kind == NAMES:
                     self._learn(frame)
                 yield frame
         finally:
-            del view[:at]
+            self._buffer += view[at:]
             self._at += at
 
     @property
     def read(self) -> int:
         """How many bytes the frames so far had."""
         return self._at
+
+    @property
+    def held(self) -> int:
+        """How many bytes of a frame that is not complete are kept."""
+        return len(self._buffer)
 
     def find(self, data: bytes, at: int) -> int:
         """The first place from `at` on where a frame may begin; the end of the data where there is none."""
@@ -124,12 +147,12 @@ class FrameReader:
     def message(self, frame: Frame) -> Message:
         """The message in a frame whose kind is one of `Kind`."""
         values: Values = {}
-        for place, name in enumerate(self.layouts[frame.layout]):
-            part = frame.body[place * self._each : (place + 1) * self._each]
-            values[name] = self._codec.unpack(part, self._dimension)[None]
-            values[name].setflags(write=False)
-        kind: Kind = "exchange" if frame.kind == CODES["exchange"] else "direct"
-        return Message(frame.sender, kind, frame.number, values, len(frame.bytes))
+        at, data = HEADER_BYTES, frame.bytes
+        for name in self.layouts[frame.layout]:
+            values[name] = value = self._codec.unpack(data[at : at + self._each], self._dimension)[None]
+            value.setflags(write=False)
+            at += self._each
+        return Message(frame.sender, KINDS[frame.kind], frame.number, values, len(data))
 
     def _check(self, sender: int, receiver: int, kind: int, number: int, length: int) -> None:
         if (sender, receiver) != (self.sender, self.receiver):
@@ -164,4 +187,3 @@ class FrameReader:
 
 class Layouts(dict[int, tuple[str, ...]]):
     """Names of values by layout."""
-

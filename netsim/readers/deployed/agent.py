@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -31,8 +32,8 @@ from netsim.arrays import Array
 from netsim.codecs import Dither
 from netsim.errors import NetsimError, ProtocolError
 from netsim.randomness import EdgeNoise, Streams, coins_of, dither_of
-from netsim.readers.deployed.ends import Address, Home
 from netsim.readers.deployed.certificates import Certificate
+from netsim.readers.deployed.ends import Address, Home
 from netsim.readers.live import LiveNode
 from netsim.simulation import Simulation
 from netsim.transcript.message import as_sent
@@ -151,11 +152,15 @@ class AgentProcess:
             simulation.wire_codec,
             simulation.network.exchange_policy,
             order=tuple(map(int, order)),
-            noted=lambda sender: self._order.write(f"{sender}\n") and None,
+            noted=self._note,
             refused=_logger.warning,
             admitted=(lambda: self._ask(0) == GO_ON) if self._walks else None,
         )
         self.node = self._node()
+
+    def _note(self, sender: int) -> None:
+        """It reads a direct message of this neighbor."""
+        self._order.write(f"{sender}\n")
 
     def _node(self) -> LiveNode:
         simulation, i = self.errand.simulation, self.errand.agent
@@ -206,10 +211,15 @@ class AgentProcess:
     async def live(self) -> None:
         """The whole of it."""
         errand, trust = self.errand, self.errand.certificate
-        server = await self.home.listen(errand.host, errand.port, None if trust is None else trust.server())
-        port = server.sockets[0].getsockname()[1]
         reader, writer = await asyncio.open_connection(*errand.coordinator)
-        writer.write(note("here", secret=errand.secret.hex(), agent=errand.agent, port=port))
+        me = {"secret": errand.secret.hex(), "agent": errand.agent}
+        try:
+            server = await self.home.listen(errand.host, errand.port, None if trust is None else trust.server())
+        except OSError as error:
+            writer.write(note("failed", error=str(error), **me))
+            await writer.drain()
+            raise
+        writer.write(note("here", port=server.sockets[0].getsockname()[1], **me))
         start = await Note.read(reader)
         self.loop.begin(start.facts["ago"])
         context = None if trust is None else trust.client()
@@ -266,7 +276,7 @@ class AgentProcess:
         arrays = {
             "times": np.array([time for time, _, _ in self._closed]),
             "estimates": stacked([x for _, x, _ in self._closed]),
-            "counts": np.array([counts for _, _, counts in self._closed], dtype=np.int64).reshape(-1, 3),
+            "counts": np.array([counts for _, _, counts in self._closed], dtype=np.float64).reshape(-1, 3),
             "query_times": np.array([query.time for query in self._queries]),
             "points": stacked([query.point for query in self._queries]),
             "gradients": stacked([query.gradient for query in self._queries]),
@@ -296,7 +306,7 @@ def run(errand: Errand) -> None:
 
 
 BORN = struct.Struct("<ii")
-"""What the nursery says: an agent's number, and its process when it begins, or minus its status less one at its end."""
+"""What the nursery says: an agent's number, and its process when it begins, or −1 − its status at its end."""
 
 
 def nursery() -> None:
@@ -306,10 +316,10 @@ def nursery() -> None:
     children: dict[int, int] = {}
     awake, wake = os.pipe()
     os.set_blocking(wake, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGCHLD, _heard)
     signal.set_wakeup_fd(wake)
     with selectors.DefaultSelector() as selector:
-        selector.register(sys.stdin.buffer.raw.fileno(), selectors.EVENT_READ)
+        selector.register(sys.stdin.fileno(), selectors.EVENT_READ)
         selector.register(awake, selectors.EVENT_READ)
         while True:
             for key, _ in selector.select():
@@ -332,6 +342,10 @@ def nursery() -> None:
                 if not pid:
                     break
                 os.write(1, BORN.pack(children.pop(pid), -1 - os.waitstatus_to_exitcode(status) % 256))
+
+
+def _heard(number: int, frame: FrameType | None) -> None:
+    """A child has ended; the pipe says so."""
 
 
 def _exactly(count: int) -> bytes | None:

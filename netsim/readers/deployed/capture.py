@@ -8,7 +8,7 @@ repeats, and a packet that the tap missed leaves a gap.
 
 import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -75,7 +75,9 @@ class CaptureFile:
     def _write(self, now: float, sender: int, receiver: int, sequence: int, data: bytes, flags: int) -> None:
         ports = (LISTENS, DIALS) if sender < receiver else (DIALS, LISTENS)
         fixed = struct.pack(">HHIIBBHHH", *ports, sequence & 0xFFFFFFFF, 0, 5 << 4, flags, 0xFFFF, 0, 0)
-        self._file.write(pcapng.packet(now + EARLIER, pcapng.datagram(sender, receiver, TCP, fixed, data, checksum_at=16)))
+        self._file.write(
+            pcapng.packet(now + EARLIER, pcapng.datagram(sender, receiver, TCP, fixed, data, checksum_at=16))
+        )
         self.packets += 1
 
 
@@ -126,12 +128,19 @@ def _packet(body: bytes) -> Packet | None:
         return None
     _, high, low, captured, _ = _PACKET.unpack_from(body)
     data = body[_PACKET.size : _PACKET.size + captured]
-    if len(data) < pcapng.IP_BYTES + TCP_BYTES or data[0] != 0x45 or data[9] != TCP or (data[12], data[16]) != (10, 10):
+    if (
+        len(data) < pcapng.IP_BYTES + TCP_BYTES
+        or data[0] != 0x45
+        or data[9] != TCP
+        or (data[12], data[16]) != (10, 10)
+    ):
         return None
-    ends = [int.from_bytes(data[at : at + 4]) - 0x0A000000 for at in (12, 16)]
+    sender, receiver = (int.from_bytes(data[at : at + 4]) - 0x0A000000 for at in (12, 16))
     header = data[pcapng.IP_BYTES :]
     sequence, flags = int.from_bytes(header[4:8]), header[13]
-    return Packet((high << 32 | low) / 1e9 - EARLIER, *ends, sequence, flags, header[(header[12] >> 4) * 4 :])
+    return Packet(
+        (high << 32 | low) / 1e9 - EARLIER, sender, receiver, sequence, flags, header[(header[12] >> 4) * 4 :]
+    )
 
 
 @dataclass
@@ -169,7 +178,7 @@ class _Stream:
         return self.heard[max(begin for begin in self.heard if begin <= place)][0]
 
 
-def rebuilt(path: Path, public: PublicKnowledge, layouts: Mapping[int, tuple[str, ...]] | None = None) -> list[Record]:
+def rebuilt(path: Path, public: PublicKnowledge, layouts: Layouts | None = None) -> list[Record]:
     """The rows of a transcript as a tap on links has them, from captured packets and public knowledge.
 
     Streams are put together again; what was sent twice is a row for each time. After a gap, or where the capture
@@ -203,9 +212,7 @@ def _is_tls(data: bytes) -> bool:
     return len(data) >= RECORD and 20 <= data[0] <= 24 and data[1] == 3
 
 
-def _frames(
-    stream: _Stream, begin: int, data: bytes, public: PublicKnowledge, known: Layouts
-) -> Iterator[Record]:
+def _frames(stream: _Stream, begin: int, data: bytes, public: PublicKnowledge, known: Layouts) -> Iterator[Record]:
     at = 0
     while at < len(data):
         reader = FrameReader(stream.sender, stream.receiver, public.dimension, public.codec, known=known)

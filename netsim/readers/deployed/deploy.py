@@ -7,13 +7,13 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import cloudpickle
+import cloudpickle  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
 
 from netsim.adversary import Adversary, InsiderState, Query
@@ -23,12 +23,13 @@ from netsim.network.wires import Air
 from netsim.readers.deployed.agent import BORN, GO_ON, LAST, OVER, TURN, Errand, Note, RealLoop, note
 from netsim.readers.deployed.capture import at_door, rebuilt
 from netsim.readers.deployed.certificates import Certificate, certificates
-from netsim.readers.deployed.ends import RUN_BYTES, Address
+from netsim.readers.deployed.ends import RUN_BYTES
 from netsim.readers.deployed.relay import Relay, capture_path, doors_path
-from netsim.running import COUNTS
+from netsim.running import COUNTS, Running, Watch
 from netsim.simulation import Run, Simulation, measures_of, views_of
 from netsim.transcript.frames import Layouts, layout
 from netsim.transcript.message import HEADER_BYTES
+from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
 
@@ -50,8 +51,9 @@ class DeploymentError(SimulationError):
 class Deployment:
     """How agents run as processes of this machine."""
 
-    tls: bool = False
-    """Whether links are TLS 1.3 with certificates on both sides, of an authority made for the run (extra `deploy`)."""
+    tls: bool | None = None
+    """Whether links are TLS 1.3 with certificates on both sides, of an authority made for the run (extra `deploy`);
+    none: where the scenario's links are encrypted or authenticated."""
     speed: float = 1.0
     """Seconds of the scenario in one real second: its delays, deadlines and compute times pass so many times as
     fast."""
@@ -71,15 +73,20 @@ class Deployment:
                 raise ScenarioError(name, getattr(self, name), "no positive number", "> 0")
 
 
-@dataclass(frozen=True)
-class Progress:
-    """What can be seen of a deployed run while it goes on: by agent, how many rounds or activations it has closed,
-    how many messages it has sent, and what it waits for."""
+class DeployedRunning(Running):
+    """A deployed run while it happens; packets are those that passed the relay."""
 
-    closed: Sequence[int]
-    messages: Sequence[int]
-    waits: Sequence[str | None]
-    lives: Sequence[int]
+    def __init__(self, relay: Relay, activations: Sequence[int], agents: "Sequence[_Agent]") -> None:
+        super().__init__(relay.environment, relay.wires, (), activations)
+        self._processes = agents
+
+    def waiting(self) -> tuple[str, ...]:
+        return tuple(agent.waits for agent in self._processes if agent.waits)
+
+    @property
+    def pids(self) -> tuple[int | None, ...]:
+        """The process of each agent; None while there is none."""
+        return tuple(agent.pid for agent in self._processes)
 
 
 @dataclass
@@ -93,7 +100,6 @@ class _Agent:
     writer: asyncio.StreamWriter | None = None
     port: int = 0
     lives: int = 0
-    closed: int = 0
     messages: int = 0
     waits: str | None = None
     report: Note | None = None
@@ -105,7 +111,8 @@ def deploy(
     simulation: Simulation,
     folder: Path,
     settings: Deployment | None = None,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Watch | None = None,
+    packet_log: PacketLog | None = None,
 ) -> Run:
     """Run every agent as a process of its own; links are TCP on this machine, adversaries tap what passes there.
 
@@ -116,41 +123,56 @@ def deploy(
     and a `DeploymentError` where an agent dies and is not to be started anew; captures stay. A Ctrl-C ends the run
     as it ends a simulated one.
     """
-    settings = settings or Deployment()
-    check(simulation, settings)
+    settings = checked(simulation, settings or Deployment())
     folder.mkdir(parents=True, exist_ok=True)
     loop = RealLoop(settings.speed)
-    coordinator = _Coordinator(simulation, folder, settings, watch, loop)
     with contextlib.closing(loop):
-        return coordinator.run()
+        return _Coordinator(simulation, folder, settings, watch, packet_log, loop).run()
 
 
-def check(simulation: Simulation, settings: Deployment) -> None:
-    """You get a `ScenarioError` for what agents as processes cannot do."""
+def checked(simulation: Simulation, settings: Deployment) -> Deployment:
+    """The settings with nothing left open. You get a `ScenarioError` for what agents as processes cannot do."""
     network, timing = simulation.network, simulation.timing
     refused = [
-        ("replicas", simulation.replicas, simulation.replicas != 1, "real agents draw their noise once", "1"),
-        ("header_bytes", network.header_bytes, network.header_bytes != HEADER_BYTES, "frames have", f"{HEADER_BYTES}"),
+        ("replicas", simulation.replicas, simulation.replicas != 1, "agents draw their noise once", "1"),
+        (
+            "header_bytes",
+            network.header_bytes,
+            network.header_bytes != HEADER_BYTES,
+            "frames have",
+            f"{HEADER_BYTES}",
+        ),
         ("medium", str(network.medium), network.medium != "links", "sockets are no radio", "links"),
-        ("noise_through", "…", bool(simulation.noise_through), "changes noise streams of a simulation", "none"),
-        ("timing.activation", str(timing.activation), timing.activation is not None, "no clock of their own", "none"),
+        ("noise_through", "…", bool(simulation.noise_through), "it changes noise streams of a simulation", "none"),
+        ("timing.activation", str(timing.activation), timing.activation is not None, "agents have no clocks", "none"),
         ("timing.downtimes", "…", bool(timing.downtimes), "processes go down when they are killed", "none"),
     ]
     for name, value, wrong, problem, allowed in refused:
         if wrong:
             raise ScenarioError(name, value, f"cannot be deployed: {problem}", allowed)
-    policy = network.exchange_policy
-    if not policy.endless and any(adversary.doors for adversary in simulation.adversaries):
+    policy, doors = network.exchange_policy, any(adversary.doors for adversary in simulation.adversaries)
+    if not policy.endless and doors:
         why = "cannot be deployed with taps at doors: no packet says when an agent closed its exchange"
         raise ScenarioError("exchange_policy.deadline", policy.deadline, why, "none, or taps on links")
     if settings.restart and not policy.endless:
         why = "an agent that begins anew would close its exchanges with other messages"
         raise ScenarioError("restart", True, why, "exchanges without a deadline")
-    if settings.tls:
-        for law in (network.links, *network.link_laws.values()):
-            if law.loss or law.duplication or law.reordering or law.reliable or network.active_adversaries:
-                why = "what passes under TLS is one stream: it can be late and slow, and nothing else"
-                raise ScenarioError("tls", True, why, "laws with delay and bandwidth alone")
+    laws = (network.links, *network.link_laws.values())
+    tls = any(law.tagged for law in laws) if settings.tls is None else settings.tls
+    if not tls and any(law.tagged for law in laws):
+        why = "the scenario's links are encrypted or authenticated"
+        raise ScenarioError("tls", False, why, "true, or links in the clear")
+    if tls and doors:
+        why = "under TLS nothing that passes a door can be read outside the agent"
+        raise ScenarioError("tls", True, why, "taps on links, or links in the clear")
+    plain = all(law.loss == 0 and not (law.duplication or law.reordering or law.reliable) for law in laws)
+    if tls and not (plain and not network.active_adversaries):
+        why = "what passes under TLS is one stream: it can be late and slow, and nothing else"
+        raise ScenarioError("tls", True, why, "laws of delay, bandwidth and outages alone")
+    if network.active_adversaries and doors:
+        why = "cannot be deployed with taps at doors: what an active adversary makes has no place in a stream"
+        raise ScenarioError("active_adversaries", "…", why, "taps on links")
+    return replace(settings, tls=tls)
 
 
 class _Coordinator:
@@ -161,14 +183,16 @@ class _Coordinator:
         simulation: Simulation,
         folder: Path,
         settings: Deployment,
-        watch: Callable[[Progress], None] | None,
+        watch: Watch | None,
+        packet_log: PacketLog | None,
         loop: RealLoop,
     ) -> None:
-        self.simulation, self.folder, self.settings, self.watch, self.loop = simulation, folder, settings, watch, loop
+        self.simulation, self.folder, self.settings, self.loop = simulation, folder, settings, loop
+        self.watch, self.packet_log = watch, packet_log
         n = simulation.topology.agents
         self.number, self.secret = secrets.token_bytes(RUN_BYTES), secrets.token_bytes(32)
         self.trust: list[Certificate | None] = [*certificates(n)] if settings.tls else [None] * n
-        self.agents = [_Agent() for _ in range(n)]
+        self.agents, self.activations = [_Agent() for _ in range(n)], [0] * n
         self.stopping = simulation.algorithm.stopping()
         self.total, self.address = 0, ("", 0)
         self.changed = asyncio.Event()
@@ -194,8 +218,11 @@ class _Coordinator:
 
     async def _whole(self) -> None:
         settings = self.settings
-        self.relay = Relay(self.simulation, self.folder, settings.host, tls=settings.tls)
+        self.relay = Relay(self.simulation, self.folder, settings.host, tls=bool(settings.tls))
         await self.relay.open()
+        if self.packet_log is not None:
+            self.packet_log.attend(self.relay.wires.wires, self.activations)
+        running = DeployedRunning(self.relay, self.activations, self.agents)
         self.nursery = await _Nursery.begin(self.agents, self.folder / "agents.log")
         self._keep(self.nursery.listen())
         server = await asyncio.start_server(self._hear, settings.host, 0)
@@ -220,23 +247,19 @@ class _Coordinator:
             now = time.monotonic()
             if self.began is None and now - began > STARTING:
                 late = [i for i, agent in enumerate(self.agents) if not agent.port]
-                raise DeploymentError(f"agents {late} did not come up in {STARTING:g} s; see {self.folder}/agent-*.log")
-            state = [(agent.closed, agent.messages, agent.lives, agent.report is None) for agent in self.agents]
+                raise DeploymentError(
+                    f"agents {late} did not come up in {STARTING:g} s; see {self.folder}/agent-*.log"
+                )
+            state = [*self.activations, *((a.messages, a.lives, a.report is None) for a in self.agents)]
             if state != seen:
                 seen, moved = state, now
             elif self.began is not None and now - moved > settings.patience:
                 waits = [agent.waits for agent in self.agents if agent.waits]
                 raise StalledError(
-                    f"nothing was sent or closed for {settings.patience:g} s: {'; '.join(waits[:8]) or 'nobody waits'}"
+                    f"nothing happened for {settings.patience:g} s: {'; '.join(waits[:8]) or 'nobody waits'}"
                 )
             if self.watch is not None:
-                self.watch(self._progress())
-
-    def _progress(self) -> Progress:
-        agents = self.agents
-        return Progress(
-            [a.closed for a in agents], [a.messages for a in agents], [a.waits for a in agents], [a.lives for a in agents]
-        )
+                self.watch(running)
 
     # ── one agent ───────────────────────────────────────────────────────────────────────────────────────
     async def _live(self, i: int) -> None:
@@ -246,7 +269,7 @@ class _Coordinator:
             agent.lives += 1
             agent.ended = self.loop.create_future()
             assert self.nursery is not None
-            self.nursery.send(cloudpickle.dumps(self._errand(i)))
+            self.nursery.send(cast(Any, cloudpickle).dumps(self._errand(i)))
             status = await agent.ended
             if self.over or agent.report is not None:
                 return
@@ -305,6 +328,9 @@ class _Coordinator:
             if first.word == "turnstile":
                 await self._count(i, reader, writer)
                 return
+            if first.word == "failed":
+                self._told(i, first)
+                return
             agent = self.agents[i]
             agent.writer, agent.port = writer, int(first.facts["port"])
             if self.began is not None:
@@ -321,9 +347,10 @@ class _Coordinator:
     def _told(self, i: int, said: Note) -> None:
         agent = self.agents[i]
         if said.word == "alive":
-            agent.closed, agent.messages, agent.waits = (said.facts[name] for name in ("closed", "messages", "waits"))
+            agent.messages, agent.waits = said.facts["messages"], said.facts["waits"]
+            self.activations[i] = max(self.activations[i], said.facts["closed"])
         elif said.word == "report":
-            agent.report = said
+            agent.report, self.activations[i] = said, len(said.arrays["times"])
         elif said.word == "failed":
             self._fail(DeploymentError(f"agent {i}: {said.facts['error']}"))
 
@@ -388,6 +415,8 @@ class _Coordinator:
         if recording.private != "nothing":
             truth = Truth(problem, queries if recording.private == "everything" else [[] for _ in reports], releases)
         metrics, ended = self._metrics(reports)
+        if self.packet_log is not None:
+            self.packet_log.close(ended)
         relay = self.relay
         assert relay is not None
         inside = [
@@ -425,16 +454,16 @@ class _Coordinator:
         simulation, air = self.simulation, Air()
         counts = [_Counts() for _ in reports]
         events = sorted(
-            (time, i, k) for i, one in enumerate(reports) for k, time in enumerate(one.arrays["times"].tolist())
+            (when, i, k) for i, one in enumerate(reports) for k, when in enumerate(one.arrays["times"].tolist())
         )
         metrics = simulation.metrics(air, counts) if simulation.recording.measure else None
-        for time, i, k in events if metrics is not None else ():
+        for when, i, k in events if metrics is not None else ():
             assert metrics is not None
             count = counts[i]
             air.packets, air.bytes = air.packets - count.messages, air.bytes - count.message_bytes
-            count.messages, count.message_bytes, count.queries = reports[i].arrays["counts"][k].tolist()
+            count.messages, count.message_bytes, count.queries = map(int, reports[i].arrays["counts"][k])
             air.packets, air.bytes = air.packets + count.messages, air.bytes + count.message_bytes
-            metrics.closed(time, i, reports[i].arrays["estimates"][k])
+            metrics.closed(when, i, reports[i].arrays["estimates"][k])
         return metrics, events[-1][0] if events else 0.0
 
     def _traffic(self, relay: Relay, reports: Sequence[Note]) -> dict[str, int]:
@@ -465,12 +494,14 @@ class _Counts:
 
 def _queries(report: Note) -> list[Query]:
     arrays = report.arrays
-    return [Query(*one) for one in zip(arrays["query_times"].tolist(), arrays["points"], arrays["gradients"], strict=True)]
+    return [
+        Query(*one) for one in zip(arrays["query_times"].tolist(), arrays["points"], arrays["gradients"], strict=True)
+    ]
 
 
 def _nothing(dimension: int) -> Note:
     """The report of an agent that sent none."""
-    facts = {"queries": 0, "tossed": False, "sent": {}, "names": []}
+    facts: dict[str, object] = {"queries": 0, "tossed": False, "sent": {}, "names": []}
     empty = np.zeros((0, 1, dimension))
     times = np.zeros(0)
     arrays = {"times": times, "estimates": empty, "counts": np.zeros((0, 3)), "query_times": times}
@@ -504,7 +535,7 @@ class _Nursery:
         with contextlib.suppress(asyncio.IncompleteReadError):
             while True:
                 i, said = BORN.unpack(await self._process.stdout.readexactly(BORN.size))
-                agent = self._agents[i]
+                agent = cast(_Agent, self._agents[i])
                 agent.pid = said if said > 0 else None
                 if said < 0 and agent.ended is not None and not agent.ended.done():
                     status = -1 - said

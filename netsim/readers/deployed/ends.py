@@ -12,16 +12,29 @@ import ssl
 import struct
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import cast
+from typing import TypeVarTuple, Unpack, cast
 
 from netsim.clock import VirtualEnvironment
 from netsim.codecs import Codec
 from netsim.errors import ProtocolError
 from netsim.network.inbox import Inbox, Tally
 from netsim.network.links import ExchangePolicy
-from netsim.transcript.frames import CODES, HELLO, NAMES, Frame, FrameReader, Layouts, encoded, head, names_of
+from netsim.transcript.frames import (
+    CODES,
+    HEAD,
+    HELLO,
+    NAMES,
+    Frame,
+    FrameReader,
+    Layouts,
+    head,
+    kind_of,
+    names_of,
+    values_of,
+)  # fmt: skip
 from netsim.transcript.message import HEADER_BYTES, Message
 
+Said = TypeVarTuple("Said")
 RUN_BYTES = 16
 _GREETING = struct.Struct(f"<{RUN_BYTES}sqq")
 """The run's number, and of which number on the sender of this wants exchanges and direct messages."""
@@ -50,14 +63,18 @@ class End:
         self._had = set[tuple[int, int]]()
         self._enter = home.inbox.entrance(Tally())
         self.transport: asyncio.Transport | None = None
-        self._said = set[tuple[str, ...]]()
+        self._said = set[int]()
         self._layouts = Layouts()
 
     def send(self, message: Message) -> None:
         """Takes responsibility for a message."""
+        self.pass_on(message, kind_of(message), values_of(message, self._home.codec))
+
+    def pass_on(self, message: Message, kind: int, values: bytes) -> None:
+        """The same of a message whose bytes are there, for they go to several."""
         self.sent.append(message)
         if self.transport is not None:
-            self._home.hold(partial(self._write, self.transport, message))
+            self._home.hold(self._write, self.transport, message, kind, values)
 
     def greeting(self) -> bytes:
         """What this end begins a connection with."""
@@ -72,7 +89,7 @@ class End:
         self._said.clear()
         for message in self.sent:
             if message.number >= (exchanges if message.kind == "exchange" else directs):
-                self._write(transport, message)
+                self._write(transport, message, kind_of(message), values_of(message, self._home.codec))
         self.transport = transport
         return FrameReader(self.neighbor, self.agent, self._home.dimension, self._home.codec, known=self._layouts)
 
@@ -93,11 +110,11 @@ class End:
         self._wants[frame.kind] = max(self._wants[frame.kind], frame.number + 1)
         self._home.received(reader.message(frame), self._enter)
 
-    def _write(self, transport: asyncio.Transport, message: Message) -> None:
-        if (names := tuple(message.values)) not in self._said:
-            self._said.add(names)
+    def _write(self, transport: asyncio.Transport, message: Message, kind: int, values: bytes) -> None:
+        if kind not in self._said:
+            self._said.add(kind)
             transport.write(names_of(message, self.neighbor))
-        transport.write(encoded(message, self.neighbor, self._home.codec))
+        transport.write(HEAD.pack(self.agent, self.neighbor, kind, message.number, len(values)) + values)
 
 
 class Home:
@@ -142,19 +159,20 @@ class Home:
         ends = tuple(self.ends.values())
 
         def broadcast(message: Message) -> None:
+            kind, values = kind_of(message), values_of(message, self.codec)
             for end in ends:
-                end.send(message)
+                end.pass_on(message, kind, values)
 
         return broadcast
 
-    def hold(self, write: Callable[[], None]) -> None:
+    def hold(self, write: Callable[[Unpack[Said]], None], *said: *Said) -> None:
         """Write what is sent: now, or in a walk after all that the agent does before it waits."""
         if self._admitted is None:
-            write()
+            write(*said)
             return
         if not self._held:
             asyncio.get_running_loop().call_soon(self._release)
-        self._held.append(write)
+        self._held.append(partial(write, *said))
 
     def _release(self) -> None:
         held, self._held = self._held, []

@@ -6,7 +6,6 @@ active adversaries are the scenario's. What their taps capture is written as TCP
 """
 
 import asyncio
-import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -47,7 +46,7 @@ class _Wires(Network):
             bare(network.links),
             Streams(simulation.seed),
             {edge: bare(law) for edge, law in network.link_laws.items()},
-            {i: () for i in range(topology.agents)},  # somebody looks on everywhere: no inbox is told in advance
+            dict.fromkeys(range(topology.agents), ()),  # somebody looks on everywhere: no inbox is told in advance
             {i: network.access_law(i) for i in range(topology.agents)},
             None,
             None,
@@ -170,12 +169,13 @@ class Relay:
 
 
 class _Link:
-    """One link: agent `high` has dialed the relay, and the relay agent `low`; what one side says goes to the other."""
+    """One link: agent `high` dials the relay, and the relay agent `low`; what one side says goes to the other."""
 
     def __init__(self, relay: Relay, low: int, high: int) -> None:
         self.relay, self.low, self.high = relay, low, high
         self.sides: dict[int, asyncio.Transport] = {}
-        self.address = self.beyond = ("", 0)
+        self.address: Address = ("", 0)
+        self.beyond: Address = ("", 0)
         self._server: asyncio.Server | None = None
         self.life, self.had = 0, set[tuple[int, str, int]]()
         self._readers: dict[int, FrameReader | _Records] = {}
@@ -226,13 +226,13 @@ class _Link:
             return
         other = self.low if agent == self.high else self.high
         try:
-            for parcel in self._parcels(agent, other, data):
+            for parcel in self._parcels(agent, data):
                 self.relay.act(partial(self._onto, agent, other, parcel))
         except ProtocolError as error:
             self.relay.fail(error)
             self.drop()
 
-    def _parcels(self, agent: int, other: int, data: bytes) -> "Iterator[Parcel | tuple[int, bytes]]":
+    def _parcels(self, agent: int, data: bytes) -> "Iterator[Parcel | tuple[int, bytes]]":
         """The packets in a stream; greetings and names as their place and bytes."""
         reader = self._readers[agent]
         if isinstance(reader, _Records):
@@ -260,7 +260,11 @@ class _Link:
     def _files(self) -> "list[CaptureFile]":
         """Everybody's who hears this link."""
         relay = self.relay
-        return [*relay.taps.get((self.low, self.high), ()), *relay.doors.get(self.low, ()), *relay.doors.get(self.high, ())]
+        return [
+            *relay.taps.get((self.low, self.high), ()),
+            *relay.doors.get(self.low, ()),
+            *relay.doors.get(self.high, ()),
+        ]
 
     def drop(self) -> None:
         """Both sides go when one does: the agents take the link up again."""
