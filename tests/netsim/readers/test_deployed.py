@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -238,3 +239,16 @@ def test_what_is_no_capture_is_refused(tmp_path, case):
         list(packets(path))
     with pytest.raises(TranscriptError, match="No such file"):
         list(packets(tmp_path / "none"))
+
+
+def main() -> None:
+    """Compare every example of every algorithm; takes minutes."""
+    for name, example in EXAMPLES.items():
+        simulation = example.simulation()
+        with tempfile.TemporaryDirectory() as folder:
+            assert_same(deploy(simulation, Path(folder)), simulation.run())
+        print(f"{name}: the same")
+
+
+if __name__ == "__main__":
+    main()
