@@ -79,8 +79,9 @@ def run_scenario(
     FOLDER/deployed-ALGORITHM; audits, and what attacks need more runs for, are simulated all the same.
     """
     experiment = built or checked(source, part)
-    for subject in experiment.subjects if deployed is not None else ():
-        checked_deployment(subject.simulation, deployed)
+    if deployed is not None:
+        for subject in experiment.subjects:
+            checked_deployment(subject.simulation, deployed)
     prepare(folder, None if part else experiment.scenario.name, jobs)
     with held(folder, command):
         results = header(experiment, command)
