@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test examples papers lint bench docs docs-serve clean help
+.PHONY: demo demo-deployed test examples papers lint bench docs docs-serve clean help
 
 help:            ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -25,6 +25,10 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 
 demo: $(VENV)/.installed       ## an eavesdropper on DP-RECAL: run, tap, invert, audit, report
 	@$(BIN)/netsim run eavesdropper-on-dp-recal; status=$$?; [ $$status -le 1 ] || exit $$status
+
+demo-deployed: $(VENV)/.installed  ## the same over TCP: a process for every agent, packets captured, gradients from the capture
+	@$(BIN)/netsim deploy eavesdropper-on-dp-recal --speed 10 --out results/demo-deployed \
+	  -o 'algorithms[0].activations=1000' -o audit.trials=2000; status=$$?; [ $$status -le 1 ] || exit $$status
 
 # Tests are shared among all cores, a file at a time: what a file runs for all its tests is run once.
 # Threads of the linear algebra would only wait for one another.

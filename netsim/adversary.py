@@ -326,9 +326,11 @@ class Tap:
         self._keep: Callable[[Capture], object] = self._captured.append if spool is None else spool.capture
         self._keep_door: Callable[[Door], object] = self._doors.append if spool is None else spool.door
 
-    def receiver(self) -> Callable[[Capture], object]:
-        """A tap on one link, to be called when a packet goes on the air. Its clock's error is drawn here."""
-        loss, start, keep, draw = self.adversary.capture_loss, self.adversary.start, self._keep, self._rng.random
+    def receiver(self, keep: Callable[[Capture], object] | None = None) -> Callable[[Capture], object]:
+        """A tap on one link, to be called when a packet goes on the air. Its clock's error is drawn here. `keep` is
+        what records a packet, where the tap itself does not."""
+        loss, start, draw = self.adversary.capture_loss, self.adversary.start, self._rng.random
+        keep = self._keep if keep is None else keep
         late = self.clock_error()
         if not loss and not late and not start:
             return keep

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,6 @@ from netsim.problems.minimizers import TOLERANCE
 from netsim.problems.modelled import Modelled
 from netsim.problems.objective import half_square, times
 from netsim.problems.problem import Problem
-
-if TYPE_CHECKING:
-    from netsim.readers.live import LiveNode
 
 Counts: TypeAlias = NDArray[np.int64]
 """Whole numbers, one for each round or activation."""
@@ -84,6 +81,14 @@ class _Point:
     own: "_OwnGradients | None"
 
 
+class Counted(Protocol):
+    """An agent, as far as its costs are counted."""
+
+    messages: int
+    message_bytes: int
+    queries: int
+
+
 class Metrics:
     """Relative errors ‖x − x*‖/‖x⁰ − x*‖ (absolute where x* = x⁰) of every estimate, and the facts that the measures
     of the run are made of; x⁰ is `start`, (dimension,), or 0.
@@ -101,7 +106,7 @@ class Metrics:
         *,
         walk: bool,
         air: Air | None = None,
-        nodes: "Sequence[LiveNode]" = (),
+        nodes: Sequence[Counted] = (),
         every: int | None = None,
         last: int | None = None,
         own_gradients: bool = False,
@@ -110,7 +115,7 @@ class Metrics:
         self.times, self.agents, self.errors = list[float](), list[int](), list[Array]()
         self.walk = walk
         self._air = air
-        self._nodes: Sequence[LiveNode] = nodes
+        self._nodes: Sequence[Counted] = nodes
         names = ("packets", "bytes", "messages", "message_bytes", "queries")
         self.ledger: dict[str, array[int]] = {name: array("q") for name in names}
         self._optimum = problem.optimum().point

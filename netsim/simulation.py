@@ -18,11 +18,12 @@ from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.clock import VirtualEnvironment, VirtualLoop
 from netsim.codecs import Codec, Dither
 from netsim.errors import ScenarioError, StalledError, TranscriptError
-from netsim.metrics import Measures, Metrics
+from netsim.metrics import Counted, Measures, Metrics
 from netsim.network.active_adversaries import InterceptionReport
 from netsim.network.laws import Switch
 from netsim.network.network import Network, downs
 from netsim.network.radio import Radio, RadioNetwork
+from netsim.network.wires import Air
 from netsim.problems import Problem
 from netsim.problems.objective import weak_convexity
 from netsim.randomness import EdgeNoise, NoiseThrough, Streams, coins_of, dither_of, noise_of
@@ -180,17 +181,7 @@ class _Execution:
         self.stopping = simulation.algorithm.stopping()
         self.metrics = None
         if recording.measure:
-            self.metrics = Metrics(
-                problem,
-                simulation.replicas,
-                walk=self.stopping.walks,
-                air=self.network.air,
-                nodes=self.nodes,
-                every=recording.measure_every,
-                own_gradients=recording.own_gradients,
-                last=getattr(simulation.algorithm, "rounds", None),
-                start=simulation.algorithm.starting_point(n, problem.dimension),
-            )
+            self.metrics = simulation.metrics(self.network.air, self.nodes)
         self.total = 0
         self.ended = 0.0
         self.tasks: list[asyncio.Task[None]] = []
@@ -365,7 +356,7 @@ class _Execution:
         ]
         run = Run(
             simulation,
-            _views(simulation, [tap.transcript(simulation.replicas) for tap in self.taps], inside),
+            views_of(simulation, [tap.transcript(simulation.replicas) for tap in self.taps], inside),
             self.metrics,
             self.truth,
             tuple(self.activations),
@@ -375,7 +366,7 @@ class _Execution:
             self.network.interception.reports,
             sum(wire.rejected for wire in self.network.wires.values()),
             tuple(node.queries for node in self.nodes),
-            _measures(simulation, self.metrics),
+            measures_of(simulation, self.metrics),
             any(node.tossed for node in self.nodes),
         )
         self.truth = self.metrics = None
@@ -384,7 +375,7 @@ class _Execution:
         return run
 
 
-def _views(
+def views_of(
     simulation: "Simulation", transcripts: Sequence[Transcript], inside: Sequence[Mapping[int, InsiderState]]
 ) -> tuple[AdversaryView, ...]:
     public = simulation.public() if transcripts else None
@@ -395,7 +386,7 @@ def _views(
     )
 
 
-def _measures(simulation: "Simulation", metrics: Metrics | None) -> Measures | None:
+def measures_of(simulation: "Simulation", metrics: Metrics | None) -> Measures | None:
     if metrics is None:
         return None
     metrics.finish()
@@ -411,7 +402,7 @@ def _stacked(simulation: "Simulation") -> Run:
     traffic |= {f"{unit}_{word}": count for unit, count in counts.items() for word in ("sent", "delivered")}
     return Run(
         simulation,
-        _views(simulation, found.transcripts, found.inside),
+        views_of(simulation, found.transcripts, found.inside),
         found.metrics,
         found.truth,
         (found.rounds,) * agents,
@@ -419,7 +410,7 @@ def _stacked(simulation: "Simulation") -> Run:
         traffic,
         found.interrupted,
         queries=(found.queries,) * agents,
-        measures=_measures(simulation, found.metrics),
+        measures=measures_of(simulation, found.metrics),
     )
 
 
@@ -497,6 +488,20 @@ class Simulation:
         """The stream of an agent's noise, from its start. PRIVATE."""
         stream, through = noise_of(Streams(self.seed), self.chunk, agent), self.noise_through.get(agent)
         return through(stream) if through else stream
+
+    def metrics(self, air: Air | None = None, agents: Sequence[Counted] = ()) -> Metrics:
+        """What measures a run: what is on the `air`, and the counts of its agents, are read as they are then."""
+        return Metrics(
+            self.problem,
+            self.replicas,
+            walk=self.algorithm.stopping().walks,
+            air=air,
+            nodes=agents,
+            every=self.recording.measure_every,
+            own_gradients=self.recording.own_gradients,
+            last=getattr(self.algorithm, "rounds", None),
+            start=self.algorithm.starting_point(self.topology.agents, self.problem.dimension),
+        )
 
     def limit_offset(self) -> Array | None:
         """−Σ_i ∇f_i(x^∞), (replicas, dimension), where the noise of this run alone decides its limit; else None."""

@@ -6,9 +6,9 @@ An agent acts at ticks of its own clock, where it has one, and while it is not d
 import asyncio
 import math
 import random
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from netsim.codecs import Codec, Dither, Encoder
 from netsim.errors import ProtocolError
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.models.model import Zero
+from netsim.network.inbox import Inbox
 from netsim.network.laws import Outages, Switch
-from netsim.network.network import Network
+from netsim.network.wires import Channel
 from netsim.node import Exchange, own_share, share_factor
 from netsim.problems import Problem
 from netsim.randomness import EdgeNoise
@@ -120,6 +121,24 @@ class Activity:
         return self._down is not None and self._down.is_down(now) and self._down.next_change(now) == math.inf
 
 
+class Surroundings(Protocol):
+    """What carries an agent's messages: the simulated network, or sockets (`netsim.readers.deployed`)."""
+
+    @property
+    def inboxes(self) -> Sequence[Inbox] | Mapping[int, Inbox]:
+        """Where messages come in, by agent."""
+        ...
+
+    @property
+    def channels(self) -> Mapping[tuple[int, int], Channel]:
+        """What carries direct messages, by sender and receiver."""
+        ...
+
+    def broadcaster(self, agent: int) -> Callable[[Message], None]:
+        """Sends a message to all neighbors of an agent."""
+        ...
+
+
 FLOAT64 = np.dtype(np.float64)
 
 
@@ -158,7 +177,7 @@ class LiveNode:
         edges: EdgeNoise,
         queries: list[Query] | None,
         releases: list[Array] | None,
-        network: Network,
+        network: Surroundings,
         taps: Sequence[Tap],
         may_close_early: bool,
         codec: Codec,

@@ -74,6 +74,7 @@ class _Setup(Protocol):
     @property
     def wire_codec(self) -> Codec: ...
     def noise_stream(self, agent: int) -> np.random.Generator: ...
+    def metrics(self) -> Metrics: ...
 
 
 class NotStackableError(NetsimError):
@@ -261,15 +262,7 @@ class StackedNode:
         self._shared = self._queries = self._exchanges = self._bytes = self._done = 0
         self.metrics = None
         if recording.measure:
-            self.metrics = Metrics(
-                problem,
-                simulation.replicas,
-                walk=False,
-                every=recording.measure_every,
-                own_gradients=recording.own_gradients,
-                last=getattr(simulation.algorithm, "rounds", None),
-                start=simulation.algorithm.starting_point(self._n, self.dimension),
-            )
+            self.metrics = simulation.metrics()
 
     @cached_property
     def _ears(self) -> list[_Ear]:

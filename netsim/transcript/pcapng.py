@@ -4,23 +4,22 @@ import struct
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import get_args
 
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import TranscriptError
+from netsim.transcript.frames import CODES, head, layout
 from netsim.transcript.message import ACK_BYTES, HEADER_BYTES, TAG_BYTES, Kind
 from netsim.transcript.record import EVERYBODY, Place, Record
 
-CODES: dict[Kind, int] = {kind: code for code, kind in enumerate(get_args(Kind))}
 PORTS: dict[Kind, int] = {kind: 61001 + code for kind, code in CODES.items()}
 _BROADCAST = 0x0AFFFFFF
 MOST = 65_500
 """Bytes of payload: the header and the whole values that fit in 65,507."""
 
 SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
-_RAW = 101
+RAW = 101
 """LINKTYPE_RAW: a packet begins with its IP header."""
-COMMENT, APPLICATION, NAME, RESOLUTION = 1, 4, 2, 9
+COMMENT, APPLICATION, NAME, RESOLUTION, OFFSET = 1, 4, 2, 9, 14
 IP_BYTES, UDP_BYTES, UDP = 20, 8, 17
 
 
@@ -45,10 +44,7 @@ def export(
     count = 0
     payload = partial(_payload, replica=replica, codec=codec, header=header_bytes)
     with path.open("wb") as file:
-        body = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)  # byte order, version 1.0, length of the section not said
-        file.write(_block(SECTION, body + _option(APPLICATION, b"netsim") + _option(0, b"")))
-        named = _option(NAME, place.encode()) + _option(RESOLUTION, b"\x09") + _option(0, b"")
-        file.write(_block(INTERFACE, struct.pack("<HHI", _RAW, 0, 0) + named))
+        file.write(opening(place))
         for row in rows:
             if row.place == place:
                 file.write(_packet(row, payload(row), epoch, comments))
@@ -68,18 +64,45 @@ def _address(agent: int) -> int:
 # ── blocks ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _packet(row: Record, payload: bytes, epoch: int, comments: bool) -> bytes:
-    datagram = _datagram(row, payload)
-    when = round(row.time * 1e9) + epoch * 10**9
+def opening(place: str, offset: int = 0) -> bytes:
+    """What a file begins with: a section, and one interface whose packets begin with an IP header, and whose
+    timestamps count from so many seconds since 1970."""
+    body = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)  # byte order, version 1.0, length of the section not said
+    named = _option(NAME, place.encode()) + _option(RESOLUTION, b"\x09")
+    named += (_option(OFFSET, struct.pack("<q", offset)) if offset else b"") + _option(0, b"")
+    section = _block(SECTION, body + _option(APPLICATION, b"netsim") + _option(0, b""))
+    return section + _block(INTERFACE, struct.pack("<HHI", RAW, 0, 0) + named)
+
+
+def packet(time: float, data: bytes, *, left_out: int = 0, epoch: int = 0, comment: str = "") -> bytes:
+    """The block of one packet, from its IP header on; so many bytes at its end were not captured."""
+    when = round(time * 1e9) + epoch * 10**9
     if not 0 <= when < 2**64:
-        raise TranscriptError(
-            f"a packet at {row.time:g} s with epoch {epoch} s has no timestamp; choose another `epoch`"
-        )
-    original = len(datagram) + row.size - len(payload)
-    body = struct.pack("<IIIII", 0, when >> 32, when & 0xFFFFFFFF, len(datagram), original) + _padded(datagram)
-    if comments:
-        body += _option(COMMENT, _comment(row).encode()) + _option(0, b"")
+        raise TranscriptError(f"a packet at {time:g} s with epoch {epoch} s has no timestamp; choose another `epoch`")
+    body = struct.pack("<IIIII", 0, when >> 32, when & 0xFFFFFFFF, len(data), len(data) + left_out) + _padded(data)
+    if comment:
+        body += _option(COMMENT, comment.encode()) + _option(0, b"")
     return _block(PACKET, body)
+
+
+def _packet(row: Record, payload: bytes, epoch: int, comments: bool) -> bytes:
+    port = PORTS[row.kind]
+    header = struct.pack(">HHHH", port, port, UDP_BYTES + len(payload), 0)
+    data = datagram(row.sender, row.receiver, UDP, header, payload, checksum_at=6)
+    comment = _comment(row) if comments else ""
+    return packet(row.time, data, left_out=row.size - len(payload), epoch=epoch, comment=comment)
+
+
+def datagram(sender: int, receiver: int, protocol: int, header: bytes, payload: bytes, *, checksum_at: int) -> bytes:
+    """An IPv4 packet between two agents: a transport's header, which gets its checksum at that place, and payload."""
+    source, target, length = _address(sender), _address(receiver), len(header) + len(payload)
+    # version 4 and five words; length; identification; don't fragment; time to live
+    first = struct.pack(">BBHHHBB", 0x45, 0, IP_BYTES + length, 0, 0x4000, 64, protocol)
+    ends = struct.pack(">II", source, target)
+    covered = ends + struct.pack(">HH", protocol, length) + header + payload
+    checksum = struct.pack(">H", _checksum(covered) or 0xFFFF)  # 0 would mean, of UDP: none
+    header = header[:checksum_at] + checksum + header[checksum_at + 2 :]
+    return first + struct.pack(">H", _checksum(first + ends)) + ends + header + payload
 
 
 def _block(kind: int, body: bytes) -> bytes:
@@ -121,8 +144,8 @@ def _payload(row: Record, replica: int, codec: Codec, header: int) -> bytes:
             f"header of {length} and values of {len(numbers)} bytes by {codec}, with or without a tag of {TAG_BYTES}"
         )
     number = row.sequence if row.kind == "ack" else row.number
-    head = struct.pack("<iiiii", row.sender, row.receiver, CODES[row.kind], number, len(numbers))
-    return (head[:length].ljust(length, b"\0") + numbers + bytes(tag))[:MOST]
+    kind = CODES[row.kind] | layout(list(row.values)) << 8
+    return (head(row.sender, row.receiver, kind, number, len(numbers), length) + numbers + bytes(tag))[:MOST]
 
 
 def _numbers(row: Record, name: str, replica: int, codec: Codec) -> bytes:
@@ -136,17 +159,6 @@ def _numbers(row: Record, name: str, replica: int, codec: Codec) -> bytes:
             f"agent {row.sender}'s {name!r} at {row.time:g} s is nothing that {codec} can have made"
         )
     return packed
-
-
-def _datagram(row: Record, payload: bytes) -> bytes:
-    source, target, length = _address(row.sender), _address(row.receiver), UDP_BYTES + len(payload)
-    # version 4 and five words; length; identification; don't fragment; time to live
-    first = struct.pack(">BBHHHBB", 0x45, 0, IP_BYTES + length, 0, 0x4000, 64, UDP)
-    ends, port = struct.pack(">II", source, target), PORTS[row.kind]
-    header = first + struct.pack(">H", _checksum(first + ends)) + ends
-    ports = struct.pack(">HHH", port, port, length)
-    covered = ends + struct.pack(">HH", UDP, length) + ports + payload
-    return header + ports + struct.pack(">H", _checksum(covered) or 0xFFFF) + payload  # 0 would mean: none
 
 
 def _checksum(data: bytes) -> int:

@@ -11,7 +11,7 @@ from scenarios.render.terminal import WRONG_INPUT, write_document
 
 GROUPS = {
     "First steps": ("list", "show", "run", "new", "audit"),
-    "Experiments": ("attack", "views", "check", "sweep", "lab", "data"),
+    "Experiments": ("attack", "views", "check", "sweep", "deploy", "lab", "data"),
     "Results": ("trace", "report", "compare", "witness"),
     "More": ("papers", "ledger", "certificate", "schema"),
 }

@@ -1,15 +1,30 @@
-"""Commands `netsim run` and `netsim check`."""
+"""Commands `netsim run`, `netsim deploy` and `netsim check`."""
 
 import shlex
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
 from scenarios.cli.commands import command
-from scenarios.cli.options import AsJson, Jobs, Out, Scenario, Settings, Strict, Variant, dated_folder, repeated
+from scenarios.cli.options import (
+    AsJson,
+    Jobs,
+    Out,
+    Scenario,
+    Settings,
+    Strict,
+    Variant,
+    dated_folder,
+    given,
+    repeated,
+)
 from scenarios.render import terminal
+
+if TYPE_CHECKING:
+    from netsim.readers.deployed.deploy import Deployment
 
 
 @command("run", "netsim run lossy-tap --out results/lossy", "netsim run private-descent -o audit.trials=100 --json")
@@ -30,6 +45,62 @@ def _run(
     Exit status: 0 done, 1 a claim does not hold, 2 wrong input, 3 no claim is refuted, and with --strict one is not
     proven or consistent, 70 failed, or an audit could not judge, 130 interrupted (docs/commands.md has the table).
     """
+    _carry_out("run", scenario, out, jobs, option or [], variant, watch, strict, as_json)
+
+
+@command(
+    "deploy",
+    "netsim deploy eavesdropper-on-dp-recal",
+    "netsim deploy private-descent --tls --out results/sealed",
+    "netsim deploy lossy-tap --speed 10",
+)
+def _deploy(
+    scenario: Scenario,
+    out: Out = None,
+    jobs: Jobs = -1,
+    option: Settings = None,
+    variant: Variant = None,
+    tls: Annotated[
+        bool | None,
+        typer.Option("--tls/--clear", help="Links are TLS 1.3, or in the clear. Default: as the scenario's links."),
+    ] = None,
+    speed: Annotated[float, given(min=1e-3, max=1e3, help="Scenario seconds in a real second.")] = 1.0,
+    restart: Annotated[bool, typer.Option("--restart", help="Start an agent that dies anew.")] = False,
+    patience: Annotated[float, given(min=1.0, help="Real seconds in which something has to happen.")] = 30.0,
+    watch: Annotated[bool, typer.Option("--watch", help="Show time, packets and waiting agents.")] = False,
+    strict: Strict = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario with a process for every agent: they talk over TCP on this machine, and taps capture packets.
+
+    A relay on each link that is tapped, or whose law is not that of bare loopback, carries out the law in real time.
+    The transcript is rebuilt from the captured packets and goes to the same attacks and audits as that of `netsim run`,
+    into the same kind of folder; captures and logs of agents are in deployed-ALGORITHM/. `replicas` is 1. Audits are
+    simulated. Exit status: as that of `netsim run`.
+    """
+    from netsim.readers.deployed.deploy import Deployment
+
+    settings = [*(option or []), "replicas=1"]
+    try:
+        deployed = Deployment(tls=tls, speed=speed, restart=restart, patience=patience)
+    except ScenarioError as error:
+        terminal.fail(error, as_json=as_json)
+    _carry_out("deploy", scenario, out, jobs, settings, variant, watch, strict, as_json, deployed)
+
+
+def _carry_out(
+    word: str,
+    scenario: str,
+    out: Path | None,
+    jobs: int,
+    settings: list[str],
+    variant: str | None,
+    watch: bool,
+    strict: bool,
+    as_json: bool,
+    deployed: "Deployment | None" = None,
+) -> None:
+    """Run a scenario, one way or the other, and print what came of it."""
     from scenarios.build.variants import alone
     from scenarios.cli.json_output import document, ending
     from scenarios.cli.progress import Bars, Watcher
@@ -37,8 +108,8 @@ def _run(
     from scenarios.schema.load import load_scenario
     from scenarios.stages.study import run_study
 
-    apart_from_json, settings, folder = terminal.apart(as_json), option or [], out
-    again = repeated("netsim run", scenario, settings, variant)
+    apart_from_json, folder = terminal.apart(as_json), out
+    again = repeated(f"netsim {word}", scenario, settings, variant)
     watcher = Watcher(apart_from_json) if watch else None
     try:
         located = load_scenario(scenario, settings)
@@ -47,7 +118,9 @@ def _run(
         apart_from_json.print(f"[bold]{escape(located.scenario.title or located.scenario.name)}[/]")
         look = None if watcher is None else watcher.look
         with Bars(apart_from_json, watcher) as bars:
-            results = run_study(located, folder, command=again, progress=bars, watch=look, jobs=jobs)
+            results = run_study(
+                located, folder, command=again, progress=bars, watch=look, jobs=jobs, deployed=deployed
+            )
     except ScenarioError as error:
         terminal.fail(error, options={"folder": "--out", "jobs": "--jobs"}, as_json=as_json)
     except Exception as error:  # of a run; or a defect, or an algorithm's own: no finding about a claim

@@ -109,6 +109,8 @@ class TranscriptFiles:
         ]
 
 
+DEPLOYED = "deployed-"
+"""What a folder of captures and logs begins with; the slug of the algorithm follows."""
 FIGURES, FIGURE_LIST = "figures", "figures.json"
 
 
@@ -154,6 +156,8 @@ def clear(folder: Path, slugs: Container[str] = ()) -> None:
     _clear_figures(folder / FIGURES)
     for spools in folder.glob("transcript-*/"):
         _remove_spools(spools)
+    for captures in folder.glob(f"{DEPLOYED}*/"):
+        shutil.rmtree(captures)
     for evidence in folder.glob("audit-*/"):
         if evidence.name.removeprefix("audit-") not in slugs and (evidence / MARK).is_file():
             shutil.rmtree(evidence)

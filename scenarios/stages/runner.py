@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from netsim.arrays import Array
 from netsim.errors import DeadlockError, ScenarioError, TranscriptError
 from netsim.metrics import Measures
+from netsim.readers.deployed.deploy import Deployment, deploy
+from netsim.readers.deployed.deploy import checked as checked_deployment
 from netsim.running import Running
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
@@ -38,7 +40,7 @@ from scenarios.schema.own_code import await_hint
 from scenarios.stages.audit import Judge
 from scenarios.stages.gradients import infer_gradients, rebuild_images
 from scenarios.stages.inference import Games
-from scenarios.stages.outputs import TranscriptFiles, clear, write_outputs
+from scenarios.stages.outputs import DEPLOYED, TranscriptFiles, clear, write_outputs
 from scenarios.stages.reconstruction import Rebuilding
 from scenarios.stages.timeline import Chronicle
 from scenarios.stages.traffic import analyse_traffic
@@ -61,6 +63,7 @@ def run_scenario(
     part: bool = False,
     page: bool = True,
     built: Experiment | None = None,
+    deployed: Deployment | None = None,
 ) -> Results:
     """Run all of a scenario; returns the results, which are in `folder` too (results.json, report.html, …).
 
@@ -72,13 +75,17 @@ def run_scenario(
     share an audit's simulations (−1: as many as there are cores); the numbers are the same. `part`: this is one of
     several variants, so that nothing is said of what they reproduce together (`scenarios.stages.study` runs a
     scenario with variants). Without `page` there is no report.html. `built`: the experiment of this source, where
-    that was checked before.
+    that was checked before. `deployed`: agents are processes that talk over TCP (`netsim.readers.deployed`), into
+    FOLDER/deployed-ALGORITHM; audits, and what attacks need more runs for, are simulated all the same.
     """
     experiment = built or checked(source, part)
+    if deployed is not None:
+        for subject in experiment.subjects:
+            checked_deployment(subject.simulation, deployed)
     prepare(folder, None if part else experiment.scenario.name, jobs)
     with held(folder, command):
         results = header(experiment, command)
-        return _Session(experiment, folder, progress or Silent(), watch, jobs, part, page, results).run()
+        return _Session(experiment, folder, progress or Silent(), watch, jobs, part, page, results, deployed).run()
 
 
 def checked(source: Scenario | Located, part: bool = False, progress: Progress | None = None) -> Experiment:
@@ -141,6 +148,7 @@ class _Session:
     part: bool
     page: bool
     results: Results
+    deployed: Deployment | None
 
     def run(self) -> Results:
         write_text(self.folder / MANIFEST, serialize.dumps(manifest(self.results, self.experiment)))
@@ -264,6 +272,8 @@ class _Session:
             if self.watch is not None:
                 self.watch(running)
 
+        if self.deployed is not None and log is not None:
+            return deploy(simulation, self.folder / f"{DEPLOYED}{self._entry.slug}", self.deployed, look, log)
         return simulation.run(look, every=EVERY, packet_log=log, rescue=rescue)
 
     def _keep(self, run: Run, log: PacketLog, keeper: TranscriptFiles, *, failed: bool = False) -> Chronicle:

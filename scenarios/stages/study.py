@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from attacks.audit.pair import spread
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError
+from netsim.readers.deployed.deploy import Deployment
 from netsim.running import Running
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Progress, Silent
@@ -94,6 +95,7 @@ def run_study(
     watch: Watch | None = None,
     jobs: int = 1,
     page: bool = True,
+    deployed: Deployment | None = None,
 ) -> Results:
     """Run a scenario; with variants, each into `folder`/VARIANT, and results.json and report.html over all of them.
 
@@ -104,8 +106,19 @@ def run_study(
     plan, progress = planned(source, progress), progress or Silent()
     if not plan.variants and not plan.absent:
         return run_scenario(
-            source, folder, command=command, progress=progress, watch=watch, jobs=jobs, page=page, built=plan.first
+            source,
+            folder,
+            command=command,
+            progress=progress,
+            watch=watch,
+            jobs=jobs,
+            page=page,
+            built=plan.first,
+            deployed=deployed,
         )
+    if deployed is not None:
+        names = ", ".join(variant.name for variant in plan.variants)
+        raise ScenarioError("variants", names, "agents are deployed for one run", "--variant NAME")
     prepare(folder, plan.scenario.name, jobs)
     with held(folder, command):
         return _studied(plan, folder, command, progress, watch, jobs, page)

@@ -115,7 +115,10 @@ def dissect(frame: Frame) -> None:
 
 
 def header_of(payload: bytes) -> list[int]:
-    return np.frombuffer(payload[:20], "<i4").tolist()
+    """The five words; of the third the kind alone."""
+    words = np.frombuffer(payload[:20], "<i4").tolist()
+    words[2] &= 0xFF
+    return words
 
 
 # ── runs ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,383 @@
+"""One agent as a process: the algorithm's coroutine on a `LiveNode` whose network is its ends of TCP links.
+
+An agent is told what to do by an `Errand`, and forked by a `nursery` that has loaded the libraries
+(`python -m netsim.readers.deployed.agent`). It logs what it does, with nobody's values; its estimates, queries and
+releases go to the coordinator alone, in its report.
+"""
+
+import asyncio
+import contextlib
+import io
+import json
+import logging
+import os
+import pickle
+import selectors
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn, cast
+
+import numpy as np
+
+from netsim.adversary import Query
+from netsim.arrays import Array
+from netsim.codecs import Dither
+from netsim.errors import NetsimError, ProtocolError
+from netsim.randomness import EdgeNoise, Streams, coins_of, dither_of
+from netsim.readers.deployed.certificates import Certificate
+from netsim.readers.deployed.ends import Address, Home
+from netsim.readers.live import LiveNode
+from netsim.simulation import Simulation
+from netsim.transcript.message import as_sent
+
+PULSE = 0.5
+"""Real seconds between two signs of life."""
+TURN = struct.Struct("<I")
+"""What an agent says when it closes an activation of a walk: its number, from 1; 0 before one."""
+GO_ON, LAST, OVER = b"\0", b"\1", b"\2"
+"""What it is told: go on; that was the last of all; there was a last one before."""
+_LENGTH = struct.Struct("<II")
+_logger = logging.getLogger("netsim.deployed")
+
+
+@dataclass(frozen=True)
+class Errand:
+    """What one agent's process is told. PRIVATE: its data are in the simulation."""
+
+    simulation: Simulation
+    agent: int
+    run: bytes
+    """The number of the run."""
+    secret: bytes
+    """By which the coordinator knows its agents."""
+    coordinator: Address
+    host: str
+    port: int
+    """Where it listens; 0: the system chooses."""
+    speed: float
+    """Seconds of the run in one real second."""
+    log: Path
+    order: Path
+    """File of the senders whose direct messages it read, in order: a life that follows reads it."""
+    certificate: Certificate | None
+    """Its own, and whose it trusts; None: links are in the clear."""
+
+
+class RealLoop(asyncio.SelectorEventLoop):
+    """An event loop whose `time()` is seconds of the run: real ones since `begin`, `speed` times as fast."""
+
+    def __init__(self, speed: float) -> None:
+        self._origin, self._speed = time.monotonic(), speed
+        super().__init__(_Scaled(speed))
+
+    def begin(self, ago: float = 0.0) -> None:
+        """The run began so many real seconds ago."""
+        self._origin = time.monotonic() - ago
+
+    def time(self) -> float:
+        return (time.monotonic() - self._origin) * self._speed
+
+
+class _Scaled(selectors.DefaultSelector):
+    """Waits for real seconds where the loop names those of the run."""
+
+    def __init__(self, speed: float) -> None:
+        super().__init__()
+        self._speed = speed
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        return super().select(timeout / self._speed if timeout else timeout)
+
+
+# ── what agent and coordinator say to each other ────────────────────────────────────────────────────────
+@dataclass(frozen=True)
+class Note:
+    """One thing said: a word, its facts, and arrays."""
+
+    word: str
+    facts: Mapping[str, Any]
+    arrays: Mapping[str, Array]
+
+    def packed(self) -> bytes:
+        """Its bytes: two lengths, JSON, and an archive of arrays."""
+        text, file = json.dumps({"word": self.word, **self.facts}).encode(), io.BytesIO()
+        if self.arrays:
+            np.savez(file, **cast(Any, self.arrays))
+        return _LENGTH.pack(len(text), file.tell()) + text + file.getvalue()
+
+    @classmethod
+    async def read(cls, reader: asyncio.StreamReader) -> "Note":
+        """The next one. You get an `EOFError` where the other side is gone."""
+        text, size = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+        facts = json.loads(await reader.readexactly(text))
+        arrays: dict[str, Array] = {}
+        if size:
+            with np.load(io.BytesIO(await reader.readexactly(size)), allow_pickle=False) as found:
+                arrays = {name: found[name] for name in found.files}
+        return cls(facts.pop("word"), facts, arrays)
+
+
+def note(word: str, **facts: Any) -> bytes:
+    """A note without arrays, as bytes."""
+    return Note(word, facts, {}).packed()
+
+
+# ── the agent ───────────────────────────────────────────────────────────────────────────────────────────
+class AgentProcess:
+    """An agent's run, from its errand to its report."""
+
+    def __init__(self, errand: Errand, loop: RealLoop) -> None:
+        self.errand, self.loop = errand, loop
+        simulation, agent = errand.simulation, errand.agent
+        self._walks = simulation.algorithm.stopping().walks
+        self._turnstile: socket.socket | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._closed: list[tuple[float, Array, tuple[int, int, int]]] = []
+        self._queries, self._releases = list[Query](), list[Array]()
+        order = errand.order.read_text(encoding="ascii").split() if errand.order.exists() else ()
+        self._order = errand.order.open("a", encoding="ascii", buffering=1)
+        self.home = Home(
+            agent,
+            simulation.topology.neighbors(agent),
+            errand.run,
+            simulation.problem.dimension,
+            simulation.wire_codec,
+            simulation.network.exchange_policy,
+            order=tuple(map(int, order)),
+            noted=self._note,
+            refused=_logger.warning,
+            admitted=(lambda: self._ask(0) == GO_ON) if self._walks else None,
+        )
+        self.node = self._node()
+
+    def _note(self, sender: int) -> None:
+        """It reads a direct message of this neighbor."""
+        self._order.write(f"{sender}\n")
+
+    def _node(self) -> LiveNode:
+        simulation, i = self.errand.simulation, self.errand.agent
+        streams, codec, chunk = Streams(simulation.seed), simulation.wire_codec, simulation.chunk
+        compute = simulation.timing.compute_law(i)
+        around = tuple(map(simulation.topology.neighbors, range(simulation.topology.agents)))
+        return LiveNode(
+            i,
+            simulation.topology,
+            simulation.problem,
+            1,
+            noise=partial(simulation.noise_stream, i),
+            coins=partial(coins_of, streams, i, simulation.tosses),
+            edges=EdgeNoise(streams, chunk, (1, simulation.problem.dimension), around, kept=False),
+            queries=self._queries,
+            releases=self._releases,
+            network=self.home,
+            taps=(),
+            may_close_early=False,
+            codec=codec,
+            dither=Dither(partial(dither_of, streams, chunk, i), 1) if codec.random else None,
+            header_bytes=simulation.network.header_bytes,
+            compute=None if compute is None else partial(compute.draw, streams.plain("agent", i, "compute")),
+            activity=None,
+            closed=self._close,
+        )
+
+    def _close(self, agent: int, x: Array) -> None:  # noqa: ARG002
+        node = self.node
+        said = self._ask(len(self._closed) + 1) if self._walks else GO_ON
+        if said != OVER:
+            self._closed.append((self.loop.time(), as_sent(x), (node.messages, node.message_bytes, node.queries)))
+        if said != GO_ON:
+            raise asyncio.CancelledError("the walk has ended")
+
+    def _ask(self, number: int) -> bytes:
+        """What the coordinator, who counts everybody's activations, says to one that is closed (its number of this
+        agent's, from 1), or before one (0); nothing else happens here meanwhile."""
+        if self._turnstile is None:
+            self._turnstile = socket.create_connection(self.errand.coordinator)
+            self._turnstile.sendall(note("turnstile", secret=self.errand.secret.hex(), agent=self.errand.agent))
+        self._turnstile.sendall(TURN.pack(number))
+        answer = self._turnstile.recv(1)
+        if not answer:
+            raise ProtocolError("the coordinator is gone")
+        return answer
+
+    async def live(self) -> None:
+        """The whole of it."""
+        errand, trust = self.errand, self.errand.certificate
+        reader, writer = await asyncio.open_connection(*errand.coordinator)
+        me = {"secret": errand.secret.hex(), "agent": errand.agent}
+        try:
+            server = await self.home.listen(errand.host, errand.port, None if trust is None else trust.server())
+        except OSError as error:
+            writer.write(note("failed", error=str(error), **me))
+            await writer.drain()
+            raise
+        writer.write(note("here", port=server.sockets[0].getsockname()[1], **me))
+        start = await Note.read(reader)
+        self.loop.begin(start.facts["ago"])
+        context = None if trust is None else trust.client()
+        dialing = [
+            self.loop.create_task(self.home.dial(int(j), (host, at), context))
+            for j, (host, at) in start.facts["addresses"].items()
+        ]
+        pulse = self.loop.create_task(self._beat(writer))
+        self._running = running = self.loop.create_task(errand.simulation.algorithm.run(self.node), name="algorithm")
+        over = self.loop.create_task(self._until_over(reader))
+        try:
+            await asyncio.wait({running, over, self.home.failed}, return_when=asyncio.FIRST_COMPLETED)
+            if self.home.failed.done():
+                self.home.failed.result()
+            if running.done() and not running.cancelled():
+                running.result()
+            _logger.info("agent %d is done", errand.agent)
+            pulse.cancel()
+            writer.write(self._report().packed())
+        except Exception as error:
+            writer.write(note("failed", error=f"{type(error).__name__}: {error}"))
+            if not isinstance(error, NetsimError):
+                _logger.exception("agent %d failed", errand.agent)
+        finally:
+            with contextlib.suppress(ConnectionError):
+                await writer.drain()
+            await over  # neighbors may still want what it sent
+            for task in (pulse, running, *dialing):
+                task.cancel()
+            server.close()
+
+    async def _until_over(self, reader: asyncio.StreamReader) -> None:
+        """The coordinator's word, or its silence, ends the process."""
+        try:
+            while (said := await Note.read(reader)).word != "over":
+                if said.word == "stop" and self._running is not None:
+                    self._running.cancel()
+        except (asyncio.IncompleteReadError, OSError):
+            _logger.error("agent %d: the coordinator is gone", self.errand.agent)
+            sys.exit(3)
+
+    async def _beat(self, writer: asyncio.StreamWriter) -> None:
+        while True:
+            await asyncio.sleep(PULSE * self.errand.speed)
+            node, waits = self.node, self.home.inbox.waits_for()
+            writer.write(note("alive", closed=len(self._closed), messages=node.messages, waits=waits))
+
+    def _report(self) -> Note:
+        shape = (-1, 1, self.errand.simulation.problem.dimension)
+
+        def stacked(values: list[Array]) -> Array:
+            return np.array(values).reshape(shape)
+
+        arrays = {
+            "times": np.array([time for time, _, _ in self._closed]),
+            "estimates": stacked([x for _, x, _ in self._closed]),
+            "counts": np.array([counts for _, _, counts in self._closed], dtype=np.float64).reshape(-1, 3),
+            "query_times": np.array([query.time for query in self._queries]),
+            "points": stacked([query.point for query in self._queries]),
+            "gradients": stacked([query.gradient for query in self._queries]),
+            "releases": stacked(self._releases),
+        }
+        node = self.node
+        ends = self.home.ends.items()
+        facts = {
+            "queries": node.queries,
+            "tossed": node.tossed,
+            "sent": {str(j): [len(end.sent), sum(message.size for message in end.sent)] for j, end in ends},
+            "names": sorted({tuple(sorted(message.values)) for _, end in ends for message in end.sent}),
+        }
+        return Note("report", facts, arrays)
+
+
+def run(errand: Errand) -> None:
+    """One agent's whole life in this process; its log goes to the errand's file."""
+    logging.basicConfig(filename=errand.log, level=logging.INFO, format="%(asctime)s %(message)s", force=True)
+    loop = RealLoop(errand.speed)
+
+    async def whole() -> None:
+        with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
+            await AgentProcess(errand, loop).live()
+
+    loop.run_until_complete(whole())
+
+
+BORN = struct.Struct("<ii")
+"""What the nursery says: an agent's number, and its process when it begins, or −1 − its status at its end."""
+
+
+def nursery() -> None:
+    """Forks a process for every errand on standard input, so that libraries are loaded once, and says on standard
+    output which it is and how it ended. Ends with its input, or once all of them have."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the coordinator's
+    children: dict[int, int] = {}
+    awake, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, _heard)
+    signal.set_wakeup_fd(wake)
+    with selectors.DefaultSelector() as selector:
+        selector.register(sys.stdin.fileno(), selectors.EVENT_READ)
+        selector.register(awake, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fd == awake:
+                    os.read(awake, 4096)
+                    continue
+                if (length := _exactly(8)) is None:
+                    return
+                errand = _exactly(int.from_bytes(length, "little"))
+                if errand is None:
+                    return
+                agent = cast(Errand, pickle.loads(errand))
+                pid = os.fork()
+                if not pid:
+                    _be(agent)
+                children[pid] = agent.agent
+                os.write(1, BORN.pack(agent.agent, pid))
+            while children:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if not pid:
+                    break
+                os.write(1, BORN.pack(children.pop(pid), -1 - os.waitstatus_to_exitcode(status) % 256))
+
+
+def _heard(number: int, frame: FrameType | None) -> None:
+    """A child has ended; the pipe says so."""
+
+
+def _exactly(count: int) -> bytes | None:
+    """So many bytes of standard input; None at its end."""
+    data = bytearray()
+    while len(data) < count:
+        part = os.read(0, count - len(data))
+        if not part:
+            return None
+        data += part
+    return bytes(data)
+
+
+def _be(errand: Errand) -> NoReturn:
+    """The agent, in the process that was forked for it."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1):
+        os.dup2(nothing, stream)
+    status = 70
+    try:
+        run(errand)
+        status = 0
+    except SystemExit as end:
+        status = int(end.code or 0)
+    except BaseException:
+        _logger.exception("agent %d failed", errand.agent)
+    finally:
+        logging.shutdown()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    nursery()

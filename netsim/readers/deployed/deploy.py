@@ -1,0 +1,547 @@
+"""The coordinator: starts a process for each agent, tells them where their neighbors are, and gathers the run."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, cast
+
+import cloudpickle  # pyright: ignore[reportMissingTypeStubs]
+import numpy as np
+
+from netsim.adversary import Adversary, InsiderState, Query
+from netsim.errors import ScenarioError, SimulationError, StalledError
+from netsim.metrics import Metrics
+from netsim.network.wires import Air
+from netsim.readers.deployed.agent import BORN, GO_ON, LAST, OVER, TURN, Errand, Note, RealLoop, note
+from netsim.readers.deployed.capture import at_door, rebuilt
+from netsim.readers.deployed.certificates import Certificate, certificates
+from netsim.readers.deployed.ends import RUN_BYTES
+from netsim.readers.deployed.relay import Relay, capture_path, doors_path
+from netsim.running import COUNTS, Running, Watch
+from netsim.simulation import Run, Simulation, measures_of, views_of
+from netsim.transcript.frames import Layouts, layout
+from netsim.transcript.message import HEADER_BYTES
+from netsim.transcript.packet_log import PacketLog
+from netsim.transcript.transcript import Transcript
+from netsim.truth import Truth
+
+STARTING = 60.0
+"""Real seconds that a process has to come up."""
+ENDING = 5.0
+"""Real seconds that one has to go."""
+LOOK = 0.5
+"""Real seconds between two looks at who moves."""
+LIVES = 100
+"""How often an agent is started anew, at most."""
+
+
+class DeploymentError(SimulationError):
+    """An agent's process ended, or said what it cannot go on with."""
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """How agents run as processes of this machine."""
+
+    tls: bool | None = None
+    """Whether links are TLS 1.3 with certificates on both sides, of an authority made for the run (extra `deploy`);
+    none: where the scenario's links are encrypted or authenticated."""
+    speed: float = 1.0
+    """Seconds of the scenario in one real second: its delays, deadlines and compute times pass so many times as
+    fast."""
+    restart: bool = False
+    """Whether an agent that dies is started anew. Its code runs again from the beginning, on the same streams and the
+    same messages in the same order, so that it says nothing else than it did."""
+    patience: float = 30.0
+    """Real seconds without any message or estimate, of anybody, after which the run is given up."""
+    host: str = "127.0.0.1"
+    """The address agents listen on."""
+    port: int | None = None
+    """Agent i listens on `port` + i; none: the system chooses."""
+
+    def __post_init__(self) -> None:
+        for name in ("speed", "patience"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ScenarioError(name, getattr(self, name), "no positive number", "> 0")
+
+
+class DeployedRunning(Running):
+    """A deployed run while it happens; packets are those that passed the relay."""
+
+    def __init__(self, relay: Relay, activations: Sequence[int], agents: "Sequence[_Agent]") -> None:
+        super().__init__(relay.environment, relay.wires, (), activations)
+        self._processes = agents
+
+    def waiting(self) -> tuple[str, ...]:
+        return tuple(agent.waits for agent in self._processes if agent.waits)
+
+    @property
+    def pids(self) -> tuple[int | None, ...]:
+        """The process of each agent; None while there is none."""
+        return tuple(agent.pid for agent in self._processes)
+
+
+@dataclass
+class _Agent:
+    """One agent's process, as the coordinator knows it."""
+
+    pid: int | None = None
+    """Its process, while there is one."""
+    ended: "asyncio.Future[int] | None" = None
+    """How its process ended: a status, or minus the signal."""
+    writer: asyncio.StreamWriter | None = None
+    port: int = 0
+    lives: int = 0
+    messages: int = 0
+    waits: str | None = None
+    report: Note | None = None
+    counted: int = 0
+    """Activations of a walk that were counted; a later life repeats those of the former."""
+
+
+def deploy(
+    simulation: Simulation,
+    folder: Path,
+    settings: Deployment | None = None,
+    watch: Watch | None = None,
+    packet_log: PacketLog | None = None,
+) -> Run:
+    """Run every agent as a process of its own; links are TCP on this machine, adversaries tap what passes there.
+
+    The run that you get has what `Simulation.run` gives: views, rebuilt from the captured packets alone
+    (`capture-NAME.pcapng` in `folder`), truth and metrics, from what the agents report. Values are those of the
+    simulator to the last bit where messages do not depend on the order in which others arrive; times are real.
+    Each agent's log is `agent-I.log`. You get a `ScenarioError` before anything starts for what cannot be deployed,
+    and a `DeploymentError` where an agent dies and is not to be started anew; captures stay. A Ctrl-C ends the run
+    as it ends a simulated one.
+    """
+    settings = checked(simulation, settings or Deployment())
+    folder.mkdir(parents=True, exist_ok=True)
+    loop = RealLoop(settings.speed)
+    with contextlib.closing(loop):
+        return _Coordinator(simulation, folder, settings, watch, packet_log, loop).run()
+
+
+def checked(simulation: Simulation, settings: Deployment) -> Deployment:
+    """The settings with nothing left open. You get a `ScenarioError` for what agents as processes cannot do."""
+    network, timing = simulation.network, simulation.timing
+    refused = [
+        ("replicas", simulation.replicas, simulation.replicas != 1, "agents draw their noise once", "1"),
+        (
+            "header_bytes",
+            network.header_bytes,
+            network.header_bytes != HEADER_BYTES,
+            "frames have",
+            f"{HEADER_BYTES}",
+        ),
+        ("medium", str(network.medium), network.medium != "links", "sockets are no radio", "links"),
+        ("noise_through", "…", bool(simulation.noise_through), "it changes noise streams of a simulation", "none"),
+        ("timing.activation", str(timing.activation), timing.activation is not None, "agents have no clocks", "none"),
+        ("timing.downtimes", "…", bool(timing.downtimes), "processes go down when they are killed", "none"),
+    ]
+    for name, value, wrong, problem, allowed in refused:
+        if wrong:
+            raise ScenarioError(name, value, f"cannot be deployed: {problem}", allowed)
+    policy, doors = network.exchange_policy, any(adversary.doors for adversary in simulation.adversaries)
+    if not policy.endless and doors:
+        why = "cannot be deployed with taps at doors: no packet says when an agent closed its exchange"
+        raise ScenarioError("exchange_policy.deadline", policy.deadline, why, "none, or taps on links")
+    if settings.restart and not policy.endless:
+        why = "an agent that begins anew would close its exchanges with other messages"
+        raise ScenarioError("restart", True, why, "exchanges without a deadline")
+    laws = (network.links, *network.link_laws.values())
+    tls = any(law.tagged for law in laws) if settings.tls is None else settings.tls
+    if not tls and any(law.tagged for law in laws):
+        why = "the scenario's links are encrypted or authenticated"
+        raise ScenarioError("tls", False, why, "true, or links in the clear")
+    if tls and doors:
+        why = "under TLS nothing that passes a door can be read outside the agent"
+        raise ScenarioError("tls", True, why, "taps on links, or links in the clear")
+    plain = all(law.loss == 0 and not (law.duplication or law.reordering or law.reliable) for law in laws)
+    if tls and not (plain and not network.active_adversaries):
+        why = "what passes under TLS is one stream: it can be late and slow, and nothing else"
+        raise ScenarioError("tls", True, why, "laws of delay, bandwidth and outages alone")
+    if network.active_adversaries and doors:
+        why = "cannot be deployed with taps at doors: what an active adversary makes has no place in a stream"
+        raise ScenarioError("active_adversaries", "…", why, "taps on links")
+    return replace(settings, tls=tls)
+
+
+class _Coordinator:
+    """One deployed run while it happens."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        folder: Path,
+        settings: Deployment,
+        watch: Watch | None,
+        packet_log: PacketLog | None,
+        loop: RealLoop,
+    ) -> None:
+        self.simulation, self.folder, self.settings, self.loop = simulation, folder, settings, loop
+        self.watch, self.packet_log = watch, packet_log
+        n = simulation.topology.agents
+        self.number, self.secret = secrets.token_bytes(RUN_BYTES), secrets.token_bytes(32)
+        self.trust: list[Certificate | None] = [*certificates(n)] if settings.tls else [None] * n
+        self.agents, self.activations = [_Agent() for _ in range(n)], [0] * n
+        self.stopping = simulation.algorithm.stopping()
+        self.total, self.address = 0, ("", 0)
+        self.changed = asyncio.Event()
+        self.began: float | None = None
+        self.stopped = self.over = False
+        self.failed: Exception | None = None
+        self.relay: Relay | None = None
+        self.nursery: _Nursery | None = None
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def run(self) -> Run:
+        task, interrupted = self.loop.create_task(self._whole()), False
+        try:
+            self.loop.run_until_complete(task)
+        except KeyboardInterrupt:
+            interrupted = True
+            self._stop()
+            with contextlib.suppress(SimulationError, asyncio.TimeoutError):
+                self.loop.run_until_complete(asyncio.wait_for(task, ENDING * self.settings.speed))
+        finally:
+            self.loop.run_until_complete(self._clear_away())
+        return self._gathered(interrupted)
+
+    async def _whole(self) -> None:
+        settings = self.settings
+        self.relay = Relay(self.simulation, self.folder, settings.host, tls=bool(settings.tls))
+        await self.relay.open()
+        if self.packet_log is not None:
+            self.packet_log.attend(self.relay.wires.wires, self.activations)
+        running = DeployedRunning(self.relay, self.activations, self.agents)
+        self.nursery = await _Nursery.begin(self.agents, self.folder / "agents.log")
+        self._keep(self.nursery.listen())
+        server = await asyncio.start_server(self._hear, settings.host, 0)
+        self.address = server.sockets[0].getsockname()[:2]
+        for i in range(len(self.agents)):
+            self._keep(self._live(i))
+        began = moved = time.monotonic()
+        seen: object = None
+        while not all(agent.report for agent in self.agents):
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self.changed.wait(), LOOK * settings.speed)
+            self.changed.clear()
+            if self.relay.failed.done():
+                self.relay.failed.result()
+            if self.failed is not None:
+                raise self.failed
+            if self.began is None and all(agent.port for agent in self.agents):
+                began = moved = self.began = time.monotonic()
+                self.loop.begin()
+                for i in range(len(self.agents)):
+                    self._start(i)
+            now = time.monotonic()
+            if self.began is None and now - began > STARTING:
+                late = [i for i, agent in enumerate(self.agents) if not agent.port]
+                raise DeploymentError(
+                    f"agents {late} did not come up in {STARTING:g} s; see {self.folder}/agent-*.log"
+                )
+            state = [*self.activations, *((a.messages, a.lives, a.report is None) for a in self.agents)]
+            if state != seen:
+                seen, moved = state, now
+            elif self.began is not None and now - moved > settings.patience:
+                waits = [agent.waits for agent in self.agents if agent.waits]
+                raise StalledError(
+                    f"nothing happened for {settings.patience:g} s: {'; '.join(waits[:8]) or 'nobody waits'}"
+                )
+            if self.watch is not None:
+                self.watch(running)
+
+    # ── one agent ───────────────────────────────────────────────────────────────────────────────────────
+    async def _live(self, i: int) -> None:
+        """Its process; and the next one, where it died and is to be started anew."""
+        agent = self.agents[i]
+        while True:
+            agent.lives += 1
+            agent.ended = self.loop.create_future()
+            assert self.nursery is not None
+            self.nursery.send(cast(Any, cloudpickle).dumps(self._errand(i)))
+            status = await agent.ended
+            if self.over or agent.report is not None:
+                return
+            if not self.settings.restart or agent.lives >= LIVES:
+                why = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+                self._fail(DeploymentError(f"agent {i} {why}; its log: {self.folder / f'agent-{i}.log'}"))
+                return
+            agent.writer = None
+            self.changed.set()
+
+    def _errand(self, i: int) -> Errand:
+        settings, taps = self.settings, replace(self.simulation, adversaries=())
+        order = self.folder / f"order-{i}.txt"
+        if self.agents[i].lives == 1:
+            for path in (order, self.folder / f"agent-{i}.log"):
+                path.unlink(missing_ok=True)
+        return Errand(
+            simulation=taps,
+            agent=i,
+            run=self.number,
+            secret=self.secret,
+            coordinator=self.address,
+            host=settings.host,
+            port=self.agents[i].port or (0 if settings.port is None else settings.port + i),
+            speed=settings.speed,
+            log=self.folder / f"agent-{i}.log",
+            order=order,
+            certificate=self.trust[i],
+        )
+
+    def _start(self, i: int) -> None:
+        agent, relay = self.agents[i], self.relay
+        assert relay is not None
+        assert self.began is not None
+        if agent.writer is None:
+            return
+        addresses = {
+            str(j): relay.address(i, j, (self.settings.host, self.agents[j].port))
+            for j in self.simulation.topology.neighbors(i)
+            if j < i
+        }
+        agent.writer.write(note("start", addresses=addresses, ago=time.monotonic() - self.began))
+        if self.stopped:
+            agent.writer.write(note("stop"))
+
+    async def _hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Somebody connects: an agent, with what it has to say, or to be counted; nobody else is heard."""
+        self._keep(self._heard(reader, writer))
+
+    async def _heard(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            first = await Note.read(reader)
+            if not secrets.compare_digest(str(first.facts.get("secret")), self.secret.hex()):
+                return
+            i = int(first.facts["agent"])
+            if first.word == "turnstile":
+                await self._count(i, reader, writer)
+                return
+            if first.word == "failed":
+                self._told(i, first)
+                return
+            agent = self.agents[i]
+            agent.writer, agent.port = writer, int(first.facts["port"])
+            if self.began is not None:
+                self._start(i)
+            self.changed.set()
+            while True:
+                self._told(i, await Note.read(reader))
+                self.changed.set()
+        except (asyncio.IncompleteReadError, OSError, ValueError, KeyError, IndexError):
+            pass  # its process is over, and whoever waits for that knows
+        finally:
+            writer.close()
+
+    def _told(self, i: int, said: Note) -> None:
+        agent = self.agents[i]
+        if said.word == "alive":
+            agent.messages, agent.waits = said.facts["messages"], said.facts["waits"]
+            self.activations[i] = max(self.activations[i], said.facts["closed"])
+        elif said.word == "report":
+            agent.report, self.activations[i] = said, len(said.arrays["times"])
+        elif said.word == "failed":
+            self._fail(DeploymentError(f"agent {i}: {said.facts['error']}"))
+
+    async def _count(self, i: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """An agent closes activations of a walk, one by one; those of a former life were counted then."""
+        agent, stopping = self.agents[i], self.stopping
+        while True:
+            number = TURN.unpack(await reader.readexactly(TURN.size))[0]
+            answer = OVER if self.stopped and number > agent.counted else GO_ON
+            if number > agent.counted and not self.stopped:
+                agent.counted = number
+                self.total += 1
+                if self.total == stopping.activations or number == stopping.per_agent:
+                    self._stop()
+                    answer = LAST
+            writer.write(OVER if self.stopped and not number else answer)
+
+    def _stop(self) -> None:
+        """The walk is over, or the run was interrupted: agents report what they have."""
+        self.stopped = True
+        for agent in self.agents:
+            if agent.writer is not None:
+                agent.writer.write(note("stop"))
+
+    def _fail(self, error: Exception) -> None:
+        self.failed = self.failed or error
+        self.changed.set()
+
+    def _keep(self, what: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(what)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _clear_away(self) -> None:
+        """Processes are told that the run is over; those that do not go are killed."""
+        self.over = True
+        for agent in self.agents:
+            if agent.writer is not None and not agent.writer.is_closing():
+                agent.writer.write(note("over"))
+        ends = [agent.ended for agent in self.agents if agent.ended is not None and not agent.ended.done()]
+        if ends:
+            await asyncio.wait(ends, timeout=ENDING * self.settings.speed)
+        for agent in self.agents:
+            if agent.pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(agent.pid, signal.SIGKILL)
+        if self.nursery is not None:
+            await self.nursery.close()
+        for task in list(self.tasks):
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        if self.relay is not None:
+            self.relay.close()
+
+    # ── the run as data ─────────────────────────────────────────────────────────────────────────────────
+    def _gathered(self, interrupted: bool) -> Run:
+        simulation, objectives = self.simulation, self.simulation.problem.objectives
+        problem, recording = simulation.problem, simulation.recording
+        reports = [agent.report or _nothing(problem.dimension) for agent in self.agents]
+        queries, releases = [_queries(one) for one in reports], [list(one.arrays["releases"]) for one in reports]
+        truth = None
+        if recording.private != "nothing":
+            truth = Truth(problem, queries if recording.private == "everything" else [[] for _ in reports], releases)
+        metrics, ended = self._metrics(reports)
+        if self.packet_log is not None:
+            self.packet_log.close(ended)
+        relay = self.relay
+        assert relay is not None
+        inside = [
+            {i: InsiderState(objectives[i], tuple(queries[i]), tuple(releases[i])) for i in adversary.insiders}
+            for adversary in simulation.adversaries
+        ]
+        names = Layouts({layout(one): tuple(one) for report in reports for one in report.facts["names"]})
+        transcripts = [self._transcript(adversary, names) for adversary in simulation.adversaries]
+        return Run(
+            simulation,
+            views_of(simulation, transcripts, inside),
+            metrics,
+            truth,
+            tuple(len(one.arrays["times"]) for one in reports),
+            ended,
+            self._traffic(relay, reports),
+            interrupted,
+            relay.wires.interception.reports,
+            queries=tuple(one.facts["queries"] for one in reports),
+            measures=measures_of(simulation, metrics),
+            tossed=any(one.facts["tossed"] for one in reports),
+            unstacked="its agents were processes",
+        )
+
+    def _transcript(self, adversary: Adversary, names: Layouts) -> Transcript:
+        """What an adversary has, from its captures alone; `names` is what the algorithm calls its values."""
+        public = self.simulation.public()
+        rows = rebuilt(capture_path(self.folder, adversary), public, names)
+        for agent in adversary.doors:
+            rows += at_door(rebuilt(doors_path(self.folder, adversary, agent), public, names), agent)
+        return Transcript(sorted(rows, key=attrgetter("time")), 1)
+
+    def _metrics(self, reports: Sequence[Note]) -> tuple[Metrics | None, float]:
+        """All agents' estimates in the order of their times, and the last time."""
+        simulation, air = self.simulation, Air()
+        counts = [_Counts() for _ in reports]
+        events = sorted(
+            (when, i, k) for i, one in enumerate(reports) for k, when in enumerate(one.arrays["times"].tolist())
+        )
+        metrics = simulation.metrics(air, counts) if simulation.recording.measure else None
+        for when, i, k in events if metrics is not None else ():
+            assert metrics is not None
+            count = counts[i]
+            air.packets, air.bytes = air.packets - count.messages, air.bytes - count.message_bytes
+            count.messages, count.message_bytes, count.queries = map(int, reports[i].arrays["counts"][k])
+            air.packets, air.bytes = air.packets + count.messages, air.bytes + count.message_bytes
+            metrics.closed(when, i, reports[i].arrays["estimates"][k])
+        return metrics, events[-1][0] if events else 0.0
+
+    def _traffic(self, relay: Relay, reports: Sequence[Note]) -> dict[str, int]:
+        """What went over wires of the relay as they count it, the rest as its senders do."""
+        found = {f"{unit}_{word}": 0 for unit in ("packets", "bytes") for word in COUNTS}
+        for i, one in enumerate(reports):
+            for j, (count, size) in one.facts["sent"].items():
+                if (min(i, int(j)), max(i, int(j))) not in relay.links:
+                    for word in ("sent", "delivered"):
+                        found[f"packets_{word}"] += count
+                        found[f"bytes_{word}"] += size
+        for i, j in relay.links:
+            for wire in (relay.wires.wires[i, j], relay.wires.wires[j, i]):
+                for unit, counts in (("packets", wire.packets), ("bytes", wire.bytes)):
+                    for word, count in zip(COUNTS, counts, strict=True):
+                        found[f"{unit}_{word}"] += count
+        return found
+
+
+@dataclass
+class _Counts:
+    """What an agent had sent and asked when it made an estimate."""
+
+    messages: int = 0
+    message_bytes: int = 0
+    queries: int = 0
+
+
+def _queries(report: Note) -> list[Query]:
+    arrays = report.arrays
+    return [
+        Query(*one) for one in zip(arrays["query_times"].tolist(), arrays["points"], arrays["gradients"], strict=True)
+    ]
+
+
+def _nothing(dimension: int) -> Note:
+    """The report of an agent that sent none."""
+    facts: dict[str, object] = {"queries": 0, "tossed": False, "sent": {}, "names": []}
+    empty = np.zeros((0, 1, dimension))
+    times = np.zeros(0)
+    arrays = {"times": times, "estimates": empty, "counts": np.zeros((0, 3)), "query_times": times}
+    return Note("report", facts, {**arrays, "points": empty, "gradients": empty, "releases": empty})
+
+
+class _Nursery:
+    """The process that forks the agents'."""
+
+    def __init__(self, process: asyncio.subprocess.Process, agents: Sequence[_Agent]) -> None:
+        self._process, self._agents = process, agents
+
+    @classmethod
+    async def begin(cls, agents: Sequence[_Agent], log: Path) -> "_Nursery":
+        with log.open("wb") as file:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "netsim.readers.deployed.agent",
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=file,
+                start_new_session=True,  # a Ctrl-C is for the coordinator, who lets the agents report
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            )  # fmt: skip
+        return cls(process, agents)
+
+    def send(self, errand: bytes) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(len(errand).to_bytes(8, "little") + errand)
+
+    async def listen(self) -> None:
+        """Note who begins and who ends, for as long as it lives."""
+        assert self._process.stdout is not None
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                i, said = BORN.unpack(await self._process.stdout.readexactly(BORN.size))
+                agent = cast(_Agent, self._agents[i])
+                agent.pid = said if said > 0 else None
+                if said < 0 and agent.ended is not None and not agent.ended.done():
+                    status = -1 - said
+                    agent.ended.set_result(status - 256 if status > 128 else status)
+
+    async def close(self) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        await self._process.wait()

@@ -1,0 +1,312 @@
+"""An agent's ends of its links: TCP connections on which frames go out and come in.
+
+Of two neighbors the one with the larger number dials. Both begin with a `HELLO`, which says what each has had of the
+other's messages, so that a connection that breaks is taken up again without loss or repetition: everything that was
+sent is kept, and what the neighbor has not had goes again. An agent that was killed and runs its code anew has had
+nothing: it gets every message again, and what it sends again its neighbors leave.
+"""
+
+import asyncio
+import hmac
+import ssl
+import struct
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVarTuple, Unpack, cast
+
+from netsim.clock import VirtualEnvironment
+from netsim.codecs import Codec
+from netsim.errors import ProtocolError
+from netsim.network.inbox import Inbox, Tally
+from netsim.network.links import ExchangePolicy
+from netsim.transcript.frames import (
+    CODES,
+    HEAD,
+    HELLO,
+    NAMES,
+    Frame,
+    FrameReader,
+    Layouts,
+    head,
+    kind_of,
+    names_of,
+    values_of,
+)  # fmt: skip
+from netsim.transcript.message import HEADER_BYTES, Message
+
+Said = TypeVarTuple("Said")
+RUN_BYTES = 16
+_GREETING = struct.Struct(f"<{RUN_BYTES}sqq")
+"""The run's number, and of which number on the sender of this wants exchanges and direct messages."""
+GREETING_BYTES = HEADER_BYTES + _GREETING.size
+PATIENCE = 10.0
+"""Real seconds that a stranger, or a neighbor that dials, has for its greeting."""
+AGAIN = 0.05
+"""Real seconds until who dials tries again."""
+Address = tuple[str, int]
+Enter = Callable[[Message], None]
+"""The way into the inbox."""
+
+
+def name_of(agent: int) -> str:
+    """What an agent is called in its certificate."""
+    return f"agent-{agent}.netsim"
+
+
+class End:
+    """One link as this agent has it: what it sent, what it has had, and the connection of the moment."""
+
+    def __init__(self, agent: int, neighbor: int, home: "Home") -> None:
+        self.agent, self.neighbor, self._home = agent, neighbor, home
+        self.sent: list[Message] = []
+        self._wants = {CODES["exchange"]: 0, CODES["direct"]: 0}
+        self._had = set[tuple[int, int]]()
+        self._enter = home.inbox.entrance(Tally())
+        self.transport: asyncio.Transport | None = None
+        self._said = set[int]()
+        self._layouts = Layouts()
+
+    def send(self, message: Message) -> None:
+        """Takes responsibility for a message."""
+        self.pass_on(message, kind_of(message), values_of(message, self._home.codec))
+
+    def pass_on(self, message: Message, kind: int, values: bytes) -> None:
+        """The same of a message whose bytes are there, for they go to several."""
+        self.sent.append(message)
+        if self.transport is not None:
+            self._home.hold(self._write, self.transport, message, kind, values)
+
+    def greeting(self) -> bytes:
+        """What this end begins a connection with."""
+        body = _GREETING.pack(self._home.run, *self._wants.values())
+        return head(self.agent, self.neighbor, HELLO, 0, len(body)) + body
+
+    def begins(self, transport: asyncio.Transport, frame: Frame) -> FrameReader:
+        """The neighbor has greeted: it gets what it has not had, and then everything as it is sent."""
+        if self.transport is not None:
+            self.transport.abort()  # of its former life
+        _, exchanges, directs = _GREETING.unpack(frame.body)
+        self._said.clear()
+        for message in self.sent:
+            if message.number >= (exchanges if message.kind == "exchange" else directs):
+                self._write(transport, message, kind_of(message), values_of(message, self._home.codec))
+        self.transport = transport
+        return FrameReader(self.neighbor, self.agent, self._home.dimension, self._home.codec, known=self._layouts)
+
+    def ends(self, transport: asyncio.Transport) -> None:
+        """A connection is over."""
+        if self.transport is transport:
+            self.transport = None
+
+    def came(self, reader: FrameReader, frame: Frame) -> None:
+        """A frame came in; one that was here before is left."""
+        if frame.kind == NAMES:
+            return
+        if frame.kind == HELLO:
+            raise ProtocolError(f"agent {self.neighbor} sent agent {self.agent} a second greeting")
+        if (frame.kind, frame.number) in self._had:
+            return
+        self._had.add((frame.kind, frame.number))
+        self._wants[frame.kind] = max(self._wants[frame.kind], frame.number + 1)
+        self._home.received(reader.message(frame), self._enter)
+
+    def _write(self, transport: asyncio.Transport, message: Message, kind: int, values: bytes) -> None:
+        if kind not in self._said:
+            self._said.add(kind)
+            transport.write(names_of(message, self.neighbor))
+        transport.write(HEAD.pack(self.agent, self.neighbor, kind, message.number, len(values)) + values)
+
+
+class Home:
+    """The network as one agent has it: one inbox, and an end of each of its links.
+
+    `order` has the senders of the direct messages that a former life of the agent read, in their order: this one
+    gets them in that order; `noted` is called with those that come after. `refused` is called with a sentence for
+    every stranger that was turned away. `admitted`, of a walk: whether it goes on, asked at every direct message that
+    comes; what an agent sends goes out once it has closed its activation, so that who is asked knows of that.
+    """
+
+    def __init__(
+        self,
+        agent: int,
+        neighbors: tuple[int, ...],
+        run: bytes,
+        dimension: int,
+        codec: Codec,
+        policy: ExchangePolicy,
+        *,
+        order: tuple[int, ...] = (),
+        noted: Callable[[int], None] = lambda _: None,
+        refused: Callable[[str], None] = lambda _: None,
+        admitted: Callable[[], bool] | None = None,
+    ) -> None:
+        self.agent, self.run, self.dimension, self.codec = agent, run, dimension, codec
+        self.refused, self._noted, self._admitted = refused, noted, admitted
+        self._held = list[Callable[[], None]]()
+        self.inbox = Inbox.of(VirtualEnvironment(), agent, neighbors, policy)  # it asks only whether −∞ has passed
+        self.ends = {j: End(agent, j, self) for j in neighbors}
+        self.channels = {(agent, j): end for j, end in self.ends.items()}
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._order, self._waiting = list(reversed(order)), dict[int, list[tuple[Message, Enter]]]()
+
+    @property
+    def inboxes(self) -> Mapping[int, Inbox]:
+        """Its own alone."""
+        return {self.agent: self.inbox}
+
+    def broadcaster(self, agent: int) -> Callable[[Message], None]:
+        assert agent == self.agent
+        ends = tuple(self.ends.values())
+
+        def broadcast(message: Message) -> None:
+            kind, values = kind_of(message), values_of(message, self.codec)
+            for end in ends:
+                end.pass_on(message, kind, values)
+
+        return broadcast
+
+    def hold(self, write: Callable[[Unpack[Said]], None], *said: *Said) -> None:
+        """Write what is sent: now, or in a walk after all that the agent does before it waits."""
+        if self._admitted is None:
+            write(*said)
+            return
+        if not self._held:
+            asyncio.get_running_loop().call_soon(self._release)
+        self._held.append(partial(write, *said))
+
+    def _release(self) -> None:
+        held, self._held = self._held, []
+        for write in held:
+            write()
+
+    def received(self, message: Message, enter: Enter) -> None:
+        """A message came in: of an exchange, or a direct one, whose turn it may not be."""
+        if message.kind == "exchange":
+            enter(message)
+        elif self._admitted is not None and not self._admitted():
+            return
+        elif not self._order:
+            self._noted(message.sender)
+            enter(message)
+        else:
+            self._waiting.setdefault(message.sender, []).append((message, enter))
+            while self._order and self._waiting.get(self._order[-1]):
+                one, its = self._waiting[self._order.pop()].pop(0)
+                its(one)
+            if not self._order:
+                left = [pair for each in self._waiting.values() for pair in each]
+                self._waiting.clear()
+                for one, its in left:
+                    self.received(one, its)
+
+    def fail(self, error: Exception) -> None:
+        """What a neighbor sent cannot be: the agent's run ends with this error."""
+        if not self.failed.done():
+            self.failed.set_exception(error)
+
+    async def listen(self, host: str, port: int, context: ssl.SSLContext | None) -> asyncio.Server:
+        """Wait for the neighbors that dial."""
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(partial(Connection, self), host, port, ssl=context)
+
+    async def dial(self, neighbor: int, address: Address, context: ssl.SSLContext | None) -> None:
+        """Keep the link to a neighbor up, for as long as this runs."""
+        loop, end = asyncio.get_running_loop(), self.ends[neighbor]
+        server = None if context is None else name_of(neighbor)
+        while True:
+            try:
+                _, connection = await loop.create_connection(
+                    partial(Connection, self, end), *address, ssl=context, server_hostname=server
+                )
+                await connection.over
+            except ssl.SSLCertVerificationError as error:
+                self.fail(ProtocolError(f"agent {neighbor} has no certificate of this run: {error.verify_message}"))
+                return
+            except OSError:
+                pass  # it is not there yet, or not any more
+            await asyncio.sleep(AGAIN)
+
+
+class Connection(asyncio.Protocol):
+    """One TCP connection, of a neighbor or (until it has greeted) of anybody. `end`: whom this agent dialed."""
+
+    def __init__(self, home: Home, end: End | None = None) -> None:
+        self._home, self._end, self._dialed = home, end, end is not None
+        self._begun, self._reader = bytearray(), cast("FrameReader | None", None)
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._refuse, "no greeting came")
+        if self._end is not None:
+            self._transport.write(self._end.greeting())
+
+    def data_received(self, data: bytes) -> None:
+        if self._reader is None:
+            self._begun += data
+            if len(self._begun) < GREETING_BYTES or not self._greeted(bytes(self._begun[:GREETING_BYTES])):
+                return
+            data = bytes(self._begun[GREETING_BYTES:])
+            self._begun.clear()
+        assert self._reader is not None
+        assert self._end is not None
+        try:
+            for frame in self._reader.feed(data):
+                self._end.came(self._reader, frame)
+        except ProtocolError as error:
+            self._home.fail(error)
+            self._abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._end is not None and self._transport is not None:
+            self._end.ends(self._transport)
+        if not self.over.done():
+            self.over.set_result(None)
+
+    def _greeted(self, data: bytes) -> bool:
+        """Whether this is a neighbor's greeting; nobody else is heard further."""
+        transport, end = self._transport, self._end
+        assert transport is not None
+        frame = greeting_in(data)
+        if frame is None or frame.receiver != self._home.agent:
+            return self._refuse("it greets as no agent does")
+        if not hmac.compare_digest(frame.body[:RUN_BYTES], self._home.run):
+            return self._refuse(f"it greets as agent {frame.sender} of another run")
+        if end is None:
+            end = self._home.ends.get(frame.sender)
+        if end is None or end.neighbor != frame.sender:
+            return self._refuse(f"it greets as agent {frame.sender}, which is no neighbor here")
+        certificate = transport.get_extra_info("peercert")
+        if certificate is not None and ("DNS", name_of(frame.sender)) not in certificate.get("subjectAltName", ()):
+            return self._refuse(f"it greets as agent {frame.sender} with another's certificate")
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._dialed:
+            transport.write(end.greeting())
+        self._end, self._reader = end, end.begins(transport, frame)
+        return True
+
+    def _refuse(self, why: str) -> bool:
+        assert self._transport is not None
+        self._home.refused(f"{self._transport.get_extra_info('peername')} was turned away: {why}")
+        self._abort()
+        return False
+
+    def _abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def greeting_in(data: bytes) -> Frame | None:
+    """The greeting that these bytes are, or None."""
+    sender, receiver, kind, number, length = struct.unpack("<iiIii", data[:HEADER_BYTES])
+    if kind != HELLO or number or length != _GREETING.size:
+        return None
+    body = data[HEADER_BYTES:GREETING_BYTES]
+    if min(_GREETING.unpack(body)[1:]) < 0:
+        return None
+    return Frame(sender, receiver, HELLO, 0, 0, data, 0)
