@@ -5,8 +5,8 @@ import os
 import stat
 from pathlib import Path
 
-MOST = 16 * 2**20
-"""Bytes of a text: a scenario, a graph, a trace of delays."""
+MOST_BYTES = 64 * 2**20
+"""Of a text: a graph, a trace of delays."""
 
 
 def check_regular(path: Path, most: int | None = None) -> None:
@@ -21,7 +21,7 @@ def check_regular(path: Path, most: int | None = None) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "a pipe or a device, which may never end", str(path))
     if most is not None and found.st_size > most:
-        why = f"{found.st_size / 2**20:,.0f} MiB; at most {most / 2**20:,.0f} MiB are read"
+        why = f"{found.st_size:,} bytes; at most {most:,} are read"
         raise OSError(errno.EINVAL, why, str(path))
 
 

@@ -134,6 +134,8 @@ TRUTHS = dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("false",
 CONSTANTS = dict.fromkeys(("", "~", "null", "Null", "NULL")) | TRUTHS
 INTEGER, BASED = re.compile(r"[-+]?[0-9]+"), re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+DIGITS = 300
+"""A whole number with more is none that anything can be computed with."""
 ZERO_FIRST = re.compile(r"[-+]?0[0-9]+")
 STANDARD = "tag:yaml.org,2002:"
 KNOWN = ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge")
@@ -179,6 +181,8 @@ def read_yaml(text: str, file: str) -> Any:
         raise _not_yaml(error, file, text.splitlines()) from error
     except YAMLError as error:
         raise ScenarioError("file", file, f"not valid YAML: {error}", "YAML 1.2", file, 1) from error
+    except RecursionError:
+        raise ScenarioError("file", file, "lists or mappings too deep within each other", "", file, 1) from None
     reader = _Reader(file)
     try:
         found = None if node is None else reader.read(node, "")
@@ -278,6 +282,9 @@ class _Reader:
         self._refuse_tag(node, path)
         if node.style is not None:
             return text
+        if len(text) > DIGITS and (INTEGER.fullmatch(text) or BASED.fullmatch(text)):
+            self._wrong(node, path, text, "a number of too many digits", f"{DIGITS} digits; or text in quotes")
+            return None
         if ZERO_FIRST.fullmatch(text):
             eight = set(text) <= set("-+01234567")
             other = f"{int(text, 8)} in YAML 1.1, " if eight else ""

@@ -25,6 +25,7 @@ from typing import Any, cast
 
 from netsim.algorithms import Algorithm
 from netsim.errors import ScenarioError
+from netsim.files import check_regular
 from netsim.node import Node
 
 OURS = ("netsim", "attacks", "scenarios")
@@ -155,6 +156,7 @@ def code_of(algorithm: Algorithm) -> str | None:
 
 def _from_file(place: str, file: Path) -> ModuleType:
     try:
+        check_regular(file)
         text = file.read_bytes()
     except OSError as error:
         why = f"no such file in {Path.cwd()}" if isinstance(error, FileNotFoundError) else str(error.strerror)
