@@ -63,21 +63,40 @@ def _run(
 
 
 @command("check", "netsim check private-descent -o links.loss=0.2")
-def _check(scenario: Scenario, option: Settings = None, as_json: AsJson = False) -> None:
+def _check(
+    scenario: Scenario,
+    option: Settings = None,
+    no_code: Annotated[
+        bool,
+        typer.Option("--no-code", help="Run no file that the scenario names: of one that names any, only fields."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check a scenario without running it: everything that can be known before time 0.
+
+    Code that the scenario names (`kind: python`) is imported for that, which runs it; --no-code checks no more of
+    such a scenario than its fields.
 
     Exit status: 0 it can be run, 2 wrong input, or data that are not on this machine.
     """
     from scenarios.cli.progress import Bars
     from scenarios.schema.load import load_scenario
-    from scenarios.stages.study import planned
+    from scenarios.stages.study import own_files, planned
 
     try:
         with Bars(terminal.problems, lines=False) as bars:
             located = load_scenario(scenario, option or [])
-            plan = planned(located, bars)
+            named = own_files(located) if no_code else []
+            plan = None if named else planned(located, bars)
     except ScenarioError as error:
         terminal.fail(error, as_json=as_json)
+    if plan is None:
+        if as_json:
+            found = {"exit_status": terminal.DONE, "name": located.scenario.name, "file": located.file}
+            terminal.write_document(found | {"not_run": named})
+        else:
+            terminal.line(f"{located.scenario.name}: its fields fit; code that was not run: {', '.join(named)}")
+        raise typer.Exit(terminal.DONE)
     first, spec, names = plan.first, located.scenario, [variant.name for variant in plan.variants]
     status = terminal.DONE if first is not None else terminal.WRONG_INPUT
     for name, why in plan.absent.items():
