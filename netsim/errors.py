@@ -9,9 +9,8 @@ _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
 QUOTED = 200
 """Characters of somebody else's text that an error repeats at most."""
-_LONG = re.compile(
-    rf"(?<![^\s=(\[:,])(?P<quote>['\"])(?:(?!(?P=quote)).){{{QUOTED},}}(?P=quote)|[^\s'\"]{{{QUOTED + 1},}}", re.DOTALL
-)
+_QUOTATION = rf"(?<![^\s=(\[:,])(?P<quote>['\"])(?:(?!(?P=quote)).){{{QUOTED},}}(?P=quote)"
+_LONG = re.compile(rf"{_QUOTATION}|[^\s'\"]{{{QUOTED + 1},}}", re.DOTALL)
 """A quotation, or a word, that is longer."""
 
 

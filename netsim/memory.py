@@ -64,7 +64,8 @@ def check_memory(count: float, field: str, value: object, remedy: str = "less of
     """Raise a `ScenarioError` at this field where it asks for more bytes than are allowed."""
     if count > (most := allowed()):
         why = f"asks for about {shown(count)} of memory"
-        raise ScenarioError(field, value, why, f"{shown(most)} here: {remedy}, or --memory {shown(1.25 * count)}")
+        enough = shown(1.25 * count).replace(" ", "")
+        raise ScenarioError(field, value, why, f"{shown(most)} here: {remedy}, or --memory {enough}")
 
 
 @contextmanager

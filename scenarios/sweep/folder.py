@@ -84,13 +84,15 @@ def _read(text: str | None, point: Point) -> PointResult | None:
         found = _FILE.validate_python(parse_json(text or ""))
 
         def number(value: Cell, kind: Any) -> Cell:
-            return float(value) if kind == pyarrow.float64() and isinstance(value, str) else value
+            cell = float(value) if kind == pyarrow.float64() and isinstance(value, str) else value
+            pyarrow.scalar(cell, kind)  # an error for what the column cannot have
+            return cell
 
         algorithms, attacks = (
             tuple({key: number(value, columns[key][0]) for key, value in row.items()} for row in rows)
             for rows, columns in ((found.algorithms, COLUMNS), (found.attacks, ATTACK_COLUMNS))
         )
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         return None
     return PointResult(point.fields, point.index, point.seed, found.status, found.error, algorithms, attacks)
 
