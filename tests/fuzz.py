@@ -140,7 +140,8 @@ def run(arguments: Sequence[str], folder: Path, seconds: float = SECONDS, memory
     os.close(reads)
     _, status, used = os.wait4(child, 0)
     took = used.ru_utime + used.ru_stime
-    took = seconds if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL else took
+    limits = (signal.SIGKILL, signal.SIGXCPU)
+    took = max(took, SECONDS) if os.WIFSIGNALED(status) and os.WTERMSIG(status) in limits else took
     text = words.decode(errors="replace")
     outside = tuple(re.findall(r"^@outside (.*)$", text, re.MULTILINE))
     ended = os.WIFEXITED(status)

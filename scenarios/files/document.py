@@ -137,6 +137,8 @@ REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(
 DIGITS = 300
 """A whole number with more is none that anything can be computed with."""
 ZERO_FIRST = re.compile(r"[-+]?0[0-9]+")
+DEEP = re.compile(r"(?:[\[{]\s*){50}")
+"""So many openings in a row: no file that is meant has them, and the scanner takes the square of their number."""
 STANDARD = "tag:yaml.org,2002:"
 KNOWN = ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge")
 """Tags of YAML's own."""
@@ -172,6 +174,8 @@ def read_yaml(text: str, file: str) -> Any:
     You get a `ScenarioError` with file and line for what is not YAML 1.2 (the first place), and for all fields that
     are written twice, tags, and numbers that are read differently by different versions of YAML.
     """
+    if DEEP.search(text):
+        raise ScenarioError("file", file, "lists or mappings too deep within each other", "", file, 1)
     try:
         node: Any = cast(Any, YAML(typ="safe", pure=True)).compose(StringIO(text))
     except ReaderError as error:

@@ -130,6 +130,7 @@ def read_text(path: Path) -> str:
             names = [one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml")]
         except OSError:
             names = []
+        names = [name for name in names if name != path.name]  # that one cannot be read
         found = difflib.get_close_matches(path.name, names, n=2) or [n for n in names if Path(n).stem == path.name]
         near = " or ".join(str(path.parent / one) for one in found)
         allowed = f"did you mean {near}?" if found else "a YAML file"
