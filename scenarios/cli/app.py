@@ -23,6 +23,7 @@ from scenarios.cli import (
     witness,
 )
 from scenarios.cli.commands import app
+from scenarios.files.code import LISTENERS
 from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
@@ -45,9 +46,7 @@ def _options(
     ] = False,
 ) -> None:
     """A laboratory for private decentralized optimization: simulate, eavesdrop, invert, audit."""
-    from scenarios.schema import own_code
-
-    own_code.ANNOUNCED[:] = [_announce]
+    LISTENERS[:] = [_announce]
 
 
 def _announce(place: str, what: str) -> None:

@@ -12,7 +12,7 @@ import linecache
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,6 +27,7 @@ from netsim.algorithms import Algorithm
 from netsim.errors import ScenarioError
 from netsim.files import check_regular
 from netsim.node import Node
+from scenarios.files.code import announce
 
 OURS = ("netsim", "attacks", "scenarios")
 Sources = Mapping[Path, bytes]
@@ -106,8 +107,6 @@ _PRINTS: dict[ModuleType, str] = {}
 """Of every module that was loaded here: the SHA-256 of the code as it was run."""
 _CODES: dict[type, str] = {}
 """The same of every class."""
-ANNOUNCED: list[Callable[[str, str], None]] = []
-"""Called with the place that a scenario names and with the file, before code that is not netsim's is run."""
 _HELPERS: dict[Path, bytes] = {}
 """Texts of files that modules were loaded with, besides their own."""
 
@@ -203,7 +202,7 @@ def _run(place: str, texts: _Texts) -> ModuleType:
         raise ScenarioError(FIELD, place, "cannot be loaded as Python", FORM)
     module = module_from_spec(spec)
     _reachable(Path(file).parent)
-    _announce(place, file)
+    announce(place, file)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
@@ -220,15 +219,10 @@ def _run(place: str, texts: _Texts) -> ModuleType:
     return module
 
 
-def _announce(place: str, what: str) -> None:
-    for announce in ANNOUNCED:
-        announce(place, what)
-
-
 def _imported(place: str, name: str) -> ModuleType:
     _reachable(Path.cwd())
     if name not in sys.modules and name.partition(".")[0] not in OURS:
-        _announce(place, name)
+        announce(place, name)
     try:
         module = importlib.import_module(name)
     except Exception as error:
