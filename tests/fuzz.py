@@ -95,7 +95,7 @@ def warm() -> None:
     """Load what commands load, once, for all processes that are forked from this one."""
     import matplotlib.figure  # noqa: F401
 
-    import attacks.audit.check_witness
+    import attacks.audit.check_witness  # noqa: F401
     import scenarios.build.experiment
     import scenarios.cli.app
     import scenarios.render.comparison
@@ -158,7 +158,7 @@ def _command(arguments: Sequence[str], folder: Path, writes: int, memory: int, s
         nowhere = os.open(os.devnull, os.O_RDONLY)
         for number, source in ((0, nowhere), (1, writes), (2, writes)):
             os.dup2(source, number)
-        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
+        sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
         from scenarios.render import terminal
 
         terminal.console.file, terminal.problems.file = sys.stdout, sys.stderr
@@ -205,15 +205,82 @@ def _command(arguments: Sequence[str], folder: Path, writes: int, memory: int, s
 
 # ── scenario files ──────────────────────────────────────────────────────────────────────────────────────
 NUMBERS = (
-    "0", "-1", "1", "2", "3.5", "1e300", "-1e300", "1e308", "1e-300", "1e400", ".nan", ".inf", "-.inf", "10000000", "9999999",
-    "100000", "2147483648", "9223372036854775808", "1" + "0" * 60, "9" * 5000, "true", "null", "''", "text", "[]", "{}", "[1]", "{a: 1}",
-    "0x7fffffffffffffff", "1e5", "1000", "300000", "auto",
-)  # fmt: skip
+    "0",
+    "-1",
+    "1",
+    "2",
+    "3.5",
+    "1e300",
+    "-1e300",
+    "1e308",
+    "1e-300",
+    "1e400",
+    ".nan",
+    ".inf",
+    "-.inf",
+    "10000000",
+    "9999999",
+    "100000",
+    "2147483648",
+    "9223372036854775808",
+    "1" + "0" * 60,
+    "9" * 5000,
+    "true",
+    "null",
+    "''",
+    "text",
+    "[]",
+    "{}",
+    "[1]",
+    "{a: 1}",
+    "0x7fffffffffffffff",
+    "1e5",
+    "1000",
+    "300000",
+    "auto",
+)
 TEXTS = (
-    "a/../../b", "/etc/passwd", "../x", "/dev/zero", "/dev/stdin", "/dev/null", "pipe", "'\\0'", '"\\0"', '"\\ud800"', '"\\u202e"', "x" * 300,
-    "x" * 100_000, '"' + "é" * 200 + '"', "~", "*a", "&a [*a]", "!!python/object:os.system ls", "!tag x", "|", ">", "[" * 2000, "{" * 500,
-    "- " * 500, "a: " * 300, "<<: *a", "'", '"', "\t", "\\", "%", "@", "`", "nan", "-o", "--help", "$HOME", "{{7*7}}", "[bold]", "[/]",
-)  # fmt: skip
+    "a/../../b",
+    "/etc/passwd",
+    "../x",
+    "/dev/zero",
+    "/dev/stdin",
+    "/dev/null",
+    "pipe",
+    "'\\0'",
+    '"\\0"',
+    '"\\ud800"',
+    '"\\u202e"',
+    "x" * 300,
+    "x" * 100_000,
+    '"' + "é" * 200 + '"',
+    "~",
+    "*a",
+    "&a [*a]",
+    "!!python/object:os.system ls",
+    "!tag x",
+    "|",
+    ">",
+    "[" * 2000,
+    "{" * 500,
+    "- " * 500,
+    "a: " * 300,
+    "<<: *a",
+    "'",
+    '"',
+    "\t",
+    "\\",
+    "%",
+    "@",
+    "`",
+    "nan",
+    "-o",
+    "--help",
+    "$HOME",
+    "{{7*7}}",
+    "[bold]",
+    "[/]",
+)
 WHOLES = re.compile(r"-?\d+(?:\.\d+)?")
 VALUES = re.compile(r"(?<=: )[^\[\]{},\n#]+")
 
@@ -302,9 +369,15 @@ def _spliced(text: str, rng: random.Random) -> str:
 
 
 DAMAGES = (
-    _replaced(WHOLES, NUMBERS), _replaced(WHOLES, NUMBERS), _replaced(VALUES, NUMBERS), _replaced(VALUES, TEXTS), _replaced(re.compile(r"\w+(?=:)"), TEXTS), _line, _signs,
+    _replaced(WHOLES, NUMBERS),
+    _replaced(WHOLES, NUMBERS),
+    _replaced(VALUES, NUMBERS),
+    _replaced(VALUES, TEXTS),
+    _replaced(re.compile(r"\w+(?=:)"), TEXTS),
+    _line,
+    _signs,
     _spliced,
-)  # fmt: skip
+)
 
 
 def scenario_cases(rng: random.Random) -> Iterator[tuple[str, list[str], Callable[[Path], None]]]:
@@ -330,9 +403,43 @@ def scenario_cases(rng: random.Random) -> Iterator[tuple[str, list[str], Callabl
 
 # ── results ─────────────────────────────────────────────────────────────────────────────────────────────
 VALUE = (
-    None, True, False, 0, -1, 1, 1.5, 1e300, 1e308, -1e300, 10**7, 10**12, 2**63, 10**400, float("nan"), float("inf"), "", "nan", "inf", "-inf", "text",
-    "x" * 100_000, "../../x", "/etc/passwd", "\0", "\ud800", "[/bold]", [], {}, [[]], [None], [1], {"a": 1}, [[[[[[1]]]]]], "<script>", 2**53,
-)  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1,
+    1.5,
+    1e300,
+    1e308,
+    -1e300,
+    10**7,
+    10**12,
+    2**63,
+    10**400,
+    float("nan"),
+    float("inf"),
+    "",
+    "nan",
+    "inf",
+    "-inf",
+    "text",
+    "x" * 100_000,
+    "../../x",
+    "/etc/passwd",
+    "\0",
+    "\ud800",
+    "[/bold]",
+    [],
+    {},
+    [[]],
+    [None],
+    [1],
+    {"a": 1},
+    [[[[[[1]]]]]],
+    "<script>",
+    2**53,
+)
 
 
 def _leaves(tree: object, path: tuple[object, ...] = ()) -> Iterator[tuple[object, ...]]:
@@ -516,37 +623,68 @@ WAYS: dict[str, tuple[Callable[[bytes, random.Random], bytes], tuple[str, ...]]]
     "run/transcript-mine.parquet": (
         damaged_table,
         (
-            "trace run/transcript-mine.parquet --limit 3", "trace run/transcript-mine.parquet --summary", "trace run/transcript-mine.parquet --jsonl --values",
-            "trace run/transcript-mine.parquet --pcapng out.pcapng", "attack run/transcript-mine.parquet --scenario scenario.yaml --algorithm mine --out out", "attack run --no-score --out out",
+            "trace run/transcript-mine.parquet --limit 3",
+            "trace run/transcript-mine.parquet --summary",
+            "trace run/transcript-mine.parquet --jsonl --values",
+            "trace run/transcript-mine.parquet --pcapng out.pcapng",
+            "attack run/transcript-mine.parquet --scenario scenario.yaml --algorithm mine --out out",
+            "attack run --no-score --out out",
             "attack run/transcript-mine.parquet --scenario scenario.yaml --algorithm mine --attack traffic --out out",
         ),
     ),
     "run/transcript-mine/eavesdropper.spool": (
         damaged_spool,
         (
-            "trace run/transcript-mine/eavesdropper.spool --limit 3", "trace run/transcript-mine/eavesdropper.spool --summary", "trace run/transcript-mine/eavesdropper.spool --jsonl --values",
-            "trace run/transcript-mine/eavesdropper.spool --pcapng out.pcapng", "attack run/transcript-mine/eavesdropper.spool --scenario scenario.yaml --algorithm mine --out out",
+            "trace run/transcript-mine/eavesdropper.spool --limit 3",
+            "trace run/transcript-mine/eavesdropper.spool --summary",
+            "trace run/transcript-mine/eavesdropper.spool --jsonl --values",
+            "trace run/transcript-mine/eavesdropper.spool --pcapng out.pcapng",
+            "attack run/transcript-mine/eavesdropper.spool --scenario scenario.yaml --algorithm mine --out out",
         ),
     ),
     "run/results.json": (
         damaged_json,
-        ("report run --out page.html", "report run --figures --tables --into figures --format svg", "compare run whole --out c.html", "compare run --json", "trace run", "attack run --no-score --out out", "audit run --trials 100", "views run", "run scenario.yaml --out run"),
+        (
+            "report run --out page.html",
+            "report run --figures --tables --into figures --format svg",
+            "compare run whole --out c.html",
+            "compare run --json",
+            "trace run",
+            "attack run --no-score --out out",
+            "audit run --trials 100",
+            "views run",
+            "run scenario.yaml --out run",
+        ),
     ),
     "run/manifest.json": (
         damaged_json,
-        ("attack run --no-score --out out", "trace run", "compare run whole --out c.html", "audit run --trials 100", "run scenario.yaml --out run", "views run"),
+        (
+            "attack run --no-score --out out",
+            "trace run",
+            "compare run whole --out c.html",
+            "audit run --trials 100",
+            "run scenario.yaml --out run",
+            "views run",
+        ),
     ),
-    "run/witness-second.json": (damaged_json, ("witness run/witness-second.json", "witness run/witness-second.json --prove", "witness run/witness-second.json --json")),
+    "run/witness-second.json": (
+        damaged_json,
+        (
+            "witness run/witness-second.json",
+            "witness run/witness-second.json --prove",
+            "witness run/witness-second.json --json",
+        ),
+    ),
     "run/audit-mine.json": (damaged_json, ("run scenario.yaml --out run", "audit run --trials 100")),
     "run/metrics-mine.parquet": (damaged_table, ("report run --out page.html", "run scenario.yaml --out run")),
     "run/algorithms.parquet": (damaged_table, ("report run --out page.html", "run scenario.yaml --out run")),
     "swept/sweep.json": (damaged_json, ("sweep sweep.yaml --out swept",)),
     "swept/points/000000.json": (damaged_json, ("sweep sweep.yaml --out swept",)),
     "swept/sweep.parquet": (damaged_table, ("sweep sweep.yaml --out swept",)),
-}  # fmt: skip
+}
 
 
-HEAVY = 0.02
+HEAVY = float(os.environ.get("FUZZ_HEAVY", "0.02"))
 """Share of the cases in which a run or a sweep goes on in the damaged folder, which takes its time."""
 
 

@@ -7,12 +7,11 @@ import pytest
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.files.json import DEEPEST, parse_json
-from scenarios.schema.load import load_scenario, parse
+from scenarios.schema.load import load_scenario
 from tests.scenarios.small import TINY
 
 CSV = "problem.data={name: csv, path: FILE}"
 GRAPH = "topology={kind: file, path: FILE, format: edges}"
-DELAYS = "links.delay={kind: trace, file: FILE}"
 CODE = "algorithms=[{kind: python, path: FILE.py}]"
 TEXTS = {
     "megabytes": ("a: [" + "1, " * 400_000 + "1]", "1,200,006 bytes; at most 400,000 are read"),
@@ -34,18 +33,15 @@ def test_a_text_that_nobody_means(case, tmp_path):
     assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize("setting", ["", "extends=FILE", CSV, GRAPH, CODE])
+@pytest.mark.parametrize("setting", ["", "extends", CSV, GRAPH, CODE])
 def test_a_pipe_or_a_device_does_not_hang(setting, tmp_path):
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "pipe").symlink_to(tmp_path / "pipe.py")
+    (tmp_path / "s.yaml").write_text("extends: pipe\n" if setting == "extends" else TINY)
+    place = tmp_path / ("s.yaml" if setting else "pipe")
+    settings = [setting.replace("FILE", str(tmp_path / "pipe"))] if "=" in setting else []
     with pytest.raises(ScenarioError, match="a pipe or a device"):
-        if not setting:
-            load_scenario(tmp_path / "pipe")
-        elif setting.startswith("extends"):
-            (tmp_path / "s.yaml").write_text("extends: pipe\n")
-            load_scenario(tmp_path / "s.yaml")
-        else:
-            Experiment.of(parse(TINY, settings=[setting.replace("FILE", str(tmp_path / "pipe"))]).scenario)
+        Experiment.of(load_scenario(place, settings).scenario)
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b", "\ud800"])
