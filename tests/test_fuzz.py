@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(not hasattr(fuzz.os, "fork"), reason="a process 
 
 def test_damaged_scenarios_end_in_a_line(tmp_path):
     fuzz.warm()
-    for k in range(40):
+    for k in range(25):
         name, words, prepare = next(fuzz.scenario_cases(random.Random(f"sample/{k}")))
         folder = tmp_path / str(k)
         folder.mkdir()
