@@ -1,11 +1,22 @@
 """Exceptions that netsim raises on purpose: one small tree, and the remedy when an optional extra is missing."""
 
+import re
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
+QUOTED = 200
+"""Characters of somebody else's text that an error repeats at most."""
+_QUOTATION = rf"(?<![^\s=(\[:,])(?P<quote>['\"])(?:(?!(?P=quote)).){{{QUOTED},}}(?P=quote)"
+_LONG = re.compile(rf"{_QUOTATION}|[^\s'\"]{{{QUOTED + 1},}}", re.DOTALL)
+"""A quotation, or a word, that is longer."""
+
+
+def brief(text: str) -> str:
+    """A message with texts in quotes, and words without a space, cut at `QUOTED` characters."""
+    return _LONG.sub(lambda found: found[0][: QUOTED + 1] + "…", text)
 
 
 class NetsimError(Exception):
@@ -34,11 +45,11 @@ class ScenarioError(NetsimError):
     def sentence(self) -> str:
         """This one mistake, in a line."""
         place = f"{self.file}:{self.line}: " if self.file is not None and self.line is not None else ""
-        allowed = f"; allowed: {self.allowed}" if self.allowed else ""
+        said = brief(f"{self.problem}; allowed: {self.allowed}" if self.allowed else self.problem)
         if place and self.field == "file" and self.value == self.file:
-            return f"{place}{self.problem}{allowed}"
+            return f"{place}{said}"
         absent = self.value is None and self.problem.startswith("missing")
-        return f"{place}{self.field}{'' if absent else f' = {_SHORT.repr(self.value)}'}: {self.problem}{allowed}"
+        return f"{place}{brief(self.field)}{'' if absent else f' = {_SHORT.repr(self.value)}'}: {said}"
 
     def each(self) -> "tuple[ScenarioError, ...]":
         """This mistake and all others that were found with it, each by itself."""

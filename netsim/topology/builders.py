@@ -24,6 +24,7 @@ from scipy.spatial import cKDTree
 
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
+from netsim.files import MOST_BYTES, check_regular
 from netsim.topology.graph import Graph, Topology, Weights, linked
 
 Ends: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -402,8 +403,9 @@ def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = _
     if chosen is None:
         raise ScenarioError("format", format, f"the name {source.name!r} does not say what it is", "graphml, edges")
     try:
+        check_regular(source, MOST_BYTES)
         text = source.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         problem = f"no readable file ({error})"
         raise ScenarioError("path", str(path), problem, "a file, from the working directory") from error
     graph = nx.Graph()

@@ -15,7 +15,6 @@ Each batch names in its metadata (``netsim``, JSON) how many rows are from links
 links and at doors, and the fields. A process killed at any moment leaves every batch it wrote readable.
 """
 
-import json
 import math
 import mmap
 from collections.abc import Iterator, Sequence
@@ -23,7 +22,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Unpack, get_args
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -31,14 +30,17 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from netsim.errors import TranscriptError
-from netsim.transcript.message import Kind, Values
-from netsim.transcript.record import COLUMNS, EVERY, Event, Place, Record, Selection, SelectionOptions
+from netsim.files import check_regular
+from netsim.memory import check_memory
+from netsim.transcript import foreign
+from netsim.transcript.foreign import WORDS, Facts
+from netsim.transcript.message import Values
+from netsim.transcript.record import COLUMNS, EVERY, Record, Selection, SelectionOptions
 
 Column = NDArray[Any]
 Rows = dict[str, Column]
 """The columns of `COLUMNS`, and "values": one mapping of field to read-only (replicas, dimension) array a row."""
 
-WORDS = {"place": get_args(Place), "event": get_args(Event), "kind": get_args(Kind)}
 CODES = {word: code for code, word in enumerate(WORDS["kind"])}
 FLOATS, TEXT = pa.list_(pa.float64()), pa.string()
 _NUMBERS = {name: pa.float64() if name == "time" else pa.int64() for name in COLUMNS if name not in WORDS}
@@ -178,13 +180,14 @@ class StreamedTranscript:
         Reads no row. You get a `TranscriptError` for a file that is neither.
         """
         try:
+            check_regular(path)
             with path.open("rb") as file:
                 begins = file.read(4)
         except OSError as error:
             raise TranscriptError(f"{path}: cannot be read ({error.strerror or error})") from error
         try:
             source = _ParquetFile.open(path) if begins == b"PAR1" else _StreamFile.open(path)
-        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        except (OSError, ValueError, KeyError, TypeError, EOFError, pa.ArrowException) as error:
             empty = "" if begins else " (an empty file)"
             raise TranscriptError(f"{path}: neither a spool nor a transcript{empty}") from error
         return cls(path, source.replicas, source.fields, source.dropped, source.note, source)
@@ -218,7 +221,8 @@ class StreamedTranscript:
 
     def columns(self) -> Iterator[Rows]:
         """The same rows as columns (`COLUMNS`), some thousands at a time; their values are not read."""
-        return self._source.read(self._selection, values=False)
+        with foreign.reading(self.path):
+            yield from self._source.read(self._selection, values=False)
 
     def to_parquet(self, path: Path) -> None:
         """Write the layout of `Transcript.write`, a batch at a time, with a column for every field of the file.
@@ -228,11 +232,15 @@ class StreamedTranscript:
         _write(self._rows(), self.replicas, self.fields, path)
 
     def _rows(self) -> Iterator[Rows]:
-        rows, index = self._source.read(self._selection), self._replica
-        if index is None:
-            yield from rows
-            return
+        with foreign.reading(self.path):
+            yield from self._cut_to_replica(self._source.read(self._selection), self._replica)
+
+    @staticmethod
+    def _cut_to_replica(rows: Iterator[Rows], index: int | None) -> Iterator[Rows]:
         for part in rows:
+            if index is None:
+                yield part
+                continue
             values: list[Values] = part["values"].tolist()
             # a message that several rows carry is cut once
             known = {id(value): value for value in values}
@@ -275,7 +283,8 @@ class _StreamFile:
         head = pages[:stop]
         file.seek(0)
         stream: Any = pa.ipc.open_stream(file, options=pa.ipc.IpcReadOptions(included_fields=[0]))
-        replicas = int(stream.schema.metadata[b"replicas"])
+        replicas = foreign.replicas_of(path, stream.schema.metadata)
+        _check_spool(path, pa.ipc.open_stream(head).schema)
         stream.read_next_batch()
         index: list[_Batch] = []
         fields: set[str] = set()
@@ -286,9 +295,10 @@ class _StreamFile:
             except (StopIteration, OSError, ValueError):  # the end, or a batch that was not finished
                 break
             stop = file.tell()
-            facts = json.loads(metadata[b"netsim"])
-            fields.update(facts["fields"])
-            index.append(_Batch(start, stop, batch.num_rows, facts["links"], facts["air"], facts["doors"]))
+            facts = Facts.of(path, metadata, batch.num_rows)
+            foreign.check_counts(path, batch.num_rows)
+            fields.update(facts.fields)
+            index.append(_Batch(start, stop, batch.num_rows, facts.links, facts.air, facts.doors))
             if hasattr(mmap, "MADV_DONTNEED") and len(index) % _PAGED == 0:
                 pages.madvise(mmap.MADV_DONTNEED)  # what was looked at need not stay in memory
         rest = len(pages) - stop
@@ -333,6 +343,8 @@ class _StreamFile:
         )
         stream.read_next_batch()
         table = stream.read_next_batch()
+        table.validate(full=True)  # offsets and indices of others lead out of the memory
+        foreign.check_rows(self.path, table)
         first, last = (0, batch.links) if part == "air" else (batch.links, batch.rows)
         every: Rows = {name: table[name].to_numpy()[first:last] for name in _NUMBERS}
         for name in WORDS:
@@ -341,14 +353,25 @@ class _StreamFile:
         chosen = selection.among(every)
         rows = {name: column[chosen] for name, column in every.items()}
         if values:
-            owners, owner = np.unique(table["values_at"].to_numpy()[first:last][chosen], return_inverse=True)
+            at = table["values_at"].to_numpy(zero_copy_only=False)[first:last][chosen]
+            owners, owner = np.unique(at, return_inverse=True)
             maps = table["values"].take(pa.array(owners))
-            names, bounds, ends = maps.keys.to_pylist(), maps.offsets.to_pylist(), maps.items.offsets.to_pylist()
+            names, bounds, ends = maps.keys.to_pylist(), maps.offsets.to_pylist(), maps.items.offsets.to_numpy()
+            foreign.check_values(self.path, "values", maps.items.values, ends, self.replicas)
             flat = _read_only(maps.items.values)
-            arrays = [flat[a:b].reshape(self.replicas, -1) for a, b in pairwise(ends)]
+            arrays = [flat[a:b].reshape(self.replicas, -1) for a, b in pairwise(ends.tolist())]
             each = [dict(zip(names[a:b], arrays[a:b], strict=True)) for a, b in pairwise(bounds)]
             rows["values"] = _objects(each)[owner]
         return rows
+
+
+def _check_spool(path: Path, schema: Any) -> None:
+    """You get a `TranscriptError` for columns that are not those of `SCHEMA`."""
+    for name in SCHEMA.names:
+        found = schema.field(name).type if schema.names.count(name) == 1 else "nothing"
+        if found != SCHEMA.field(name).type:
+            wanted = SCHEMA.field(name).type
+            raise TranscriptError(f"{path}: column {name!r} has {str(found)[:200]}; allowed: {wanted}")
 
 
 @dataclass(frozen=True)
@@ -366,26 +389,30 @@ class _ParquetFile:
     def open(cls, path: Path) -> "_ParquetFile":
         with pq.ParquetFile(path) as file:
             schema: Any = file.schema_arrow
-            replicas = int(schema.metadata[b"replicas"])
-            missing = [name for name in COLUMNS if name not in schema.names]
-            if missing:
-                raise ValueError(f"no column {missing[0]!r}")
-            fields = [name.removeprefix("value.") for name in schema.names if name.startswith("value.")]
+            values = [name for name in schema.names if name.startswith("value.")]
+            foreign.check_types(path, schema, values)
+            replicas = foreign.replicas_of(path, schema.metadata)
+            foreign.check_counts(path, file.metadata.num_rows)
+            fields = [name.removeprefix("value.") for name in values]
             return cls(path, replicas, tuple(fields), file.metadata.num_rows)
 
     def read(self, selection: Selection, *, values: bool = True) -> Iterator[Rows]:
-        with pq.ParquetFile(self.path) as file:
+        with pq.ParquetFile(self.path, read_dictionary=list(WORDS)) as file:
             groups, heaviest = list[int](), 1
-            time, size = map(file.schema_arrow.names.index, ("time", "size"))
+            places = {file.metadata.schema.column(k).path: k for k in range(file.metadata.num_columns)}
             for group in range(file.num_row_groups):
                 facts = file.metadata.row_group(group)
-                times, sizes = facts.column(time).statistics, facts.column(size).statistics
+                times, sizes = (facts.column(places[name]).statistics for name in ("time", "size"))
                 if times is None or not times.has_min_max or selection.meets(times.min, times.max):
                     groups.append(group)
                     heaviest = max(heaviest, sizes.max if sizes is not None and sizes.has_min_max else 1)
+                    # a few bytes may stand for any number of equal values
+                    held = sum(facts.column(k).num_values for name, k in places.items() if name.startswith("value."))
+                    check_memory(8 * held if values else 0, str(self.path), f"{held:,} numbers in a row group")
             rows = max(1, min(GROUP, MEMORY // (self.replicas * heaviest))) if values else GROUP
             names = [*COLUMNS, *(f"value.{name}" for name in self.fields if values)]
             for batch in file.iter_batches(rows, row_groups=groups, columns=names):
+                foreign.check_rows(self.path, batch)
                 every: Rows = {name: batch[name].to_numpy(zero_copy_only=False) for name in COLUMNS}
                 chosen = selection.among(every)
                 if len(chosen):
@@ -396,7 +423,9 @@ class _ParquetFile:
         values: list[Values] = [{} for _ in range(batch.num_rows)]
         for field in self.fields:
             column = batch[f"value.{field}"]
-            flat, ends = _read_only(column.values), column.offsets.to_pylist()
+            starts = column.offsets.to_numpy()
+            foreign.check_values(self.path, f"value.{field}", column.values, starts, self.replicas)
+            flat, ends = _read_only(column.values), starts.tolist()
             for row in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
                 values[row][field] = flat[ends[row] : ends[row + 1]].reshape(self.replicas, -1)
         return _objects(values)

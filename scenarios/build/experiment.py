@@ -21,6 +21,7 @@ from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.simulation import Simulation
 from netsim.topology import Topology
 from scenarios.build.adjacency import curvature_of, in_words
+from scenarios.build.cost import Cost, audit_cost, check_run, cost
 from scenarios.build.inference import check_attacks, check_worlds
 from scenarios.build.problem import AnyLogistic, Ownership, farthest, gradient_change, posed
 from scenarios.build.progress import Progress, Silent
@@ -84,6 +85,7 @@ class Experiment:
         for index in range(len(scenario.algorithms)):
             try:
                 subjects.append(builder.subject(index, problem, holding))
+                check_run(subjects[-1].simulation, f"algorithms[{index}]", subjects[-1].spec.name)
             except ScenarioError as error:
                 wrong += [error] if error.field not in [other.field for other in wrong] else []
             advance(1)
@@ -102,6 +104,13 @@ class Experiment:
         check_worlds(scenario, holding, [one.attacked for one in subjects])
         adjacency = adjacency_of(scenario, dataset, problem)
         return cls(scenario, dataset, problem, topology, adjacency, tuple(subjects), pair, holding, held_out)
+
+    def costs(self) -> tuple[list[Cost], list[Cost]]:
+        """Of the runs of all algorithms, and of their audits."""
+        spec, simulations = self.scenario.audit, [one.simulation for one in self.subjects]
+        noisy = [] if spec is None else [one for one in simulations if one.algorithm.noisy]
+        audits = [audit_cost(one, spec.trials, spec.together) for one in noisy if spec is not None]
+        return [cost(one) for one in simulations], audits
 
     @staticmethod
     def parts(scenario: Scenario) -> int:

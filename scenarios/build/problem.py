@@ -14,6 +14,7 @@ from netsim.errors import ScenarioError
 from netsim.problems import Dataset, LogisticLoss, NonconvexLogistic, Problem, build, load, scale_for
 from netsim.randomness import Streams
 from netsim.topology import Topology
+from scenarios.build.cost import check_data, check_problem
 from scenarios.schema import Scenario
 from scenarios.schema.base import built
 
@@ -40,6 +41,7 @@ def posed(scenario: Scenario, topology: Topology) -> tuple[Dataset, Dataset | No
     """The records of the agents, those held out, and the problem of every agent's part; features are scaled to the
     smoothness that the scenario names. You get a `ScenarioError` for what does not fit."""
     spec, agents = scenario.problem, topology.agents
+    check_data(scenario)
     with _under("problem.data"):
         options = spec.data.model_dump()
         dataset, held_out = load(options.pop("name"), **options), None
@@ -54,6 +56,7 @@ def posed(scenario: Scenario, topology: Topology) -> tuple[Dataset, Dataset | No
         raise ScenarioError(field, agents, why, f"<= {dataset.records} agents")
     parts = parts_of_agents(scenario, dataset, agents)
     problem = problem_of(scenario, parts)
+    check_problem(scenario, agents, dataset.records, problem.dimension)
     if spec.smoothness is None:
         return dataset, held_out, problem
     if spec.data.norm_bound is not None:

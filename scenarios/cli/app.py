@@ -23,8 +23,9 @@ from scenarios.cli import (
     witness,
 )
 from scenarios.cli.commands import app
+from scenarios.files.code import LISTENERS
 from scenarios.files.folders import STOPS
-from scenarios.render.terminal import FAILED, leave_if_stopped, print_error
+from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
 MODULES = (attack, audit, catalogue, lab, ledger, new, papers, report, run, sweep, trace, views, witness)
 """Every one registers its commands."""
@@ -45,6 +46,13 @@ def _options(
     ] = False,
 ) -> None:
     """A laboratory for private decentralized optimization: simulate, eavesdrop, invert, audit."""
+    LISTENERS[:] = [_announce]
+
+
+def _announce(place: str, what: str) -> None:
+    """Say that a scenario's code is run, unless who gave the command named that file."""
+    if not any(word in (place, what) or word.partition(":")[0] == place.partition(":")[0] for word in sys.argv[1:]):
+        remark(f"The scenario has code of its own, which is run: {what}")
 
 
 def main() -> None:

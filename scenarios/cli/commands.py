@@ -2,12 +2,15 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from scenarios.render.terminal import WRONG_INPUT, write_document
+from netsim.errors import ScenarioError
+from netsim.memory import limited
+from scenarios.render.terminal import WRONG_INPUT, fail, write_document
 
 GROUPS = {
     "First steps": ("list", "show", "run", "new", "audit"),
@@ -16,6 +19,8 @@ GROUPS = {
     "More": ("papers", "ledger", "certificate", "schema"),
 }
 """Groups of the help with their commands, in this order."""
+RUNS_CODE = ("run", "check", "audit", "attack", "views", "sweep", "witness")
+"""Commands that run the files that a scenario names under `kind: python`; `check --no-code` does not."""
 _USAGE: type[Exception] = typer.BadParameter.__mro__[1]
 """The error of a missing argument, an unknown option or a value of a wrong type, whichever click typer has."""
 
@@ -52,6 +57,38 @@ class _Group(TyperGroup):
             raise
 
 
+LIMITED = (*RUNS_CODE, "trace", "report", "compare", "certificate")
+"""Commands that take `--memory`."""
+
+
+def _limited(function: Callable[..., None]) -> Callable[..., None]:
+    """The same command with the option `--memory`."""
+
+    @wraps(function)
+    def inside(*args: Any, memory: str | None = None, **options: Any) -> None:
+        try:
+            with limited(memory):
+                function(*args, **options)
+        except ScenarioError as error:  # of the option: a command says its own
+            fail(error, as_json=bool(options.get("as_json")))
+
+    kind = Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            show_default=False,
+            help="Memory that may be used, such as 40GB. Default: what is free, and at least half of the machine's.",
+        ),
+    ]
+    signature = inspect.signature(function, eval_str=True)
+    memory = inspect.Parameter("memory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+    made: Any = inside
+    made.__signature__ = signature.replace(parameters=[*signature.parameters.values(), memory])
+    made.__annotations__ = {**inspect.get_annotations(function, eval_str=True), "memory": kind}
+    return inside
+
+
 app = typer.Typer(
     cls=_Group,
     help="A laboratory for private decentralized optimization: simulate, eavesdrop, invert, audit.",
@@ -69,6 +106,7 @@ def command(name: str, *examples: str) -> Callable[[Callable[..., None]], Callab
         flowed = "\n\n".join(" ".join(one.split()) for one in text.split("\n\n"))
         end = "\n\n".join(["Example:" if len(examples) == 1 else "Examples:", *examples])
         panel = next(group for group, names in GROUPS.items() if name in names)
-        return app.command(name, rich_help_panel=panel, help=flowed, epilog=end)(function)
+        shown = _limited(function) if name in LIMITED else function
+        return app.command(name, rich_help_panel=panel, help=flowed, epilog=end)(shown)
 
     return register

@@ -24,6 +24,19 @@ could not judge |
 | 130 | interrupted by Ctrl-C: the same command with its folder continues |
 
 The other commands use the same numbers, and say below which.
+
+## Whose code a command runs
+
+A scenario, or a results folder that has one, may name files of Python (`kind: python`). Whoever runs such a scenario
+runs these files, with all that they may do on the machine: read them before you run a stranger's. Nothing else in a
+scenario, a witness, a transcript or a results folder runs anything.
+
+| command | files that the scenario names |
+|---|---|
+| {runs} | are run, after a line on the standard error that names each, unless the command line names it itself |
+| `check --no-code` | are not run: of a scenario that names any, only the fields are checked |
+| `lab FILE` | is a notebook, which is run |
+| {looks} | are not run |
 """
 
 
@@ -32,8 +45,12 @@ def page() -> str:
     from typer.main import get_command
 
     from scenarios.cli.app import app
+    from scenarios.cli.commands import GROUPS, RUNS_CODE
 
-    return "\n".join([HEAD, *(_section(words, command) for words, command in _leaves((), get_command(app)))])
+    looks = sorted({name for names in GROUPS.values() for name in names} - {*RUNS_CODE, "lab"})
+    listed = [", ".join(f"`{name}`" for name in names) for names in (sorted(RUNS_CODE), looks)]
+    head = HEAD.replace("{runs}", listed[0]).replace("{looks}", listed[1])
+    return "\n".join([head, *(_section(words, command) for words, command in _leaves((), get_command(app)))])
 
 
 def _leaves(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -1,6 +1,7 @@
 """Command `netsim lab`."""
 
 import os
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -73,9 +74,11 @@ def _lab(
         else:
             _need_marimo(one)
             number = free_port(port)
-            page = f"http://{HOST}:{number}/{'' if one is None else f'{one.name}/'}"
-            console.print(f"The lab: [bold]{page}[/]. Ctrl-C ends it.", highlight=False)
-            serve(found, number, browser=page if browser and not headless else None)
+            token = secrets.token_urlsafe(16)
+            page = f"http://{HOST}:{number}/{'' if one is None else f'{one.name}/'}?token={token}"
+            console.print(f"The lab: [bold]{page}[/] Ctrl-C ends it.", highlight=False, soft_wrap=True)
+            console.file.flush()
+            serve(found, number, token, browser=page if browser and not headless else None)
             console.file.flush()
             os._exit(0)  # the lessons that were opened go on in threads, for which a normal end would wait
     except ScenarioError as error:

@@ -74,9 +74,9 @@ def _deploy(
     """Run a scenario with a process for every agent: they talk over TCP on this machine, and taps capture packets.
 
     A relay on each link that is tapped, or whose law is not that of bare loopback, carries out the law in real time.
-    The transcript is rebuilt from the captured packets and goes to the same attacks and audits as that of `netsim run`,
-    into the same kind of folder; captures and logs of agents are in deployed-ALGORITHM/. `replicas` is 1. Audits are
-    simulated. Exit status: as that of `netsim run`.
+    The transcript is rebuilt from the captured packets, and goes to the same attacks and into the same kind of folder
+    as that of `netsim run`; captures and logs of agents are in deployed-ALGORITHM/. Audits are simulated. `replicas`
+    is 1. Exit status: as that of `netsim run`.
     """
     from netsim.readers.deployed.deploy import Deployment
 
@@ -136,22 +136,48 @@ def _carry_out(
 
 
 @command("check", "netsim check private-descent -o links.loss=0.2")
-def _check(scenario: Scenario, option: Settings = None, as_json: AsJson = False) -> None:
+def _check(
+    scenario: Scenario,
+    option: Settings = None,
+    no_code: Annotated[
+        bool,
+        typer.Option("--no-code", help="Run no file that the scenario names: of one that names any, only fields."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check a scenario without running it: everything that can be known before time 0.
+
+    Code that the scenario names (`kind: python`) is imported for that, which runs it; --no-code checks no more of
+    such a scenario than its fields.
 
     Exit status: 0 it can be run, 2 wrong input, or data that are not on this machine.
     """
+    from netsim.memory import shown
+    from scenarios.build.cost import in_words
     from scenarios.cli.progress import Bars
     from scenarios.schema.load import load_scenario
-    from scenarios.stages.study import planned
+    from scenarios.stages.study import own_files, planned
 
     try:
         with Bars(terminal.problems, lines=False) as bars:
             located = load_scenario(scenario, option or [])
-            plan = planned(located, bars)
+            named = own_files(located) if no_code else []
+            plan = None if named else planned(located, bars)
     except ScenarioError as error:
         terminal.fail(error, as_json=as_json)
+    if plan is None:
+        if as_json:
+            found = {"exit_status": terminal.DONE, "name": located.scenario.name, "file": located.file}
+            terminal.write_document(found | {"not_run": named})
+        else:
+            terminal.line(f"{located.scenario.name}: its fields fit; code that was not run: {', '.join(named)}")
+        raise typer.Exit(terminal.DONE)
     first, spec, names = plan.first, located.scenario, [variant.name for variant in plan.variants]
+    estimates: list[tuple[str, float, float]] = []
+    for what, each in () if first is None else zip(("run", "audit"), first.costs(), strict=True):
+        if each:
+            estimates.append((what, sum(one.seconds for one in each), max(one.memory for one in each)))
+    costs = [f"{what} about {in_words(seconds)} and {shown(memory)}" for what, seconds, memory in estimates]
     status = terminal.DONE if first is not None else terminal.WRONG_INPUT
     for name, why in plan.absent.items():
         terminal.remark(f"{name}: {why}".removeprefix(": "))
@@ -163,6 +189,7 @@ def _check(scenario: Scenario, option: Settings = None, as_json: AsJson = False)
             found |= {"topology": first.topology.name, "agents": first.topology.agents}
             found |= {"data": first.dataset.name, "records": first.dataset.records}
             found["dimension"] = first.problem.dimension
+            found["estimates"] = [{"of": what, "seconds": s, "bytes": m} for what, s, m in estimates]
             found["algorithms"] = [{"name": s.spec.name, "kind": s.spec.kind} for s in first.subjects]
         terminal.write_document(found)
     elif first is not None:
@@ -170,6 +197,6 @@ def _check(scenario: Scenario, option: Settings = None, as_json: AsJson = False)
         algorithms = f"{len(first.subjects)} algorithm{'s' * (len(first.subjects) > 1)}"
         terminal.line(
             f"{spec.name}: can be run: {several}{algorithms} on a {first.topology.name}, "
-            f"{first.dataset.records} records"
+            f"{first.dataset.records} records; {', '.join(costs)}"
         )
     raise typer.Exit(status)

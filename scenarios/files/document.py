@@ -134,7 +134,11 @@ TRUTHS = dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("false",
 CONSTANTS = dict.fromkeys(("", "~", "null", "Null", "NULL")) | TRUTHS
 INTEGER, BASED = re.compile(r"[-+]?[0-9]+"), re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+DIGITS = 300
+"""A whole number with more is none that anything can be computed with."""
 ZERO_FIRST = re.compile(r"[-+]?0[0-9]+")
+DEEP = re.compile(r"(?:[\[{]\s*){50}")
+"""So many openings in a row: no file that is meant has them, and the scanner takes the square of their number."""
 STANDARD = "tag:yaml.org,2002:"
 KNOWN = ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge")
 """Tags of YAML's own."""
@@ -170,6 +174,8 @@ def read_yaml(text: str, file: str) -> Any:
     You get a `ScenarioError` with file and line for what is not YAML 1.2 (the first place), and for all fields that
     are written twice, tags, and numbers that are read differently by different versions of YAML.
     """
+    if DEEP.search(text):
+        raise ScenarioError("file", file, "lists or mappings too deep within each other", "", file, 1)
     try:
         node: Any = cast(Any, YAML(typ="safe", pure=True)).compose(StringIO(text))
     except ReaderError as error:
@@ -179,6 +185,8 @@ def read_yaml(text: str, file: str) -> Any:
         raise _not_yaml(error, file, text.splitlines()) from error
     except YAMLError as error:
         raise ScenarioError("file", file, f"not valid YAML: {error}", "YAML 1.2", file, 1) from error
+    except RecursionError:
+        raise ScenarioError("file", file, "lists or mappings too deep within each other", "", file, 1) from None
     reader = _Reader(file)
     try:
         found = None if node is None else reader.read(node, "")
@@ -278,6 +286,9 @@ class _Reader:
         self._refuse_tag(node, path)
         if node.style is not None:
             return text
+        if len(text) > DIGITS and (INTEGER.fullmatch(text) or BASED.fullmatch(text)):
+            self._wrong(node, path, text, "a number of too many digits", f"{DIGITS} digits; or text in quotes")
+            return None
         if ZERO_FIRST.fullmatch(text):
             eight = set(text) <= set("-+01234567")
             other = f"{int(text, 8)} in YAML 1.1, " if eight else ""

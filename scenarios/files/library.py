@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from netsim.errors import ScenarioError, together
+from netsim.files import check_regular, is_there
 from scenarios.files.document import Tree, keys_of, place_of, plain, put, read_yaml
 
 EXTENDS = "extends"
@@ -32,6 +33,8 @@ def label(path: str, value: Any) -> str:
     return text if re.match(VARIANT_NAME, text) else "value"
 
 
+MOST = 400_000
+"""Bytes of a file: YAML is read at some 50,000 a second."""
 FORM = "name: …, topology: …, algorithms: …"
 OTHERS = "other"
 """The group of a scenario that names none."""
@@ -115,6 +118,7 @@ def shipped() -> list[_Shipped]:
 def read_text(path: Path) -> str:
     """A text file in UTF-8, with or without a byte order mark. You get a `ScenarioError` for anything else."""
     try:
+        check_regular(path, MOST)
         raw = path.read_bytes()
     except IsADirectoryError:
         inside = sorted(one.name for one in path.iterdir() if one.suffix in (".yaml", ".yml"))
@@ -126,6 +130,7 @@ def read_text(path: Path) -> str:
             names = [one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml")]
         except OSError:
             names = []
+        names = [name for name in names if name != path.name]  # that one cannot be read
         found = difflib.get_close_matches(path.name, names, n=2) or [n for n in names if Path(n).stem == path.name]
         near = " or ".join(str(path.parent / one) for one in found)
         allowed = f"did you mean {near}?" if found else "a YAML file"
@@ -151,7 +156,7 @@ def read_source(source: str) -> tuple[str, str]:
     try:
         return read_text(path), source
     except ScenarioError as error:
-        if error.file is not None or path.exists():
+        if error.file is not None or is_there(path):
             raise
         found = difflib.get_close_matches(path.name.removesuffix(".yaml"), shipped, n=3)
         hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""

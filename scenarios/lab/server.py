@@ -8,8 +8,10 @@ import threading
 import webbrowser
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
+from hmac import compare_digest
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -79,8 +81,9 @@ _Send = Callable[[Any], Awaitable[None]]
 _App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 
 
-def application(lessons: Sequence[Lesson], port: int) -> _App:
-    """The whole lab as an ASGI app. It answers those who address this machine by its own name, from its own pages.
+def application(lessons: Sequence[Lesson], port: int, token: str) -> _App:
+    """The whole lab as an ASGI app. It answers those who address this machine by its own name, from its own pages,
+    and know the token: ?token=… of the address, which the browser keeps as a cookie from then on.
 
     At the top of every lesson are links to the index, the lesson before and the one after.
     """
@@ -96,8 +99,10 @@ def application(lessons: Sequence[Lesson], port: int) -> _App:
     notebooks: _App = builder.build()
     index = environment.get_template("index.html.j2").render(lessons=lessons).encode()
 
-    async def answer(send: _Send, status: int, body: bytes, kind: bytes) -> None:
-        headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
+    cookie = f"netsim-lab-{port}"  # cookies of one machine are those of all its ports
+
+    async def answer(send: _Send, status: int, body: bytes, kind: bytes, *more: tuple[bytes, bytes]) -> None:
+        headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *more]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
@@ -108,12 +113,29 @@ def application(lessons: Sequence[Lesson], port: int) -> _App:
         origin = headers.get(b"origin")
         return headers.get(b"host") in here and (origin is None or origin.partition("://")[2] in here)
 
+    def is_known(scope: _Scope) -> bool:
+        """Whether whoever asks has had the token."""
+        texts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"cookie"]
+        pairs = [one.strip().partition("=") for text in texts for one in text.split(";")]
+        return any(name == cookie and compare_digest(value.encode(), token.encode()) for name, _, value in pairs)
+
+    def brings_token(scope: _Scope) -> bool:
+        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
+        return compare_digest(given.encode(), token.encode())
+
     async def app(scope: _Scope, receive: _Receive, send: _Send) -> None:
-        if scope["type"] in ("http", "websocket") and not is_local(scope):
+        # a browser asks for the manifest, which is the same for everybody, without cookies
+        asks = scope["type"] in ("http", "websocket") and not scope["path"].endswith("/manifest.json")
+        if asks and not (is_local(scope) and (is_known(scope) or (scope["type"] == "http" and brings_token(scope)))):
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008})
             else:
-                await answer(send, 403, b"The lab answers its own pages on this machine only.\n", b"text/plain")
+                why = "The lab answers its own pages on this machine only, opened by the address that it printed.\n"
+                await answer(send, 403, why.encode(), b"text/plain")
+        elif scope["type"] == "http" and brings_token(scope):
+            kept = f"{cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
+            place = quote(scope["path"]).encode()
+            await answer(send, 303, b"", b"text/plain", (b"set-cookie", kept.encode()), (b"location", place))
         elif scope["type"] == "http" and scope["path"] == "/":
             await answer(send, 200, index, b"text/html; charset=utf-8")
         else:
@@ -122,11 +144,11 @@ def application(lessons: Sequence[Lesson], port: int) -> _App:
     return app
 
 
-def serve(lessons: Sequence[Lesson], port: int, *, browser: str | None = None) -> None:
+def serve(lessons: Sequence[Lesson], port: int, token: str, *, browser: str | None = None) -> None:
     """Serve until Ctrl-C. `browser` is an address to open once the server answers; None opens nothing."""
     import uvicorn
 
-    app = application(lessons, port)
+    app = application(lessons, port, token)
     config = uvicorn.Config(app, host=HOST, port=port, log_level="error", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
 

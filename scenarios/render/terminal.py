@@ -16,7 +16,8 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from netsim.errors import NetsimError, ScenarioError, together
+from netsim.errors import NetsimError, ScenarioError, brief, together
+from netsim.memory import allowed, shown
 from scenarios.results.base import PAGE
 
 DONE, REFUTED, WRONG_INPUT, UNDECIDED, FAILED, INTERRUPTED = 0, 1, 2, 3, 70, 130
@@ -114,6 +115,8 @@ def fail(
     `status`: in place of wrong input (2) or failed (70). `said`: in place of the error's own words. `options`: the
     option's name by a field's name. With `as_json` the standard output gets a document with the `error`, too.
     """
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        error = ScenarioError("path", error.filename, "longer than a name of a file can be", "a shorter one")
     if isinstance(error, ScenarioError) and options is not None:
         named = [replace(one, field=options.get(one.field, one.field)) for one in error.each()]
         error = together(named)
@@ -136,15 +139,17 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
     """Print an error with its notes, a hint last; a defect, which netsim does not raise on purpose, with its
     traceback. `page`: of what was done until then."""
     full = isinstance(error, OSError) and error.errno in _NO_ROOM
-    if not isinstance(error, NetsimError) and not full:
+    if not isinstance(error, NetsimError | MemoryError) and not full:
         traceback.print_exception(error)
     if page is not None:
         done = f"What was done until then: [bold]{escape(str(page))}[/]"
         problems.print(done, highlight=False, soft_wrap=True)
-    words = [str(error) if said is None else said]
+    words = [brief(str(error)) if said is None else said]
     if said is None and isinstance(error, ScenarioError):
         words = [one.sentence() for one in error.each()]
     lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(one)}" for one in words]
+    if isinstance(error, MemoryError):
+        lines.append(f"it takes more than the {shown(allowed())} that are allowed here: less of it, or --memory")
     if full:
         lines.append("what was written before is kept; make room, and give the same command again")
     lines += map(escape, getattr(error, "__notes__", []))
@@ -157,13 +162,14 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
 def _as_plain(error: Exception) -> dict[str, object]:
     """An error for machines: `type`, `message`, and of a `ScenarioError` all `mistakes`, each with where it is and
     what is allowed."""
-    plain: dict[str, object] = {"type": type(error).__name__, "message": str(error)}
+    plain: dict[str, object] = {"type": type(error).__name__, "message": brief(str(error))}
     if isinstance(error, ScenarioError):
         names = ("file", "line", "field", "value", "problem", "allowed")
         mistakes = [{name: getattr(one, name) for name in names} for one in error.each()]
         for one in mistakes:
             if not isinstance(one["value"], bool | int | float | str | None):
                 one["value"] = repr(one["value"])
+            one |= {name: brief(value) for name, value in one.items() if isinstance(value, str) and name != "file"}
         plain["mistakes"] = mistakes
     return plain
 

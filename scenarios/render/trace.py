@@ -16,6 +16,7 @@ from rich.table import Table
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.transcript.record import COLUMNS, EVERYBODY, Place, Record, Selection
 from netsim.transcript.stored import StreamedTranscript
+from scenarios.files.json import read_json
 from scenarios.results.base import MANIFEST
 
 _NAMED = 20
@@ -196,7 +197,7 @@ def _manifest(file: Path) -> _Known | None:
     spooled = file.suffix == ".spool" and folder.name.startswith("transcript-")
     for one in (folder, folder.parent) if spooled else (folder,):
         try:
-            manifest: Any = json.loads((one / MANIFEST).read_text(encoding="utf-8"))
+            manifest: Any = read_json(one / MANIFEST)
         except (OSError, ValueError):
             continue
         if isinstance(manifest, dict):

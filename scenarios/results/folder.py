@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netsim.errors import ScenarioError
+from netsim.files import check_regular
 from scenarios.build.experiment import Experiment
 from scenarios.results import serialize
 from scenarios.results.base import MANIFEST, RESULTS
@@ -143,6 +144,7 @@ def _placed(manifest: Manifest) -> Scenario:
 
 def _text(path: Path) -> str:
     try:
+        check_regular(path)
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise ScenarioError("folder", str(path), f"cannot be read ({error.strerror or error})") from None

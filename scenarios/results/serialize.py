@@ -3,7 +3,6 @@
 JSON has no infinities: they are the texts "inf" and "-inf", and NaN is "nan": so every JSON reader takes the file.
 """
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import TypeVar, cast
@@ -13,6 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from netsim.errors import ScenarioError
+from scenarios.files.json import parse_json
 from scenarios.results.base import MANIFEST, RESULTS, TEXTS, as_json, numbers_of, write_text
 from scenarios.results.tree import SCHEMA_VERSION, Manifest, Results
 
@@ -64,7 +64,7 @@ def loads_manifest(text: str, file: str = MANIFEST) -> Manifest:
 
 def _mapping(text: str, file: str) -> dict[str, object]:
     try:
-        raw: object = json.loads(text)
+        raw = parse_json(text)
     except ValueError as error:
         raise ScenarioError("results", file, f"not JSON: {error}", REMEDY, file) from None
     if not isinstance(raw, dict):

@@ -25,7 +25,9 @@ from typing import Any, cast
 
 from netsim.algorithms import Algorithm
 from netsim.errors import ScenarioError
+from netsim.files import check_regular
 from netsim.node import Node
+from scenarios.files.code import announce
 
 OURS = ("netsim", "attacks", "scenarios")
 Sources = Mapping[Path, bytes]
@@ -155,6 +157,7 @@ def code_of(algorithm: Algorithm) -> str | None:
 
 def _from_file(place: str, file: Path) -> ModuleType:
     try:
+        check_regular(file)
         text = file.read_bytes()
     except OSError as error:
         why = f"no such file in {Path.cwd()}" if isinstance(error, FileNotFoundError) else str(error.strerror)
@@ -199,6 +202,7 @@ def _run(place: str, texts: _Texts) -> ModuleType:
         raise ScenarioError(FIELD, place, "cannot be loaded as Python", FORM)
     module = module_from_spec(spec)
     _reachable(Path(file).parent)
+    announce(place, file)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
@@ -217,6 +221,8 @@ def _run(place: str, texts: _Texts) -> ModuleType:
 
 def _imported(place: str, name: str) -> ModuleType:
     _reachable(Path.cwd())
+    if name not in sys.modules and name.partition(".")[0] not in OURS:
+        announce(place, name)
     try:
         module = importlib.import_module(name)
     except Exception as error:

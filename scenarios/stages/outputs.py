@@ -1,6 +1,5 @@
 """Files that a run writes beside results.json: transcripts, tables, page and figures; and the removal of old ones."""
 
-import json
 import re
 import shutil
 from collections.abc import Container, Mapping
@@ -17,6 +16,7 @@ from netsim.simulation import Simulation
 from netsim.transcript.transcript import Transcript
 from scenarios.build.progress import Progress
 from scenarios.files.folders import is_draft, whole
+from scenarios.files.json import read_json
 from scenarios.results.base import PAGE
 from scenarios.results.tree import Results
 from scenarios.schema.scenario import TranscriptSpec
@@ -166,7 +166,7 @@ def clear(folder: Path, slugs: Container[str] = ()) -> None:
 def _clear_figures(place: Path) -> None:
     """Remove the figures that a former run wrote, and nothing else there."""
     try:
-        listed: Any = json.loads((place / FIGURE_LIST).read_text(encoding="utf-8"))
+        listed: Any = read_json(place / FIGURE_LIST)
         names = [name for one in listed for name in (f"{one['name']}.txt", *one["files"])]
     except (OSError, ValueError, KeyError, TypeError):
         return

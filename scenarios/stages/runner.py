@@ -1,6 +1,5 @@
 """One scenario run stage by stage into a folder; an interrupted run keeps what it had."""
 
-import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import EVERY, Progress, Silent, estimates
 from scenarios.files.folders import LOCK, held, is_draft
+from scenarios.files.json import read_json
 from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
@@ -112,7 +112,7 @@ def prepare(folder: Path, name: str | None, jobs: int) -> None:
     if jobs == 0 or jobs < -1:
         raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
     try:
-        manifest: object = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = read_json(folder / MANIFEST)
         before = cast("dict[str, dict[str, object]]", manifest)["scenario"]["name"]
     except (OSError, ValueError, LookupError, TypeError):
         before = None

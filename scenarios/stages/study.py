@@ -34,6 +34,7 @@ from scenarios.results.tree import (
 )
 from scenarios.schema import Scenario
 from scenarios.schema.load import Located
+from scenarios.schema.own import PythonSpec
 from scenarios.stages.outputs import clear, write_outputs
 from scenarios.stages.runner import checked, prepare, run_scenario
 
@@ -84,6 +85,13 @@ def planned(source: Scenario | Located, progress: Progress | None = None) -> _Pl
             raise error if variant is None else variant.named(error) from None
         first = first or built
     return _Plan(scenario, variants, absent, first)
+
+
+def own_files(source: Located) -> list[str]:
+    """Paths of the code that a scenario, or a variant of it, names; none of it is run."""
+    runs = [source.scenario, *(one.located.scenario for one in expanded(source))]
+    specs = [spec for scenario in runs for spec in scenario.algorithms]
+    return list(dict.fromkeys(spec.path for spec in specs if isinstance(spec, PythonSpec)))
 
 
 def run_study(

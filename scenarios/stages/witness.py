@@ -4,9 +4,9 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from itertools import chain, islice, product
+from itertools import islice, product
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn, Self, TypeAlias, TypeVar, cast
+from typing import Annotated, Literal, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 from pydantic import Field, ValidationError
@@ -24,12 +24,14 @@ from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import NetsimError, ScenarioError, TranscriptError
+from netsim.files import check_regular
 from netsim.problems import Bent, Objective, Tilted
 from netsim.simulation import Simulation
 from scenarios.build.adjacency import change_of, changed, check_adjacent
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Progress, Silent
 from scenarios.files.folders import whole
+from scenarios.files.json import parse_json
 from scenarios.files.mistakes import RENAMED
 from scenarios.results.findings import capitalized
 from scenarios.results.header import versions
@@ -46,9 +48,6 @@ Tree: TypeAlias = Mapping[str, object]
 """A JSON object, as the file has it: the seal is of just that."""
 WIDTH = 240
 """Characters up to which a mapping or a list is written on one line; lists of numbers are however long they are."""
-
-_DEEPEST = 40
-"""Lists and mappings within each other."""
 
 
 class _DataPrint(Model):
@@ -144,22 +143,13 @@ class WitnessFile(Model):
     def read(cls, path: Path) -> Self:
         """You get a `ScenarioError` for a file that cannot be read, or is no witness."""
         try:
-            tree: object = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
-            level = [tree]
-            for _ in range(_DEEPEST):
-                inner = (
-                    one.values() if plain.is_mapping(one) else one if plain.is_list(one) else () for one in level
-                )
-                level = list(chain.from_iterable(inner))
-            if level:
-                raise ValueError(f"nested more than {_DEEPEST} deep")
-            json.dumps(tree, ensure_ascii=False).encode()  # half of a pair of surrogates is no text
+            check_regular(path)
+            tree = parse_json(path.read_text(encoding="utf-8"), finite=True)
         except OSError as error:
             raise ScenarioError("witness", str(path), f"cannot be read ({error.strerror or error})") from None
-        except (ValueError, RecursionError) as error:
-            raise ScenarioError(
-                "witness", str(path), f"no JSON ({error})", "a file that `netsim run` wrote"
-            ) from None
+        except ValueError as error:
+            allowed = "a file that `netsim run` wrote"
+            raise ScenarioError("witness", str(path), f"no JSON ({error})", allowed) from None
         if not plain.is_mapping(tree) or tree.get("format") != FORMAT:
             raise ScenarioError("witness", str(path), f"not a {FORMAT}", "a file witness-….json of a results folder")
         if tree.get("version") != VERSION:
@@ -215,10 +205,6 @@ def _by_value(tree: object) -> object:
     if isinstance(tree, int) and not isinstance(tree, bool) and abs(tree) < 2**53:
         return float(tree)
     return tree
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
 
 
 _TOGETHER = {"variants", "grid", "figures", "reproduces"}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -18,6 +18,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from netsim.errors import ScenarioError
 from scenarios.files.folders import whole
+from scenarios.files.json import parse_json, read_json
 from scenarios.results import tables
 from scenarios.results.base import Setting, Status, as_json, write_text
 from scenarios.results.header import versions
@@ -80,16 +81,18 @@ _FILE = TypeAdapter(PointResult)
 def _read(text: str | None, point: Point) -> PointResult | None:
     """A point as it was before it was JSON, which has texts for infinities and NaN; None for other text."""
     try:
-        found = _FILE.validate_json(text or "")
+        found = _FILE.validate_python(parse_json(text or ""))
 
         def number(value: Cell, kind: Any) -> Cell:
-            return float(value) if kind == pyarrow.float64() and isinstance(value, str) else value
+            cell = float(value) if kind == pyarrow.float64() and isinstance(value, str) else value
+            pyarrow.scalar(cell, kind)  # an error for what the column cannot have
+            return cell
 
         algorithms, attacks = (
             tuple({key: number(value, columns[key][0]) for key, value in row.items()} for row in rows)
             for rows, columns in ((found.algorithms, COLUMNS), (found.attacks, ATTACK_COLUMNS))
         )
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         return None
     return PointResult(point.fields, point.index, point.seed, found.status, found.error, algorithms, attacks)
 
@@ -137,7 +140,7 @@ def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
         others = [one for one in folder.iterdir() if one.name != DONE and not one.name.startswith(MANIFEST)]
         there = path.exists()  # after the look at the others: another process may just have made it
         if there:
-            _check_same(json.loads(path.read_text(encoding="utf-8")), own, folder)
+            _check_same(path, own, folder)
         elif others:
             raise ScenarioError("folder", str(folder), "holds files that are no sweep's", "a new or empty folder")
         with whole(path) as draft:
@@ -146,7 +149,7 @@ def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
                 if not there:
                     os.link(draft, path)  # by one process alone: another one may have come first
             except FileExistsError:
-                _check_same(json.loads(path.read_text(encoding="utf-8")), own, folder)
+                _check_same(path, own, folder)
             except OSError:  # a file system without links, where nobody else is looked for
                 pass
     except OSError as error:
@@ -154,9 +157,15 @@ def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
         raise ScenarioError("folder", str(folder), why, "a folder to write to") from None
 
 
-def _check_same(before: Mapping[str, JsonValue], own: Mapping[str, JsonValue], folder: Path) -> None:
+def _check_same(path: Path, own: Mapping[str, JsonValue], folder: Path) -> None:
+    try:
+        before = read_json(path)
+    except ValueError as error:
+        raise ScenarioError("folder", str(path), f"damaged ({error})", "a new or empty folder") from None
+    if not isinstance(before, dict):
+        raise ScenarioError("folder", str(path), "no manifest of a sweep", "a new or empty folder")
     for key, value in json.loads(json.dumps(own)).items():
-        if before.get(key) != value:
+        if cast("dict[str, object]", before).get(key) != value:
             what = {"versions": "was begun with other versions of netsim, Python or a library"}
             why = what.get(key, f"holds the results of another {key}")
             raise ScenarioError("folder", str(folder), why, "a new or empty folder, or the one of this sweep")

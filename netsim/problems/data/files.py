@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from netsim.arrays import Array, unknown, whole
 from netsim.bounds import Count
 from netsim.errors import ScenarioError
+from netsim.files import check_regular
 from netsim.problems.data.dataset import Dataset, some
 from netsim.problems.data.named import Chosen, Seed, Task, svmlight
 
@@ -78,8 +79,11 @@ def csv_file(
 
 def _file(path: str | Path) -> Path:
     file = Path(path).expanduser()
-    if not file.is_file():
-        raise ScenarioError("path", str(path), "no such file", "a file, from the working directory")
+    try:
+        check_regular(file)
+    except OSError as error:
+        why = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+        raise ScenarioError("path", str(path), why, "a file, from the working directory") from None
     return file
 
 

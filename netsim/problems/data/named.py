@@ -9,7 +9,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from annotated_types import Ge, Le, Len
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from netsim.arrays import Array, nonnegative, unknown, whole
 from netsim.bounds import Count, Index, NonNegative
 from netsim.errors import ScenarioError
+from netsim.memory import check_memory
 from netsim.problems.data.cache import Cache, Remote
 from netsim.problems.data.dataset import Dataset, Part, some
 
@@ -335,7 +336,9 @@ def svmlight(path: Path, dimension: int | None) -> tuple[Array, Array]:
     features, labels = cast(
         "tuple[object, Array]", load_svmlight_file(str(path), n_features=dimension, zero_based="auto")
     )
-    return cast(Array, features.toarray()), labels  # type: ignore[attr-defined]
+    rows, columns = cast(Any, features).shape
+    check_memory(4 * 8 * rows * columns, "dimension", columns, "fewer features or records")
+    return cast(Array, cast(Any, features).toarray()), labels
 
 
 HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"

@@ -25,6 +25,10 @@ app = marimo.App()
 '''
 
 
+TOKEN = "abc"
+KNOWN = {"cookie": f"theme=dark; netsim-lab-2719={TOKEN}"}
+
+
 def lab(*words: str) -> Any:
     return CliRunner().invoke(app, ["lab", *words], env={"COLUMNS": "200"})
 
@@ -40,7 +44,7 @@ def sent(scope: dict[str, Any], lessons: Any) -> list[Any]:
     async def receive() -> Any:
         return {"type": "http.request"}
 
-    asyncio.run(server.application(lessons, 2719)(scope, receive, send))
+    asyncio.run(server.application(lessons, 2719, TOKEN)(scope, receive, send))
     return found
 
 
@@ -137,7 +141,7 @@ def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_passed_over() -> N
 
 
 def test_the_index_links_every_lesson() -> None:
-    _, page = answer({"host": "localhost:2719"}, catalogue.lessons())
+    _, page = answer({"host": "localhost:2719"} | KNOWN, catalogue.lessons())
     for one in catalogue.lessons():
         assert f'href="/{one.name}/"' in page.decode()
     assert b"http" not in page.replace(b"http-equiv", b"")
@@ -146,14 +150,17 @@ def test_the_index_links_every_lesson() -> None:
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"host": "127.0.0.1:2719"}, 200),
-        ({"host": "localhost:2719"}, 200),
-        ({"host": "127.0.0.1:2719", "origin": "http://127.0.0.1:2719"}, 200),
-        ({"host": "lab.example.org"}, 403),
-        ({"host": "lab.example.org:2719"}, 403),
-        ({"host": "127.0.0.1:2719", "origin": "https://example.org"}, 403),
-        ({"host": "127.0.0.1:2719", "origin": "null"}, 403),
+        ({"host": "127.0.0.1:2719"} | KNOWN, 200),
+        ({"host": "localhost:2719"} | KNOWN, 200),
+        ({"host": "127.0.0.1:2719", "origin": "http://127.0.0.1:2719"} | KNOWN, 200),
+        ({"host": "lab.example.org"} | KNOWN, 403),
+        ({"host": "lab.example.org:2719"} | KNOWN, 403),
+        ({"host": "127.0.0.1:2719", "origin": "https://example.org"} | KNOWN, 403),
+        ({"host": "127.0.0.1:2719", "origin": "null"} | KNOWN, 403),
         ({}, 403),
+        ({"host": "127.0.0.1:2719"}, 403),
+        ({"host": "127.0.0.1:2719", "cookie": "netsim-lab-2719=abd"}, 403),
+        ({"host": "127.0.0.1:2719", "cookie": f"netsim-lab-2720={TOKEN}"}, 403),
     ],
 )
 def test_only_its_own_pages_on_this_machine_are_answered(headers: dict[str, str], status: int) -> None:
@@ -162,6 +169,22 @@ def test_only_its_own_pages_on_this_machine_are_answered(headers: dict[str, str]
     assert (b"netsim lab" in page) == (status == 200)
 
 
-def test_a_socket_from_elsewhere_is_closed() -> None:
-    scope = {"type": "websocket", "path": "/eavesdropper/ws", "headers": [(b"host", b"example.org")]}
+@pytest.mark.parametrize(("host", "headers"), [("example.org", KNOWN), ("127.0.0.1:2719", {})])
+def test_a_socket_from_elsewhere_or_without_the_token_is_closed(host: str, headers: dict[str, str]) -> None:
+    pairs = [(name.encode(), value.encode()) for name, value in {"host": host, **headers}.items()]
+    query = f"token={TOKEN}".encode()
+    scope = {"type": "websocket", "path": "/eavesdropper/ws", "query_string": query, "headers": pairs}
     assert sent(scope, catalogue.lessons()[:1]) == [{"type": "websocket.close", "code": 1008}]
+
+
+@pytest.mark.parametrize(
+    ("query", "host", "status"),
+    [(TOKEN, "127.0.0.1:2719", 303), ("abd", "127.0.0.1:2719", 403), (TOKEN, "example.org:2719", 403)],
+)
+def test_the_token_of_the_address_becomes_a_cookie_of_this_server(query: str, host: str, status: int) -> None:
+    scope = {"type": "http", "method": "GET", "path": "/noise/", "query_string": f"token={query}".encode()}
+    start = sent(scope | {"headers": [(b"host", host.encode())]}, catalogue.lessons()[:1])[0]
+    headers = dict(start["headers"])
+    assert start["status"] == status
+    assert headers.get(b"location") == (b"/noise/" if status == 303 else None)
+    assert (b"SameSite=Strict" in headers.get(b"set-cookie", b"")) == (status == 303)

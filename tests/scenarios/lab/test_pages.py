@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scenarios.lab.server import HOST, free_port
+from scenarios.lab.server import free_port
 from tests.scenarios.browser import Chromium
 from tests.scenarios.lab.lessons import NAMES
 
@@ -21,24 +21,42 @@ FORMULAS = "[...document.querySelectorAll('marimo-tex')].map(f => f.shadowRoot)"
 IDLE = '!document.querySelector(\'[data-testid="loading-indicator"], [data-status="running"], .running\')'
 
 
+def answered(address: str) -> int | None:
+    """The status of an answer; None where nobody answers."""
+    try:
+        return urllib.request.urlopen(address).status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except urllib.error.URLError:
+        return None
+
+
 @pytest.fixture(scope="module")
-def lab() -> Iterator[str]:
-    """The address of a lab that runs."""
+def served() -> Iterator[tuple[str, str]]:
+    """The address of a lab that runs, and the ?token=… that opens it."""
     port = free_port()
-    address = f"http://{HOST}:{port}/"
-    served = subprocess.Popen([sys.executable, "-m", "scenarios.cli.app", "lab", "--headless", "--port", str(port)])
+    words = [sys.executable, "-m", "scenarios.cli.app", "lab", "--headless", "--port", str(port)]
+    lab = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert lab.stdout is not None
+    address, _, key = lab.stdout.readline().split()[2].partition("?")
     until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            urllib.request.urlopen(address).close()
-            break
-        except urllib.error.URLError:
-            assert time.monotonic() < until
-            assert served.poll() is None
-            time.sleep(0.1)
-    yield address
-    served.terminate()
-    assert served.wait(PATIENCE) == 0, "lessons that are open keep no lab alive"
+    while (status := answered(address)) is None:
+        assert time.monotonic() < until
+        assert lab.poll() is None
+        time.sleep(0.1)
+    assert status == 403, "without the token it answers nobody"
+    yield address, f"?{key}"
+    lab.terminate()
+    assert lab.wait(PATIENCE) == 0, "lessons that are open keep no lab alive"
+
+
+@pytest.fixture
+def lab(served: tuple[str, str], chromium: Chromium, tmp_path) -> str:
+    """Its address, for a browser that has had the token."""
+    (tmp_path / "blank.html").write_text("<title>blank</title>")
+    with chromium.open(tmp_path / "blank.html", width=390) as page:
+        page.go("".join(served))
+    return served[0]
 
 
 def test_the_index_leads_to_the_lessons(chromium: Chromium, lab: str, tmp_path) -> None:
@@ -71,3 +89,13 @@ def test_a_lesson_opens_without_an_error(chromium: Chromium, lab: str, tmp_path,
         assert [url for url in page.elsewhere if not url.startswith(lab)] == []
         assert [error for error in page.errors if "preload" not in error] == []
         assert page.sideways == 0
+
+
+def test_a_page_from_elsewhere_cannot_drive_it(chromium: Chromium, lab: str, tmp_path) -> None:
+    (tmp_path / "foreign.html").write_text("<title>foreign</title>")
+    with chromium.open(tmp_path / "foreign.html", width=390) as page:
+        ask = f"fetch('{lab}', {{credentials: 'include', mode: 'no-cors'}}).then(r => r.type, () => 'refused')"
+        socket = f"new Promise(end => {{ const s = new WebSocket('{lab.replace('http', 'ws')}noise/ws?session_id=s');"
+        opened = page.evaluate(f"{socket} s.onopen = () => end('open'); s.onerror = () => end('refused'); }})")
+        assert opened == "refused"
+        assert page.evaluate(f"{ask}") in ("opaque", "refused")  # nothing that the page could read

@@ -1,0 +1,91 @@
+"""Memory that may be asked for: estimated before anything is allocated, and held to."""
+
+import os
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from netsim.errors import ScenarioError
+
+try:
+    import resource
+except ImportError:  # a system without it has no limits
+    resource = None
+
+VARIABLE = "NETSIM_MEMORY"
+"""Environment variable with the memory that is allowed, in bytes: processes that are started have it too."""
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_CONTROL_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_UNKNOWN = 8 * 10**9
+"""Of a system that does not say what it has."""
+
+
+def allowed() -> int:
+    """Bytes that may be asked for: what `NETSIM_MEMORY` says, or what the machine has free, and at least half of what
+    it has."""
+    text = os.environ.get(VARIABLE, "")
+    if text:
+        return parsed(text)
+    found = {line.split(":")[0]: line for line in _text("/proc/meminfo").splitlines()}
+    total, free = (
+        1024 * int(found[name].split()[1]) if name in found else 0 for name in ("MemTotal", "MemAvailable")
+    )
+    limits = [int(text) for text in map(_text, _CONTROL_GROUPS) if text.isdigit()]
+    return min([max(free, total // 2) or _UNKNOWN, *limits])
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def parsed(text: str) -> int:
+    """Bytes of a text such as 40GB, 500M or 2e9. You get a `ScenarioError` for any other."""
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?(?:e[0-9]{1,2})?)\s*([kmgt]?)i?b?", text.strip().lower())
+    found = round(float(match[1]) * UNITS[match[2]]) if match is not None else 0
+    if not 0 < found < 2**62:
+        raise ScenarioError("--memory", text, "no amount of memory", "such as 500MB, 40GB, 0.5TB")
+    return found
+
+
+def shown(count: float) -> str:
+    """Bytes in words: 74 GB."""
+    for unit in ("kB", "MB", "GB", "TB", "PB"):
+        count /= 1000
+        if count < 999.5 or unit == "PB":
+            return f"{count:,.{1 if count < 9.95 else 0}f} {unit}"
+    raise AssertionError
+
+
+def check_memory(count: float, field: str, value: object, remedy: str = "less of it") -> None:
+    """Raise a `ScenarioError` at this field where it asks for more bytes than are allowed."""
+    if count > (most := allowed()):
+        why = f"asks for about {shown(count)} of memory"
+        enough = shown(1.25 * count).replace(" ", "")
+        raise ScenarioError(field, value, why, f"{shown(most)} here: {remedy}, or --memory {enough}")
+
+
+@contextmanager
+def limited(text: str | None) -> Generator[None]:
+    """Within, this process and those that it starts may have so much (40GB; None: as `allowed` says), and get a
+    `MemoryError` beyond it, before the machine is full."""
+    before = os.environ.get(VARIABLE)
+    if text is not None:
+        os.environ[VARIABLE] = str(parsed(text))
+    former = None if resource is None else resource.getrlimit(resource.RLIMIT_DATA)
+    try:
+        if resource is not None and former is not None:
+            soft, hard = former
+            fits = [one for one in (allowed(), soft, hard) if one != resource.RLIM_INFINITY]
+            resource.setrlimit(resource.RLIMIT_DATA, (min(fits), hard))
+        yield
+    finally:
+        if resource is not None and former is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, former)
+        if text is not None:
+            os.environ.pop(VARIABLE)
+            if before is not None:
+                os.environ[VARIABLE] = before

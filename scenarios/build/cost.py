@@ -1,0 +1,104 @@
+"""Memory and time that a scenario asks for, estimated before anything of that size is allocated."""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from netsim.errors import ScenarioError
+from netsim.memory import check_memory
+from netsim.problems import Problem
+from netsim.problems.minimizers import DENSE
+from netsim.simulation import Simulation
+from scenarios.schema import Scenario
+
+NUMBER = 8
+"""Bytes."""
+PACKET = 3e-5
+"""Seconds that a packet takes from its sender to its receiver, beside its numbers."""
+FLOPS = 5e9
+"""Operations a second of dense linear algebra, on one core; on the low side."""
+LONGEST = 3600.0
+"""Seconds of linear algebra before time 0 that are waited for."""
+_COPIES = 4
+"""Times that a run holds a number of each gradient: where it was taken, what came of it, its release, and in part."""
+_SPECTRAL = ("ridge", "lasso", "sensors")
+"""Problems whose agents keep the eigenvectors of their own Hessians."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """About how many bytes and seconds a run takes; `seconds` is nan where only chance ends it."""
+
+    memory: float
+    seconds: float
+
+
+def check_data(scenario: Scenario) -> None:
+    """Raise a `ScenarioError` for drawn data that do not fit into the memory: records, and their features."""
+    data: Any = scenario.problem.data
+    if data.name in ("synthetic", "sensors"):
+        records, dimension = int(data.records), int(data.dimension)
+        count = 4 * NUMBER * records * dimension  # drawn, scaled, dealt to the agents, times their labels
+        check_memory(count, "problem.data.records", records, "fewer records, or a smaller dimension")
+
+
+def check_problem(scenario: Scenario, agents: int, records: int, dimension: int) -> None:
+    """Raise a `ScenarioError` for Hessians and spectra of this problem that do not fit into the memory, or that take
+    more than an hour."""
+    spec = scenario.problem
+    if spec.kind == "mlp" or (spec.kind == "softmax" and dimension > DENSE):
+        return  # products with the Hessian alone
+    kept = agents if spec.kind in _SPECTRAL else 0
+    count = NUMBER * dimension**2 * (4 + kept)
+    field = "problem.data.dimension" if hasattr(spec.data, "dimension") else "problem.data"
+    check_memory(count, field, dimension, "fewer coordinates")
+    seconds = (25 * dimension**3 * (1 + kept) + 10 * min(records, dimension) ** 2 * max(records, dimension)) / FLOPS
+    if seconds > LONGEST:
+        why = f"its Hessians take about {in_words(seconds)} before anything runs"
+        raise ScenarioError(field, dimension, why, f"at most {in_words(LONGEST)}: fewer coordinates")
+
+
+def audit_cost(simulation: Simulation, trials: int, together: int) -> Cost:
+    """Cost of an audit: `trials` transcripts of either world, some `together`, each run, and replayed in both."""
+    one = cost(replace(simulation, replicas=together))
+    return Cost(one.memory, one.seconds * 6 * -(-trials // together))
+
+
+def check_run(simulation: Simulation, field: str, name: str) -> None:
+    """Raise a `ScenarioError` at this field for a run of more memory than is allowed."""
+    check_memory(cost(simulation).memory, field, name, "fewer rounds, agents, replicas or coordinates")
+
+
+def cost(simulation: Simulation) -> Cost:
+    """Cost of one run."""
+    problem, topology, algorithm = simulation.problem, simulation.topology, simulation.algorithm
+    each, stops = algorithm.horizon, algorithm.stopping()
+    if each is not None:
+        gradients = each * topology.agents
+        packets = each * 2 * topology.links
+    elif stops.activations is not None:
+        gradients = packets = stops.activations
+    else:
+        gradients = packets = (stops.per_agent or 0) * topology.agents
+    numbers = simulation.replicas * problem.dimension
+    memory = NUMBER * numbers * (_COPIES * gradients + 10 * topology.agents)
+    seconds = gradients * _gradient_seconds(problem, simulation.replicas) + PACKET * packets
+    return Cost(memory, seconds if gradients else float("nan"))
+
+
+def _gradient_seconds(problem: Problem, replicas: int) -> float:
+    """Time of one gradient of one agent, with what is done with it: measured."""
+    objective, x = problem.objectives[0], np.zeros((replicas, problem.dimension))
+    begun = time.perf_counter()
+    objective.gradient(x)
+    return 2 * (time.perf_counter() - begun)
+
+
+def in_words(seconds: float) -> str:
+    """A duration: 3 s, 5 min, 2 h."""
+    for most, unit, name in ((90, 1, "s"), (5400, 60, "min"), (172_800, 3600, "h"), (float("inf"), 86_400, "days")):
+        if seconds < most:
+            return f"{max(1, round(seconds / unit)):,} {name}"
+    return "for ever"

@@ -1,0 +1,27 @@
+"""Messages of errors: what others wrote is cut."""
+
+import pytest
+
+from netsim.errors import QUOTED, ScenarioError, brief
+
+LONG = "y" * 5000
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ScenarioError("field", LONG, "wrong", "less"),
+        ScenarioError(LONG, 1, "wrong", "less"),
+        ScenarioError("field", 1, f"no such name {LONG!r}", f"did you mean {LONG!r}?"),
+        ScenarioError("field", 1, f"no such name '{'a b ' * 900}'", "less"),
+    ],
+)
+def test_what_others_wrote_is_cut(error):
+    assert len(str(error)) < 3 * QUOTED + 100
+    assert "…" in str(error) or "..." in str(error)
+
+
+def test_what_is_said_oneself_is_not():
+    allowed = ", ".join(f"'name-{k}'" for k in range(500)) + ", agents' x, the scenario's y"
+    assert brief(allowed) == allowed
+    assert str(ScenarioError("field", 1, "unknown", allowed)).endswith(allowed)

@@ -1,0 +1,61 @@
+"""What a scenario asks for is said before it is allocated; what is too much is refused at its field."""
+
+import pytest
+
+from netsim.errors import ScenarioError
+from scenarios.build.cost import cost, in_words
+from scenarios.build.experiment import Experiment
+from scenarios.schema.load import parse
+
+SCENARIO = """\
+name: large
+replicas: 4
+problem: {kind: ridge, ridge: 0.5, data: {name: synthetic, kind: regression, records: 60, dimension: 8}}
+topology: {kind: ring, agents: 6}
+algorithms:
+  - {kind: private_gradient_descent, rounds: 50, clip: {bound: 1.0}, scale: {epsilon: 4.0}}
+attacks: {gradients: false}
+"""
+TOO_MUCH = {
+    "problem.data.records=10000000": ("problem.data.dimension=1000", "problem.data.records", "320 GB"),
+    "problem.data.dimension=1000000": ("seed=1", "problem.data.dimension", "80 TB"),
+    "problem.data.dimension=9000": ("seed=1", "problem.data.dimension", "before anything runs"),
+    "algorithms[0].rounds=10000000": ("replicas=1000", "algorithms[0]", "TB"),
+    "problem={kind: sensors, data: {name: sensors, records: 10000000, dimension: 10000}}": (
+        "seed=1", "problem.data.records", "3.2 TB",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("setting", TOO_MUCH)
+def test_too_much_is_refused_where_it_is_asked_for(setting, monkeypatch):
+    monkeypatch.setenv("NETSIM_MEMORY", str(20 * 10**9))
+    other, field, words = TOO_MUCH[setting]
+    located = parse(SCENARIO, settings=[setting, other])
+    with pytest.raises(ScenarioError, match=words) as caught:
+        Experiment.of(located.scenario)
+    assert caught.value.field == field
+    if "before" not in words:
+        assert "20 GB here" in caught.value.allowed
+
+
+def test_memory_that_is_allowed_is_enough(monkeypatch):
+    monkeypatch.setenv("NETSIM_MEMORY", "100000")
+    with pytest.raises(ScenarioError, match="asks for"):
+        Experiment.of(parse(SCENARIO).scenario)
+    monkeypatch.setenv("NETSIM_MEMORY", "10000000")
+    Experiment.of(parse(SCENARIO).scenario)
+
+
+def test_a_run_of_twice_the_rounds_or_replicas_takes_twice_the_memory():
+    one, rounds, replicas = (
+        cost(Experiment.of(parse(SCENARIO, settings=list(more)).scenario).subjects[0].simulation).memory
+        for more in ((), ["algorithms[0].rounds=100"], ["replicas=8"])
+    )
+    assert replicas == 2 * one
+    assert rounds == pytest.approx(2 * one, rel=0.1)
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.1, "1 s"), (300, "5 min"), (7200, "2 h"), (1e6, "12 days")])
+def test_durations(seconds, words):
+    assert in_words(seconds) == words
