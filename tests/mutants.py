@@ -48,7 +48,8 @@ LONG = (
 )
 """Tests that are not worth their seconds here."""
 LOADED = (
-    "hypothesis networkx numpy pyarrow.parquet pydantic pytest scipy.optimize scipy.stats simpy sklearn.linear_model"
+    "hypothesis networkx numpy pyarrow.parquet pydantic pytest pytest_asyncio.plugin scipy.optimize scipy.stats simpy "
+    "sklearn.linear_model"
 )
 """Imported once, before the processes of mutants fork."""
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
@@ -183,11 +184,14 @@ def forked(copied: Path, seconds: float, task: Callable[[], str]) -> str:
         os.dup2(os.open(os.devnull, os.O_RDWR), 1)
         os.dup2(1, 2)
         os.chdir(copied)
-        sys.path[:0], os.environ["PYTHONPATH"] = [str(copied)], str(copied)
+        sys.path[:0], sys.dont_write_bytecode = [str(copied)], False
+        os.environ |= {"PYTHONPATH": str(copied), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
-        answer.write_text(task())
-        os._exit(0)
+        try:
+            answer.write_text(task())
+        finally:
+            os._exit(0)  # what the parent process cleans up is not the child's
     while not os.waitpid(child, os.WNOHANG)[0]:
         time.sleep(0.02)
         if time.monotonic() > start + 10 * seconds:  # waits without end, or on a busy machine
@@ -208,7 +212,7 @@ def pytest_run(files: list[str], plugin: object) -> int:
         "-p",
         "no:cacheprovider",
         "-p",
-        "no:xdist",
+        "pytest_asyncio.plugin",
         "--tb=no",
         "-m",
         "not (slow or docs or browser)",
@@ -222,6 +226,8 @@ def learned(copied: Path, where: str, file: str) -> list[Seen]:
     kept = KEPT / f"{digest(where, file, (copied / file).read_text(), *sources)}.json"
     if not kept.exists():
         found = forked(copied, 900, lambda: json.dumps(run_and_learn(copied, where, file)))
+        if not found.startswith("["):
+            raise SystemExit(f"{file} fails without a mutant.")
         print(f"{file}: {len(json.loads(found))} tests, {sum(one[1] for one in json.loads(found)):.1f} s", flush=True)
         kept.write_text(found)
     return [Seen(*one) for one in json.loads(kept.read_text())]
@@ -247,8 +253,7 @@ def run_and_learn(copied: Path, where: str, file: str) -> list[Seen]:
 
     vars(builtins)["called"] = lambda function: now.add(function)
     compiled({str(path): watched(str(path.relative_to(copied))) for path in files_of(copied / where)})
-    status = pytest_run([file], Watch())
-    assert status == 0, f"{file} fails without a mutant"
+    assert pytest_run([file], Watch()) == 0
     return [one._replace(called=sorted({*one.called, *shared})) for one in found]
 
 
@@ -339,7 +344,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--each", type=int, default=10, help="mutants of a file")
-    parser.add_argument("--budget", type=float, default=30, help="seconds of tests for a mutant")
+    parser.add_argument("--budget", type=float, default=10, help="seconds of tests for a mutant")
     parser.add_argument("--list", action="store_true", help="try none; show what was found")
     parser.add_argument("where", nargs="*", default=list(LAWS), metavar="WHERE", help=f"any of {', '.join(LAWS)}")
     options = parser.parse_args()
