@@ -33,12 +33,13 @@ KEPT = ROOT / "results" / "mutants"
 LAWS: dict[str, list[str]] = {
     "netsim/clock.py": ["tests/netsim/test_running.py"],
     "netsim/network": ["tests/netsim/test_simulation.py"],
-    "attacks/replay": [f"tests/attacks/audit/test_{name}.py" for name in ("private_coins", "end_to_end", "codecs")],
-    "attacks/score": ["tests/attacks/test_inference.py", "tests/attacks/traffic/test_walk.py"],
-    "attacks/audit/games": [],
-    "attacks/audit/loss": [
-        f"tests/attacks/audit/test_{name}.py" for name in ("planted_faults", "codecs", "shared_noise")
+    "attacks/replay": [
+        "tests/netsim/network/test_exchange_policy.py",
+        *(f"tests/attacks/audit/loss/test_{name}.py" for name in ("perturbed_objectives", "secret_coins")),
     ],
+    "attacks/score": ["tests/attacks/test_inference.py"],
+    "attacks/audit/games": [],
+    "attacks/audit/loss": [],
     "attacks/audit/accounting": [],
 }
 """What is mutated, and the tests beyond its mirror that hold its laws."""

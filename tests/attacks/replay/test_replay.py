@@ -108,6 +108,28 @@ def test_it_stops_where_noise_drowns_in_rounding():
 
 
 @dataclass(frozen=True)
+class Once(Algorithm):
+    """One exchange of a value with noise."""
+
+    value: float
+    scale: float
+
+    async def run(self, node):
+        noisy = node.privatize(node.zeros() + self.value, Laplace(self.scale))
+        await node.exchange(x=noisy)
+        node.estimate(noisy)
+
+
+@pytest.mark.parametrize("value", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(("ratio", "drowns"), [(1e-9, False), (1e-11, True)])
+def test_noise_drowns_by_its_ratio_to_what_was_observed(value, ratio, drowns):
+    problem = synthetic_problem()
+    run = tapped_ring(problem, Once(value, ratio * value)).run()
+    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+    assert (found.unreliable_from is not None) == drowns
+
+
+@dataclass(frozen=True)
 class TwoLaws(Algorithm):
     """Both mechanisms in one round, the first one sent a round later."""
 
