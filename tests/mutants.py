@@ -2,8 +2,8 @@
 
 `make mutants` takes a seeded sample of each file. The tests that mirror its folder, and the laws named here, run once
 to learn who calls what for how long; a mutant meets the tests that call its function, the file's own and the quick
-ones first. Outcomes are kept in results/mutants: a second run goes on where the first was stopped, and tries survivors
-again once their tests have changed. A survivor is killed by a better test, or has its line in docs/mutants.md.
+ones first. Outcomes are kept in results/mutants: another run goes on where the last was stopped, and tries survivors
+again once their tests have changed. Each is to be killed by a better test, or has its line in docs/mutants.md.
 The tree is copied first, and a mutant exists in the memory of its own process alone.
 """
 
@@ -37,7 +37,7 @@ LAWS: dict[str, list[str]] = {
         "tests/netsim/network/test_exchange_policy.py",
         *(f"tests/attacks/audit/loss/test_{name}.py" for name in ("perturbed_objectives", "secret_coins")),
     ],
-    "attacks/score": ["tests/attacks/test_inference.py"],
+    "attacks/score": ["tests/attacks/test_inference.py", "tests/attacks/traffic/test_rounds.py"],
     "attacks/audit/games": [],
     "attacks/audit/loss": [],
     "attacks/audit/accounting": [],
@@ -113,7 +113,7 @@ def mutants(path: str) -> Iterator[tuple[str, str, ast.AST]]:
                 if not isinstance(child, ast.AST) or field in SILENT:
                     continue
                 for new in changes(child):
-                    if not scope and isinstance(new, ast.BinOp) and isinstance(new.op, ast.BitAnd):
+                    if isinstance(new, ast.BinOp) and isinstance(new.op, ast.BitAnd) and not (scope and values(new)):
                         continue  # a union of types
                     put(node, field, place, new)
                     name = f"{path} {scope or '(module)'}: `{first_line(child)}` → `{first_line(new)}`"
@@ -123,6 +123,11 @@ def mutants(path: str) -> Iterator[tuple[str, str, ast.AST]]:
                 yield from inside(child, scope, function)
 
     yield from inside(tree, "", "")
+
+
+def values(node: ast.BinOp) -> bool:
+    """Whether neither side is None, as it is in types alone."""
+    return not any(isinstance(side, ast.Constant) and side.value is None for side in (node.left, node.right))
 
 
 def put(node: ast.AST, field: str, place: int, child: ast.AST) -> None:
