@@ -188,7 +188,7 @@ def test_kappa_by_simulation_bounds_the_best_guess():
 @pytest.mark.parametrize("crowd", [0, 4])
 def test_a_guess_is_chosen_on_the_whole_of_the_first_half_and_judged_on_the_other(crowd):
     """Two of the first six records are where all of the second half is; the others are far from everything."""
-    records = 100.0 * np.arange(1, 13)[:, None]
+    records = 100.0 * np.arange(1, 13)[:, None] ** 2
     records[[crowd, crowd + 1]] = records[6:] = 0.0
     assert simulated_kappa(records, 0.1).tried.estimate == 1
     records[6:] = -100.0 * np.arange(1, 7)[:, None]
