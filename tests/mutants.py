@@ -49,8 +49,8 @@ LONG = (
 )
 """Tests that are not worth their seconds here."""
 LOADED = (
-    "hypothesis networkx numpy pyarrow.parquet pydantic pytest pytest_asyncio.plugin scipy.optimize scipy.stats simpy "
-    "sklearn.linear_model"
+    "hypothesis networkx numpy pyarrow.parquet pydantic pytest pytest_asyncio.plugin scipy.optimize scipy.stats "
+    "simpy sklearn.linear_model"
 )
 """Imported once, before the processes of mutants fork."""
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
