@@ -53,6 +53,8 @@ LOADED = (
     "simpy sklearn.linear_model"
 )
 """Imported once, before the processes of mutants fork."""
+UNTRACKED = {".git", ".venv", ".hypothesis", ".pytest_cache", "results", "site"}
+"""What is not copied of the root's folder."""
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 SWAPS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -196,6 +198,8 @@ def forked(copied: Path, seconds: float, task: Callable[[], str]) -> str:
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
         try:
             answer.write_text(task())
+        except BaseException as error:
+            answer.write_text(repr(error))
         finally:
             os._exit(0)  # what the parent process cleans up is not the child's
     while not os.waitpid(child, os.WNOHANG)[0]:
@@ -219,6 +223,7 @@ def pytest_run(files: list[str], plugin: object) -> int:
         "no:cacheprovider",
         "-p",
         "pytest_asyncio.plugin",
+        "--assert=plain",  # or pytest would load a `…_test.py` of ours by a loader of its own
         "--tb=no",
         "-m",
         "not (slow or docs or browser)",
@@ -233,7 +238,7 @@ def learned(copied: Path, where: str, file: str) -> list[Seen]:
     if not kept.exists():
         found = forked(copied, 900, lambda: json.dumps(run_and_learn(copied, where, file)))
         if not found.startswith("["):
-            raise SystemExit(f"{file} fails without a mutant.")
+            raise SystemExit(f"{file} fails without a mutant: {found}")
         print(f"{file}: {len(json.loads(found))} tests, {sum(one[1] for one in json.loads(found)):.1f} s", flush=True)
         kept.write_text(found)
     return [Seen(*one) for one in json.loads(kept.read_text())]
@@ -312,7 +317,10 @@ def work(left: list[Mutant], budget: float) -> None:
     for name in LOADED.split():
         importlib.import_module(name)
     with tempfile.TemporaryDirectory() as folder:
-        copied = shutil.copytree(ROOT, Path(folder) / "tree", ignore=shutil.ignore_patterns(".*", "results", "site"))
+        copied = Path(folder) / "tree"
+        shutil.copytree(
+            ROOT, copied, ignore=lambda at, names: [one for one in names if at == str(ROOT) and one in UNTRACKED]
+        )
         for mutant in left:
             own = "/".join(("tests", os.path.dirname(mutant.path), f"test_{os.path.basename(mutant.path)}::"))
             seen = [one for file in tests_of(mutant.where) for one in learned(copied, mutant.where, file)
