@@ -35,7 +35,7 @@ LAWS: dict[str, list[str]] = {
     "netsim/network": ["tests/netsim/test_simulation.py"],
     "attacks/replay": [
         "tests/netsim/network/test_exchange_policy.py",
-        *(f"tests/attacks/audit/loss/test_{name}.py" for name in ("perturbed_objectives", "secret_coins")),
+        "tests/attacks/audit/loss/test_perturbed_objectives.py",
     ],
     "attacks/score": ["tests/attacks/test_inference.py", "tests/attacks/traffic/test_rounds.py"],
     "attacks/audit/games": [],

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,14 @@ def test_what_was_seen_of_a_choice_is_its_toss(make: Callable[[], Any]) -> None:
     assert unseen.settle(7)
     assert int(unseen) == 7
     assert coins.log_chance == pytest.approx(np.log(1 / 2))
+
+
+@pytest.mark.parametrize("copied", [DrawnCoins.copied, deepcopy])
+def test_a_copy_of_drawn_coins_draws_the_same_from_the_start(copied: Callable[[DrawnCoins], DrawnCoins]) -> None:
+    coins = DrawnCoins(np.random.default_rng(7))
+    first = [coins.random(), int(choose(coins, (4, 7, 9))), list(subset(coins, 9, 3))]
+    again = copied(coins)
+    assert [again.random(), int(choose(again, (4, 7, 9))), list(subset(again, 9, 3))] == first
 
 
 def test_what_nobody_looks_at_is_not_tossed() -> None:

@@ -130,6 +130,25 @@ def test_noise_drowns_by_its_ratio_to_what_was_observed(value, ratio, drowns):
 
 
 @dataclass(frozen=True)
+class Steps(Algorithm):
+    """Two proximal steps: of the own objective alone, and with the public regularizer."""
+
+    async def run(self, node):
+        x = await node.proximal(node.zeros(), 0.5)
+        x = await node.proximal(x, 0.5, regularized=True)
+        await node.exchange(x=x)
+        node.estimate(x)
+
+
+def test_proximal_steps_are_with_the_regularizer_where_that_is_asked_and_not_elsewhere():
+    from netsim.problems import L1, Problem
+
+    problem = Problem(digits_problem().objectives, L1(0.01), "logistic")
+    run = tapped_ring(problem, Steps()).run()
+    assert replay(run.views[0], 1, problem.objectives[1], coins(run, 1)).identical
+
+
+@dataclass(frozen=True)
 class TwoLaws(Algorithm):
     """Both mechanisms in one round, the first one sent a round later."""
 
