@@ -358,7 +358,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--each", type=int, default=10, help="mutants of a file")
-    parser.add_argument("--budget", type=float, default=6, help="seconds of tests for a mutant")
+    parser.add_argument("--budget", type=float, default=8, help="seconds of tests for a mutant")
     parser.add_argument("--list", action="store_true", help="try none; show what was found")
     parser.add_argument("where", nargs="*", default=list(LAWS), metavar="WHERE", help=f"any of {', '.join(LAWS)}")
     options = parser.parse_args()
