@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo demo-deployed test examples papers lint bench docs docs-serve clean help
+.PHONY: demo demo-deployed test examples papers mutants lint bench docs docs-serve clean help
 
 help:            ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -32,10 +32,10 @@ demo-deployed: $(VENV)/.installed  ## the same over TCP: a process for every age
 
 # Tests are shared among all cores, a file at a time: what a file runs for all its tests is run once.
 # Threads of the linear algebra would only wait for one another.
-test examples papers: export OPENBLAS_NUM_THREADS = 1
-test examples papers: export OMP_NUM_THREADS = 1
+test examples papers mutants: export OPENBLAS_NUM_THREADS = 1
+test examples papers mutants: export OMP_NUM_THREADS = 1
 # Nor does a command under test need processes of its own: the tests have taken the cores.
-test examples: export LOKY_MAX_CPU_COUNT = 1
+test examples mutants: export LOKY_MAX_CPU_COUNT = 1
 
 test: $(VENV)/.installed-dev   ## every test but the examples of the docs
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not docs" $(PYTEST_ARGS)
@@ -51,6 +51,9 @@ lint: $(VENV)/.installed-dev   ## ruff, pyright (strict), import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+mutants: $(VENV)/.installed-dev ## small changes of the code that no test notices (an hour; goes on where it was stopped)
+	$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
 
 bench: $(VENV)/.installed-dev  ## every benchmark; each prints a table of ratios
 	@for name in $(basename $(notdir $(wildcard benchmarks/[a-z]*.py))); do \

@@ -343,6 +343,18 @@ def test_the_environment_runs_alone_without_a_loop():
     assert (log, env.now) == (["event", "call"], 2.0)
 
 
+def test_what_has_passed_at_an_instant_is_known_inside_an_urgent_event_of_simpy_too():
+    env, seen = VirtualEnvironment(), []
+    before = next(env.numbers)
+    urgent = env.event()
+    urgent._ok, urgent._value = True, None
+    urgent.callbacks.append(lambda _: seen.append((env.has_passed(0.0, before), env.has_passed(0.0, after))))
+    env.schedule(urgent, priority=simpy.events.URGENT)
+    after = next(env.numbers)
+    env.run()
+    assert seen == [(True, False)]
+
+
 # ── what virtual time does not have ─────────────────────────────────────────────────────────────────────
 
 
@@ -572,6 +584,31 @@ def test_the_loop_is_closed_after_an_error():
     with pytest.raises(ValueError):  # noqa: PT011
         clock.run(main(), loop=loop)
     assert loop.is_closed()
+
+
+def test_unretrieved_are_the_errors_that_nobody_asked_for_in_the_order_of_their_tasks():
+    async def failing(name, seconds):
+        await asyncio.sleep(seconds)
+        raise ValueError(name)
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        tasks = [loop.create_task(failing(name, seconds)) for name, seconds in [("a", 2), ("b", 1), ("asked", 1)]]
+        tasks += [loop.create_task(asyncio.sleep(seconds)) for seconds in (1, 9, 9)]
+        tasks[-1].cancel()
+        await asyncio.sleep(3)
+        assert str(tasks[2].exception()) == "asked"
+        found = [str(error) for error in loop.unretrieved()]
+        return found, loop.unretrieved()
+
+    assert clock.run(main()) == (["a", "b"], [])
+
+
+def test_a_closed_loop_takes_no_more_callbacks():
+    loop = VirtualLoop()
+    loop.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        loop.call_soon(int)
 
 
 INTERRUPTED = """

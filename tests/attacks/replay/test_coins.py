@@ -2,12 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import pytest
 
-from attacks.replay.coins import Coins, every
+from attacks.replay.coins import Coins, DrawnCoins, every
 from netsim.errors import AttackError
 from netsim.node import choose, subset
 
@@ -31,6 +32,8 @@ CODE: dict[str, Callable[[Any], Any]] = {
     "a route": lambda coins: int(choose(coins, (4, 7, 9))),
     "an order": lambda coins: tuple(coins.permutation(3).tolist()),
     "a number of records": lambda coins: int(coins.binomial(3, 0.3)),
+    "all of its records, for certain": lambda coins: int(coins.binomial(2, 1.0)),
+    "one by odds, not put back": lambda coins: int(coins.choice([3, 5, 9], replace=False, p=[0.2, 0.0, 0.8])),
     "ends included": lambda coins: int(coins.integers(0, 2, endpoint=True)),
 }
 
@@ -49,6 +52,35 @@ def test_the_law_is_that_of_numpy(name: str) -> None:
     assert sum(abs(law[one] - seen[one] / 20_000) for one in law) / 2 < 0.036
 
 
+@pytest.mark.parametrize("name", CODE)
+def test_coins_of_a_history_toss_it_again_with_its_chance(name: str) -> None:
+    for chance, (outcome, history) in every(lambda coins: (CODE[name](coins), coins.history)):
+        again = Coins.of(history)
+        assert CODE[name](again) == outcome
+        assert again.history == history
+        assert again.log_chance == pytest.approx(chance, abs=1e-12)
+
+
+@pytest.mark.parametrize("make", [lambda: Coins.of(()), lambda: DrawnCoins(np.random.default_rng(0))])
+def test_what_was_seen_of_a_choice_is_its_toss(make: Callable[[], Any]) -> None:
+    coins = make()
+    assert coins.log_chance == 0
+    unseen = choose(coins, (4, 7, 7, 9))
+    assert not unseen.settle(5)
+    assert coins.log_chance == 0
+    assert unseen.settle(7)
+    assert int(unseen) == 7
+    assert coins.log_chance == pytest.approx(np.log(1 / 2))
+
+
+@pytest.mark.parametrize("copied", [DrawnCoins.copied, deepcopy])
+def test_a_copy_of_drawn_coins_draws_the_same_from_the_start(copied: Callable[[DrawnCoins], DrawnCoins]) -> None:
+    coins = DrawnCoins(np.random.default_rng(7))
+    first = [coins.random(), int(choose(coins, (4, 7, 9))), list(subset(coins, 9, 3))]
+    again = copied(coins)
+    assert [again.random(), int(choose(again, (4, 7, 9))), list(subset(again, 9, 3))] == first
+
+
 def test_what_nobody_looks_at_is_not_tossed() -> None:
     def use(coins: Coins) -> int:
         choose(coins, (1, 2, 3))
@@ -63,6 +95,7 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "as a number": lambda c: 2 * c.random(),
     "used as a number": lambda c: c.random(3) * np.ones(3),
     "another": lambda c: c.random() < c.random(),
+    "without replacement by odds": lambda c: c.choice(3, 2, replace=False, p=[0.2, 0.3, 0.5]),
     "more than 4,096": lambda c: [c.random() < 0.5 for _ in range(13)],
     "have more than 4,096": lambda c: list(subset(c, 50, 20)),
 }

@@ -108,6 +108,47 @@ def test_it_stops_where_noise_drowns_in_rounding():
 
 
 @dataclass(frozen=True)
+class Once(Algorithm):
+    """One exchange of a value with noise."""
+
+    value: float
+    scale: float
+
+    async def run(self, node):
+        noisy = node.privatize(node.zeros() + self.value, Laplace(self.scale))
+        await node.exchange(x=noisy)
+        node.estimate(noisy)
+
+
+@pytest.mark.parametrize("value", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(("ratio", "drowns"), [(1e-9, False), (1e-11, True)])
+def test_noise_drowns_by_its_ratio_to_what_was_observed(value, ratio, drowns):
+    problem = synthetic_problem()
+    run = tapped_ring(problem, Once(value, ratio * value)).run()
+    found = replay(run.views[0], 1, problem.objectives[1], coins(run, 1))
+    assert (found.unreliable_from is not None) == drowns
+
+
+@dataclass(frozen=True)
+class Steps(Algorithm):
+    """Two proximal steps: of the own objective alone, and with the public regularizer."""
+
+    async def run(self, node):
+        x = await node.proximal(node.zeros(), 0.5)
+        x = await node.proximal(x, 0.5, regularized=True)
+        await node.exchange(x=x)
+        node.estimate(x)
+
+
+def test_proximal_steps_are_with_the_regularizer_where_that_is_asked_and_not_elsewhere():
+    from netsim.problems import L1, Problem
+
+    problem = Problem(digits_problem().objectives, L1(0.01), "logistic")
+    run = tapped_ring(problem, Steps()).run()
+    assert replay(run.views[0], 1, problem.objectives[1], coins(run, 1)).identical
+
+
+@dataclass(frozen=True)
 class TwoLaws(Algorithm):
     """Both mechanisms in one round, the first one sent a round later."""
 

@@ -32,6 +32,7 @@ def test_gaussian_rates_are_the_closed_forms(mu):
     found = score_membership(inside, out, [0.01, 0.1], 0.9999)
     assert 2 * special.ndtr(mu / 2) - 1 in found.advantage
     assert special.ndtr(mu / math.sqrt(2)) in found.auc
+    assert found.auc.upper - found.auc.lower < 2.001 * math.sqrt(math.log(2e4) / 8000)  # Hoeffding
     for one in found.levels:
         power = special.ndtr(special.ndtri(one.level) + mu)
         assert one.power == pytest.approx(power)

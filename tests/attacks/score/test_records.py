@@ -9,7 +9,7 @@ from scipy import stats
 
 from attacks.reconstruction import Known, Prior
 from attacks.reconstruction.attack import Reconstruction, Way
-from attacks.score import score_records, success
+from attacks.score import score_image, score_records, success
 from attacks.score.records import MEAN, PUBLIC, TOLD, guess_rate
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic
@@ -55,6 +55,23 @@ def test_iterates_are_scored_as_the_answer_is():
     np.testing.assert_allclose(errors[-1], 0, atol=1e-30)
     best = [min(np.mean((way[r, 0, list(p)] - records) ** 2) for p in ((0, 1), (1, 0))) for r in range(5)]
     np.testing.assert_allclose(errors[0], best)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0, 2.0])
+def test_an_image_that_is_a_share_of_the_way_to_the_priors_guess(digits, share):
+    """Its error is share² of the guess's: skill 1 for the record itself, 0 for the guess, negative beyond."""
+    data, prior = digits
+    record, labels = data.features[:1], data.labels[:1]
+    guess = prior.mean[int(labels[0])]
+    found = rebuilt((record + share * (guess - record))[None], np.array([[[float(labels[0])]]]))
+    score = score_image(found, truth_of(record, labels, np.zeros((1, 1, record.shape[1]))), prior)
+    assert score.agent == 0
+    assert score.skill == pytest.approx(1 - share**2)
+    assert score.mse == pytest.approx(share**2 * score.mse_prior)
+    assert score.largest_error == pytest.approx(share * np.abs(guess - record).max())
+    assert score.label_correct == 1
+    np.testing.assert_array_equal([score.truth, score.guess], [record[0], guess])
+    np.testing.assert_allclose(score.rebuilt, record[0] + share * (guess - record[0]))
 
 
 def test_a_permutation_of_the_truth_is_perfect_and_labels_go_with_their_records(digits):

@@ -183,3 +183,19 @@ def test_kappa_by_simulation_bounds_the_best_guess():
     assert far.upper < 0.04
     with pytest.raises(PrivacyError, match="at least four"):
         simulated_kappa(np.zeros((3, 2)), 0.1)
+
+
+@pytest.mark.parametrize("crowd", [0, 4])
+def test_a_guess_is_chosen_on_the_whole_of_the_first_half_and_judged_on_the_other(crowd):
+    """Two of the first six records are where all of the second half is; the others are far from everything."""
+    records = 100.0 * np.arange(1, 13)[:, None] ** 2
+    records[[crowd, crowd + 1]] = records[6:] = 0.0
+    assert simulated_kappa(records, 0.1).tried.estimate == 1
+    records[6:] = -100.0 * np.arange(1, 7)[:, None]
+    assert simulated_kappa(records, 0.1).tried.estimate == 0
+
+
+@pytest.mark.parametrize("n", [4, 12, 100])
+def test_records_that_are_all_far_apart_bound_a_guess_by_the_largest_share_that_none_may_have(n):
+    found = simulated_kappa(100.0 * np.arange(n)[:, None], 0.1)
+    assert found.upper == pytest.approx(1 - (0.05 / (2 * n)) ** (1 / (n - 1)))

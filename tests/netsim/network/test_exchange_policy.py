@@ -10,9 +10,11 @@ import pytest
 
 from attacks.inference import infer
 from attacks.replay import replay
+from netsim import clock
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, PrivateGradientDescent
 from netsim.errors import ScenarioError
+from netsim.network.inbox import Inbox
 from netsim.network.laws import ConstantDelay, ExponentialDelay, UniformDelay
 from netsim.network.links import ExchangePolicy, LinkLaw, Shelf
 from netsim.node import Node
@@ -287,3 +289,16 @@ def test_what_an_agent_took_is_known_at_its_door_only():
         query = doors.truth.queries[2][e.query]
         np.testing.assert_allclose(e.gradient, query.gradient, atol=1e-10)
     assert infer(links.views[0]) == []
+
+
+@pytest.mark.parametrize("policy", [None, ExchangePolicy(1.0)])
+@pytest.mark.parametrize(("wanted", "what"), [(None, "any message"), (4, "exchange 4")])
+def test_who_waits_is_named_with_a_deadline_and_without(policy, wanted, what):
+    async def main():
+        inbox = Inbox.of(asyncio.get_running_loop().environment, 3, NEIGHBORS, policy)
+        inbox.woken(wanted)
+        named = inbox.waits_for()
+        inbox.forget()
+        return named, inbox.waits_for()
+
+    assert clock.run(main()) == (f"agent 3 waits for {what} from agents 1, 2", None)

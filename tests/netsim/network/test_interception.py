@@ -17,6 +17,7 @@ from netsim.network.active_adversaries import (
     Delay,
     Drop,
     FlipSign,
+    Interception,
     InterceptionReport,
     Replay,
     ScaleBy,
@@ -257,6 +258,14 @@ def test_a_reliable_link_that_is_cut_for_good_ends_the_run(action, authenticated
     law = LinkLaw(ConstantDelay(0.1), reliable=True, authenticated=authenticated)
     with pytest.raises(SimulationError, match=r"link [01] → [01]: packet 0 was sent 10,000 times .* 'mallory'"):
         descent(law, active_adversaries=mallory(action, links=(link,), directed=True))
+
+
+@pytest.mark.parametrize(("action", "named"), [(Drop(), "'mallory'"), (Alter(FlipSign()), "")])
+def test_on_the_way_back_only_who_drops_cuts_a_link(action, named):
+    """What comes back are acknowledgements, which nobody alters."""
+    there = Interception(mallory(action, links=((1, 0),), directed=True), path(2), Streams(0), 0)
+    assert there.who_cuts((0, 1), tagged=True) == named
+    assert there.who_cuts((1, 0), tagged=True) == "'mallory'"
 
 
 def test_a_reliable_link_outlives_a_meddler_that_ends():

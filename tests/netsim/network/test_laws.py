@@ -316,6 +316,12 @@ def test_traces_of_other_delays_are_unequal_even_under_one_name(trace):
     assert TraceDelay(trace(lines(DELAYS[1:]))) != law
 
 
+@pytest.mark.parametrize(("law", "row"), [(TraceDelay, "0.25"), (TraceLoss, "0"), (TraceOutages, "{0},{0}.5")])
+def test_a_trace_is_written_as_its_file_not_as_all_that_is_in_it(trace, law, row):
+    path = trace("\n".join(row.format(number) for number in range(1000)))
+    assert repr(law(path)) == f"{law.__name__}(file={path!r})"
+
+
 def test_a_trace_forgets_an_rng_that_is_gone(trace):
     law, rng = TraceDelay(trace(lines(DELAYS))), random.Random(21)
     law.draw(rng)

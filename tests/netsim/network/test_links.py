@@ -10,8 +10,8 @@ from scipy import stats
 
 from netsim.clock import VirtualEnvironment
 from netsim.errors import ScenarioError
-from netsim.network.channels import MAX_BACKOFF, ReliableChannel
-from netsim.network.laws import ConstantDelay, LognormalDelay, UniformDelay
+from netsim.network.channels import MAX_BACKOFF, UNACKNOWLEDGED, ReliableChannel
+from netsim.network.laws import ConstantDelay, LognormalDelay, Switch, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.network.wires import LossyWire, PlainWire, fan_out
 from netsim.transcript.message import ACK_BYTES, HEADER_BYTES, Message, Segment
@@ -27,11 +27,12 @@ SIZE = message(0).size
 class Reliable:
     """A reliable channel over two wires, and everything that is heard on them."""
 
-    def __init__(self, law: LinkLaw, seed: int = 0, backward: LinkLaw | None = None) -> None:
+    def __init__(self, law: LinkLaw, seed: int = 0, down: str = "") -> None:
         self.environment = VirtualEnvironment()
         rng = random.Random(seed)
-        self.forward = LossyWire(self.environment, 0, 1, law, random.Random(rng.random()))
-        self.backward = LossyWire(self.environment, 1, 0, backward or law, random.Random(rng.random()))
+        there, back = (Switch(iter([0.0])) if way == down else None for way in ("forward", "backward"))
+        self.forward = LossyWire(self.environment, 0, 1, law, random.Random(rng.random()), switch=there)
+        self.backward = LossyWire(self.environment, 1, 0, law, random.Random(rng.random()), switch=back)
         self.delivered, self.attempts, self.acks = [], [], []
         self.channel = ReliableChannel(self.environment, self.forward, self.backward, law, self.delivered.append)
         self.forward.deliver = self.channel.on_data
@@ -239,6 +240,15 @@ def test_an_acknowledgement_exactly_at_the_timeout_is_in_time():
     late.environment.run()
     assert late.forward.packets.sent == 2
     assert len(late.delivered) == 1
+
+
+@pytest.mark.parametrize(("gone", "attempts"), [("forward", 1), ("backward", UNACKNOWLEDGED + 1)])
+def test_it_gives_up_where_one_way_alone_is_down_for_good(gone, attempts):
+    link = Reliable(LinkLaw(reliable=True, timeout=1.0), down=gone)
+    link.channel.send(message(0))
+    link.environment.run()
+    assert link.forward.packets.sent == attempts
+    assert len(link.delivered) == (gone == "backward")
 
 
 def test_segments_that_come_early_wait_for_the_missing_one():

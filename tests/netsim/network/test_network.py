@@ -1,6 +1,7 @@
 """Inboxes, wires between agents, and the port's rules as an algorithm meets them."""
 
 import asyncio
+import math
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -96,6 +97,20 @@ def test_every_entrance_counts_what_comes_in_by_it():
         inbox.entrance(left)(arrived)
     assert (left.entered, left.entered_bytes) == (2, sum(m.size for m in messages))
     assert (right.entered, right.entered_bytes) == (0, 0)
+
+
+def test_where_messages_are_repeated_the_first_holds_and_nothing_is_kept_of_the_others():
+    async def main():
+        inbox, tally = Inbox(VirtualEnvironment(), 0, (1, 2)), Tally()
+        put = inbox.entrance(tally, repeats=True)
+        first, second = message(1, "exchange", 0), message(1, "exchange", 0)
+        for arrived in (first, second, message(2, "exchange", 0)):
+            put(arrived)
+        taken = await collected(inbox, 0)
+        put(second)
+        return taken[1] is first, inbox.last_arrival, tally.entered, tally.entered_bytes == 4 * first.size
+
+    assert clock.run(main()) == (True, -math.inf, 4, True)
 
 
 def test_a_message_after_a_timeout_is_not_lost():

@@ -371,6 +371,26 @@ def test_what_waits_when_the_run_ends_is_still_heard_and_reaches_nobody():
     assert sum(wire.packets.in_flight for wire in cut.network.wires.values()) == len(whole.delivered) - delivered
 
 
+@pytest.mark.parametrize(("when", "fits"), [(0.25, False), (0.75, True)])
+def test_what_is_left_of_the_frame_on_the_air_takes_room_in_the_buffer(when, fits):
+    air = Air(SHEET, LinkLaw(bandwidth=SIZE / 1.0, buffer=int(1.5 * SIZE)))
+    for k, time in enumerate((0.0, when)):
+        air.broadcast_at(time, message(k))
+    assert len(air.run().heard) == 1 + fits
+
+
+def test_what_waits_when_the_run_ends_is_neither_lost_nor_received():
+    air = Air(SHEET, LinkLaw(bandwidth=SIZE / 1.0, loss=0.5), Radio(1))
+    for k in range(8):
+        air.broadcast_at(0.1 * k, message(k, sender=k // 2))
+    air.environment.run(1.5)
+    before = [(wire.packets, wire.bytes) for wire in air.network.wires.values()]
+    heard = len(air.heard)
+    air.network.drain()
+    assert len(air.heard) > heard
+    assert [(wire.packets, wire.bytes) for wire in air.network.wires.values()] == before
+
+
 def test_who_is_down_transmits_nothing_that_anybody_hears():
     """Its frames are lost at once, take no time on the air, and a reliable radio sends them again."""
     down = {0: Scheduled(((1.5, 10.0),))}

@@ -378,3 +378,14 @@ def test_coins_leave_three_deviations_in_reserve_and_rarely_run_dry():
 def test_too_few_scores_are_refused():
     with pytest.raises(PrivacyError, match="need some to choose"):
         _choose(np.zeros(1), np.zeros(9), delta=0.0, confidence=0.95, holdout=None)
+
+
+@pytest.mark.parametrize("caution", [0.5, 1.96, 4.0])
+def test_thresholds_are_chosen_by_wilsons_lower_bounds(caution):
+    table = _Table(np.empty(0), (np.empty(0),) * 2, (np.empty(0),) * 2, 10, caution, 0.0)
+    successes, trials = np.array([0.0, 3.0, 10.0, 400.0]), np.array([10.0, 10.0, 10.0, 1000.0])
+    expected = [
+        stats.binomtest(int(k), int(n)).proportion_ci(1 - 2 * stats.norm.sf(caution), "wilson").low
+        for k, n in zip(successes, trials, strict=True)
+    ]
+    np.testing.assert_allclose(table._wilson(successes, trials), expected, atol=1e-12)

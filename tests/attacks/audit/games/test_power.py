@@ -43,6 +43,36 @@ def test_power_and_mean_of_randomized_response_agree_with_simulated_games(trials
         )
 
 
+@pytest.mark.parametrize("trials", [1, 4, 12, 40])
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_a_few_trials_are_forecast_by_counting_every_outcome(trials, delta):
+    claim, truth = 0.3, 0.6
+    plan = Plan.of(trials, claim, delta)
+    p = (math.exp(truth) + delta) / (1 + math.exp(truth))
+    outcomes = [(stats.binom.pmf(k, trials, p), proven(k, trials, delta, 0.95)) for k in range(trials + 1)]
+    answered = plan.prospect("randomized response", 2.0)
+    assert answered.power == pytest.approx(sum(chance for chance, found in outcomes if found > claim), abs=1e-11)
+    assert answered.epsilon_expected == pytest.approx(sum(chance * found for chance, found in outcomes), abs=1e-11)
+    if delta == 0:
+        p = math.exp(truth) / (1 + math.exp(truth))
+        outcomes = [
+            (stats.binom.pmf(g, trials, (1 + math.exp(-truth)) / 2) * stats.binom.pmf(k, g, p), proven(k, g, 0, 0.95))
+            for g in range(trials + 1)
+            for k in range(g + 1)
+        ]
+        shown = plan.prospect("Laplace", 2.0)
+        assert shown.power == pytest.approx(sum(chance for chance, found in outcomes if found > claim), abs=1e-11)
+        expected = sum(chance * found for chance, found in outcomes)
+        assert shown.epsilon_expected == pytest.approx(expected, abs=1e-11)
+
+
+@pytest.mark.parametrize("each", [30, 1000, 2500])
+def test_a_plan_is_of_the_coins_that_the_game_tosses(each):
+    rng = np.random.default_rng(each)
+    game = play(*known.laplace(1.0, each, rng), delta=0.0, confidence=0.95, rng=rng)
+    assert Plan.of_transcripts(each, 1.0).trials == game.trials
+
+
 @pytest.mark.parametrize(("trials", "claim"), [(300, 0.5), (2000, 3.0)])
 def test_power_and_mean_of_laplace_agree_with_simulated_games(trials, claim):
     """A rule that speaks in the tails only, on losses that are drawn."""
@@ -127,6 +157,12 @@ def test_a_weak_plan_is_warned_of_and_a_strong_one_is_praised_with_numbers():
     )
     assert "a claim of 0 has no multiple" in Plan.of(10_000, 0.0).summary
     assert "more than 10,000,000,000" in (Plan.of(100, 40.0).warning or "")
+
+
+def test_where_ten_billion_trials_are_too_few_none_are_named():
+    plan = Plan.of(100, 1e-6)
+    assert [one.trials_needed for one in plan.prospects] == [math.inf] * 6
+    assert "more than 10,000,000,000 trials" in (plan.warning or "")
 
 
 def test_a_true_claim_is_refuted_at_most_at_the_error_rate():
