@@ -201,19 +201,24 @@ class _Coordinator:
         self.stopped = self.over = False
         self.failed: Exception | None = None
         self.relay: Relay | None = None
+        self.running: DeployedRunning | None = None
         self.nursery: _Nursery | None = None
         self.server: asyncio.Server | None = None
         self.tasks: set[asyncio.Task[None]] = set()
 
     def run(self) -> Run:
-        task, interrupted = self.loop.create_task(self._whole()), False
+        whole, interrupted = self._keep(self._whole()), False
         try:
-            self.loop.run_until_complete(task)
-        except KeyboardInterrupt:
+            self.loop.run_until_complete(whole)
+        except KeyboardInterrupt:  # whatever it stopped in the middle of
+            if self.running is None:
+                raise
             interrupted = True
+            whole.cancel()
             self._stop()
+            reports = self._keep(asyncio.wait_for(self._reported(), ENDING * self.settings.speed))
             with contextlib.suppress(SimulationError, asyncio.TimeoutError):
-                self.loop.run_until_complete(asyncio.wait_for(task, ENDING * self.settings.speed))
+                self.loop.run_until_complete(reports)
         finally:
             self.loop.run_until_complete(self._clear_away())
         return self._gathered(interrupted)
@@ -224,21 +229,28 @@ class _Coordinator:
         await self.relay.open()
         if self.packet_log is not None:
             self.packet_log.attend(self.relay.wires.wires, self.activations)
-        running = DeployedRunning(self.relay, self.activations, self.agents)
+        self.running = DeployedRunning(self.relay, self.activations, self.agents)
         self.nursery = await _Nursery.begin(self.agents, self.folder / NURSERY)
         self._keep(self._attend(self.nursery))
         self.server = await asyncio.start_server(self._hear, settings.host, 0)
         self.address = self.server.sockets[0].getsockname()[:2]
         for i in range(len(self.agents)):
             self._keep(self._live(i))
+        await self._reported()
+
+    async def _reported(self) -> None:
+        """Every agent has sent its report; until then the run is looked after."""
+        settings, relay, running = self.settings, self.relay, self.running
+        assert relay is not None
+        assert running is not None
         began = moved = time.monotonic()
         seen: object = None
         while not all(agent.report for agent in self.agents):
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self.changed.wait(), LOOK * settings.speed)
             self.changed.clear()
-            if self.relay.failed.done():
-                self.relay.failed.result()
+            if relay.failed.done():
+                relay.failed.result()
             if self.failed is not None:
                 raise self.failed
             if self.began is None and all(agent.port for agent in self.agents):
@@ -397,10 +409,18 @@ class _Coordinator:
         self.failed = self.failed or error
         self.changed.set()
 
-    def _keep(self, what: Coroutine[Any, Any, None]) -> None:
+    def _keep(self, what: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Something that is done besides; an error in it ends the run."""
+
+        def done(task: "asyncio.Task[None]") -> None:
+            self.tasks.discard(task)
+            if not task.cancelled() and isinstance(error := task.exception(), Exception):
+                self._fail(error)
+
         task = self.loop.create_task(what)
         self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        task.add_done_callback(done)
+        return task
 
     async def _clear_away(self) -> None:
         """Processes are told that the run is over; those that do not go are killed."""

@@ -124,12 +124,12 @@ class End:
 class Home:
     """The network as one agent has it: one inbox, and an end of each of its links.
 
-    `speed` is how many seconds of its loop pass in a real one. `reordered`: a message may come before one that was sent
-    earlier, so that after a break no number says what is still missing. `order` has the senders of the direct messages that a
-    former life of the agent read, in their order: this one gets them in that order; `noted` is called with those that
-    come after. `refused` is called with a sentence for every stranger that was turned away. `admitted`, of a walk:
-    whether it goes on, asked at every direct message that comes; what an agent sends goes out once it has closed its
-    activation, so that who is asked knows of that.
+    `speed` is how many seconds of its loop pass in a real one. `reordered`: a message may come before one that was
+    sent earlier, so that after a break no number says what is still missing. `order` has the senders of the direct
+    messages that a former life of the agent read, in their order: this one gets them in that order; `noted` is called
+    with those that come after. `refused` is called with a sentence for every stranger that was turned away.
+    `admitted`, of a walk: whether it goes on, asked at every direct message that comes; what an agent sends goes out
+    once it has closed its activation, so that who is asked knows of that.
     """
 
     def __init__(
