@@ -74,18 +74,25 @@ def _deploy(
     """Run a scenario with a process for every agent: they talk over TCP on this machine, and taps capture packets.
 
     A relay on each link that is tapped, or whose law is not that of bare loopback, carries out the law in real time.
-    The transcript is rebuilt from the captured packets and goes to the same attacks and audits as that of `netsim run`,
-    into the same kind of folder; captures and logs of agents are in deployed-ALGORITHM/. `replicas` is 1. Audits are
+    The transcript is rebuilt from the captured packets and goes to the same attacks as that of `netsim run`, into the
+    same kind of folder; captures and logs of agents are in deployed-ALGORITHM/. `replicas` is 1. Audits are
     simulated. Exit status: as that of `netsim run`.
     """
     from netsim.readers.deployed.deploy import Deployment
 
-    settings = [*(option or []), "replicas=1"]
+    settings = ["replicas=1", *(option or [])]
     try:
         deployed = Deployment(tls=tls, speed=speed, restart=restart, patience=patience)
     except ScenarioError as error:
         terminal.fail(error, as_json=as_json)
-    _carry_out("deploy", scenario, out, jobs, settings, variant, watch, strict, as_json, deployed)
+    flags = [*(() if tls is None else ("--tls",) if tls else ("--clear",)), *(("--restart",) if restart else ())]
+    flags += [
+        f"--{name} {value:g}"
+        for name, value, usual in (("speed", speed, 1), ("patience", patience, 30))
+        if value != usual
+    ]
+    word = " ".join(["deploy", *flags])
+    _carry_out(word, scenario, out, jobs, settings, variant, watch, strict, as_json, deployed)
 
 
 def _carry_out(

@@ -237,6 +237,8 @@ class AgentProcess:
             raise
         writer.write(note("here", port=server.sockets[0].getsockname()[1], **me))
         start = await Note.read(reader)
+        if start.word != "start":
+            return
         self.loop.begin(start.facts["ago"])
         context = None if trust is None else trust.client()
         dialing = [

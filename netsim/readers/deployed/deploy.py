@@ -166,10 +166,10 @@ def checked(simulation: Simulation, settings: Deployment) -> Deployment:
     if tls and doors:
         why = "under TLS nothing that passes a door can be read outside the agent"
         raise ScenarioError("tls", True, why, "taps on links, or links in the clear")
-    plain = all(law.loss == 0 and not (law.duplication or law.reordering or law.reliable) for law in laws)
-    if tls and not (plain and not network.active_adversaries):
-        why = "what passes under TLS is one stream: it can be late and slow, and nothing else"
-        raise ScenarioError("tls", True, why, "laws of delay, bandwidth and outages alone")
+    whole = all(law.reliable or not (law.losses or law.duplication or law.reordering) for law in laws)
+    if tls and (not whole or network.active_adversaries):
+        why = "what passes under TLS is one stream: whole, in order, and as it was sent"
+        raise ScenarioError("tls", True, why, "reliable links or those that lose, repeat and reorder nothing")
     if network.active_adversaries and doors:
         why = "cannot be deployed with taps at doors: what an active adversary makes has no place in a stream"
         raise ScenarioError("active_adversaries", "…", why, "taps on links")
@@ -359,7 +359,9 @@ class _Coordinator:
                 return
             agent = self.agents[i]
             agent.writer, agent.port = writer, int(first.facts["port"])
-            if self.began is not None:
+            if self.over:
+                writer.write(note("over"))
+            elif self.began is not None:
                 self._start(i)
             self.changed.set()
             while True:
@@ -428,7 +430,8 @@ class _Coordinator:
         for agent in self.agents:
             if agent.writer is not None and not agent.writer.is_closing():
                 agent.writer.write(note("over"))
-        ends = [agent.ended for agent in self.agents if agent.ended is not None and not agent.ended.done()]
+        there = [agent for agent in self.agents if agent.pid is not None]
+        ends = [agent.ended for agent in there if agent.ended is not None and not agent.ended.done()]
         if ends:
             await asyncio.wait(ends, timeout=ENDING * self.settings.speed)
         for agent in self.agents:
