@@ -125,9 +125,10 @@ class Note:
         text, size = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
         if not trusted and (size or text > FIRST):
             raise ValueError(f"a first note of {text + size:,} bytes; at most {FIRST}")
-        facts = json.loads(await reader.readexactly(text))
-        if not isinstance(facts, dict) or "word" not in facts:
+        found = json.loads(await reader.readexactly(text))
+        if not isinstance(found, dict) or "word" not in found:
             raise ValueError("no note")
+        facts = cast(dict[str, Any], found)
         arrays: dict[str, Array] = {}
         if size:
             with np.load(io.BytesIO(await reader.readexactly(size)), allow_pickle=False) as found:
