@@ -85,13 +85,9 @@ def _deploy(
         deployed = Deployment(tls=tls, speed=speed, restart=restart, patience=patience)
     except ScenarioError as error:
         terminal.fail(error, as_json=as_json)
-    flags = [*(() if tls is None else ("--tls",) if tls else ("--clear",)), *(("--restart",) if restart else ())]
-    flags += [
-        f"--{name} {value:g}"
-        for name, value, usual in (("speed", speed, 1), ("patience", patience, 30))
-        if value != usual
-    ]
-    word = " ".join(["deploy", *flags])
+    said = {"--tls": tls is True, "--clear": tls is False, "--restart": restart}
+    said |= {f"--speed {speed:g}": speed != 1, f"--patience {patience:g}": patience != 30}
+    word = " ".join(["deploy", *(flag for flag, whether in said.items() if whether)])
     _carry_out(word, scenario, out, jobs, settings, variant, watch, strict, as_json, deployed)
 
 
