@@ -76,7 +76,9 @@ def _deploy(
     A relay on each link that is tapped, or whose law is not that of bare loopback, carries out the law in real time.
     The transcript is rebuilt from the captured packets and goes to the same attacks as that of `netsim run`, into the
     same kind of folder; captures and logs of agents are in deployed-ALGORITHM/. `replicas` is 1. Audits are
-    simulated. Exit status: as that of `netsim run`.
+    simulated.
+
+    Exit status: 0 done; the others are those of `netsim run`.
     """
     from netsim.readers.deployed.deploy import Deployment
 
