@@ -145,11 +145,16 @@ class FrameReader:
         return len(data)
 
     def message(self, frame: Frame) -> Message:
-        """The message in a frame whose kind is one of `Kind`."""
+        """The message in a frame whose kind is one of `Kind`. You get a `ProtocolError` for values that the codec
+        never makes."""
         values: Values = {}
         at, data = HEADER_BYTES, frame.bytes
         for name in self.layouts[frame.layout]:
-            values[name] = value = self._codec.unpack(data[at : at + self._each], self._dimension)[None]
+            try:
+                value = self._codec.unpack(data[at : at + self._each], self._dimension)[None]
+            except (IndexError, ValueError):  # a coordinate that is none
+                raise self._error(f"bytes of {name!r} that {self._codec} never makes") from None
+            values[name] = value
             value.setflags(write=False)
             at += self._each
         return Message(frame.sender, KINDS[frame.kind], frame.number, values, len(data))

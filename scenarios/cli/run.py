@@ -74,18 +74,23 @@ def _deploy(
     """Run a scenario with a process for every agent: they talk over TCP on this machine, and taps capture packets.
 
     A relay on each link that is tapped, or whose law is not that of bare loopback, carries out the law in real time.
-    The transcript is rebuilt from the captured packets, and goes to the same attacks and into the same kind of folder
-    as that of `netsim run`; captures and logs of agents are in deployed-ALGORITHM/. Audits are simulated. `replicas`
-    is 1. Exit status: as that of `netsim run`.
+    The transcript is rebuilt from the captured packets and goes to the same attacks as that of `netsim run`, into the
+    same kind of folder; captures and logs of agents are in deployed-ALGORITHM/. `replicas` is 1. Audits are
+    simulated.
+
+    Exit status: 0 done; the others are those of `netsim run`.
     """
     from netsim.readers.deployed.deploy import Deployment
 
-    settings = [*(option or []), "replicas=1"]
+    settings = ["replicas=1", *(option or [])]
     try:
         deployed = Deployment(tls=tls, speed=speed, restart=restart, patience=patience)
     except ScenarioError as error:
         terminal.fail(error, as_json=as_json)
-    _carry_out("deploy", scenario, out, jobs, settings, variant, watch, strict, as_json, deployed)
+    said = {"--tls": tls is True, "--clear": tls is False, "--restart": restart}
+    said |= {f"--speed {speed:g}": speed != 1, f"--patience {patience:g}": patience != 30}
+    word = " ".join(["deploy", *(flag for flag, whether in said.items() if whether)])
+    _carry_out(word, scenario, out, jobs, settings, variant, watch, strict, as_json, deployed)
 
 
 def _carry_out(

@@ -18,6 +18,7 @@ import socket
 import struct
 import sys
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -44,6 +45,8 @@ TURN = struct.Struct("<I")
 """What an agent says when it closes an activation of a walk: its number, from 1; 0 before one."""
 GO_ON, LAST, OVER = b"\0", b"\1", b"\2"
 """What it is told: go on; that was the last of all; there was a last one before."""
+FIRST = 512
+"""Bytes of the first thing that is said, by anybody."""
 _LENGTH = struct.Struct("<II")
 _logger = logging.getLogger("netsim.deployed")
 
@@ -67,6 +70,8 @@ class Errand:
     log: Path
     order: Path
     """File of the senders whose direct messages it read, in order: a life that follows reads it."""
+    counted: int
+    """Activations of a walk that a former life closed: this one repeats them, also where the walk is over."""
     certificate: Certificate | None
     """Its own, and whose it trusts; None: links are in the clear."""
 
@@ -114,10 +119,16 @@ class Note:
         return _LENGTH.pack(len(text), file.tell()) + text + file.getvalue()
 
     @classmethod
-    async def read(cls, reader: asyncio.StreamReader) -> "Note":
-        """The next one. You get an `EOFError` where the other side is gone."""
+    async def read(cls, reader: asyncio.StreamReader, *, trusted: bool = True) -> "Note":
+        """The next one. You get an `EOFError` where the other side is gone, and a `ValueError` for what is no note,
+        or, of who is not yet `trusted`, a long one."""
         text, size = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-        facts = json.loads(await reader.readexactly(text))
+        if not trusted and (size or text > FIRST):
+            raise ValueError(f"a first note of {text + size:,} bytes; at most {FIRST}")
+        found = json.loads(await reader.readexactly(text))
+        if not isinstance(found, dict) or "word" not in found:
+            raise ValueError("no note")
+        facts = cast(dict[str, Any], found)
         arrays: dict[str, Array] = {}
         if size:
             with np.load(io.BytesIO(await reader.readexactly(size)), allow_pickle=False) as found:
@@ -136,7 +147,7 @@ class AgentProcess:
 
     def __init__(self, errand: Errand, loop: RealLoop) -> None:
         self.errand, self.loop = errand, loop
-        simulation, agent = errand.simulation, errand.agent
+        simulation, agent, network = errand.simulation, errand.agent, errand.simulation.network
         self._walks = simulation.algorithm.stopping().walks
         self._turnstile: socket.socket | None = None
         self._running: asyncio.Task[None] | None = None
@@ -151,12 +162,18 @@ class AgentProcess:
             simulation.problem.dimension,
             simulation.wire_codec,
             simulation.network.exchange_policy,
+            speed=errand.speed,
+            reordered=any(law.reordering for law in (network.links, *network.link_laws.values())),
             order=tuple(map(int, order)),
             noted=self._note,
             refused=_logger.warning,
-            admitted=(lambda: self._ask(0) == GO_ON) if self._walks else None,
+            admitted=self._admitted if self._walks else None,
         )
         self.node = self._node()
+
+    def _admitted(self) -> bool:
+        """Whether the walk goes on; what a former life did is repeated in any case."""
+        return len(self._closed) < self.errand.counted or self._ask(0) == GO_ON
 
     def _note(self, sender: int) -> None:
         """It reads a direct message of this neighbor."""
@@ -189,8 +206,8 @@ class AgentProcess:
         )
 
     def _close(self, agent: int, x: Array) -> None:  # noqa: ARG002
-        node = self.node
-        said = self._ask(len(self._closed) + 1) if self._walks else GO_ON
+        node, number = self.node, len(self._closed) + 1
+        said = self._ask(number) if self._walks and number >= self.errand.counted else GO_ON
         if said != OVER:
             self._closed.append((self.loop.time(), as_sent(x), (node.messages, node.message_bytes, node.queries)))
         if said != GO_ON:
@@ -221,11 +238,13 @@ class AgentProcess:
             raise
         writer.write(note("here", port=server.sockets[0].getsockname()[1], **me))
         start = await Note.read(reader)
+        if start.word != "start":
+            return
         self.loop.begin(start.facts["ago"])
         context = None if trust is None else trust.client()
         dialing = [
-            self.loop.create_task(self.home.dial(int(j), (host, at), context))
-            for j, (host, at) in start.facts["addresses"].items()
+            self.loop.create_task(self.home.dial(int(j), (host, at), context, bytes.fromhex(ticket)))
+            for j, (host, at, ticket) in start.facts["addresses"].items()
         ]
         pulse = self.loop.create_task(self._beat(writer))
         self._running = running = self.loop.create_task(errand.simulation.algorithm.run(self.node), name="algorithm")
@@ -242,7 +261,7 @@ class AgentProcess:
         except Exception as error:
             writer.write(note("failed", error=f"{type(error).__name__}: {error}"))
             if not isinstance(error, NetsimError):
-                _logger.exception("agent %d failed", errand.agent)
+                _log_failure(error)
         finally:
             with contextlib.suppress(ConnectionError):
                 await writer.drain()
@@ -255,7 +274,7 @@ class AgentProcess:
         """The coordinator's word, or its silence, ends the process."""
         try:
             while (said := await Note.read(reader)).word != "over":
-                if said.word == "stop" and self._running is not None:
+                if said.word == "stop" and self._running is not None and len(self._closed) >= self.errand.counted:
                     self._running.cancel()
         except (asyncio.IncompleteReadError, OSError):
             _logger.error("agent %d: the coordinator is gone", self.errand.agent)
@@ -293,10 +312,21 @@ class AgentProcess:
         return Note("report", facts, arrays)
 
 
+def _log_failure(error: BaseException) -> None:
+    """Which error, and where; not its text, which may have values."""
+    _logger.error("%s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
+
+
+def _unexpected(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:  # noqa: ARG001
+    """An error in a callback, whose arguments asyncio would log."""
+    _log_failure(context.get("exception") or RuntimeError())
+
+
 def run(errand: Errand) -> None:
     """One agent's whole life in this process; its log goes to the errand's file."""
     logging.basicConfig(filename=errand.log, level=logging.INFO, format="%(asctime)s %(message)s", force=True)
     loop = RealLoop(errand.speed)
+    loop.set_exception_handler(_unexpected)
 
     async def whole() -> None:
         with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
@@ -306,12 +336,13 @@ def run(errand: Errand) -> None:
 
 
 BORN = struct.Struct("<ii")
-"""What the nursery says: an agent's number, and its process when it begins, or −1 − its status at its end."""
+"""What the nursery says: an agent's number, and its process when it begins, or −256 − its status at its end (0 to
+255, or minus the signal)."""
 
 
 def nursery() -> None:
     """Forks a process for every errand on standard input, so that libraries are loaded once, and says on standard
-    output which it is and how it ended. Ends with its input, or once all of them have."""
+    output which it is and how it ended. Ends with its input, and all of them with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the coordinator's
     children: dict[int, int] = {}
     awake, wake = os.pipe()
@@ -326,10 +357,11 @@ def nursery() -> None:
                 if key.fd == awake:
                     os.read(awake, 4096)
                     continue
-                if (length := _exactly(8)) is None:
-                    return
-                errand = _exactly(int.from_bytes(length, "little"))
-                if errand is None:
+                length = _exactly(8)
+                errand = None if length is None else _exactly(int.from_bytes(length, "little"))
+                if errand is None:  # the coordinator is gone: nobody wants what its agents do
+                    for pid in children:
+                        os.kill(pid, signal.SIGKILL)
                     return
                 agent = cast(Errand, pickle.loads(errand))
                 pid = os.fork()
@@ -341,7 +373,7 @@ def nursery() -> None:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if not pid:
                     break
-                os.write(1, BORN.pack(children.pop(pid), -1 - os.waitstatus_to_exitcode(status) % 256))
+                os.write(1, BORN.pack(children.pop(pid), -256 - os.waitstatus_to_exitcode(status)))
 
 
 def _heard(number: int, frame: FrameType | None) -> None:
@@ -372,8 +404,8 @@ def _be(errand: Errand) -> NoReturn:
         status = 0
     except SystemExit as end:
         status = int(end.code or 0)
-    except BaseException:
-        _logger.exception("agent %d failed", errand.agent)
+    except BaseException as error:
+        _log_failure(error)
     finally:
         logging.shutdown()
         os._exit(status)

@@ -1,9 +1,9 @@
 """Captures of a deployed run: TCP packets in a pcapng file, and the transcript that is rebuilt from them alone.
 
 An agent has the address 10.x.y.z of its number (`netsim.transcript.pcapng`). Of a link's ends the one with the
-smaller number listens on port `LISTENS`, the other speaks from `DIALS`. Every connection begins with a SYN, and the
-sequence numbers of the packets are places in what each side said since: a retransmission has those of what it
-repeats, and a packet that the tap missed leaves a gap.
+smaller number listens on port `LISTENS`, the other speaks from `DIALS`, and in each connection that follows from the
+next port. Every connection begins with a SYN, and the sequence numbers of the packets are places in what each side
+said since: a retransmission has those of what it repeats, and a packet that the tap missed leaves a gap.
 """
 
 import struct
@@ -21,7 +21,7 @@ from netsim.transcript.frames import HELLO, NAMES, FrameReader, Layouts
 from netsim.transcript.message import Capture, Message, Segment
 from netsim.transcript.record import EVERYBODY, Record
 
-LISTENS, DIALS = 61000, 61001
+LISTENS, DIALS, LIVES = 61000, 61001, 4000
 TCP = 6
 TCP_BYTES = 20
 SYN, PUSH, ACK = 0x02, 0x08, 0x10
@@ -51,29 +51,32 @@ class CaptureFile:
         self._file.write(pcapng.opening("link", offset=int(time.time()) - EARLIER))
         self.packets = 0
 
-    def opened(self, dials: int, listens: int, now: float) -> None:
-        """A connection begins."""
-        self._write(now, dials, listens, 0, b"", SYN)
-        self._write(now, listens, dials, 0, b"", SYN | ACK)
+    def opened(self, dials: int, listens: int, now: float, life: int) -> None:
+        """A link's connection begins, the first (1) or a later one."""
+        self._write(now, dials, listens, life, 0, b"", SYN)
+        self._write(now, listens, dials, life, 0, b"", SYN | ACK)
 
-    def said(self, sender: int, receiver: int, now: float, at: int, data: bytes) -> None:
-        """Bytes of a stream, from place `at` on, went on the air."""
+    def said(self, sender: int, receiver: int, now: float, at: int, data: bytes, life: int) -> None:
+        """Bytes of a stream, from place `at` on, went on the air; those of a former connection may come again."""
         for begin in range(0, len(data) or 1, pcapng.MOST):
             part = data[begin : begin + pcapng.MOST]
-            self._write(now, sender, receiver, 1 + at + begin, part, PUSH | ACK if part else ACK)
+            self._write(now, sender, receiver, life, 1 + at + begin, part, PUSH | ACK if part else ACK)
 
     def capture(self, captured: Capture) -> None:
         """A packet that a tap captured; one with no bytes of the stream (an acknowledgement) is none of these."""
         now, sender, receiver, packet = captured
         message = packet.message if isinstance(packet, Segment) else packet
         if isinstance(message, Parcel):
-            self.said(sender, receiver, now, message.at, message.data)
+            self.said(sender, receiver, now, message.at, message.data, message.life)
 
     def close(self) -> None:
         self._file.close()
 
-    def _write(self, now: float, sender: int, receiver: int, sequence: int, data: bytes, flags: int) -> None:
-        ports = (LISTENS, DIALS) if sender < receiver else (DIALS, LISTENS)
+    def _write(
+        self, now: float, sender: int, receiver: int, life: int, sequence: int, data: bytes, flags: int
+    ) -> None:
+        dials = DIALS + (life - 1) % LIVES
+        ports = (LISTENS, dials) if sender < receiver else (dials, LISTENS)
         fixed = struct.pack(">HHIIBBHHH", *ports, sequence & 0xFFFFFFFF, 0, 5 << 4, flags, 0xFFFF, 0, 0)
         self._file.write(
             pcapng.packet(now + EARLIER, pcapng.datagram(sender, receiver, TCP, fixed, data, checksum_at=16))
@@ -83,11 +86,12 @@ class CaptureFile:
 
 # ── the way back ────────────────────────────────────────────────────────────────────────────────────────
 class Packet(NamedTuple):
-    """One TCP packet of a capture: seconds, agents, sequence number, flags, and what it carries."""
+    """One TCP packet of a capture: seconds, agents, their ports, sequence number, flags, and what it carries."""
 
     time: float
     sender: int
     receiver: int
+    ports: bytes
     sequence: int
     flags: int
     data: bytes
@@ -139,7 +143,13 @@ def _packet(body: bytes) -> Packet | None:
     header = data[pcapng.IP_BYTES :]
     sequence, flags = int.from_bytes(header[4:8]), header[13]
     return Packet(
-        (high << 32 | low) / 1e9 - EARLIER, sender, receiver, sequence, flags, header[(header[12] >> 4) * 4 :]
+        (high << 32 | low) / 1e9 - EARLIER,
+        sender,
+        receiver,
+        header[:4],
+        sequence,
+        flags,
+        header[(header[12] >> 4) * 4 :],
     )
 
 
@@ -186,11 +196,11 @@ def rebuilt(path: Path, public: PublicKnowledge, layouts: Layouts | None = None)
     `layouts`. TLS records that may be messages are rows of kind 'sealed': of the size that a sealed message has in
     the simulator.
     """
-    known, streams, now = Layouts(layouts or {}), list[_Stream](), dict[tuple[int, int], _Stream]()
+    known, streams, now = Layouts(layouts or {}), list[_Stream](), dict[tuple[int, int, bytes], _Stream]()
     for packet in packets(path):
-        way = packet.sender, packet.receiver
+        way = packet.sender, packet.receiver, packet.ports
         if packet.flags & SYN or way not in now:
-            now[way] = _Stream(*way)
+            now[way] = _Stream(packet.sender, packet.receiver)
             streams.append(now[way])
         if packet.data:
             now[way].add(packet)
@@ -221,7 +231,10 @@ def _frames(stream: _Stream, begin: int, data: bytes, public: PublicKnowledge, k
             for frame in reader.feed(data[at:]):
                 if frame.kind in (NAMES, HELLO):
                     continue
-                message = reader.message(frame)
+                try:
+                    message = reader.message(frame)
+                except ProtocolError:  # values that nobody's codec makes
+                    continue
                 for attempt, time in enumerate(stream.times(begin + at + frame.at)):
                     yield Record(
                         time, "link", "air", stream.sender, stream.receiver, message.kind, message.number, -1,

@@ -23,7 +23,7 @@ from netsim.network.wires import Air
 from netsim.readers.deployed.agent import BORN, GO_ON, LAST, OVER, TURN, Errand, Note, RealLoop, note
 from netsim.readers.deployed.capture import at_door, rebuilt
 from netsim.readers.deployed.certificates import Certificate, certificates
-from netsim.readers.deployed.ends import RUN_BYTES
+from netsim.readers.deployed.ends import PATIENCE, RUN_BYTES
 from netsim.readers.deployed.relay import Relay, capture_path, doors_path
 from netsim.running import COUNTS, Running, Watch
 from netsim.simulation import Run, Simulation, measures_of, views_of
@@ -39,6 +39,7 @@ ENDING = 5.0
 """Real seconds that one has to go."""
 LOOK = 0.5
 """Real seconds between two looks at who moves."""
+NURSERY = "agents.log"
 LIVES = 100
 """How often an agent is started anew, at most."""
 
@@ -165,10 +166,10 @@ def checked(simulation: Simulation, settings: Deployment) -> Deployment:
     if tls and doors:
         why = "under TLS nothing that passes a door can be read outside the agent"
         raise ScenarioError("tls", True, why, "taps on links, or links in the clear")
-    plain = all(law.loss == 0 and not (law.duplication or law.reordering or law.reliable) for law in laws)
-    if tls and not (plain and not network.active_adversaries):
-        why = "what passes under TLS is one stream: it can be late and slow, and nothing else"
-        raise ScenarioError("tls", True, why, "laws of delay, bandwidth and outages alone")
+    whole = all(law.reliable or not (law.losses or law.duplication or law.reordering) for law in laws)
+    if tls and (not whole or network.active_adversaries):
+        why = "what passes under TLS is one stream: whole, in order, and as it was sent"
+        raise ScenarioError("tls", True, why, "reliable links or those that lose, repeat and reorder nothing")
     if network.active_adversaries and doors:
         why = "cannot be deployed with taps at doors: what an active adversary makes has no place in a stream"
         raise ScenarioError("active_adversaries", "…", why, "taps on links")
@@ -200,43 +201,56 @@ class _Coordinator:
         self.stopped = self.over = False
         self.failed: Exception | None = None
         self.relay: Relay | None = None
+        self.running: DeployedRunning | None = None
         self.nursery: _Nursery | None = None
+        self.server: asyncio.Server | None = None
         self.tasks: set[asyncio.Task[None]] = set()
 
     def run(self) -> Run:
-        task, interrupted = self.loop.create_task(self._whole()), False
+        whole, interrupted = self._keep(self._whole()), False
         try:
-            self.loop.run_until_complete(task)
-        except KeyboardInterrupt:
+            self.loop.run_until_complete(whole)
+        except KeyboardInterrupt:  # whatever it stopped in the middle of
+            if self.running is None:
+                raise
             interrupted = True
+            whole.cancel()
             self._stop()
+            reports = self._keep(asyncio.wait_for(self._reported(), ENDING * self.settings.speed))
             with contextlib.suppress(SimulationError, asyncio.TimeoutError):
-                self.loop.run_until_complete(asyncio.wait_for(task, ENDING * self.settings.speed))
+                self.loop.run_until_complete(reports)
         finally:
             self.loop.run_until_complete(self._clear_away())
         return self._gathered(interrupted)
 
     async def _whole(self) -> None:
         settings = self.settings
-        self.relay = Relay(self.simulation, self.folder, settings.host, tls=bool(settings.tls))
+        self.relay = Relay(self.simulation, self.folder, settings.host, settings.speed, tls=bool(settings.tls))
         await self.relay.open()
         if self.packet_log is not None:
             self.packet_log.attend(self.relay.wires.wires, self.activations)
-        running = DeployedRunning(self.relay, self.activations, self.agents)
-        self.nursery = await _Nursery.begin(self.agents, self.folder / "agents.log")
-        self._keep(self.nursery.listen())
-        server = await asyncio.start_server(self._hear, settings.host, 0)
-        self.address = server.sockets[0].getsockname()[:2]
+        self.running = DeployedRunning(self.relay, self.activations, self.agents)
+        self.nursery = await _Nursery.begin(self.agents, self.folder / NURSERY)
+        self._keep(self._attend(self.nursery))
+        self.server = await asyncio.start_server(self._hear, settings.host, 0)
+        self.address = self.server.sockets[0].getsockname()[:2]
         for i in range(len(self.agents)):
             self._keep(self._live(i))
+        await self._reported()
+
+    async def _reported(self) -> None:
+        """Every agent has sent its report; until then the run is looked after."""
+        settings, relay, running = self.settings, self.relay, self.running
+        assert relay is not None
+        assert running is not None
         began = moved = time.monotonic()
         seen: object = None
         while not all(agent.report for agent in self.agents):
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self.changed.wait(), LOOK * settings.speed)
             self.changed.clear()
-            if self.relay.failed.done():
-                self.relay.failed.result()
+            if relay.failed.done():
+                relay.failed.result()
             if self.failed is not None:
                 raise self.failed
             if self.began is None and all(agent.port for agent in self.agents):
@@ -261,6 +275,16 @@ class _Coordinator:
             if self.watch is not None:
                 self.watch(running)
 
+    async def _attend(self, nursery: "_Nursery") -> None:
+        """Hear of all agents' processes, until nobody says any more what becomes of them."""
+        await nursery.listen()
+        if not self.over:
+            log = self.folder / NURSERY
+            last = "".join(log.read_text(errors="replace").splitlines()[-1:])
+            self._fail(
+                DeploymentError(f"the process that starts agents has ended: {last or 'killed'}; its log: {log}")
+            )
+
     # ── one agent ───────────────────────────────────────────────────────────────────────────────────────
     async def _live(self, i: int) -> None:
         """Its process; and the next one, where it died and is to be started anew."""
@@ -271,12 +295,13 @@ class _Coordinator:
             assert self.nursery is not None
             self.nursery.send(cast(Any, cloudpickle).dumps(self._errand(i)))
             status = await agent.ended
-            if self.over or agent.report is not None:
+            if self.over:
                 return
             if not self.settings.restart or agent.lives >= LIVES:
-                why = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-                self._fail(DeploymentError(f"agent {i} {why}; its log: {self.folder / f'agent-{i}.log'}"))
-                return
+                if agent.report is None:
+                    why = f"was killed by {_name(-status)}" if status < 0 else f"ended with status {status}"
+                    self._fail(DeploymentError(f"agent {i} {why}; its log: {self.folder / f'agent-{i}.log'}"))
+                return  # (begun anew also after its report: another that begins anew wants what it sent)
             agent.writer = None
             self.changed.set()
 
@@ -297,6 +322,7 @@ class _Coordinator:
             speed=settings.speed,
             log=self.folder / f"agent-{i}.log",
             order=order,
+            counted=self.agents[i].counted,
             certificate=self.trust[i],
         )
 
@@ -321,8 +347,8 @@ class _Coordinator:
 
     async def _heard(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            first = await Note.read(reader)
-            if not secrets.compare_digest(str(first.facts.get("secret")), self.secret.hex()):
+            first = await asyncio.wait_for(Note.read(reader, trusted=False), PATIENCE * self.settings.speed)
+            if not secrets.compare_digest(str(first.facts.get("secret")).encode(), self.secret.hex().encode()):
                 return
             i = int(first.facts["agent"])
             if first.word == "turnstile":
@@ -333,7 +359,9 @@ class _Coordinator:
                 return
             agent = self.agents[i]
             agent.writer, agent.port = writer, int(first.facts["port"])
-            if self.began is not None:
+            if self.over:
+                writer.write(note("over"))
+            elif self.began is not None:
                 self._start(i)
             self.changed.set()
             while True:
@@ -359,18 +387,22 @@ class _Coordinator:
         agent, stopping = self.agents[i], self.stopping
         while True:
             number = TURN.unpack(await reader.readexactly(TURN.size))[0]
-            answer = OVER if self.stopped and number > agent.counted else GO_ON
-            if number > agent.counted and not self.stopped:
+            answer = GO_ON
+            if self.stopped:
+                answer = OVER if number > agent.counted or not number else LAST if number == agent.counted else GO_ON
+            elif number > agent.counted:
                 agent.counted = number
                 self.total += 1
                 if self.total == stopping.activations or number == stopping.per_agent:
                     self._stop()
                     answer = LAST
-            writer.write(OVER if self.stopped and not number else answer)
+            writer.write(answer)
 
     def _stop(self) -> None:
         """The walk is over, or the run was interrupted: agents report what they have."""
         self.stopped = True
+        if self.relay is not None:
+            self.relay.over = True
         for agent in self.agents:
             if agent.writer is not None:
                 agent.writer.write(note("stop"))
@@ -379,10 +411,18 @@ class _Coordinator:
         self.failed = self.failed or error
         self.changed.set()
 
-    def _keep(self, what: Coroutine[Any, Any, None]) -> None:
+    def _keep(self, what: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Something that is done besides; an error in it ends the run."""
+
+        def done(task: "asyncio.Task[None]") -> None:
+            self.tasks.discard(task)
+            if not task.cancelled() and isinstance(error := task.exception(), Exception):
+                self._fail(error)
+
         task = self.loop.create_task(what)
         self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        task.add_done_callback(done)
+        return task
 
     async def _clear_away(self) -> None:
         """Processes are told that the run is over; those that do not go are killed."""
@@ -390,20 +430,24 @@ class _Coordinator:
         for agent in self.agents:
             if agent.writer is not None and not agent.writer.is_closing():
                 agent.writer.write(note("over"))
-        ends = [agent.ended for agent in self.agents if agent.ended is not None and not agent.ended.done()]
+        there = [agent for agent in self.agents if agent.pid is not None]
+        ends = [agent.ended for agent in there if agent.ended is not None and not agent.ended.done()]
         if ends:
             await asyncio.wait(ends, timeout=ENDING * self.settings.speed)
         for agent in self.agents:
             if agent.pid is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(agent.pid, signal.SIGKILL)
-        if self.nursery is not None:
-            await self.nursery.close()
+        if self.server is not None:
+            self.server.close()
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         if self.relay is not None:
             self.relay.close()
+        if self.nursery is not None:
+            await self.nursery.close()
+        await asyncio.sleep(0)  # so that what was closed lets go of its sockets
 
     # ── the run as data ─────────────────────────────────────────────────────────────────────────────────
     def _gathered(self, interrupted: bool) -> Run:
@@ -499,6 +543,11 @@ def _queries(report: Note) -> list[Query]:
     ]
 
 
+def _name(number: int) -> str:
+    """Of a signal."""
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
 def _nothing(dimension: int) -> Note:
     """The report of an agent that sent none."""
     facts: dict[str, object] = {"queries": 0, "tossed": False, "sent": {}, "names": []}
@@ -516,12 +565,13 @@ class _Nursery:
 
     @classmethod
     async def begin(cls, agents: Sequence[_Agent], log: Path) -> "_Nursery":
+        path = os.pathsep.join(one or os.getcwd() for one in sys.path)  # agents find what this process finds
         with log.open("wb") as file:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "netsim.readers.deployed.agent",
+                sys.executable, "-P", "-m", "netsim.readers.deployed.agent",
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=file,
                 start_new_session=True,  # a Ctrl-C is for the coordinator, who lets the agents report
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+                env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
             )  # fmt: skip
         return cls(process, agents)
 
@@ -538,8 +588,7 @@ class _Nursery:
                 agent = cast(_Agent, self._agents[i])
                 agent.pid = said if said > 0 else None
                 if said < 0 and agent.ended is not None and not agent.ended.done():
-                    status = -1 - said
-                    agent.ended.set_result(status - 256 if status > 128 else status)
+                    agent.ended.set_result(-256 - said)
 
     async def close(self) -> None:
         if self._process.stdin is not None:

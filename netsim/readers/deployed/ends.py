@@ -8,6 +8,7 @@ nothing: it gets every message again, and what it sends again its neighbors leav
 
 import asyncio
 import hmac
+import socket
 import ssl
 import struct
 from collections.abc import Callable, Mapping
@@ -41,6 +42,8 @@ _GREETING = struct.Struct(f"<{RUN_BYTES}sqq")
 GREETING_BYTES = HEADER_BYTES + _GREETING.size
 PATIENCE = 10.0
 """Real seconds that a stranger, or a neighbor that dials, has for its greeting."""
+HANDSHAKE = 60.0
+"""Real seconds that one of TLS may take."""
 AGAIN = 0.05
 """Real seconds until who dials tries again."""
 Address = tuple[str, int]
@@ -107,7 +110,8 @@ class End:
         if (frame.kind, frame.number) in self._had:
             return
         self._had.add((frame.kind, frame.number))
-        self._wants[frame.kind] = max(self._wants[frame.kind], frame.number + 1)
+        if not self._home.reordered:
+            self._wants[frame.kind] = max(self._wants[frame.kind], frame.number + 1)
         self._home.received(reader.message(frame), self._enter)
 
     def _write(self, transport: asyncio.Transport, message: Message, kind: int, values: bytes) -> None:
@@ -120,10 +124,12 @@ class End:
 class Home:
     """The network as one agent has it: one inbox, and an end of each of its links.
 
-    `order` has the senders of the direct messages that a former life of the agent read, in their order: this one
-    gets them in that order; `noted` is called with those that come after. `refused` is called with a sentence for
-    every stranger that was turned away. `admitted`, of a walk: whether it goes on, asked at every direct message that
-    comes; what an agent sends goes out once it has closed its activation, so that who is asked knows of that.
+    `speed` is how many seconds of its loop pass in a real one. `reordered`: a message may come before one that was
+    sent earlier, so that after a break no number says what is still missing. `order` has the senders of the direct
+    messages that a former life of the agent read, in their order: this one gets them in that order; `noted` is called
+    with those that come after. `refused` is called with a sentence for every stranger that was turned away.
+    `admitted`, of a walk: whether it goes on, asked at every direct message that comes; what an agent sends goes out
+    once it has closed its activation, so that who is asked knows of that.
     """
 
     def __init__(
@@ -135,6 +141,8 @@ class Home:
         codec: Codec,
         policy: ExchangePolicy,
         *,
+        speed: float = 1.0,
+        reordered: bool = False,
         order: tuple[int, ...] = (),
         noted: Callable[[int], None] = lambda _: None,
         refused: Callable[[str], None] = lambda _: None,
@@ -142,6 +150,7 @@ class Home:
     ) -> None:
         self.agent, self.run, self.dimension, self.codec = agent, run, dimension, codec
         self.refused, self._noted, self._admitted = refused, noted, admitted
+        self.speed, self.reordered = speed, reordered
         self._held = list[Callable[[], None]]()
         self.inbox = Inbox.of(VirtualEnvironment(), agent, neighbors, policy)  # it asks only whether −∞ has passed
         self.ends = {j: End(agent, j, self) for j in neighbors}
@@ -207,24 +216,38 @@ class Home:
     async def listen(self, host: str, port: int, context: ssl.SSLContext | None) -> asyncio.Server:
         """Wait for the neighbors that dial."""
         loop = asyncio.get_running_loop()
-        return await loop.create_server(partial(Connection, self), host, port, ssl=context)
+        handshake = None if context is None else HANDSHAKE * self.speed
+        return await loop.create_server(
+            partial(Connection, self), host, port, ssl=context, ssl_handshake_timeout=handshake
+        )
 
-    async def dial(self, neighbor: int, address: Address, context: ssl.SSLContext | None) -> None:
-        """Keep the link to a neighbor up, for as long as this runs."""
+    async def dial(
+        self, neighbor: int, address: Address, context: ssl.SSLContext | None, ticket: bytes = b""
+    ) -> None:
+        """Keep the link to a neighbor up, for as long as this runs. A relay lets nobody in who does not begin with
+        its `ticket`."""
         loop, end = asyncio.get_running_loop(), self.ends[neighbor]
-        server = None if context is None else name_of(neighbor)
+        server, handshake = (None, None) if context is None else (name_of(neighbor), HANDSHAKE * self.speed)
         while True:
+            link = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
             try:
+                link.setblocking(False)
+                await loop.sock_connect(link, address)
+                await loop.sock_sendall(link, ticket)
                 _, connection = await loop.create_connection(
-                    partial(Connection, self, end), *address, ssl=context, server_hostname=server
+                    partial(Connection, self, end),
+                    sock=link,
+                    ssl=context,
+                    server_hostname=server,
+                    ssl_handshake_timeout=handshake,
                 )
                 await connection.over
             except ssl.SSLCertVerificationError as error:
                 self.fail(ProtocolError(f"agent {neighbor} has no certificate of this run: {error.verify_message}"))
                 return
             except OSError:
-                pass  # it is not there yet, or not any more
-            await asyncio.sleep(AGAIN)
+                link.close()  # it is not there yet, or not any more
+            await asyncio.sleep(AGAIN * self.speed)
 
 
 class Connection(asyncio.Protocol):
@@ -239,7 +262,9 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._refuse, "no greeting came")
+        self._timer = asyncio.get_running_loop().call_later(
+            PATIENCE * self._home.speed, self._refuse, "no greeting came"
+        )
         if self._end is not None:
             self._transport.write(self._end.greeting())
 

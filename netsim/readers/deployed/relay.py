@@ -6,6 +6,8 @@ active adversaries are the scenario's. What their taps capture is written as TCP
 """
 
 import asyncio
+import hmac
+import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -20,7 +22,7 @@ from netsim.network.links import AccessLaw, LinkLaw
 from netsim.network.network import Edge, Network
 from netsim.randomness import Streams
 from netsim.readers.deployed.capture import RECORD, CaptureFile, Parcel
-from netsim.readers.deployed.ends import AGAIN, Address
+from netsim.readers.deployed.ends import AGAIN, PATIENCE, Address
 from netsim.simulation import Simulation
 from netsim.transcript.frames import HELLO, NAMES, FrameReader, encoded
 from netsim.transcript.message import Message
@@ -67,11 +69,16 @@ class _Wires(Network):
 class Relay:
     """All links of a deployment that need one: those that are tapped, or whose law is not that of bare loopback.
 
-    `failed` is done, with the error, once an agent sent what none of this run does.
+    `failed` is done, with the error, once an agent sent what none of this run does. An agent that dials shows its
+    `ticket` first: whoever has none is turned away (`relay.log`), and no link breaks for him.
     """
 
-    def __init__(self, simulation: Simulation, folder: Path, host: str, *, tls: bool) -> None:
-        self._host, self.tls = host, tls
+    def __init__(self, simulation: Simulation, folder: Path, host: str, speed: float, *, tls: bool) -> None:
+        self._host, self.speed, self.tls = host, speed, tls
+        self.ticket, self._log = secrets.token_bytes(16), (folder / "relay.log").open("w", buffering=1)
+        self.connections = set[asyncio.Transport]()
+        self.over = False
+        """Whether the walk has ended: what comes out of a wire now, comes after the run."""
         self._loop = asyncio.get_running_loop()
         self.environment, self._timer = VirtualEnvironment(), cast("asyncio.TimerHandle | None", None)
         topology, network = simulation.topology, simulation.network
@@ -110,13 +117,13 @@ class Relay:
         for link in self.links.values():
             await link.open(self._host)
 
-    def address(self, dials: int, to: int, else_: Address) -> Address:
-        """Where an agent reaches a neighbor with a smaller number."""
+    def address(self, dials: int, to: int, else_: Address) -> tuple[str, int, str]:
+        """Where an agent reaches a neighbor with a smaller number, and the ticket that it shows there."""
         link = self.links.get((to, dials))
         if link is None:
-            return else_
+            return *else_, ""
         link.beyond = else_
-        return link.address
+        return *link.address, self.ticket.hex()
 
     def act(self, what: Callable[[], object]) -> None:
         """Do something on the wires, once all that is due there was done."""
@@ -130,8 +137,15 @@ class Relay:
             self._timer.cancel()
         for link in self.links.values():
             link.close()
+        for connection in self.connections:  # strangers' too
+            connection.abort()
         for file in self.files:
             file.close()
+        self._log.close()
+
+    def refused(self, who: object, link: "_Link") -> None:
+        """A stranger was turned away."""
+        self._log.write(f"{who} was turned away from the link {link.low} – {link.high}: it has no ticket\n")
 
     def fail(self, error: Exception) -> None:
         if not self.failed.done():
@@ -157,15 +171,16 @@ class Relay:
         i, j = sorted((message.sender, receiver))
         link = self.links[i, j]
         side, which = link.sides.get(receiver), (message.sender, message.kind, message.number)
-        if side is None or (repeats and which in link.had):
+        former = isinstance(message, Parcel) and message.life != link.life
+        if side is None or former or (repeats and which in link.had):
             return
         link.had.add(which)
         if not isinstance(message, Parcel):  # an active adversary's own
             side.write(encoded(message, receiver, self.codec))
-        elif message.life == link.life:
-            for file in self.doors.get(receiver, ()):
-                file.said(message.sender, receiver, self.environment.now, message.at, message.data)
-            side.write(message.data)
+            return
+        for file in () if self.over else self.doors.get(receiver, ()):
+            file.said(message.sender, receiver, self.environment.now, message.at, message.data, message.life)
+        side.write(message.data)
 
 
 class _Link:
@@ -204,7 +219,7 @@ class _Link:
                 else:
                     self._readers[each] = FrameReader(each, other, relay.dimension, relay.codec)
             for file in self._files():
-                file.opened(self.high, self.low, relay.environment.now)
+                file.opened(self.high, self.low, relay.environment.now, self.life)
             early, self._early = b"".join(self._early), []
             if early:
                 self.said(self.high, early)
@@ -215,7 +230,7 @@ class _Link:
             try:
                 await loop.create_connection(partial(_Side, self, self.low), *self.beyond)
             except OSError:
-                await asyncio.sleep(AGAIN)
+                await asyncio.sleep(AGAIN * self.relay.speed)
             else:
                 return
 
@@ -248,12 +263,12 @@ class _Link:
         now = self.relay.environment.now
         if isinstance(parcel, Parcel):
             for file in self.relay.doors.get(agent, ()):
-                file.said(agent, other, now, parcel.at, parcel.data)
+                file.said(agent, other, now, parcel.at, parcel.data, parcel.life)
             self.relay.wires.channels[agent, other].send(parcel)
             return
         at, data = parcel  # of no message: no law loses what a connection begins with
         for file in self._files():
-            file.said(agent, other, now, at, data)
+            file.said(agent, other, now, at, data, self.life)
         if (side := self.sides.get(other)) is not None:
             side.write(data)
 
@@ -286,18 +301,51 @@ class _Side(asyncio.Protocol):
     def __init__(self, link: _Link, agent: int) -> None:
         self._link, self._agent = link, agent
         self._transport: asyncio.Transport | None = None
+        self._ticket: bytes | None = b"" if agent == link.high else None  # whom the relay dials shows none
+        self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._link.came(self._agent, self._transport)
+        self._link.relay.connections.add(self._transport)
+        if self._ticket is None:
+            self._link.came(self._agent, self._transport)
+        else:
+            patience = PATIENCE * self._link.relay.speed
+            self._timer = asyncio.get_running_loop().call_later(patience, self._refuse)
 
     def data_received(self, data: bytes) -> None:
+        assert self._transport is not None
+        if self._ticket is not None:
+            right, shown = self._link.relay.ticket, self._ticket + data
+            self._ticket, data = shown[: len(right)], shown[len(right) :]
+            if len(self._ticket) < len(right):
+                return
+            if not hmac.compare_digest(self._ticket, right):
+                self._refuse()
+                return
+            self._ticket = None
+            self._cancel()
+            self._link.came(self._agent, self._transport)
+            if not data:
+                return
         if self._link.sides.get(self._agent) is self._transport:
             self._link.said(self._agent, data)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._cancel()
+        assert self._transport is not None
+        self._link.relay.connections.discard(self._transport)
         if self._link.sides.get(self._agent) is self._transport:
             self._link.drop()
+
+    def _refuse(self) -> None:
+        assert self._transport is not None
+        self._link.relay.refused(self._transport.get_extra_info("peername"), self._link)
+        self._transport.abort()
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 class _Records:

@@ -1,27 +1,36 @@
 """Agents as processes: what a tap captures on TCP is what the simulator says it would, to the last bit."""
 
+import asyncio
+import contextlib
 import os
+import shutil
 import signal
 import socket
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from attacks.inference import through_differences
 from netsim.adversary import Adversary
+from netsim.algorithms import Extra
+from netsim.codecs import FLOAT64
 from netsim.errors import ScenarioError, StalledError, TranscriptError
 from netsim.network.laws import ConstantDelay, RandomOutages, UniformDelay
 from netsim.network.links import ExchangePolicy, LinkLaw
-from netsim.readers.deployed.capture import packets, rebuilt
-from netsim.readers.deployed.deploy import DeployedRunning, Deployment, DeploymentError, checked, deploy
+from netsim.node import Node
+from netsim.readers.deployed.capture import CaptureFile, packets, rebuilt
+from netsim.readers.deployed.deploy import DeployedRunning, Deployment, DeploymentError, _Coordinator, checked, deploy
+from netsim.readers.deployed.ends import _GREETING, Home
 from netsim.readers.live import Downtime, PoissonClock
 from netsim.settings import NetworkSettings, Timing
 from netsim.simulation import Run, Simulation
-from netsim.transcript.frames import Layouts
+from netsim.transcript.frames import Frame, Layouts, encoded, names_of
+from netsim.transcript.message import Message
 from netsim.transcript.record import Record
 from tests.netsim.algorithms.every import EXAMPLES
 
@@ -58,14 +67,17 @@ def assert_same(run: Run, simulated: Run) -> None:
 
 @pytest.mark.parametrize("name", ["walkman", "cpgt, with a quantizer"])
 def test_a_deployed_run_is_the_simulated_one(tmp_path, name):
+    """Also at every agent's door, of which each message passes two; a walk's last baton passes one."""
+    doors = Adversary("doors", "all", insiders=(3,), nodes=tuple(range(6)))
     simulation = EXAMPLES[name].simulation()
+    simulation = replace(simulation, adversaries=(*simulation.adversaries, doors))
     assert_same(deploy(simulation, tmp_path), simulation.run())
 
 
 def test_lost_packets_are_sent_again_and_the_gradients_follow_from_the_capture(tmp_path):
     """A fifth of the packets is lost on its way; attempts are rows, and what is inferred has the same bits."""
     lossy = NetworkSettings(links=LinkLaw(UniformDelay(0.0, 0.002), loss=0.2, reliable=True))
-    simulation = replace(EXAMPLES["extra"].simulation(False), network=lossy)
+    simulation = replace(EXAMPLES["private_gradient_descent"].simulation(False), network=lossy)
     run, simulated = deploy(simulation, tmp_path), simulation.run()
     assert_same(run, simulated)
     assert run.traffic["packets_lost"] > 0
@@ -73,7 +85,7 @@ def test_lost_packets_are_sent_again_and_the_gradients_follow_from_the_capture(t
     mine, its = (through_differences(one.views[0]) for one in (run, simulated))
     assert len(mine) == len(its) > 0
     for one, other in zip(mine, its, strict=True):
-        assert (one.agent, one.estimate.tobytes()) == (other.agent, other.estimate.tobytes())
+        assert (*one[:2], one.gradient.tobytes()) == (*other[:2], other.gradient.tobytes())
 
 
 def test_under_tls_a_tap_has_times_and_sizes(tmp_path):
@@ -105,6 +117,71 @@ def killing(agent: int, when: Callable[[DeployedRunning], bool]) -> Callable[[De
             done.append(pid)
 
     return look
+
+
+def test_an_agent_that_was_killed_as_the_walk_ended_reports_what_it_had_done(tmp_path, monkeypatch):
+    simulation, stop, killed = EXAMPLES["walkman"].simulation(), _Coordinator._stop, []
+
+    def stop_and_kill(self: _Coordinator) -> None:
+        if not killed and (pid := self.agents[0].pid) is not None:
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+        stop(self)
+
+    monkeypatch.setattr(_Coordinator, "_stop", stop_and_kill)
+    assert_same(deploy(simulation, tmp_path, Deployment(restart=True, patience=10)), simulation.run())
+    assert killed
+
+
+def test_a_ctrl_c_in_the_middle_of_something_leaves_a_run(tmp_path):
+    simulation, pressed = replace(EXAMPLES["extra"].simulation(), timing=SLOW), []
+
+    def press(running: DeployedRunning) -> None:
+        if running.estimates > 0 and not pressed:
+            pressed.append(running.pids)
+            raise KeyboardInterrupt
+
+    run = deploy(simulation, tmp_path, None, press)
+    assert run.interrupted
+    assert min(run.activations) > 0
+    assert max(run.activations) < 8
+
+
+@dataclass(frozen=True)
+class _Fails(Extra):
+    """Agent 2 ends in its own way."""
+
+    status: int = 0
+
+    async def run(self, node: Node) -> None:
+        if node.id == 2:
+            if self.status:
+                os._exit(self.status)
+            raise ValueError(f"my data are {np.pi}")
+        await super().run(node)
+
+
+@pytest.mark.parametrize(("status", "words"), [(0, "agent 2: ValueError: my data are 3.14159"), (200, "status 200")])
+def test_an_algorithm_that_fails_is_said_and_its_words_are_in_no_log(tmp_path, status, words):
+    simulation = EXAMPLES["extra"].simulation(algorithm=_Fails(8, 0.05, status=status))
+    with pytest.raises(DeploymentError, match=words):
+        deploy(simulation, tmp_path, Deployment(patience=10))
+    assert not [path for path in tmp_path.iterdir() if b"3.14159" in path.read_bytes()]
+
+
+def test_a_run_whose_agents_cannot_be_started_ends_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.executable", shutil.which("false"))
+    with pytest.raises(DeploymentError, match="the process that starts agents has ended"):
+        deploy(EXAMPLES["extra"].simulation(), tmp_path)
+
+
+def test_under_tls_a_reliable_link_may_lose_packets(tmp_path):
+    pytest.importorskip("trustme")
+    lossy = NetworkSettings(links=LinkLaw(UniformDelay(0.0, 0.002), loss=0.2, reordering=True, reliable=True))
+    simulation = replace(EXAMPLES["extra"].simulation(), network=lossy, adversaries=(Adversary(),))
+    run = deploy(simulation, tmp_path, Deployment(tls=True, speed=0.2))
+    assert_same(replace(run, views=()), replace(simulation.run(), views=()))
+    assert max(row.attempt for row in run.views[0].transcript) > 0
 
 
 def halfway(running: DeployedRunning) -> bool:
@@ -142,19 +219,35 @@ def test_an_agent_that_stands_still_ends_the_run(tmp_path):
 def test_strangers_are_turned_away_and_a_neighbor_that_lies_is_named(tmp_path):
     """Somebody without the run's number, and somebody with a capture of it, which has the number."""
     base = free_ports(6)
-    simulation = replace(EXAMPLES["extra"].simulation(), timing=SLOW, adversaries=())
+    simulation = replace(EXAMPLES["extra"].simulation(), timing=SLOW)
     done = []
 
     def knock(running: DeployedRunning) -> None:
         if running.estimates > 0 and not done:
-            for data in (b"GET / HTTP/1.1\r\n\r\n" + bytes(100), bytes(200), b""):
-                with socket.create_connection(("127.0.0.1", base)) as stranger:
-                    stranger.sendall(data)
-                    done.append(stranger)
+            said = b"GET / HTTP/1.1\r\n\r\n" + bytes(100), bytes(200), b"", b"\2\0\0\0\0\0\0\0[]", b"\xff" * 99
+            for data in said:
+                for port in (base, *own_ports()):  # an agent's, and those of the coordinator and its relay
+                    with contextlib.suppress(ConnectionError):
+                        stranger = socket.create_connection(("127.0.0.1", port))
+                        done.append(stranger)
+                        stranger.sendall(data)
 
     run = deploy(simulation, tmp_path, Deployment(port=base), knock)
     assert_same(run, simulation.run())
-    assert (tmp_path / "agent-0.log").read_text().count("turned away: it greets as no agent does") == 2
+    assert (tmp_path / "agent-0.log").read_text().count("turned away: it greets as no agent does") == 3
+    assert (tmp_path / "relay.log").read_text().count("it has no ticket") >= 3 * 6
+    for stranger in done:
+        stranger.close()
+
+
+def own_ports() -> list[int]:
+    """On which this process listens."""
+    mine = set()
+    for each in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            mine.add(str(each.readlink()))
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [int(one[1].split(":")[1], 16) for one in lines if one[3] == "0A" and f"socket:[{one[9]}]" in mine]
 
 
 def free_ports(count: int) -> int:
@@ -220,6 +313,47 @@ def test_a_capture_that_begins_late_and_misses_packets_has_what_it_has(tmp_path)
     assert few.items() <= all_.items()
     captured = sum(len(one.data) > 20 and one.data[8] in (0, 1) for one in packets(tmp_path / "capture-poor.pcapng"))
     assert len(few) == captured
+
+
+def direct(number: int, seed: float) -> Message:
+    return Message(1, "direct", number, {"x": np.full((1, 4), seed)}, 52)
+
+
+def test_a_packet_of_a_former_connection_is_none_of_the_next(tmp_path):
+    """A link sends again what was on its way when an agent died: the place in its stream is that of other bytes."""
+    file, path = CaptureFile(tmp_path / "it.pcapng"), tmp_path / "it.pcapng"
+    first, second = (encoded(direct(k, k / 8), 0) for k in (5, 6))
+    names = names_of(direct(0, 0), 0)
+    file.opened(1, 0, 0.0, 1)
+    file.said(1, 0, 0.1, 0, names, 1)
+    file.said(1, 0, 0.2, len(names), first, 1)
+    file.opened(1, 0, 1.0, 2)
+    file.said(1, 0, 1.1, 0, names, 2)
+    file.said(1, 0, 1.2, len(names), second, 2)
+    file.said(1, 0, 1.3, len(names), first, 1)
+    file.close()
+    rows = rebuilt(path, EXAMPLES["extra"].simulation().public())
+    assert [(row.number, row.attempt, row.values["x"][0, 0]) for row in rows] == [
+        (5, 0, 0.625),
+        (6, 0, 0.75),
+        (5, 1, 0.625),
+    ]
+
+
+@pytest.mark.parametrize(("reordered", "wanted"), [(False, 6), (True, 0)])
+def test_after_a_break_nothing_is_missing_that_came_late(reordered, wanted):
+    """Where a link reorders, number 4 may have been behind number 5."""
+
+    async def wants() -> int:
+        home = Home(0, (1,), bytes(16), 4, FLOAT64, ExchangePolicy(), reordered=reordered)
+        end = home.ends[1]
+        greeting = Frame(1, 0, 255, 0, 0, bytes(20) + _GREETING.pack(bytes(16), 0, 0), 0)
+        reader = end.begins(Mock(), greeting)
+        for frame in reader.feed(names_of(direct(5, 0.0), 0) + encoded(direct(5, 0.0), 0)):
+            end.came(reader, frame)
+        return _GREETING.unpack(end.greeting()[20:])[2]
+
+    assert asyncio.run(wants()) == wanted
 
 
 BAD = {

@@ -82,6 +82,15 @@ def test_what_no_agent_sends_is_refused_with_the_senders_name(lie):
         list(listening.feed(LIES[lie]))
 
 
+def test_bytes_that_the_codec_never_makes_are_refused():
+    """A coordinate that the vector does not have."""
+    codec, one = TopK(k=2), message(TopK(k=2), ("x",))
+    data = bytearray(stream(one, codec=codec))
+    data[-codec.size(DIMENSION)] = DIMENSION
+    with pytest.raises(ProtocolError, match=f"agent {SENDER} sent agent {RECEIVER} bytes of 'x' that"):
+        messages_in(reader(codec), [bytes(data)])
+
+
 def test_ten_thousand_altered_streams_raise_nothing_else_and_keep_no_more_than_a_frame():
     rng, sound = random.Random(8), stream(*(message(number=k, seed=k) for k in range(3)))
     longest, refused = HEADER_BYTES + max(MOST_NAMES, 2 * 8 * DIMENSION), 0
