@@ -7,8 +7,6 @@ releases go to the coordinator alone, in its report.
 
 import asyncio
 import contextlib
-import io
-import json
 import logging
 import os
 import pickle
@@ -19,7 +17,6 @@ import struct
 import sys
 import time
 import traceback
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +32,7 @@ from netsim.errors import NetsimError, ProtocolError
 from netsim.randomness import EdgeNoise, Streams, coins_of, dither_of
 from netsim.readers.deployed.certificates import Certificate
 from netsim.readers.deployed.ends import Address, Home
+from netsim.readers.deployed.notes import Alive, Failed, Here, Over, Report, Start, Stop, Turnstile, packed, read
 from netsim.readers.live import LiveNode
 from netsim.simulation import Simulation
 from netsim.transcript.message import as_sent
@@ -45,9 +43,6 @@ TURN = struct.Struct("<I")
 """What an agent says when it closes an activation of a walk: its number, from 1; 0 before one."""
 GO_ON, LAST, OVER = b"\0", b"\1", b"\2"
 """What it is told: go on; that was the last of all; there was a last one before."""
-FIRST = 512
-"""Bytes of the first thing that is said, by anybody."""
-_LENGTH = struct.Struct("<II")
 _logger = logging.getLogger("netsim.deployed")
 
 
@@ -102,45 +97,6 @@ class _Scaled(selectors.DefaultSelector):
         return super().select(timeout / self._speed if timeout else timeout)
 
 
-# ── what agent and coordinator say to each other ────────────────────────────────────────────────────────
-@dataclass(frozen=True)
-class Note:
-    """One thing said: a word, its facts, and arrays."""
-
-    word: str
-    facts: Mapping[str, Any]
-    arrays: Mapping[str, Array]
-
-    def packed(self) -> bytes:
-        """Its bytes: two lengths, JSON, and an archive of arrays."""
-        text, file = json.dumps({"word": self.word, **self.facts}).encode(), io.BytesIO()
-        if self.arrays:
-            np.savez(file, **cast(Any, self.arrays))
-        return _LENGTH.pack(len(text), file.tell()) + text + file.getvalue()
-
-    @classmethod
-    async def read(cls, reader: asyncio.StreamReader, *, trusted: bool = True) -> "Note":
-        """The next one. You get an `EOFError` where the other side is gone, and a `ValueError` for what is no note,
-        or, of who is not yet `trusted`, a long one."""
-        text, size = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-        if not trusted and (size or text > FIRST):
-            raise ValueError(f"a first note of {text + size:,} bytes; at most {FIRST}")
-        found = json.loads(await reader.readexactly(text))
-        if not isinstance(found, dict) or "word" not in found:
-            raise ValueError("no note")
-        facts = cast(dict[str, Any], found)
-        arrays: dict[str, Array] = {}
-        if size:
-            with np.load(io.BytesIO(await reader.readexactly(size)), allow_pickle=False) as found:
-                arrays = {name: found[name] for name in found.files}
-        return cls(facts.pop("word"), facts, arrays)
-
-
-def note(word: str, **facts: Any) -> bytes:
-    """A note without arrays, as bytes."""
-    return Note(word, facts, {}).packed()
-
-
 # ── the agent ───────────────────────────────────────────────────────────────────────────────────────────
 class AgentProcess:
     """An agent's run, from its errand to its report."""
@@ -148,6 +104,7 @@ class AgentProcess:
     def __init__(self, errand: Errand, loop: RealLoop) -> None:
         self.errand, self.loop = errand, loop
         simulation, agent, network = errand.simulation, errand.agent, errand.simulation.network
+        self._me = errand.secret.hex(), agent
         self._walks = simulation.algorithm.stopping().walks
         self._turnstile: socket.socket | None = None
         self._running: asyncio.Task[None] | None = None
@@ -218,7 +175,7 @@ class AgentProcess:
         agent's, from 1), or before one (0); nothing else happens here meanwhile."""
         if self._turnstile is None:
             self._turnstile = socket.create_connection(self.errand.coordinator)
-            self._turnstile.sendall(note("turnstile", secret=self.errand.secret.hex(), agent=self.errand.agent))
+            self._turnstile.sendall(packed(Turnstile(*self._me)))
         self._turnstile.sendall(TURN.pack(number))
         answer = self._turnstile.recv(1)
         if not answer:
@@ -229,22 +186,21 @@ class AgentProcess:
         """The whole of it."""
         errand, trust = self.errand, self.errand.certificate
         reader, writer = await asyncio.open_connection(*errand.coordinator)
-        me = {"secret": errand.secret.hex(), "agent": errand.agent}
         try:
             server = await self.home.listen(errand.host, errand.port, None if trust is None else trust.server())
         except OSError as error:
-            writer.write(note("failed", error=str(error), **me))
+            writer.write(packed(Failed(*self._me, str(error))))
             await writer.drain()
             raise
-        writer.write(note("here", port=server.sockets[0].getsockname()[1], **me))
-        start = await Note.read(reader)
-        if start.word != "start":
+        writer.write(packed(Here(*self._me, server.sockets[0].getsockname()[1])))
+        start, _ = await read(reader)
+        if not isinstance(start, Start):
             return
-        self.loop.begin(start.facts["ago"])
+        self.loop.begin(start.ago)
         context = None if trust is None else trust.client()
         dialing = [
-            self.loop.create_task(self.home.dial(int(j), (host, at), context, bytes.fromhex(ticket)))
-            for j, (host, at, ticket) in start.facts["addresses"].items()
+            self.loop.create_task(self.home.dial(j, (host, at), context, bytes.fromhex(ticket)))
+            for j, (host, at, ticket) in start.addresses.items()
         ]
         pulse = self.loop.create_task(self._beat(writer))
         self._running = running = self.loop.create_task(errand.simulation.algorithm.run(self.node), name="algorithm")
@@ -257,9 +213,9 @@ class AgentProcess:
                 running.result()
             _logger.info("agent %d is done", errand.agent)
             pulse.cancel()
-            writer.write(self._report().packed())
+            writer.write(self._report())
         except Exception as error:
-            writer.write(note("failed", error=f"{type(error).__name__}: {error}"))
+            writer.write(packed(Failed(*self._me, f"{type(error).__name__}: {error}")))
             if not isinstance(error, NetsimError):
                 _log_failure(error)
         finally:
@@ -273,8 +229,8 @@ class AgentProcess:
     async def _until_over(self, reader: asyncio.StreamReader) -> None:
         """The coordinator's word, or its silence, ends the process."""
         try:
-            while (said := await Note.read(reader)).word != "over":
-                if said.word == "stop" and self._running is not None and len(self._closed) >= self.errand.counted:
+            while not isinstance(said := (await read(reader))[0], Over):
+                if isinstance(said, Stop) and self._running is not None and len(self._closed) >= self.errand.counted:
                     self._running.cancel()
         except (asyncio.IncompleteReadError, OSError):
             _logger.error("agent %d: the coordinator is gone", self.errand.agent)
@@ -284,9 +240,9 @@ class AgentProcess:
         while True:
             await asyncio.sleep(PULSE * self.errand.speed)
             node, waits = self.node, self.home.inbox.waits_for()
-            writer.write(note("alive", closed=len(self._closed), messages=node.messages, waits=waits))
+            writer.write(packed(Alive(len(self._closed), node.messages, waits)))
 
-    def _report(self) -> Note:
+    def _report(self) -> bytes:
         shape = (-1, 1, self.errand.simulation.problem.dimension)
 
         def stacked(values: list[Array]) -> Array:
@@ -303,13 +259,9 @@ class AgentProcess:
         }
         node = self.node
         ends = self.home.ends.items()
-        facts = {
-            "queries": node.queries,
-            "tossed": node.tossed,
-            "sent": {str(j): [len(end.sent), sum(message.size for message in end.sent)] for j, end in ends},
-            "names": sorted({tuple(sorted(message.values)) for _, end in ends for message in end.sent}),
-        }
-        return Note("report", facts, arrays)
+        sent = {j: (len(end.sent), sum(message.size for message in end.sent)) for j, end in ends}
+        names = sorted({tuple(sorted(message.values)) for _, end in ends for message in end.sent})
+        return packed(Report(node.queries, node.tossed, sent, names), arrays)
 
 
 def _log_failure(error: BaseException) -> None:

@@ -188,13 +188,15 @@ class _Stream:
         return self.heard[max(begin for begin in self.heard if begin <= place)][0]
 
 
-def rebuilt(path: Path, public: PublicKnowledge, layouts: Layouts | None = None) -> list[Record]:
+def rebuilt(
+    path: Path, public: PublicKnowledge, layouts: Layouts | None = None, *, sealed: bool = False
+) -> list[Record]:
     """The rows of a transcript as a tap on links has them, from captured packets and public knowledge.
 
     Streams are put together again; what was sent twice is a row for each time. After a gap, or where the capture
     begins late, frames are found again by their headers; those whose names are in no part of the capture need
-    `layouts`. TLS records that may be messages are rows of kind 'sealed': of the size that a sealed message has in
-    the simulator.
+    `layouts`. Where links are TLS (`sealed`), records that may be messages are rows of kind 'sealed', of the size that
+    a sealed message has in the simulator.
     """
     known, streams, now = Layouts(layouts or {}), list[_Stream](), dict[tuple[int, int, bytes], _Stream]()
     for packet in packets(path):
@@ -204,22 +206,18 @@ def rebuilt(path: Path, public: PublicKnowledge, layouts: Layouts | None = None)
             streams.append(now[way])
         if packet.data:
             now[way].add(packet)
-    rows: list[Record] = []
     found = [(stream, begin, data) for stream in streams for begin, data in stream.runs()]
-    plain = [one for one in found if not _is_tls(one[2])]
-    for stream, begin, data in plain:  # names may come in another stream, or later
-        for _ in _frames(stream, begin, data, public, known):
-            pass
-    for stream, begin, data in plain:
-        rows += _frames(stream, begin, data, public, known)
-    for stream, begin, data in found:
-        if _is_tls(data):
+    rows = list[Record]()
+    if sealed:
+        for stream, begin, data in found:
             rows += _sealed(stream, begin, data)
+    else:
+        for stream, begin, data in found:  # names may come in another stream, or later
+            for _ in _frames(stream, begin, data, public, known):
+                pass
+        for stream, begin, data in found:
+            rows += _frames(stream, begin, data, public, known)
     return sorted(rows, key=attrgetter("time"))
-
-
-def _is_tls(data: bytes) -> bool:
-    return len(data) >= RECORD and 20 <= data[0] <= 24 and data[1] == 3
 
 
 def _frames(stream: _Stream, begin: int, data: bytes, public: PublicKnowledge, known: Layouts) -> Iterator[Record]:

@@ -20,10 +20,24 @@ from netsim.adversary import Adversary, InsiderState, Query
 from netsim.errors import ScenarioError, SimulationError, StalledError
 from netsim.metrics import Metrics
 from netsim.network.wires import Air
-from netsim.readers.deployed.agent import BORN, GO_ON, LAST, OVER, TURN, Errand, Note, RealLoop, note
+from netsim.readers.deployed.agent import BORN, GO_ON, LAST, OVER, TURN, Errand, RealLoop
 from netsim.readers.deployed.capture import at_door, rebuilt
 from netsim.readers.deployed.certificates import Certificate, certificates
 from netsim.readers.deployed.ends import PATIENCE, RUN_BYTES
+from netsim.readers.deployed.notes import (
+    Alive,
+    Arrays,
+    Failed,
+    Here,
+    Note,
+    Over,
+    Report,
+    Start,
+    Stop,
+    Turnstile,
+    packed,
+    read,
+)  # fmt: skip
 from netsim.readers.deployed.relay import Relay, capture_path, doors_path
 from netsim.running import COUNTS, Running, Watch
 from netsim.simulation import Run, Simulation, measures_of, views_of
@@ -103,7 +117,7 @@ class _Agent:
     lives: int = 0
     messages: int = 0
     waits: str | None = None
-    report: Note | None = None
+    report: tuple[Report, Arrays] | None = None
     counted: int = 0
     """Activations of a walk that were counted; a later life repeats those of the former."""
 
@@ -333,13 +347,13 @@ class _Coordinator:
         if agent.writer is None:
             return
         addresses = {
-            str(j): relay.address(i, j, (self.settings.host, self.agents[j].port))
+            j: relay.address(i, j, (self.settings.host, self.agents[j].port))
             for j in self.simulation.topology.neighbors(i)
             if j < i
         }
-        agent.writer.write(note("start", addresses=addresses, ago=time.monotonic() - self.began))
+        agent.writer.write(packed(Start(time.monotonic() - self.began, addresses)))
         if self.stopped:
-            agent.writer.write(note("stop"))
+            agent.writer.write(packed(Stop()))
 
     async def _hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Somebody connects: an agent, with what it has to say, or to be counted; nobody else is heard."""
@@ -347,40 +361,41 @@ class _Coordinator:
 
     async def _heard(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            first = await asyncio.wait_for(Note.read(reader, trusted=False), PATIENCE * self.settings.speed)
-            if not secrets.compare_digest(str(first.facts.get("secret")).encode(), self.secret.hex().encode()):
+            first, _ = await asyncio.wait_for(read(reader, trusted=False), PATIENCE * self.settings.speed)
+            if not isinstance(first, Here | Turnstile | Failed):
                 return
-            i = int(first.facts["agent"])
-            if first.word == "turnstile":
+            if not secrets.compare_digest(first.secret.encode(), self.secret.hex().encode()):
+                return
+            i, agent = first.agent, self.agents[first.agent]
+            if isinstance(first, Turnstile):
                 await self._count(i, reader, writer)
                 return
-            if first.word == "failed":
-                self._told(i, first)
+            if isinstance(first, Failed):
+                self._told(i, first, {})
                 return
-            agent = self.agents[i]
-            agent.writer, agent.port = writer, int(first.facts["port"])
+            agent.writer, agent.port = writer, first.port
             if self.over:
-                writer.write(note("over"))
+                writer.write(packed(Over()))
             elif self.began is not None:
                 self._start(i)
             self.changed.set()
             while True:
-                self._told(i, await Note.read(reader))
+                self._told(i, *await read(reader))
                 self.changed.set()
-        except (asyncio.IncompleteReadError, OSError, ValueError, KeyError, IndexError):
+        except (asyncio.IncompleteReadError, OSError, ValueError, IndexError):
             pass  # its process is over, and whoever waits for that knows
         finally:
             writer.close()
 
-    def _told(self, i: int, said: Note) -> None:
+    def _told(self, i: int, said: Note, arrays: Arrays) -> None:
         agent = self.agents[i]
-        if said.word == "alive":
-            agent.messages, agent.waits = said.facts["messages"], said.facts["waits"]
-            self.activations[i] = max(self.activations[i], said.facts["closed"])
-        elif said.word == "report":
-            agent.report, self.activations[i] = said, len(said.arrays["times"])
-        elif said.word == "failed":
-            self._fail(DeploymentError(f"agent {i}: {said.facts['error']}"))
+        if isinstance(said, Alive):
+            agent.messages, agent.waits = said.messages, said.waits
+            self.activations[i] = max(self.activations[i], said.closed)
+        elif isinstance(said, Report):
+            agent.report, self.activations[i] = (said, arrays), len(arrays["times"])
+        elif isinstance(said, Failed):
+            self._fail(DeploymentError(f"agent {i}: {said.error}"))
 
     async def _count(self, i: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """An agent closes activations of a walk, one by one; those of a former life were counted then."""
@@ -405,7 +420,7 @@ class _Coordinator:
             self.relay.over = True
         for agent in self.agents:
             if agent.writer is not None:
-                agent.writer.write(note("stop"))
+                agent.writer.write(packed(Stop()))
 
     def _fail(self, error: Exception) -> None:
         self.failed = self.failed or error
@@ -429,7 +444,7 @@ class _Coordinator:
         self.over = True
         for agent in self.agents:
             if agent.writer is not None and not agent.writer.is_closing():
-                agent.writer.write(note("over"))
+                agent.writer.write(packed(Over()))
         there = [agent for agent in self.agents if agent.pid is not None]
         ends = [agent.ended for agent in there if agent.ended is not None and not agent.ended.done()]
         if ends:
@@ -453,12 +468,13 @@ class _Coordinator:
     def _gathered(self, interrupted: bool) -> Run:
         simulation, objectives = self.simulation, self.simulation.problem.objectives
         problem, recording = simulation.problem, simulation.recording
-        reports = [agent.report or _nothing(problem.dimension) for agent in self.agents]
-        queries, releases = [_queries(one) for one in reports], [list(one.arrays["releases"]) for one in reports]
+        told = [agent.report or (Report(), _nothing(problem.dimension)) for agent in self.agents]
+        reports, arrays = [report for report, _ in told], [one for _, one in told]
+        queries, releases = [_queries(one) for one in arrays], [list(one["releases"]) for one in arrays]
         truth = None
         if recording.private != "nothing":
             truth = Truth(problem, queries if recording.private == "everything" else [[] for _ in reports], releases)
-        metrics, ended = self._metrics(reports)
+        metrics, ended = self._metrics(arrays)
         if self.packet_log is not None:
             self.packet_log.close(ended)
         relay = self.relay
@@ -467,55 +483,53 @@ class _Coordinator:
             {i: InsiderState(objectives[i], tuple(queries[i]), tuple(releases[i])) for i in adversary.insiders}
             for adversary in simulation.adversaries
         ]
-        names = Layouts({layout(one): tuple(one) for report in reports for one in report.facts["names"]})
+        names = Layouts({layout(one): tuple(one) for report in reports for one in report.names})
         transcripts = [self._transcript(adversary, names) for adversary in simulation.adversaries]
         return Run(
             simulation,
             views_of(simulation, transcripts, inside),
             metrics,
             truth,
-            tuple(len(one.arrays["times"]) for one in reports),
+            tuple(len(one["times"]) for one in arrays),
             ended,
             self._traffic(relay, reports),
             interrupted,
             relay.wires.interception.reports,
-            queries=tuple(one.facts["queries"] for one in reports),
+            queries=tuple(one.queries for one in reports),
             measures=measures_of(simulation, metrics),
-            tossed=any(one.facts["tossed"] for one in reports),
+            tossed=any(one.tossed for one in reports),
             unstacked="its agents were processes",
         )
 
     def _transcript(self, adversary: Adversary, names: Layouts) -> Transcript:
         """What an adversary has, from its captures alone; `names` is what the algorithm calls its values."""
         public = self.simulation.public()
-        rows = rebuilt(capture_path(self.folder, adversary), public, names)
+        rows = rebuilt(capture_path(self.folder, adversary), public, names, sealed=bool(self.settings.tls))
         for agent in adversary.doors:
             rows += at_door(rebuilt(doors_path(self.folder, adversary, agent), public, names), agent)
         return Transcript(sorted(rows, key=attrgetter("time")), 1)
 
-    def _metrics(self, reports: Sequence[Note]) -> tuple[Metrics | None, float]:
+    def _metrics(self, arrays: Sequence[Arrays]) -> tuple[Metrics | None, float]:
         """All agents' estimates in the order of their times, and the last time."""
         simulation, air = self.simulation, Air()
-        counts = [_Counts() for _ in reports]
-        events = sorted(
-            (when, i, k) for i, one in enumerate(reports) for k, when in enumerate(one.arrays["times"].tolist())
-        )
+        counts = [_Counts() for _ in arrays]
+        events = sorted((when, i, k) for i, one in enumerate(arrays) for k, when in enumerate(one["times"].tolist()))
         metrics = simulation.metrics(air, counts) if simulation.recording.measure else None
         for when, i, k in events if metrics is not None else ():
             assert metrics is not None
             count = counts[i]
             air.packets, air.bytes = air.packets - count.messages, air.bytes - count.message_bytes
-            count.messages, count.message_bytes, count.queries = map(int, reports[i].arrays["counts"][k])
+            count.messages, count.message_bytes, count.queries = map(int, arrays[i]["counts"][k])
             air.packets, air.bytes = air.packets + count.messages, air.bytes + count.message_bytes
-            metrics.closed(when, i, reports[i].arrays["estimates"][k])
+            metrics.closed(when, i, arrays[i]["estimates"][k])
         return metrics, events[-1][0] if events else 0.0
 
-    def _traffic(self, relay: Relay, reports: Sequence[Note]) -> dict[str, int]:
+    def _traffic(self, relay: Relay, reports: Sequence[Report]) -> dict[str, int]:
         """What went over wires of the relay as they count it, the rest as its senders do."""
         found = {f"{unit}_{word}": 0 for unit in ("packets", "bytes") for word in COUNTS}
         for i, one in enumerate(reports):
-            for j, (count, size) in one.facts["sent"].items():
-                if (min(i, int(j)), max(i, int(j))) not in relay.links:
+            for j, (count, size) in one.sent.items():
+                if (min(i, j), max(i, j)) not in relay.links:
                     for word in ("sent", "delivered"):
                         found[f"packets_{word}"] += count
                         found[f"bytes_{word}"] += size
@@ -536,8 +550,7 @@ class _Counts:
     queries: int = 0
 
 
-def _queries(report: Note) -> list[Query]:
-    arrays = report.arrays
+def _queries(arrays: Arrays) -> list[Query]:
     return [
         Query(*one) for one in zip(arrays["query_times"].tolist(), arrays["points"], arrays["gradients"], strict=True)
     ]
@@ -548,13 +561,12 @@ def _name(number: int) -> str:
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
-def _nothing(dimension: int) -> Note:
-    """The report of an agent that sent none."""
-    facts: dict[str, object] = {"queries": 0, "tossed": False, "sent": {}, "names": []}
+def _nothing(dimension: int) -> Arrays:
+    """The arrays of an agent that reported none."""
     empty = np.zeros((0, 1, dimension))
     times = np.zeros(0)
     arrays = {"times": times, "estimates": empty, "counts": np.zeros((0, 3)), "query_times": times}
-    return Note("report", facts, {**arrays, "points": empty, "gradients": empty, "releases": empty})
+    return {**arrays, "points": empty, "gradients": empty, "releases": empty}
 
 
 class _Nursery:
