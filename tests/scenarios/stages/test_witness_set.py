@@ -238,6 +238,7 @@ def test_planted_sets_are_rejected(tree, change):
 def test_it_says_what_is_proven_what_is_statistical_and_what_is_trusted(tree):
     says = check.prove(tree)
     count = tree["sample"]["transcripts"]
+    assert says.startswith("refuted at confidence 0.99: ε ≥ ")
     for part in (f"ε ≥ {tree['sample']['lower']}", f"proven: {count} transcripts", "probability 0.01 at most"):
         assert part in says
     assert f"they are the first of world {tree['world']}, chunk {tree['chunk']} of seed 3, draw 0" in says
