@@ -560,6 +560,8 @@ class _File(SimpleNamespace):
         d, agents = self.setting.dimension, self.setting.agents
         if {*map(type, (self.activations, agent, *neighbors))} != {int} or self.activations < 1:
             raise Unproven("agent, activations, proof.neighbors: no whole numbers")
+        if self.algorithm.horizon not in (None, self.activations):
+            raise Unproven(f"activations: {self.activations}, and an agent has {self.algorithm.horizon} of them")
         if len({agent, *neighbors} & {*range(agents)}) != 1 + len(neighbors):
             raise Unproven("agent, proof.neighbors: no agents, or one of them twice")
         weights = _numbers(proof["weights"], 1 + len(neighbors), "proof.weights")
@@ -619,8 +621,7 @@ class _File(SimpleNamespace):
         sample, count, named = self.sample, self.sample["transcripts"], tree["transcript"]["releases"]
         if type(count) is not int or not 1 <= count <= MOST or self.codec is not None:
             raise Unproven("sample.transcripts: no number of transcripts, or a codec, which is not read here")
-        self.looks = max(self.activations, self.algorithm.horizon or 0)
-        if any(not isinstance(v, dict) for v in named) or len(self.sent) > self.looks:
+        if any(not isinstance(v, dict) for v in named) or len(self.sent) > self.activations:
             raise Unproven("sample: a release that is not on the wire, or more messages than the claim is of")
         found = np.frombuffer(base64.b64decode(sample["numbers"], validate=True), dtype="<f8")
         if not (np.abs(found) < 1e300).all():
@@ -631,7 +632,7 @@ class _File(SimpleNamespace):
         if (tilting := sample["tilting"]) is not None:
             self.theta = float(_numbers([tilting["theta"]], 1, "sample.tilting.theta")[0])
             self.shifts = {int(t): _numbers(v, d, "sample.tilting.shifts") for t, v in tilting["shifts"].items()}
-        if tree["chunk"] != (TILTED if tilting else 0) or tree["replica"] != 0:
+        if tree["world"] not in (0, 1) or tree["chunk"] != (TILTED if tilting else 0) or tree["replica"] != 0:
             raise Unproven("chunk, replica: a set is of the first chunk of its world, or of that of tilted noise")
         if self.theta < 0 or not {*self.shifts} <= {*range(len(self.releases))}:
             raise Unproven("sample.tilting: θ < 0, or a shift of no release")
@@ -714,7 +715,7 @@ class _File(SimpleNamespace):
                 _undecide(f"the loss of transcript {k} is in {node.total.text}")
             gain = np.exp(node.weight) * (_ball(1) if bare else _cut(1 - np.exp(lower - node.total))) / delta - 1
             wealths = [wealth * (1 + stake * gain) for wealth, stake in zip(wealths, STAKES, strict=True)]
-        wealth, asked = sum(wealths[1:], wealths[0]) / len(STAKES), LAWS * self.looks / (1 - _ball(confidence))
+        wealth, asked = sum(wealths[1:], wealths[0]) / len(STAKES), LAWS * self.activations / (1 - _ball(confidence))
         if not _less(asked, wealth):
             raise Unproven(f"no proof of ε ≥ {lower!r}: the wealth is in {wealth.text}, and {asked.text} is asked")
         return (

@@ -231,6 +231,11 @@ def half_an_activation(tree):
     tree["activations"] = 2.5
 
 
+def of_one_activation(tree):
+    """The claim of a shorter run is none of this one."""
+    tree["activations"] = 1
+
+
 def a_neighbor_twice(tree):
     tree["proof"]["neighbors"] = [1, 1]
 
@@ -274,6 +279,7 @@ PLANTED = {
     a_text_for_delta: "claim: not",
     certain_failure: "δ ≥ 1",
     half_an_activation: "no whole numbers",
+    of_one_activation: "activations: 1, and an agent has 30 of them",
     a_neighbor_twice: "or one of them twice",
     a_message_of_the_same_number: "two messages are exchange 0",
     coins_of_no_generator: "no state of PCG64",
