@@ -29,9 +29,10 @@ algorithm's file and what it imports: that it does not look at where it is run. 
 `codecs`, `transcript.message` and their imports; gradients, densities and laws of codes are written again below.
 
 Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages; that the
-algorithm's file is the paper's; what the file says of other agents' objectives, and of W but for its row; that the
-data are the named data set's (`netsim witness FILE --prove` builds them anew). The seal is not looked at: what is
-proven is of the file as it is. Exit status: 0 proven, 1 not proven, 2 no witness.
+algorithm's file is the paper's; what the file says of other agents' objectives, and of W but for its row, so that a
+step may be one that the graph does not bear; that the adjacency's words allow what differs, which is printed; that
+the data are the named data set's (`netsim witness FILE --prove` builds them anew). The seal is not looked at: what
+is proven is of the file as it is. Exit status: 0 proven, 1 not proven, 2 no witness.
 """
 # pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 # (no type says that an array holds balls)
@@ -375,11 +376,8 @@ class _Chosen:
         self.option = option
 
 
-for _name in ("eq", "ne", "lt", "le", "gt", "ge", "hash", "bool", "int", "index", "float", "str", "repr", "format"):
+for _name in ("eq", "hash", "bool", "float", "int", "index", "str", "repr", "format"):
     setattr(_Chosen, f"__{_name}__", lambda *_: _end("what coins choose is more than a receiver"))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
-    setattr(_Chosen, f"__{_name}__", _Chosen.__bool__)
-    setattr(_Chosen, f"__r{_name}__", _Chosen.__bool__)
 
 
 class _Coins(FollowedCoins):
@@ -476,7 +474,8 @@ class _Node(SimpleNamespace):
         self._counts[kind] += 1
         self._taken(row)
         try:
-            if (to.option if type(to) is _Chosen else int(to)) != row["receiver"] or values.keys() != row["values"].keys():
+            receiver = to.option if type(to) is _Chosen else int(to)
+            if receiver != row["receiver"] or values.keys() != row["values"].keys():
                 raise Unproven("the code sends other fields, or to others, than the file has")
             self._judge(what, row["values"], values, vectors)
         except Exception as error:
@@ -722,8 +721,8 @@ class _File(SimpleNamespace):
             f"refuted at confidence {confidence!r}: ε ≥ {lower!r} > ε = {bound!r} at δ = {delta:g}, given routes and "
             f"delays; proven: {count} transcripts multiply a bet on it by {wealth.text}, {asked.text} is asked; "
             f"statistical: where it is false they do with probability {1 - confidence:.3g} at most; trusted, for no "
-            f"file shows it: they are the first of {self.drawn}, their noise has the laws that code and file declare, "
-            "and nobody chose pair, tilt or seed by what came of it"
+            f"file shows it: they are the first of {self.drawn}, their noise has the laws that code and file have, "
+            "and nobody chose pair, tilt, seed or draw by what came of it"
         )
 
     def proof(self) -> str:
@@ -748,7 +747,7 @@ class _File(SimpleNamespace):
             return f"{self.refuted_by_set(bound, known)} ({source})"
         node = self.reading(bound, known)
         if node.proven.startswith("unprotected"):
-            return node.proven + f" (in this transcript; δ = {delta:g})" * (delta > 0)
+            return node.proven + f" (in this transcript: no claim of δ = {delta:g} is refuted by one)" * (delta > 0)
         if node.proven:
             return f"{node.proven} ({source})"
         ends = f" (read until: {node.why})" * bool(node.why)

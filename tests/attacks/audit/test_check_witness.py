@@ -575,7 +575,7 @@ class Lazy(Honest):
     """Uses its gradient or not by a coin that is secret, and no receiver."""
 
     def meddled(self, node, x, y):
-        return choose(node.coins, (0, 1)) * y
+        return y if choose(node.coins, (0, 1)) else y * 0
 
 
 class SilentInOne(InOneWorld):
