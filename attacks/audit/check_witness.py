@@ -24,9 +24,10 @@ what comes out, a ball is made a float, the record ends, or something is not rea
 the code catches the exception; what was sent before counts.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
-algorithm's file and what it imports: that it does not look at where it is run. Of netsim that is
-`algorithms.algorithm`, `node` (`Exchange`: sums over neighbors), `mechanisms` (names of laws), `claims`, `schedules`,
-`codecs`, `transcript.message` and their imports; gradients, densities and laws of codes are written again below.
+algorithm's file and what it imports: that it does not look at where it is run, nor goes on after a `TypeError` of
+NumPy's (`np.isnan` knows no balls). Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums over
+neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs`, `transcript.message` and their imports;
+gradients, densities and laws of codes are written again below.
 
 Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages; that the
 algorithm's file is the paper's; what the file says of other agents' objectives, and of W but for its row, so that a
@@ -146,6 +147,11 @@ class Ball:
     def conjugate(self) -> "Ball":
         return self
 
+    def __getattr__(
+        self, name: str
+    ) -> Any:  # np.tanh asks for `tanh`: code that catches its error is read no further
+        raise AttributeError(name) if name.startswith("__") else _end(f"{name} of a ball is not read here")
+
     @property
     def text(self) -> str:
         low, high = float(self.x.lower()), float(self.x.upper())
@@ -166,8 +172,10 @@ for _name in ("exp", "log", "sqrt"):  # NumPy calls them
     setattr(Ball, _name, partialmethod(Ball.computed, name=_name))
 for _name, _swap, _no in (("lt", False, False), ("ge", False, True), ("gt", True, False), ("le", True, True)):
     setattr(Ball, f"__{_name}__", partialmethod(Ball.compared, swap=_swap, no=_no))
-for _name in ("float", "int", "index", "complex", "round", "floor", "format", "str", "repr", "reduce_ex"):
+for _name in ("float", "int", "index", "complex", "round", "floor", "format", "str", "repr", "reduce_ex", "hash"):
     setattr(Ball, f"__{_name}__", lambda *_: _undecide("a ball was used as a float, an index or a text"))
+for _name in ("rpow", "mod", "rmod", "floordiv", "rfloordiv", "divmod", "ceil", "trunc"):
+    setattr(Ball, f"__{_name}__", lambda *_: _end("arithmetic that has no balls"))
 
 
 def _ball(x: Any) -> Any:

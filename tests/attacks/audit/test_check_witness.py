@@ -578,6 +578,24 @@ class Lazy(Honest):
         return y if choose(node.coins, (0, 1)) else y * 0
 
 
+class Rescued(Honest):
+    """Does something else where a function fails, which fails here alone."""
+
+    def meddled(self, node, x, y):
+        try:
+            return np.tanh(y)
+        except TypeError:
+            return y * 3
+
+
+class RescuedPower(Rescued):
+    def meddled(self, node, x, y):
+        try:
+            return 1 / (1 + 2**y)
+        except TypeError:
+            return y * 3
+
+
 class SilentInOne(InOneWorld):
     """A coordinate has noise in one world alone."""
 
@@ -606,6 +624,8 @@ LIES = {
     InOneWorld: ("the worlds have another order",),
     Tossing: ("the agent's coins",),
     OtherRoutes: ("no message can be read",),
+    Rescued: ("tanh of a ball is not read",),
+    RescuedPower: ("arithmetic that has no balls",),
     Lazy: ("what coins choose is more than a receiver",),
     SilentInOne: ("no message can be read",),
 }
