@@ -560,6 +560,8 @@ class _File(SimpleNamespace):
         if tree["format"] != "netsim witness" or tree["scenario"].get("active_adversaries") or "missing" in proof:
             raise Unproven(proof.get("missing", "no witness, or one with an active adversary, of which no claim is"))
         self.setting, self.algorithm = _built(proof["setting"]), _built(proof["algorithm"], source)
+        # readings of a paper, and versions, are texts
+        self.named = ", ".join(f"{key} {v!r:.60}" for key, v in proof["algorithm"].items() if isinstance(v, str))
         self.codec, own = _built(proof["codec"]), self.algorithm.codec
         if own is not None and self.codec != (None if own.lossless else own):
             raise Unproven("proof.codec: not the one of the algorithm")
@@ -739,7 +741,7 @@ class _File(SimpleNamespace):
         epsilon, delta = self.claim["epsilon"], self.claim["delta"]
         exact, loose = self.claimed(0.0), self.claimed(SLACK)
         bound, source = None, exact.source if exact else "as the file states it"
-        source += f"; the worlds differ in {self.objectives.differ()}"
+        what = f"{self.named}; the worlds differ in {self.objectives.differ()}"
         if (delta == 0 or self.sample is not None) and epsilon is not None:
             if exact and not (
                 exact.epsilon and abs(exact.epsilon / epsilon - 1) <= 1e-12 and {exact.delta, loose.delta} == {delta}
@@ -752,12 +754,13 @@ class _File(SimpleNamespace):
             bound = max(epsilon, loose.epsilon) if exact else epsilon * (1 + SLACK)
         known = bool(exact) and exact.coins == "known"
         if self.sample is not None:
-            return f"{self.refuted_by_set(bound, known)} ({source})"
+            return f"{self.refuted_by_set(bound, known)} ({source}; {what})"
         node = self.reading(bound, known)
         if node.proven.startswith("unprotected"):
-            return node.proven + f" (in this transcript: no claim of δ = {delta:g} is refuted by one)" * (delta > 0)
+            alone = f"in this transcript: no claim of δ = {delta:g} is refuted by one; " * (delta > 0)
+            return f"{node.proven} ({alone}{what})"
         if node.proven:
-            return f"{node.proven} ({source})"
+            return f"{node.proven} ({source}; {what})"
         ends = f" (read until: {node.why})" * bool(node.why)
         if node.best is None:
             raise Unproven(f"no message can be read. {node.why}")

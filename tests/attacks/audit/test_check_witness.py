@@ -674,8 +674,18 @@ def test_a_claim_is_told_with_what_its_theorem_states_besides_and_does_not_hold(
             continue
         says = check.prove(tree, SimpleNamespace(Claiming=kind))
         assert says.startswith("refuted: ")
-        assert "Theorem 7; the worlds differ in a constant vector in the gradient; stated by" in says
-        assert "and not so here: f has no minimum" in says
+        assert (
+            "Theorem 7; stated by the theorem, and not so here: f has no minimum; class 'anywhere:Claiming'" in says
+        )
+        assert "the worlds differ in a constant vector in the gradient" in says
+
+
+def test_whose_reading_of_a_paper_it_is_and_what_differs_is_told():
+    says = check.prove(read("dp-recal-dp-recal-as-deployable"))
+    assert says.startswith("unprotected")
+    assert "no claim of δ = 0.001 is refuted by one" in says
+    assert "reading 'as_deployable'" in says
+    assert "the worlds differ in 1 record)" in says
 
 
 class MadeOfARelease(Honest):
