@@ -24,14 +24,16 @@ what comes out, a ball is made a float, the record ends, or something is not rea
 the code catches the exception; what was sent before counts.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
-algorithm's file and what it imports: that it does not look at where it is run. Of netsim that is
-`algorithms.algorithm`, `node` (`Exchange`: sums over neighbors), `mechanisms` (names of laws), `claims`, `schedules`,
-`codecs`, `transcript.message` and their imports; gradients, densities and laws of codes are written again below.
+algorithm's file and what it imports: that it does not look at where it is run, nor goes on after a `TypeError` of
+NumPy's (`np.isnan` knows no balls). Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums over
+neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs`, `transcript.message` and their imports;
+gradients, densities and laws of codes are written again below.
 
 Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages; that the
-algorithm's file is the paper's; what the file says of other agents' objectives, and of W but for its row; that the
-data are the named data set's (`netsim witness FILE --prove` builds them anew). The seal is not looked at: what is
-proven is of the file as it is. Exit status: 0 proven, 1 not proven, 2 no witness.
+algorithm's file is the paper's; what the file says of other agents' objectives, and of W but for its row, so that a
+step may be one that the graph does not bear; that the adjacency's words allow what differs, which is printed; that
+the data are the named data set's (`netsim witness FILE --prove` builds them anew). The seal is not looked at: what
+is proven is of the file as it is. Exit status: 0 proven, 1 not proven, 2 no witness.
 """
 # pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 # (no type says that an array holds balls)
@@ -145,6 +147,11 @@ class Ball:
     def conjugate(self) -> "Ball":
         return self
 
+    def __getattr__(
+        self, name: str
+    ) -> Any:  # np.tanh asks for `tanh`: code that catches its error is read no further
+        raise AttributeError(name) if name.startswith("__") else _end(f"{name} of a ball is not read here")
+
     @property
     def text(self) -> str:
         low, high = float(self.x.lower()), float(self.x.upper())
@@ -165,8 +172,10 @@ for _name in ("exp", "log", "sqrt"):  # NumPy calls them
     setattr(Ball, _name, partialmethod(Ball.computed, name=_name))
 for _name, _swap, _no in (("lt", False, False), ("ge", False, True), ("gt", True, False), ("le", True, True)):
     setattr(Ball, f"__{_name}__", partialmethod(Ball.compared, swap=_swap, no=_no))
-for _name in ("float", "int", "index", "complex", "round", "floor", "format", "str", "repr", "reduce_ex"):
+for _name in ("float", "int", "index", "complex", "round", "floor", "format", "str", "repr", "reduce_ex", "hash"):
     setattr(Ball, f"__{_name}__", lambda *_: _undecide("a ball was used as a float, an index or a text"))
+for _name in ("rpow", "mod", "rmod", "floordiv", "rfloordiv", "divmod", "ceil", "trunc"):
+    setattr(Ball, f"__{_name}__", lambda *_: _end("arithmetic that has no balls"))
 
 
 def _ball(x: Any) -> Any:
@@ -278,10 +287,22 @@ class _Objectives:
         """Bounds on the eigenvalues of ∇²f, everywhere and in both worlds."""
         (mass, ridge, weight, w), ends = self.public, list[float]()
         for rows, *_ in self.floats:
-            squares = np.linalg.eigvalsh(rows.T @ rows) / (4 * mass if self.logistic else mass)
+            unit = float(np.abs(rows).max()) or 1.0  # no square is lost by being too small
+            squares = np.linalg.eigvalsh((rows / unit).T @ (rows / unit)) * (unit / mass * unit)
             low = 0.0 if self.logistic else squares[0] - SLACK * squares[-1]  # eigenvalues are rounded, too
-            ends += low, squares[-1] * (1 + SLACK)
-        return min(ends) + ridge - weight * w / 2, max(ends) + ridge + 2 * weight * w
+            ends += low, squares[-1] * (1 + SLACK) / (4 if self.logistic else 1)
+        rounded = SLACK * (ridge + weight * w)
+        if not np.isfinite([*ends, rounded]).all():
+            raise Unproven("proof.objective: a curvature that no float holds")
+        return min(ends) + ridge - weight * w / 2 - rounded, max(ends) + ridge + 2 * weight * w + rounded
+
+    def differ(self) -> str:
+        """In what, for a reader who holds it against the adjacency's words."""
+        (rows, answers, slope), (other_rows, other_answers, other_slope) = self.floats
+        changed = int(((rows != other_rows).any(axis=1) | (answers != other_answers)).sum())
+        found = [f"{changed} record{'s' * (changed > 1)}"] * bool(changed)
+        found += ["a constant vector in the gradient"] * bool((slope != other_slope).any())
+        return " and ".join(found) or "nothing"
 
     def apart(self) -> tuple[list[Any], list[Any]]:
         """Vectors whose convex hull holds ∇f' − ∇f at every x, and bounds on the eigenvalues of ∇²f' − ∇²f."""
@@ -356,6 +377,17 @@ def _up_to(u: Any) -> Any:
     return (np.exp(-_positive(-u)) + 1 - np.exp(-_positive(u))) / 2
 
 
+class _Chosen:
+    """One of some options by coins: whom a message goes to, which is seen, and nothing else."""
+
+    def __init__(self, option: int) -> None:
+        self.option = option
+
+
+for _name in ("eq", "hash", "bool", "float", "int", "index", "str", "repr", "format"):
+    setattr(_Chosen, f"__{_name}__", lambda *_: _end("what coins choose is more than a receiver"))
+
+
 class _Coins(FollowedCoins):
     """The agent's coins; `routes` has tossed those alone that chose receivers, which are seen."""
 
@@ -366,7 +398,7 @@ class _Coins(FollowedCoins):
 
     def choose(self, options: Any) -> Any:
         self.routes.integers(len(options))
-        return options[int(self.integers(len(options)))]
+        return _Chosen(options[int(self.integers(len(options)))])
 
     def subset(self, total: int, size: int) -> Any:
         _end(f"batches ({size} of {total} records) are not read here")
@@ -450,7 +482,8 @@ class _Node(SimpleNamespace):
         self._counts[kind] += 1
         self._taken(row)
         try:
-            if int(to) != row["receiver"] or values.keys() != row["values"].keys():
+            receiver = to.option if type(to) is _Chosen else int(to)
+            if receiver != row["receiver"] or values.keys() != row["values"].keys():
                 raise Unproven("the code sends other fields, or to others, than the file has")
             self._judge(what, row["values"], values, vectors)
         except Exception as error:
@@ -527,6 +560,8 @@ class _File(SimpleNamespace):
         if tree["format"] != "netsim witness" or tree["scenario"].get("active_adversaries") or "missing" in proof:
             raise Unproven(proof.get("missing", "no witness, or one with an active adversary, of which no claim is"))
         self.setting, self.algorithm = _built(proof["setting"]), _built(proof["algorithm"], source)
+        # readings of a paper, and versions, are texts
+        self.named = ", ".join(f"{key} {v!r:.60}" for key, v in proof["algorithm"].items() if isinstance(v, str))
         self.codec, own = _built(proof["codec"]), self.algorithm.codec
         if own is not None and self.codec != (None if own.lossless else own):
             raise Unproven("proof.codec: not the one of the algorithm")
@@ -534,13 +569,16 @@ class _File(SimpleNamespace):
         d, agents = self.setting.dimension, self.setting.agents
         if {*map(type, (self.activations, agent, *neighbors))} != {int} or self.activations < 1:
             raise Unproven("agent, activations, proof.neighbors: no whole numbers")
+        if self.algorithm.horizon not in (None, self.activations):
+            raise Unproven(f"activations: {self.activations}, and an agent has {self.algorithm.horizon} of them")
         if len({agent, *neighbors} & {*range(agents)}) != 1 + len(neighbors):
             raise Unproven("agent, proof.neighbors: no agents, or one of them twice")
         weights = _numbers(proof["weights"], 1 + len(neighbors), "proof.weights")
         l1_and_square = _numbers(proof["regularizer"], 2, "proof.regularizer")
-        if abs(weights.sum() - 1) > SLACK or max(abs(weights)) > 1 or min(l1_and_square) < 0:
+        if abs(weights.sum() - 1) > SLACK or min([*weights, *l1_and_square]) < 0:
             raise Unproven("proof.weights, regularizer: no row of a mixing matrix, or a weight below 0")
         self.regularizer = _balls(l1_and_square)
+        self.setting = replace(self.setting, regularized=self.setting.regularized or bool(l1_and_square.any()))
         if (near := proof.get("graph")) is not None:  # all neighbors of all agents
             links = {(i, j) for i, row in enumerate(near) for j in row if type(j) is int and i != j}
             if len(near) != agents or links != {(j, i) for i, j in links} or (*near[agent],) != neighbors:
@@ -592,8 +630,7 @@ class _File(SimpleNamespace):
         sample, count, named = self.sample, self.sample["transcripts"], tree["transcript"]["releases"]
         if type(count) is not int or not 1 <= count <= MOST or self.codec is not None:
             raise Unproven("sample.transcripts: no number of transcripts, or a codec, which is not read here")
-        self.looks = max(self.activations, self.algorithm.horizon or 0)
-        if any(not isinstance(v, dict) for v in named) or len(self.sent) > self.looks:
+        if any(not isinstance(v, dict) for v in named) or len(self.sent) > self.activations:
             raise Unproven("sample: a release that is not on the wire, or more messages than the claim is of")
         found = np.frombuffer(base64.b64decode(sample["numbers"], validate=True), dtype="<f8")
         if not (np.abs(found) < 1e300).all():
@@ -604,7 +641,7 @@ class _File(SimpleNamespace):
         if (tilting := sample["tilting"]) is not None:
             self.theta = float(_numbers([tilting["theta"]], 1, "sample.tilting.theta")[0])
             self.shifts = {int(t): _numbers(v, d, "sample.tilting.shifts") for t, v in tilting["shifts"].items()}
-        if tree["chunk"] != (TILTED if tilting else 0) or tree["replica"] != 0:
+        if tree["world"] not in (0, 1) or tree["chunk"] != (TILTED if tilting else 0) or tree["replica"] != 0:
             raise Unproven("chunk, replica: a set is of the first chunk of its world, or of that of tilted noise")
         if self.theta < 0 or not {*self.shifts} <= {*range(len(self.releases))}:
             raise Unproven("sample.tilting: θ < 0, or a shift of no release")
@@ -620,7 +657,8 @@ class _File(SimpleNamespace):
         high, low, bend = ([*v] for v in (setting.smoothness, setting.strong_convexity, setting.weak_convexity))
         if slack:
             least, largest = self.objectives.curvature()
-            high[i], low[i], bend[i] = max(high[i], largest), min(low[i], max(0.0, least)), max(bend[i], -least)
+            high[i], low[i] = max(high[i], largest), min(low[i], max(0.0, least))
+            bend[i] = max(bend[i], 0.0, -least)
         curvatures = {"smoothness": tuple(L * more for L in high), "strong_convexity": tuple(mu / more for mu in low)}
         setting = replace(setting, releases=self.activations, **curvatures, weak_convexity=tuple(bend))
         self.algorithm.check(setting)
@@ -686,14 +724,15 @@ class _File(SimpleNamespace):
                 _undecide(f"the loss of transcript {k} is in {node.total.text}")
             gain = np.exp(node.weight) * (_ball(1) if bare else _cut(1 - np.exp(lower - node.total))) / delta - 1
             wealths = [wealth * (1 + stake * gain) for wealth, stake in zip(wealths, STAKES, strict=True)]
-        wealth, asked = sum(wealths[1:], wealths[0]) / len(STAKES), LAWS * self.looks / (1 - _ball(confidence))
+        wealth, asked = sum(wealths[1:], wealths[0]) / len(STAKES), LAWS * self.activations / (1 - _ball(confidence))
         if not _less(asked, wealth):
             raise Unproven(f"no proof of ε ≥ {lower!r}: the wealth is in {wealth.text}, and {asked.text} is asked")
         return (
-            f"refuted: ε ≥ {lower!r} > ε = {bound!r} at δ = {delta:g}; proven: {count} transcripts multiply a bet on "
-            f"it by {wealth.text}, {asked.text} is asked; statistical: where it is false they do with probability "
-            f"{1 - confidence:.3g} at most; trusted, for no file shows it: they are the first of {self.drawn}, which "
-            "nobody chose by what came of it"
+            f"refuted at confidence {confidence!r}: ε ≥ {lower!r} > ε = {bound!r} at δ = {delta:g}, given routes and "
+            f"delays; proven: {count} transcripts multiply a bet on it by {wealth.text}, {asked.text} is asked; "
+            f"statistical: where it is false they do with probability {1 - confidence:.3g} at most; trusted, for no "
+            f"file shows it: they are the first of {self.drawn}, their noise has the laws that code and file have, "
+            "and nobody chose pair, tilt, seed or draw by what came of it"
         )
 
     def proof(self) -> str:
@@ -702,22 +741,26 @@ class _File(SimpleNamespace):
         epsilon, delta = self.claim["epsilon"], self.claim["delta"]
         exact, loose = self.claimed(0.0), self.claimed(SLACK)
         bound, source = None, exact.source if exact else "as the file states it"
+        what = f"{self.named}; the worlds differ in {self.objectives.differ()}"
         if (delta == 0 or self.sample is not None) and epsilon is not None:
             if exact and not (
                 exact.epsilon and abs(exact.epsilon / epsilon - 1) <= 1e-12 and {exact.delta, loose.delta} == {delta}
             ):
                 raise Unproven(f"claim.epsilon: {epsilon!r}, and the algorithm's formula has {exact.epsilon!r}")
-            if exact and loose.epsilon is None:
+            if exact and not (loose.epsilon is not None and loose.epsilon >= 0):  # NaN is not
                 raise Unproven(f"claim: not in both worlds: {loose.failed_conditions}")
+            if exact and exact.waived_conditions:
+                source += f"; stated by the theorem, and not so here: {'; '.join(exact.waived_conditions)}"
             bound = max(epsilon, loose.epsilon) if exact else epsilon * (1 + SLACK)
         known = bool(exact) and exact.coins == "known"
         if self.sample is not None:
-            return f"{self.refuted_by_set(bound, known)} ({source})"
+            return f"{self.refuted_by_set(bound, known)} ({source}; {what})"
         node = self.reading(bound, known)
         if node.proven.startswith("unprotected"):
-            return node.proven + f" (in this transcript; δ = {delta:g})" * (delta > 0)
+            alone = f"in this transcript: no claim of δ = {delta:g} is refuted by one; " * (delta > 0)
+            return f"{node.proven} ({alone}{what})"
         if node.proven:
-            return f"{node.proven} ({source})"
+            return f"{node.proven} ({source}; {what})"
         ends = f" (read until: {node.why})" * bool(node.why)
         if node.best is None:
             raise Unproven(f"no message can be read. {node.why}")

@@ -22,7 +22,7 @@ from attacks.audit.witness import itemize
 from attacks.audit.witness_values import Witness
 from netsim.adversary import PublicKnowledge
 from netsim.algorithms.mixing import LaplaceInRounds
-from netsim.claims import Adjacency
+from netsim.claims import Adjacency, Claim
 from netsim.codecs import FLOAT64
 from netsim.errors import NetsimError
 from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace
@@ -197,6 +197,16 @@ def one_direction_without_curvature(tree):
         row[1] = row[0]
 
 
+def a_weight_below_zero(tree):
+    """It is of no mixing matrix, and their sum is 1."""
+    tree["proof"]["weights"] = [1.0, -0.5, 0.5]
+
+
+def a_regularizer(tree):
+    """The algorithm takes none."""
+    tree["proof"]["regularizer"] = [0.5, 0.1]
+
+
 def of_some_listeners(tree):
     tree["claim"]["standpoint"] = {"victim": 0, "listeners": [3]}
 
@@ -219,6 +229,11 @@ def certain_failure(tree):
 
 def half_an_activation(tree):
     tree["activations"] = 2.5
+
+
+def of_one_activation(tree):
+    """The claim of a shorter run is none of this one."""
+    tree["activations"] = 1
 
 
 def a_neighbor_twice(tree):
@@ -256,12 +271,15 @@ PLANTED = {
     no_stable_step: "gamma",
     a_smoother_objective: "claim: a number below 0",
     one_direction_without_curvature: "not in both worlds",
+    a_weight_below_zero: "no row of a mixing matrix",
+    a_regularizer: "has no proximal step, and the problem has r ≠ 0",
     of_some_listeners: "some listeners alone",
     no_distance: "claim: not",
     a_negative_epsilon: "claim: a number below 0",
     a_text_for_delta: "claim: not",
     certain_failure: "δ ≥ 1",
     half_an_activation: "no whole numbers",
+    of_one_activation: "activations: 1, and an agent has 30 of them",
     a_neighbor_twice: "or one of them twice",
     a_message_of_the_same_number: "two messages are exchange 0",
     coins_of_no_generator: "no state of PCG64",
@@ -331,6 +349,50 @@ def test_weights_are_those_of_the_noise_that_was_tilted(law):
     known = float(log_weight(law, 0.7, shift, noise[None])[0])
     assert low - 1e-12 < known < high + 1e-12
     assert high - low < 1e-12
+
+
+def curvature(**changes):
+    tree = read("cpgt-cpgt")
+    objective = check._Objectives({**tree["proof"]["objective"], **changes}, [None, tree["pair"]["change"]], 10)
+    with np.errstate(all="ignore"):  # as in a proof
+        return objective.curvature()
+
+
+@pytest.mark.parametrize(("size", "mass"), [(1.5e-162, 5e-324), (1e160, 9e299)])
+@pytest.mark.parametrize("loss", ["least squares", "logistic"])
+def test_curvature_of_which_floats_hold_no_square(loss, size, mass):
+    """A claim of a small L, on records whose squares are 0 or infinite as floats."""
+    known = 600 * (size / mass * size) / (4 if loss == "logistic" else 1) + 0.1
+    low, high = curvature(
+        loss=loss, mass=mass, features=[[size] + [0.0] * 9] * 600, answers=[1.0] * 600, ridge=0.1, weight=0.0
+    )
+    assert known <= high < known * (1 + 1e-8)
+    assert 0.05 < low <= 0.1 or size > 1  # 10²³ less as much
+
+
+def test_curvature_is_no_difference_of_numbers_that_are_rounded():
+    """Ridge − λω/2 is −1/2, and 0 as floats have it."""
+    ridge, root = 2**53 + 2**27, 2**27 + 1
+    low, high = curvature(features=[[0.0] * 10], answers=[0.0], ridge=ridge, weight=root, shape=root)
+    assert low <= (2 * ridge - root**2) / 2 == -0.5
+    assert high >= ridge + 2 * root**2
+
+
+def test_a_curvature_that_no_float_holds():
+    with pytest.raises(check.Unproven, match="no float holds"):
+        curvature(features=[[1e299] * 10], answers=[0.0])
+
+
+def test_no_objective_is_convex_by_a_weak_convexity_below_zero():
+    """What is strongly convex would count twice."""
+    tree = read("cpgt-cpgt")
+    own = check._File(tree, None)
+    agent, setting = own.port["id"], own.setting
+    rho = [-5.0 if i == agent else one for i, one in enumerate(setting.weak_convexity)]
+    own.setting, seen = replace(setting, weak_convexity=tuple(rho)), []
+    own.algorithm = SimpleNamespace(check=seen.append, claim=lambda *_: None)
+    own.claimed(check.SLACK)
+    assert seen[0].weak_convexity[agent] >= 0
 
 
 # ── code that lies ──────────────────────────────────────────────────────────────────────────────────────
@@ -509,6 +571,31 @@ class OtherRoutes(InOneWorld):
         return y
 
 
+class Lazy(Honest):
+    """Uses its gradient or not by a coin that is secret, and no receiver."""
+
+    def meddled(self, node, x, y):
+        return y if choose(node.coins, (0, 1)) else y * 0
+
+
+class Rescued(Honest):
+    """Does something else where a function fails, which fails here alone."""
+
+    def meddled(self, node, x, y):
+        try:
+            return np.tanh(y)
+        except TypeError:
+            return y * 3
+
+
+class RescuedPower(Rescued):
+    def meddled(self, node, x, y):
+        try:
+            return 1 / (1 + 2**y)
+        except TypeError:
+            return y * 3
+
+
 class SilentInOne(InOneWorld):
     """A coordinate has noise in one world alone."""
 
@@ -537,6 +624,9 @@ LIES = {
     InOneWorld: ("the worlds have another order",),
     Tossing: ("the agent's coins",),
     OtherRoutes: ("no message can be read",),
+    Rescued: ("tanh of a ball is not read",),
+    RescuedPower: ("arithmetic that has no balls",),
+    Lazy: ("what coins choose is more than a receiver",),
     SilentInOne: ("no message can be read",),
 }
 
@@ -558,6 +648,44 @@ def test_code_that_lies_is_refused(kind):
         first_row["values"] = {"x": [0.0] * 10, "y": list(map(float, gradient_at_zero(tree)))}
     says = why(tree, SimpleNamespace(**{kind.__name__: kind}))
     assert any(one in says for one in LIES[kind]), says
+
+
+class Claiming(Honest):
+    """Claims a number, of which its theorem says more than holds; none where gradients differ by more than 1."""
+
+    beyond = 0.5
+
+    def claim(self, adjacency, setting, delta):
+        epsilon = 0.5 if adjacency.gradient_change <= 1 else self.beyond
+        return Claim(epsilon, 0.0, "Theorem 7", adjacency, "ℓ1", waived_conditions=("f has no minimum",))
+
+
+class OfNoNumber(Claiming):
+    beyond = math.nan
+
+
+def test_a_claim_is_told_with_what_its_theorem_states_besides_and_does_not_hold():
+    tree = read("diadsp-diadsp-step-02")
+    tree["claim"]["epsilon"] = 0.5
+    for kind in (Claiming, OfNoNumber):
+        tree["proof"]["algorithm"] = {"class": f"anywhere:{kind.__name__}", **parameters(tree)}
+        if kind is OfNoNumber:
+            assert "not in both worlds" in why(tree, SimpleNamespace(OfNoNumber=kind))
+            continue
+        says = check.prove(tree, SimpleNamespace(Claiming=kind))
+        assert says.startswith("refuted: ")
+        assert (
+            "Theorem 7; stated by the theorem, and not so here: f has no minimum; class 'anywhere:Claiming'" in says
+        )
+        assert "the worlds differ in a constant vector in the gradient" in says
+
+
+def test_whose_reading_of_a_paper_it_is_and_what_differs_is_told():
+    says = check.prove(read("dp-recal-dp-recal-as-deployable"))
+    assert says.startswith("unprotected")
+    assert "no claim of δ = 0.001 is refuted by one" in says
+    assert "reading 'as_deployable'" in says
+    assert "the worlds differ in 1 record)" in says
 
 
 class MadeOfARelease(Honest):

@@ -172,8 +172,13 @@ def hardly_sure(tree):
 
 
 def more_cuts(tree):
-    """More to look at. There are no fewer than the rounds of the algorithm, of which the claim is."""
+    """More to look at than the claim is of."""
     tree["activations"] = 30
+
+
+def a_third_world(tree):
+    """World 0, by another number: two more laws than are paid for."""
+    tree["world"] -= 2
 
 
 def another_chunk(tree):
@@ -219,7 +224,8 @@ PLANTED_SETS = {
     another_noise: "release 1: the code draws Gaussian",
     surer: "no proof of ε ≥",
     hardly_sure: "none at a confidence of 0.5",
-    more_cuts: "no proof of ε ≥",
+    more_cuts: "activations: 30, and an agent has 20 of them",
+    a_third_world: "a set is of the first chunk",
     another_chunk: "a set is of the first chunk",
     from_the_second_on: "a set is of the first chunk",
     one_message_twice: "two messages are exchange",
@@ -238,6 +244,7 @@ def test_planted_sets_are_rejected(tree, change):
 def test_it_says_what_is_proven_what_is_statistical_and_what_is_trusted(tree):
     says = check.prove(tree)
     count = tree["sample"]["transcripts"]
+    assert says.startswith("refuted at confidence 0.99: ε ≥ ")
     for part in (f"ε ≥ {tree['sample']['lower']}", f"proven: {count} transcripts", "probability 0.01 at most"):
         assert part in says
     assert f"they are the first of world {tree['world']}, chunk {tree['chunk']} of seed 3, draw 0" in says
