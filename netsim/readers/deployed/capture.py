@@ -195,8 +195,8 @@ def rebuilt(
 
     Streams are put together again; what was sent twice is a row for each time. After a gap, or where the capture
     begins late, frames are found again by their headers; those whose names are in no part of the capture need
-    `layouts`. Where links are TLS (`sealed`), records that may be messages are rows of kind 'sealed', of the size that
-    a sealed message has in the simulator.
+    `layouts`. Where links are TLS (`sealed`), records that may be messages are rows of kind 'sealed', of the size
+    that a sealed message has in the simulator.
     """
     known, streams, now = Layouts(layouts or {}), list[_Stream](), dict[tuple[int, int, bytes], _Stream]()
     for packet in packets(path):
