@@ -63,6 +63,8 @@ class Run:
     """How far it got and at what cost; None where it was not measured. For who owns the run."""
     tossed: bool = False
     """Whether any agent tossed private coins."""
+    deployed: bool = False
+    """Whether its agents were processes (`netsim.readers.deployed`): times are then real ones."""
     unstacked: str | None = None
     """Why the live reader ran it, agent by agent; None where one run stood for all agents
     (`netsim.readers.stacked`)."""

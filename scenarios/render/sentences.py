@@ -221,7 +221,8 @@ def about(results: Results, entry: AlgorithmResult) -> list[str]:
         sent = f"{counts.get('packets_sent', 0):,} packets, {counts.get('bytes_sent', 0):,} bytes on the wire"
         if "transmissions" in counts:
             sent = f"{counts['transmissions']:,} transmissions, {counts['transmitted_bytes']:,} bytes on the air"
-        lines.append(f"{sent}, {run.time:.4g} s of virtual time.")
+        clock = "between processes, captured on TCP" if run.deployed else "of virtual time"
+        lines.append(f"{sent}, {run.time:.4g} s {clock}.")
     lines += [*_gradients(entry.gradients, findings.listener(results)), *traffic(entry.traffic_analysis)]
     lines += filter(None, [findings.deadline_note(results, entry)])
     lines += [*_images(entry.images), *attack_words.lines(entry)]

@@ -34,7 +34,7 @@ class RunSummary(Result):
     largest_activations: int
     """Θ, at which claims of walks are evaluated."""
     time: float
-    """Virtual seconds."""
+    """Virtual seconds; of agents that were processes, seconds of the scenario's clock."""
     traffic: dict[str, int]
     """Packets and bytes by what became of them; on radio also `transmissions` and `transmitted_bytes`."""
     queries: Counts
@@ -43,6 +43,8 @@ class RunSummary(Result):
     """Null of a run that went to its end."""
     longest_gap: int | None = None
     """ℓ of a walk: any ℓ activations in a row hold one of every agent; null of rounds."""
+    deployed: bool = False
+    """Whether agents were processes whose packets were captured (`netsim deploy`)."""
 
 
 # ── measures and costs ──────────────────────────────────────────────────────────────────────────────────

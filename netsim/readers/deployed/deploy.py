@@ -498,6 +498,7 @@ class _Coordinator:
             queries=tuple(one.queries for one in reports),
             measures=measures_of(simulation, metrics),
             tossed=any(one.tossed for one in reports),
+            deployed=True,
             unstacked="its agents were processes",
         )
 
