@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -75,7 +76,8 @@ def test_a_deployed_run_is_the_simulated_one(tmp_path, name):
 
 
 def test_lost_packets_are_sent_again_and_the_gradients_follow_from_the_capture(tmp_path):
-    """A fifth of the packets is lost on its way; attempts are rows, and what is inferred has the same bits."""
+    """A fifth of the packets is lost on its way; attempts are rows, and what is inferred has the same bits. A reader
+    of captures that is not ours finds the same packets, with right checksums."""
     lossy = NetworkSettings(links=LinkLaw(UniformDelay(0.0, 0.002), loss=0.2, reliable=True))
     simulation = replace(EXAMPLES["private_gradient_descent"].simulation(False), network=lossy)
     run, simulated = deploy(simulation, tmp_path), simulation.run()
@@ -86,6 +88,17 @@ def test_lost_packets_are_sent_again_and_the_gradients_follow_from_the_capture(t
     assert len(mine) == len(its) > 0
     for one, other in zip(mine, its, strict=True):
         assert (*one[:2], one.gradient.tobytes()) == (*other[:2], other.gradient.tobytes())
+    if (tshark := shutil.which("tshark")) is not None:
+        path = tmp_path / "capture-ears.pcapng"
+        fields = ["ip.src", "ip.dst", "tcp.seq_raw", "tcp.checksum.status", "tcp.payload"]
+        asked = [word for name in fields for word in ("-e", name)]
+        command = [tshark, "-n", "-r", str(path), "-o", "tcp.check_checksum:TRUE", "-T", "fields", *asked]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        right = "1"
+        assert [line.split("\t") for line in lines] == [
+            [f"10.0.0.{one.sender}", f"10.0.0.{one.receiver}", str(one.sequence), right, one.data.hex()]
+            for one in packets(path)
+        ]
 
 
 def test_under_tls_a_tap_has_times_and_sizes(tmp_path):
