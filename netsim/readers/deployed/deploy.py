@@ -150,13 +150,7 @@ def checked(simulation: Simulation, settings: Deployment) -> Deployment:
     network, timing = simulation.network, simulation.timing
     refused = [
         ("replicas", simulation.replicas, simulation.replicas != 1, "agents draw their noise once", "1"),
-        (
-            "header_bytes",
-            network.header_bytes,
-            network.header_bytes != HEADER_BYTES,
-            "frames have",
-            f"{HEADER_BYTES}",
-        ),
+        ("header_bytes", network.header_bytes, network.header_bytes != HEADER_BYTES, "of a frame it is 20", "20"),
         ("medium", str(network.medium), network.medium != "links", "sockets are no radio", "links"),
         ("noise_through", "…", bool(simulation.noise_through), "it changes noise streams of a simulation", "none"),
         ("timing.activation", str(timing.activation), timing.activation is not None, "agents have no clocks", "none"),
