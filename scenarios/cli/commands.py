@@ -19,7 +19,7 @@ GROUPS = {
     "More": ("papers", "ledger", "certificate", "schema"),
 }
 """Groups of the help with their commands, in this order."""
-RUNS_CODE = ("run", "check", "audit", "attack", "views", "sweep", "witness")
+RUNS_CODE = ("run", "deploy", "check", "audit", "attack", "views", "sweep", "witness")
 """Commands that run the files that a scenario names under `kind: python`; `check --no-code` does not."""
 _USAGE: type[Exception] = typer.BadParameter.__mro__[1]
 """The error of a missing argument, an unknown option or a value of a wrong type, whichever click typer has."""
