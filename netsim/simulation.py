@@ -27,7 +27,7 @@ from netsim.network.wires import Air
 from netsim.problems import Problem
 from netsim.problems.objective import weak_convexity
 from netsim.randomness import EdgeNoise, NoiseThrough, Streams, coins_of, dither_of, noise_of
-from netsim.readers.live import Activity, LiveNode
+from netsim.readers.live import Activity, LiveNode, Surroundings
 from netsim.readers.stacked import NotStackableError, run_stacked
 from netsim.running import COUNTS, Running, Watch, WatchedLoop
 from netsim.settings import NetworkSettings, Recording, Timing
@@ -225,26 +225,15 @@ class _Execution:
         tap.received(self.environment.now, message, agent)
 
     def _node(self, i: int, streams: Streams) -> LiveNode:
-        simulation = self.simulation
-        chunk, network, codec = simulation.chunk, simulation.network, simulation.wire_codec
-        compute, own = simulation.timing.compute_law(i), _Own(simulation, streams, i)
-        return LiveNode(
+        return live_node(
+            self.simulation,
             i,
-            simulation.topology,
-            simulation.problem,
-            simulation.replicas,
-            noise=own.noise,
-            coins=own.coins,
+            streams,
+            self.network,
             edges=self.edges,
             queries=self.queries.get(i),
             releases=self.releases.get(i),
-            network=self.network,
             taps=tuple(tap for tap in self.taps if i in tap.adversary.doors),
-            may_close_early=not network.exchange_policy.endless,
-            codec=codec,
-            dither=Dither(partial(dither_of, streams, chunk, i), simulation.replicas) if codec.random else None,
-            header_bytes=network.header_bytes,
-            compute=None if compute is None else partial(compute.draw, streams.plain("agent", i, "compute")),
             activity=self.activities.get(i),
             closed=self._closed,
         )
@@ -375,6 +364,45 @@ class _Execution:
         self.queries, self.releases = {}, {}
         self.nodes, self.tasks = [], []
         return run
+
+
+def live_node(
+    simulation: "Simulation",
+    agent: int,
+    streams: Streams,
+    carrier: Surroundings,
+    *,
+    edges: EdgeNoise,
+    queries: list[Query] | None,
+    releases: list[Array] | None,
+    closed: Callable[[int, Array], None],
+    taps: Sequence[Tap] = (),
+    activity: Activity | None = None,
+) -> LiveNode:
+    """An agent of a simulation, with its own streams; `carrier` has its messages (see `LiveNode`)."""
+    network, codec = simulation.network, simulation.wire_codec
+    compute, own = simulation.timing.compute_law(agent), _Own(simulation, streams, agent)
+    drawn = partial(dither_of, streams, simulation.chunk, agent)
+    return LiveNode(
+        agent,
+        simulation.topology,
+        simulation.problem,
+        simulation.replicas,
+        noise=own.noise,
+        coins=own.coins,
+        edges=edges,
+        queries=queries,
+        releases=releases,
+        network=carrier,
+        taps=taps,
+        may_close_early=not network.exchange_policy.endless,
+        codec=codec,
+        dither=Dither(drawn, simulation.replicas) if codec.random else None,
+        header_bytes=network.header_bytes,
+        compute=None if compute is None else partial(compute.draw, streams.plain("agent", agent, "compute")),
+        activity=activity,
+        closed=closed,
+    )
 
 
 def views_of(

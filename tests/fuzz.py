@@ -205,82 +205,16 @@ def _command(arguments: Sequence[str], folder: Path, writes: int, memory: int, s
 
 # ── scenario files ──────────────────────────────────────────────────────────────────────────────────────
 NUMBERS = (
-    "0",
-    "-1",
-    "1",
-    "2",
-    "3.5",
-    "1e300",
-    "-1e300",
-    "1e308",
-    "1e-300",
-    "1e400",
-    ".nan",
-    ".inf",
-    "-.inf",
-    "10000000",
-    "9999999",
-    "100000",
-    "2147483648",
-    "9223372036854775808",
-    "1" + "0" * 60,
-    "9" * 5000,
-    "true",
-    "null",
-    "''",
-    "text",
-    "[]",
-    "{}",
-    "[1]",
-    "{a: 1}",
-    "0x7fffffffffffffff",
-    "1e5",
-    "1000",
-    "300000",
-    "auto",
-)
+    "0", "-1", "1", "2", "3.5", "1e300", "-1e300", "1e308", "1e-300", "1e400", ".nan", ".inf", "-.inf", "10000000",
+    "9999999", "100000", "2147483648", "9223372036854775808", "1" + "0" * 60, "9" * 5000, "true", "null", "''",
+    "text", "[]", "{}", "[1]", "{a: 1}", "0x7fffffffffffffff", "1e5", "1000", "300000", "auto",
+)  # fmt: skip
 TEXTS = (
-    "a/../../b",
-    "/etc/passwd",
-    "../x",
-    "/dev/zero",
-    "/dev/stdin",
-    "/dev/null",
-    "pipe",
-    "'\\0'",
-    '"\\0"',
-    '"\\ud800"',
-    '"\\u202e"',
-    "x" * 300,
-    "x" * 100_000,
-    '"' + "é" * 200 + '"',
-    "~",
-    "*a",
-    "&a [*a]",
-    "!!python/object:os.system ls",
-    "!tag x",
-    "|",
-    ">",
-    "[" * 2000,
-    "{" * 500,
-    "- " * 500,
-    "a: " * 300,
-    "<<: *a",
-    "'",
-    '"',
-    "\t",
-    "\\",
-    "%",
-    "@",
-    "`",
-    "nan",
-    "-o",
-    "--help",
-    "$HOME",
-    "{{7*7}}",
-    "[bold]",
-    "[/]",
-)
+    "a/../../b", "/etc/passwd", "../x", "/dev/zero", "/dev/stdin", "/dev/null", "pipe", "'\\0'", '"\\0"',
+    '"\\ud800"', '"\\u202e"', "x" * 300, "x" * 100_000, '"' + "é" * 200 + '"', "~", "*a", "&a [*a]",
+    "!!python/object:os.system ls", "!tag x", "|", ">", "[" * 2000, "{" * 500, "- " * 500, "a: " * 300, "<<: *a",
+    "'", '"', "\t", "\\", "%", "@", "`", "nan", "-o", "--help", "$HOME", "{{7*7}}", "[bold]", "[/]",
+)  # fmt: skip
 WHOLES = re.compile(r"-?\d+(?:\.\d+)?")
 VALUES = re.compile(r"(?<=: )[^\[\]{},\n#]+")
 
@@ -328,33 +262,15 @@ def _line(text: str, rng: random.Random) -> str:
     return "".join(lines)
 
 
+SIGNS = (
+    "\0", "\ufeff", "\u2028", "\x1b[2J", "{", "}", "[", "]", ",", ":", "- ", "#", "&a ", "*a", "\n", "\t", "'", '"',
+    "\ud800", "!x ", "? ",
+)  # fmt: skip
+
+
 def _signs(text: str, rng: random.Random) -> str:
     where = rng.randrange(len(text) + 1)
-    sign = rng.choice(
-        (
-            "\0",
-            "\ufeff",
-            "\u2028",
-            "\x1b[2J",
-            "{",
-            "}",
-            "[",
-            "]",
-            ",",
-            ":",
-            "- ",
-            "#",
-            "&a ",
-            "*a",
-            "\n",
-            "\t",
-            "'",
-            '"',
-            "\ud800",
-            "!x ",
-            "? ",
-        )
-    )
+    sign = rng.choice(SIGNS)
     return text[:where] + sign + text[where + rng.choice((0, 0, 1, 5)) :]
 
 
@@ -403,43 +319,10 @@ def scenario_cases(rng: random.Random) -> Iterator[tuple[str, list[str], Callabl
 
 # ── results ─────────────────────────────────────────────────────────────────────────────────────────────
 VALUE = (
-    None,
-    True,
-    False,
-    0,
-    -1,
-    1,
-    1.5,
-    1e300,
-    1e308,
-    -1e300,
-    10**7,
-    10**12,
-    2**63,
-    10**400,
-    float("nan"),
-    float("inf"),
-    "",
-    "nan",
-    "inf",
-    "-inf",
-    "text",
-    "x" * 100_000,
-    "../../x",
-    "/etc/passwd",
-    "\0",
-    "\ud800",
-    "[/bold]",
-    [],
-    {},
-    [[]],
-    [None],
-    [1],
-    {"a": 1},
-    [[[[[[1]]]]]],
-    "<script>",
-    2**53,
-)
+    None, True, False, 0, -1, 1, 1.5, 1e300, 1e308, -1e300, 10**7, 10**12, 2**63, 10**400, float("nan"),
+    float("inf"), "", "nan", "inf", "-inf", "text", "x" * 100_000, "../../x", "/etc/passwd", "\0", "\ud800",
+    "[/bold]", [], {}, [[]], [None], [1], {"a": 1}, [[[[[[1]]]]]], "<script>", 2**53,
+)  # fmt: skip
 
 
 def _leaves(tree: object, path: tuple[object, ...] = ()) -> Iterator[tuple[object, ...]]:

@@ -5,7 +5,6 @@
 Each raises a `TranscriptError` that names the file and the column.
 """
 
-import json
 import math
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from netsim.bounds import MOST
-from netsim.errors import TranscriptError
+from netsim.errors import QUOTED, TranscriptError
+from netsim.files import parse_json
 from netsim.transcript.message import Kind
 from netsim.transcript.record import COLUMNS, Event, Place
 
@@ -35,7 +35,7 @@ def reading(path: Path) -> Generator[None]:
         yield
     except (pa.ArrowException, OSError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise TranscriptError(f"{path}: damaged ({why[:200]})") from error
+        raise TranscriptError(f"{path}: damaged ({why[:QUOTED]})") from error
 
 
 def replicas_of(path: Path, metadata: Any) -> int:
@@ -54,12 +54,12 @@ def check_types(path: Path, schema: Any, values: Sequence[str]) -> None:
             raise TranscriptError(f"{path}: neither a spool nor a transcript: it has no column {name!r}")
     for name in dict.fromkeys((*COLUMNS, *values)):
         if schema.names.count(name) > 1:
-            raise TranscriptError(f"{path}: column {name[:200]!r} is there twice")
+            raise TranscriptError(f"{path}: column {name[:QUOTED]!r} is there twice")
         kind, fits, wanted = schema.field(name).type, _is_numbers, "lists of float64"
         if name in COLUMNS:
             fits, wanted = _FITS.get(name, (pa.types.is_integer, "whole numbers"))
         if not fits(kind):
-            raise TranscriptError(f"{path}: column {name[:200]!r} has {str(kind)[:200]}; allowed: {wanted}")
+            raise TranscriptError(f"{path}: column {name[:QUOTED]!r} has {str(kind)[:QUOTED]}; allowed: {wanted}")
 
 
 def _is_numbers(kind: Any) -> bool:
@@ -91,7 +91,7 @@ def check_rows(path: Path, batch: Any) -> None:
             for word in known.to_pylist():
                 if word not in WORDS[name]:
                     allowed = ", ".join(WORDS[name])
-                    raise TranscriptError(f"{path}: column {name!r} has {str(word)[:200]!r}; allowed: {allowed}")
+                    raise TranscriptError(f"{path}: column {name!r} has {str(word)[:QUOTED]!r}; allowed: {allowed}")
             continue
         numbers = column.to_numpy(zero_copy_only=False)
         if name == "time" and not np.isfinite(numbers).all():
@@ -104,11 +104,11 @@ def check_rows(path: Path, batch: Any) -> None:
 def check_values(path: Path, name: str, flat: Any, ends: "np.ndarray[Any, Any]", replicas: int) -> None:
     """Values that have as many numbers as replicas, or a multiple of it; none is missing."""
     if flat.null_count:
-        raise TranscriptError(f"{path}: column {name[:200]!r} has values without a number")
+        raise TranscriptError(f"{path}: column {name[:QUOTED]!r} has values without a number")
     if (odd := np.flatnonzero(np.diff(ends) % replicas)).size:
         count = int(np.diff(ends)[odd[0]])
         why = f"a value of {count:,} numbers, which {replicas:,} replicas cannot share"
-        raise TranscriptError(f"{path}: column {name[:200]!r} has {why}")
+        raise TranscriptError(f"{path}: column {name[:QUOTED]!r} has {why}")
 
 
 class Facts(NamedTuple):
@@ -122,14 +122,14 @@ class Facts(NamedTuple):
     @classmethod
     def of(cls, path: Path, metadata: Any, rows: int) -> "Facts":
         try:
-            tree: Any = json.loads(metadata[b"netsim"])
+            tree: Any = parse_json(metadata[b"netsim"].decode())
             links, air, doors, fields = (tree[name] for name in cls._fields)
             fits = type(links) is int and 0 <= links <= rows
             fits &= all(isinstance(span, list) and len(span) in (0, 2) for span in (air, doors))
             fits &= all(type(time) is float and math.isfinite(time) for span in (air, doors) for time in span)
             fits &= isinstance(fields, list) and all(isinstance(name, str) for name in fields)
             found = cls(links, air, doors, fields)
-        except (ValueError, LookupError, TypeError, RecursionError):
+        except (ValueError, LookupError, TypeError, AttributeError):
             fits, found = False, cls(0, [], [], [])
         if not fits:
             raise TranscriptError(f"{path}: damaged (metadata of a batch of {rows:,} rows)")

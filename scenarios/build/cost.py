@@ -56,8 +56,8 @@ def check_problem(scenario: Scenario, agents: int, records: int, dimension: int)
     check_memory(count, field, dimension, "fewer coordinates")
     seconds = (25 * dimension**3 * (1 + kept) + 10 * min(records, dimension) ** 2 * max(records, dimension)) / FLOPS
     if seconds > LONGEST:
-        why = f"its Hessians take about {in_words(seconds)} before anything runs"
-        raise ScenarioError(field, dimension, why, f"at most {in_words(LONGEST)}: fewer coordinates")
+        why = f"its Hessians take about {duration(seconds)} before anything runs"
+        raise ScenarioError(field, dimension, why, f"at most {duration(LONGEST)}: fewer coordinates")
 
 
 def audit_cost(simulation: Simulation, trials: int, together: int) -> Cost:
@@ -96,8 +96,8 @@ def _gradient_seconds(problem: Problem, replicas: int) -> float:
     return 2 * (time.perf_counter() - begun)
 
 
-def in_words(seconds: float) -> str:
-    """A duration: 3 s, 5 min, 2 h."""
+def duration(seconds: float) -> str:
+    """In words: 3 s, 5 min, 2 h."""
     for most, unit, name in ((90, 1, "s"), (5400, 60, "min"), (172_800, 3600, "h"), (float("inf"), 86_400, "days")):
         if seconds < most:
             return f"{max(1, round(seconds / unit)):,} {name}"

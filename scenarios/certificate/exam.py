@@ -151,8 +151,8 @@ def _outputs(world: laws.World, epsilon: float, samples: int, streams: Streams) 
     simulate = world.simulated(samples, streams)
     zero, one = (_single(captured(simulate(which, 0).view).values) for which in (0, 1))
     both = np.concatenate([zero, one])
-    told = np.ptp(both, axis=0) > 0
-    return Samples(zero[:, told], one[:, told], world.claim.delta, epsilon)
+    varying = np.ptp(both, axis=0) > 0
+    return Samples(zero[:, varying], one[:, varying], world.claim.delta, epsilon)
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def _check(
     Exit status: 0 it can be run, 2 wrong input, or data that are not on this machine.
     """
     from netsim.memory import shown
-    from scenarios.build.cost import in_words
+    from scenarios.build.cost import duration
     from scenarios.cli.progress import Bars
     from scenarios.schema.load import load_scenario
     from scenarios.stages.study import own_files, planned
@@ -182,7 +182,7 @@ def _check(
     for what, each in () if first is None else zip(("run", "audit"), first.costs(), strict=True):
         if each:
             estimates.append((what, sum(one.seconds for one in each), max(one.memory for one in each)))
-    costs = [f"{what} about {in_words(seconds)} and {shown(memory)}" for what, seconds, memory in estimates]
+    costs = [f"{what} about {duration(seconds)} and {shown(memory)}" for what, seconds, memory in estimates]
     status = terminal.DONE if first is not None else terminal.WRONG_INPUT
     for name, why in plan.absent.items():
         terminal.remark(f"{name}: {why}".removeprefix(": "))

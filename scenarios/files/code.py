@@ -1,4 +1,4 @@
-"""Code that a scenario names, which is not netsim's: whoever gave the command is told before it is run."""
+"""Code that a scenario names, which is not netsim's: whoever gave the command sees a line before it is run."""
 
 from collections.abc import Callable
 

@@ -124,9 +124,10 @@ def application(lessons: Sequence[Lesson], port: int, token: str) -> _App:
         return compare_digest(given.encode(), token.encode())
 
     async def app(scope: _Scope, receive: _Receive, send: _Send) -> None:
+        asks, page = scope["type"] in ("http", "websocket"), scope["type"] == "http"
         # a browser asks for the manifest, which is the same for everybody, without cookies
-        asks = scope["type"] in ("http", "websocket") and not scope["path"].endswith("/manifest.json")
-        if asks and not (is_local(scope) and (is_known(scope) or (scope["type"] == "http" and brings_token(scope)))):
+        free = page and (scope["path"].endswith("/manifest.json") or brings_token(scope))
+        if asks and not (is_local(scope) and (free or is_known(scope))):
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008})
             else:
@@ -134,7 +135,7 @@ def application(lessons: Sequence[Lesson], port: int, token: str) -> _App:
                 await answer(send, 403, why.encode(), b"text/plain")
         elif scope["type"] == "http" and brings_token(scope):
             kept = f"{cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
-            place = quote(scope["path"]).encode()
+            place = f"/{quote(scope['path'].lstrip('/'))}".encode()
             await answer(send, 303, b"", b"text/plain", (b"set-cookie", kept.encode()), (b"location", place))
         elif scope["type"] == "http" and scope["path"] == "/":
             await answer(send, 200, index, b"text/html; charset=utf-8")

@@ -14,9 +14,9 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from netsim.errors import ScenarioError, TranscriptError
+from netsim.files import read_json
 from netsim.transcript.record import COLUMNS, EVERYBODY, Place, Record, Selection
 from netsim.transcript.stored import StreamedTranscript
-from scenarios.files.json import read_json
 from scenarios.results.base import MANIFEST
 
 _NAMED = 20

@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from netsim.errors import ScenarioError
-from scenarios.files.json import parse_json
+from netsim.files import parse_json
 from scenarios.results.base import MANIFEST, RESULTS, TEXTS, as_json, numbers_of, write_text
 from scenarios.results.tree import SCHEMA_VERSION, Manifest, Results
 

@@ -12,11 +12,11 @@ import numpy as np
 from attacks.audit.archive import MARK
 from netsim.adversary import AdversaryView
 from netsim.errors import DeadlockError, TranscriptError
+from netsim.files import read_json
 from netsim.simulation import Simulation
 from netsim.transcript.transcript import Transcript
 from scenarios.build.progress import Progress
 from scenarios.files.folders import is_draft, whole
-from scenarios.files.json import read_json
 from scenarios.results.base import PAGE
 from scenarios.results.tree import Results
 from scenarios.schema.scenario import TranscriptSpec

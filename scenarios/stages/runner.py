@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from netsim.arrays import Array
 from netsim.errors import DeadlockError, ScenarioError, TranscriptError
+from netsim.files import read_json
 from netsim.metrics import Measures
 from netsim.readers.deployed.deploy import Deployment, deploy
 from netsim.readers.deployed.deploy import checked as checked_deployment
@@ -22,7 +23,6 @@ from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import EVERY, Progress, Silent, estimates
 from scenarios.files.folders import LOCK, held, is_draft
-from scenarios.files.json import read_json
 from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran

@@ -24,14 +24,13 @@ from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import NetsimError, ScenarioError, TranscriptError
-from netsim.files import check_regular
+from netsim.files import check_regular, parse_json
 from netsim.problems import Bent, Objective, Tilted
 from netsim.simulation import Simulation
 from scenarios.build.adjacency import change_of, changed, check_adjacent
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import Progress, Silent
 from scenarios.files.folders import whole
-from scenarios.files.json import parse_json
 from scenarios.files.mistakes import RENAMED
 from scenarios.results.findings import capitalized
 from scenarios.results.header import versions

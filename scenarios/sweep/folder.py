@@ -17,8 +17,8 @@ import pyarrow
 from pydantic import JsonValue, TypeAdapter
 
 from netsim.errors import ScenarioError
+from netsim.files import parse_json, read_json
 from scenarios.files.folders import whole
-from scenarios.files.json import parse_json, read_json
 from scenarios.results import tables
 from scenarios.results.base import Setting, Status, as_json, write_text
 from scenarios.results.header import versions

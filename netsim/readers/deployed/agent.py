@@ -1,7 +1,7 @@
 """One agent as a process: the algorithm's coroutine on a `LiveNode` whose network is its ends of TCP links.
 
-An agent is told what to do by an `Errand`, and forked by a `nursery` that has loaded the libraries
-(`python -m netsim.readers.deployed.agent`). It logs what it does, with nobody's values; its estimates, queries and
+An agent has an `Errand`, and is forked by a `nursery` that has loaded the libraries (`python -m
+netsim.readers.deployed.agent`). It logs what it does, with nobody's values; its estimates, queries and
 releases go to the coordinator alone, in its report.
 """
 
@@ -18,7 +18,6 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, cast
@@ -27,14 +26,13 @@ import numpy as np
 
 from netsim.adversary import Query
 from netsim.arrays import Array
-from netsim.codecs import Dither
 from netsim.errors import NetsimError, ProtocolError
-from netsim.randomness import EdgeNoise, Streams, coins_of, dither_of
+from netsim.randomness import EdgeNoise, Streams
 from netsim.readers.deployed.certificates import Certificate
 from netsim.readers.deployed.ends import Address, Home
 from netsim.readers.deployed.notes import Alive, Failed, Here, Over, Report, Start, Stop, Turnstile, packed, read
 from netsim.readers.live import LiveNode
-from netsim.simulation import Simulation
+from netsim.simulation import Simulation, live_node
 from netsim.transcript.message import as_sent
 
 PULSE = 0.5
@@ -42,13 +40,13 @@ PULSE = 0.5
 TURN = struct.Struct("<I")
 """What an agent says when it closes an activation of a walk: its number, from 1; 0 before one."""
 GO_ON, LAST, OVER = b"\0", b"\1", b"\2"
-"""What it is told: go on; that was the last of all; there was a last one before."""
+"""The answer: go on; that was the last of all; there was a last one before."""
 _logger = logging.getLogger("netsim.deployed")
 
 
 @dataclass(frozen=True)
 class Errand:
-    """What one agent's process is told. PRIVATE: its data are in the simulation."""
+    """What one agent's process has to do. PRIVATE: its data are in the simulation."""
 
     simulation: Simulation
     agent: int
@@ -137,28 +135,17 @@ class AgentProcess:
         self._order.write(f"{sender}\n")
 
     def _node(self) -> LiveNode:
-        simulation, i = self.errand.simulation, self.errand.agent
-        streams, codec, chunk = Streams(simulation.seed), simulation.wire_codec, simulation.chunk
-        compute = simulation.timing.compute_law(i)
-        around = tuple(map(simulation.topology.neighbors, range(simulation.topology.agents)))
-        return LiveNode(
-            i,
-            simulation.topology,
-            simulation.problem,
-            1,
-            noise=partial(simulation.noise_stream, i),
-            coins=partial(coins_of, streams, i, simulation.tosses),
-            edges=EdgeNoise(streams, chunk, (1, simulation.problem.dimension), around, kept=False),
+        simulation = self.errand.simulation
+        topology, shape = simulation.topology, (1, simulation.problem.dimension)
+        streams, around = Streams(simulation.seed), tuple(map(topology.neighbors, range(topology.agents)))
+        return live_node(
+            simulation,
+            self.errand.agent,
+            streams,
+            self.home,
+            edges=EdgeNoise(streams, simulation.chunk, shape, around, kept=False),
             queries=self._queries,
             releases=self._releases,
-            network=self.home,
-            taps=(),
-            may_close_early=False,
-            codec=codec,
-            dither=Dither(partial(dither_of, streams, chunk, i), 1) if codec.random else None,
-            header_bytes=simulation.network.header_bytes,
-            compute=None if compute is None else partial(compute.draw, streams.plain("agent", i, "compute")),
-            activity=None,
             closed=self._close,
         )
 

@@ -314,13 +314,13 @@ class _Coordinator:
             self.changed.set()
 
     def _errand(self, i: int) -> Errand:
-        settings, taps = self.settings, replace(self.simulation, adversaries=())
+        settings = self.settings
         order = self.folder / f"order-{i}.txt"
         if self.agents[i].lives == 1:
             for path in (order, self.folder / f"agent-{i}.log"):
                 path.unlink(missing_ok=True)
         return Errand(
-            simulation=taps,
+            simulation=replace(self.simulation, adversaries=()),
             agent=i,
             run=self.number,
             secret=self.secret,
@@ -434,7 +434,7 @@ class _Coordinator:
         return task
 
     async def _clear_away(self) -> None:
-        """Processes are told that the run is over; those that do not go are killed."""
+        """Processes hear that the run is over; those that do not go are killed."""
         self.over = True
         for agent in self.agents:
             if agent.writer is not None and not agent.writer.is_closing():
@@ -462,8 +462,8 @@ class _Coordinator:
     def _gathered(self, interrupted: bool) -> Run:
         simulation, objectives = self.simulation, self.simulation.problem.objectives
         problem, recording = simulation.problem, simulation.recording
-        told = [agent.report or (Report(), _nothing(problem.dimension)) for agent in self.agents]
-        reports, arrays = [report for report, _ in told], [one for _, one in told]
+        each = [agent.report or (Report(), _nothing(problem.dimension)) for agent in self.agents]
+        reports, arrays = [report for report, _ in each], [one for _, one in each]
         queries, releases = [_queries(one) for one in arrays], [list(one["releases"]) for one in arrays]
         truth = None
         if recording.private != "nothing":

@@ -13,7 +13,7 @@ import ssl
 import struct
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TypeVarTuple, Unpack, cast
+from typing import cast
 
 from netsim.clock import VirtualEnvironment
 from netsim.codecs import Codec
@@ -35,7 +35,6 @@ from netsim.transcript.frames import (
 )  # fmt: skip
 from netsim.transcript.message import HEADER_BYTES, Message
 
-Said = TypeVarTuple("Said")
 RUN_BYTES = 16
 _GREETING = struct.Struct(f"<{RUN_BYTES}sqq")
 """The run's number, and of which number on the sender of this wants exchanges and direct messages."""
@@ -77,7 +76,7 @@ class End:
         """The same of a message whose bytes are there, for they go to several."""
         self.sent.append(message)
         if self.transport is not None:
-            self._home.hold(self._write, self.transport, message, kind, values)
+            self._home.hold(partial(self._write, self.transport, message, kind, values))
 
     def greeting(self) -> bytes:
         """What this end begins a connection with."""
@@ -174,14 +173,14 @@ class Home:
 
         return broadcast
 
-    def hold(self, write: Callable[[Unpack[Said]], None], *said: *Said) -> None:
+    def hold(self, write: Callable[[], None]) -> None:
         """Write what is sent: now, or in a walk after all that the agent does before it waits."""
         if self._admitted is None:
-            write(*said)
+            write()
             return
         if not self._held:
             asyncio.get_running_loop().call_soon(self._release)
-        self._held.append(partial(write, *said))
+        self._held.append(write)
 
     def _release(self) -> None:
         held, self._held = self._held, []
@@ -328,7 +327,7 @@ class Connection(asyncio.Protocol):
 
 def greeting_in(data: bytes) -> Frame | None:
     """The greeting that these bytes are, or None."""
-    sender, receiver, kind, number, length = struct.unpack("<iiIii", data[:HEADER_BYTES])
+    sender, receiver, kind, number, length = HEAD.unpack(data[:HEADER_BYTES])
     if kind != HELLO or number or length != _GREETING.size:
         return None
     body = data[HEADER_BYTES:GREETING_BYTES]

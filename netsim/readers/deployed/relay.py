@@ -48,7 +48,7 @@ class _Wires(Network):
             bare(network.links),
             Streams(simulation.seed),
             {edge: bare(law) for edge, law in network.link_laws.items()},
-            dict.fromkeys(range(topology.agents), ()),  # somebody looks on everywhere: no inbox is told in advance
+            dict.fromkeys(range(topology.agents), ()),  # somebody looks on everywhere: no inbox knows in advance
             {i: network.access_law(i) for i in range(topology.agents)},
             None,
             None,

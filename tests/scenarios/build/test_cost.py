@@ -3,7 +3,7 @@
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.build.cost import cost, in_words
+from scenarios.build.cost import cost, duration
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import parse
 
@@ -58,4 +58,4 @@ def test_a_run_of_twice_the_rounds_or_replicas_takes_twice_the_memory():
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.1, "1 s"), (300, "5 min"), (7200, "2 h"), (1e6, "12 days")])
 def test_durations(seconds, words):
-    assert in_words(seconds) == words
+    assert duration(seconds) == words

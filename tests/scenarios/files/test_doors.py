@@ -5,8 +5,8 @@ import os
 import pytest
 
 from netsim.errors import ScenarioError
+from netsim.files import DEEPEST, parse_json
 from scenarios.build.experiment import Experiment
-from scenarios.files.json import DEEPEST, parse_json
 from scenarios.schema.load import load_scenario
 from tests.scenarios.small import TINY
 

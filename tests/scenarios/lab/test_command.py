@@ -177,6 +177,15 @@ def test_a_socket_from_elsewhere_or_without_the_token_is_closed(host: str, heade
     assert sent(scope, catalogue.lessons()[:1]) == [{"type": "websocket.close", "code": 1008}]
 
 
+def test_a_manifest_needs_no_token_and_is_nobody_elses_either() -> None:
+    """It is the one thing that a browser asks for without cookies."""
+    lessons, there = catalogue.lessons()[:1], {"type": "http", "method": "GET", "path": "/eavesdropper/manifest.json"}
+    elsewhere = there | {"query_string": b"", "headers": [(b"host", b"example.org")]}
+    assert sent(elsewhere, lessons)[0]["status"] == 403
+    socket_ = elsewhere | {"type": "websocket", "headers": [(b"host", b"127.0.0.1:2719")]}
+    assert sent(socket_, lessons) == [{"type": "websocket.close", "code": 1008}]
+
+
 @pytest.mark.parametrize(
     ("query", "host", "status"),
     [(TOKEN, "127.0.0.1:2719", 303), ("abd", "127.0.0.1:2719", 403), (TOKEN, "example.org:2719", 403)],
