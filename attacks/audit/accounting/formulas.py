@@ -90,6 +90,8 @@ def gaussian_epsilon(mu: Array | float, delta: float) -> Array | float:
     high = np.where(gaussian_delta(mu_, low) <= delta, low, high)
     for _ in range(120):
         middle = (low + high) / 2
+        if np.all((middle == low) | (middle == high)):  # neighbors, and `high` is enough
+            break
         enough = gaussian_delta(mu_, middle) <= delta
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     result = np.where(bounded | (delta >= 1), high, np.inf)
