@@ -22,7 +22,7 @@ LEAKY = [line for line in SMALL.splitlines(keepends=True) if "name: plain" not i
 QUICK = (
     "".join(LEAKY)
     .replace("attacks: {images: true}\n", "")
-    .replace("trials: 200, chunk: 200", "trials: 60, chunk: 60")
+    .replace("trials: 100, chunk: 100", "trials: 60, chunk: 60")
 )
 
 

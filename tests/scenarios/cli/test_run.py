@@ -44,7 +44,7 @@ def test_run_says_the_verdicts_and_where_the_report_is(file):
     assert "The audit has a tap of its own at agent 1's door and on its links." in done.output
     assert "unprotected" in done.output
     assert "proven" in done.output
-    assert "600 of 600 private gradients recovered" in done.output
+    assert "240 of 240 private gradients recovered" in done.output
     assert "6 of 6 training images rebuilt" in done.output
     assert "No training image rebuilt" in done.output
     assert "out/report.html" in done.output
@@ -154,7 +154,7 @@ def test_check_says_in_a_line_whether_it_can_run(file):
 
 
 def test_nobody_is_said_to_claim_nothing_who_was_not_asked(file):
-    file.write_text(SMALL.replace("audit: {agent: 1, trials: 200, chunk: 200}", ""))
+    file.write_text(SMALL.replace("audit: {agent: 1, trials: 100, chunk: 100}", ""))
     done = runner.invoke(app, ["run", str(file)])
     assert done.exit_code == 0
     assert done.output.count("This scenario asks for no audit.") == 3
@@ -189,7 +189,7 @@ def test_what_was_never_claimed_is_told_and_is_no_broken_claim(file):
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 def test_ctrl_c_keeps_the_folder_and_gives_status_130(file):
-    file.write_text(SMALL.replace("activations: 600", "activations: 10000000"))
+    file.write_text(SMALL.replace("activations: 240", "activations: 10000000"))
     process = netsim("run", str(file), "--out", "out", cwd=file.parent, text=True)
     deadline = time.monotonic() + 60
     while not (file.parent / "out" / "results.json").exists() and time.monotonic() < deadline:

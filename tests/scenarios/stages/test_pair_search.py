@@ -22,7 +22,7 @@ from tests.scenarios.small import SMALL
 
 EQ_23 = library()["cpgt-eq-23"].split("variants:", 1)[0]
 CHANGE = "{change: 1.0, direction: even}"
-DIGITS = SMALL.replace("images: true", "images: false, gradients: false").replace("per_agent: 12", "per_agent: 6")
+DIGITS = SMALL.replace("images: true", "images: false, gradients: false")
 
 
 def experiment(text, *changes):
