@@ -139,32 +139,47 @@ def check_law(release: Release) -> None:
         )
 
 
-def check_draws(releases: list[Release]) -> None:
-    """Raise a `PrivacyError` where laws of somebody's own draw other noise than they declare.
+class Draws(NamedTuple):
+    """P-values of noise drawn anew from laws of somebody's own: the five properties and size, and the tails."""
 
-    Each release is made again and again of the values that it had, every time by a generator of its own; its noise
-    has to follow the law, in the tails as well, and may not be what it was the time before.
-    """
+    law: tuple[float, ...]
+    tails: tuple[float, ...]
+    numbers: int
+
+    @classmethod
+    def of(cls, releases: list[Release]) -> "Draws":
+        """Make each release again and again of the values that it had, every time by a generator of its own."""
+        again = list[Release]()
+        for k, release in enumerate(releases):
+            some = _resized(release, -(-_DRAWS // (2 * len(releases) * release.value.shape[-1])))
+            times = min(_MOST_TIMES, max(2, -(-_DRAWS // (len(releases) * some.value.size))))
+            law, rngs = cast(Mechanism, some.mechanism), np.random.default_rng(k).spawn(times)
+            again += [replace(some, observed=law.release(some.value.copy(), rng)) for rng in rngs]
+        scores = NoiseScores.of(again, [np.zeros_like(r.value) for r in again])
+        u = scores.coordinates
+        sides = (np.minimum(u, 1 - u), u / 2, (1 - u) / 2) if u.size else ()
+        tails = (stats.binomtest(int(np.sum(side < _TAIL)), u.size, 2 * _TAIL).pvalue for side in sides)
+        return cls(NoiseCheck.of([scores]).p_values, tuple(map(float, tails)), u.size)
+
+    @property
+    def p(self) -> float:
+        """Bonferroni's of all; 1 where there was no noise."""
+        every = self.law + self.tails
+        return min(1.0, len(every) * min(every)) if every else 1.0
+
+
+def check_draws(releases: list[Release]) -> None:
+    """Raise a `PrivacyError` where laws of somebody's own draw other noise than they declare: noise drawn anew has to
+    follow the law, in its tails as well, and may not be what it was the time before."""
     own = [r for r in releases if _somebodys(r.mechanism)]
-    if not own:
-        return
-    again = list[Release]()
-    for k, release in enumerate(own):
-        some = _resized(release, -(-_DRAWS // (2 * len(own) * release.value.shape[-1])))
-        times = min(_MOST_TIMES, max(2, -(-_DRAWS // (len(own) * some.value.size))))
-        law, rngs = cast(Mechanism, some.mechanism), np.random.default_rng(k).spawn(times)
-        again += [replace(some, observed=law.release(some.value.copy(), rng)) for rng in rngs]
-    scores = NoiseScores.of(again, [np.zeros_like(r.value) for r in again])
-    found, u = NoiseCheck.of([scores]).p_values, scores.coordinates
-    sides = (np.minimum(u, 1 - u), u / 2, (1 - u) / 2)
-    tails = [float(stats.binomtest(int(np.sum(side < _TAIL)), u.size, 2 * _TAIL).pvalue) for side in sides if u.size]
-    for p_values, wrong in ((found, "it repeats, depends on the value, or has another law"), (tails, "by its tails")):
-        if p_values and min(p_values) * (len(found) + len(tails)) < _ALPHA_OF_DRAWS:
-            names = ", ".join(dict.fromkeys(type(r.mechanism).__name__ for r in own))
-            raise PrivacyError(
-                f"{names}: {u.size:,} numbers of noise, drawn again for the same values, are not of the law that is "
-                f"declared: {wrong} (p = {min(p_values):.1g}); draw it from the generator that `release` is handed"
-            )
+    if (found := Draws.of(own)).p < _ALPHA_OF_DRAWS:
+        names = ", ".join(dict.fromkeys(type(r.mechanism).__name__ for r in own))
+        least = min(found.law + found.tails)
+        wrong = "by its tails" if least in found.tails else "it repeats, depends on the value, or has another law"
+        raise PrivacyError(
+            f"{names}: {found.numbers:,} numbers of noise, drawn again for the same values, are not of the law that "
+            f"is declared: {wrong} (p = {least:.1g}); draw it from the generator that `release` is handed"
+        )
 
 
 def _somebodys(law: object) -> bool:
