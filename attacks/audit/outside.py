@@ -135,7 +135,8 @@ def _kept(algorithm: Algorithm) -> dict[str, bytes]:
             _add_class(cls, found, set())
     plain = dict[str, bytes]()
     for name, value in found.items():
-        if isinstance(value, type | FunctionType | ModuleType) or getattr(value, "nbytes", 0) > _MOST_BYTES:
+        ours = type(value).__module__.partition(".")[0] in _OURS  # a topology keeps what it has computed
+        if ours or isinstance(value, type | FunctionType | ModuleType) or getattr(value, "nbytes", 0) > _MOST_BYTES:
             continue
         try:
             plain[name] = pickle.dumps(value)
