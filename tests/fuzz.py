@@ -5,7 +5,10 @@ documents, with a line of words, without a traceback and before memory is at its
 outside of its folder, and run no code but what a command that runs code has named.
 """
 
+import contextlib
+import functools
 import gc
+import io
 import json
 import math
 import os
@@ -115,6 +118,7 @@ class Outcome:
 def warm() -> None:
     """Load what commands load, once, for all processes that are forked from this one."""
     import matplotlib.figure  # noqa: F401
+    import typer.main
 
     import attacks.audit.check_witness  # noqa: F401
     import scenarios.build.experiment
@@ -127,13 +131,19 @@ def warm() -> None:
     import scenarios.stages.recorded_attack
     import scenarios.stages.study
     import scenarios.stages.witness
-    import scenarios.sweep.run  # noqa: F401
+    import scenarios.sweep.run
     from scenarios.files.library import library
     from scenarios.results.serialize import _adapter
     from scenarios.results.tree import Manifest, Results
 
     library()
     _adapter(Results), _adapter(Manifest)
+    typer.main.get_command = functools.cache(typer.main.get_command)  # the same tree of commands for every case
+    for words in ("check private-descent", "show private-descent --resolved"):
+        arguments, sys.argv = sys.argv, ["netsim", *words.split()]
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+            scenarios.cli.app.main()
+        sys.argv = arguments
     gc.collect()
     gc.freeze()
 
