@@ -43,7 +43,10 @@ class Geometric:
             raise ScenarioError("ratio", self.ratio, "a geometric schedule needs a positive ratio", "> 0")
 
     def __call__(self, k: int) -> float:
-        return self.first * self.ratio**k
+        try:
+            return self.first * self.ratio**k
+        except OverflowError:  # whoever takes the value has bounds for it, and words
+            return math.inf
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,14 @@
 """Damaged scenario files and damaged results, given to the commands that read them: `python -m tests.fuzz 1000`.
 
 Each case runs in a process of its own with a limit of memory and of time, and must end in a status that the command
-documents, with a line of words, without a traceback, having written nothing outside of its folder.
+documents, with a line of words, without a traceback and before memory is at its limit. It may have written nothing
+outside of its folder, and run no code but what a command that runs code has named.
 """
 
+import contextlib
+import functools
+import gc
+import io
 import json
 import math
 import os
@@ -24,8 +29,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.scenarios.own_algorithm import MINE
+
 SECONDS, MEMORY, WAIT = 10.0, 2 * 2**30, 6
 STATUSES = {0, 1, 2, 3, 70}
+OWN = "own.py"
+"""In each folder; a scenario may name it, and nothing else may be run there."""
+STARTS = (
+    "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.startfile", "os.system", "pty.spawn",
+    "socket.bind", "socket.connect", "subprocess.Popen",
+)  # fmt: skip
+"""Events that no command of these has a reason for."""
 
 SCENARIO = """\
 name: small
@@ -49,6 +63,10 @@ algorithms:
 attacks: {gradients: true}
 audit: {agent: 1, adjacency: {change: 1.0, direction: even}, trials: 50, chunk: 50}
 """
+WITH_CODE = SCENARIO.replace(
+    "kind: planted_fault, fault: second_message, name: second",
+    f"kind: python, path: {OWN}:TwoExchanges, name: second, parameters: {{rounds: 3}}",
+).replace(", chunk: 50", "")
 SWEEP = """\
 scenario: scenario.yaml
 grid: {links.loss: [0.0, 0.1]}
@@ -57,14 +75,16 @@ grid: {links.loss: [0.0, 0.1]}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command did: its status (None: it was killed, by what `signal` says), its words, its seconds, and what
-    it wrote or ran where it should not."""
+    """What a command did: its status (None: it was killed, by what `signal` says), its words, its seconds, whether
+    these words are the file's own, and what it wrote outside of its folder, or ran without a word."""
 
     status: int | None
     signal: int
     words: str
     seconds: float
+    shows: bool
     outside: tuple[str, ...]
+    ran: tuple[str, ...]
 
     @property
     def fault(self) -> str:
@@ -80,13 +100,17 @@ class Outcome:
                 ),
                 "traceback",
             )
+        if re.search(r"^MemoryError\b", self.words, re.MULTILINE):
+            return "memory at its limit, unforeseen"
         if self.outside:
             return f"wrote outside: {self.outside[0]}"
+        if self.ran:
+            return f"ran: {self.ran[0]}"
         if self.status not in STATUSES:
             return f"status {self.status}"
         if self.status == 2 and not self.words.strip():
             return "no word"
-        if max(map(len, self.words.splitlines()), default=0) > 4000:
+        if not self.shows and max(map(len, self.words.splitlines()), default=0) > 4000:
             return "a line of more than 4,000 characters"
         return ""
 
@@ -94,6 +118,7 @@ class Outcome:
 def warm() -> None:
     """Load what commands load, once, for all processes that are forked from this one."""
     import matplotlib.figure  # noqa: F401
+    import typer.main
 
     import attacks.audit.check_witness  # noqa: F401
     import scenarios.build.experiment
@@ -106,18 +131,27 @@ def warm() -> None:
     import scenarios.stages.recorded_attack
     import scenarios.stages.study
     import scenarios.stages.witness
-    import scenarios.sweep.run  # noqa: F401
+    import scenarios.sweep.run
     from scenarios.files.library import library
     from scenarios.results.serialize import _adapter
     from scenarios.results.tree import Manifest, Results
 
     library()
     _adapter(Results), _adapter(Manifest)
+    typer.main.get_command = functools.cache(typer.main.get_command)  # the same tree of commands for every case
+    for words in ("check private-descent", "show private-descent --resolved"):
+        arguments, sys.argv = sys.argv, ["netsim", *words.split()]
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+            scenarios.cli.app.main()
+        sys.argv = arguments
+    gc.collect()
+    gc.freeze()
 
 
 def run(arguments: Sequence[str], folder: Path, seconds: float = SECONDS, memory: int = MEMORY) -> Outcome:
     """One command in a process of its own, in `folder`, with so many seconds of a processor and `WAIT` times as many
     of a clock."""
+    before = _around(folder)
     reads, writes = os.pipe()
     begun = time.monotonic()
     child = os.fork()
@@ -143,11 +177,34 @@ def run(arguments: Sequence[str], folder: Path, seconds: float = SECONDS, memory
     limits = (signal.SIGKILL, signal.SIGXCPU)
     took = max(took, SECONDS) if os.WIFSIGNALED(status) and os.WTERMSIG(status) in limits else took
     text = words.decode(errors="replace")
-    outside = tuple(re.findall(r"^@outside (.*)$", text, re.MULTILINE))
+    outside, ran = (tuple(re.findall(rf"^@{what} (.*)$", text, re.MULTILINE)) for what in ("outside", "ran"))
+    outside += tuple(sorted(_around(folder) - before))
+    if may_run_code(arguments):
+        ran = tuple(
+            one for one in ran if one != OWN or not re.search(rf"^The scenario has .*{OWN}", text, re.MULTILINE)
+        )
     ended = os.WIFEXITED(status)
-    return Outcome(
-        os.WEXITSTATUS(status) if ended else None, 0 if ended else os.WTERMSIG(status), text, took, outside
-    )
+    code, killed = (os.WEXITSTATUS(status), 0) if ended else (None, os.WTERMSIG(status))
+    return Outcome(code, killed, text, took, arguments[:1] == ["show"], outside, ran)
+
+
+def may_run_code(arguments: Sequence[str]) -> bool:
+    """Whether this command runs files that a scenario names."""
+    from scenarios.cli.commands import RUNS_CODE
+
+    return bool(arguments) and arguments[0] in RUNS_CODE and "--no-code" not in arguments
+
+
+def _around(folder: Path) -> set[str]:
+    """Files beside the folder and above, and those of the system that a case names, as they are: also what libraries
+    write that are not of Python is seen there."""
+    places = [*folder.parent.iterdir(), *folder.parent.parent.iterdir(), Path("/etc/passwd"), Path.home()]
+    found: set[str] = set()
+    for one in places:
+        if one not in (folder, folder.parent):
+            at = one.stat()
+            found.add(f"{one} ({at.st_size} bytes, {at.st_mtime_ns})")
+    return found
 
 
 def _command(arguments: Sequence[str], folder: Path, writes: int, memory: int, seconds: float) -> None:
@@ -173,17 +230,22 @@ def _command(arguments: Sequence[str], folder: Path, writes: int, memory: int, s
             if event == "open" and isinstance(given[0], str) and isinstance(given[2], int):
                 if given[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
                     paths = [given[0]]
+            elif event in STARTS:
+                os.write(2, f"\n@ran {event}\n".encode())
+            elif event == "exec" and (place := str(getattr(given[0], "co_filename", ""))).startswith(inside):
+                os.write(2, f"\n@ran {os.path.relpath(place, inside)}\n".encode())
             elif event in ("os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink", "os.truncate"):
                 paths = [one for one in given[:2] if isinstance(one, str)]
             for one in paths:
                 place = os.path.realpath(str(one))
-                if not place.startswith((inside, "/dev/", "/proc/")):
+                if not f"{place}/".startswith((f"{inside}/", "/dev/", "/proc/")):
                     os.write(2, f"\n@outside {event} {place}\n".encode())
 
         sys.addaudithook(watch)
         os.environ["MPLCONFIGDIR"] = os.environ["TMPDIR"] = inside
         tempfile.tempdir = inside
         os.environ["LOKY_MAX_CPU_COUNT"] = "1"
+        os.environ["NETSIM_MEMORY"] = str(memory)
         sys.argv = ["netsim", *arguments]
         from scenarios.cli.app import main
 
@@ -212,8 +274,10 @@ NUMBERS = (
 TEXTS = (
     "a/../../b", "/etc/passwd", "../x", "/dev/zero", "/dev/stdin", "/dev/null", "pipe", "'\\0'", '"\\0"',
     '"\\ud800"', '"\\u202e"', "x" * 300, "x" * 100_000, '"' + "é" * 200 + '"', "~", "*a", "&a [*a]",
-    "!!python/object:os.system ls", "!tag x", "|", ">", "[" * 2000, "{" * 500, "- " * 500, "a: " * 300, "<<: *a",
-    "'", '"', "\t", "\\", "%", "@", "`", "nan", "-o", "--help", "$HOME", "{{7*7}}", "[bold]", "[/]",
+    "!!python/object:os.system ls", "!!python/object/apply:os.system [ls]", "!!python/name:own.TwoExchanges",
+    f"{OWN}:TwoExchanges", OWN, "own", "{kind: python, path: own.py:TwoExchanges}", "!tag x", "|", ">", "[" * 2000,
+    "{" * 500, "- " * 500, "a: " * 300, "<<: *a", "'", '"', "\t", "\\", "%", "@", "`", "nan", "-o", "--help", "$HOME",
+    "{{7*7}}", "[bold]", "[/]",
 )  # fmt: skip
 WHOLES = re.compile(r"-?\d+(?:\.\d+)?")
 VALUES = re.compile(r"(?<=: )[^\[\]{},\n#]+")
@@ -304,14 +368,15 @@ def scenario_cases(rng: random.Random) -> Iterator[tuple[str, list[str], Callabl
     names = sorted(texts)
     while True:
         name = rng.choice(names)
-        text = texts[name] if rng.random() < 0.8 else SCENARIO
+        text = texts[name] if (share := rng.random()) < 0.8 else SCENARIO if share < 0.9 else WITH_CODE
         data = damaged_text(text, rng)
         command = rng.choice(
-            (["check"], ["check"], ["check"], ["check"], ["check", "--json"], ["show"], ["show", "--resolved"])
-        )
+            ("check", "check", "check", "check", "check --json", "check --no-code", "show", "show --resolved")
+        ).split()
 
         def prepare(folder: Path, data: bytes = data) -> None:
             (folder / "scenario.yaml").write_bytes(data)
+            (folder / OWN).write_text(MINE)
             os.mkfifo(folder / "pipe")
 
         yield name, [*command, "scenario.yaml"], prepare
@@ -321,6 +386,7 @@ def scenario_cases(rng: random.Random) -> Iterator[tuple[str, list[str], Callabl
 VALUE = (
     None, True, False, 0, -1, 1, 1.5, 1e300, 1e308, -1e300, 10**7, 10**12, 2**63, 10**400, float("nan"),
     float("inf"), "", "nan", "inf", "-inf", "text", "x" * 100_000, "../../x", "/etc/passwd", "\0", "\ud800",
+    f"{OWN}:TwoExchanges", {"kind": "python", "path": f"{OWN}:TwoExchanges", "parameters": {"rounds": 2}},
     "[/bold]", [], {}, [[]], [None], [1], {"a": 1}, [[[[[[1]]]]]], "<script>", 2**53,
 )  # fmt: skip
 
@@ -601,6 +667,7 @@ def artefact_cases(whole: Path, rng: random.Random) -> Iterator[tuple[str, list[
         def prepare(folder: Path, name: str = name, data: bytes = data) -> None:
             shutil.copytree(whole, folder, dirs_exist_ok=True)
             (folder / name).write_bytes(data)
+            (folder / OWN).write_text(MINE)
 
         yield name, words, prepare
 
@@ -623,8 +690,8 @@ def main() -> None:
         rng = random.Random(f"{seed}/{k}")
         case = next(scenario_cases(rng) if kind == "scenarios" else artefact_cases(whole, rng))
         name, words, prepare = case
-        folder = base / "case"
-        folder.mkdir()
+        folder = base / "above" / "case"
+        folder.mkdir(parents=True)
         prepare(folder)
         outcome = run(words, folder, 6 * SECONDS if words[0] in ("run", "sweep", "audit") else SECONDS)
         if k % 100 == 99:
