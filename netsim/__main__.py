@@ -1,6 +1,6 @@
 """`python -m netsim` is the command `netsim`: the one that is installed, so that nothing here imports what is above.
 
-Python puts the working folder first among the places of modules; a `scenarios.py` of the user's there is not netsim's.
+Python looks for modules in the working folder first; a `scenarios.py` of the user's there is not netsim's.
 """
 
 import sys

@@ -38,10 +38,10 @@ def everything_sent(run, member):
 
 
 @pytest.mark.parametrize(("name", "graph"), [(n, g) for n, m in MEMBERS.items() for g in m.graphs])
-def test_iterates_are_the_oracles(name, graph, scale=0.2):
+def test_iterates_are_the_oracles(name, graph):
     """50 rounds or activations, relative to the largest value."""
     member, problem = MEMBERS[name], problem_of("logistic")
-    run = tapped(problem, GRAPHS[graph], noisy(member.make(problem, 50), scale))
+    run = tapped(problem, GRAPHS[graph], noisy(member.make(problem, 50)))
     noise = drawn_noise(run, member, 50 // member.share)
     expected, ours = member.expected(problem, GRAPHS[graph], noise, run), everything_sent(run, member)
     assert ours.shape == expected.shape
