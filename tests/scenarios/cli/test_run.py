@@ -15,7 +15,7 @@ from scenarios.cli.app import app
 from scenarios.files.library import library, plain_tree, variant_names
 from scenarios.results.numbers import show
 from scenarios.schema.export import with_schema_line
-from tests.scenarios.small import SMALL
+from tests.scenarios.small import SMALL, TINY
 
 runner = CliRunner()
 QUICK = "name: quick\ntopology: {kind: ring, agents: 3}\nalgorithms: [{kind: recal, activations: 6}]\n"
@@ -52,10 +52,9 @@ def test_run_says_the_verdicts_and_where_the_report_is(file):
 
 
 def test_without_a_false_claim_the_status_is_0(file):
-    sound = [line for line in SMALL.splitlines(keepends=True) if "name: leaky" not in line]
-    file.write_text("".join(sound))
+    file.write_text(TINY)
     assert runner.invoke(app, ["run", str(file)]).exit_code == 0
-    assert len(list((file.parent / "results" / "small").iterdir())) == 1  # a folder of its own per run
+    assert len(list((file.parent / "results" / "tiny").iterdir())) == 1  # a folder of its own per run
 
 
 def test_wrong_input_is_one_line_and_status_2(file):
@@ -191,7 +190,7 @@ def test_what_was_never_claimed_is_told_and_is_no_broken_claim(file):
 def test_ctrl_c_keeps_the_folder_and_gives_status_130(file):
     file.write_text(SMALL.replace("activations: 240", "activations: 10000000"))
     process = netsim("run", str(file), "--out", "out", cwd=file.parent, text=True)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not (file.parent / "out" / "results.json").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(1.0)

@@ -23,9 +23,15 @@ from tests.scenarios.lab.lessons import NAMES, Question, questions, run
 
 # ── at its start ────────────────────────────────────────────────────────────────────────────────────────
 CPU_SECONDS = 40.0
+LONG = {"second-message", "noise", "composition", "how-sure"}
+"""Lessons that compute for more than ten seconds; what their scenes find is tested beside this, too."""
 
 
-@pytest.fixture(scope="module", params=NAMES)
+def slow_where(condition: bool, *values: Any) -> Any:
+    return pytest.param(*values, marks=[pytest.mark.slow] * condition)
+
+
+@pytest.fixture(scope="module", params=[slow_where(name in LONG, name) for name in NAMES])
 def lesson(request: Any) -> tuple[str, dict[str, Any], float]:
     begun = time.process_time()
     with threadpool_limits(1):
@@ -130,7 +136,7 @@ NOT_REACHED: list[tuple[str, dict[str, Any], str]] = [
     ("how-sure", {"threshold": 3.0, "trials": 20, "factor": 4.0, "tries": 40, "claim": 4.0}, "are they enough?"),
 ]
 """Settings of a lesson, and what it says of them to who has to change them; empty where they are what it asks for."""
-SETTINGS = [*REACHED, NOT_REACHED[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in NOT_REACHED[1:])]
+SETTINGS = [slow_where(one[0] in LONG or one in NOT_REACHED[1:], *one) for one in REACHED + NOT_REACHED]
 
 
 def at(name: str, **settings: Any) -> dict[str, Any]:

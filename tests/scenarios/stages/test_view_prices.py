@@ -146,7 +146,7 @@ def test_what_is_sent_without_noise_is_unprotected_at_who_receives_it() -> None:
 
 
 def test_views_are_asked_for_in_a_word_or_in_full() -> None:
-    word = parse(SMALL.replace("trials: 100,", "trials: 200, views: links,"), "small.yaml").scenario.audit
+    word = parse(SMALL.replace("trials: 100,", "trials: 100, views: links,"), "small.yaml").scenario.audit
     assert word.seen_from == ViewsSpec(game="links")
     assert not word.seen_from.prices
     assert parse(SMALL, "small.yaml").scenario.audit.seen_from == ViewsSpec()
@@ -157,7 +157,7 @@ def test_views_are_asked_for_in_a_word_or_in_full() -> None:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    located = load_scenario("price-of-a-view", ["audit.trials=300", "topology.agents=5", "problem.data.records=30"])
+    located = load_scenario("price-of-a-view", ["audit.trials=200", "topology.agents=4", "problem.data.records=24"])
     return run_study(located, tmp_path_factory.mktemp("run"), jobs=1)
 
 
