@@ -26,6 +26,7 @@ _EVENTS = (
 )  # fmt: skip
 _LOOKS = "sys._getframe", "sys._current_", "gc.get_"
 """Events of code that looks at who runs it; libraries do so for their own ends."""
+_HEARD = _EVENTS + _LOOKS
 _PROGRAMS = "os.exec", "os.posix_spawn", "os.spawn", "os.system", "subprocess."
 """Events of which a path is a program."""
 _QUIET = frozenset(["importlib", "linecache", "tokenize", "traceback", "warnings", "zipimport"])
@@ -80,8 +81,10 @@ def _refused(found: list[str]) -> PrivacyError:
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
+    if event == "builtins.id":  # copies raise it tens of thousands of times
+        return
     events = _heard.events
-    if events is None or not event.startswith((*_EVENTS, *_LOOKS)):
+    if events is None or not event.startswith(_HEARD):
         return
     _heard.events = None  # to look at the stack is an event as well
     try:
