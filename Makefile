@@ -34,6 +34,8 @@ demo-deployed: $(VENV)/.installed  ## the same over TCP: a process for every age
 # Threads of the linear algebra would only wait for one another.
 test test-all examples papers mutants: export OPENBLAS_NUM_THREADS = 1
 test test-all examples papers mutants: export OMP_NUM_THREADS = 1
+# What they import is compiled once, not in every process that they start.
+unexport PYTHONDONTWRITEBYTECODE
 # Nor does a command under test need processes of its own: the tests have taken the cores.
 test test-all examples mutants: export LOKY_MAX_CPU_COUNT = 1
 
