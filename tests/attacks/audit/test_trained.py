@@ -122,11 +122,13 @@ def test_what_is_played_is_not_what_taught(monkeypatch):
     assert (fewer.trained.taught, fewer.trained.played) == (50, 300)
 
 
-class TestTheSameBytes:
-    @pytest.fixture(scope="class")
-    def whole(self):
-        return told(judged(simulated(half(sound=False)), trials=400))
+@pytest.fixture(scope="module")
+def whole():
+    """What an audit that nothing stopped tells."""
+    return told(judged(simulated(half(sound=False)), trials=400))
 
+
+class TestTheSameBytes:
     @pytest.mark.parametrize("after", [1, 3, 6])
     def test_stopped_and_resumed(self, after, tmp_path, whole):
         simulate, *rest = simulated(half(sound=False))
