@@ -177,8 +177,8 @@ def check_draws(releases: list[Release]) -> None:
         least = min(found.law + found.tails)
         wrong = "by its tails" if least in found.tails else "it repeats, depends on the value, or has another law"
         raise PrivacyError(
-            f"{names}: {found.numbers:,} numbers of noise, drawn again for the same values, are not of the law that "
-            f"is declared: {wrong} (p = {least:.1g}); draw it from the generator that `release` is handed"
+            f"{names}: {found.numbers:,} numbers of noise, drawn again for the same values, do not follow the noise "
+            f"law that is declared: {wrong} (p = {least:.1g}); draw it from the generator that `release` is handed"
         )
 
 
