@@ -64,7 +64,7 @@ def analyse_traffic(view: AdversaryView, run: Run | None, log: PacketLog) -> Tra
 
 
 def _ends(one: Amount) -> Ends:
-    return one.low, one.value, one.high
+    return float(one.low), None if one.value is None else float(one.value), float(one.high)
 
 
 def _links(
@@ -80,7 +80,7 @@ def _links(
     total: Ends | None = None
     if amounts:
         value = sum(known) if len(known) == len(amounts) else None
-        total = sum(one.low for one in amounts), value, sum(one.high for one in amounts)
+        total = _ends(Amount(sum(one.low for one in amounts), value, sum(one.high for one in amounts)))
     truth = None if sent is None else tuple(getattr(sent[edge], what) for edge in edges)
     return TrafficResult.LinkPackets(
         refused=refused,

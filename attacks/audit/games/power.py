@@ -161,7 +161,7 @@ class _Test:
         """Fewest coins that, all right, refute the claim."""
         wrong = (1 - self.delta) * float(special.expit(-self.claim))
         needed = math.log(self.alpha) / math.log1p(-wrong) if wrong > 0 else math.inf
-        return math.floor(needed) + 1 if needed < _MOST else math.inf
+        return float(math.floor(needed) + 1) if needed < _MOST else math.inf
 
     def response(self, trials: int, truth: float) -> float:
         """Power under randomized response, exactly."""
@@ -230,7 +230,7 @@ def _fewest(power: Callable[[int], float]) -> float:
     while high - low > max(low // 200, 1):
         middle = (low + high) // 2
         low, high = (low, middle) if power(middle) >= _WANTED else (middle, high)
-    return high
+    return float(high)
 
 
 def percent(share: float) -> str:

@@ -67,6 +67,7 @@ def ran(text: str, folder: Path) -> dict[str, Any]:
     tree = run_study(parse(text, "file.yaml"), folder)
     written = (folder / "results.json").read_text()
     assert loads(written) == tree
+    assert dumps(loads(written)).strip() == written.strip()  # to the byte: 4 is not written as 4.0 the next time
     return json.loads(written)
 
 
