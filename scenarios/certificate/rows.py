@@ -158,7 +158,9 @@ SELF_CHECK, DISAGREEMENT, REFUSED = "self-check failed", "game and exact loss di
 EXACTLY, PROVEN = "exact, of the truth", "proven by the game, of the truth"
 LOW_P = "noise law p < 1%, direction 1", "noise law p < 1%, direction 2"
 LOW = 0.01
-REFUSALS = {"a self-check failed": SELF_CHECK, "the game proves": DISAGREEMENT}
+REFUSALS = {
+    "a self-check failed": SELF_CHECK, "do not follow the noise law": SELF_CHECK, "the game proves": DISAGREEMENT,
+}  # fmt: skip
 """Words in an audit's refusal, and its name here."""
 BROKEN = frozenset({Verdict.REFUTED, Verdict.UNPROTECTED})
 
