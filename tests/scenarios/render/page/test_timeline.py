@@ -27,6 +27,8 @@ from tests.scenarios.filled import filled
 from tests.scenarios.small import SMALL
 
 QUICK = SMALL.replace("{images: true}", "{}").replace("trials: 100, chunk: 100", "trials: 60, chunk: 60")
+QUICK = QUICK.replace("per_agent: 6", "per_agent: 12").replace("activations: 240", "activations: 600")
+"""Its break is amid many packets."""
 
 
 def encoded(entry):
