@@ -26,6 +26,10 @@ def test_values_by_hand(schedule, values):
     assert [schedule(k) for k in range(3)] == pytest.approx(values, rel=1e-15)
 
 
+def test_what_grows_beyond_all_numbers_is_infinite():
+    assert Geometric(1.0, 1e300)(2) == math.inf
+
+
 class TestUniformDraws:
     def test_a_coin_depends_on_the_seed_and_the_round_only(self):
         """Three are pinned: coins are public, so they must be the same on every machine and in every version."""
