@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo demo-deployed test examples papers mutants lint bench docs docs-serve clean help
+.PHONY: demo demo-deployed test test-all examples papers mutants lint bench docs docs-serve clean help
 
 help:            ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -32,12 +32,17 @@ demo-deployed: $(VENV)/.installed  ## the same over TCP: a process for every age
 
 # Tests are shared among all cores, a file at a time: what a file runs for all its tests is run once.
 # Threads of the linear algebra would only wait for one another.
-test examples papers mutants: export OPENBLAS_NUM_THREADS = 1
-test examples papers mutants: export OMP_NUM_THREADS = 1
+test test-all examples papers mutants: export OPENBLAS_NUM_THREADS = 1
+test test-all examples papers mutants: export OMP_NUM_THREADS = 1
+# What they import is compiled once, not in every process that they start.
+unexport PYTHONDONTWRITEBYTECODE
 # Nor does a command under test need processes of its own: the tests have taken the cores.
-test examples mutants: export LOKY_MAX_CPU_COUNT = 1
+test test-all examples mutants: export LOKY_MAX_CPU_COUNT = 1
 
-test: $(VENV)/.installed-dev   ## every test but the examples of the docs
+test: $(VENV)/.installed-dev   ## every test but the slow ones and the examples of the docs
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not docs and not slow" $(PYTEST_ARGS)
+
+test-all: $(VENV)/.installed-dev  ## the slow ones too: before a release
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not docs" $(PYTEST_ARGS)
 
 examples: $(VENV)/.installed-dev  ## every example of the README and the docs

@@ -46,6 +46,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("netsim-lab")
     if name not in _HOMES:
         raise AttributeError(f"module 'netsim' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -17,6 +17,8 @@ from netsim.errors import ScenarioError
 
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
+LARGEST = 1e150
+"""Numbers up to it have a square that is a number, also summed over coordinates."""
 Share = Annotated[float, Ge(0), Lt(1)]
 Probability = Annotated[float, Ge(0), Le(1)]
 MOST = 10_000_000

@@ -317,11 +317,18 @@ class VirtualLoop(asyncio.BaseEventLoop):
             task = _NumberedTask(coro, loop=self, **kwargs)
             self.tasks.append(task)
             if len(self.tasks) > self._many:  # whatever has ended well is let go of
+                self._let_go([one for one in self.tasks if one.done() and not one._log_traceback])
                 self.tasks = [one for one in self.tasks if not one.done() or one._log_traceback]
                 self._many = max(64, 2 * len(self.tasks))
             return task
 
         self.set_task_factory(numbered)
+
+    def _let_go(self, tasks: list["_NumberedTask[Any]"]) -> None:
+        """Take tasks from asyncio's one set of all loops' tasks: there the numbers of this run's would collide with
+        those of every run before it that the garbage collector has not come to."""
+        for task in tasks:
+            asyncio.tasks._unregister_task(task)
 
     # ── time ────────────────────────────────────────────────────────────────────────────────────────
     def time(self) -> float:
@@ -532,6 +539,7 @@ def _close(runner: asyncio.Runner, loop: VirtualLoop, first: BaseException | Non
     finally:
         if not loop.is_closed():
             loop.close()
+        loop._let_go(loop.tasks)
         loop.tasks = [task for task in loop.tasks if task.done()]  # what never ends is not kept
 
 

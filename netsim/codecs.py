@@ -124,21 +124,26 @@ def _within(encoded: Array, low: Array, high: Array) -> Mask:
 class Dither:
     """An agent's numbers uniform on [0, 1), from their start: PRIVATE coins, one array a value it sends.
 
-    `generator()` makes the stream afresh; of each draw for `replicas` replicas, `only` one's or (None) all are had.
+    `generator()` makes the stream afresh; of each draw for `replicas` replicas, those of some (`only`) or all (None)
+    are had.
     """
 
     generator: Callable[[], np.random.Generator]
     replicas: int
-    only: int | None = None
+    only: slice | None = None
 
     def replica(self, index: int) -> "Dither":
         """What replica `index` had."""
-        return replace(self, only=index)
+        return self.part(slice(index, index + 1))
+
+    def part(self, rows: slice) -> "Dither":
+        """What some replicas had."""
+        return replace(self, only=rows)
 
     def draws(self, dimension: int) -> Iterator[Array]:
         """One (replicas, dimension) array after the other."""
         generator = self.generator()
-        rows = slice(None) if self.only is None else slice(self.only, self.only + 1)
+        rows = slice(None) if self.only is None else self.only
         while True:
             yield generator.random((self.replicas, dimension))[rows]
 

@@ -82,9 +82,9 @@ class SharedNoise:
     mean: Array
     covariance: Array
 
-    def replica(self, index: int) -> "SharedNoise":
-        """The law in one replica."""
-        return SharedNoise(self.mean[:, index : index + 1], self.covariance)
+    def part(self, rows: slice) -> "SharedNoise":
+        """The law in some replicas."""
+        return SharedNoise(self.mean[:, rows], self.covariance)
 
     def given(self, noise: list[Array]) -> tuple[Array, float]:
         """Mean and standard deviation of the next release's noise, given that in the first ones."""

@@ -209,7 +209,8 @@ def main() -> None:
             own.ended = second if second.status == own.ended.status else own.ended
         wrong = faults(own.ended, own.files, second, tree(folder))
         who = "its first process alone" if alone else "all its processes"
-        print(f"{k} {words}: {who} killed after {moment:.2f} s, {left} files left: {'; '.join(wrong[:5]) or 'same'}", flush=True)
+        how = f"{who} killed after {moment:.2f} s, {left} files left"
+        print(f"{k} {words}: {how}: {'; '.join(wrong[:5]) or 'same'}", flush=True)
         for one in wrong:
             found.setdefault(re.sub(r"[0-9a-f]{32}", "*", one), []).append(k)
         if wrong:

@@ -5,6 +5,7 @@ The caller brings the two hypotheses and the way to simulate each world; an audi
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -24,6 +25,7 @@ from attacks.audit.loss.noise_check import NOTHING
 from attacks.audit.loss.secret_coins import SecretCoins
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.loss_breakdown import LossBreakdown
+from attacks.audit.outside import inside_node, nothing_kept
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
 from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected, number_of_tosses
 from attacks.audit.proof import Bound, bound_at_door
@@ -197,9 +199,12 @@ class _Look:
     references: tuple[Measured | None, Measured | None] = (None, None)
 
     def __call__(self, world: int, index: int) -> Seen:
-        sample = self.simulate(world, index)
         true, other = self.pair.hypotheses[world], self.pair.hypotheses[1 - world]
-        explained = compare_worlds(sample, self.pair.agent, true, other, self.references[world])
+        first = index == 0
+        with inside_node():
+            sample = self.simulate(world, index)
+            with nothing_kept(sample.view.public.algorithm) if first else nullcontext():
+                explained = compare_worlds(sample, self.pair.agent, true, other, self.references[world], draws=first)
         if index * max(map(len, explained.noise)) >= NOISE:
             explained = replace(explained, noise=NOTHING)
         if index == TILTED:

@@ -108,7 +108,12 @@ class ProductRatio:
         return np.array([[_threshold(product, level) for product in row] for row in self.products])
 
     def power(self, level: float) -> Array:
-        return np.array([[tail(one, _threshold(one, level)) for one in row] for row in self.products])
+        return np.array([[_power(product, level) for product in row] for row in self.products])
+
+
+@lru_cache(maxsize=4096)  # replicas and trials ask of the same few products
+def _power(product: Product, level: float) -> float:
+    return tail(product, _threshold(product, level))
 
 
 @lru_cache(maxsize=4096)

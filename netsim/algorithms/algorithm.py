@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from netsim.arrays import Array, whole
-from netsim.bounds import Count, Positive
+from netsim.bounds import LARGEST, Count, Positive
 from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.codecs import Codec
 from netsim.errors import PrivacyError, ScenarioError
@@ -129,14 +129,14 @@ class Algorithm(ABC):
             raise ScenarioError("", setting.topology.name, problem, "a complete graph")
 
     def _check_scale(self, field: str, releases: int) -> None:
-        """A schedule, finite and not negative at every release."""
+        """A schedule, not negative at every release, and of numbers whose variance is a number."""
         scale: Schedule = getattr(self, field)
         if not callable(scale):
             allowed = "netsim.schedules.Constant, or any function of the round"
             raise ScenarioError(field, scale, "not a schedule", allowed)
         for k in range(releases):
-            if not 0 <= scale(k) < math.inf:
-                raise ScenarioError(field, scale(k), f"no scale, of release {k}", ">= 0 and finite")
+            if not 0 <= scale(k) <= LARGEST:
+                raise ScenarioError(field, scale(k), f"no scale, of release {k}", f">= 0 and <= {LARGEST:g}")
 
     def stopping(self) -> Stopping:
         """For walks; an algorithm in rounds ends by itself."""

@@ -284,7 +284,10 @@ class DPRecal(Walk):
         c = max(setting.smoothness) if self.sensitivity == "smoothness" else adjacency.gradient_change / 2
         first = 8 * (step * coupling(setting.agents) * c / self.stddev) ** 2
         R, terms = self.ratio, setting.releases
-        return first * (terms if R == 1 else math.expm1(terms * math.log(R)) / (R - 1))  # 1 + R + … + R^(Θ−1)
+        try:
+            return first * (terms if R == 1 else math.expm1(terms * math.log(R)) / (R - 1))  # 1 + R + … + R^(Θ−1)
+        except OverflowError:
+            return math.inf
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float, agent: int | None = None) -> Claim:
         """The theorem with α = max α_i; of one `agent` with its own α_i (Remark 2), for as many activations."""
@@ -315,4 +318,6 @@ class DPRecal(Walk):
         log = math.log(1 / delta)
         rho = (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
         unit = replace(self, stddev=1.0).rho(adjacency, setting)
+        if unit == math.inf:
+            raise PrivacyError(f"cannot calibrate: with R = {self.ratio:g} no σ₁ gives ε = {epsilon:g}")
         return replace(self, stddev=math.sqrt(unit / rho))

@@ -6,6 +6,7 @@ Nothing in a file can run anything.
 import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from io import StringIO
 from typing import Any, NamedTuple, cast
 
@@ -177,7 +178,7 @@ def read_yaml(text: str, file: str) -> Any:
     if DEEP.search(text):
         raise ScenarioError("file", file, "lists or mappings too deep within each other", "", file, 1)
     try:
-        node: Any = cast(Any, YAML(typ="safe", pure=True)).compose(StringIO(text))
+        node = _composed(text)
     except ReaderError as error:
         line = text.count("\n", 0, int(cast(Any, error).position)) + 1
         raise ScenarioError("file", file, "holds characters that are no text", "text in UTF-8", file, line) from error
@@ -195,6 +196,12 @@ def read_yaml(text: str, file: str) -> Any:
     if reader.mistakes:
         raise together(reader.mistakes)
     return found
+
+
+@lru_cache(maxsize=128)  # a command reads the same text several times, in a tenth of a second each
+def _composed(text: str) -> Any:
+    """The nodes of a text, None for an empty one; who reads them changes nothing of them."""
+    return cast(Any, YAML(typ="safe", pure=True)).compose(StringIO(text))
 
 
 def _not_yaml(error: MarkedYAMLError, file: str, lines: list[str]) -> ScenarioError:

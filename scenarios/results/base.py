@@ -22,9 +22,7 @@ class Result:
     Pydantic takes the configuration from the class itself: a `TypeAdapter` passes none on to nested dataclasses.
     """
 
-    __pydantic_config__ = ConfigDict(
-        extra="forbid", use_attribute_docstrings=True, validate_by_name=True, validate_by_alias=True
-    )
+    __pydantic_config__ = ConfigDict(extra="forbid", validate_by_name=True, validate_by_alias=True)
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)

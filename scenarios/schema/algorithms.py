@@ -7,11 +7,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import numpy as np
+from pydantic import Field
 
 from netsim import algorithms, schedules
 from netsim.algorithms import Algorithm, Setting, planted_faults
 from netsim.algorithms.composition import balanced
-from netsim.bounds import Count
+from netsim.bounds import LARGEST, Count
 from netsim.claims import Adjacency, Clip
 from netsim.codecs import Codec
 from netsim.errors import PrivacyError, ScenarioError
@@ -90,7 +91,7 @@ class PureTarget(Model):
 class Stddev(Model):
     """Noise given outright: σ of the first activation."""
 
-    stddev: NonNegative
+    stddev: Annotated[NonNegative, Field(le=LARGEST)]
     """The standard deviation σ of Gaussian noise."""
 
 
@@ -204,7 +205,10 @@ class DPRecalSpec(
             remedy = "problem.kind: logistic or softmax with problem.data.norm_bound, or noise: {stddev: …}"
             raise ScenarioError("algorithm.noise", self.noise.model_dump(), why, remedy)
         setting = ground.setting(self.per_agent)
-        return algorithm.calibrated(self.noise.epsilon, self.noise.delta, ground.adjacency, setting)
+        try:
+            return algorithm.calibrated(self.noise.epsilon, self.noise.delta, ground.adjacency, setting)
+        except PrivacyError as error:
+            raise ScenarioError("algorithm.noise", self.noise.model_dump(), str(error), REMEDY) from None
 
     @property
     def delta(self) -> float | None:

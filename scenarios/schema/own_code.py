@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.machinery import PathFinder
+from importlib.machinery import PathFinder, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import accumulate
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, cast
 
 from netsim.algorithms import Algorithm
@@ -192,25 +192,37 @@ def _forget(found: Sources) -> None:
     _run.cache_clear()
 
 
+class _AsItIs(SourceFileLoader):
+    """Keeps no compiled code: another text of the same length and the same second would be taken for the first."""
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 @cache
 def _run(place: str, texts: _Texts) -> ModuleType:
     """The file as a module, run once. Its functions and classes go to other processes by value."""
     file = str(texts.file)
     name = f"{Path(file).stem}_{texts.digest[:12]}"
-    spec = spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
+    loader = _AsItIs(name, file)
+    spec = spec_from_file_location(name, file, loader=loader)
+    if spec is None:
         raise ScenarioError(FIELD, place, "cannot be loaded as Python", FORM)
     module = module_from_spec(spec)
     _reachable(Path(file).parent)
     announce(place, file)
     sys.modules[name] = module
+    writes = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True  # nor is what it imports from beside it
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, KeyboardInterrupt):
             raise
         raise _does_not_run(place, error, file) from error
+    finally:
+        sys.dont_write_bytecode = writes
     for pickler in ("cloudpickle", "joblib.externals.cloudpickle"):  # older releases of joblib have their own copy
         with suppress(ImportError):
             cast(Any, importlib.import_module(pickler)).register_pickle_by_value(module)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from netsim.bounds import MOST, Count
+from netsim.bounds import LARGEST, MOST, Count
 from netsim.claims import Norm
 from scenarios.files.library import full_tree
 from scenarios.files.mistakes import validated
@@ -98,7 +98,7 @@ class GradientChange(Model):
     """The agent's gradient moves by at most this wherever it is evaluated: the adjacency of papers that bound a
     gradient's change."""
 
-    change: Positive
+    change: Annotated[Positive, Field(le=LARGEST)]
     """By how much the gradient may change."""
     norm: Norm = "l2"
     """The norm."""

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import UnionType
 from typing import (
@@ -247,30 +248,34 @@ def meaning(model: type[BaseModel], field: str) -> str:
 
 @cache
 def _below(owner: type) -> dict[str, str]:
-    """The texts below the fields of a class, its bases' included."""
+    """The texts below the fields of a class, its bases' included; each on one line."""
     found: dict[str, str] = {}
     for one in reversed(owner.__mro__):
         if one.__module__.partition(".")[0] in ("netsim", "attacks", "scenarios"):
-            found |= _texts(one.__module__).get(one.__name__, {})
+            found |= {name: " ".join(text.split("\n")) for name, text in docstrings(one).items()}
+    return found
+
+
+def docstrings(owner: type) -> dict[str, str]:
+    """The texts below a class's own fields, from its source."""
+    body = _parsed(owner.__module__).body
+    for part in owner.__qualname__.split("."):
+        body = next(
+            (one.body for one in body if isinstance(one, ast.ClassDef) and one.name == part), list[ast.stmt]()
+        )
+    found: dict[str, str] = {}
+    for field, text in pairwise(body):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                found[name] = inspect.cleandoc(said)
+            case _:
+                pass
     return found
 
 
 @cache
-def _texts(module: str) -> dict[str, dict[str, str]]:
-    """The texts below the fields of every class of a module, from its source."""
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {
-        one.name: {
-            before.target.id: " ".join(inspect.cleandoc(text.value.value).split("\n"))
-            for before, text in zip(one.body, one.body[1:], strict=False)
-            if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name)
-            if isinstance(text, ast.Expr)
-            and isinstance(text.value, ast.Constant)
-            and isinstance(text.value.value, str)
-        }
-        for one in tree.body
-        if isinstance(one, ast.ClassDef)
-    }
+def _parsed(module: str) -> ast.Module:
+    return ast.parse(inspect.getsource(sys.modules[module]))
 
 
 UNITS = ("bytes per second", "seconds", "bytes")

@@ -17,11 +17,11 @@ links:
 adversary:
   links: [[0, 1], [1, 2], [0, 5], [2, 3], [3, 4], [4, 5]]
 algorithms:
-  - {kind: recal, name: plain, activations: 600}
-  - {kind: dp_recal, name: leaky, per_agent: 12, ratio: 1.05}
-  - {kind: dp_recal, name: told, reading: sent_state, per_agent: 12, ratio: 1.05}
+  - {kind: recal, name: plain, activations: 240}
+  - {kind: dp_recal, name: leaky, per_agent: 6, ratio: 1.05}
+  - {kind: dp_recal, name: told, reading: sent_state, per_agent: 6, ratio: 1.05}
 attacks: {images: true}
-audit: {agent: 1, trials: 200, chunk: 200}
+audit: {agent: 1, trials: 100, chunk: 100}
 """
 
 TINY = """\

@@ -9,7 +9,7 @@ message that D' would not have sent, or not to the same agent, or with other fie
 
 All replicas are replayed at once. Code that takes a norm without its axis, a mean over the wrong one, or a branch for
 all by the values of some does something else for many replicas than for one. So a few replicas are replayed alone,
-and must do as they did together.
+and some number of them together, and must do as all did.
 """
 
 import math
@@ -17,13 +17,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 
 from attacks.audit.loss.affine import Again, Priced, priced
 from attacks.audit.loss.codes import code_loss, product_form
 from attacks.audit.loss.envelopes import Measured
-from attacks.audit.loss.noise_check import NOTHING, NoiseScores, check_law
+from attacks.audit.loss.noise_check import NOTHING, NoiseScores, check_draws, check_law
 from attacks.audit.loss.release_cost import Ratio, cost_and_shifts
 from attacks.audit.loss.unprotected import Leaks, UnprotectedMessage
 from attacks.audit.loss.wire_fields import FOLLOWED, Details, Released
@@ -78,29 +79,45 @@ def _determined(granted: Replayed, coded: Replayed, codec: Codec) -> float:
     return min(ends)
 
 
-ALONE = 8
+ALONE = 7
 """Replicas of each sample that are replayed alone too, under either hypothesis."""
+_MANY = 8
+"""Replicas that are enough to go by."""
 
 
 def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, together: Replayed) -> None:
-    """Raise a `PrivacyError` where a replica alone makes other releases, or of other values or noise, or sends other
-    messages where all together sent what was observed.
+    """Raise a `PrivacyError` where a replica alone, or the first few together, make other releases, or of other
+    values or noise, or send other messages where all together sent what was observed.
 
     Under the other hypothesis messages are not compared: a difference in them is an unprotected message, however it
     came about. Values may differ by rounding: by `ULPS` units in the last place of the largest number observed.
     """
-    door, replicas = sample.at_door(agent), sample.view.replicas
-    for r in sorted({int(k) for k in np.linspace(0, replicas - 1, ALONE)}) if replicas > 1 else ():
-        alone = door.replica(r).replayed(agent, hypothesis, f"replica {r} alone")
-        same = (alone.departure is None) == (together.departure is None)
-        if together.identical and (r == 0 or not sample.tossed):  # coins drawn for each replica: the first has them
-            same = same and not any(np.any(c.visible) for c in alone.comparisons)
-        if not same or not _same_releases(alone, together, slice(r, r + 1)):
+    door = sample.at_door(agent)
+    for rows in _parts(sample):
+        count = rows.stop - rows.start
+        which = f"replica {rows.start} alone" if count == 1 else f"the first {count} replicas"
+        few = door.part(rows).replayed(agent, hypothesis, which)
+        same = (few.departure is None) == (together.departure is None)
+        if together.identical and (rows.start == 0 or not sample.tossed):  # coins drawn for each: the first have them
+            same = same and not any(np.any(c.visible) for c in few.comparisons)
+        if not same or not _same_releases(few, together, rows):
             raise PrivacyError(
-                f"agent {agent} does something else for replica {r} alone than for all together: its code decides "
-                "for all replicas by the values of some (a norm, sum or mean without axis=-1, a branch); decide for "
-                "each by itself, or audit with `chunk` 1"
+                f"agent {agent} does something else for {which} than for all together: its code decides for all "
+                "replicas by the values of some (a norm, sum or mean without axis=-1, a branch), or by how many they "
+                "are; decide for each by itself, or audit with `chunk` 1"
             )
+
+
+def _parts(sample: "Sample") -> list[slice]:
+    """Replicas that are replayed once more: some alone, and the first few; how many, what was released draws."""
+    replicas = sample.view.replicas
+    if replicas == 1:
+        return []
+    found = [slice(r, r + 1) for r in sorted({int(k) for k in np.linspace(0, replicas - 1, ALONE)})]
+    if replicas > 2:
+        rng = np.random.default_rng([0, *(crc32(release.tobytes()) for release in sample.releases[:1])])
+        found.append(slice(0, min(replicas - 1, int(2 * (replicas / 2) ** rng.random()))))
+    return found
 
 
 def _same_releases(alone: Replayed, together: Replayed, one: slice) -> bool:
@@ -185,7 +202,7 @@ def _sharpened(sample: "Sample", agent: int, other: Hypothesis, theirs: Replayed
     codec, found = sample.view.public.codec, list[Comparison]()
     for c, change in zip(theirs.comparisons, changes, strict=True):
         if c.possible is not None and c.value is not None:
-            seen = (change > 0) & (len(c.observed) >= ALONE)  # enough to go by, and not by luck none
+            seen = (change > 0) & (len(c.observed) >= _MANY)  # enough to go by, and not by luck none
             room = _BEYOND * np.where(seen, change, np.maximum(change, _last_bit(c)))
             with np.errstate(invalid="ignore"):
                 c = c._replace(possible=c.possible & codec.could_be(c.observed, c.value - room, c.value + room))
@@ -239,10 +256,19 @@ class Sample:
 
     def replica(self, index: int) -> "Sample":
         """Sample of one transcript."""
-        shared = {agent: law.replica(index) for agent, law in self.view.shared.items()}
-        view = replace(self.view, transcript=self.view.transcript.replica(index), shared=shared)
-        releases = [release[index : index + 1] for release in self.releases]
-        dither = None if self.dither is None else self.dither.replica(index)
+        return self.part(slice(index, index + 1))
+
+    def part(self, rows: slice) -> "Sample":
+        """Sample of some transcripts."""
+        records = [
+            row._replace(values={name: v[rows] for name, v in row.values.items()})
+            for row in self.view.transcript.records
+        ]
+        shared = {agent: law.part(rows) for agent, law in self.view.shared.items()}
+        transcript = Transcript(records, len(range(self.view.replicas)[rows]))
+        view = replace(self.view, transcript=transcript, shared=shared)
+        releases = [release[rows] for release in self.releases]
+        dither = None if self.dither is None else self.dither.part(rows)
         return Sample(view, self.coins, releases, dither, tossed=self.tossed)
 
     def copied(self, copies: int) -> "Sample":
@@ -410,10 +436,12 @@ class Reproduced:
         scored: bool = True,
         reference: Measured | None = None,
         coins: Callable[[], np.random.Generator] | None = None,
+        draws: bool = False,
     ) -> WorldComparison:
         """Replay under another hypothesis, at the same private coins or at others, and explain what was sent.
 
         Not `scored`: the noise is not looked at, and `WorldComparison.noise`, `details` and `measured` are empty.
+        `draws`: laws of somebody's own are drawn from once more, and have to be what they declare.
         """
         sample, agent, true, mine = self.sample, self.agent, self.true, self.mine
         tossed = sample if coins is None else replace(sample, coins=coins)
@@ -460,6 +488,8 @@ class Reproduced:
         if scored:
             for a, _ in pairs:
                 check_law(a)
+            if draws:
+                check_draws(mine.releases)
             # Δ, where it was fixed before the noise was drawn; by objective perturbation it depends on the noise: 0
             fixed = [
                 np.zeros_like(a.value) if isinstance(a.mechanism, Perturbed) else a.value - b.value for a, b in pairs
@@ -558,17 +588,23 @@ def reproduces(sample: Sample, agent: int, hypothesis: Hypothesis) -> None:
 
 
 def compare_worlds(
-    sample: Sample, agent: int, true: Hypothesis, other: Hypothesis, reference: Measured | None = None
+    sample: Sample,
+    agent: int,
+    true: Hypothesis,
+    other: Hypothesis,
+    reference: Measured | None = None,
+    *,
+    draws: bool = False,
 ) -> WorldComparison:
     """Replay one agent of one sample under the hypothesis that was simulated and under the other one.
 
     Shifts are measured by a `reference` from another sample; without one, by those of the first transcripts here.
-    Where noise was tilted it is not looked at: it does not follow its law.
+    Where noise was tilted it is not looked at: it does not follow its law. `draws`: as of `Reproduced.compared`.
     Raises `PrivacyError` if the true hypothesis does not reproduce what was sent, to the last bit, or if the agent's
     code fails under the other one.
     """
     scored = sample.log_weights is None
-    return Reproduced.of(sample, agent, true).compared(other, scored=scored, reference=reference)
+    return Reproduced.of(sample, agent, true).compared(other, scored=scored, reference=reference, draws=draws)
 
 
 def _add_departures(

@@ -7,19 +7,24 @@ that the two worlds make (all that a loss with Gaussian noise depends on, and fi
 length, ‖w_t‖² ~ χ²; the component along the noise of the release before, and along a sum with random signs of that of
 all releases before. Noise that repeats, cancels, or is shared among coordinates, releases or transcripts fails one of
 them.
+
+Laws of somebody's own are tested by themselves as well: their density against their quantiles, and releases drawn
+again of the same values by generators of their own, in which tails that are cut, and noise that is a function of the
+value, show at once.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special, stats
 
 from attacks.replay import Perturbed, Release
 from netsim.arrays import Array, Mask
 from netsim.errors import PrivacyError
-from netsim.mechanisms import DiscreteMechanism
+from netsim.mechanisms import DiscreteMechanism, Mechanism
 
 ALPHA = 1e-4
 """False-alarm probability: that noise which follows its law fails the check."""
@@ -28,6 +33,12 @@ _SAMPLE = 20_000
 _CUBES, _HALF, _APART = 32, 1e-3, 0.05
 """Transcripts in which a law's density is compared with its quantiles, half a cube's side in deviations of the noise,
 and how far the logarithms may be apart in each coordinate."""
+_DRAWS, _ALPHA_OF_DRAWS = 20_000, 1e-6
+"""Numbers drawn anew of the laws of somebody's own in an audit, and the false-alarm probability of what they show."""
+_TAIL = 5e-4
+"""Probability of each of two tails: 20 numbers of both together, and of either up to twice that, are expected."""
+_MOST_TIMES = 200
+"""Draws of a release whose mechanism has arrays, so that it is drawn in the shape that it had."""
 _FARTHEST = 8.0  # normal scores beyond it cannot be told from infinity
 
 
@@ -111,7 +122,7 @@ def check_law(release: Release) -> None:
     a few transcripts the probability of a small cube around what was observed is compared, by one and by the other.
     """
     law = release.mechanism
-    if type(law).__module__.startswith("netsim.") or isinstance(law, Perturbed | DiscreteMechanism):
+    if not _somebodys(law) or isinstance(law, DiscreteMechanism):
         return
     few = _first(release, _CUBES)
     half = _HALF * few.stddev
@@ -128,14 +139,72 @@ def check_law(release: Release) -> None:
         )
 
 
+class Draws(NamedTuple):
+    """P-values of noise drawn anew from laws of somebody's own: the five properties and size, and the tails."""
+
+    law: tuple[float, ...]
+    tails: tuple[float, ...]
+    numbers: int
+
+    @classmethod
+    def of(cls, releases: list[Release]) -> "Draws":
+        """Make each release again and again of the values that it had, every time by a generator of its own."""
+        again = list[Release]()
+        for k, release in enumerate(releases):
+            some = _resized(release, -(-_DRAWS // (2 * len(releases) * release.value.shape[-1])))
+            times = min(_MOST_TIMES, max(2, -(-_DRAWS // (len(releases) * some.value.size))))
+            law, rngs = cast(Mechanism, some.mechanism), np.random.default_rng(k).spawn(times)
+            again += [replace(some, observed=law.release(some.value.copy(), rng)) for rng in rngs]
+        scores = NoiseScores.of(again, [np.zeros_like(r.value) for r in again])
+        u = scores.coordinates
+        sides = (np.minimum(u, 1 - u), u / 2, (1 - u) / 2) if u.size else ()
+        tails = (stats.binomtest(int(np.sum(side < _TAIL)), u.size, 2 * _TAIL).pvalue for side in sides)
+        return cls(NoiseCheck.of([scores]).p_values, tuple(map(float, tails)), u.size)
+
+    @property
+    def p(self) -> float:
+        """Bonferroni's of all; 1 where there was no noise."""
+        every = self.law + self.tails
+        return min(1.0, len(every) * min(every)) if every else 1.0
+
+
+def check_draws(releases: list[Release]) -> None:
+    """Raise a `PrivacyError` where laws of somebody's own draw other noise than they declare: noise drawn anew has to
+    follow the law, in its tails as well, and may not be what it was the time before."""
+    own = [r for r in releases if _somebodys(r.mechanism)]
+    if (found := Draws.of(own)).p < _ALPHA_OF_DRAWS:
+        names = ", ".join(dict.fromkeys(type(r.mechanism).__name__ for r in own))
+        least = min(found.law + found.tails)
+        wrong = "by its tails" if least in found.tails else "it repeats, depends on the value, or has another law"
+        raise PrivacyError(
+            f"{names}: {found.numbers:,} numbers of noise, drawn again for the same values, do not follow the noise "
+            f"law that is declared: {wrong} (p = {least:.1g}); draw it from the generator that `release` is handed"
+        )
+
+
+def _somebodys(law: object) -> bool:
+    """Whether a law is neither one of netsim's nor one made of these."""
+    return not type(law).__module__.startswith("netsim.") and not isinstance(law, Perturbed)
+
+
 def _first(release: Release, replicas: int) -> Release:
     """Release cut to the first replicas, where no number of the mechanism is an array; else as it is."""
-    mechanism = release.mechanism
-    if isinstance(mechanism, Perturbed) or any(isinstance(v, np.ndarray) for v in vars(mechanism).values()):
+    return _of_replicas(release, np.arange(min(replicas, len(release.value))))
+
+
+def _resized(release: Release, replicas: int) -> Release:
+    """Release of so many replicas, each again and again, where no number of the mechanism is an array."""
+    return _of_replicas(release, np.arange(replicas) % len(release.value))
+
+
+def _of_replicas(release: Release, which: npt.NDArray[np.intp]) -> Release:
+    numbers = getattr(release.mechanism, "__dict__", None)
+    if numbers is None or isinstance(release.mechanism, Perturbed):
         return release
-    one = slice(replicas)
-    observed, value, judged = release.observed[one], release.value[one], release.judged[one]
-    drowned = np.broadcast_to(release.drowned, release.judged.shape)[one]
+    if any(isinstance(v, np.ndarray) for v in numbers.values()):
+        return release
+    observed, value, judged = release.observed[which], release.value[which], release.judged[which]
+    drowned = np.broadcast_to(release.drowned, release.judged.shape)[which]
     return replace(release, observed=observed, value=value, judged=judged, drowned=drowned)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -98,12 +99,12 @@ def test_a_coded_descent_is_as_private_as_it_claims(codec):
         assert (0 < e.epsilon.lower <= claim.epsilon) or not product_form(codec)
         assert e.passed
     assert (found.refused is None) == codec.lossless
-    planted = judged(private_world(codec, 0.25)[0], pair, replace(claim, epsilon=claim.epsilon / 4), trials=200)
-    assert (planted.judgement.verdict is Verdict.REFUTED) or not product_form(codec)
+    if product_form(codec):
+        less, planted = replace(claim, epsilon=claim.epsilon / 4), private_world(codec, 0.25)[0]
+        assert judged(planted, pair, less, trials=200, attack=None).judgement.verdict is Verdict.REFUTED
 
 
-@pytest.mark.parametrize("codec", [Quantizer(2), Quantizer(2, "linf")], ids=repr)
-@pytest.mark.parametrize("noise", [1.0, 0.5])
+@pytest.mark.parametrize(("codec", "noise"), [(Quantizer(2), 1.0), (Quantizer(2, "linf"), 0.5)], ids=repr)
 def test_cpgt_goes_on_with_what_it_does_not_send(codec, noise):
     """Its first message is priced, what follows is not: nearly all that it loses is in the first. A change in one
     coordinate loses what is claimed; half of the noise twice that."""
@@ -127,8 +128,9 @@ def test_cpgt_goes_on_with_what_it_does_not_send(codec, noise):
     assert all(e.granted_from == 2 for e in found.exact)
 
 
-@pytest.mark.parametrize("codec", [*ROUNDING, *OTHERS], ids=repr)
-@pytest.mark.parametrize("target", [0.5, 0.8])
+@pytest.mark.parametrize(
+    ("codec", "target"), [*product(ROUNDING, (0.5, 0.8)), *((codec, 0.8) for codec in OTHERS)], ids=repr
+)
 def test_without_noise_the_verdict_is_what_the_bytes_say(codec, target):
     """Both worlds are run. Bytes that differ by more than rounding and any dither: unprotected. Equal bytes: not."""
     simulation, pair, _ = private_world(codec, scale=0.0)

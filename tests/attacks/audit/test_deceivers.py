@@ -1,9 +1,11 @@
 """Mechanisms written to deceive this auditor, each with a sound twin: what an evader of its code would try."""
 
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 import pytest
+from scipy import special
 
 import scenarios
 from attacks.audit.verdict import Verdict
@@ -151,6 +153,69 @@ class LyingCodec(Deceiver):
         node.broadcast(b=node.privatize(gradient, Gaussian(1.0 if self.sound else 0.01)))
 
 
+@dataclass(frozen=True)
+class Seeded(Gaussian):
+    """Noise that is a function of the value and of the replica's number: none for who knows how it is made."""
+
+    def release(self, value, rng):
+        seeds = [crc32(row.tobytes(), number) for number, row in enumerate(value)]
+        noise = [np.random.default_rng(seed).standard_normal(value.shape[-1]) for seed in seeds]
+        return value + np.array(noise) * self.stddev
+
+
+@dataclass(frozen=True)
+class Truncated(Gaussian):
+    """Without tails of 1e-3 each: a release there would be one of the other world, or of a wrong ε."""
+
+    def release(self, value, rng):
+        return value + special.ndtri(1e-3 + (1 - 2e-3) * rng.random(value.shape)) * self.stddev
+
+
+@dataclass(frozen=True)
+class Plain(Gaussian):
+    """The sound one: of somebody's own, and what it says."""
+
+    def release(self, value, rng):
+        return value + rng.standard_normal(value.shape) * self.stddev
+
+
+class SeededMechanism(Deceiver):
+    async def besides(self, node, gradient, first):
+        node.broadcast(b=node.privatize(gradient, Plain(1.0) if self.sound else Seeded(1.0)))
+
+
+class TruncatedMechanism(Deceiver):
+    async def besides(self, node, gradient, first):
+        node.broadcast(b=node.privatize(gradient, Plain(1.0) if self.sound else Truncated(1.0)))
+
+
+class AloneOnly(Deceiver):
+    """The gradient in the clear where there is one replica, as in a run of somebody's own."""
+
+    async def besides(self, node, gradient, first):
+        await super().besides(node, gradient if node.replicas == 1 else 0 * gradient, first)
+
+
+class FewOnly(Deceiver):
+    async def besides(self, node, gradient, first):
+        await super().besides(node, gradient if 1 < node.replicas < 20 else 0 * gradient, first)
+
+
+class AllButTheseCounts(Deceiver):
+    """Wherever there are not as many as an audit of this many takes at once, or one."""
+
+    async def besides(self, node, gradient, first):
+        await super().besides(node, 0 * gradient if node.replicas in (1, 30) else gradient, first)
+
+
+class BesideAGiant(Deceiver):
+    """A number of 1e13 in the same message, and in a coordinate of the same vector."""
+
+    async def besides(self, node, gradient, first):
+        public = node.zeros() + 1e13
+        node.broadcast(public=public, y=np.concatenate([public[:, :1], (1 - self.sound) * gradient[:, 1:]], axis=1))
+
+
 class AtANeighborsToss(Deceiver):
     """A neighbor's coin, that it sends, decides on the gradient in the clear."""
 
@@ -182,6 +247,12 @@ BARE, LOUD = Verdict.UNPROTECTED, Verdict.REFUTED
         (ScaleOverwritten, LOUD),
         (LyingMechanism, "quantiles are not those of its density"),
         (LyingCodec, "numbers of one of its `cells`"),
+        (SeededMechanism, "Seeded: .* it repeats, depends on the value"),
+        (TruncatedMechanism, "Truncated: .* by its tails"),
+        (AloneOnly, "for replica 0 alone than for all"),
+        (FewOnly, "by how many they are"),
+        (AllButTheseCounts, "by how many they are"),
+        (BesideAGiant, BARE),
         (AtANeighborsToss, BARE),
     ],
 )

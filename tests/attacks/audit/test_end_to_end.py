@@ -68,7 +68,7 @@ class TestDPRecal:
     def test_no_level_of_the_noise_hides_the_leak(self, stddev):
         problem = digits_problem()
         simulation = Simulation(problem, ring(8), replace(dp_recal(problem, "as_deployable", 12), stddev=stddev))
-        found = judged(simulation, record_pair(problem), claim_of(1.0, DELTA), attack=None)
+        found = judged(simulation, record_pair(problem), claim_of(1.0, DELTA), attack=None, trials=100)
         assert found.judgement.verdict is Verdict.UNPROTECTED
         assert (found.uncovered.name, found.uncovered.activation) == ("x", 2)
 
@@ -254,7 +254,7 @@ class TestDescent:
         algorithm = PrivateGradientDescent(40, Constant(0.3), Constant(0.01), Clip(0.1))
         simulation = Simulation(problem, ring(5), algorithm)
         claim = algorithm.claim(Adjacency(math.inf, "agent"), simulation.setting(40), 0.0)
-        found = judged(simulation, record_pair(problem), claim)
+        found = judged(simulation, record_pair(problem), claim, trials=100)
         assert claim.epsilon > 20
         assert found.judgement.verdict is Verdict.VACUOUS
 
@@ -307,7 +307,7 @@ def test_an_eavesdropper_on_other_links_does_not_change_the_audit():
     algorithm = dp_recal(problem, "as_deployable", 6)
     claim = algorithm.claim(RECORD, Simulation(problem, ring(8), algorithm).setting(6), DELTA)
     found = [
-        judged(Simulation(problem, ring(8), algorithm, adversaries=ears), record_pair(problem), claim)
+        judged(Simulation(problem, ring(8), algorithm, adversaries=ears), record_pair(problem), claim, trials=100)
         for ears in ((), (Adversary("far", ((5, 6),)),))
     ]
     np.testing.assert_array_equal(found[0].exact[1].losses, found[1].exact[1].losses)

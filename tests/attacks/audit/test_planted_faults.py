@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ BARE = {OneScalar: "sends 'x'", SentBefore: "sends 'monitored'", ReusedSeed: "se
 """Faults that leave a message which no noise protects, and its name."""
 
 
+@cache
 def audited(fault, sound, trials=400):
     """Agent 1's gradient is clipped in both worlds, in opposite directions: no pair costs a release more."""
     algorithm = fault(rounds=4, step=0.2, scale=0.8, bound=0.5, sound=sound)

@@ -28,9 +28,9 @@ from netsim.simulation import Simulation
 @pytest.mark.parametrize(
     ("graph", "gossip"),
     [
-        (topology.ring(50), Muffliato(10, stddev=STDDEV)),
-        (topology.ring(50), Muffliato(50, stddev=STDDEV, momentum=0.9)),
-        (topology.random_regular(100, 4, seed=1), Muffliato(50, stddev=STDDEV, momentum=0.5)),
+        (topology.ring(30), Muffliato(10, stddev=STDDEV)),
+        (topology.ring(30), Muffliato(30, stddev=STDDEV, momentum=0.9)),
+        (topology.random_regular(40, 4, seed=1), Muffliato(30, stddev=STDDEV, momentum=0.5)),
     ],
 )
 def test_all_pairs_cost_what_dense_linear_algebra_says(graph: topology.Topology, gossip: Muffliato) -> None:

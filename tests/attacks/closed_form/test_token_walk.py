@@ -74,7 +74,7 @@ def test_uncoordinated_steps_and_drawn_starts_hide_nothing(graph, algorithm, inv
 @pytest.mark.parametrize(("loss", "least"), [(0.02, 0.9), (0.1, 0.6), (0.3, 0.04), (0.5, 0.003)])
 def test_what_a_lossy_tap_tells_is_right_and_much_follows_from_the_rest(graph, loss, least):
     shares = []
-    for seed in range(4):
+    for seed in range(2):
         run = heard(Adversary(capture_loss=loss), graph=graph, seed=seed)
         shares.append(share_found(run, through_duals(run.views[0])))
     assert np.mean(shares) > least
@@ -102,13 +102,21 @@ def test_where_the_dual_is_lost_differences_are_left(graph, loss):
     assert found > 40
 
 
-@pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("links", [((0, 1), (1, 2)), ((0, 1), (2, 3)), RandomShare(0.7)])
-@pytest.mark.parametrize("algorithm", [RECAL, dp_recal(PROBLEM, "as_deployable", 25)], ids=["recal", "deployable"])
+DEPLOYABLE = dp_recal(PROBLEM, "as_deployable", 25)
+
+
+@pytest.mark.parametrize(
+    ("graph", "links", "algorithm"),
+    [
+        ("ring", ((0, 1), (1, 2)), RECAL),
+        ("ring", RandomShare(0.7), DEPLOYABLE),
+        ("complete", ((0, 1), (2, 3)), DEPLOYABLE),
+        ("complete", RandomShare(0.7), RECAL),
+    ],
+)
 def test_taps_on_some_links(graph, links, algorithm):
-    for seed in range(2):
-        run = heard(Adversary(links=links), algorithm, graph, seed=seed)
-        share_found(run, infer(run.views[0]))
+    run = heard(Adversary(links=links), algorithm, graph)
+    share_found(run, infer(run.views[0]))
 
 
 def test_estimates_of_many_visits_are_made_without_their_covariance_by_coordinate():

@@ -14,7 +14,6 @@ from tests.netsim.algorithms.every import ADJACENCY, AGENTS, EXAMPLES, problem
 from tests.worlds import READINGS
 
 GRAPHS = {
-    "ring": topology.ring(AGENTS),
     "star": topology.star(AGENTS),
     "random": topology.erdos_renyi(AGENTS, 0.5, seed=2),
     "complete": topology.complete(AGENTS),
@@ -55,7 +54,7 @@ ONLY_ON = {"dp_admm": {"star"}, "grouped_descent": {"complete"}, "secret_sharing
 
 
 def graphs_of(name: str) -> set[str]:
-    return ONLY_ON.get(name, {"ring", "star", "random"})
+    return ONLY_ON.get(name, {"star", "random"})
 
 
 def ran(name: str, graph: str, adversary: Adversary):

@@ -179,12 +179,12 @@ def alone(model, features, labels, stddev, rng):
 
 
 class Pools:
-    """Games of an attacker with 180 public records about members and others of records that it has not, on four
+    """Games of an attacker with 180 public records about members and others of records that it has not, on two
     partitions of the data: (decisions on members, on others, their powers); one transcript each, with its case."""
 
-    def __init__(self, data, model, stddev, games=50):
+    def __init__(self, data, model, stddev, games=100):
         rng, self.members, self.others, self.power, self.cases = np.random.default_rng(0), [], [], [], []
-        for _ in range(4):
+        for _ in range(2):
             rows = rng.permutation(data.records)
             public, held = rows[:180], rows[180:]
             prior = Prior.of(data.features[public], data.labels[public])
@@ -221,7 +221,7 @@ def digits():
                                               ("least_squares", 0.1)])  # fmt: skip
 def test_power_without_others_is_that_on_records_of_another_pool(what, stddev, request):
     """200 games: false alarms are at most at the level, and as many members are found as is stated. The interval of
-    what is found also has to hold what is stated, of 4 · 90 judging records: chance fails it in about 1 of 500."""
+    what is found also has to hold what is stated, of 2 · 90 judging records: chance fails it in about 1 of 500."""
     played = request.getfixturevalue(what)[stddev]
     assert clopper_pearson(int(np.sum(played.others)), 200, SURE).lower <= LEVELS[1]
     assert float(np.mean(played.power)) in clopper_pearson(int(np.sum(played.members)), 200, SURE)

@@ -37,12 +37,11 @@ def everything_sent(run, member):
     return np.array([value for _, value in sent_by(run)]) if member.walk else in_rounds(run)
 
 
-@pytest.mark.parametrize("scale", [0.0, 0.2])
 @pytest.mark.parametrize(("name", "graph"), [(n, g) for n, m in MEMBERS.items() for g in m.graphs])
-def test_iterates_are_the_oracles(name, graph, scale):
+def test_iterates_are_the_oracles(name, graph):
     """50 rounds or activations, relative to the largest value."""
     member, problem = MEMBERS[name], problem_of("logistic")
-    run = tapped(problem, GRAPHS[graph], noisy(member.make(problem, 50), scale))
+    run = tapped(problem, GRAPHS[graph], noisy(member.make(problem, 50)))
     noise = drawn_noise(run, member, 50 // member.share)
     expected, ours = member.expected(problem, GRAPHS[graph], noise, run), everything_sent(run, member)
     assert ours.shape == expected.shape
@@ -65,7 +64,7 @@ CONVERGENT = [
     for graph, kind in (
         (("star", "logistic"), ("star", "ridge"))
         if member.graphs == ("star",)
-        else (("ring", "logistic"), ("complete", "ridge"), ("geometric", "logistic"))
+        else (("geometric", "logistic"), ("complete", "ridge"))
     )
 ]
 

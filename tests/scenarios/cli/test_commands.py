@@ -2,12 +2,15 @@
 
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+import netsim
 from scenarios.cli import app as cli
 from scenarios.cli.app import app
 from scenarios.cli.commands import GROUPS
@@ -19,7 +22,7 @@ LEAKY = [line for line in SMALL.splitlines(keepends=True) if "name: plain" not i
 QUICK = (
     "".join(LEAKY)
     .replace("attacks: {images: true}\n", "")
-    .replace("trials: 200, chunk: 200", "trials: 60, chunk: 60")
+    .replace("trials: 100, chunk: 100", "trials: 60, chunk: 60")
 )
 
 
@@ -134,3 +137,11 @@ def test_a_defect_of_a_command_is_status_70_and_no_finding(monkeypatch, capsys):
         cli.main()
     assert ended.value.code == 70
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_what_the_working_folder_calls_its_own_files_is_not_taken_for_netsim(tmp_path):
+    (tmp_path / "scenarios.py").write_text("raise RuntimeError('not this one')")
+    done = subprocess.run(
+        [sys.executable, "-m", "netsim", "--version"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith(f"netsim {netsim.__version__}, ")

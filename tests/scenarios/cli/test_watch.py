@@ -99,7 +99,7 @@ def test_rates_are_those_of_the_last_second():
 
 def test_a_runner_shows_every_simulation_but_those_of_audits(tmp_path):
     seen = []
-    few = SMALL.replace("trials: 200, chunk: 200", "trials: 50, chunk: 50")
+    few = SMALL.replace("trials: 100, chunk: 100", "trials: 50, chunk: 50")
     run_scenario(parse(few), tmp_path, watch=lambda running: seen.append((id(running), running.now)), page=False)
     assert len({run for run, _ in seen}) <= 6  # three algorithms, each with a run for the images
     assert len(seen) >= 6

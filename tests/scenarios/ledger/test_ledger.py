@@ -5,6 +5,7 @@ import inspect
 import json
 import pkgutil
 import re
+import shutil
 from dataclasses import replace
 from functools import cache
 from math import inf
@@ -23,6 +24,7 @@ from scenarios.ledger import entries as keeping
 from scenarios.ledger.entries import ENTRIES, FOLDER, chosen, exact, rows, run_entry, stored_entry, write_page
 from scenarios.results.audit import EpsilonExact
 from scenarios.results.findings import BROKEN, verdict
+from scenarios.results.folder import read_results
 from scenarios.schema.load import Located
 from tests.netsim.algorithms.every import kinds
 
@@ -127,6 +129,17 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.fixture
+def again(folder):
+    """`run_study` that finds what the folder holds: for what is kept and told, and not what is found."""
+
+    def study(located, place, **_):
+        shutil.copytree(folder / located.scenario.name, place, dirs_exist_ok=True)
+        return read_results(place)
+
+    return study
+
+
 def found(folder):
     return [row for entry in chosen(FAST) for row in rows(entry, stored_entry(entry, folder), folder)]
 
@@ -159,14 +172,14 @@ class TestWhatIsKept:
     def test_every_algorithm_has_its_seconds(self, folder):
         assert all(row.seconds > 0 for row in found(folder))
 
-    def test_an_interrupted_ledger_keeps_what_it_had(self, tmp_path, monkeypatch):
+    def test_an_interrupted_ledger_keeps_what_it_had(self, again, tmp_path, monkeypatch):
         ran = []
 
         def study(located, *rest, **options):
             ran.append(located.scenario.name)
             if ran == [*FAST]:
                 raise KeyboardInterrupt
-            return short(located, *rest, **options)
+            return again(located, *rest, **options)
 
         monkeypatch.setattr(keeping, "run_study", study)
         asked = ["ledger", *FAST, "--folder", str(tmp_path), "--jobs", "1"]
@@ -209,11 +222,11 @@ class TestCommand:
         assert other.exit_code == 2
         assert "--folder" in other.stderr
 
-    def test_an_entry_that_fails_does_not_sink_the_others(self, tmp_path, monkeypatch):
+    def test_an_entry_that_fails_does_not_sink_the_others(self, again, tmp_path, monkeypatch):
         def study(located, *rest, **options):
             if located.scenario.name == FAST[0]:
                 raise ZeroDivisionError("a defect")
-            return short(located, *rest, **options)
+            return again(located, *rest, **options)
 
         monkeypatch.setattr(keeping, "run_study", study)
         done = runner.invoke(app, ["ledger", *FAST, "--folder", str(tmp_path), "--jobs", "1"])

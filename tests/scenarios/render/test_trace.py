@@ -66,7 +66,7 @@ def objects(*words):
 
 def test_json_is_every_row_of_the_transcript(folder, rows):
     printed = objects(folder, "--algorithm", "leaky", "--values")
-    assert len(printed) == len(rows) > 100
+    assert len(printed) == len(rows) > 40
     for one, row in zip(printed, rows, strict=True):
         assert {name: one[name] for name in COLUMNS} == {name: getattr(row, name) for name in COLUMNS}
         assert {name: np.array(value).tobytes() for name, value in one["values"].items()} == {

@@ -118,13 +118,13 @@ attacks:
 
 def test_who_knows_no_record_has_false_alarms_at_the_level_and_finds_more(tmp_path):
     more = (
-        "membership: {informed: false, adjacency: replace, trials: 30, draws: 30, levels: [0.2], confidence: 0.9999}"
+        "membership: {informed: false, adjacency: replace, trials: 20, draws: 20, levels: [0.2], confidence: 0.9999}"
     )
     noisy, plain = played(DIGITS.replace("MORE", more), tmp_path)
     for found in (noisy, plain):
         (level,) = found.levels
         assert found.record is None
-        assert found.trials == 30
+        assert found.trials == 20
         assert level.alarms.low <= 0.2
         assert level.found.low <= level.power <= level.found.high  # stated by runs with public records
         assert found.auc.estimate > 0.55
@@ -194,8 +194,8 @@ def test_a_border_is_in_the_colour_of_who_claims_it_where_others_claim_something
 
 
 def test_a_claim_about_something_else_is_not_set_beside_the_rates(tmp_path):
-    (found,) = played(CLAIMED.replace("READING", "sent_state") + "audit: {adjacency: {change: 1.0}, trials: 50}\n",
-                      tmp_path)  # fmt: skip
+    text = CLAIMED.replace("READING", "sent_state").replace("per_agent: 12", "per_agent: 2")
+    (found,) = played(text + "audit: {adjacency: {change: 1.0}, trials: 50}\n", tmp_path)
     assert found.claim.epsilon is None
     assert "a change of the gradient" in found.claim.why_not
     assert all(one.allowed is None for one in found.levels)

@@ -22,7 +22,7 @@ from tests.scenarios.small import SMALL
 
 EQ_23 = library()["cpgt-eq-23"].split("variants:", 1)[0]
 CHANGE = "{change: 1.0, direction: even}"
-DIGITS = SMALL.replace("images: true", "images: false, gradients: false").replace("per_agent: 12", "per_agent: 6")
+DIGITS = SMALL.replace("images: true", "images: false, gradients: false")
 
 
 def experiment(text, *changes):
@@ -59,7 +59,7 @@ def costs(made, subject, pair, delta, chunk, transcripts=4):
 
 
 def test_of_cpgt_it_finds_by_itself_what_breaks_eq_23():
-    made = searching(EQ_23, 60, 3)
+    made = searching(EQ_23, 60, 1)
     assert [subject.spec.name for subject in made.subjects] == ["DiaDSP", "CPGT"]
     for subject in made.subjects:
         pair, found, claim = found_in(made, subject)
@@ -74,7 +74,7 @@ def test_of_cpgt_it_finds_by_itself_what_breaks_eq_23():
 
 def test_a_change_in_l1_is_worst_in_a_coordinate_and_that_breaks_eq_23_a_little():
     rows = ("divisor: 180", "divisor: 120"), ("records: 180", "records: 120")
-    made = searching(EQ_23, 60, 2, (CHANGE, "{change: 1.0, norm: l1}"), *rows)
+    made = searching(EQ_23, 60, 1, (CHANGE, "{change: 1.0, norm: l1}"), *rows)
     pair, found, claim = found_in(made, made.subjects[0])
     assert np.count_nonzero(pair.hypotheses[1].slope) == 1
     assert 1 < found.winner.epsilon / claim.epsilon < 1 / made.subjects[0].spec.ratio
@@ -166,7 +166,7 @@ def test_claims_are_computed_with_a_smoothness_that_holds_for_both():
 
 
 def test_a_search_among_changes_that_vary_stays_within_the_bound():
-    made = searching(EQ_23, 40, 2, VARYING, GIVEN)
+    made = searching(EQ_23, 20, 1, VARYING, GIVEN)
     pair, _, _ = found_in(made, made.subjects[0])
     own, other = pair.hypotheses
     x = 30 * np.random.default_rng(0).standard_normal((500, 10))
@@ -210,7 +210,7 @@ def test_a_bend_that_leaves_an_algorithm_outside_its_conditions_is_refused():
 
 def test_the_audit_of_what_was_found_refutes_with_other_transcripts(tmp_path):
     """The search's estimate is the audit's exact ε: all transcripts cost the same."""
-    made = searching(EQ_23, 40, 2, ("trials: 1000, chunk: 500", "trials: 60, chunk: 60"))
+    made = searching(EQ_23, 20, 1, ("trials: 1000, chunk: 500", "trials: 60, chunk: 60"))
     subject = made.subjects[0]
     pair, printed, claim = found_in(made, subject)
     found = audited(AuditOptions(made.scenario, subject, pair, claim), tmp_path / "seen", lambda _: None, 1)

@@ -35,7 +35,7 @@ class TestFindings:
         plain = entry(finished[1], "plain")
         assert plain.audit is None
         assert plain.audit_status == "no claim"
-        assert plain.gradients.estimated == plain.gradients.queries == 600
+        assert plain.gradients.estimated == plain.gradients.queries == 240
         assert plain.gradients.worst < 1e-10
         assert all(image.largest_error < 1e-6 for image in plain.images.agents)
         assert all(image.label_correct == 1 for image in plain.images.agents)
@@ -61,7 +61,7 @@ class TestFindings:
     def test_the_claim_is_evaluated_at_the_activations_that_happened(self, finished):
         """The noise was calibrated for per_agent; the claim counts what was really released."""
         leaky = entry(finished[1], "leaky")
-        assert leaky.run.largest_activations == 12
+        assert leaky.run.largest_activations == 6
         assert leaky.audit.epsilon_claimed == pytest.approx(1.0)
 
 
@@ -86,7 +86,7 @@ class TestFolder:
         assert manifest.command == "netsim run small.yaml"
         resolved = manifest.resolved[1]
         assert resolved["stddev"] > 0
-        assert (resolved["reading"], resolved["per_agent"], resolved["activations"]) == ("as_deployable", 12, None)
+        assert (resolved["reading"], resolved["per_agent"], resolved["activations"]) == ("as_deployable", 6, None)
 
     def test_transcripts_open_in_pandas_and_here(self, finished):
         path = finished[0] / "transcript-leaky.parquet"
@@ -97,12 +97,11 @@ class TestFolder:
         assert len(frame["value.x"].dropna().iloc[0]) == 64
 
 
-def test_the_same_file_gives_the_same_results(finished, tmp_path):
-    again = run_scenario(parse(SMALL, "small.yaml"), tmp_path / "again", command="netsim run small.yaml", page=False)
-    assert again == finished[1]
-    first, second = (
-        (folder / "transcript-told.parquet").read_bytes() for folder in (finished[0], tmp_path / "again")
-    )
+def test_the_same_file_gives_the_same_results(tmp_path):
+    text = SMALL.replace("per_agent: 6", "per_agent: 2").replace("activations: 240", "activations: 60")
+    one, again = (run_scenario(parse(text), tmp_path / name, page=False) for name in ("one", "again"))
+    assert again == one
+    first, second = ((tmp_path / name / "transcript-told.parquet").read_bytes() for name in ("one", "again"))
     assert first == second
 
 
@@ -132,7 +131,7 @@ def test_an_interrupted_run_keeps_what_it_had(tmp_path):
     assert results.status == "interrupted"
     written = read_results(tmp_path)
     assert written.status == "interrupted"
-    assert entry(written, "plain").gradients.estimated == 600
+    assert entry(written, "plain").gradients.estimated == 240
     assert entry(written, "leaky").images is not None
     assert entry(written, "leaky").audit is None
     assert entry(written, "leaky").audit_status == "not reached"

@@ -146,18 +146,18 @@ def test_what_is_sent_without_noise_is_unprotected_at_who_receives_it() -> None:
 
 
 def test_views_are_asked_for_in_a_word_or_in_full() -> None:
-    word = parse(SMALL.replace("trials: 200,", "trials: 200, views: links,"), "small.yaml").scenario.audit
+    word = parse(SMALL.replace("trials: 100,", "trials: 100, views: links,"), "small.yaml").scenario.audit
     assert word.seen_from == ViewsSpec(game="links")
     assert not word.seen_from.prices
     assert parse(SMALL, "small.yaml").scenario.audit.seen_from == ViewsSpec()
-    full = "trials: 200, views: {exact: [pairs], coalition: 3},"
-    found = parse(SMALL.replace("trials: 200,", full), "small.yaml").scenario.audit.seen_from
+    full = "trials: 100, views: {exact: [pairs], coalition: 3},"
+    found = parse(SMALL.replace("trials: 100,", full), "small.yaml").scenario.audit.seen_from
     assert (found.game, found.exact, found.coalition, found.prices) == ("none", ["pairs"], 3, True)
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    located = load_scenario("price-of-a-view", ["audit.trials=300", "topology.agents=5", "problem.data.records=30"])
+    located = load_scenario("price-of-a-view", ["audit.trials=200", "topology.agents=4", "problem.data.records=24"])
     return run_study(located, tmp_path_factory.mktemp("run"), jobs=1)
 
 

@@ -53,14 +53,13 @@ def test_single_losses_follow_the_tilted_law(theta):
 
 
 @pytest.mark.parametrize("name", mixes)
-@pytest.mark.parametrize("seed", [0, 1])
-def test_contains_the_accountants_value_and_is_narrow(name, seed):
-    """Each of 18 intervals at confidence 1 − 1e-4: all of them, but for a false alarm in 500 (with fixed seeds).
+def test_contains_the_accountants_value_and_is_narrow(name):
+    """Each of 9 intervals at confidence 1 − 1e-4: all of them, but for a false alarm in 1,000 (with a fixed seed).
 
     The accountant is off by its discretization, 1e-4 at most; most intervals are narrower than that.
     """
     pytest.importorskip("dp_accounting")
-    found = epsilon_interval(mixes[name], 1e-6, 1 - 1e-4, SAMPLES, rng(seed))
+    found = epsilon_interval(mixes[name], 1e-6, 1 - 1e-4, SAMPLES, rng(0))
     theirs = accountant(name).get_epsilon_for_delta(1e-6)
     assert found.upper - found.lower < 0.05
     assert found.lower - 1e-9 * (1 + theirs) <= theirs <= found.upper + 1e-4
@@ -79,7 +78,7 @@ def test_contains_the_accountants_value_without_a_control(name, delta):
 
 @pytest.mark.parametrize(
     ("product", "waves"),
-    [(Product(0.3, (0.8, 0.8, 0.2)), 0), (Product(0.3, (0.8, 0.8, 0.2)), 3), (Product(0.0, (0.3,) * 20), 256)],
+    [(Product(0.3, (0.8, 0.8, 0.2)), 3), (Product(0.0, (0.3,) * 20), 0)],
 )
 def test_misses_no_more_often_than_it_may(product, waves):
     """95% intervals over 120 repetitions of 200 samples: more than 15 misses of 120 have probability 5e-4 at 5%, 0.98

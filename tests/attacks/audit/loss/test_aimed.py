@@ -24,8 +24,8 @@ from netsim.topology import path, ring
 from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import Releases, claim_of, judged, quadratic_world
 
-LONG = PrivateGradientDescent(20, Constant(0.1), Geometric(2.0, 0.95))
-"""Twenty releases of four numbers each: that all 76 that differ point one way has probability 2^-76."""
+LONG = PrivateGradientDescent(12, Constant(0.1), Geometric(2.0, 0.95))
+"""Twelve releases of four numbers each: that all 44 that differ point one way has probability 2^-44."""
 
 
 def spent(simulation, pair):
@@ -67,7 +67,7 @@ def test_noise_of_every_bounded_loss_is_aimed(laws):
 
 def test_random_penalties_are_aimed():
     """Their uniform part hides most of the loss of what is drawn."""
-    simulation, pair = quadratic_world(RandomPenaltyAdmm(rounds=20, scale=Constant(0.5), penalty=2.0, dual_step=0.1))
+    simulation, pair = quadratic_world(RandomPenaltyAdmm(rounds=12, scale=Constant(0.5), penalty=2.0, dual_step=0.1))
     supremum = spent(simulation, pair)
     found = judged(simulation, pair, claim_of(0.98 * supremum, 0.0), trials=40, attack=None)
     assert found.judgement.verdict is Verdict.REFUTED
@@ -85,9 +85,9 @@ def test_the_first_activation_above_the_claim_is_that_of_the_supremum():
     simulation, pair = quadratic_world(LONG)
     sample = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
     by = np.cumsum(sample.cost[:, 0])
-    claim = float(by[9] + by[10]) / 2
+    claim = float(by[6] + by[7]) / 2
     found = judged(simulation, pair, claim_of(claim, 0.0), trials=100, attack=None)
-    assert found.first_violation == 11
+    assert found.first_violation == 8
 
 
 def test_where_differences_depend_on_the_noise_it_stays_below_the_price():
@@ -126,7 +126,7 @@ def test_what_had_to_be_granted_in_them_is_no_lower_end():
 
 def test_above_delta_zero_nothing_is_aimed():
     simulation, pair = quadratic_world(LONG)
-    found = judged(simulation, pair, claim_of(1.0, 1e-3), trials=100, attack=None)
+    found = judged(simulation, pair, claim_of(1.0, 1e-3), trials=40, attack=None)
     assert not any(direction.aimed for direction in found.exact)
 
 
@@ -188,12 +188,12 @@ def truly(law, epsilon):
 
     grid = np.linspace(-14, 14, 4001)
     dy = grid[1] - grid[0]
+    first, here = loss(grid, 1.0), exact.pdf(grid - 0.4)
+    second = {factor: (loss(grid, factor), exact.pdf(grid - 0.4 * factor)) for factor in (0.5, 1.5)}
     total = 0.0
-    for y in grid:
-        factor = 1.5 if y > 0 else 0.5
-        both = loss(y, 1.0) + loss(grid, factor)
-        inner = np.sum(np.maximum(-np.expm1(epsilon - both), 0) * exact.pdf(grid - 0.4 * factor)) * dy
-        total += exact.pdf(y - 0.4) * inner * dy
+    for k, y in enumerate(grid):
+        losses, density = second[1.5 if y > 0 else 0.5]
+        total += here[k] * np.maximum(-np.expm1(epsilon - first[k] - losses), 0) @ density * dy**2
     return total
 
 
@@ -218,7 +218,7 @@ TEN = Releases(tuple(Gaussian(math.sqrt(10)) for _ in range(10)))
 """Ten releases that make one of deviation 1."""
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_few_transcripts_refute_a_claim_ten_percent_too_small_at_a_small_delta(seed):
     parts = [LeastSquares(np.eye(2), np.zeros(2), 0.5)] * 2
     one, two = (Tilted(parts[1], np.array([slope, 0.0])) for slope in (0.0, 0.5))

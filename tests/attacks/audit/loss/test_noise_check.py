@@ -1,10 +1,16 @@
 """Noise that does not follow its declared law is noticed; noise that does is not."""
 
+from dataclasses import dataclass
+from zlib import crc32
+
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
-from attacks.audit.loss.noise_check import NoiseCheck, NoiseScores
+from attacks.audit.loss.noise_check import Draws, NoiseCheck, NoiseScores, check_draws
+from attacks.replay import Release
+from netsim.errors import PrivacyError
+from netsim.mechanisms import DiscreteLaplace, Gaussian
 
 NONE = np.empty(0)
 
@@ -26,3 +32,124 @@ def test_the_p_value_is_one_of_noise_that_follows_its_law(law):
     """Two tests share Bonferroni's p: below 0.1 in at most a tenth. 38 of 200 or more have probability below 1e-4."""
     low = sum(checked(law, 1.0, 2000, seed).p < 0.1 for seed in range(200))
     assert low < 38
+
+
+# ── laws of somebody's own, drawn again ─────────────────────────────────────────────────────────────────
+
+
+def released(law, value):
+    """The one release of `value` by this law."""
+    observed = law.release(value, np.random.default_rng(1))
+    return [Release(0, law, observed, value, np.ones(len(value), dtype=bool))]
+
+
+@dataclass(frozen=True)
+class Drawn(Gaussian):
+    """Gaussian noise that is drawn from the generator, or made of it."""
+
+    def release(self, value, rng):
+        return value + self.noise(value, rng) * self.stddev
+
+    def noise(self, value, rng):
+        return rng.standard_normal(value.shape)
+
+
+class OfTheValue(Drawn):
+    """Seeded by the value and the number of the replica."""
+
+    def noise(self, value, rng):
+        seeds = [crc32(row.tobytes(), number) for number, row in enumerate(value)]
+        return np.array([np.random.default_rng(seed).standard_normal(value.shape[-1]) for seed in seeds])
+
+
+class PartlyOfTheValue(OfTheValue):
+    """The same, with a tenth of the variance drawn."""
+
+    def noise(self, value, rng):
+        return np.sqrt(0.9) * super().noise(value, rng) + np.sqrt(0.1) * Drawn.noise(self, value, rng)
+
+
+class Truncated(Drawn):
+    """Without the last 2e-3: what is in either tail of 1e-3 is drawn again."""
+
+    def noise(self, value, rng):
+        return special.ndtri(1e-3 + (1 - 2e-3) * rng.random(value.shape))
+
+
+class Clipped(Drawn):
+    def noise(self, value, rng):
+        return np.clip(super().noise(value, rng), -3.09, 3.09)
+
+
+class NoUpperTail(Drawn):
+    """Of one side alone, 2e-3."""
+
+    def noise(self, value, rng):
+        return special.ndtri((1 - 2e-3) * rng.random(value.shape))
+
+
+class Heavier(Drawn):
+    """One number in a hundred is three times as large."""
+
+    def noise(self, value, rng):
+        return super().noise(value, rng) * np.where(rng.random(value.shape) < 0.01, 3.0, 1.0)
+
+
+class TwoPoints(DiscreteLaplace):
+    """On its grid, and never far."""
+
+    def release(self, value, rng):
+        return value + np.clip(super().release(value, rng) - value, -4.0, 4.0)
+
+
+@pytest.mark.parametrize("shape", [(30, 4), (1, 1)])
+@pytest.mark.parametrize(
+    ("law", "wrong"),
+    [
+        (OfTheValue(1.0), "it repeats"),
+        (PartlyOfTheValue(1.0), "it repeats"),
+        (Truncated(2.0), "by its tails"),
+        (Clipped(1.0), "by its tails|it repeats"),
+        (NoUpperTail(1.0), "by its tails"),
+        (Heavier(1.0), "by its tails|it repeats"),
+        (TwoPoints(1.0), "law"),
+    ],
+)
+def test_a_law_that_draws_what_it_does_not_declare(law, wrong, shape):
+    with pytest.raises(PrivacyError, match=f"{type(law).__name__}: 20,000 numbers of noise.*{wrong}"):
+        check_draws(released(law, np.zeros(shape)))
+
+
+def test_scales_by_coordinate_are_drawn_in_their_own_shape():
+    scale = np.linspace(1.0, 2.0, 4)[None] + np.zeros((30, 1))
+    check_draws(released(Drawn(scale), np.ones((30, 4))))
+    with pytest.raises(PrivacyError, match="by its tails"):
+        check_draws(released(Truncated(scale), np.ones((30, 4))))
+
+
+@dataclass(frozen=True)
+class Later(Drawn):
+    """Of other numbers of the same generator."""
+
+    skipped: int = 0
+
+    def noise(self, value, rng):
+        rng.random(self.skipped)
+        return super().noise(value, rng)
+
+
+def test_a_sound_law_of_somebodys_own_is_not_accused():
+    """Bonferroni's p is below 1e-2 in one of a hundred at most: in four of 25 or more once in 10,000 such tests."""
+    found = [Draws.of(released(Later(1.0, 50_021 * k), np.zeros((3, 2)))).p for k in range(25)]
+    assert len(set(found)) > 5
+    assert sum(p < 1e-2 for p in found) < 4
+    assert min(found) > 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted(Gaussian):
+    """A law that has no __dict__ of its own fields."""
+
+
+def test_what_a_law_is_made_of_does_not_matter():
+    check_draws(released(Slotted(1.0), np.zeros((200, 3))))

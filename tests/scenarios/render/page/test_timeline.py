@@ -26,7 +26,7 @@ from scenarios.stages.timeline import EVENTS, Chronicle
 from tests.scenarios.filled import filled
 from tests.scenarios.small import SMALL
 
-QUICK = SMALL.replace("{images: true}", "{}").replace("trials: 200, chunk: 200", "trials: 60, chunk: 60")
+QUICK = SMALL.replace("{images: true}", "{}").replace("trials: 100, chunk: 100", "trials: 60, chunk: 60")
 
 
 def encoded(entry):

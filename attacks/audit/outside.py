@@ -1,0 +1,188 @@
+"""What code reaches past its node: files, sockets, processes, the call stack, and state that outlives a run.
+
+An audit is of what comes through the node. Code that asks a file whether to leak is sound while the file says so.
+While an audit simulates and replays, Python's audit events are heard (`sys.addaudithook`), and those noticed that
+code of an algorithm or of a mechanism brought about. So is what its module, its classes or the algorithm itself keep,
+where replays change it. Imports, warnings, and files of the installation are nobody's data, and what a private
+objective does is the problem's. Reading the computer's clock or its environment raises no event.
+"""
+
+import pickle
+import sys
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from inspect import currentframe
+from os import PathLike, fsdecode
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any, cast
+
+from netsim.algorithms import Algorithm
+from netsim.errors import PrivacyError
+
+_EVENTS = (
+    "_thread.", "ctypes.", "fcntl.", "ftplib.", "glob.", "http.", "mmap.", "open", "os.", "pathlib.", "shutil.",
+    "socket.", "sqlite3.", "subprocess.", "tempfile.", "time.", "urllib.",
+)  # fmt: skip
+_LOOKS = "sys._getframe", "sys._current_", "gc.get_"
+"""Events of code that looks at who runs it; libraries do so for their own ends."""
+_HEARD = _EVENTS + _LOOKS
+_PROGRAMS = "os.exec", "os.posix_spawn", "os.spawn", "os.system", "subprocess."
+"""Events of which a path is a program."""
+_QUIET = frozenset(["importlib", "linecache", "tokenize", "traceback", "warnings", "zipimport"])
+_OURS = frozenset(["netsim", "attacks", "scenarios"])
+_MOST_BYTES = 2**24
+"""Arrays kept by a module that are larger are not compared."""
+
+
+class _Heard(threading.local):
+    """Events of this thread; None: nobody listens."""
+
+    events: list[str] | None = None
+
+
+_heard = _Heard()
+_hooked = threading.Event()
+
+
+@contextmanager
+def inside_node() -> Generator[None]:
+    """Raise a `PrivacyError` at the end where code of agents that was run here reached past its node."""
+    if not _hooked.is_set():
+        _hooked.set()
+        sys.addaudithook(_hook)  # which stays: there is no way to remove one
+    _heard.events = events = list[str]()
+    try:
+        yield
+    finally:
+        _heard.events = None
+    if events:
+        raise _refused(events)
+
+
+@contextmanager
+def nothing_kept(algorithm: Algorithm) -> Generator[None]:
+    """Raise a `PrivacyError` at the end where replays changed what outlives them. What the first run of all wrote,
+    once, is no change: a function of public numbers may be kept."""
+    before = _kept(algorithm)
+    yield
+    changed = [name for name, value in _kept(algorithm).items() if before.get(name, value) != value]
+    if changed:
+        own = f"{type(algorithm).__name__}'s code"
+        raise _refused([f"{own} changes {name}, which outlives a run" for name in changed])
+
+
+def _refused(found: list[str]) -> PrivacyError:
+    more = f" ({len(found) - 1} times more)" if len(found) > 1 else ""
+    return PrivacyError(
+        f"no verdict: {found[0]}{more}; all that an agent knows has to come through its node, else an audit is of "
+        "what it happened to find elsewhere"
+    )
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    if event == "builtins.id":  # copies raise it tens of thousands of times
+        return
+    events = _heard.events
+    if events is None or not event.startswith(_HEARD):
+        return
+    _heard.events = None  # to look at the stack is an event as well
+    try:
+        if (name := _culprit(event, args, currentframe())) is not None:
+            what = f"{event} {_path(args)!r}"[:200] if _path(args) else event
+            events.append(f"{name}'s code reaches past its node while an agent runs: {what}")
+    finally:
+        _heard.events = events
+
+
+def _culprit(event: str, args: tuple[Any, ...], frame: FrameType | None) -> str | None:
+    """Algorithm, or mechanism of somebody's own, whose code brought it about: nothing of netsim's is between the two,
+    as it is where a private objective answers. None: it was none of these. `frame` is the hook's own."""
+    frame = None if frame is None else frame.f_back
+    if event.startswith(_LOOKS):
+        while frame is not None and frame.f_globals.get("__name__") == "inspect":
+            frame = frame.f_back
+        if frame is not None and _installed(frame.f_code.co_filename):
+            return None
+    elif _installed(_path(args)) and not event.startswith(_PROGRAMS):
+        return None
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        package = module.partition(".")[0]
+        if package in _QUIET or (package in _OURS and not module.startswith("netsim.algorithms.")):
+            return None
+        first: object = frame.f_locals.get(next(iter(frame.f_code.co_varnames), ""))
+        if isinstance(first, Algorithm) or hasattr(first.__class__, "log_density"):
+            return first.__class__.__name__
+        frame = frame.f_back
+    return None
+
+
+def _path(args: tuple[Any, ...]) -> str:
+    first = args[0] if args else None
+    return fsdecode(cast(str, first)) if isinstance(first, str | bytes | PathLike) else ""
+
+
+def _installed(path: str) -> bool:
+    """Whether a file is one of Python's, of a library's, of compiled code, or of the system's about itself."""
+    roots = (f"{root}/" for root in (sys.prefix, sys.base_prefix, "/proc", "/sys"))
+    return path.startswith((*roots, "<frozen ")) or "__pycache__" in path
+
+
+def _kept(algorithm: Algorithm) -> dict[str, bytes]:
+    """What the algorithm, its own classes, and names of its module that their code uses hold, by name."""
+    found = dict[str, Any]()
+    found.update((f"the algorithm's {name}", value) for name, value in vars(algorithm).items())
+    for cls in type(algorithm).__mro__:
+        if cls is not object and cls.__module__.partition(".")[0] not in _OURS:
+            _add_class(cls, found, set())
+    plain = dict[str, bytes]()
+    for name, value in found.items():
+        ours = type(value).__module__.partition(".")[0] in _OURS  # a topology keeps what it has computed
+        if ours or isinstance(value, type | FunctionType | ModuleType) or getattr(value, "nbytes", 0) > _MOST_BYTES:
+            continue
+        try:
+            plain[name] = pickle.dumps(value)
+        except Exception:  # what cannot be written down is not compared
+            continue
+    return plain
+
+
+def _add_class(cls: type, found: dict[str, Any], seen: set[object]) -> None:
+    seen.add(cls)
+    for name, value in vars(cls).items():
+        function = getattr(value, "__func__", getattr(value, "fget", value))
+        if isinstance(function, FunctionType):
+            _add_function(function, found, seen)
+        elif not name.startswith("__"):
+            found[f"{cls.__name__}.{name}"] = value
+
+
+def _add_function(function: FunctionType, found: dict[str, Any], seen: set[object]) -> None:
+    """Add what a function's code names in its module, and what functions and classes of that module do."""
+    if function in seen:
+        return
+    seen.add(function)
+    code, cells = function.__code__, function.__closure__ or ()
+    named = {name: function.__globals__[name] for name in _names(code) if name in function.__globals__}
+    for name, cell in zip(code.co_freevars, cells, strict=True):
+        try:
+            named[name] = cell.cell_contents
+        except ValueError:  # empty yet
+            continue
+    for name, value in named.items():
+        if getattr(value, "__module__", None) != function.__module__:
+            found[f"{function.__module__}.{name}"] = value
+        elif isinstance(value, FunctionType):
+            _add_function(value, found, seen)
+        elif isinstance(value, type) and value not in seen:
+            _add_class(value, found, seen)
+        else:
+            found[f"{function.__module__}.{name}"] = value
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
