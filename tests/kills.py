@@ -1,9 +1,9 @@
 """Commands killed at random moments (−9) and given again: `python -m tests.kills 100`.
 
-A command that was killed and is given again ends as the one that nobody disturbed: with the same status, the same files
-and the same bytes in each, without a traceback, a draft or a lock that is left. No file of these has a time of day or
-a duration, except `seconds` of the truth that an attack makes again. What is lost is work; the second command says in a
-line what it goes on with, or begins anew.
+A command that was killed and is given again ends as the one that nobody disturbed: with the same status, the same
+files and the same bytes in each, without a traceback, a draft or a lock that is left. No file of these has a time of
+day or a duration, except `seconds` of the truth that an attack makes again. What is lost is work; the second command
+says in a line what it goes on with, or begins anew.
 """
 
 import argparse
