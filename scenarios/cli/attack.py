@@ -227,6 +227,7 @@ class _Order:
         from scenarios.cli.progress import Bars
         from scenarios.files.folders import held
         from scenarios.results.base import write_text
+        from scenarios.results.folder import is_results
         from scenarios.results.serialize import dumps
         from scenarios.stages.recorded_attack import attack_recording
 
@@ -238,7 +239,7 @@ class _Order:
         score = Path(self.what) != file if self.score is None else self.score
         folder = self.out or file.parent
         folder.mkdir(parents=True, exist_ok=True)
-        with held(folder, f"netsim attack {self.what}"):
+        with held(folder, f"netsim attack {self.what}", drafts=(folder,) if is_results(folder) else ()):
             with Bars(apart(self.as_json)) as bars:
                 report = attack_recording(experiment, subject, file, second, specs, names, folder, slug, score, bars)
             write_text(folder / f"attack-{slug}.json", dumps(report))

@@ -220,11 +220,11 @@ class _Order:
             for place in places:
                 if len(places) > 1:
                     terminal.apart(self.as_json).print(f"[bold]{escape(place.name)}[/]")
-                with held(place, self.command):
+                with held(place, self.command, drafts=(place,)):
                     self._reaudit(RunFolder.open(place))
         finally:  # what was done before an interruption is reported over all variants, too
             if places != [folder]:
-                with held(folder, self.command):
+                with held(folder, self.command, drafts=(folder,)):
                     refresh(folder)
         shown = places[0] if places != [folder] and self.variant is not None else folder
         self._end(read_results(shown), shown)

@@ -2,8 +2,10 @@
 
 import os
 import re
+import shutil
 import signal
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
@@ -23,11 +25,28 @@ STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") 
 LOCK = ".netsim-lock"
 """While a command writes to a folder: which, since when. One that nobody holds any more is taken over."""
 _DRAFT = re.compile(r".+\.[0-9a-f]{32}\.part")
+_COMING = 5.0
+"""Seconds that who shares a folder waits for another one that is just beginning."""
+
+
+def draft_of(path: Path) -> Path:
+    """A name for a draft, of this process alone, of a file or a folder."""
+    return path.with_name(f"{path.name}.{uuid4().hex}.part")
 
 
 def is_draft(path: Path) -> bool:
-    """Whether it was a draft of `whole`, which a process that was killed leaves behind."""
+    """Whether it was a draft (`draft_of`), which a process that was killed leaves behind."""
     return _DRAFT.fullmatch(path.name) is not None
+
+
+def remove_drafts(*folders: Path) -> None:
+    """Remove what commands that were killed have left in folders that nobody else writes to."""
+    for one in folders:
+        for draft in filter(is_draft, one.iterdir() if one.is_dir() else ()):
+            if draft.is_dir() and not draft.is_symlink():
+                shutil.rmtree(draft)
+            else:
+                draft.unlink()
 
 
 @contextmanager
@@ -36,7 +55,7 @@ def whole(path: Path) -> Generator[Path]:
 
     An `OSError` of a full disk names the file.
     """
-    draft = path.with_name(f"{path.name}.{uuid4().hex}.part")
+    draft = draft_of(path)
     try:
         yield draft
         draft.replace(path)
@@ -75,38 +94,62 @@ def undisturbed() -> Generator[None]:
 
 
 @contextmanager
-def held(folder: Path, command: str = "") -> Generator[None]:
-    """Nobody else writes to this folder until the end. You get a `ScenarioError` that says who does already.
+def held(folder: Path, command: str = "", *, shared: bool = False, drafts: tuple[Path, ...] = ()) -> Generator[None]:
+    """Nobody else writes to this folder until the end, or, `shared`, only who shares it, too. You get a
+    `ScenarioError` that says who does already.
 
-    A process that is killed holds it no more. Where there is no folder, or none to write to, nothing is held.
+    A process that is killed holds it no more; the drafts that it left in `drafts`, folders that this lock is for, are
+    removed by the first who comes. Where there is no folder, or none to write to, nothing is held.
     """
     path = folder / LOCK
-    own = _taken(path, folder)
+    own = _taken(path, folder, command or "a command", shared, drafts)
     if own is None:
         yield
         return
     try:
-        os.ftruncate(own, 0)
-        what = command or "a command"
-        os.write(own, f"{what} (process {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M:%S})".encode())
         yield
     finally:
-        path.unlink(missing_ok=True)
+        if not shared or _locked(own, "LOCK_EX"):  # else others are still there
+            path.unlink(missing_ok=True)
         os.close(own)
 
 
-def _taken(path: Path, folder: Path) -> int | None:
+def _locked(own: int, way: str) -> bool:
+    """Whether the lock was free. (One that was held in another way is lost where not.)"""
+    assert fcntl is not None
+    try:
+        fcntl.flock(own, getattr(fcntl, way) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _taken(path: Path, folder: Path, command: str, shared: bool, drafts: tuple[Path, ...]) -> int | None:
     """The open file of the lock, which is this process's; None where there can be none."""
+    end = time.monotonic() + _COMING
     while fcntl is not None:
         try:
             own = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError:
             return None
         try:
-            fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = _locked(own, "LOCK_EX")
+            if not alone and not (shared and _locked(own, "LOCK_SH")):
+                raise BlockingIOError
             if path.exists() and os.path.samestat(os.fstat(own), path.stat()):
-                return own
+                if alone:
+                    os.ftruncate(own, 0)
+                    os.write(
+                        own, f"{command} (process {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M:%S})".encode()
+                    )
+                    remove_drafts(*drafts)
+                if not alone or not shared or _locked(own, "LOCK_SH"):
+                    return own
         except BlockingIOError:
+            if shared and time.monotonic() < end:
+                os.close(own)
+                time.sleep(0.02)
+                continue
             who = os.read(own, 500).decode(errors="replace") or "another command"
             os.close(own)
             why = f"is being written by {who}"

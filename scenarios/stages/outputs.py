@@ -16,7 +16,7 @@ from netsim.files import read_json
 from netsim.simulation import Simulation
 from netsim.transcript.transcript import Transcript
 from scenarios.build.progress import Progress
-from scenarios.files.folders import is_draft, whole
+from scenarios.files.folders import remove_drafts, whole
 from scenarios.results.base import PAGE
 from scenarios.results.tree import Results
 from scenarios.schema.scenario import TranscriptSpec
@@ -150,7 +150,8 @@ def clear(folder: Path, slugs: Container[str] = ()) -> None:
     """Remove a former run's witnesses, audits, metrics and transcripts, each of which the next run writes anew,
     drafts of one that was killed, and what audits that were stopped have seen, except that of algorithms whose
     `slugs` are named: their audits go on with it, if it is of the same."""
-    for file in [*(one for pattern in FILES for one in folder.glob(pattern)), *filter(is_draft, folder.iterdir())]:
+    remove_drafts(folder)
+    for file in [one for pattern in FILES for one in folder.glob(pattern)]:
         if file.is_file():
             file.unlink()
     _clear_figures(folder / FIGURES)

@@ -22,7 +22,7 @@ from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import EVERY, Progress, Silent, estimates
-from scenarios.files.folders import LOCK, held, is_draft
+from scenarios.files.folders import LOCK, held, is_draft, whole
 from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
@@ -297,7 +297,8 @@ class _Session:
         if run.measures is not None:
             scenario, found = self.experiment.scenario, run.measures.on(self.experiment.held_out)
             if scenario.outputs.metrics:
-                found.write(self.folder / f"metrics-{self._entry.slug}.parquet")
+                with whole(self.folder / f"metrics-{self._entry.slug}.parquet") as draft:
+                    found.write(draft)
             measures = _measures(found, scenario.measures, exact_numbers(found, scenario))
         self._put(measures=measures)
         return chronicle

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
-from uuid import uuid4
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyarrow
@@ -18,7 +17,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from netsim.errors import ScenarioError
 from netsim.files import parse_json, read_json
-from scenarios.files.folders import whole
+from scenarios.files.folders import LOCK, draft_of, is_draft, whole
 from scenarios.results import tables
 from scenarios.results.base import Setting, Status, as_json, write_text
 from scenarios.results.header import versions
@@ -137,7 +136,8 @@ def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:
     path = folder / MANIFEST
     try:
         (folder / DONE).mkdir(parents=True, exist_ok=True)
-        others = [one for one in folder.iterdir() if one.name != DONE and not one.name.startswith(MANIFEST)]
+        others = [one for one in folder.iterdir() if one.name not in (DONE, LOCK) and not is_draft(one)]
+        others = [one for one in others if not one.name.startswith(MANIFEST)]
         there = path.exists()  # after the look at the others: another process may just have made it
         if there:
             _check_same(path, own, folder)
@@ -213,7 +213,7 @@ class Points:
     def keep(self, point: Point, archive: bytes) -> None:
         """Unpack a point's results folder, which came as an archive (`packed`) from a worker."""
         place = self.kept(point)
-        draft = place.with_name(f"{place.name}.{uuid4().hex}")
+        draft = draft_of(place)
         with ZipFile(BytesIO(archive)) as packed:
             packed.extractall(draft)
         shutil.rmtree(place, ignore_errors=True)

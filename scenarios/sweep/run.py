@@ -22,10 +22,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from netsim.errors import NetsimError, ScenarioError
 from scenarios.build.progress import Progress, Silent
+from scenarios.files.folders import held
 from scenarios.results.header import versions
 from scenarios.schema.load import Located, validated
 from scenarios.stages.runner import run_scenario
-from scenarios.sweep.folder import PointResult, Points, packed, prepare
+from scenarios.sweep.folder import DONE, PointResult, Points, packed, prepare
 from scenarios.sweep.points import Point, Shard, Sweep, points
 
 _DEATHS = 2
@@ -243,45 +244,48 @@ def run_sweep(
     """Run all points into `folder`/sweep.parquet.
 
     `jobs` processes (−1: one per core), or the workers of a Dask `client`. With a `shard` it runs that share of the
-    points alone. Shares may run at the same time in the same folder; when the last
-    of them ends the table has all. You get a `ScenarioError` before anything runs for a point that does not fit the
-    schema, and for a folder that holds another sweep. A Ctrl-C ends it: "interrupted", and the table has what was
-    done; the same call goes on. It ends so too when a cluster's scheduler is gone.
+    points alone. Shares may run at the same time in the same folder, and nothing else; when the last of them ends the
+    table has all. You get a `ScenarioError` before anything runs for a point that does not fit the schema, and for a
+    folder that holds another sweep, or that another command writes to. A Ctrl-C ends it: "interrupted", and the table
+    has what was done; the same call goes on. It ends so too when a cluster's scheduler is gone.
     """
     if jobs == 0 or jobs < -1:
         raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
     found = points(sweep, base)
-    prepare(folder, sweep, base, command)
-    kept = Points(folder, found, [*sweep.grid, *sweep.random])
-    share = found if shard is None else shard.share(found)
-    progress, whose = progress or Silent(), "" if shard is None else f"share {shard}: "
-    workers = (
-        _Processes(one_point, jobs, kept, sweep.keep, progress)
-        if client is None
-        else Cluster(one_point, client, kept, sweep.keep, progress)
-    )
-    known = {point.index: kept.result(point) for point in share}
-    results = {k: one for k, one in known.items() if one is not None and one.status == "complete"}
-    left = [point for point in share if point.index not in results]
-    for point in left:
-        kept.forget(point)
-    already = f", {len(results)} of them known" if results else ""
-    progress.begin(f"{whose}{len(share)} points{already}", len(left))
-    status: Literal["complete", "interrupted"] = "complete"
-    try:
-        for one in workers.each(left):
-            kept.add(one)
-            results[one.point] = one
-            progress.advance(1)
-    except KeyboardInterrupt:
-        status = "interrupted"
-    except _ClusterGoneError as error:
-        progress.say(str(error))
-        status = "interrupted"
-    there = kept.write_table()
-    wrong = tuple(sorted(k for k, one in results.items() if one.status != "complete"))
-    done = len(results) - len(wrong)
-    return SweepReport(status, len(share), done, wrong, len(found), there, tuple(results.values()))
+    with contextlib.suppress(OSError):  # `prepare` says why
+        folder.mkdir(parents=True, exist_ok=True)
+    with held(folder, command, shared=shard is not None, drafts=(folder, folder / DONE)):
+        prepare(folder, sweep, base, command)
+        kept = Points(folder, found, [*sweep.grid, *sweep.random])
+        share = found if shard is None else shard.share(found)
+        progress, whose = progress or Silent(), "" if shard is None else f"share {shard}: "
+        workers = (
+            _Processes(one_point, jobs, kept, sweep.keep, progress)
+            if client is None
+            else Cluster(one_point, client, kept, sweep.keep, progress)
+        )
+        known = {point.index: kept.result(point) for point in share}
+        results = {k: one for k, one in known.items() if one is not None and one.status == "complete"}
+        left = [point for point in share if point.index not in results]
+        for point in left:
+            kept.forget(point)
+        already = f", {len(results)} of them known" if results else ""
+        progress.begin(f"{whose}{len(share)} points{already}", len(left))
+        status: Literal["complete", "interrupted"] = "complete"
+        try:
+            for one in workers.each(left):
+                kept.add(one)
+                results[one.point] = one
+                progress.advance(1)
+        except KeyboardInterrupt:
+            status = "interrupted"
+        except _ClusterGoneError as error:
+            progress.say(str(error))
+            status = "interrupted"
+        there = kept.write_table()
+        wrong = tuple(sorted(k for k, one in results.items() if one.status != "complete"))
+        done = len(results) - len(wrong)
+        return SweepReport(status, len(share), done, wrong, len(found), there, tuple(results.values()))
 
 
 def one_point(point: Point, keep: Path | None) -> PointResult:

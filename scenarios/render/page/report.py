@@ -8,6 +8,7 @@ from typing import cast
 
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
+from scenarios.files.folders import whole
 from scenarios.files.models import dump
 from scenarios.render import sentences
 from scenarios.render.page import attacks, loss_breakdown, network, plan
@@ -35,8 +36,10 @@ _TRAFFIC = (
 
 
 def render(results: Results, path: Path) -> None:
-    """Write the page of a run, or of the variants of a study, to `path`; parts that are missing are named there."""
-    path.write_text(page(results), encoding="utf-8")
+    """Write the page of a run, or of the variants of a study, to `path`, whole or not at all; parts that are missing
+    are named there."""
+    with whole(path) as draft:
+        draft.write_text(page(results), encoding="utf-8")
 
 
 def page(results: Results) -> str:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
-from scenarios.files.folders import LOCK, held, whole
+from scenarios.files.folders import LOCK, draft_of, held, whole
 
 HOLD = """
 import sys, time
@@ -126,3 +126,33 @@ def test_a_run_that_is_asked_to_end_keeps_what_it_had(tmp_path, stop):
     assert child.returncode == 130, said
     assert "Continue with: netsim run" in said
     assert '"status": "interrupted"' in (out / "results.json").read_text()
+
+
+def test_drafts_of_a_command_that_was_killed_are_removed_by_the_next_one_alone(tmp_path):
+    """In the folders that it names, folders too; who shares one leaves the drafts of others that are in."""
+    inside = tmp_path / "points"
+    inside.mkdir()
+
+    def left() -> list[Path]:
+        drafts = [draft_of(tmp_path / "table"), draft_of(inside / "0.json")]
+        for one in drafts:
+            one.touch()
+        drafts.append(draft_of(tmp_path / "000000"))
+        drafts[-1].mkdir()
+        (drafts[-1] / "results.json").touch()
+        return drafts
+
+    mine = inside / "mine.part"
+    mine.touch()
+    old = left()
+    with held(tmp_path, shared=True, drafts=(tmp_path, inside)):
+        assert not any(one.exists() for one in old)
+        others = left()
+        with held(tmp_path, shared=True, drafts=(tmp_path, inside)):
+            assert all(one.exists() for one in others)
+        with pytest.raises(ScenarioError, match="is being written"), held(tmp_path, drafts=(tmp_path, inside)):
+            pass
+        assert all(one.exists() for one in others)
+    with held(tmp_path, drafts=(tmp_path, inside)):
+        assert sorted(tmp_path.rglob("*")) == [tmp_path / LOCK, inside, mine]
+    assert sorted(tmp_path.rglob("*")) == [inside, mine]
