@@ -17,7 +17,7 @@ from scenarios.papers.outcome import Ran
 from scenarios.render.sentences import missing
 from scenarios.results import serialize
 from scenarios.results.audit import Audit, AuditRefused, AuditResult, EpsilonInterval, OtherAudit
-from scenarios.results.base import Setting, taken, write_text
+from scenarios.results.base import PAGE, RESULTS, Setting, taken, write_text
 from scenarios.results.findings import BROKEN, DONE, NO_CLAIM, REFUSED
 from scenarios.results.folder import RunFolder, read_results
 from scenarios.results.tree import AlgorithmResult
@@ -170,7 +170,21 @@ class Reaudit:
                 self._look(entry, judge, judge.options(subject, entry.run.largest_activations))
                 self._finish(scenario)
                 done = True
+        if not done:
+            self._mend()
         return done
+
+    def _mend(self) -> None:
+        """Write what comes after results.json where a command was killed between the two."""
+        folder, results = self.kept.folder, self.kept.results
+        for entry in results.algorithms:
+            text = None if entry.audit is None else serialize.dumps(entry.audit)
+            path = audit_file(folder, entry.slug)
+            if text is not None and (not path.is_file() or path.read_text(encoding="utf-8").strip() != text):
+                write_text(path, text)
+        page = folder / PAGE
+        if not page.is_file() or page.stat().st_mtime_ns < (folder / RESULTS).stat().st_mtime_ns:
+            write_outputs(results, {None: results}, folder, self.progress)
 
     # ── what is to be done ──────────────────────────────────────────────────────────────────────────────
     def _due(self, entry: AlgorithmResult) -> AuditSpec | None:

@@ -113,6 +113,17 @@ def test_the_same_order_twice_is_done_once_and_again_is_a_third(folder):
     assert [one["draw"] for one in entry_of(folder)["audit"]["earlier"]] == [0, 1]
 
 
+def test_what_a_killed_command_wrote_to_results_alone_is_written_where_it_belongs(folder):
+    again(folder, {})
+    files = [folder / "report.html", folder / "audit-noisy.json"]
+    whole = [one.read_bytes() for one in files]
+    files[0].write_text("of the audit before")
+    os.utime(files[0], (1, 1))
+    files[1].unlink()
+    assert not again(folder, {})[0]
+    assert [one.read_bytes() for one in files] == whole
+
+
 def test_a_new_draw_that_is_stopped_keeps_what_was_said_and_goes_on_to_the_same_bytes(folder, tmp_path):
     run_scenario(parse(SMALL), tmp_path / "other", page=False)
     before = (folder / "results.json").read_bytes()
