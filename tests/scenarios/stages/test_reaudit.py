@@ -113,7 +113,7 @@ def test_the_same_order_twice_is_done_once_and_again_is_a_third(folder):
     assert [one["draw"] for one in entry_of(folder)["audit"]["earlier"]] == [0, 1]
 
 
-def test_what_a_killed_command_wrote_to_results_alone_is_written_where_it_belongs(folder):
+def test_what_a_killed_command_wrote_to_results_alone_comes_to_page_and_file(folder):
     again(folder, {})
     files = [folder / "report.html", folder / "audit-noisy.json"]
     whole = [one.read_bytes() for one in files]
