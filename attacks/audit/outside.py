@@ -131,7 +131,7 @@ def _installed(path: str) -> bool:
 
 def _kept(algorithm: Algorithm) -> dict[str, bytes]:
     """What the algorithm, its own classes, and names of its module that their code uses hold, by name."""
-    found = dict[str, Any]()
+    found = dict[str, object]()
     found.update((f"the algorithm's {name}", value) for name, value in vars(algorithm).items())
     for cls in type(algorithm).__mro__:
         if cls is not object and cls.__module__.partition(".")[0] not in _OURS:
@@ -148,7 +148,7 @@ def _kept(algorithm: Algorithm) -> dict[str, bytes]:
     return plain
 
 
-def _add_class(cls: type, found: dict[str, Any], seen: set[object]) -> None:
+def _add_class(cls: type, found: dict[str, object], seen: set[object]) -> None:
     seen.add(cls)
     for name, value in vars(cls).items():
         function = getattr(value, "__func__", getattr(value, "fget", value))
@@ -158,7 +158,7 @@ def _add_class(cls: type, found: dict[str, Any], seen: set[object]) -> None:
             found[f"{cls.__name__}.{name}"] = value
 
 
-def _add_function(function: FunctionType, found: dict[str, Any], seen: set[object]) -> None:
+def _add_function(function: FunctionType, found: dict[str, object], seen: set[object]) -> None:
     """Add what a function's code names in its module, and what functions and classes of that module do."""
     if function in seen:
         return
