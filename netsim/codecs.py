@@ -132,10 +132,6 @@ class Dither:
     replicas: int
     only: slice | None = None
 
-    def replica(self, index: int) -> "Dither":
-        """What replica `index` had."""
-        return self.part(slice(index, index + 1))
-
     def part(self, rows: slice) -> "Dither":
         """What some replicas had."""
         return replace(self, only=rows)

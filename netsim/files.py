@@ -1,4 +1,4 @@
-"""Files that anybody may have written: regular ones, of a size that can be read; and JSON in them."""
+"""Files that anybody may have written: regular ones, of a size that can be read; JSON in them; names of drafts."""
 
 import errno
 import json
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import NoReturn, cast
+from uuid import uuid4
 
 MOST_BYTES = 64 * 2**20
 """Of a text: a graph, a trace of delays."""
@@ -29,6 +30,12 @@ def check_regular(path: Path, most: int | None = None) -> None:
     if most is not None and found.st_size > most:
         why = f"{found.st_size:,} bytes; at most {most:,} are read"
         raise OSError(errno.EINVAL, why, str(path))
+
+
+def draft_of(path: Path) -> Path:
+    """A name for a draft of a file or a folder, of this process alone: workers of a command that was killed may still
+    write the same one."""
+    return path.with_name(f"{path.name}.{uuid4().hex}.part")
 
 
 def is_there(path: Path) -> bool:

@@ -672,6 +672,12 @@ def artefact_cases(whole: Path, rng: random.Random) -> Iterator[tuple[str, list[
         yield name, words, prepare
 
 
+def print_faults(found: dict[str, list[int]]) -> None:
+    """Every fault with its cases, the most frequent first."""
+    for fault, cases in sorted(found.items(), key=lambda one: -len(one[1])):
+        print(f"{len(cases):5}  {fault}   e.g. {cases[:6]}")
+
+
 def main() -> None:
     kind, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0
     only = int(sys.argv[4]) if len(sys.argv) > 4 else None
@@ -711,8 +717,7 @@ def main() -> None:
         shutil.rmtree(folder)
     shutil.rmtree(base)
     print(f"{count} cases, seed {seed}: statuses {statuses}, slowest {slowest:.1f} s")
-    for fault, cases in sorted(found.items(), key=lambda one: -len(one[1])):
-        print(f"{len(cases):5}  {fault}   e.g. {cases[:6]}")
+    print_faults(found)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from tests.fuzz import warm
+from tests.fuzz import print_faults, warm
 
 SCENARIO = """\
 name: small
@@ -219,8 +219,7 @@ def main() -> None:
             shutil.copytree(folder, f"kills-{given.seed}-{k}", dirs_exist_ok=True)
     shutil.rmtree(base)
     print(f"{sum(killed.values())} kills, seed {given.seed}: {killed}")
-    for fault, cases in sorted(found.items(), key=lambda one: -len(one[1])):
-        print(f"{len(cases):5}  {fault}   e.g. {cases[:6]}")
+    print_faults(found)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,7 @@ from attacks.audit.loss.noise_check import NoiseScores
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.loss.wire_fields import Details, Released, UnprotectedField
 from netsim.arrays import Array
+from netsim.files import draft_of
 
 MARK = "of.json"
 """Name of the file that identifies the audit."""
@@ -60,7 +60,7 @@ class Archive:
         else:
             folder.unlink(missing_ok=True)
         folder.mkdir(parents=True)
-        draft = mark.with_name(_draft(mark))
+        draft = draft_of(mark)
         draft.write_bytes(content)
         draft.replace(mark)
         return cls(folder)
@@ -71,7 +71,7 @@ class Archive:
     def put(self, world: int, chunk: int, seen: Seen) -> None:
         """Keep a chunk."""
         file = self._file(world, chunk)
-        draft = file.with_name(_draft(file))
+        draft = draft_of(file)
         with draft.open("wb") as out:
             np.savez(out, allow_pickle=False, **_arrays(seen))
         draft.replace(file)
@@ -197,11 +197,6 @@ def _seen(arrays: Mapping[str, npt.NDArray[Any]]) -> Seen:
     )
     noted = {name.removeprefix(_NOTED): value for name, value in arrays.items() if name.startswith(_NOTED)}
     return Seen(explained, noted, words.refused)
-
-
-def _draft(file: Path) -> str:
-    """A name of this process alone: workers of a command that was killed may still write the same chunk."""
-    return f"{file.name}.{uuid4().hex}.part"
 
 
 def _law(name: str) -> type:

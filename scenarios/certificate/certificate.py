@@ -12,7 +12,7 @@ from typing import NamedTuple, TypedDict
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from scipy import stats
 
-from attacks.audit.loss.noise_check import ALPHA
+from attacks.audit.loss.noise_check import ALPHA, ALPHA_OF_DRAWS, DRAWS
 from attacks.audit.pair import spread
 from netsim.algorithms.planted_faults import FAULTS
 from netsim.arrays import whole
@@ -20,6 +20,7 @@ from netsim.errors import ScenarioError
 from scenarios.certificate import rows as kinds
 from scenarios.certificate.rows import Case, Outcome, Rate, Row, StoredRow, cases, repeated
 from scenarios.certificate.worlds import CONFIDENCE, DELTA, DIMENSION, ROUNDS
+from scenarios.results.numbers import show
 
 REPETITIONS = 1000
 SEED = 0
@@ -220,6 +221,8 @@ def page(certificate: Certificate) -> str:
         caught=_together([row for row in parts["planted"] if row.name.endswith(f" {MOST} transcripts")], kinds.NAMED),
         values=[n * ROUNDS * DIMENSION for n in kinds.LARGER_BUDGETS],
         needed={law: f"{round(needed / information, -2):,.0f}" for law, information in INFORMATION.items()},
+        draws=DRAWS,
+        level_of_draws=show(ALPHA_OF_DRAWS),
         parts=parts,
         longer=any(row.repetitions > times(row.part, certificate.repetitions) for row in certificate.rows),
         tables=tables,

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from uuid import uuid4
 
 from netsim.errors import ScenarioError
+from netsim.files import draft_of
 
 try:
     import fcntl
@@ -27,11 +27,6 @@ LOCK = ".netsim-lock"
 _DRAFT = re.compile(r".+\.[0-9a-f]{32}\.part")
 _COMING = 5.0
 """Seconds that who shares a folder waits for another one that is just beginning."""
-
-
-def draft_of(path: Path) -> Path:
-    """A name for a draft, of this process alone, of a file or a folder."""
-    return path.with_name(f"{path.name}.{uuid4().hex}.part")
 
 
 def is_draft(path: Path) -> bool:

@@ -16,8 +16,8 @@ import pyarrow
 from pydantic import JsonValue, TypeAdapter
 
 from netsim.errors import ScenarioError
-from netsim.files import parse_json, read_json
-from scenarios.files.folders import LOCK, draft_of, is_draft, whole
+from netsim.files import draft_of, parse_json, read_json
+from scenarios.files.folders import LOCK, is_draft, whole
 from scenarios.results import tables
 from scenarios.results.base import Setting, Status, as_json, write_text
 from scenarios.results.header import versions

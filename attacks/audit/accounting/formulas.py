@@ -93,10 +93,7 @@ def gaussian_epsilon(mu: Array | float, delta: float) -> Array | float:
         if np.all((middle == low) | (middle == high)):  # neighbors, and `high` is enough
             break
         enough = gaussian_delta(mu_, middle) <= delta
-        before = low, high
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        if np.array_equal(before, (low, high)):  # neighbors among floats: nothing changes any more
-            break
     result = np.where(bounded | (delta >= 1), high, np.inf)
     return float(result) if result.ndim == 0 else result
 

@@ -33,7 +33,7 @@ _SAMPLE = 20_000
 _CUBES, _HALF, _APART = 32, 1e-3, 0.05
 """Transcripts in which a law's density is compared with its quantiles, half a cube's side in deviations of the noise,
 and how far the logarithms may be apart in each coordinate."""
-_DRAWS, _ALPHA_OF_DRAWS = 20_000, 1e-6
+DRAWS, ALPHA_OF_DRAWS = 20_000, 1e-6
 """Numbers drawn anew of the laws of somebody's own in an audit, and the false-alarm probability of what they show."""
 _TAIL = 5e-4
 """Probability of each of two tails: 20 numbers of both together, and of either up to twice that, are expected."""
@@ -151,8 +151,8 @@ class Draws(NamedTuple):
         """Make each release again and again of the values that it had, every time by a generator of its own."""
         again = list[Release]()
         for k, release in enumerate(releases):
-            some = _resized(release, -(-_DRAWS // (2 * len(releases) * release.value.shape[-1])))
-            times = min(_MOST_TIMES, max(2, -(-_DRAWS // (len(releases) * some.value.size))))
+            some = _resized(release, -(-DRAWS // (2 * len(releases) * release.value.shape[-1])))
+            times = min(_MOST_TIMES, max(2, -(-DRAWS // (len(releases) * some.value.size))))
             law, rngs = cast(Mechanism, some.mechanism), np.random.default_rng(k).spawn(times)
             again += [replace(some, observed=law.release(some.value.copy(), rng)) for rng in rngs]
         scores = NoiseScores.of(again, [np.zeros_like(r.value) for r in again])
@@ -172,7 +172,7 @@ def check_draws(releases: list[Release]) -> None:
     """Raise a `PrivacyError` where laws of somebody's own draw other noise than they declare: noise drawn anew has to
     follow the law, in its tails as well, and may not be what it was the time before."""
     own = [r for r in releases if _somebodys(r.mechanism)]
-    if (found := Draws.of(own)).p < _ALPHA_OF_DRAWS:
+    if (found := Draws.of(own)).p < ALPHA_OF_DRAWS:
         names = ", ".join(dict.fromkeys(type(r.mechanism).__name__ for r in own))
         least = min(found.law + found.tails)
         wrong = "by its tails" if least in found.tails else "it repeats, depends on the value, or has another law"

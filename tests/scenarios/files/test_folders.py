@@ -13,8 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
+from netsim.files import draft_of
 from scenarios.cli.app import app
-from scenarios.files.folders import LOCK, draft_of, held, whole
+from scenarios.files.folders import LOCK, held, whole
 
 HOLD = """
 import sys, time
