@@ -101,6 +101,19 @@ class UniformDraws:
         return min(self.low + (self.high - self.low) * coin, math.nextafter(self.high, self.low))
 
 
+def first_outside(schedule: Schedule, count: int, low: float, high: float) -> int | None:
+    """The first k < `count` whose value is not in [low, high], or None.
+
+    Schedules of this module that rise or fall all the way are looked at where they begin and end, others everywhere.
+    """
+    if type(schedule) in (Constant, Geometric, Polynomial) and count:
+        if low <= schedule(0) <= high and low <= schedule(count - 1) <= high:
+            return None
+    elif type(schedule) is UniformDraws and low <= schedule.low and schedule.high <= high:
+        return None
+    return next((k for k in range(count) if not low <= schedule(k) <= high), None)
+
+
 def scaled(schedule: Schedule, factor: float) -> Schedule:
     """k ↦ factor · schedule(k)."""
     match schedule:

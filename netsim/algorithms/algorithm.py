@@ -15,7 +15,7 @@ from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.codecs import Codec
 from netsim.errors import PrivacyError, ScenarioError
 from netsim.node import Node
-from netsim.schedules import Constant, Schedule, scaled
+from netsim.schedules import Constant, Schedule, first_outside, scaled
 
 if TYPE_CHECKING:
     from netsim.topology import Topology
@@ -134,9 +134,9 @@ class Algorithm(ABC):
         if not callable(scale):
             allowed = "netsim.schedules.Constant, or any function of the round"
             raise ScenarioError(field, scale, "not a schedule", allowed)
-        for k in range(releases):
-            if not 0 <= scale(k) <= LARGEST:
-                raise ScenarioError(field, scale(k), f"no scale, of release {k}", f">= 0 and <= {LARGEST:g}")
+        k = first_outside(scale, releases, 0, LARGEST)
+        if k is not None:
+            raise ScenarioError(field, scale(k), f"no scale, of release {k}", f">= 0 and <= {LARGEST:g}")
 
     def stopping(self) -> Stopping:
         """For walks; an algorithm in rounds ends by itself."""
@@ -234,7 +234,10 @@ class Algorithm(ABC):
         """
 
         def claimed(factor: float) -> Claim | None:
-            return self.scaled(factor).claim(adjacency, setting, delta)
+            try:
+                return self.scaled(factor).claim(adjacency, setting, delta)
+            except OverflowError:  # parameters are not checked yet: a step of 1e300, say
+                raise PrivacyError("cannot calibrate: parameters so large that the claim is no number") from None
 
         if not (0 < epsilon < math.inf and 0 <= delta < 1):
             raise PrivacyError(f"cannot calibrate to ε = {epsilon:g}, δ = {delta:g}: need ε > 0 and 0 <= δ < 1")

@@ -64,12 +64,12 @@ from scipy.optimize import brentq
 from netsim.algorithms.algorithm import Factors, InRounds, Setting, silent_release, unmet
 from netsim.algorithms.mixing import Matrix, check_smooth, drawn_start, largest_eigenvalue
 from netsim.arrays import Array
-from netsim.bounds import Auto, NonNegative, Positive
+from netsim.bounds import LARGEST, Auto, NonNegative, Positive
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import Exchange, Node
-from netsim.schedules import SILENT, Schedule, UniformDraws
+from netsim.schedules import SILENT, Schedule, UniformDraws, first_outside
 from netsim.topology import Topology
 
 _RANDOM = UniformDraws(0.0, 1.0)
@@ -251,9 +251,9 @@ class Dpp2(InRounds):
                 raise ScenarioError(name, value, "out of range", ">= 0 and finite")
         check_smooth(setting, "DPP²")
         self._check_factors(("agent_scale_w", "agent_scale_e", "agent_ratio"), setting.agents)
-        for k in range(self.rounds):
-            if not math.isfinite(self.eta(k)):
-                raise ScenarioError("eta", self.eta(k), f"η_{k} is not finite", "finite numbers")
+        k = first_outside(self.eta, self.rounds, -LARGEST, LARGEST)
+        if k is not None:
+            raise ScenarioError("eta", self.eta(k), f"η_{k} has no square", f"numbers up to {LARGEST:g}")
         smoothness = max(setting.smoothness)
         if not 0 < self.step < 2 / smoothness:
             raise ScenarioError("step", self.step, "unstable", f"0 < α < 2/L = {2 / smoothness:.6g}")

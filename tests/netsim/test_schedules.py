@@ -8,7 +8,7 @@ from scipy import stats
 
 from netsim.algorithms import PrivateGradientDescent, stable_step
 from netsim.errors import ScenarioError
-from netsim.schedules import Constant, Geometric, Polynomial, UniformDraws
+from netsim.schedules import Constant, Geometric, Polynomial, UniformDraws, first_outside
 from netsim.topology import ring
 from tests.worlds import synthetic_problem, tapped_ring
 
@@ -28,6 +28,19 @@ def test_values_by_hand(schedule, values):
 
 def test_what_grows_beyond_all_numbers_is_infinite():
     assert Geometric(1.0, 1e300)(2) == math.inf
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [Constant(0.3), Geometric(2.0, 0.5), Geometric(0.1, 1.3), Polynomial(6.0, 1.0), UniformDraws(0.1, 3.0, 1)],
+)
+def test_the_first_value_outside_is_that_of_a_look_at_all(schedule):
+    values = [schedule(k) for k in range(12)]
+    for low in (0.0, 0.2, 0.3, *values[:3]):
+        for high in (0.3, 1.0, *values[-3:], 7.0):
+            outside = [k for k, value in enumerate(values) if not low <= value <= high]
+            assert first_outside(schedule, 12, low, high) == (outside[0] if outside else None)
+    assert first_outside(schedule, 0, 5.0, 4.0) is None
 
 
 class TestUniformDraws:
