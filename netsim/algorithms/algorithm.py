@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from netsim.arrays import Array, whole
-from netsim.bounds import LARGEST, Count, Positive
+from netsim.bounds import LARGEST, Positive, Rounds
 from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.codecs import Codec
 from netsim.errors import PrivacyError, ScenarioError
@@ -272,7 +272,7 @@ class Algorithm(ABC):
 class InRounds(Algorithm):
     """An algorithm whose agents all do the same so many `rounds`."""
 
-    rounds: Count
+    rounds: Rounds
     """How many rounds."""
 
     @property
@@ -300,6 +300,6 @@ class InRounds(Algorithm):
         self, step: Schedule, bound: float, condition: str, problem: str = "unstable at round {k}"
     ) -> None:
         """The step of every round in (0, bound); `condition` says so in the paper's letters."""
-        for k in range(self.rounds):
-            if not 0 < step(k) < bound:
-                raise ScenarioError("step", step(k), problem.format(k=k), f"{condition} = {bound:.6g}")
+        k = first_outside(step, self.rounds, math.nextafter(0, 1), math.nextafter(bound, 0))
+        if k is not None:
+            raise ScenarioError("step", step(k), problem.format(k=k), f"{condition} = {bound:.6g}")

@@ -50,7 +50,6 @@ door: changes of the gradient add up in it, against fresh noise in every round.
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -73,9 +72,9 @@ _STEP = Auto(
 )
 
 
-def _bound(clip: Clip | None, steps: Iterable[float], setting: Setting) -> float:
+def _bound(algorithm: "Decor | ZipDL", setting: Setting) -> float:
     """Steps from here on swing ever wider; none does where gradients are clipped."""
-    return math.inf if clip is not None else stable_bound(steps, setting)
+    return math.inf if algorithm.clip is not None else stable_bound(algorithm.step, algorithm.rounds, setting)
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class Decor(InRounds):
         super().check(setting)
         check(self)
         check_smooth(setting, "DECOR")
-        bound = _bound(self.clip, map(self.step, range(self.rounds)), setting)
+        bound = _bound(self, setting)
         self._check_steps(self.step, bound, "0 < step < (1 + λ_min(W))/L")
         if len(set(self.colluders)) != len(self.colluders) or max(self.colluders, default=0) >= setting.agents:
             raise ScenarioError(
@@ -190,7 +189,7 @@ class ZipDL(InRounds):
         super().check(setting)
         check(self)
         check_smooth(setting, "Zip-DL")
-        bound = _bound(self.clip, map(self.step, range(self.rounds)), setting)
+        bound = _bound(self, setting)
         self._check_steps(self.step, bound, "0 < step < (1 + λ_min(W))/L")
 
     def claim(self, adjacency: Adjacency, setting: Setting, delta: float) -> Claim:

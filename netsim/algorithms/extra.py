@@ -66,6 +66,7 @@ from netsim.algorithms.mixing import OneRelease, check_below, check_smooth
 from netsim.algorithms.private_gradient_descent import stable_bound
 from netsim.bounds import Auto, Positive
 from netsim.node import Node
+from netsim.schedules import Constant
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class PgExtra(OneRelease):
     def check(self, setting: Setting) -> None:
         """Step in (0, (1 + λ_min(W))/L)."""
         super().check(setting)
-        bound = stable_bound((self.step,), setting)
+        bound = stable_bound(Constant(self.step), 1, setting)
         check_below("step", self.step, bound, "0 < α < (1 + λ_min(W))/L")
 
 

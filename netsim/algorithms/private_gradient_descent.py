@@ -28,7 +28,6 @@ for clipping in ℓ∞) or the bound in ℓ2, and ε = ρ + 2√(ρ ln 1/δ) (Bu
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -39,7 +38,7 @@ from netsim.bounds import Auto, Count
 from netsim.claims import Adjacency, Claim, Clip
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
 from netsim.node import Node, subset
-from netsim.schedules import SILENT, Constant, Schedule
+from netsim.schedules import SILENT, Constant, Schedule, first_outside
 
 if TYPE_CHECKING:
     from netsim.topology import Topology
@@ -53,13 +52,13 @@ def stable_step(smoothness: float, topology: "Topology | None") -> float:
     return (2.0 if topology is None else 1 + topology.least_eigenvalue) / smoothness
 
 
-def stable_bound(steps: Iterable[float], setting: Setting) -> float:
+def stable_bound(step: Schedule, rounds: int, setting: Setting) -> float:
     """`stable_step`; or where these steps are all positive and below what the diagonal of W guarantees, that: the
     search for λ_min takes minutes with a million agents."""
     smoothness, topology = max(setting.smoothness), setting.topology
     if topology is not None:
         enough = (1 + topology.least_eigenvalue_bound) / smoothness
-        if all(0 < step < enough for step in steps):
+        if first_outside(step, rounds, math.nextafter(0, 1), math.nextafter(enough, 0)) is None:
             return enough
     return stable_step(smoothness, topology)
 
@@ -117,7 +116,7 @@ class PrivateGradientDescent(InRounds):
         super().check(setting)
         if self.batch is not None:
             whole(self.batch, "batch", 1, min(setting.records, default=None))
-        bound = stable_bound(map(self.step, range(self.rounds)), setting)
+        bound = stable_bound(self.step, self.rounds, setting)
         problem = "η_{k} is outside the stability condition"
         self._check_steps(self.step, bound, "0 < η_k < (1 + λ_min(W))/L", problem)
 

@@ -1,7 +1,7 @@
 """Memory and time that a scenario asks for, estimated before anything of that size is allocated."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,7 @@ def check_problem(scenario: Scenario, agents: int, records: int, dimension: int)
 
 def audit_cost(simulation: Simulation, trials: int, together: int) -> Cost:
     """Cost of an audit: `trials` transcripts of either world, some `together`, each run, and replayed in both."""
-    one = cost(replace(simulation, replicas=together))
+    one = cost(simulation, together)
     return Cost(one.memory, one.seconds * 6 * -(-trials // together))
 
 
@@ -71,8 +71,14 @@ def check_run(simulation: Simulation, field: str, name: str) -> None:
     check_memory(cost(simulation).memory, field, name, "fewer rounds, agents, replicas or coordinates")
 
 
-def cost(simulation: Simulation) -> Cost:
-    """Cost of one run."""
+def check_audit(simulation: Simulation, trials: int, together: int) -> None:
+    """Raise a `ScenarioError` for transcripts that, so many `together`, need more memory than is allowed."""
+    memory = audit_cost(simulation, trials, together).memory
+    check_memory(memory, "audit.chunk", together, "a smaller chunk, fewer rounds or agents")
+
+
+def cost(simulation: Simulation, replicas: int | None = None) -> Cost:
+    """Cost of one run, with its own replicas or so many."""
     problem, topology, algorithm = simulation.problem, simulation.topology, simulation.algorithm
     each, stops = algorithm.horizon, algorithm.stopping()
     if each is not None:
@@ -82,9 +88,10 @@ def cost(simulation: Simulation) -> Cost:
         gradients = packets = stops.activations
     else:
         gradients = packets = (stops.per_agent or 0) * topology.agents
-    numbers = simulation.replicas * problem.dimension
+    replicas = replicas or simulation.replicas
+    numbers = replicas * problem.dimension
     memory = NUMBER * numbers * (_COPIES * gradients + 10 * topology.agents)
-    seconds = gradients * _gradient_seconds(problem, simulation.replicas) + PACKET * packets
+    seconds = gradients * _gradient_seconds(problem, replicas) + PACKET * packets
     return Cost(memory, seconds if gradients else float("nan"))
 
 

@@ -21,7 +21,7 @@ from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.simulation import Simulation
 from netsim.topology import Topology
 from scenarios.build.adjacency import curvature_of, in_words
-from scenarios.build.cost import Cost, audit_cost, check_run, cost
+from scenarios.build.cost import Cost, audit_cost, check_audit, check_run, cost
 from scenarios.build.inference import check_attacks, check_worlds
 from scenarios.build.problem import AnyLogistic, Ownership, farthest, gradient_change, posed
 from scenarios.build.progress import Progress, Silent
@@ -86,6 +86,8 @@ class Experiment:
             try:
                 subjects.append(builder.subject(index, problem, holding))
                 check_run(subjects[-1].simulation, f"algorithms[{index}]", subjects[-1].spec.name)
+                if scenario.audit is not None and subjects[-1].simulation.algorithm.noisy:
+                    check_audit(subjects[-1].simulation, scenario.audit.trials, scenario.audit.together)
             except ScenarioError as error:
                 wrong += [error] if error.field not in [other.field for other in wrong] else []
             advance(1)

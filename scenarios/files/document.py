@@ -137,6 +137,7 @@ INTEGER, BASED = re.compile(r"[-+]?[0-9]+"), re.compile(r"0o[0-7]+|0x[0-9a-fA-F]
 REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 DIGITS = 300
 """A whole number with more is none that anything can be computed with."""
+HALF = re.compile("[\ud800-\udfff]")
 ZERO_FIRST = re.compile(r"[-+]?0[0-9]+")
 DEEP = re.compile(r"(?:[\[{]\s*){50}")
 """So many openings in a row: no file that is meant has them, and the scanner takes the square of their number."""
@@ -267,6 +268,8 @@ class _Reader:
             name, inner = (str(key.value), f"{path}.{key.value}".lstrip(".")) if key.id == "scalar" else ("?", path)
             if key.id != "scalar":
                 self._wrong(key, path or "file", None, "a field's name is text", "FIELD: VALUE")
+            elif self._is_half(key, path, name):
+                continue
             if name in found:
                 first = found.places[name].line
                 value = plain(self.read(child, inner))
@@ -292,7 +295,7 @@ class _Reader:
         text = str(node.value)
         self._refuse_tag(node, path)
         if node.style is not None:
-            return text
+            return None if self._is_half(node, path, text) else text
         if len(text) > DIGITS and (INTEGER.fullmatch(text) or BASED.fullmatch(text)):
             self._wrong(node, path, text, "a number of too many digits", f"{DIGITS} digits; or text in quotes")
             return None
@@ -302,6 +305,12 @@ class _Reader:
             why = f"a number with a leading zero ({other}{int(text)} in YAML 1.2)"
             self._wrong(node, path, text, why, f"{int(text)}" + (f", or {int(text, 8)}" if eight else ""))
         return plain_scalar(text)
+
+    def _is_half(self, node: Any, path: str, text: str) -> bool:
+        """Whether it has half of a character, as "\\ud800" is, which no file can hold."""
+        if half := HALF.search(text):
+            self._wrong(node, path, text, f"half of a character, {half[0]!r}", "whole characters")
+        return half is not None
 
     def _refuse_tag(self, node: Any, path: str) -> None:
         tag = str(node.tag).replace(STANDARD, "!!", 1)

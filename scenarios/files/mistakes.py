@@ -31,6 +31,7 @@ BOUNDS = {
     "less_than_equal": "<= {le}",
     "too_short": "at least {min_length} entries",
     "too_long": "at most {max_length} entries",
+    "string_too_long": "at most {max_length} characters",
     "string_too_short": "text that is not empty",
     "string_pattern_mismatch": "small letters, digits and hyphens: {pattern}",
     "finite_number": "a finite number",
@@ -142,8 +143,11 @@ class _Mistakes:
         return keys
 
     def _not_meant(self, keys: Sequence[Key]) -> set[str]:
-        """The members of a union without tags that fit a mapping's fields less well than the one that fits best."""
-        models = self._models_at(keys)
+        """The members of a union that a mapping's tag does not name; without a tag those that fit its fields less
+        well than the one that fits best."""
+        models, every = self._models_at(keys), {model.__name__ for model in self._models_at(keys, tagged=False)}
+        if len(models) < len(every):
+            return every - {model.__name__ for model in models}
         fits = {model.__name__: len(model.model_fields.keys() & _at(self.tree, keys).keys()) for model in models}
         best = [name for name, fit in fits.items() if fit == max(fits.values())]
         return set(fits) - set(best) if len(best) == 1 else set()
@@ -193,12 +197,13 @@ class _Mistakes:
         return f"unknown {context['discriminator'].strip(chr(39))}{hint or own}", tags
 
     # ── what the schema says of a place ─────────────────────────────────────────────────────────────────
-    def _models_at(self, keys: Sequence[Key]) -> list[type[BaseModel]]:
-        """What a mapping at this place may be: one model where there is one, or a tag says which; else all."""
+    def _models_at(self, keys: Sequence[Key], tagged: bool = True) -> list[type[BaseModel]]:
+        """What a mapping at this place may be: one model where there is one, or, if `tagged`, a tag says which; else
+        all."""
         models: list[type[BaseModel]] = [self.root]
         node: Any = self.tree
         named_by_user = False  # the keys of a dict are no fields
-        for key in keys:
+        for place, key in enumerate(keys, 1):
             node = node[key]
             if isinstance(key, str) and not named_by_user:
                 fields = [model.model_fields[key] for model in models if key in model.model_fields]
@@ -207,7 +212,7 @@ class _Mistakes:
             else:
                 named_by_user = False
             written: Tree = cast(Tree, node) if isinstance(cast(object, node), Mapping) else {}
-            tags = [(model, tag_field(model)) for model in models]
+            tags = [(model, tag_field(model)) for model in models if tagged or place < len(keys)]
             models = [m for m, tag in tags if tag and written.get(tag) in literals(m, tag)] or models
         return models
 

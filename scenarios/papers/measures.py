@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 from scipy.stats import t as student
 
+from netsim.memory import check_memory
 from netsim.metrics import Reached
 from scenarios.results import curves
 from scenarios.results.audit import AuditResult
@@ -222,12 +223,18 @@ SCALED = ("rounds", "activations", "per_agent", "records")
 
 def graph_size(over: str, agents: int, edges: Sequence[tuple[int, int]]) -> float:
     """One of `GRAPH`, of a connected graph."""
+    sizes = [agents, len(edges), *([_spectral_gap(agents, edges)] if GRAPH[over][-1] else [])]
+    return math.prod(size**power for size, power in zip(sizes, GRAPH[over], strict=False))
+
+
+def _spectral_gap(agents: int, edges: Sequence[tuple[int, int]]) -> float:
+    """1 − λ₂(D⁻¹A)."""
+    check_memory(3 * 8 * agents**2, "topology.agents", agents, "fewer agents")
     adjacency = np.zeros((agents, agents))
     ends = np.array(edges).T
     adjacency[ends[0], ends[1]] = adjacency[ends[1], ends[0]] = 1
     root = np.sqrt(adjacency.sum(axis=0))
-    gap = 1 - float(np.linalg.eigvalsh(adjacency / np.outer(root, root))[-2])
-    return math.prod(size**power for size, power in zip((agents, len(edges), gap), GRAPH[over], strict=True))
+    return 1 - float(np.linalg.eigvalsh(adjacency / np.outer(root, root))[-2])
 
 
 def beside_graph(own: Mapping[str, Setting]) -> dict[str, Setting]:

@@ -1,8 +1,8 @@
 """One run of one algorithm: convergence, measures and costs, traffic, links, and the packets to be played."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from netsim.metrics import Reached
 from scenarios.results.base import Counts, Edge, Numbers, Result, Unit
@@ -216,3 +216,15 @@ class Timeline(Result):
     down: tuple[Downtime, ...]
     break_: Annotated[ClaimBreak | None, Field(alias="break")]
     budget: BudgetInTime | None
+
+    @model_validator(mode="after")
+    def _as_many_of_each(self) -> Self:
+        columns = "sent", "arrived", "sender", "receiver", "kind", "number", "attempt", "bytes", "activation"
+        lengths = {name: len(getattr(self, name)) for name in (*columns, "fate", "captured")}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(
+                f"lists of {', '.join(f'{n} {name}' for name, n in lengths.items())}: one entry a packet"
+            )
+        if sum(window.packets for window in self.windows) != lengths["sent"]:
+            raise ValueError("the windows hold another number of packets than are listed")
+        return self

@@ -7,12 +7,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import numpy as np
-from pydantic import Field
 
 from netsim import algorithms, schedules
 from netsim.algorithms import Algorithm, Setting, planted_faults
 from netsim.algorithms.composition import balanced
-from netsim.bounds import LARGEST, Count
+from netsim.bounds import Count
 from netsim.claims import Adjacency, Clip
 from netsim.codecs import Codec
 from netsim.errors import PrivacyError, ScenarioError
@@ -21,7 +20,7 @@ from netsim.problems import Problem
 from netsim.schedules import Constant, Schedule
 from netsim.simulation import setting_of
 from netsim.topology import Topology
-from scenarios.schema.base import Model, NonNegative, Positive, Probability, built
+from scenarios.schema.base import Model, Name, NonNegative, Positive, Probability, built
 from scenarios.schema.network import CodecSpec
 from scenarios.schema.spec import OF_TYPE, OF_VALUE, Spec, automatic, core, derived, parameters, union
 
@@ -91,14 +90,14 @@ class PureTarget(Model):
 class Stddev(Model):
     """Noise given outright: σ of the first activation."""
 
-    stddev: Annotated[NonNegative, Field(le=LARGEST)]
+    stddev: NonNegative
     """The standard deviation σ of Gaussian noise."""
 
 
 class AlgorithmModel(Spec, ABC):
     """One algorithm of a scenario."""
 
-    name: str
+    name: Name
     """How results name it."""
     baseline: bool = False
     """A baseline: shown and audited, but its verdict decides no exit status."""

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import PydanticKnownError
 
+from netsim.bounds import LARGEST
 from netsim.errors import ScenarioError
 from scenarios.files.mistakes import mistakes
 from scenarios.files.models import differing, tag_field
@@ -69,15 +71,26 @@ NAMES = {
 """Models whose public name is not their class's without Spec."""
 
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+def _has_a_square(number: float) -> float:
+    if abs(number) > LARGEST:
+        raise PydanticKnownError("less_than_equal", {"le": LARGEST})
+    return number
+
+
+UP_TO_LARGEST = AfterValidator(_has_a_square)
+"""Of every number without an end; no schema and no page says it of each."""
+Finite = Annotated[float, Field(allow_inf_nan=False), UP_TO_LARGEST]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), UP_TO_LARGEST]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), UP_TO_LARGEST]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
 
 Words = Annotated[str, Field(min_length=1)]
+Name = Annotated[str, Field(max_length=200)]
+"""Of a scenario and what is in it: it stands in tables, and in the names of files."""
 Index = Annotated[int, Field(ge=0)]
 MOST_AGENTS = 1_000_000
-Place = Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=2, max_length=2)]
+Place = Annotated[list[Finite], Field(min_length=2, max_length=2)]
 """x and y."""
 Edge = Annotated[list[Index], Field(min_length=2, max_length=2)]
 

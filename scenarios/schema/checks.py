@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from netsim.bounds import Count
 from scenarios.files.library import VARIANT_NAME
-from scenarios.schema.base import Index, Model, NonNegative, Positive, Words
+from scenarios.schema.base import Finite, Index, Model, Name, NonNegative, Positive, Words
 
 Falling = Literal[
     "relative_error", "mean_error", "consensus_error", "consensus_distance", "objective_gap", "relative_gap",
@@ -27,7 +27,6 @@ class MeasureSpec(Model):
     """All measures but the relative error are taken every so many rounds or activations; none: 200 times at most."""
 
 
-Finite = Annotated[float, Field(allow_inf_nan=False)]
 Leak = Literal["gradient_error", "identifiable", "image_skill"]
 Quality = Literal["skill", "mse", "psnr", "ssim", "success", "label_accuracy"]
 """Measures of an attack on records."""
@@ -274,7 +273,7 @@ Replaced = Annotated[dict[str, Any], Field(min_length=1)]
 class VariantSpec(Model):
     """The scenario with some fields replaced: checked as a whole, with a results folder of its own."""
 
-    name: Annotated[str, Field(pattern=VARIANT_NAME)]
+    name: Annotated[Name, Field(pattern=VARIANT_NAME)]
     """How results name it."""
     set: Replaced
     """The fields that are replaced, by dotted path (`topology.agents`, `algorithms[0].step`), and their values."""

@@ -126,7 +126,11 @@ def is_own(place: str) -> bool:
     before, _, name = place.rpartition(":")
     if place.endswith(".py") or before.endswith(".py"):
         return True
-    return bool(before) and name.isidentifier() and all(part.isidentifier() for part in before.split("."))
+    return name.isidentifier() and _is_module(before)
+
+
+def _is_module(text: str) -> bool:
+    return all(part.isidentifier() for part in text.split("."))
 
 
 def load(place: str) -> OwnCode:
@@ -138,9 +142,10 @@ def load(place: str) -> OwnCode:
     where, colon, name = place.rpartition(":")
     if not colon or name.endswith(".py"):
         where, name = place, ""
-    if not where or (name and not name.isidentifier()) or (not name and not where.endswith(".py")):
+    a_file = where.endswith(".py")
+    if (name and not name.isidentifier()) or not (a_file or (name and _is_module(where))):
         raise ScenarioError(FIELD, place, "names no class", FORM)
-    module = _from_file(place, Path(where)) if where.endswith(".py") else _imported(place, where)
+    module = _from_file(place, Path(where)) if a_file else _imported(place, where)
     found = _class_of(place, module, name)
     _CODES[found] = _PRINTS[module]
     return OwnCode(found, Path(str(module.__file__)).absolute(), _PRINTS[module])

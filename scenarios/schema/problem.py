@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
-from netsim.bounds import LARGEST, Count
+from netsim.bounds import Count
 from netsim.problems import ElasticNet, FusedLasso, LInf
 from netsim.problems.data import files, named
 from netsim.problems.problem import Kind
@@ -105,7 +105,7 @@ class ProblemSpec(Model):
     """The data set."""
     split: Split = EqualSplit(kind="equal")
     """How the records are split among the agents."""
-    ridge: Annotated[NonNegative, Field(le=LARGEST)] = 1.0
+    ridge: NonNegative = 1.0
     """The weight of ridge/2·‖x‖² in every agent's objective; if not given 0 in nonconvex_logistic, sensors and
     mlp."""
     l1: NonNegative = 0.0

@@ -4,13 +4,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from netsim.bounds import LARGEST, MOST, Count
+from netsim.bounds import MOST, Count
 from netsim.claims import Norm
 from scenarios.files.library import full_tree
 from scenarios.files.mistakes import validated
 from scenarios.files.models import dump
 from scenarios.schema.attacks import Labels, MembershipSpec, PropertySpec, RebuildSpec, Rounds
-from scenarios.schema.base import Index, Model, Positive
+from scenarios.schema.base import Index, Model, Name, Positive
 from scenarios.schema.checks import FigureSpec, MeasureSpec, ReproducesSpec, VariantSpec
 from scenarios.schema.export import Schema, exported
 from scenarios.schema.network import (
@@ -98,7 +98,7 @@ class GradientChange(Model):
     """The agent's gradient moves by at most this wherever it is evaluated: the adjacency of papers that bound a
     gradient's change."""
 
-    change: Annotated[Positive, Field(le=LARGEST)]
+    change: Positive
     """By how much the gradient may change."""
     norm: Norm = "l2"
     """The norm."""
@@ -220,7 +220,7 @@ class TranscriptSpec(Model):
 class Scenario(Model):
     """One experiment: the same problem, network and eavesdropper for each of its algorithms."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    name: Annotated[Name, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     """What results and folders call the scenario: small letters, digits and hyphens."""
     group: str = ""
     """Under which heading a list of scenarios has it."""

@@ -38,7 +38,7 @@ from pydantic_core import PydanticUndefined
 
 from netsim.bounds import Auto
 from scenarios.files.models import literals, tag_field
-from scenarios.schema.base import DeclaredModel, Model, built
+from scenarios.schema.base import UP_TO_LARGEST, DeclaredModel, Model, built
 
 OF_TYPE: dict[Any, Any] = {}
 """The annotation by which a scenario says a value of a core type: `Schedule` is a number or a kind of schedule."""
@@ -211,7 +211,9 @@ def _adapted(annotation: Any, bounds: tuple[Any, ...] = ()) -> Any:
     if origin is tuple:
         return Annotated[list[_adapted(arguments[0])], Field(min_length=len(arguments), max_length=len(arguments))]
     if annotation is float and not all(any(isinstance(one, end) for one in bounds) for end in (Ge | Gt, Le | Lt)):
-        return Annotated[float, *bounds, Field(allow_inf_nan=False)]  # nothing infinite is between two bounds
+        return Annotated[
+            float, *bounds, Field(allow_inf_nan=False), UP_TO_LARGEST
+        ]  # nothing infinite is between two bounds
     return Annotated[annotation, *bounds] if bounds else annotation
 
 

@@ -19,11 +19,9 @@ from scenarios.files import mistakes
 from scenarios.files.document import keys_of, place_of, plain, put
 from scenarios.files.library import read_fields
 from scenarios.results.base import Setting
-from scenarios.schema.base import Index, Model, Positive
+from scenarios.schema.base import Finite, Index, Model, Positive
 from scenarios.schema.export import exported
 from scenarios.schema.load import Located, validated
-
-Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 def _has_width(law: Any) -> Any:

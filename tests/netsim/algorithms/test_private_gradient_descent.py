@@ -149,9 +149,9 @@ def test_steps_below_the_bound_descend_and_steps_above_it_may_not(graph, weights
     assert bound == pytest.approx((1 + np.linalg.eigvalsh(topology.weights)[0]) / smoothness)
     setting = setting_of(problem, topology)
     enough = 2 * np.diag(topology.weights).min() / smoothness
-    assert stable_bound((0.99 * enough, 0.5 * enough), setting) == pytest.approx(enough)
+    assert stable_bound((0.99 * enough, 0.5 * enough).__getitem__, 2, setting) == pytest.approx(enough)
     for steps in ((0.5 * enough, 1.01 * enough), (1.01 * bound,), (-1.0,), (0.0, 0.5 * enough)):
-        assert stable_bound(steps, setting) == bound
+        assert stable_bound(steps.__getitem__, len(steps), setting) == bound
 
     def growth(step: float) -> float:
         mixing = topology.weights - step * smoothness * np.eye(12)

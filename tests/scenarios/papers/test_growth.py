@@ -95,6 +95,14 @@ def test_sizes_of_a_graph_are_powers_of_n_m_and_the_gap_of_its_walk(graph, edges
     )  # fmt: skip
 
 
+def test_a_gap_of_a_graph_that_no_memory_holds_is_refused_and_its_agents_are_counted(monkeypatch):
+    monkeypatch.setenv("NETSIM_MEMORY", "1000000")
+    graph = topology.ring(1000)
+    assert graph_size("n", 1000, graph.edges) == 1000
+    with pytest.raises(ScenarioError, match="agents = 1000: asks for about 24 MB"):
+        graph_size("1/χ", 1000, graph.edges)
+
+
 def test_variants_that_differ_in_the_graph_and_in_lengths_are_one_group():
     fields = {
         "small": {"topology.agents": 4, "problem.data.records": 40},

@@ -139,6 +139,17 @@ class TestOtherFiles:
         with pytest.raises(ScenarioError, match="anatomy"):
             loads(json.dumps(study | {"anatomy": 1}))
 
+    @pytest.mark.parametrize(("column", "words"), [("sender", "one entry a packet"), (None, "the windows")])
+    def test_packets_of_which_a_list_lacks_one_are_refused(self, rich, column, words):
+        tree = json.loads(json.dumps(rich))
+        timeline = tree["algorithms"][0]["timeline"]
+        if column is None:
+            timeline["windows"][0]["packets"] += 1
+        else:
+            timeline[column].pop()
+        with pytest.raises(ScenarioError, match=words):
+            loads(json.dumps(tree))
+
     @pytest.mark.parametrize("text", ["", "[]", "{", "3"])
     def test_what_is_no_results_is_refused(self, text):
         with pytest.raises(ScenarioError):

@@ -74,6 +74,7 @@ def test_a_schedule_is_given_as_a_number_or_by_its_kind():
         ("path=mine.py:Laplace", "path", "is no algorithm"),
         ("path=nowhere.at_all:Mine", "path", "no module named 'nowhere'"),
         ("path=mine", "path", "names no class"),
+        ("path='mine.\"x\":Mine'", "path", "names no class"),
         ("parameters={}", "parameters.rounds", "missing"),
         ("parameters={rounds: 3, stepp: 1}", "parameters.stepp", "did you mean 'step'?"),
         ("parameters={rounds: three}", "parameters.rounds", "valid integer"),
