@@ -11,6 +11,7 @@ from scenarios.cli import (
     attack,
     audit,
     catalogue,
+    challenge,
     lab,
     ledger,
     new,
@@ -27,7 +28,7 @@ from scenarios.files.code import LISTENERS
 from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
-MODULES = (attack, audit, catalogue, lab, ledger, new, papers, report, run, sweep, trace, views, witness)
+MODULES = (attack, audit, catalogue, challenge, lab, ledger, new, papers, report, run, sweep, trace, views, witness)
 """Every one registers its commands."""
 
 

@@ -14,7 +14,7 @@ from scenarios.render.terminal import WRONG_INPUT, fail, write_document
 
 GROUPS = {
     "First steps": ("list", "show", "run", "new", "audit"),
-    "Experiments": ("attack", "views", "check", "sweep", "deploy", "lab", "data"),
+    "Experiments": ("attack", "views", "check", "sweep", "deploy", "lab", "challenge", "data"),
     "Results": ("trace", "report", "compare", "witness"),
     "More": ("papers", "ledger", "certificate", "schema"),
 }

@@ -46,6 +46,7 @@ LOOKS = {
     "new": "new n --from s.yaml",
     "schema": "schema",
     "data": "data where",
+    "challenge": "challenge",
     "papers": "papers",
     "ledger": "ledger --help",
     "certificate": "certificate --help",

@@ -1,0 +1,216 @@
+"""A challenge for one student: made from a key, written to a folder, and opened by who solves it.
+
+Everything private is drawn from HMAC-SHA256(key, challenge and student). With the public key, which is used where
+none is given, whoever knows the student's name can make the answer again: an honour system. With a key that the
+instructor keeps nobody else can. The folder has the salted hash of the answer alone.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from netsim.adversary import Adversary, AdversaryView
+from netsim.errors import ScenarioError, SimulationError
+from netsim.transcript.stored import StreamedTranscript
+from netsim.transcript.transcript import Transcript
+from scenarios.build.experiment import Experiment
+from scenarios.challenge.answers import digest
+from scenarios.challenge.table import Challenge, named
+from scenarios.challenge.worlds import Posed
+from scenarios.files.models import dump
+from scenarios.results.base import Edge, Result, write_text
+from scenarios.schema.load import load_scenario
+
+T = TypeVar("T")
+
+PUBLIC_KEY = b"netsim"
+"""The key where the instructor gives none."""
+SHORTEST = 16
+"""Bytes of an instructor's key, at least: less can be guessed."""
+ATTEMPTS = 1000
+FILE, PUBLIC = "challenge.json", "public.yaml"
+
+
+class RecordingFile(Result):
+    """One transcript of the folder: whose algorithm of public.yaml it is of, and the tapped links where they are not
+    those of public.yaml."""
+
+    algorithm: str
+    links: tuple[Edge, ...] | None = None
+
+
+class ChallengeFile(Result):
+    """challenge.json: all of a challenge but its answer."""
+
+    challenge: str
+    student: str
+    question: str
+    form: str
+    salt: str
+    hash: str
+    recordings: Mapping[str, RecordingFile]
+
+
+def key_from(path: Path | None) -> bytes:
+    """The instructor's key. You get a `ScenarioError` for a file that cannot be read or is too short."""
+    if path is None:
+        return PUBLIC_KEY
+    try:
+        key = path.read_bytes().strip()
+    except OSError as error:
+        raise ScenarioError(
+            "--key", str(path), f"cannot be read ({error.strerror})", "a file with a secret"
+        ) from None
+    if len(key) < SHORTEST:
+        raise ScenarioError("--key", str(path), f"{len(key)} bytes can be guessed", f">= {SHORTEST} bytes, random")
+    return key
+
+
+def _secret(key: bytes, challenge: str, student: str, purpose: str) -> bytes:
+    return hmac.digest(key, json.dumps([challenge, student, purpose]).encode(), "sha256")
+
+
+def posed(challenge: Challenge, student: str, key: bytes) -> Posed:
+    """The challenge for a student, answer included. PRIVATE."""
+    for attempt in range(ATTEMPTS):
+        seed = int.from_bytes(_secret(key, challenge.name, student, f"world {attempt}"))
+        if (found := challenge.build(np.random.default_rng(seed))) is not None:
+            return found
+    raise SimulationError(f"{challenge.name}: none of {ATTEMPTS} worlds has a clear answer")
+
+
+def answer_of(challenge: Challenge, one: Posed) -> str:
+    """The right answer in its one spelling. PRIVATE."""
+    return challenge.form.read(",".join(one.answer))
+
+
+def salted(challenge: Challenge, one: Posed, student: str, key: bytes) -> tuple[str, str]:
+    """Salt and hash of the right answer; both are in the folder."""
+    salt = _secret(key, challenge.name, student, "salt")[:16].hex()
+    return salt, digest(answer_of(challenge, one), salt)
+
+
+def fingerprint(key: bytes) -> str:
+    """A short hash that tells keys apart."""
+    return hashlib.sha256(b"netsim challenge key" + key).hexdigest()[:12]
+
+
+def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> ChallengeFile:
+    """Make the challenge and write its folder: transcripts, public.yaml, challenge.json, README.md."""
+    one = posed(challenge, student, key)
+    folder.mkdir(parents=True, exist_ok=True)
+    recordings: dict[str, RecordingFile] = {}
+    for name, view in one.views.items():
+        view.transcript.write(folder / f"{name}.parquet")
+        links = view.adversary.links if isinstance(view.adversary.links, tuple) else None
+        several = len(one.views) > 1 and links
+        recordings[name] = RecordingFile(algorithm=one.algorithms[name], links=links if several else None)
+    salt, hashed = salted(challenge, one, student, key)
+    found = ChallengeFile(
+        challenge=challenge.name,
+        student=student,
+        question=challenge.question.format(**one.facts),
+        form=str(challenge.form),
+        salt=salt,
+        hash=hashed,
+        recordings=recordings,
+    )
+    write_text(folder / PUBLIC, dump(one.public).rstrip())
+    write_text(folder / FILE, TypeAdapter(ChallengeFile).dump_json(found, indent=1).decode())
+    write_text(folder / "README.md", _readme(challenge, found))
+    return found
+
+
+def _readme(challenge: Challenge, made: ChallengeFile) -> str:
+    files = ", ".join(f"`{name}.parquet`" for name in made.recordings)
+    return f"""# {challenge.title}
+
+{made.question}
+
+Answer: {made.form}.
+
+- {files}: what the eavesdropper recorded, columns as in docs/results.md.
+- `{PUBLIC}`: what is public: the published algorithm and its parameters, the graph, the taps, the kind of the
+  problem. Its seeds are not those of the run, so its records and noise are others; and agents may not do what is
+  published, where the question says so.
+- `{FILE}`: question, salt and hash of the answer. The answer itself is in no file.
+
+```python
+from scenarios.challenge import opened
+
+view = opened(".").view    # views["NAME"] where there are several
+```
+
+    netsim challenge {challenge.name} --answer …      (--hint for a hint, which is counted)"""
+
+
+def read_file(kind: type[T], path: Path, field: str) -> T:
+    """A JSON file of this kind. You get a `ScenarioError` for what is none."""
+    try:
+        return TypeAdapter(kind).validate_json(path.read_bytes())
+    except OSError as error:
+        raise ScenarioError(
+            field, str(path), f"cannot be read ({error.strerror})", "a file that netsim wrote"
+        ) from None
+    except ValidationError as error:
+        first: Any = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        why = f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"
+        raise ScenarioError(field, str(path), why, "a file that netsim wrote") from None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A challenge as who solves it has it: the question, and a view for each transcript."""
+
+    challenge: Challenge
+    file: ChallengeFile
+    views: Mapping[str, AdversaryView]
+
+    @property
+    def view(self) -> AdversaryView:
+        """The only view. You get a `ScenarioError` where there are several."""
+        if len(self.views) > 1:
+            raise ScenarioError("view", self.file.challenge, "several views", f"views[…]: {', '.join(self.views)}")
+        return next(iter(self.views.values()))
+
+    @property
+    def question(self) -> str:
+        return self.file.question
+
+    def right(self, answer: str) -> bool:
+        """`is_right` of this challenge."""
+        return is_right(self.challenge, self.file, answer)
+
+
+def is_right(challenge: Challenge, file: ChallengeFile, answer: str) -> bool:
+    """Whether the hash of an answer is that of the right one; nothing is counted.
+
+    You get a `ScenarioError` for an answer that is not in the form.
+    """
+    return hmac.compare_digest(digest(challenge.form.read(answer), file.salt), file.hash)
+
+
+def opened(folder: str | Path) -> Opened:
+    """A challenge's folder: its question, and what was recorded and is public. You get a `ScenarioError` where it is
+    none."""
+    folder = Path(folder)
+    file = read_file(ChallengeFile, folder / FILE, "challenge")
+    if (challenge := named(file.challenge)) is None:
+        raise ScenarioError("challenge", file.challenge, "no such challenge", "the names of `netsim challenge`")
+    experiment = Experiment.of(load_scenario(folder / PUBLIC).scenario)
+    views: dict[str, AdversaryView] = {}
+    for name, one in file.recordings.items():
+        subject = experiment.subject(one.algorithm)
+        simulation = subject.attacked or subject.simulation
+        adversary = simulation.adversaries[0] if one.links is None else Adversary(name, one.links)
+        transcript = Transcript.stored(StreamedTranscript.open(folder / f"{name}.parquet"))
+        views[name] = AdversaryView(adversary, transcript, simulation.public())
+    return Opened(challenge, file, views)

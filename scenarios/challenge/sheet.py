@@ -1,0 +1,153 @@
+"""A student's score sheet: a chain of entries that an instructor collects and checks.
+
+Each entry has a hash of itself and all before it, and the sheet a seal of the last one: a sheet that was edited by
+hand shows it. Who computes hashes can forge the chain, but no right answer: those are compared with ones made again
+from the key.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from netsim.errors import ScenarioError
+from scenarios.challenge.folder import PUBLIC_KEY, answer_of, fingerprint, posed, read_file, salted
+from scenarios.challenge.table import CHALLENGES, named
+from scenarios.results.base import Result, as_json, write_text
+
+FILE = "sheet.json"
+Event = Literal["posed", "hint", "wrong", "solved"]
+A_LEVEL, A_HINT, A_WRONG = 10, 2, 1
+"""Points of a challenge by level, less for each hint and each wrong answer; at least one a level."""
+
+
+class Entry(Result):
+    """One thing that happened; `hash` is that of the challenge's answer."""
+
+    at: str
+    challenge: str
+    event: Event
+    answer: str | None = None
+    hash: str
+    link: str
+
+
+class Standing(Result):
+    """How far a student is with one challenge."""
+
+    challenge: str
+    level: int
+    solved: bool
+    hints: int
+    wrong: int
+
+    @property
+    def points(self) -> int:
+        lost = A_HINT * self.hints + A_WRONG * self.wrong
+        return max(A_LEVEL * self.level - lost, self.level) if self.solved else 0
+
+
+class Sheet(Result):
+    """Entries of one student; `key` is the fingerprint of the key that made the challenges."""
+
+    student: str
+    key: str
+    entries: tuple[Entry, ...] = ()
+    seal: str = ""
+
+    @classmethod
+    def of(cls, student: str, key: bytes) -> "Sheet":
+        """An empty sheet."""
+        one = cls(student=student, key=fingerprint(key))
+        return replace(one, seal=one.sealed())
+
+    @classmethod
+    def read(cls, path: Path) -> "Sheet":
+        """You get a `ScenarioError` for a file that is no sheet."""
+        return read_file(cls, path, "sheet")
+
+    def write(self, path: Path) -> None:
+        write_text(path, as_json(asdict(self)))
+
+    def with_entry(self, challenge: str, event: Event, hashed: str, answer: str | None = None) -> "Sheet":
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        entry = Entry(at=at, challenge=challenge, event=event, answer=answer, hash=hashed, link="")
+        entry = replace(entry, link=self._link(self._last(len(self.entries)), entry))
+        longer = replace(self, entries=(*self.entries, entry))
+        return replace(longer, seal=longer.sealed())
+
+    def sealed(self) -> str:
+        return _hash("seal", self._last(len(self.entries)), len(self.entries))
+
+    def _last(self, count: int) -> str:
+        return self.entries[count - 1].link if count else _hash("sheet", self.student, self.key)
+
+    def _link(self, before: str, entry: Entry) -> str:
+        return _hash(before, {name: value for name, value in asdict(entry).items() if name != "link"})
+
+    def standing(self, challenge: str) -> Standing:
+        """You get a `StopIteration` for a challenge that is none."""
+        level = next(one.level for one in CHALLENGES if one.name == challenge)
+        own = [one.event for one in self.entries if one.challenge == challenge]
+        return Standing(
+            challenge=challenge,
+            level=level,
+            solved="solved" in own,
+            hints=own.count("hint"),
+            wrong=own.count("wrong"),
+        )
+
+    def standings(self) -> list[Standing]:
+        """Of all challenges, in their order."""
+        return [self.standing(one.name) for one in CHALLENGES]
+
+    def faults(self, key: bytes) -> Iterator[str]:
+        """What is wrong with it, a sentence each; solved challenges are made again from the key."""
+        if self.key != fingerprint(key):
+            of = "the public key" if self.key == fingerprint(PUBLIC_KEY) else "another key"
+            yield f"its challenges were made with {of}"
+            return
+        for number, one in enumerate(self.entries):
+            if one.link != self._link(self._last(number), one):
+                yield f"entry {number + 1} ({one.challenge}, {one.event}) or the one before it was altered"
+        if self.seal != self.sealed():
+            yield "entries at its end were altered or removed"
+        for number, one in enumerate(self.entries):
+            challenge = named(one.challenge)
+            if challenge is None:
+                yield f"entry {number + 1}: there is no challenge {one.challenge!r}"
+            elif one.event == "solved":
+                made = posed(challenge, self.student, key)
+                if one.hash != salted(challenge, made, self.student, key)[1]:
+                    yield f"entry {number + 1}: {one.challenge} is not this student's"
+                elif one.answer != answer_of(challenge, made):
+                    yield f"entry {number + 1}: {one.challenge} is not solved by {one.answer!r}"
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def sheet_in(folder: Path) -> Sheet | None:
+    """The sheet of a folder; None where there is none yet."""
+    return Sheet.read(folder / FILE) if (folder / FILE).exists() else None
+
+
+def begun(folder: Path, student: str | None, key: bytes | None) -> Sheet:
+    """The sheet of a folder, or a new one. You get a `ScenarioError` where it is of another student or key."""
+    there = sheet_in(folder)
+    if there is None:
+        if not student:
+            raise ScenarioError("--student", student, "missing: every student has answers of their own", "a name")
+        return Sheet.of(student, key or PUBLIC_KEY)
+    if student not in (None, there.student):
+        why = f"{folder} is of student {there.student!r}"
+        raise ScenarioError("--student", student, why, "another folder: --out FOLDER")
+    if there.key != fingerprint(key or PUBLIC_KEY):
+        why = "the challenges of this folder were made with another key"
+        allowed = "the instructor's --key; who has the folder already needs none to answer"
+        raise ScenarioError("--key", None if key is None else "…", why, allowed)
+    return there

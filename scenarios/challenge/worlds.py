@@ -1,0 +1,391 @@
+"""Worlds behind challenges: private runs, their recordings, and the answers that follow from their truth.
+
+A builder is given a private generator and returns a `Posed`, or None where a right solution could be led astray by
+rounding or by chance; then it is called again with the next generator.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attacks.inference import infer
+from netsim.adversary import Adversary, AdversaryView
+from netsim.algorithms import Algorithm, PrivateGradientDescent
+from netsim.arrays import Array
+from netsim.errors import AttackError
+from netsim.settings import Recording
+from netsim.simulation import Run, Simulation
+from scenarios.build.experiment import Experiment
+from scenarios.build.problem import problem_of
+from scenarios.challenge.careless import Careless, Habit
+from scenarios.schema import Scenario
+
+Words = dict[str, Any]
+"""Part of a scenario, in the words of its file."""
+LETTERS = "abcdefghijklmnopqrst"
+SIGNS = ("p", "n")
+HOLDS = ("h", "f")
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A challenge for one student. `answer` is PRIVATE; the rest is written into the folder.
+
+    `views` by the name of the recording; `algorithms` has the name that the algorithm of a recording has in the
+    `public` scenario. `facts` fill the gaps of the question.
+    """
+
+    public: Scenario
+    views: Mapping[str, AdversaryView]
+    algorithms: Mapping[str, str]
+    answer: Sequence[str]
+    facts: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+Builder = Callable[[np.random.Generator], Posed | None]
+
+
+@dataclass(frozen=True)
+class _World:
+    """A scenario with public seeds, and the same experiment with private ones and what is hidden.
+
+    `rows`: which records of the data set each agent holds, where these were dealt here.
+    """
+
+    public: Scenario
+    private: Experiment
+    rows: tuple[list[int], ...] = ()
+
+    @classmethod
+    def of(cls, rng: np.random.Generator, words: Words, hidden: Words | None = None) -> "_World":
+        whole: Words = {"name": "challenge", "adversary": {"links": "all"}, **deepcopy(words)}
+        public = Scenario.model_validate(whole | {"seed": 0})
+        whole |= deepcopy(hidden or {})
+        if whole["problem"]["data"]["name"] == "synthetic":
+            whole["problem"]["data"]["seed"] = int(rng.integers(2**48))
+        return cls(public, Experiment.of(Scenario.model_validate(whole | {"seed": int(rng.integers(2**48))})))
+
+    @classmethod
+    def dealt(cls, rng: np.random.Generator, words: Words, records: int) -> "_World":
+        """Every agent holds so many records, any as likely as any other: a scenario deals the classes in turn."""
+        kind = "one_record" if records == 1 else "row_space"
+        one = cls.of(rng, words | {"attacks": {"reconstruct": [{"kind": kind}], "holding": records}})
+        dealt = rng.permutation(one.private.dataset.records)[: records * _agents(words)]
+        return replace(one, rows=tuple(dealt.reshape(-1, records).tolist()))
+
+    def simulation(self, index: int = 0) -> Simulation:
+        subject, recording = self.private.subjects[index], Recording(private="everything")
+        if not self.rows:
+            return replace(subject.simulation, recording=recording)
+        assert subject.attacked is not None
+        parts = [self.private.dataset.take(rows) for rows in self.rows]
+        return replace(subject.attacked, problem=problem_of(self.private.scenario, parts), recording=recording)
+
+    def run(self, change: Callable[[Any], Algorithm] | None = None) -> Run:
+        """The private run; `change` makes of the published algorithm what agents really run."""
+        one = self.simulation()
+        return (one if change is None else replace(one, algorithm=change(one.algorithm))).run()
+
+    def posed(self, view: AdversaryView, answer: Sequence[str], **facts: object) -> Posed:
+        """One recording."""
+        names = {"transcript": self.public.algorithms[0].name}
+        return Posed(self.public, {"transcript": view}, names, answer, facts)
+
+
+def least_squares(records: int, dimension: int = 8) -> Words:
+    data = {"name": "synthetic", "kind": "regression", "records": records, "dimension": dimension}
+    return {"kind": "ridge", "data": data, "ridge": 0.5}
+
+
+def images(classes: int = 2) -> Words:
+    return {
+        "kind": "logistic" if classes == 2 else "softmax",
+        "data": {"name": "digits", "classes": list(range(classes))},
+        "ridge": 0.5,
+    }
+
+
+def graph(kind: str, agents: int) -> Words:
+    return {"kind": kind, "agents": agents}
+
+
+def descent(**options: Any) -> list[Words]:
+    return [{"kind": "private_gradient_descent", "rounds": 4, "step": 0.05, **options}]
+
+
+def _agents(words: Words) -> int:
+    return int(words["topology"]["agents"])
+
+
+def _numbers(drawn: NDArray[Any]) -> list[int]:
+    return [int(one) for one in drawn.flat]
+
+
+# ── what is asked of a gradient ─────────────────────────────────────────────────────────────────────────
+Reading = Callable[[Array], "list[str] | None"]
+"""Words that follow from a vector; None where they hang on its last digits."""
+CLEAR = 0.02
+"""Share of the largest coordinate by which a sign, or an order, has to be clear."""
+
+
+def signs(vector: Array) -> list[str] | None:
+    sizes = np.abs(vector)
+    return None if sizes.min() < CLEAR * sizes.max() else [SIGNS[int(one < 0)] for one in vector]
+
+
+def largest(count: int, vector: Array) -> list[str] | None:
+    """The coordinates of largest magnitude, the largest first."""
+    order = np.argsort(-np.abs(vector))
+    sizes = np.abs(vector)[order]
+    return None if (-np.diff(sizes[: count + 1])).min() < CLEAR * sizes[0] else [str(k) for k in order[:count]]
+
+
+def gradient(words: Words, query: int, reading: Reading, *, door: bool = False, checked: bool = False) -> Builder:
+    """One agent's gradient, counted from 0. `door`: the tap sits at the agent's door alone; `checked`: only where
+    netsim's own inversion finds it."""
+
+    def build(rng: np.random.Generator) -> Posed | None:
+        agent = int(rng.integers(_agents(words)))
+        tapped: Words = {"adversary": {"nodes": [agent], "links": []}} if door else {}
+        world = _World.of(rng, words | tapped)
+        run = world.run()
+        assert run.truth is not None
+        own = run.truth.queries[agent]
+        answer = reading(own[query].gradient[0]) if query < len(own) else None
+        if answer is None or (checked and not _found(run.views[0], agent, query)):
+            return None
+        return world.posed(run.views[0], answer, agent=agent)
+
+    return build
+
+
+def _found(view: AdversaryView, agent: int, query: int) -> bool:
+    try:
+        return any((one.agent, one.query) == (agent, query) for one in infer(view))
+    except AttackError:
+        return False
+
+
+def forgotten_link(words: Words) -> Builder:
+    """One link of a star is not encrypted."""
+
+    def build(rng: np.random.Generator) -> Posed | None:
+        agent = 1 + int(rng.integers(_agents(words) - 1))
+        world = _World.of(rng, words, {"link_overrides": [{"between": [[0, agent]], "law": {"encrypted": False}}]})
+        run = world.run()
+        assert run.truth is not None
+        answer = signs(run.truth.queries[agent][0].gradient[0])
+        return None if answer is None else world.posed(run.views[0], answer)
+
+    return build
+
+
+# ── records ─────────────────────────────────────────────────────────────────────────────────────────────
+def classes(words: Words) -> Builder:
+    """The class of every agent's record, from 0."""
+
+    def build(rng: np.random.Generator) -> Posed:
+        world = _World.dealt(rng, words, 1)
+        labels = world.private.dataset.labels
+        found = np.searchsorted(np.unique(labels), [labels[row] for (row,) in world.rows])
+        return world.posed(world.run().views[0], [str(one) for one in _numbers(found)])
+
+    return build
+
+
+def one_image(words: Words) -> Builder:
+    """The row of the one image that an agent holds."""
+
+    def build(rng: np.random.Generator) -> Posed:
+        agent = int(rng.integers(_agents(words)))
+        world = _World.dealt(rng, words, 1)
+        return world.posed(world.run().views[0], [str(world.rows[agent][0])], agent=agent)
+
+    return build
+
+
+def lineup(words: Words, candidates: int) -> Builder:
+    """Which two of some rows an agent holds."""
+
+    def build(rng: np.random.Generator) -> Posed:
+        agent = int(rng.integers(_agents(words)))
+        world = _World.dealt(rng, words, 2)
+        own = world.rows[agent]
+        others = [row for row in _numbers(rng.permutation(world.private.dataset.records)) if row not in own]
+        shown = _numbers(rng.permutation([*own, *others[: candidates - 2]]))
+        answer = [LETTERS[k] for k, row in enumerate(shown) if row in own]
+        listed = ", ".join(f"{LETTERS[k]} = {row}" for k, row in enumerate(shown))
+        return world.posed(world.run().views[0], answer, agent=agent, candidates=listed)
+
+    return build
+
+
+def zeros(words: Words) -> Builder:
+    """Which half of the agents holds zeros alone; the other half holds ones."""
+
+    def build(rng: np.random.Generator) -> Posed | None:
+        world = _World.of(rng, words)
+        problem: Any = world.simulation().problem
+        answer = [str(k) for k, one in enumerate(problem.objectives) if one.labels[0] < 0]
+        return world.posed(world.run().views[0], answer) if len(answer) == _agents(words) // 2 else None
+
+    return build
+
+
+# ── noise ───────────────────────────────────────────────────────────────────────────────────────────────
+def _careless(habits: Mapping[int, Habit], published: PrivateGradientDescent) -> Careless:
+    return Careless(published.rounds, step=published.step, scale=published.scale, habits=habits)
+
+
+def _subset(rng: np.random.Generator, of: int, count: int) -> list[int]:
+    return sorted(_numbers(rng.permutation(of))[:count])
+
+
+def culprits(words: Words, count: int, habit: Habit, innocent: Habit | None = None) -> Builder:
+    """Which agents have a habit. `innocent`: what as many others have, which costs nothing."""
+
+    def build(rng: np.random.Generator) -> Posed:
+        agents = _agents(words)
+        drawn = _numbers(rng.permutation(agents))
+        chosen = sorted(drawn[:count])
+        own = habit if habit.generator is None else replace(habit, generator=int(rng.integers(2**48)))
+        habits = dict.fromkeys(chosen, own)
+        habits |= {} if innocent is None else dict.fromkeys(drawn[count : 2 * count], innocent)
+        world = _World.of(rng, words)
+        return world.posed(world.run(partial(_careless, habits)).views[0], [str(one) for one in chosen])
+
+    return build
+
+
+def rounds_of(words: Words, count: int, habit: Callable[[tuple[int, ...]], Habit]) -> Builder:
+    """In which rounds one agent, which is not named, has a habit."""
+
+    def build(rng: np.random.Generator) -> Posed:
+        agent = int(rng.integers(_agents(words)))
+        chosen = _subset(rng, words["algorithms"][0]["rounds"], count)
+        world = _World.of(rng, words)
+        run = world.run(partial(_careless, {agent: habit(tuple(chosen))}))
+        return world.posed(run.views[0], [str(one) for one in chosen])
+
+    return build
+
+
+def each_agent(words: Words, alphabet: Sequence[str], habits: Sequence[Habit]) -> Builder:
+    """Every agent has a habit of its own, named by a word."""
+
+    def build(rng: np.random.Generator) -> Posed:
+        drawn = _numbers(rng.integers(len(habits), size=_agents(words)))
+        world = _World.of(rng, words)
+        run = world.run(partial(_careless, {agent: habits[k] for agent, k in enumerate(drawn)}))
+        return world.posed(run.views[0], [alphabet[k] for k in drawn])
+
+    return build
+
+
+# ── claims ──────────────────────────────────────────────────────────────────────────────────────────────
+def _claims(
+    rng: np.random.Generator, words: Words, published: list[Words], run: list[Words], holds: list[bool]
+) -> Posed:
+    """One recording of each algorithm, as it is run; the public scenario has what is published."""
+    names = LETTERS[: len(published)]
+    named = [[one | {"name": name} for name, one in zip(names, some, strict=True)] for some in (published, run)]
+    world = _World.of(rng, words | {"algorithms": named[0]}, {"algorithms": named[1]})
+    views = {f"transcript-{name}": world.simulation(k).run().views[0] for k, name in enumerate(names)}
+    answer = [HOLDS[int(not one)] for one in holds]
+    return Posed(world.public, views, dict(zip(views, names, strict=True)), answer)
+
+
+def verdicts(words: Words, faults: Sequence[str]) -> Builder:
+    """Which of these algorithms do what they claim, and which have the fault."""
+
+    def build(rng: np.random.Generator) -> Posed:
+        kinds = [faults[k] for k in _numbers(rng.permutation(len(faults)))]
+        sound = [bool(one) for one in _numbers(rng.integers(2, size=len(kinds)))]
+        plain: list[Words] = [{"kind": "planted_fault", "fault": one, "step": 0.05} for one in kinds]
+        published = [one | {"sound": True} for one in plain]
+        run = [one | {"sound": holds} for one, holds in zip(plain, sound, strict=True)]
+        return _claims(rng, words, published, run, sound)
+
+    return build
+
+
+def budgets(words: Words, count: int) -> Builder:
+    """Which claims are at or above the true ε: noise of another size than published, more of it too."""
+
+    def build(rng: np.random.Generator) -> Posed:
+        scales: list[float] = rng.choice([0.5, 1.0, 2.0], count).tolist()
+        factors: list[float] = rng.choice([0.55, 0.75, 1.0, 1.5], count).tolist()
+        clip = {"bound": 1.0, "norm": "l1"}
+        published = [descent(scale=one, clip=clip)[0] for one in scales]
+        run = [descent(scale=one * factor, clip=clip)[0] for one, factor in zip(scales, factors, strict=True)]
+        return _claims(rng, words, published, run, [one >= 1 for one in factors])
+
+    return build
+
+
+# ── traffic ─────────────────────────────────────────────────────────────────────────────────────────────
+def route(words: Words, hops: int, *, gaps: bool = False) -> Builder:
+    """The first agents of a walk after agent 0, where it starts.
+
+    `gaps`: the tap missed a hop among them, but neither the first nor the last, and never two in a row.
+    """
+
+    def build(rng: np.random.Generator) -> Posed | None:
+        world = _World.of(rng, words)
+        run = world.run()
+        assert run.metrics is not None
+        walked = [int(one) for one in run.metrics.agents[: hops + 1]]
+        if gaps:
+            numbers = [(one.sender, one.receiver) for one in run.views[0].transcript if one.event == "air"]
+            seen, at = list[bool](), 0
+            for hop in pairwise(walked):
+                here = at < len(numbers) and numbers[at] == hop
+                seen.append(here)
+                at += here
+            alone = all(a or b for a, b in pairwise(seen))
+            if not (seen[0] and seen[-1] and alone) or all(seen):
+                return None
+        return world.posed(run.views[0], [str(one) for one in walked[1:]])
+
+    return build
+
+
+def slow(words: Words, count: int, compute: Words) -> Builder:
+    """Which agents compute slowly."""
+
+    def build(rng: np.random.Generator) -> Posed:
+        chosen = _subset(rng, _agents(words), count)
+        world = _World.of(rng, words, {"stragglers": [{"agents": chosen, "compute": compute}]})
+        return world.posed(world.run().views[0], [str(one) for one in chosen])
+
+    return build
+
+
+def listeners(words: Words, count: int) -> Builder:
+    """Which of some listeners has every link of an agent, and which misses one of each."""
+
+    def build(rng: np.random.Generator) -> Posed:
+        agents = _agents(words)
+        every = {(i, j) for i in range(agents) for j in range(i + 1, agents)}
+        broken = [bool(one) for one in _numbers(rng.integers(2, size=count))]
+        tapped: list[Adversary] = []
+        for k, one in enumerate(broken):
+            order = _numbers(rng.permutation(agents))
+            free = list(zip(order[::2], order[1::2], strict=True))  # safe: everybody has a link that is not tapped
+            if one:  # the last agent has none
+                free[-1] = (order[0], order[-2])
+            missed = {(min(edge), max(edge)) for edge in free}
+            tapped.append(Adversary(f"transcript-{LETTERS[k]}", tuple(sorted(every - missed))))
+        world = _World.of(rng, words)
+        run = replace(world.simulation(), adversaries=tuple(tapped)).run()
+        views = {one.adversary.name: one for one in run.views}
+        answer = ["b" if one else "s" for one in broken]
+        return Posed(world.public, views, dict.fromkeys(views, world.public.algorithms[0].name), answer)
+
+    return build

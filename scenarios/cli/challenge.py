@@ -1,0 +1,249 @@
+"""Command `netsim challenge`: transcripts with a question, and score sheets."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.markup import escape
+
+from netsim.errors import NetsimError, ScenarioError
+from scenarios.cli.commands import command
+from scenarios.cli.options import AsJson, given, taken
+from scenarios.render.terminal import (
+    DONE,
+    REFUTED,
+    Column,
+    console,
+    fail,
+    fitted,
+    line,
+    remark,
+    write_document,
+)
+
+if TYPE_CHECKING:
+    from scenarios.challenge.folder import ChallengeFile
+    from scenarios.challenge.sheet import Sheet
+    from scenarios.challenge.table import Challenge
+
+ALL = "all"
+
+
+@command(
+    "challenge",
+    "netsim challenge",
+    "netsim challenge first-flag --student ada",
+    "netsim challenge first-flag --answer 3,0,7,5",
+    "netsim challenge --check sheets/*.json --key key.txt",
+)
+def _challenge(
+    names: Annotated[
+        list[str] | None,
+        taken(metavar="NAME", help="A challenge, or all; with --check score sheets. Default: list the challenges."),
+    ] = None,
+    student: Annotated[
+        str | None, given(metavar="NAME", help="Whose challenge it is: answers differ. Default: the sheet's.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder of one student's challenges and score sheet.")
+    ] = Path("challenges"),
+    hint: Annotated[bool, typer.Option("--hint", help="Print the next hint; it is counted.")] = False,
+    answer: Annotated[str | None, given(metavar="TEXT", help="Answer; a wrong one is counted.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Check score sheets against answers made again.")] = False,
+    key: Annotated[Path | None, given(metavar="FILE", help="The instructor's secret. Default: a public one.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Thirty transcripts, each with a question that has to be answered from what was recorded and what is public.
+
+    netsim challenge NAME --student ada
+
+    makes one in ./challenges/NAME: the transcript, public.yaml, the question. Only a salted hash of the answer is
+    there. --hint and --answer go on the score sheet, ./challenges/sheet.json; --check checks collected ones.
+
+    Exit status: 0 done, 1 a wrong answer, or a sheet that does not hold, 2 wrong input.
+    """
+    from scenarios.challenge.folder import key_from
+
+    try:
+        secret = None if key is None else key_from(key)
+        if check:
+            if not names:
+                raise ScenarioError("sheets", None, "missing: --check needs score sheets", "sheet.json of students")
+            _check([Path(one) for one in names], key_from(key), as_json)
+        if len(names or ()) > 1:
+            raise ScenarioError("name", names, "one challenge at a time", "one name, or all")
+        if not names:
+            if answer is not None or hint:
+                raise ScenarioError("name", None, "missing: which challenge?", "a name of `netsim challenge`")
+            _list(out, as_json)
+        name = (names or [""])[0]
+        if name == ALL and (hint or answer is not None):
+            raise ScenarioError("name", name, "one challenge at a time", "the name of one")
+        if answer is not None:
+            _answer(_named(name), out, answer, as_json)
+        if hint:
+            _hint(_named(name), out, as_json)
+        _make(name, student, out, secret, as_json)
+    except NetsimError as error:
+        fail(error, as_json=as_json)
+    except OSError as error:
+        why = f"cannot be written ({error.strerror or error})"
+        fail(ScenarioError("--out", str(out), why, "a folder to write to"), as_json=as_json)
+
+
+def _named(name: str) -> "Challenge":
+    from scenarios.challenge.table import CHALLENGES, named
+
+    if (found := named(name)) is None:
+        near = difflib.get_close_matches(name, [one.name for one in CHALLENGES], 1)
+        why = "no such challenge" + (f"; did you mean {near[0]!r}?" if near else "")
+        raise ScenarioError("name", name, why, "a name of `netsim challenge`, or all")
+    return found
+
+
+def _list(folder: Path, as_json: bool) -> NoReturn:
+    from scenarios.challenge.sheet import sheet_in
+    from scenarios.challenge.table import CHALLENGES
+
+    sheet = sheet_in(folder)
+    standings = None if sheet is None else sheet.standings()
+    if as_json:
+        rows = [{"name": one.name, "level": one.level, "title": one.title} for one in CHALLENGES]
+        done = None if sheet is None else _summary(sheet)
+        write_document({"challenges": rows, "sheet": done})
+        raise typer.Exit(DONE)
+    columns = [
+        Column("", [str(k) for k in range(1, len(CHALLENGES) + 1)], right=True, whole=True),
+        Column("challenge", [f"[bold]{one.name}[/]" for one in CHALLENGES], whole=True),
+        Column("level", [str(one.level) for one in CHALLENGES], right=True, spared=2),
+        Column("title", [escape(one.title) for one in CHALLENGES], at_least=12),
+    ]
+    if standings is not None:
+        columns += [
+            Column("", ["solved" if one.solved else "" for one in standings], whole=True),
+            Column("hints", [str(one.hints or "") for one in standings], right=True, spared=1),
+            Column("wrong", [str(one.wrong or "") for one in standings], right=True, spared=1),
+        ]
+    console.print(fitted(columns, console))
+    if sheet is not None:
+        line(_words(sheet))
+    line(f"Begin with: netsim challenge {CHALLENGES[0].name} --student YOUR-NAME" if sheet is None else "")
+    raise typer.Exit(DONE)
+
+
+def _summary(sheet: "Sheet") -> dict[str, Any]:
+    standings = [one for one in sheet.standings() if one.solved or one.hints or one.wrong]
+    return {
+        "student": sheet.student,
+        "solved": sum(one.solved for one in standings),
+        "points": sum(one.points for one in standings),
+        "challenges": [asdict(one) | {"points": one.points} for one in standings],
+    }
+
+
+def _words(sheet: "Sheet") -> str:
+    from scenarios.challenge.table import CHALLENGES
+
+    found = _summary(sheet)
+    return f"{sheet.student}: {found['solved']} of {len(CHALLENGES)} solved, {found['points']} points"
+
+
+def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json: bool) -> NoReturn:
+    """Make a challenge, or all; one that is there is shown again."""
+    from scenarios.challenge import folder, sheet
+    from scenarios.challenge.table import CHALLENGES
+
+    chosen = CHALLENGES if name == ALL else (_named(name),)
+    there = {one.name for one in chosen if (out / one.name / folder.FILE).exists()}
+    if len(there) < len(chosen) or student is not None or key is not None:
+        found = sheet.begun(out, student, key)
+        for one in chosen:
+            if one.name not in there:
+                remark(f"making {one.name}" if len(chosen) > 1 else "")
+                made = folder.write(one, found.student, key or folder.PUBLIC_KEY, out / one.name)
+                found = found.with_entry(one.name, "posed", made.hash)
+                found.write(out / sheet.FILE)
+    shown = [folder.read_file(folder.ChallengeFile, out / one.name / folder.FILE, "challenge") for one in chosen]
+    if as_json:
+        write_document({"folder": str(out), "challenges": [asdict(one) for one in shown]})
+    elif name == ALL:
+        line(f"{len(shown)} challenges of {shown[0].student} in {out}")
+    else:
+        one = shown[0]
+        line(f"{chosen[0].title}\n\n{one.question}\n")
+        line(f"In {out / name}: {', '.join(f'{each}.parquet' for each in one.recordings)}, public.yaml, README.md")
+        place = "" if out == Path("challenges") else f" --out {out}"
+        line(f"Answer:  netsim challenge {name}{place} --answer …   ({one.form})")
+        line(f"Hints:   netsim challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)")
+    raise typer.Exit(DONE)
+
+
+def _hint(challenge: "Challenge", out: Path, as_json: bool) -> NoReturn:
+    from scenarios.challenge import sheet
+
+    own, file = _posed(challenge, out)
+    count = own.standing(challenge.name).hints
+    if count < len(challenge.hints):
+        own.with_entry(challenge.name, "hint", file.hash).write(out / sheet.FILE)
+    given = challenge.hints[: count + 1]
+    if as_json:
+        write_document({"challenge": challenge.name, "hints": list(given), "of": len(challenge.hints)})
+    for number, one in enumerate(() if as_json else given, 1):
+        line(f"Hint {number} of {len(challenge.hints)}: {one}")
+    if count >= len(challenge.hints):
+        remark("That is all there are; none was counted.")
+    raise typer.Exit(DONE)
+
+
+def _answer(challenge: "Challenge", out: Path, text: str, as_json: bool) -> NoReturn:
+    from scenarios.challenge import folder, sheet
+
+    own, file = _posed(challenge, out)
+    spelled, right = challenge.form.read(text), folder.is_right(challenge, file, text)
+    before = own.standing(challenge.name)
+    if not before.solved:
+        own = own.with_entry(challenge.name, "solved" if right else "wrong", file.hash, spelled)
+        own.write(out / sheet.FILE)
+    now = own.standing(challenge.name)
+    if as_json:
+        write_document({**asdict(now), "points": now.points, "right": right})
+    elif right:
+        again = " (it was solved before)" if before.solved else f": {now.points} points"
+        line(f"Right{again}. {_words(own)}")
+    else:
+        line(f"Wrong: {spelled} is not the answer; {now.wrong} wrong so far.")
+    raise typer.Exit(DONE if right else REFUTED)
+
+
+def _posed(challenge: "Challenge", out: Path) -> "tuple[Sheet, ChallengeFile]":
+    """The sheet, and a challenge that is in the folder."""
+    from scenarios.challenge import folder, sheet
+
+    own, place = sheet.sheet_in(out), out / challenge.name / folder.FILE
+    if own is None or not place.exists():
+        why = f"not in {out}: make it first"
+        raise ScenarioError("name", challenge.name, why, f"netsim challenge {challenge.name} --student YOUR-NAME")
+    return own, folder.read_file(folder.ChallengeFile, place, "challenge")
+
+
+def _check(paths: Sequence[Path], key: bytes, as_json: bool) -> NoReturn:
+    from scenarios.challenge.sheet import Sheet
+
+    sheets = [Sheet.read(one / "sheet.json" if one.is_dir() else one) for one in paths]
+    faults: list[list[str]] = []
+    for path, one in zip(paths, sheets, strict=True):
+        remark(f"checking {path}" if len(paths) > 1 else "")
+        faults.append(list(one.faults(key)))
+    found = list(zip(paths, sheets, faults, strict=True))
+    if as_json:
+        write_document(
+            {"sheets": [_summary(one) | {"file": str(path), "faults": wrong} for path, one, wrong in found]}
+        )
+    for path, one, wrong in () if as_json else found:
+        line(f"{_words(one)}: {'DOES NOT HOLD' if wrong else 'holds'} ({path})")
+        for each in wrong:
+            line(f"  {each}")
+    raise typer.Exit(REFUTED if any(faults) else DONE)

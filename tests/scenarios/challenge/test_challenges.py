@@ -1,0 +1,229 @@
+"""Challenges: each is solved by its reference solution, differs between students, and has nothing private in it."""
+
+import json
+import math
+from collections import Counter
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from typer.testing import CliRunner
+
+from netsim.errors import ScenarioError
+from scenarios.challenge.answers import Form
+from scenarios.challenge.folder import PUBLIC_KEY, answer_of, key_from, opened, posed, write
+from scenarios.challenge.sheet import A_LEVEL, Entry, Sheet
+from scenarios.challenge.table import CHALLENGES, named
+from scenarios.cli.app import app
+from tests.scenarios.challenge.solutions import SOLUTIONS, solved
+
+KEY = b"the instructor's own"
+OWN_TAPS = ("one-door", "verdicts", "budgets")
+"""Challenges whose public part is the student's own: where the tap sits, in which order algorithms come."""
+
+
+@pytest.mark.parametrize("challenge", CHALLENGES, ids=lambda one: one.name)
+def test_a_reference_solution_solves_it_for_two_students_from_their_folders_alone(challenge, tmp_path):
+    answers, publics = list[str](), set[str]()
+    for student in ("ada", "emmy"):
+        folder = tmp_path / student
+        file = write(challenge, student, KEY, folder)
+        found = opened(folder)
+        answer = solved(found)
+        assert found.right(answer)
+        answers.append(challenge.form.read(answer))
+        assert set(file.recordings) == {one.stem for one in folder.glob("*.parquet")}
+        assert {one.name for one in folder.iterdir() if one.suffix != ".parquet"} == {
+            "README.md",
+            "challenge.json",
+            "public.yaml",
+        }
+        publics.add((folder / "public.yaml").read_text())
+    assert answers[0] != answers[1]
+    assert not opened(tmp_path / "ada").right(answers[1])
+    if challenge.name not in OWN_TAPS:  # so no seed of a student's run is in it
+        assert len(publics) == 1
+    assert not any("seed:" in text for text in publics)
+
+
+def test_thirty_in_order_of_difficulty_and_none_can_be_guessed():
+    assert len({one.name for one in CHALLENGES}) == 30
+    assert [one.level for one in CHALLENGES] == sorted(one.level for one in CHALLENGES)
+    assert min(one.form.answers for one in CHALLENGES) >= 100
+    assert all(one.hints for one in CHALLENGES)
+    assert SOLUTIONS.keys() == {one.name for one in CHALLENGES}
+
+
+@pytest.mark.parametrize("rule", ["any", "distinct", "set", "walk"])
+def test_a_form_counts_the_answers_that_it_reads(rule):
+    form = Form(("a", "b", "c", "d"), 3, rule)
+    read = set[str]()
+    for words in product(form.words, repeat=3):
+        try:
+            read.add(form.read(", ".join(words)))
+        except ScenarioError:
+            continue
+    assert len(read) == form.answers
+
+
+def test_a_form_reads_words_of_one_letter_without_commas_and_refuses_the_rest():
+    form = Form(("p", "n"), 4)
+    assert form.read("PNNP") == form.read("p n;n,p") == "p,n,n,p"
+    for text in ("", "pnn", "pnnpp", "pnnx", "p,n,n"):
+        with pytest.raises(ScenarioError, match="not counted"):
+            form.read(text)
+
+
+@pytest.mark.parametrize("name", ["signs", "shares", "labels", "walk", "true-epsilon", "listeners", "stragglers"])
+def test_no_answer_is_likelier_than_its_form_says(name):
+    """40 students: fewer than four share an answer, and each word comes about as often as any other.
+
+    A fourth has probability below 0.1 % with 256 answers or more, and 1 % with 220; six deviations below 1e-8.
+    """
+    challenge = named(name)
+    assert challenge is not None
+    answers = [answer_of(challenge, posed(challenge, f"student {k}", KEY)) for k in range(40)]
+    assert max(Counter(answers).values()) < 4
+    words = Counter(word for one in answers for word in one.split(","))
+    expected, form = sum(words.values()) / len(challenge.form.words), challenge.form
+    room = 6 * math.sqrt(expected * (1 - 1 / len(form.words))) * (2 if form.rule == "walk" else 1)
+    assert all(abs(words[word] - expected) < room for word in form.words)
+
+
+# ── the command ─────────────────────────────────────────────────────────────────────────────────────────
+def netsim(*words, exit_status=0):
+    done = CliRunner().invoke(app, ["challenge", *map(str, words)])
+    assert done.exit_code == exit_status, done.output
+    return done.output
+
+
+def document(*words, exit_status=0):
+    done = CliRunner().invoke(app, ["challenge", *map(str, words), "--json"])
+    assert done.exit_code == exit_status, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A folder in which the first flag was solved after a hint and a wrong answer, and the second not."""
+    folder = tmp_path_factory.mktemp("course")
+    netsim("first-flag", "--student", "ada", "--out", folder)
+    assert "Hint 1 of 2" in netsim("first-flag", "--hint", "--out", folder)
+    right = solved(opened(folder / "first-flag"))
+    wrong = ",".join(reversed(right.split(",")))
+    refused = netsim("first-flag", "--answer", wrong, "--out", folder, exit_status=1)
+    assert refused == f"Wrong: {wrong} is not the answer; 1 wrong so far.\n"
+    malformed = netsim("first-flag", "--answer", "7", "--out", folder, exit_status=2)
+    assert malformed.count("\n") == 1
+    assert "4 of 0, …, 11, in order, with commas" in malformed
+    assert netsim("first-flag", "--answer", right, "--out", folder).startswith("Right: 7 points")
+    assert "solved before" in netsim("first-flag", "--answer", right, "--out", folder)
+    netsim("no-noise", "--out", folder)
+    return folder
+
+
+def test_a_student_s_way_is_on_the_sheet(course):
+    sheet = Sheet.read(course / "sheet.json")
+    assert [one.event for one in sheet.entries] == ["posed", "hint", "wrong", "solved", "posed"]
+    first, second, *_ = sheet.standings()
+    assert (first.solved, first.hints, first.wrong, first.points) == (True, 1, 1, A_LEVEL - 3)
+    assert (second.solved, second.points) == (False, 0)
+    listed = netsim("--out", course)
+    assert "ada: 1 of 30 solved, 7 points" in listed
+    assert listed.count("solved") == 2
+    assert document("--out", course)["sheet"]["points"] == 7
+
+
+def test_a_sheet_that_holds(course):
+    assert "ada: 1 of 30 solved, 7 points: holds" in netsim("--check", course / "sheet.json", course)
+    assert document("--check", course)["sheets"][0]["faults"] == []
+
+
+def rewritten(sheet, entries):
+    """The sheet with these entries, every link and the seal computed anew, as a forger would."""
+    new = Sheet.of(sheet.student, PUBLIC_KEY)
+    for one in entries:
+        new = new.with_entry(one.challenge, one.event, one.hash, one.answer)
+    return new
+
+
+def without(number):
+    return lambda tree: tree["entries"].pop(number)
+
+
+ALTERED = {
+    "the name": lambda tree: tree.update(student="eve"),
+    "the hint": without(1),
+    "a wrong answer": without(2),
+    "the end": without(-1),
+    "a time": lambda tree: tree["entries"][0].update(at="2020-01-01T00:00:00+00:00"),
+    "an answer": lambda tree: tree["entries"][3].update(answer="0,1,2,3"),
+    "an event": lambda tree: tree["entries"][2].update(event="solved"),
+    "the order": lambda tree: tree["entries"].reverse(),
+}
+
+
+@pytest.mark.parametrize("how", ALTERED)
+def test_a_sheet_altered_by_hand_is_noticed(course, tmp_path, how):
+    tree = json.loads((course / "sheet.json").read_text())
+    ALTERED[how](tree)
+    (tmp_path / "sheet.json").write_text(json.dumps(tree))
+    assert "DOES NOT HOLD" in netsim("--check", tmp_path / "sheet.json", exit_status=1)
+
+
+def test_who_forges_the_chain_still_needs_the_answer(course, tmp_path):
+    sheet = Sheet.read(course / "sheet.json")
+    claimed = replace(sheet.entries[-1], event="solved", answer="0,1,2")
+    other = write(CHALLENGES[1], "emmy", PUBLIC_KEY, tmp_path / "other")
+    foreign = Entry(at="", challenge="no-noise", event="solved", answer="0,1,2", hash=other.hash, link="")
+    unknown = replace(claimed, challenge="none", event="posed")
+    for entry, why in ((claimed, "is not solved by"), (foreign, "is not this student's"), (unknown, "no challenge")):
+        rewritten(sheet, [*sheet.entries, entry]).write(tmp_path / "sheet.json")
+        assert why in netsim("--check", tmp_path / "sheet.json", exit_status=1)
+
+
+def test_an_instructor_s_key_makes_other_answers_and_is_needed_to_check(tmp_path):
+    key, folder = tmp_path / "key.txt", tmp_path / "ada"
+    key.write_text("eighteen and more bytes\n")
+    netsim("shared-seed", "--student", "ada", "--out", folder, "--key", key)
+    file = opened(folder / "shared-seed")
+    answer = solved(file)
+    challenge = named("shared-seed")
+    assert challenge is not None
+    assert answer_of(challenge, posed(challenge, "ada", key_from(key))) == challenge.form.read(answer)
+    netsim("shared-seed", "--answer", answer, "--out", folder)
+    assert "holds" in netsim("--check", folder, "--key", key)
+    assert "another key" in netsim("--check", folder, exit_status=1)
+    assert "another key" in netsim("walk", "--out", folder, exit_status=2)
+    assert key.read_text().strip() not in "".join(
+        one.read_text() for one in folder.rglob("*") if one.suffix in (".json", ".yaml", ".md")
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["first-flog", "--student", "ada"], "did you mean 'first-flag'?"),
+        (["first-flag"], "--student"),
+        (["first-flag", "--answer", "1,2,3,4"], "make it first"),
+        (["first-flag", "--hint"], "make it first"),
+        (["first-flag", "walk"], "one challenge at a time"),
+        (["all", "--hint"], "one challenge at a time"),
+        (["--answer", "1"], "which challenge?"),
+        (["--check"], "needs score sheets"),
+        (["--check", "absent.json"], "cannot be read"),
+        (["--check", "no.json"], "a file that netsim wrote"),
+        (["--check", "--key", "no.json", "no.json"], "can be guessed"),
+        (["--check", "--key", "absent", "no.json"], "cannot be read"),
+    ],
+)
+def test_mistakes_get_one_line(tmp_path, monkeypatch, words, why):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "no.json").write_text("{}")
+    said = netsim(*words, exit_status=2)
+    assert why in said
+    assert said.count("\n") == 1
+
+
+def test_another_student_needs_another_folder(course):
+    assert "is of student 'ada'" in netsim("walk", "--student", "emmy", "--out", course, exit_status=2)
