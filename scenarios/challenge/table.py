@@ -40,7 +40,7 @@ _SEALED: Words = {"links": {"delay": {"kind": "constant", "seconds": 0.01}, "enc
 _WALK: Words = {
     "topology": worlds.graph("complete", 6),
     "problem": worlds.least_squares(18, 4),
-    "algorithms": [{"kind": "recal", "activations": 30}],
+    "algorithms": [{"kind": "recal", "activations": 30, "step": 0.4}],
 }
 _IMAGES: Words = {"topology": worlds.graph("ring", 10), "problem": worlds.images(), "algorithms": worlds.descent()}
 
@@ -152,7 +152,7 @@ CHALLENGES: tuple[Challenge, ...] = (
             {
                 "topology": worlds.graph("ring", 5),
                 "problem": worlds.least_squares(15, 10),
-                "algorithms": [{"kind": "recal", "activations": 40}],
+                "algorithms": [{"kind": "recal", "activations": 40, "step": 0.4}],
             },
             1, worlds.signs, checked=True,
         ),
@@ -342,7 +342,7 @@ CHALLENGES: tuple[Challenge, ...] = (
             {
                 "topology": worlds.graph("ring", 5),
                 "problem": worlds.least_squares(15, 10),
-                "algorithms": [{"kind": "recal", "activations": 80}],
+                "algorithms": [{"kind": "recal", "activations": 80, "step": 0.4}],
                 "adversary": {"links": "all", "capture_loss": 0.05},
                 **_DELAY,
             },
