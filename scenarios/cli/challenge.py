@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from netsim.errors import NetsimError, ScenarioError
 from scenarios.cli.commands import command
-from scenarios.cli.options import AsJson, given, taken
+from scenarios.cli.options import AsJson, given, refuse, taken
 from scenarios.render.terminal import (
     DONE,
     REFUTED,
@@ -68,25 +68,29 @@ def _challenge(
     from scenarios.challenge.folder import key_from
 
     try:
-        secret = None if key is None else key_from(key)
+        given_names = names or []
         if check:
-            if not names:
-                raise ScenarioError("sheets", None, "missing: --check needs score sheets", "sheet.json of students")
-            _check([Path(one) for one in names], key_from(key), as_json)
-        if len(names or ()) > 1:
-            raise ScenarioError("name", names, "one challenge at a time", "one name, or all")
-        if not names:
-            if answer is not None or hint:
-                raise ScenarioError("name", None, "missing: which challenge?", "a name of `netsim challenge`")
+            for option, value in (("--answer", answer), ("--hint", hint), ("--student", student)):
+                refuse(option, value, "nothing is played while sheets are checked", "without --check")
+            refuse("sheets", not given_names, "missing: --check needs score sheets", "sheet.json of students")
+            _check([Path(one) for one in given_names], key_from(key), as_json)
+        plays = hint or answer is not None
+        if hint and answer is not None:
+            raise ScenarioError("--hint", True, "beside --answer", "one of the two at a time")
+        if len(given_names) > 1 or (plays and given_names == [ALL]):
+            raise ScenarioError("name", " ".join(given_names), "one challenge at a time", "one name")
+        if plays or not given_names:
+            for option, value in (("--student", student), ("--key", key)):
+                refuse(option, value, "only of use to make a challenge", "with NAME, or all")
+        if not given_names:
+            refuse("name", plays, "missing: which challenge?", "a name of `netsim challenge`")
             _list(out, as_json)
-        name = (names or [""])[0]
-        if name == ALL and (hint or answer is not None):
-            raise ScenarioError("name", name, "one challenge at a time", "the name of one")
+        name = given_names[0]
         if answer is not None:
             _answer(_named(name), out, answer, as_json)
         if hint:
             _hint(_named(name), out, as_json)
-        _make(name, student, out, secret, as_json)
+        _make(name, student, out, None if key is None else key_from(key), as_json)
     except NetsimError as error:
         fail(error, as_json=as_json)
     except OSError as error:
@@ -130,7 +134,8 @@ def _list(folder: Path, as_json: bool) -> NoReturn:
     console.print(fitted(columns, console))
     if sheet is not None:
         line(_words(sheet))
-    line(f"Begin with: netsim challenge {CHALLENGES[0].name} --student YOUR-NAME" if sheet is None else "")
+    else:
+        line(f"Begin with: netsim challenge {CHALLENGES[0].name} --student YOUR-NAME")
     raise typer.Exit(DONE)
 
 
@@ -156,16 +161,19 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json:
     from scenarios.challenge import folder, sheet
     from scenarios.challenge.table import CHALLENGES
 
-    chosen = CHALLENGES if name == ALL else (_named(name),)
-    there = {one.name for one in chosen if (out / one.name / folder.FILE).exists()}
+    chosen = list(CHALLENGES) if name == ALL else [_named(name)]
+    begun = sheet.sheet_in(out)
+    posed = set[str]() if begun is None else {one.challenge for one in begun.entries}
+    there = {one.name for one in chosen if one.name in posed and (out / one.name / folder.FILE).exists()}
     if len(there) < len(chosen) or student is not None or key is not None:
         found = sheet.begun(out, student, key)
         for one in chosen:
             if one.name not in there:
                 remark(f"making {one.name}" if len(chosen) > 1 else "")
                 made = folder.write(one, found.student, key or folder.PUBLIC_KEY, out / one.name)
-                found = found.with_entry(one.name, "posed", made.hash)
-                found.write(out / sheet.FILE)
+                if one.name not in posed:  # else only its files were gone
+                    found = found.with_entry(one.name, "posed", made.hash)
+                    found.write(out / sheet.FILE)
     shown = [folder.read_file(folder.ChallengeFile, out / one.name / folder.FILE, "challenge") for one in chosen]
     if as_json:
         write_document({"folder": str(out), "challenges": [asdict(one) for one in shown]})

@@ -220,6 +220,10 @@ def test_an_instructor_s_key_makes_other_answers_and_is_needed_to_check(tmp_path
         (["first-flag", "walk"], "one challenge at a time"),
         (["all", "--hint"], "one challenge at a time"),
         (["--answer", "1"], "which challenge?"),
+        (["walk", "--hint", "--answer", "1"], "one of the two"),
+        (["--student", "ada"], "to make a challenge"),
+        (["walk", "--hint", "--student", "ada"], "to make a challenge"),
+        (["--check", "no.json", "--answer", "1"], "without --check"),
         (["--check"], "needs score sheets"),
         (["--check", "absent.json"], "cannot be read"),
         (["--check", "no.json"], "a file that netsim wrote"),
@@ -233,6 +237,14 @@ def test_mistakes_get_one_line(tmp_path, monkeypatch, words, why):
     said = netsim(*words, exit_status=2)
     assert why in said
     assert said.count("\n") == 1
+
+
+def test_files_that_are_gone_are_made_again_and_nothing_is_counted(course):
+    before, file = (course / "sheet.json").read_bytes(), course / "no-noise" / "challenge.json"
+    kept = file.read_bytes()
+    file.unlink()
+    netsim("no-noise", "--out", course)
+    assert (file.read_bytes(), (course / "sheet.json").read_bytes()) == (kept, before)
 
 
 def test_another_student_needs_another_folder(course):
