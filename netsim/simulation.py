@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from netsim import clock
 from netsim.adversary import Adversary, AdversaryView, InsiderState, PublicKnowledge, Query, Tap
 from netsim.algorithms import Algorithm, Setting
-from netsim.arrays import Array, PerAgent
+from netsim.arrays import Array, PerAgent, unknown
 from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.clock import VirtualEnvironment, VirtualLoop
 from netsim.codecs import Codec, Dither
@@ -28,7 +28,8 @@ from netsim.problems import Problem
 from netsim.problems.objective import weak_convexity
 from netsim.randomness import EdgeNoise, NoiseThrough, Streams, coins_of, dither_of, noise_of
 from netsim.readers.live import Activity, LiveNode, Surroundings
-from netsim.readers.stacked import NotStackableError, run_stacked
+from netsim.readers.stacked import NotStackableError, obstacle, run_stacked
+from netsim.readers.torch_gradients import Device
 from netsim.running import COUNTS, Running, Watch, WatchedLoop
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.topology import Topology
@@ -36,6 +37,10 @@ from netsim.transcript.message import Message, as_sent
 from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
+
+Reader = Literal["live", "stacked", "deployed"]
+"""Who runs the agents' code: agent by agent, one run for all, or processes."""
+Backend = Literal["numpy", "torch"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,18 @@ class Run:
     unstacked: str | None = None
     """Why the live reader ran it, agent by agent; None where one run stood for all agents
     (`netsim.readers.stacked`)."""
+    device: Device | None = None
+    """Where PyTorch computed its gradients; None where NumPy did."""
+
+    @property
+    def reader(self) -> Reader:
+        """Who ran the agents' code."""
+        return "deployed" if self.deployed else "stacked" if self.unstacked is None else "live"
+
+    @property
+    def backend(self) -> Backend:
+        """Who computed gradients."""
+        return "numpy" if self.device is None else "torch"
 
     @property
     def outside_model(self) -> str | None:
@@ -441,6 +458,7 @@ def _stacked(simulation: "Simulation") -> Run:
         found.interrupted,
         queries=(found.queries,) * agents,
         measures=measures_of(simulation, found.metrics),
+        device=found.device,
     )
 
 
@@ -478,6 +496,9 @@ class Simulation:
     reader: Literal["auto", "live", "stacked"] = "auto"
     """Who runs the agents' code: "live", agent by agent; "stacked", one run for all (`netsim.readers.stacked`), or a
     `ScenarioError` where agents are unlike; "auto": stacked where it can be and nobody watches, to the same bits."""
+    backend: Backend = "numpy"
+    """Who computes gradients: "torch", of all agents' networks at once, on a GPU where there is one, equal to a
+    tolerance (`netsim.readers.torch_gradients`). You get a `ScenarioError` where the stacked reader is none."""
     noise_through: Mapping[int, NoiseThrough] = field(default_factory=dict[int, NoiseThrough])
     """Changes agents' noise streams on their way to the agent: for an auditor who looks for rare transcripts; what
     comes of it is no sample of anything."""
@@ -509,6 +530,12 @@ class Simulation:
             self.algorithm.check(self.setting(0))
         except ScenarioError as error:
             raise error.under("algorithm") from None
+        if self.backend not in get_args(Backend):
+            raise unknown("backend", self.backend, get_args(Backend))
+        if self.backend != "numpy":
+            why = "the live reader was asked for" if self.reader == "live" else obstacle(self)
+            if why is not None:
+                raise ScenarioError("backend", self.backend, why, "numpy")
 
     def setting(self, releases: int) -> Setting:
         """The public facts that the algorithm's conditions and claim depend on."""
@@ -617,13 +644,15 @@ class Simulation:
         thresholds = gc.get_threshold()
         gc.set_threshold(100_000, 50, 100)  # messages are freed by reference counts: it only walks what lives long
         try:
-            if why is None or self.reader == "stacked":
+            if why is None or self.reader == "stacked" or self.backend == "torch":
                 try:
                     return _stacked(self)
-                except NotStackableError as obstacle:
-                    why = str(obstacle)
+                except NotStackableError as refusal:
+                    why = str(refusal)
                 except Exception as error:  # the live reader says what is wrong, of which agent and when
                     why = f"{type(error).__name__}: {error}"
+                if self.backend != "numpy":
+                    raise ScenarioError("backend", self.backend, why, "numpy")
                 if self.reader == "stacked":
                     raise ScenarioError("reader", "stacked", why, "auto, or live")
             return replace(_Execution(self, watch, every, packet_log, rescue).run(), unstacked=why)

@@ -9,12 +9,15 @@ links. So values, their order and times are those of the live reader to the last
 It reads what is the same for all agents. Whatever differs between them (a number, a neighbor, a coin, a direct
 message), and networks in which a message may be missing, raise `NotStackableError`: the run is begun anew by the live
 reader, and says why.
+
+With `backend="torch"` gradients are PyTorch's (`netsim.readers.torch_gradients`), and equal to a tolerance; the rest
+is as it is.
 """
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, Literal, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -27,7 +30,7 @@ from netsim.mechanisms import Gaussian, Laplace, Mechanism
 from netsim.metrics import Metrics
 from netsim.models.model import Regularizer, Zero
 from netsim.network.links import AccessLaw, LinkLaw
-from netsim.problems.problem import Problem, stacked_gradients
+from netsim.problems.problem import Gradients, Problem, stacked_gradients
 from netsim.randomness import EdgeNoise, Streams, dither_of
 from netsim.readers.live import FLOAT64, gaussian_stddev
 from netsim.readers.stacked_network import (
@@ -41,6 +44,8 @@ from netsim.readers.stacked_network import (
     Whole,
     laws_of,
 )
+from netsim.readers.torch_gradients import Device, TorchGradients
+from netsim.readers.torch_gradients import obstacle as torch_obstacle
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.topology import Topology
 from netsim.transcript.message import Values, as_sent
@@ -72,6 +77,8 @@ class _Setup(Protocol):
     @property
     def chunk(self) -> int: ...
     @property
+    def backend(self) -> Literal["numpy", "torch"]: ...
+    @property
     def wire_codec(self) -> Codec: ...
     def noise_stream(self, agent: int) -> np.random.Generator: ...
     def metrics(self) -> Metrics: ...
@@ -97,6 +104,8 @@ def obstacle(simulation: _Setup) -> str | None:
         (simulation.recording.spool is not None, "transcripts are written while it runs"),
     )
     found = next((why for holds, why in reasons if holds), None)
+    if found is None and simulation.backend == "torch":
+        found = torch_obstacle(simulation.problem.distinct)
     return found or next((why for law in (network.links, *network.link_laws.values()) if (why := _lacks(law))), None)
 
 
@@ -228,6 +237,8 @@ class StackedRun:
     bytes: int
     queries: int
     interrupted: bool
+    device: Device | None
+    """Where torch computed gradients; None where NumPy did."""
 
 
 class StackedNode:
@@ -245,7 +256,8 @@ class StackedNode:
         self._travel = Travel(self._links, laws, self._streams)
         self._graph = StackedSums(topology, self._links)
         self.neighbors = _Neighbors(self._links.degrees)
-        self._gradients = stacked_gradients(problem.objectives)
+        self._torch = TorchGradients(problem.objectives) if simulation.backend == "torch" else None
+        self._gradients: Gradients = self._torch or stacked_gradients(problem.objectives)
         self._codec, self._noise = simulation.wire_codec, dict[int, np.random.Generator]()
         self._encoders = None if self._codec.lossless else [self._encoder(i) for i in self._coding]
         everybody = np.arange(self._n)
@@ -342,6 +354,8 @@ class StackedNode:
         x = self._checked(x)
         if batch is None:
             gradient = self._gradients(x.reshape(self._stack)).reshape(self._shape)
+        elif self._torch is not None:
+            raise NotStackableError("the algorithm asks for gradients of batches, which torch does not compute")
         else:
             gradient = self._each(lambda i, rows: self._objective(i).batch(batch).gradient(x[rows]))
         self._answered(x, gradient)
@@ -536,6 +550,7 @@ class StackedNode:
             total,
             self._queries,
             interrupted,
+            None if self._torch is None else self._torch.device,
         )
 
     def _note(self, metrics: Metrics) -> None:

@@ -174,7 +174,8 @@ def worlds(
     """
     near = () if simulation.network.medium == "links" else simulation.topology.neighbors(agent)
     auditor = Adversary("auditor", Around((agent, *near)), nodes=(agent,))
-    base = replace(simulation, adversaries=(auditor,), recording=Recording(measure=False, private="releases"))
+    recording = Recording(measure=False, private="releases")
+    base = replace(simulation, adversaries=(auditor,), recording=recording, backend="numpy")  # replays compare bits
     return _Worlds(base, agent, (simulation.problem.objectives[agent], other), chunk, draw, delta, holders)
 
 

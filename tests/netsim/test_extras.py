@@ -10,7 +10,7 @@ from netsim.errors import install
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("extra", ["lab", "cluster", "accounting", "proof"])
+@pytest.mark.parametrize("extra", ["lab", "cluster", "accounting", "proof", "torch"])
 def test_an_extra_is_there_and_said_for_a_clone_too(extra):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert extra in project["optional-dependencies"]
