@@ -17,6 +17,7 @@ from netsim.arrays import Array, PerAgent, unknown
 from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.clock import VirtualEnvironment, VirtualLoop
 from netsim.codecs import Codec, Dither
+from netsim.computed import Backend, Computed, Device
 from netsim.errors import ScenarioError, StalledError, TranscriptError
 from netsim.metrics import Counted, Measures, Metrics
 from netsim.network.active_adversaries import InterceptionReport
@@ -29,7 +30,6 @@ from netsim.problems.objective import weak_convexity
 from netsim.randomness import EdgeNoise, NoiseThrough, Streams, coins_of, dither_of, noise_of
 from netsim.readers.live import Activity, LiveNode, Surroundings
 from netsim.readers.stacked import NotStackableError, obstacle, run_stacked
-from netsim.readers.torch_gradients import Device
 from netsim.running import COUNTS, Running, Watch, WatchedLoop
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.topology import Topology
@@ -37,10 +37,6 @@ from netsim.transcript.message import Message, as_sent
 from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
-
-Reader = Literal["live", "stacked", "deployed"]
-"""Who runs the agents' code: agent by agent, one run for all, or processes."""
-Backend = Literal["numpy", "torch"]
 
 
 @dataclass(frozen=True)
@@ -77,14 +73,10 @@ class Run:
     """Where PyTorch computed its gradients; None where NumPy did."""
 
     @property
-    def reader(self) -> Reader:
-        """Who ran the agents' code."""
-        return "deployed" if self.deployed else "stacked" if self.unstacked is None else "live"
-
-    @property
-    def backend(self) -> Backend:
-        """Who computed gradients."""
-        return "numpy" if self.device is None else "torch"
+    def computed(self) -> Computed:
+        """Who ran the agents' code, and who computed gradients."""
+        reader = "deployed" if self.deployed else "stacked" if self.unstacked is None else "live"
+        return Computed(reader, self.unstacked, "numpy" if self.device is None else "torch", self.device)
 
     @property
     def outside_model(self) -> str | None:

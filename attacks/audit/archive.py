@@ -23,6 +23,7 @@ from attacks.audit.loss.noise_check import NoiseScores
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.loss.wire_fields import Details, Released, UnprotectedField
 from netsim.arrays import Array
+from netsim.computed import Computed
 from netsim.files import draft_of
 
 MARK = "of.json"
@@ -144,6 +145,7 @@ class _Words:
     rounded: bool
     tossed: bool
     secret: bool
+    computed: Computed | None
     uncovered: UnprotectedMessage | None
     faint: UnprotectedMessage | None
     inexplicable: UnprotectedMessage | None
@@ -154,7 +156,7 @@ class _Words:
 
 _WORDS = TypeAdapter(_Words)
 _SAME = (
-    "sent_in", "dates", "granted_from", "complete", "unreliable_from", "rounded", "tossed", "secret",
+    "sent_in", "dates", "granted_from", "complete", "unreliable_from", "rounded", "tossed", "secret", "computed",
     "uncovered", "faint", "inexplicable",
 )  # fmt: skip
 

@@ -34,6 +34,7 @@ from attacks.audit.verdict import BROKEN, ROUNDING, Judgement, Verdict, exceeds,
 from attacks.audit.witness import Place, best, candidate
 from netsim.arrays import Array
 from netsim.claims import Claim
+from netsim.computed import Computed
 from netsim.errors import AttackError, NetsimError, PrivacyError
 
 
@@ -52,6 +53,7 @@ class AuditResult:
     refutes the claim, and `unbounded` says why there is none. `secret`: what it costs for who does not know the
     agent's private coins, and for who does, where these decide more than whom it sends to; `unpriced` says
     why that is not known. The claim is then judged by that (`over_tosses`), and by no game: these are of one toss.
+    `computed` says who computed the transcripts, where their simulator does.
     """
 
     claim: Claim
@@ -75,6 +77,7 @@ class AuditResult:
     unbounded: str | None = None
     secret: SecretCoins | None = None
     unpriced: str | None = None
+    computed: Computed | None = None
 
     @property
     def summary(self) -> str:
@@ -397,7 +400,8 @@ class _Audit:
                 )
             except AttackError as error:
                 untrained = str(error)
-        transcripts = self.chunks * self.kept.get(0, 0).explained.leaked.size
+        first = self.kept.transcripts(0, 0)
+        transcripts = self.chunks * first.leaked.size
         bare = any(one.uncovered is not None for one in exact)
         self.private = self.private.priced(self.look.simulate, self.pair, self.confidence, transcripts, bare=bare)
         games = [game for game in (white, black, classifier) if game is not None]
@@ -432,6 +436,7 @@ class _Audit:
             anytime=anytime,
             stop=self.stop,
             stopped=early,
+            computed=first.computed,
             witness=self._witness(parts)
             if judgement.verdict in _WITNESSED[self.private.over_tosses is None]
             else None,

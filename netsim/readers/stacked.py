@@ -17,7 +17,7 @@ is as it is.
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from netsim.adversary import Adversary, InsiderState, Query, Tap
 from netsim.algorithms import Algorithm
 from netsim.arrays import Array, PerAgent
 from netsim.codecs import Codec, Dither, Encoder
+from netsim.computed import Backend, Device
 from netsim.errors import NetsimError
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
 from netsim.metrics import Metrics
@@ -44,7 +45,7 @@ from netsim.readers.stacked_network import (
     Whole,
     laws_of,
 )
-from netsim.readers.torch_gradients import Device, TorchGradients
+from netsim.readers.torch_gradients import TorchGradients
 from netsim.readers.torch_gradients import obstacle as torch_obstacle
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.topology import Topology
@@ -77,7 +78,7 @@ class _Setup(Protocol):
     @property
     def chunk(self) -> int: ...
     @property
-    def backend(self) -> Literal["numpy", "torch"]: ...
+    def backend(self) -> Backend: ...
     @property
     def wire_codec(self) -> Codec: ...
     def noise_stream(self, agent: int) -> np.random.Generator: ...

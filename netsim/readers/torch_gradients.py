@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.arrays import Array
+from netsim.computed import Device
 from netsim.errors import install
 from netsim.models.lenet import CHANNELS, KERNEL, LeNet
 from netsim.models.networks import MLP, Softmax
 from netsim.problems.modelled import Modelled
 from netsim.problems.objective import Objective
 
-Device = Literal["cpu", "cuda"]
 TOLERANCE = 1e-12
 """|a − b| of a value by either backend, at most, in the largest |value| of its kind in the run, where nothing rounds
 it (a codec that does may once round it the other way) and the algorithm is stable."""

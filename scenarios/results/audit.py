@@ -8,6 +8,7 @@ from attacks.audit.games.power import Prospect
 from attacks.audit.loss.exact import Level
 from attacks.audit.loss.wire_fields import Cause, Released
 from attacks.audit.views import Kind as ViewKind
+from netsim.computed import Computed
 from scenarios.results.base import Counts, Edge, Ends, Numbers, Refused, Result, Rows, Unit, Verdict
 from scenarios.schema.scenario import AuditSpec
 
@@ -389,6 +390,8 @@ class AuditResult(_Repeated):
     """Where the agent tosses private coins that decide more than whom it sends to."""
     unpriced: str | None = None
     """The reason why `secret_coins` is not known, where somebody tosses some."""
+    computed: Computed | None = None
+    """Who computed its transcripts; null in results of earlier versions."""
 
 
 # ── over time ───────────────────────────────────────────────────────────────────────────────────────────

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
+from netsim.computed import Computed
 from netsim.metrics import Reached
 from scenarios.results.base import Counts, Edge, Numbers, Result, Unit
 
@@ -45,6 +46,8 @@ class RunSummary(Result):
     """ℓ of a walk: any ℓ activations in a row hold one of every agent; null of rounds."""
     deployed: bool = False
     """Whether agents were processes whose packets were captured (`netsim deploy`)."""
+    computed: Computed | None = None
+    """Null in results of earlier versions."""
 
 
 # ── measures and costs ──────────────────────────────────────────────────────────────────────────────────

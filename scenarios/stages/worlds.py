@@ -249,7 +249,7 @@ class _Worlds:
         law = None if edges is None else edges.known(agent, holders)
         if law is not None:
             view = replace(view, shared={agent: law})
-        return Sample(view, coins, run.truth.releases[agent], dither, tossed=run.tossed)
+        return Sample(view, coins, run.truth.releases[agent], dither, tossed=run.tossed, computed=run.computed)
 
     def _check_others(self, world: int) -> None:
         """Raise a `PrivacyError` where the agent, or one near, knows something that did not come through its node.

@@ -43,6 +43,7 @@ from attacks.replay import (
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.codecs import Codec, Dither
+from netsim.computed import Computed
 from netsim.errors import NetsimError, PrivacyError
 from netsim.models.model import Regularizer
 from netsim.transcript.transcript import Transcript
@@ -226,7 +227,7 @@ class Sample:
     dimension), granted where they are not on the wire verbatim; `dither` the draws of a random codec. `log_weights`
     (releases, replicas): where noise was tilted (`attacks.audit.loss.aimed`), ln of the likelihood ratio of its own
     law over that drawn from, release by release; `tilting` is that law, where it is the same for all replicas.
-    `tossed`: whether any agent tossed private coins.
+    `tossed`: whether any agent tossed private coins. `computed`: who computed the run, where that is known.
     """
 
     view: AdversaryView
@@ -236,6 +237,7 @@ class Sample:
     log_weights: Array | None = None
     tossed: bool = False
     tilting: Tilting | None = None
+    computed: Computed | None = None
 
     def at_door(self, agent: int) -> "Sample":
         """Sample of what passed the agent's door alone."""
@@ -269,7 +271,7 @@ class Sample:
         view = replace(self.view, transcript=transcript, shared=shared)
         releases = [release[rows] for release in self.releases]
         dither = None if self.dither is None else self.dither.part(rows)
-        return Sample(view, self.coins, releases, dither, tossed=self.tossed)
+        return Sample(view, self.coins, releases, dither, tossed=self.tossed, computed=self.computed)
 
     def copied(self, copies: int) -> "Sample":
         """Sample of the first transcript, so many times; of a codec that draws nothing."""
@@ -299,7 +301,7 @@ class WorldComparison:
     first releases add to the loss, or less, where `steps` are of who is granted the releases. `measured`: the shifts
     of Laplace releases, by those of first transcripts. `log_weights`: those of the sample. `tossed`: some agent
     tossed private coins. `secret`: other coins of the audited one explain what was sent as well, with other values or
-    other noise, so that who does not know them sees less than a replay.
+    other noise, so that who does not know them sees less than a replay. `computed`: that of the sample.
     """
 
     steps: Array
@@ -323,6 +325,7 @@ class WorldComparison:
     log_weights: Array | None = None
     tossed: bool = False
     secret: bool = False
+    computed: Computed | None = None
 
     @property
     def replicas(self) -> int:
@@ -533,6 +536,7 @@ class Reproduced:
             details=details,
             log_weights=sample.log_weights,
             tossed=sample.tossed,
+            computed=sample.computed,
             secret=scored and sample.tossed and _coins_are_secret(sample, agent, true),
         )
 

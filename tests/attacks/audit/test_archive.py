@@ -8,6 +8,7 @@ from attacks.audit.loss.aimed import WORST_CASE
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.inference import infer
 from netsim.algorithms.planted_faults import FAULTS, SentBefore
+from netsim.computed import Computed
 from scenarios.results.audited import audit_result
 from scenarios.stages.worlds import worlds
 from tests.attacks import auditing
@@ -43,7 +44,7 @@ def test_a_chunk_comes_back_as_it_was(fault, tmp_path):
     archive = Archive.at(tmp_path / "a", "it")
     archive.put(0, 7, Seen(one, {"score": np.arange(20.0)}, {"other": "no reason"}))
     back = archive.get(0, 7)
-    for name in ("laws", "sent_in", "dates", "granted_from", "complete", "unreliable_from", "rounded"):
+    for name in ("laws", "sent_in", "dates", "granted_from", "complete", "unreliable_from", "rounded", "computed"):
         assert getattr(back.explained, name) == getattr(one, name)
     for name in ("uncovered", "faint", "inexplicable"):
         assert getattr(back.explained, name) == getattr(one, name)
@@ -56,6 +57,7 @@ def test_a_chunk_comes_back_as_it_was(fault, tmp_path):
         np.testing.assert_array_equal(there, here)
     np.testing.assert_array_equal(back.noted["score"], np.arange(20.0))
     assert back.refused == {"other": "no reason"}
+    assert one.computed == Computed("stacked", None)
 
 
 @pytest.mark.parametrize("after", [1, 4, 7])

@@ -11,6 +11,7 @@ from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, PrivateGradientDescent, Setting, stable_step
 from netsim.codecs import Float16
+from netsim.computed import Computed
 from netsim.errors import ScenarioError, install
 from netsim.models import MLP, LeNet, Linear, Model, Penalty, Softmax
 from netsim.network.laws import ConstantDelay, UniformDelay
@@ -23,6 +24,7 @@ from netsim.readers.torch_gradients import TOLERANCE, TorchGradients
 from netsim.schedules import Constant
 from netsim.settings import NetworkSettings
 from netsim.simulation import Run, Simulation
+from scenarios.stages.worlds import worlds
 from tests.netsim.algorithms.every import AGENTS, EXAMPLES, GRAPHS
 from tests.worlds import changed
 
@@ -43,6 +45,7 @@ NAMES = [
     name for name, example in EXAMPLES.items()
     if vars(type(example.algorithm())).get("stackable") and "batch" not in name
 ]  # fmt: skip
+DESCENT = PrivateGradientDescent(3, Constant(0.1))
 there = pytest.mark.skipif(find_spec("torch") is None, reason=f"PyTorch is not installed: {install('torch')}")
 
 
@@ -61,7 +64,7 @@ def near(one: np.ndarray, other: np.ndarray, tolerance: float = TOLERANCE) -> No
 
 def alike(one: Run, other: Run) -> None:
     """Of two runs values are near, and all else is equal."""
-    for fact in ("activations", "time", "traffic", "queries", "interrupted", "tossed", "rejected", "reader"):
+    for fact in ("activations", "time", "traffic", "queries", "interrupted", "tossed", "rejected", "unstacked"):
         assert getattr(one, fact) == getattr(other, fact), fact
     for mine, its in zip(one.views, other.views, strict=True):
         assert [r[:-1] for r in mine.transcript] == [r[:-1] for r in its.transcript]
@@ -122,9 +125,17 @@ def test_every_network_and_model_is_numpy_s_to_the_tolerance(model, law):
     for algorithm in (PrivateGradientDescent(12, Constant(step)), EXAMPLES["nids"].algorithm(step=step)):
         run, numpy = both(world(algorithm, here, **LAWS[law]))
         alike(run, numpy)
-        assert (run.reader, run.backend, numpy.backend) == ("stacked", "torch", "numpy")
-        assert run.device in ("cpu", "cuda")
-        assert numpy.device is None
+        assert run.computed == Computed("stacked", None, "torch", torch_gradients.device())
+        assert numpy.computed == Computed("stacked", None)
+
+
+@there
+def test_audits_have_numpy_s_bits():
+    here = network("softmax")
+    made = Simulation(here, topology.ring(AGENTS), replace(DESCENT, scale=Constant(0.5)), backend="torch")
+    assert made.run().computed.backend == "torch"
+    sample = worlds(made, 1, here.objectives[2], 2)(0, 0)
+    assert sample.computed == Computed("stacked", None, "numpy")
 
 
 @dataclass(frozen=True)
@@ -175,7 +186,6 @@ class Numbered(PrivateGradientDescent):
             node.estimate(x)
 
 
-DESCENT = PrivateGradientDescent(3, Constant(0.1))
 LINEAR = Modelled(np.eye(2, 3), np.zeros(2), Linear(3))
 TILTED = Tilted(network("softmax").objectives[0], np.ones(MODELS["softmax"].dimension))
 
@@ -205,7 +215,7 @@ def test_what_only_a_run_shows_ends_it(algorithm, why):
     made = algorithm(3, Constant(0.1))
     with pytest.raises(ScenarioError, match=why):
         Simulation(network("softmax"), topology.ring(AGENTS), made, backend="torch").run()
-    assert Simulation(network("softmax"), topology.ring(AGENTS), made).run().backend == "numpy"
+    assert Simulation(network("softmax"), topology.ring(AGENTS), made).run().computed.backend == "numpy"
 
 
 def test_without_pytorch_the_extra_is_named(monkeypatch):

@@ -1,5 +1,6 @@
 """A scenario's audit: stopped and gone on with, or spread over processes, it writes the same bytes."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -65,6 +66,10 @@ def through(tmp_path_factory):
 def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp_path, monkeypatch):
     stopped = run_scenario(parse(SMALL), tmp_path, progress=StopAfter(200), page=False)
     assert stopped.status == "interrupted"
+    assert stopped.algorithms[0].run.computed.unstacked == "somebody watches it"
+    assert json.loads(through)["computed"] == {
+        "reader": "live", "unstacked": "links acknowledge packets", "backend": "numpy", "device": None,
+    }  # fmt: skip
     assert len(list((tmp_path / "audit-noisy").glob("*.npz"))) == 4
     simulated = []
     real = auditing.worlds
