@@ -212,7 +212,7 @@ class _Builder:
         ground = Ground(problem, self.topology, adjacency_of(scenario, self.dataset, problem))
         try:
             algorithm = scenario.algorithms[index].build(ground)
-            return Simulation(
+            made = Simulation(
                 problem,
                 self.topology,
                 algorithm,
@@ -224,6 +224,12 @@ class _Builder:
                 seed=scenario.seed,
                 value_range=self.dataset.value_range,
             )
+            if scenario.backend != "numpy":
+                replace(made, backend=scenario.backend)  # what it does not carry is an error before time 0
+                if scenario.attacks.traffic:
+                    why = "attacks.traffic is held against a packet log, which only the live reader writes"
+                    raise ScenarioError("backend", scenario.backend, why, "numpy")
+            return made
         except ScenarioError as error:
             for inner, outer in (("algorithm", f"algorithms[{index}]"), *READDRESSED):
                 if error.field == inner or error.field.startswith(inner + "."):

@@ -6,6 +6,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from netsim.bounds import MOST, Count
 from netsim.claims import Norm
+from netsim.computed import Backend
 from scenarios.files.library import full_tree
 from scenarios.files.mistakes import validated
 from scenarios.files.models import dump
@@ -232,6 +233,11 @@ class Scenario(Model):
     """The seed of all that is drawn in a run, but for what has a seed of its own."""
     replicas: Count = 1
     """How many draws of the noise are run at once, over the same routes, delays and losses."""
+    backend: Backend = "numpy"
+    """Who computes the gradients of the runs: NumPy, or PyTorch ("torch", the extra `torch`) those of all agents'
+    networks at once, on a GPU where there is one. Values are then equal to 1e-12, and there is no packet log and no
+    playback. For what the stacked reader runs: rounds, links that neither lose nor acknowledge
+    (`links.reliable: false`), the problems softmax and mlp. Audits and games have NumPy."""
     problem: ProblemSpec = ProblemSpec()
     """What the agents minimize, and on which data."""
     topology: TopologySpec

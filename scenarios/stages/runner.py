@@ -80,6 +80,8 @@ def run_scenario(
     """
     experiment = built or checked(source, part)
     if deployed is not None:
+        if (backend := experiment.scenario.backend) != "numpy":
+            raise ScenarioError("backend", backend, "agents are processes, one by one", "numpy")
         for subject in experiment.subjects:
             checked_deployment(subject.simulation, deployed)
     prepare(folder, None if part else experiment.scenario.name, jobs)
@@ -230,8 +232,9 @@ class _Session:
             if experiment.pair is not None:
                 judge = Judge(experiment, self.folder, self.progress, self.jobs, self._put)
                 self._put(judge.judge(self._entry, subject, run.largest_activations))
-                stage = f"{name}: the packets around the break"
-                self._put(timeline=chronicle.audited(self._entry, simulation, stage, self.progress))
+                if chronicle is not None:
+                    stage = f"{name}: the packets around the break"
+                    self._put(timeline=chronicle.audited(self._entry, simulation, stage, self.progress))
         finally:
             keeper.end()
 
@@ -259,6 +262,9 @@ class _Session:
         rescue: Callable[[Run], None] | None = None,
     ) -> Run:
         self.progress.begin(stage, estimates(simulation))
+        if (backend := self.experiment.scenario.backend) != "numpy":  # one run for all, which nobody watches
+            recording = replace(simulation.recording, spool=None)
+            return replace(simulation, recording=recording, backend=backend).run()
         done, written = 0, time.monotonic()
 
         def look(running: Running) -> None:
@@ -276,9 +282,10 @@ class _Session:
             return deploy(simulation, self.folder / f"{DEPLOYED}{self._entry.slug}", self.deployed, look, log)
         return simulation.run(look, every=EVERY, packet_log=log, rescue=rescue)
 
-    def _keep(self, run: Run, log: PacketLog, keeper: TranscriptFiles, *, failed: bool = False) -> Chronicle:
-        """What there is of a run, in results and in files; `failed`: an error ended it."""
-        chronicle = Chronicle(run, log, len(self.experiment.subjects))
+    def _keep(self, run: Run, log: PacketLog, keeper: TranscriptFiles, *, failed: bool = False) -> Chronicle | None:
+        """What there is of a run, in results and in files; `failed`: an error ended it. None where no packet log was
+        written."""
+        chronicle = None if run.device else Chronicle(run, log, len(self.experiment.subjects))
         ending = "failed" if failed else "interrupted" if run.interrupted else None
         entry = replace(
             self._entry,
@@ -287,8 +294,8 @@ class _Session:
             active_adversaries=run.interceptions,
             rejected=run.rejected if run.rejected or run.outside_model else None,
             outside_model=run.outside_model,
-            links=chronicle.links(),
-            timeline=chronicle.timeline(self._entry),
+            links=None if chronicle is None else chronicle.links(),
+            timeline=None if chronicle is None else chronicle.timeline(self._entry),
         )
         self.results = replace(self.results, algorithms=(*self.results.algorithms[:-1], entry))
         for view in run.views:
