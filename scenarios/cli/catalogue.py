@@ -23,6 +23,7 @@ from scenarios.cli.commands import command
 from scenarios.cli.data import print_sets, sets
 from scenarios.cli.options import YAML, AsJson, Settings, Subject, given, taken
 from scenarios.files.document import Fields, place_of
+from scenarios.files.folders import written
 from scenarios.render.terminal import console, fail, write, write_document
 
 if TYPE_CHECKING:
@@ -185,10 +186,10 @@ def _algorithm(kind: str) -> str:
 
     known = models()
     if kind not in known:
-        near = get_close_matches(kind, [*library(), *known], n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        allowed = f"{hint}a path, a scenario of `netsim list`, or an algorithm of `netsim list algorithms`"
-        raise ScenarioError("name", kind, "no shipped scenario, no file, and no algorithm", allowed)
+        near = get_close_matches(kind.lower(), [*library(), *known], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        allowed = "a path, a scenario of `netsim list`, or an algorithm of `netsim list algorithms`"
+        raise ScenarioError("name", kind, f"no shipped scenario, no file, and no algorithm{hint}", allowed)
     model = known[kind]
     algorithm, claim = _built(kind)
     lines = [f"{model.model_fields['name'].get_default() or kind} (kind: {kind})", ""]
@@ -431,10 +432,10 @@ def _schema(
         write(text.removesuffix("\n"))
         return
     try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        why = f"cannot be written ({error.strerror})"
-        fail(ScenarioError("--out", str(out), why, "a file in a folder that is there"))
+        with written(out) as draft:
+            draft.write_text(text, encoding="utf-8")
+    except ScenarioError as error:
+        fail(error)
     if name is not None:
         write(f"First line of a file beside it: {MARK}{out.name}")
 

@@ -14,6 +14,7 @@ from rich.table import Table
 from netsim.errors import ScenarioError, install
 from scenarios.cli.commands import command
 from scenarios.cli.options import given, taken
+from scenarios.files.folders import written
 from scenarios.render.terminal import DONE, REFUTED, WRONG_INPUT, console, fail, problems, write_document
 
 if TYPE_CHECKING:
@@ -81,12 +82,11 @@ def _prove(file: Path, out: Path | None, as_json: bool) -> NoReturn:
         with Bars(problems, lines=False) as bars:
             whole = completed(WitnessFile.read(file), bars)
         if out is not None:
-            out.write_text(whole.text(), encoding="utf-8")
+            with written(out) as draft:
+                draft.write_text(whole.text(), encoding="utf-8")
         says, proven = prove(json.loads(whole.text())), True
     except Unproven as error:
         says, proven = str(error), False
-    except OSError as error:
-        fail(ScenarioError("--out", str(out), f"cannot be written ({error.strerror or error})"), as_json=as_json)
     except Exception as error:  # wrong input, or a defect: no finding about a claim
         fail(error, as_json=as_json)
     if as_json:

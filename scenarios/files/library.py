@@ -158,7 +158,7 @@ def read_source(source: str) -> tuple[str, str]:
     except ScenarioError as error:
         if error.file is not None or is_there(path):
             raise
-        found = difflib.get_close_matches(path.name.removesuffix(".yaml"), shipped, n=3)
+        found = difflib.get_close_matches(path.name.removesuffix(".yaml").lower(), shipped, n=3)
         hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
         hint = f"; {error.allowed}" if error.allowed.startswith("did you mean") else hint
         problem = f"no such file, and no shipped scenario of this name{hint}"

@@ -74,6 +74,9 @@ class PythonSpec(AlgorithmModel, kind="python"):
             raise error if error.field.startswith("algorithm.") else error.under(FIELD) from None
         except Exception as error:
             raise ScenarioError(FIELD, self.parameters, f"{type(error).__name__}: {error}") from error
+        if made.horizon is not None and made.horizon < 1:
+            field = f"{FIELD}.rounds" if "rounds" in names(found) else FIELD
+            raise ScenarioError(field, made.horizon, "an agent is never active: nothing is sent", ">= 1")
         if epsilon is None and found.claim is not Algorithm.claim:
             self._claims(made, ground)
         return made

@@ -124,6 +124,9 @@ def load_sweep(text: str, file: str) -> Sweep:
     """A sweep from YAML text. You get one `ScenarioError` that tells all its mistakes: file, line, field, value and
     what is allowed."""
     tree = read_fields(text, file, "scenario: …, grid: …")
+    if "scenario" not in tree and "algorithms" in tree:
+        why = "is a scenario, not a sweep: `netsim run` runs it"
+        raise ScenarioError("file", file, why, f"a sweep: `scenario: {file}`, and the fields to vary", file, 1)
     return mistakes.validated(Sweep, tree, file).as_in(tree)
 
 

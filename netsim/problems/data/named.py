@@ -16,7 +16,7 @@ from annotated_types import Ge, Le, Len
 from numpy.typing import NDArray
 
 from netsim.arrays import Array, nonnegative, unknown, whole
-from netsim.bounds import Count, Index, NonNegative
+from netsim.bounds import LARGEST, Count, Index, NonNegative
 from netsim.errors import ScenarioError
 from netsim.memory import check_memory
 from netsim.problems.data.cache import Cache, Remote
@@ -35,6 +35,7 @@ Seed = Annotated[Index, "The seed of what is drawn here."]
 Chosen = Annotated[Count | None, "How many records; none: all."]
 _PartOf = Annotated[Part, "The training or the test part."]
 Task = Annotated[Literal["classification", "regression"], "Labels or targets."]
+_Deviation = Annotated[NonNegative, Le(LARGEST)]
 Drawn = Annotated[Literal["classification", "regression", "counts"], "Labels, targets, or counts."]
 
 
@@ -69,7 +70,7 @@ def synthetic(
     dimension: Dimension = 10,
     seed: Seed = 0,
     noise: Annotated[
-        NonNegative, "The standard deviation of the noise on targets, or the share of its like on labels."
+        _Deviation, "The standard deviation of the noise on targets, or the share of its like on labels."
     ] = 0.1,
     kind: Drawn = "classification",
 ) -> Dataset:
@@ -85,7 +86,7 @@ def synthetic(
     if kind == "counts":
         counts = cast(Array, rng.poisson(np.exp(features @ truth))).astype(np.float64)
         return Dataset("synthetic", features, counts, class_count=0)
-    answers = features @ truth + nonnegative(noise, "noise") * rng.standard_normal(records)
+    answers = features @ truth + nonnegative(noise, "noise", LARGEST) * rng.standard_normal(records)
     labels = np.where(answers < 0, -1.0, 1.0) if kind == "classification" else answers
     return Dataset("synthetic", features, labels)
 
@@ -94,16 +95,16 @@ def sensors(
     records: Annotated[Count, "How many sensors measure."] = 36,
     dimension: Dimension = 10,
     seed: Seed = 0,
-    noise: Annotated[NonNegative, "The standard deviation of a measurement's noise."] = 0.1,
+    noise: Annotated[_Deviation, "The standard deviation of a measurement's noise."] = 0.1,
     signal: Annotated[
-        NonNegative, "The standard deviation of each coordinate of the true x; 0: b is noise alone."
+        _Deviation, "The standard deviation of each coordinate of the true x; 0: b is noise alone."
     ] = 1.0,
 ) -> Dataset:
     """Measurements b = aᵀx + noise · N(0, 1) of one true x ~ N(0, signal²I) by sensors a ~ N(0, I)."""
     rng = np.random.default_rng(whole(seed, "seed", 0))
-    truth = rng.standard_normal(whole(dimension, "dimension")) * nonnegative(signal, "signal")
+    truth = rng.standard_normal(whole(dimension, "dimension")) * nonnegative(signal, "signal", LARGEST)
     features = rng.standard_normal((whole(records, "records"), dimension))
-    targets = features @ truth + nonnegative(noise, "noise") * rng.standard_normal(records)
+    targets = features @ truth + nonnegative(noise, "noise", LARGEST) * rng.standard_normal(records)
     return Dataset("sensors", features, targets)
 
 
