@@ -219,10 +219,13 @@ Variant = Annotated[str | None, of_variant(help="Run only this variant of the sc
 Out = Annotated[
     Path | None,
     given(
-        help="The results folder: new, empty, or of an earlier run of a scenario of this name, which is continued "
-        "or replaced. Default: results/NAME/DATE-TIME.",
+        help="The results folder: new, empty, or of a run of this scenario that was interrupted or failed, which is "
+        "replaced; a finished one is replaced with --replace only. Default: results/NAME/DATE-TIME.",
         autocompletion=_results,
     ),
+]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Replace finished results of this scenario in the folder --out.")
 ]
 Jobs = Annotated[int, typer.Option(help="Processes that share an audit's simulations; -1: one per core.")]
 Strict = Annotated[

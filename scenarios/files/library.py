@@ -181,6 +181,10 @@ def read_fields(text: str, file: str, form: str) -> Any:
     return cast("Any", tree)
 
 
+_PATHS = ("path", "file")
+"""Fields that name a file: data, a graph, an algorithm's code; a trace."""
+
+
 # ── extending and overriding ────────────────────────────────────────────────────────────────────────────
 
 
@@ -190,6 +194,7 @@ def _inherited(tree: Any, file: str, below: tuple[str, ...] = ()) -> Any:
 
     You get a `ScenarioError` at the line of `extends` for a base that is not there, or that extends this one.
     """
+    placed(tree, file)
     if EXTENDS not in tree:
         return tree
     name, at = tree[EXTENDS], place_of(tree, EXTENDS)
@@ -209,6 +214,36 @@ def _inherited(tree: Any, file: str, below: tuple[str, ...] = ()) -> Any:
         raise ScenarioError(EXTENDS, name, why, "a file that does not lead back here", file, line)
     _fill(tree, _inherited(base, place, (*below, file)))
     return tree
+
+
+def placed(tree: Any, file: str) -> None:
+    """Make the relative paths in the tree of a file start where the file is: those of fields `path` and `file`, by
+    themselves or at the end of a dotted path, of which a grid has a list."""
+    folder = Path(file).parent
+    if folder != Path():
+        _place(tree, folder, False, set())
+
+
+def _place(node: Any, folder: Path, within: bool, done: set[int]) -> None:
+    """`within`: every text in here is a path. `done`: what an alias of YAML names again is the same object."""
+    if id(node) in done:
+        return
+    done.add(id(node))
+    for key, value in list(node.items() if isinstance(node, Mapping) else enumerate(node)):
+        fields = str(key).split(".")
+        path = (within and key != "law") or (isinstance(key, str) and fields[-1] in _PATHS)
+        if "parameters" in fields:  # an algorithm's own
+            continue
+        if isinstance(value, str) and path:
+            node[key] = _from(folder, value)
+        elif isinstance(value, Mapping | list):
+            _place(value, folder, path, done)
+
+
+def _from(folder: Path, text: str) -> str:
+    """A path from here, that was written from this folder: FILE, FILE.py:CLASS; a MODULE:CLASS is none."""
+    module = re.fullmatch(r"[\w.]+:\w+", text) and ".py:" not in text
+    return text if module or not text or text.startswith("~") else str(folder / text)
 
 
 def _fill(own: Any, base: Any) -> None:

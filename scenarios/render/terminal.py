@@ -23,6 +23,7 @@ from scenarios.results.base import PAGE
 
 DONE, REFUTED, WRONG_INPUT, UNDECIDED, FAILED, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
+FINISHED = "The folder holds this very run, finished: nothing was run. --replace runs it again."
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """A disk, a quota or a file at its limit, or nothing to write to: no defect of anybody's code."""

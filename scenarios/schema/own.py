@@ -47,7 +47,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
 
     name: str = ""
     path: Words
-    """FILE.py:CLASS (relative: from the working directory) or PACKAGE.MODULE:CLASS; its code is run."""
+    """FILE.py:CLASS (relative: from the scenario's file) or PACKAGE.MODULE:CLASS; its code is run."""
     parameters: dict[str, Any] = {}
     """The fields of the class; where it takes a `Schedule`, a number or a `kind` of schedule."""
     claim: OwnClaim | None = None

@@ -17,7 +17,7 @@ from netsim.errors import ScenarioError, together
 from scenarios.build.variants import without_name
 from scenarios.files import mistakes
 from scenarios.files.document import keys_of, place_of, plain, put
-from scenarios.files.library import read_fields
+from scenarios.files.library import placed, read_fields
 from scenarios.results.base import Setting
 from scenarios.schema.base import Finite, Index, Model, Positive
 from scenarios.schema.export import exported
@@ -127,6 +127,7 @@ def load_sweep(text: str, file: str) -> Sweep:
     if "scenario" not in tree and "algorithms" in tree:
         why = "is a scenario, not a sweep: `netsim run` runs it"
         raise ScenarioError("file", file, why, f"a sweep: `scenario: {file}`, and the fields to vary", file, 1)
+    placed(tree, file)
     return mistakes.validated(Sweep, tree, file).as_in(tree)
 
 

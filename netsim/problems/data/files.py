@@ -20,7 +20,7 @@ from netsim.problems.data.named import Chosen, Seed, Task, svmlight
 
 Column = Annotated[str, MinLen(1)] | int
 _Class = str | float
-File = Annotated[str | Path, MinLen(1), "The file; a relative path starts at the working directory."]
+File = Annotated[str | Path, MinLen(1), "The file; a relative path of a scenario starts at its file."]
 _TwoClasses = Annotated[
     Annotated[Sequence[_Class], Len(2, 2)] | None,
     "Of more than two labels, the one that is −1 and the one that is +1; none: the smaller of two is −1.",

@@ -71,3 +71,38 @@ def test_a_device_is_written_and_stays_one(tmp_path):
         draft.write_text("all of it")
     assert os.read(reader, 100) == b"all of it"
     assert pipe.is_fifo()
+
+
+def test_finished_results_are_replaced_on_request_only(tmp_path, monkeypatch):
+    """The same run is shown again; another seed, data or code is refused, and nothing in the folder changes."""
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{k % 3},{k % 5},{k % 2}\n" for k in range(40))
+    Path("data.csv").write_text("a,b,label\n" + rows)
+    data = "{name: csv, path: data.csv, label: label, kind: regression}"
+    Path("tiny.yaml").write_text(
+        TINY.replace("{name: synthetic, kind: regression, records: 20, dimension: 2}", data).replace("audit:", "# ")
+    )
+
+    def run(*more):
+        done = CliRunner().invoke(app, ["run", "tiny.yaml", "--out", "out", *more])
+        return done.exit_code, done.output
+
+    status, output = run()
+    assert status == 0, output
+    results = Path("out/results.json")
+    before = results.read_bytes()
+    status, output = run()
+    assert (status, results.read_bytes()) == (0, before)
+    assert "finished: nothing was run" in output
+    assert "Report: out/report.html" in output
+    status, output = run("-o", "seed=7")
+    assert (status, results.read_bytes()) == (2, before)
+    says = "--out = 'out': holds finished results of tiny, with seed 0; allowed: another folder, or --replace"
+    assert says in output
+    assert "with other fields;" in run("-o", "links.loss=0.1", "-o", "links.reliable=true")[1]
+    os.utime("data.csv", (results.stat().st_mtime + 9,) * 2)
+    assert "with files that have changed since;" in run()[1]
+    assert results.read_bytes() == before
+    status, output = run("-o", "seed=7", "--replace")
+    assert status == 0, output
+    assert results.read_bytes() != before
