@@ -224,20 +224,21 @@ def placed(tree: Any, file: str) -> None:
         _place(tree, folder, False, set())
 
 
-def _place(node: Any, folder: Path, within: bool, done: set[int]) -> None:
+def _place(node: dict[Any, Any] | list[Any], folder: Path, within: bool, done: set[int]) -> None:
     """`within`: every text in here is a path. `done`: what an alias of YAML names again is the same object."""
     if id(node) in done:
         return
     done.add(id(node))
-    for key, value in list(node.items() if isinstance(node, Mapping) else enumerate(node)):
+    items: list[tuple[Any, Any]] = list(node.items() if isinstance(node, dict) else enumerate(node))
+    for key, value in items:
         fields = str(key).split(".")
-        path = (within and key != "law") or (isinstance(key, str) and fields[-1] in _PATHS)
+        path = fields[-1] in _PATHS or (within and fields != ["law"])
         if "parameters" in fields:  # an algorithm's own
             continue
         if isinstance(value, str) and path:
             node[key] = _from(folder, value)
-        elif isinstance(value, Mapping | list):
-            _place(value, folder, path, done)
+        elif isinstance(value, dict | list):
+            _place(cast("dict[Any, Any] | list[Any]", value), folder, path, done)
 
 
 def _from(folder: Path, text: str) -> str:

@@ -1,15 +1,18 @@
 """Named data sets: scikit-learn's, drawn ones, MNIST, Fashion-MNIST, CIFAR-10, ijcnn1, covtype and Adult."""
 
+import bz2
 import csv
 import gzip
 import io
+import lzma
+import math
 import tarfile
 import zipfile
 import zlib
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, cast
+from typing import IO, Annotated, Literal, cast
 
 import numpy as np
 from annotated_types import Ge, Le, Len
@@ -331,15 +334,63 @@ def covtype(cache: Cache, records: Chosen = None, seed: Seed = 0) -> Dataset:
 
 
 def svmlight(path: Path, dimension: int | None) -> tuple[Array, Array]:
-    """A LIBSVM file, plain or compressed, in full. You get an `OSError` or a `ValueError` for what is none."""
-    from sklearn.datasets import load_svmlight_file  # pyright: ignore[reportUnknownVariableType]
+    """A LIBSVM file, plain or compressed, in full: features (records, dimension) and labels (records,).
 
-    features, labels = cast(
-        "tuple[object, Array]", load_svmlight_file(str(path), n_features=dimension, zero_based="auto")
-    )
-    rows, columns = cast(Any, features).shape
-    check_memory(4 * 8 * rows * columns, "dimension", columns, "fewer features or records")
-    return cast(Array, cast(Any, features).toarray()), labels
+    What follows a # is a comment, and `qid:` is ignored. You get an `OSError`, an `EOFError` or a `ValueError` for
+    what is none; of a line it has the number.
+    """
+    labels, rows, columns, values = list[float](), list[int](), list[int](), list[float]()
+    with _OPEN.get(path.suffix, open)(path, "rt", encoding="utf-8") as stream:
+        for number, line in enumerate(stream, start=1):
+            words = line.partition("#")[0].split()
+            if not words:
+                continue
+            labels.append(finite(words[0], f"line {number}: the label"))
+            last = 0
+            for index, colon, value in (word.partition(":") for word in words[1:]):
+                if index == "qid":
+                    continue
+                if not colon or not index.isdecimal():
+                    raise ValueError(f"line {number}: {index + colon + value!r} is no index:value")
+                if int(index) <= last:
+                    why = f"indices rise, and {last} is before it" if last else "indices start at 1"
+                    raise ValueError(f"line {number}: {index}:{value}: {why}")
+                last = int(index)
+                rows.append(len(labels) - 1)
+                columns.append(last - 1)
+                values.append(finite(value, f"line {number}, index {index}"))
+    width = max(columns, default=-1) + 1
+    if not labels or not width:
+        raise ValueError("has no record with a feature")
+    if dimension is not None and dimension < width:
+        raise ValueError(f"has features up to {width}, and `dimension` is {dimension}")
+    width = dimension or width
+    check_memory(4 * 8 * len(labels) * width, "dimension", width, "fewer features or records")
+    features = np.zeros((len(labels), width))
+    features[rows, columns] = values
+    return features, np.array(labels)
+
+
+_OPEN: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+"""Of compressed files, by the end of their names."""
+
+
+def finite(text: str, what: str) -> float:
+    """The number in a text. You get a `ValueError` that begins with `what` for one that is missing (empty, NaN), or
+    no finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = None
+    if text.strip().lower() in _MISSING or (value is not None and math.isnan(value)):
+        raise ValueError(f"{what} is missing ({text!r})")
+    if value is None or math.isinf(value):
+        raise ValueError(f"{what}: {text!r} is no {'' if value is None else 'finite '}number")
+    return value
+
+
+_MISSING = ("", "?", "na", "n/a", "null", "none")
+"""What files have in place of a number that is not known."""
 
 
 HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"

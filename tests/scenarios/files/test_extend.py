@@ -139,7 +139,7 @@ def test_paths_in_a_file_start_at_the_file_also_in_bases_grids_variants_and_swee
         "below/deep/mine.py:TwoExchanges",
         "package.module:TwoExchanges",
     ]
-    assert module.parameters == {"path": "kept"}
+    assert found.algorithms[1].parameters == {"path": "kept"}
     (variant,) = expanded(load_scenario("below/base.yaml"))
     assert variant.located.scenario.problem.data.path == "below/deep/other.csv"
     assert load_scenario("below/base.yaml", ["problem.data.path=x.csv"]).scenario.problem.data.path == "x.csv"
