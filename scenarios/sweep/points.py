@@ -171,8 +171,8 @@ def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
                     scenario = validated(tree | {"seed": seed}, "").scenario
                     found.append(Point(len(found) + len(wrong), fields, seed, scenario.model_dump(mode="json")))
                 except ScenarioError as error:
-                    located = [_located(one, sweep, fields, len(found) + len(wrong)) for one in error.each()]
-                    wrong |= {without_name(one): one for one in located if without_name(one) not in wrong}
+                    each = [located(one, sweep, fields, len(found) + len(wrong)) for one in error.each()]
+                    wrong |= {without_name(one): one for one in each if without_name(one) not in wrong}
             if len(wrong) >= MOST:
                 raise together(list(wrong.values()))
     if wrong:
@@ -184,7 +184,7 @@ MOST = 20
 """Mistakes after which no further points are looked at."""
 
 
-def _located(error: ScenarioError, sweep: Sweep, fields: Mapping[str, Setting], index: int) -> ScenarioError:
+def located(error: ScenarioError, sweep: Sweep, fields: Mapping[str, Setting], index: int) -> ScenarioError:
     """The error of a point with its number, and the place of the sweep's file that gave it the value."""
     keys, place = keys_of(error.field), None
     for path, value in fields.items():
