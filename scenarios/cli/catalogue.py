@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import typer
-from pydantic import BaseModel, TypeAdapter
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
@@ -22,11 +21,12 @@ from netsim.errors import ScenarioError
 from scenarios.cli.commands import command
 from scenarios.cli.data import print_sets, sets
 from scenarios.cli.options import YAML, AsJson, Settings, Subject, given, taken
-from scenarios.files.document import Fields, place_of
 from scenarios.files.folders import written
 from scenarios.render.terminal import console, fail, write, write_document
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from netsim.algorithms import Algorithm
     from netsim.claims import Claim
     from scenarios.schema.export import Kind as FileKind
@@ -149,6 +149,7 @@ def _show(
 
 def _scenario(name: str, resolved: bool, settings: list[str]) -> str:
     """A shipped scenario; or a file as it is, and where it extends another, with all that it takes from there."""
+    from scenarios.files.document import Fields, place_of
     from scenarios.files.library import EXTENDS, library, plain_tree, variant_names
     from scenarios.files.models import dump
     from scenarios.schema.export import MARK, schema_line, with_schema_line
@@ -211,7 +212,7 @@ def _algorithm(kind: str) -> str:
 
 
 # ── algorithms and their starters ───────────────────────────────────────────────────────────────────────
-def models() -> dict[str, type[BaseModel]]:
+def models() -> "dict[str, type[BaseModel]]":
     """Every algorithm's model by the `kind` of a scenario, by name."""
     from scenarios.schema.own import AlgorithmSpec
 
@@ -234,6 +235,8 @@ def starter(kind: str) -> dict[str, object]:
 
 def _built(kind: str) -> "tuple[Algorithm | None, Claim | None]":
     """The algorithm as its starter makes it, on a small complete graph, and its claim; None for code of one's own."""
+    from pydantic import TypeAdapter
+
     from netsim.claims import Adjacency
     from netsim.problems import build, load
     from netsim.topology import complete
@@ -361,16 +364,18 @@ def _inversions(algorithm: "Algorithm") -> list[str]:
     return [one.__name__ for one in inversions_of(algorithm)]
 
 
-def _parameters(model: type[BaseModel]) -> Iterator[tuple[str, bool, Any]]:
+def _parameters(model: "type[BaseModel]") -> Iterator[tuple[str, bool, Any]]:
     """Name, whether it has to be given, and default (else None) of every field but kind and name."""
     for name, one in model.model_fields.items():
         if name not in ("kind", "name"):
             value: Any = None if one.is_required() else one.get_default(call_default_factory=True)
-            yield name, one.is_required(), value.model_dump() if isinstance(value, BaseModel) else value
+            yield name, one.is_required(), value.model_dump() if hasattr(value, "model_dump") else value
 
 
-def _kinds(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
+def _kinds(annotation: Any) -> "Iterator[tuple[str, type[BaseModel]]]":
     """The models of a union, each by the words of its `kind`."""
+    from pydantic import BaseModel
+
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield from ((kind, annotation) for kind in get_args(annotation.model_fields["kind"].annotation))
     for argument in get_args(annotation):

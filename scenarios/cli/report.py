@@ -13,9 +13,8 @@ from rich.table import Table
 from netsim.errors import ScenarioError
 from scenarios.cli.commands import command
 from scenarios.cli.options import given, of_folder
-from scenarios.files.folders import written
+from scenarios.files.folders import PAGE, RESULTS, written
 from scenarios.render.terminal import console, fail, line, problems, write_result
-from scenarios.results.base import PAGE, RESULTS
 
 if TYPE_CHECKING:
     from scenarios.build.progress import Progress

@@ -22,6 +22,12 @@ except ImportError:  # a system without it has no locks
 
 STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that stop a command as Ctrl-C does."""
+MANIFEST = "manifest.json"
+"""What was run: the whole scenario, versions, the machine, the command."""
+RESULTS = "results.json"
+"""What was found; `docs/results.md` describes it."""
+PAGE = "report.html"
+"""The same to read."""
 LOCK = ".netsim-lock"
 """While a command writes to a folder: which, since when. One that nobody holds any more is taken over."""
 _DRAFT = re.compile(r".+\.[0-9a-f]{32}\.part")

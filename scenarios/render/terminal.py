@@ -19,7 +19,7 @@ from rich.table import Table
 
 from netsim.errors import NetsimError, ScenarioError, brief, together
 from netsim.memory import allowed, shown
-from scenarios.results.base import PAGE
+from scenarios.files.folders import PAGE
 
 DONE, REFUTED, WRONG_INPUT, UNDECIDED, FAILED, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
