@@ -3,6 +3,7 @@
 import difflib
 import inspect
 import json
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import fields
@@ -229,9 +230,8 @@ def _value(name: str, value: Any, hint: Any) -> Any:
         first = error.errors(include_url=False)[0]
         where = "".join(f"[{key}]" if isinstance(key, int) else "" for key in first["loc"])
         allowed = SCHEDULES if Schedule in wanted else _name(hint)
-        raise ScenarioError(
-            field + where, value, f"wrong type: {first['msg'].removeprefix('Input ')}", allowed
-        ) from None
+        said = re.sub(r"\d{20,}", lambda found: f"{float(found[0]):g}", first["msg"].removeprefix("Input "))
+        raise ScenarioError(field + where, value, f"wrong type: {said}", allowed) from None
 
 
 def _name(hint: Any) -> str:

@@ -26,8 +26,12 @@ MISTAKES = {
         "audit mine.py -o rounds=0", 2, "-o rounds = 0: an agent is never active: nothing is sent; allowed: >= 1",
     ),
     "rounds below 0": ("audit mine.py -o rounds=-3", 2, "-o rounds = -3: an agent is never active"),
+    "a schedule of noise without a square": (
+        "audit mine.py -o rounds=3 -o scale=1e300", 2,
+        "-o scale = 1e+300: wrong type: should be less than or equal to 1e+150;",
+    ),
     "noise without a square": (
-        "audit mine.py -o rounds=3 -o scale=1e300 --trials 50 --jobs 1 --out out", 70,
+        "audit plain.py -o rounds=3 -o step=1e300 --trials 50 --jobs 1 --out out", 70,
         "PrivacyError: Laplace scale = 1e+300: must be finite and at least 0; at most 1e+150\nin agent 0, at t=0 s",
     ),
     "noise of data": (
@@ -48,6 +52,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("tiny.yaml").write_text(TINY)
     Path("mine.py").write_text(MINE)
+    Path("plain.py").write_text(MINE.replace("Laplace(self.scale(k))", "Laplace(self.step)"))
     done = CliRunner().invoke(app, words.split())
     assert done.exit_code == status, done.output
     assert says in done.output
