@@ -67,9 +67,11 @@ def same_length(features: Array, labels: Array, field: str) -> None:
         raise ScenarioError(field, len(labels), "not one for each record", f"{len(features)} values")
 
 
-def nonnegative(value: float, field: str) -> float:
+def nonnegative(value: float, field: str, most: float = math.inf) -> float:
     if not (math.isfinite(value) and value >= 0):
         raise ScenarioError(field, value, "negative or not finite", "a number >= 0")
+    if value > most:
+        raise ScenarioError(field, value, "out of range", f"a number >= 0 and <= {most:g}")
     return float(value)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import special
 
 from netsim.arrays import Array
+from netsim.bounds import LARGEST
 from netsim.errors import PrivacyError
 
 Scale = float | Array
@@ -70,14 +71,15 @@ class DiscreteMechanism(Protocol):
 
 
 def check_scale(what: str, scale: Scale) -> None:
-    """Finite and at least 0, or a `PrivacyError`. A number is compared as one: a mechanism is made in every round."""
+    """At least 0, with a square that is a number, or a `PrivacyError`. A number is compared as one: every round makes
+    mechanisms."""
     if isinstance(scale, float | int):
-        sound = 0 <= scale < math.inf
+        sound = 0 <= scale <= LARGEST
     else:
         values = np.asarray(scale)
-        sound = bool(np.all(np.isfinite(values)) and not np.any(values < 0))
+        sound = bool(np.all(values >= 0) and np.all(values <= LARGEST))
     if not sound:
-        raise PrivacyError(f"{what} = {scale!r}: must be finite and at least 0")
+        raise PrivacyError(f"{what} = {scale!r}: must be finite and at least 0; at most {LARGEST:g}")
 
 
 def none(scale: Scale) -> bool:

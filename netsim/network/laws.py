@@ -107,7 +107,7 @@ class TraceDelay:
     """
 
     file: str | Path
-    """A text file, one delay a line in seconds; a relative path starts at the working directory."""
+    """A text file, one delay a line in seconds; a relative path of a scenario starts at its file."""
     delays: tuple[float, ...] = field(init=False, repr=False, hash=False)
 
     def __post_init__(self) -> None:
@@ -214,7 +214,7 @@ class TraceLoss:
     """
 
     file: str | Path
-    """A text file, one packet a line, 1 lost and 0 not; a relative path starts at the working directory."""
+    """A text file, one packet a line, 1 lost and 0 not; a relative path of a scenario starts at its file."""
     fates: tuple[bool, ...] = field(init=False, repr=False, hash=False)
 
     def __post_init__(self) -> None:
@@ -337,7 +337,7 @@ class TraceOutages:
     """
 
     file: str | Path
-    """A text file, `down,up` a line in seconds; a relative path starts at the working directory."""
+    """A text file, `down,up` a line in seconds; a relative path of a scenario starts at its file."""
     intervals: tuple[Interval, ...] = field(init=False, repr=False, hash=False)
 
     def __post_init__(self) -> None:

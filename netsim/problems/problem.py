@@ -147,6 +147,10 @@ class Problem:
 
     @cached_property
     def _optimum(self) -> Optimum:
+        with np.errstate(over="ignore", invalid="ignore"):  # it is an error, if it is one, of its own words
+            return self._found()
+
+    def _found(self) -> Optimum:
         start, remedy = np.zeros((1, self.dimension)), "a ridge > 0, or features of moderate scale"
         if max(map(weak_convexity, self.distinct)) == inf:
             if self.regularized:

@@ -7,9 +7,10 @@ name makes of them. Shapes, random regular, Erdős–Rényi and geometric graphs
 agents seconds; the other random graphs come from networkx itself, in memory of objects while they are drawn.
 """
 
+import csv
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from math import isfinite, log, pi, sqrt
 from pathlib import Path
@@ -383,8 +384,10 @@ def _drawn(graph: Graph, name: str, weights: Weights, remedy: str, places: Array
         raise replace(error, allowed="another seed" + (f", or {remedy}" if remedy else "")) from None
 
 
-Format = Literal["auto", "graphml", "edges"]
-_FORMATS: dict[Format, tuple[str, ...]] = {"graphml": (".graphml", ".xml"), "edges": (".edges", ".edgelist", ".txt")}
+Format = Literal["auto", "graphml", "edges", "csv"]
+_FORMATS: dict[Format, tuple[str, ...]] = {
+    "graphml": (".graphml", ".xml"), "edges": (".edges", ".edgelist", ".txt"), "csv": (".csv", ".tsv")
+}  # fmt: skip
 """What "auto" takes a file for, by the end of its name."""
 
 
@@ -393,15 +396,18 @@ def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = _
 
     "graphml": undirected; the numbers `x` and `y` of the nodes, where all have them, are their places, and other
     attributes are ignored. "edges": two names a line, separated by blanks; further columns and what follows a # are
-    ignored. Nodes named 0 … n−1 keep their numbers; others are numbered in the order of the file. A relative `path`
-    starts at the working directory. You get a `ScenarioError` for a file that cannot be read, with its line where
-    one is at fault.
+    ignored. "csv": the same with a comma, a semicolon or a tab between them, so that names may have blanks; a first
+    row whose names are in no other row is a header. Nodes named 0 … n−1 keep their numbers; others are numbered in
+    the order of the file. A relative `path` starts at the working directory. You get a `ScenarioError` for a file
+    that cannot be read, with its line where one is at fault.
     """
     source = Path(path)
     ending = source.suffix.lower()
     chosen = next((f for f, ends in _FORMATS.items() if ending in ends), None) if format == "auto" else format
     if chosen is None:
-        raise ScenarioError("format", format, f"the name {source.name!r} does not say what it is", "graphml, edges")
+        raise ScenarioError(
+            "format", format, f"the name {source.name!r} does not say what it is", "graphml, edges, csv"
+        )
     try:
         check_regular(source, MOST_BYTES)
         text = source.read_text(encoding="utf-8")
@@ -415,15 +421,31 @@ def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = _
         except (nx.NetworkXError, ParseError, KeyError, ValueError) as error:
             raise ScenarioError("path", str(path), f"not valid GraphML: {error}", "GraphML") from error
     else:
-        for number, line in enumerate(text.splitlines(), start=1):
-            words = line.partition("#")[0].split()
-            if len(words) == 1:
-                raise ScenarioError("path", str(path), f"line {number}: {line.strip()!r} is no link", "two names")
-            if words:
-                graph.add_edge(words[0], words[1])
+        for number, words in _columns(text) if chosen == "csv" else _words(text):
+            if len(words) < 2 or not (words[0] and words[1]):
+                line = text.splitlines()[number - 1].strip()
+                raise ScenarioError("path", str(path), f"line {number}: {line!r} is no link", "two names")
+            graph.add_edge(words[0], words[1])
     if graph.is_directed():
         raise ScenarioError("path", str(path), "the graph is directed", 'edgedefault="undirected"')
     return from_graph(graph, f"graph of {source.name}", weights=weights)
+
+
+def _words(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Lines with their numbers, split at blanks, without comments and what is empty."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if words := line.partition("#")[0].split():
+            yield number, words
+
+
+def _columns(text: str) -> list[tuple[int, list[str]]]:
+    """Rows of a CSV file, with the numbers of their lines, without its header."""
+    first = text.partition("\n")[0]
+    reader = csv.reader(text.splitlines(), delimiter=next((one for one in ",;\t" if one in first), ","))
+    rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
+    rows = [(number, row) for number, row in rows if not row[0].startswith("#")]
+    others = {name for _, row in rows[1:] for name in row[:2]}
+    return rows[1:] if others and not others & set(rows[0][1][:2]) else rows
 
 
 _SHAPES = (ring, complete, path, star, grid, torus, hypercube, balanced_tree)

@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from netsim.errors import ScenarioError, together
 from scenarios.cli.commands import command
-from scenarios.cli.options import Strict, dated_folder, given, of_run, of_variant, refuse, repeated
+from scenarios.cli.options import Replace, Strict, dated_folder, given, of_run, of_variant, refuse, repeated
 from scenarios.render import terminal
 
 if TYPE_CHECKING:
@@ -80,10 +80,11 @@ def _audit(
     out: Annotated[
         Path | None,
         given(
-            help="The results folder: new, empty, or an earlier one of the same name, which is replaced. Default: "
-            "results/NAME/DATE-TIME."
+            help="The results folder: new, empty, or of an audit of this name that was interrupted or failed, which "
+            "is replaced; a finished one is replaced with --replace only. Default: results/NAME/DATE-TIME."
         ),
     ] = None,
+    replacing: Replace = False,
     again: Annotated[
         bool, typer.Option("--again", help="Make another audit in a folder that already has one.")
     ] = False,
@@ -125,7 +126,9 @@ def _audit(
             case other:
                 settings["views"] = "all" if other == "views" else other
     claim = None if epsilon is None and delta is None else (epsilon, delta or 0.0)
-    order = _Order(what, option or [], claim, settings, algorithm, variant, out, again, jobs, strict, as_json)
+    order = _Order(
+        what, option or [], claim, settings, algorithm, variant, out, replacing, again, jobs, strict, as_json
+    )
     try:
         order.run()
     except ScenarioError as error:
@@ -145,6 +148,7 @@ class _Order:
     algorithm: str | None
     variant: str | None
     out: Path | None
+    replacing: bool
     again: bool
     jobs: int
     strict: bool
@@ -193,11 +197,16 @@ class _Order:
 
     def _simulate(self, source: "Scenario | Located", scenario: "Scenario") -> NoReturn:
         from scenarios.cli.progress import Bars
+        from scenarios.results.folder import standing
         from scenarios.stages.reaudit import remark
         from scenarios.stages.study import run_study
 
         folder = self.out or dated_folder(scenario.name)
         terminal.apart(self.as_json).print(f"[bold]{escape(scenario.title or scenario.name)}[/]")
+        there = None if self.replacing else standing(folder, scenario, "audit")
+        if there is not None:
+            self._remark(terminal.FINISHED)
+            self._end(there, folder)
         if found := remark(folder, scenario):
             self._remark(found)
         with Bars(terminal.apart(self.as_json)) as bars:
@@ -211,6 +220,7 @@ class _Order:
         from scenarios.stages.study import refresh
 
         refuse("--out", self.out, "an audit of a folder stays in it", "no --out")
+        refuse("--replace", self.replacing, "an audit of a folder keeps what is there", "--again")
         why = "a folder has its scenario: another one is another run"
         refuse("-o", self.options, why, "--trials, --confidence, --games")
         if not is_results(folder):

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import typer
-from pydantic import BaseModel, TypeAdapter
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
@@ -22,10 +21,12 @@ from netsim.errors import ScenarioError
 from scenarios.cli.commands import command
 from scenarios.cli.data import print_sets, sets
 from scenarios.cli.options import YAML, AsJson, Settings, Subject, given, taken
-from scenarios.files.document import Fields, place_of
+from scenarios.files.folders import written
 from scenarios.render.terminal import console, fail, write, write_document
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from netsim.algorithms import Algorithm
     from netsim.claims import Claim
     from scenarios.schema.export import Kind as FileKind
@@ -148,6 +149,7 @@ def _show(
 
 def _scenario(name: str, resolved: bool, settings: list[str]) -> str:
     """A shipped scenario; or a file as it is, and where it extends another, with all that it takes from there."""
+    from scenarios.files.document import Fields, place_of
     from scenarios.files.library import EXTENDS, library, plain_tree, variant_names
     from scenarios.files.models import dump
     from scenarios.schema.export import MARK, schema_line, with_schema_line
@@ -185,10 +187,10 @@ def _algorithm(kind: str) -> str:
 
     known = models()
     if kind not in known:
-        near = get_close_matches(kind, [*library(), *known], n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        allowed = f"{hint}a path, a scenario of `netsim list`, or an algorithm of `netsim list algorithms`"
-        raise ScenarioError("name", kind, "no shipped scenario, no file, and no algorithm", allowed)
+        near = get_close_matches(kind.lower(), [*library(), *known], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        allowed = "a path, a scenario of `netsim list`, or an algorithm of `netsim list algorithms`"
+        raise ScenarioError("name", kind, f"no shipped scenario, no file, and no algorithm{hint}", allowed)
     model = known[kind]
     algorithm, claim = _built(kind)
     lines = [f"{model.model_fields['name'].get_default() or kind} (kind: {kind})", ""]
@@ -210,7 +212,7 @@ def _algorithm(kind: str) -> str:
 
 
 # ── algorithms and their starters ───────────────────────────────────────────────────────────────────────
-def models() -> dict[str, type[BaseModel]]:
+def models() -> "dict[str, type[BaseModel]]":
     """Every algorithm's model by the `kind` of a scenario, by name."""
     from scenarios.schema.own import AlgorithmSpec
 
@@ -233,6 +235,8 @@ def starter(kind: str) -> dict[str, object]:
 
 def _built(kind: str) -> "tuple[Algorithm | None, Claim | None]":
     """The algorithm as its starter makes it, on a small complete graph, and its claim; None for code of one's own."""
+    from pydantic import TypeAdapter
+
     from netsim.claims import Adjacency
     from netsim.problems import build, load
     from netsim.topology import complete
@@ -360,16 +364,18 @@ def _inversions(algorithm: "Algorithm") -> list[str]:
     return [one.__name__ for one in inversions_of(algorithm)]
 
 
-def _parameters(model: type[BaseModel]) -> Iterator[tuple[str, bool, Any]]:
+def _parameters(model: "type[BaseModel]") -> Iterator[tuple[str, bool, Any]]:
     """Name, whether it has to be given, and default (else None) of every field but kind and name."""
     for name, one in model.model_fields.items():
         if name not in ("kind", "name"):
             value: Any = None if one.is_required() else one.get_default(call_default_factory=True)
-            yield name, one.is_required(), value.model_dump() if isinstance(value, BaseModel) else value
+            yield name, one.is_required(), value.model_dump() if hasattr(value, "model_dump") else value
 
 
-def _kinds(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
+def _kinds(annotation: Any) -> "Iterator[tuple[str, type[BaseModel]]]":
     """The models of a union, each by the words of its `kind`."""
+    from pydantic import BaseModel
+
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield from ((kind, annotation) for kind in get_args(annotation.model_fields["kind"].annotation))
     for argument in get_args(annotation):
@@ -431,10 +437,10 @@ def _schema(
         write(text.removesuffix("\n"))
         return
     try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        why = f"cannot be written ({error.strerror})"
-        fail(ScenarioError("--out", str(out), why, "a file in a folder that is there"))
+        with written(out) as draft:
+            draft.write_text(text, encoding="utf-8")
+    except ScenarioError as error:
+        fail(error)
     if name is not None:
         write(f"First line of a file beside it: {MARK}{out.name}")
 

@@ -1,7 +1,9 @@
 """The `netsim` command: groups of its help, how a command joins it, and usage errors as JSON."""
 
 import inspect
+import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import wraps
 from typing import Annotated, Any
 
@@ -42,7 +44,7 @@ class _Group(TyperGroup):
             return super().invoke(ctx)
         except _USAGE as error:
             mistake: Any = error
-            mistake.message = str(mistake.message).replace("Value error, ", "")
+            mistake.message = str(mistake.message).replace("Value error, ", "") + _near(str(mistake.message))
             if ctx.meta.get("netsim.json"):
                 why, parameter = str(mistake.format_message()), getattr(error, "param", None)
                 if parameter is None:
@@ -55,6 +57,14 @@ class _Group(TyperGroup):
                 described = {"type": "ScenarioError", "message": why, "mistakes": [one]}
                 write_document({"exit_status": WRONG_INPUT, "exit_reason": why, "error": described})
             raise
+
+
+def _near(message: str) -> str:
+    """The nearest of the choices that a message lists, where a value is none of them."""
+    value, apart, listed = message.partition(" is not one of ")
+    written = value.removeprefix("Value error, ").strip("'").lower()
+    found = get_close_matches(written, re.findall(r"'(.*?)'", listed), n=1)
+    return f" Did you mean {found[0]!r}?" if apart and found else ""
 
 
 LIMITED = (*RUNS_CODE, "trace", "report", "compare", "certificate")

@@ -1,6 +1,7 @@
 """Command `netsim data`: data sets, their place on disk, and how to fetch one."""
 
 import os
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import typer
@@ -11,7 +12,6 @@ from netsim.errors import ScenarioError
 from scenarios.cli.commands import app
 from scenarios.cli.options import AsJson, DataSet, given
 from scenarios.render.terminal import DONE, FAILED, WRONG_INPUT, apart, console, fail, problems, write, write_document
-from scenarios.results.base import Result, taken
 
 _data = typer.Typer(help="Data sets by name: list them, fetch one, print their folder.", no_args_is_help=True)
 app.add_typer(_data, name="data", rich_help_panel="Experiments")
@@ -103,7 +103,8 @@ def _fetch(
         write_document({"exit_status": DONE, **plain(_data_set(name))})
 
 
-class _Part(Result):
+@dataclass(frozen=True, kw_only=True)
+class _Part:
     part: str
     present: bool
     original: bool
@@ -111,7 +112,8 @@ class _Part(Result):
     files: tuple[str, ...]
 
 
-class _DataSet(Result):
+@dataclass(frozen=True, kw_only=True)
+class _DataSet:
     name: str
     task: str
     records: int | None
@@ -150,6 +152,7 @@ def sets() -> list[_DataSet]:
 
 def _data_set(name: str) -> _DataSet:
     from netsim.problems.data import OWN, facts, stored
+    from scenarios.results.base import taken
 
     known = facts(name)
     parts = tuple(taken(_Part, one, files=tuple(map(str, one.files))) for one in stored(name))

@@ -1,7 +1,6 @@
 """Commands `netsim ledger` and `netsim certificate`: audits of all that ships, and of the auditor itself."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -171,7 +170,8 @@ def _certificate(
     if out is None:
         terminal.write(page(found).removesuffix("\n"))
     else:
-        out.write_text(page(found), encoding="utf-8")
+        with whole(out) as draft:
+            draft.write_text(page(found), encoding="utf-8")
     wrong = failures(found)
     for one in wrong:
         terminal.remark(one)
@@ -180,7 +180,7 @@ def _certificate(
 
 def _keep(file: Path, certificate: "Certificate") -> None:
     """Write the numbers; a file is there whole or as it was, a pipe or a terminal just gets them."""
-    with whole(file) if file.is_file() or not file.exists() else nullcontext(file) as draft:
+    with whole(file) as draft:
         draft.write_text(certificate.as_json(), encoding="utf-8")
 
 

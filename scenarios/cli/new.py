@@ -18,6 +18,7 @@ from netsim.errors import ScenarioError
 from scenarios.cli.catalogue import NOISE, models, starter
 from scenarios.cli.commands import command
 from scenarios.cli.options import Algorithm, Base, taken
+from scenarios.files.folders import whole
 from scenarios.render.terminal import console, fail
 
 _TEMPLATES = resources.files("scenarios") / "cli" / "templates"
@@ -60,7 +61,8 @@ def _new(
             if Path(file).exists():
                 raise ScenarioError("NAME", name, f"{file} is there already", "another name: nothing is overwritten")
         for file, text in files.items():
-            Path(file).write_text(text, encoding="utf-8")
+            with whole(Path(file)) as draft:
+                draft.write_text(text, encoding="utf-8")
     except ScenarioError as error:
         fail(error)
     except OSError as error:

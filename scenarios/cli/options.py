@@ -8,16 +8,17 @@ from datetime import datetime
 from functools import cache, partial
 from glob import escape, glob
 from pathlib import Path
-from typing import Annotated, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 
 import typer
-from pydantic import JsonValue
 
 from netsim.errors import ScenarioError
-from scenarios.files.library import library, plain_tree, variant_names
-from scenarios.results.base import MANIFEST
+from scenarios.files.folders import MANIFEST
 
-_Node: TypeAlias = Mapping[str, JsonValue]
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+_Node: TypeAlias = Mapping[str, "JsonValue"]
 _Offer: TypeAlias = tuple[str, str]
 """A completion and its description."""
 YAML = (".yaml", ".yml")
@@ -30,6 +31,8 @@ _MOST = 40
 # ── completions ─────────────────────────────────────────────────────────────────────────────────────────
 def _scenarios(incomplete: str) -> list[_Offer]:
     """Shipped scenarios with their titles, YAML files, and folders on the way to others."""
+    from scenarios.files.library import library  # needs a parser of YAML, which takes its time to load
+
     title = re.compile(r"^title: *(.*)$", re.MULTILINE)
     found = {name: title.search(text) for name, text in library().items()}
     titles = {name: one[1].strip("\"'") if one else "" for name, one in found.items()}
@@ -68,6 +71,8 @@ def _runs(incomplete: str) -> list[_Offer]:
 
 
 def _variants(context: typer.Context, incomplete: str) -> list[str]:
+    from scenarios.files.library import variant_names
+
     return [name for name in variant_names(_tree(context)) if name.startswith(incomplete)]
 
 
@@ -94,6 +99,8 @@ def _schema() -> _Node:
 
 def _tree(context: typer.Context) -> _Node:
     """The scenario on the command line; empty where there is none that can be read."""
+    from scenarios.files.library import library, plain_tree
+
     words = map(str, (*context.params.values(), *context.args))  # an option without its value leaves words unparsed
     given = next((word for word in words if word in library() or word.endswith(YAML)), "")
     try:
@@ -102,21 +109,21 @@ def _tree(context: typer.Context) -> _Node:
         return {}
 
 
-def _inside(node: JsonValue | _Node, *keys: str) -> _Node:
+def _inside(node: "JsonValue | _Node", *keys: str) -> _Node:
     """The mapping at some keys; empty where there is none."""
     for key in keys:
         node = node.get(key) if isinstance(node, Mapping) else None
     return node if isinstance(node, Mapping) else {}
 
 
-def _words(form: _Node, *field: str) -> list[JsonValue]:
+def _words(form: _Node, *field: str) -> "list[JsonValue]":
     """The only values that a form may have, or its field."""
     node = _inside(form, *(key for name in field for key in ("properties", name)))
     listed = node.get("enum", [])
     return [node["const"]] if "const" in node else listed if isinstance(listed, list) else []
 
 
-def _forms(node: _Node, given: JsonValue | _Node = None) -> list[_Node]:
+def _forms(node: _Node, given: "JsonValue | _Node" = None) -> list[_Node]:
     """The alternatives of a node, references resolved; of several kinds the given one alone."""
     if "$ref" in node:
         return _forms(_inside(_schema(), "$defs", str(node["$ref"]).rpartition("/")[2]), given)
@@ -128,7 +135,7 @@ def _forms(node: _Node, given: JsonValue | _Node = None) -> list[_Node]:
     return [form for form in found if any(word in _words(form, tag) for tag, word in tags)] or found
 
 
-def _at(tree: _Node, path: str) -> tuple[list[_Node], JsonValue | _Node]:
+def _at(tree: _Node, path: str) -> "tuple[list[_Node], JsonValue | _Node]":
     """The forms of a place, and what the scenario has there."""
     forms: list[_Node] = [_schema()]
     given: JsonValue | _Node = tree
@@ -219,10 +226,13 @@ Variant = Annotated[str | None, of_variant(help="Run only this variant of the sc
 Out = Annotated[
     Path | None,
     given(
-        help="The results folder: new, empty, or of an earlier run of a scenario of this name, which is continued "
-        "or replaced. Default: results/NAME/DATE-TIME.",
+        help="The results folder: new, empty, or of a run of this scenario that was interrupted or failed, which is "
+        "replaced; a finished one is replaced with --replace only. Default: results/NAME/DATE-TIME.",
         autocompletion=_results,
     ),
+]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Replace finished results of this scenario in the folder --out.")
 ]
 Jobs = Annotated[int, typer.Option(help="Processes that share an audit's simulations; -1: one per core.")]
 Strict = Annotated[

@@ -16,6 +16,7 @@ from rich.padding import Padding
 from netsim.errors import ScenarioError
 from scenarios.cli.commands import command
 from scenarios.cli.options import AsJson, Jobs, given, taken
+from scenarios.files.folders import written as file_written
 from scenarios.render import terminal
 
 if TYPE_CHECKING:
@@ -88,10 +89,10 @@ def _papers(
     if pages is not None:
         for name, text in written().items():
             try:
-                (pages / name).write_text(text, encoding="utf-8")
-            except OSError as error:
-                why = f"cannot be written ({error.strerror or error})"
-                terminal.fail(ScenarioError("--pages", str(pages / name), why, "a folder that can be written"))
+                with file_written(pages / name, "--pages", "a folder that can be written") as draft:
+                    draft.write_text(text, encoding="utf-8")
+            except ScenarioError as error:
+                terminal.fail(error)
             said.print(f"Page: [bold]{escape(str(pages / name))}[/]", soft_wrap=True)
     for one in ran:
         if one.surprising:

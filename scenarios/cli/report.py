@@ -13,8 +13,8 @@ from rich.table import Table
 from netsim.errors import ScenarioError
 from scenarios.cli.commands import command
 from scenarios.cli.options import given, of_folder
+from scenarios.files.folders import PAGE, RESULTS, written
 from scenarios.render.terminal import console, fail, line, problems, write_result
-from scenarios.results.base import PAGE, RESULTS
 
 if TYPE_CHECKING:
     from scenarios.build.progress import Progress
@@ -69,6 +69,9 @@ def _report(
             lines.append(f"Tables: {', '.join(export_tables(runs, target, str(place / RESULTS)))} in {target}")
     except ScenarioError as error:
         fail(error)
+    except OSError as error:
+        why = f"{error.filename or 'a file in it'} cannot be written ({error.strerror or error})"
+        fail(ScenarioError("--into", str(into or place / "figures"), why, "a folder to write to"))
     console.print(f"Report: [bold]{escape(str(pages[0]))}[/]", highlight=False, soft_wrap=True)
     if len(pages) > 1:
         console.print(f"and {len(pages) - 1} of its variants", highlight=False)
@@ -81,7 +84,7 @@ def _report(
 def _pages(folder: Path, out: Path | None, progress: "Progress") -> "tuple[Results, list[Path]]":
     """Write the page of a results folder, and of its variants where it is to lie in the folder; what is in the
     results folder, and the paths."""
-    from scenarios.render.page.report import render
+    from scenarios.render.page.report import page as text
     from scenarios.results.folder import read_results
 
     if not (folder / RESULTS).is_file():
@@ -93,11 +96,8 @@ def _pages(folder: Path, out: Path | None, progress: "Progress") -> "tuple[Resul
     pages = [folder / PAGE if out is None else out / PAGE if out.is_dir() else out]
     pages += [place / PAGE for place in variants if (place / RESULTS).is_file()]
     for page in pages:
-        try:
-            render(results if page is pages[0] else read_results(page.parent), page)
-        except OSError as error:
-            why = f"cannot be written ({error.strerror or error})"
-            raise ScenarioError("--out", str(page), why, "a file") from None
+        with written(page) as draft:
+            draft.write_text(text(results if page is pages[0] else read_results(page.parent)), encoding="utf-8")
         progress.advance(1)
     return results, pages
 
@@ -139,7 +139,8 @@ def _compare(
                 if not page.parent.is_dir():
                     why = f"there is no folder {page.parent}"
                     raise ScenarioError("--out", str(page), why, "a folder that is there")
-                page.write_text(page_of(comparison), encoding="utf-8")
+                with written(page) as draft:
+                    draft.write_text(page_of(comparison), encoding="utf-8")
     except ScenarioError as error:
         fail(error, as_json=as_json)
     if as_json:

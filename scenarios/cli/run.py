@@ -13,6 +13,7 @@ from scenarios.cli.options import (
     AsJson,
     Jobs,
     Out,
+    Replace,
     Scenario,
     Settings,
     Strict,
@@ -34,6 +35,7 @@ def _run(
     jobs: Jobs = -1,
     option: Settings = None,
     variant: Variant = None,
+    replace: Replace = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Show time, packets, bytes and waiting agents while simulations run.")
     ] = False,
@@ -42,10 +44,13 @@ def _run(
 ) -> None:
     """Run a scenario: simulate, tap, invert, audit, and write a folder with a report to look at.
 
+    Finished results are not replaced without --replace: of the very same scenario they are shown again, for a run
+    would repeat them; of another seed, or other fields, code or versions it is an error.
+
     Exit status: 0 done, 1 a claim does not hold, 2 wrong input, 3 no claim is refuted, and with --strict one is not
     proven or consistent, 70 failed, or an audit could not judge, 130 interrupted (docs/commands.md has the table).
     """
-    _carry_out("run", scenario, out, jobs, option or [], variant, watch, strict, as_json)
+    _carry_out("run", scenario, out, jobs, option or [], variant, replace, watch, strict, as_json)
 
 
 @command(
@@ -60,6 +65,7 @@ def _deploy(
     jobs: Jobs = -1,
     option: Settings = None,
     variant: Variant = None,
+    replace: Replace = False,
     tls: Annotated[
         bool | None,
         typer.Option("--tls/--clear", help="Links are TLS 1.3, or in the clear. Default: as the scenario's links."),
@@ -90,7 +96,7 @@ def _deploy(
     said = {"--tls": tls is True, "--clear": tls is False, "--restart": restart}
     said |= {f"--speed {speed:g}": speed != 1, f"--patience {patience:g}": patience != 30}
     word = " ".join(["deploy", *(flag for flag, whether in said.items() if whether)])
-    _carry_out(word, scenario, out, jobs, settings, variant, watch, strict, as_json, deployed)
+    _carry_out(word, scenario, out, jobs, settings, variant, replace, watch, strict, as_json, deployed)
 
 
 def _carry_out(
@@ -100,16 +106,18 @@ def _carry_out(
     jobs: int,
     settings: list[str],
     variant: str | None,
+    replace: bool,
     watch: bool,
     strict: bool,
     as_json: bool,
     deployed: "Deployment | None" = None,
 ) -> None:
-    """Run a scenario, one way or the other, and print what came of it."""
+    """Run a scenario, one way or the other, and print what came of it; or what a finished run of it left there."""
     from scenarios.build.variants import alone
     from scenarios.cli.json_output import document, ending
     from scenarios.cli.progress import Bars, Watcher
     from scenarios.render.verdicts import print_results
+    from scenarios.results.folder import standing
     from scenarios.schema.load import load_scenario
     from scenarios.stages.study import run_study
 
@@ -122,8 +130,11 @@ def _carry_out(
         folder = out or dated_folder(located.scenario.name)
         apart_from_json.print(f"[bold]{escape(located.scenario.title or located.scenario.name)}[/]")
         look = None if watcher is None else watcher.look
+        results = None if replace else standing(folder, located.scenario, word.partition(" ")[0])
+        if results is not None:
+            terminal.remark(terminal.FINISHED)
         with Bars(apart_from_json, watcher) as bars:
-            results = run_study(
+            results = results or run_study(
                 located, folder, command=again, progress=bars, watch=look, jobs=jobs, deployed=deployed
             )
     except ScenarioError as error:

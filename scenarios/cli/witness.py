@@ -2,8 +2,10 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -14,11 +16,12 @@ from rich.table import Table
 from netsim.errors import ScenarioError, install
 from scenarios.cli.commands import command
 from scenarios.cli.options import given, taken
-from scenarios.render.terminal import DONE, REFUTED, WRONG_INPUT, console, fail, problems, write_document
+from scenarios.files.folders import written
+from scenarios.render.terminal import DONE, REFUTED, WRONG_INPUT, console, fail, problems, remark, write_document
 
 if TYPE_CHECKING:
     from attacks.audit.witness import Account
-    from scenarios.stages.witness import Confirmation
+    from scenarios.stages.witness import Confirmation, WitnessFile
 
 ROWS, AROUND = 24, 4
 """So many releases are all shown; of more, so many at either end and on either side of what matters."""
@@ -38,11 +41,20 @@ def _witness(
     prove: Annotated[
         bool, typer.Option("--prove", help="Prove it in ball arithmetic, with the checker that also runs alone.")
     ] = False,
+    trust_code: Annotated[
+        bool,
+        typer.Option(
+            "--trust-code", help="Run the code that the witness carries, where it is not here: it is printed first."
+        ),
+    ] = False,
     out: Annotated[
         Path | None, given(help="Write what the checker read here, for others: it holds the agent's records.")
     ] = None,
 ) -> None:
     """Replay a transcript that refutes a claim (at δ > 0: a set), and compute its loss again. Nothing is simulated.
+
+    A witness of an algorithm of one's own carries its source, so that it replays anywhere. Where that source is not
+    here as it was, it is printed, and run with --trust-code only.
 
     Exit status: 0 it does not refute the claim here, 1 it does, 2 no witness, an altered one, or of other data, 70 an
     error. With --prove: 0 nothing is proven, 1 it is; a set of transcripts is drawn from its seed again.
@@ -50,12 +62,12 @@ def _witness(
     from scenarios.cli.progress import Bars
 
     if prove or out is not None:
-        _prove(file, out, as_json)
-    from scenarios.stages.witness import WitnessFile, confirm
+        _prove(file, out, as_json, trust_code)
+    from scenarios.stages.witness import confirm
 
     try:
-        with Bars(problems, lines=False) as bars:
-            found = confirm(WitnessFile.read(file), bars)
+        with _read(file, trust_code) as read, Bars(problems, lines=False) as bars:
+            found = confirm(read, bars)
         if as_json:
             write_document(found.as_plain())
         else:
@@ -67,7 +79,22 @@ def _witness(
     raise typer.Exit(REFUTED if found.verdict is not None else DONE)
 
 
-def _prove(file: Path, out: Path | None, as_json: bool) -> NoReturn:
+@contextmanager
+def _read(file: Path, trusted: bool) -> "Generator[WitnessFile]":
+    """A witness. Code that it carries and that is not here is printed and, if trusted, there until the end."""
+    from scenarios.stages.witness import WitnessFile
+
+    found = WitnessFile.read(file)
+    if not found.needs_trust:
+        yield found
+        return
+    for name, text in (found.code or {}).items():
+        remark(f"── {name}, which {file.name} carries ──\n{text}")
+    with TemporaryDirectory() as folder:
+        yield found.unpacked(Path(folder)) if trusted else found
+
+
+def _prove(file: Path, out: Path | None, as_json: bool, trusted: bool) -> NoReturn:
     from scenarios.cli.progress import Bars
 
     try:
@@ -75,18 +102,17 @@ def _prove(file: Path, out: Path | None, as_json: bool) -> NoReturn:
     except ImportError as error:
         why = f"needs python-flint or mpmath ({error})"
         fail(ScenarioError("--prove", str(file), why, install("proof")), as_json=as_json)
-    from scenarios.stages.witness import WitnessFile, completed
+    from scenarios.stages.witness import completed
 
     try:
-        with Bars(problems, lines=False) as bars:
-            whole = completed(WitnessFile.read(file), bars)
+        with _read(file, trusted) as read, Bars(problems, lines=False) as bars:
+            whole = completed(read, bars)
         if out is not None:
-            out.write_text(whole.text(), encoding="utf-8")
+            with written(out) as draft:
+                draft.write_text(whole.text(), encoding="utf-8")
         says, proven = prove(json.loads(whole.text())), True
     except Unproven as error:
         says, proven = str(error), False
-    except OSError as error:
-        fail(ScenarioError("--out", str(out), f"cannot be written ({error.strerror or error})"), as_json=as_json)
     except Exception as error:  # wrong input, or a defect: no finding about a claim
         fail(error, as_json=as_json)
     if as_json:
@@ -123,8 +149,8 @@ def _print(found: "Confirmation", every: bool) -> None:
         say(f"Loss of what went over each link: {named}{more}." if named else "Nothing that counts is on a link.")
         if account.identical:
             say("The agent's code sends every message of the transcript, to the last bit.")
-    for remark in found.remarks[not file.intact :]:
-        say(f"[yellow]{escape(remark)}[/]")
+    for sentence in found.remarks[not file.intact :]:
+        say(f"[yellow]{escape(sentence)}[/]")
     word, style = (found.verdict, "bold red") if found.verdict is not None else ("not confirmed", "bold yellow")
     say(f"[{style}]{word.capitalize()}[/]: {escape(found.reason)}")
 

@@ -22,6 +22,12 @@ except ImportError:  # a system without it has no locks
 
 STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that stop a command as Ctrl-C does."""
+MANIFEST = "manifest.json"
+"""What was run: the whole scenario, versions, the machine, the command."""
+RESULTS = "results.json"
+"""What was found; `docs/results.md` describes it."""
+PAGE = "report.html"
+"""The same to read."""
 LOCK = ".netsim-lock"
 """While a command writes to a folder: which, since when. One that nobody holds any more is taken over."""
 _DRAFT = re.compile(r".+\.[0-9a-f]{32}\.part")
@@ -48,18 +54,33 @@ def remove_drafts(*folders: Path) -> None:
 def whole(path: Path) -> Generator[Path]:
     """A draft to write, of this process alone, that becomes the file when all of it is there, and else is removed.
 
-    An `OSError` of a full disk names the file.
+    A device or a pipe (/dev/stdout) is written itself: a draft would take its place. An `OSError` of a full disk
+    names the file.
     """
-    draft = draft_of(path)
+    direct = path.exists() and not path.is_file()
+    draft = path if direct else draft_of(path)
     try:
         yield draft
-        draft.replace(path)
+        if not direct:
+            draft.replace(path)
     except OSError as error:
         if error.filename is None and error.errno is not None:
             error.filename = str(path)
         raise
     finally:
-        draft.unlink(missing_ok=True)
+        if not direct:
+            draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def written(path: Path, field: str = "--out", allowed: str = "a file in a folder that is there") -> Generator[Path]:
+    """The same for a file that an option names: you get a `ScenarioError` of that where it cannot be written."""
+    try:
+        with whole(path) as draft:
+            yield draft
+    except OSError as error:
+        why = f"cannot be written ({error.strerror or error})"
+        raise ScenarioError(field, str(path), why, allowed) from None
 
 
 @contextmanager

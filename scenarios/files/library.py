@@ -158,7 +158,7 @@ def read_source(source: str) -> tuple[str, str]:
     except ScenarioError as error:
         if error.file is not None or is_there(path):
             raise
-        found = difflib.get_close_matches(path.name.removesuffix(".yaml"), shipped, n=3)
+        found = difflib.get_close_matches(path.name.removesuffix(".yaml").lower(), shipped, n=3)
         hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
         hint = f"; {error.allowed}" if error.allowed.startswith("did you mean") else hint
         problem = f"no such file, and no shipped scenario of this name{hint}"
@@ -181,6 +181,10 @@ def read_fields(text: str, file: str, form: str) -> Any:
     return cast("Any", tree)
 
 
+_PATHS = ("path", "file")
+"""Fields that name a file: data, a graph, an algorithm's code; a trace."""
+
+
 # ── extending and overriding ────────────────────────────────────────────────────────────────────────────
 
 
@@ -190,6 +194,7 @@ def _inherited(tree: Any, file: str, below: tuple[str, ...] = ()) -> Any:
 
     You get a `ScenarioError` at the line of `extends` for a base that is not there, or that extends this one.
     """
+    placed(tree, file)
     if EXTENDS not in tree:
         return tree
     name, at = tree[EXTENDS], place_of(tree, EXTENDS)
@@ -209,6 +214,37 @@ def _inherited(tree: Any, file: str, below: tuple[str, ...] = ()) -> Any:
         raise ScenarioError(EXTENDS, name, why, "a file that does not lead back here", file, line)
     _fill(tree, _inherited(base, place, (*below, file)))
     return tree
+
+
+def placed(tree: Any, file: str) -> None:
+    """Make the relative paths in the tree of a file start where the file is: those of fields `path` and `file`, by
+    themselves or at the end of a dotted path, of which a grid has a list."""
+    folder = Path(file).parent
+    if folder != Path():
+        _place(tree, folder, False, set())
+
+
+def _place(node: dict[Any, Any] | list[Any], folder: Path, within: bool, done: set[int]) -> None:
+    """`within`: every text in here is a path. `done`: what an alias of YAML names again is the same object."""
+    if id(node) in done:
+        return
+    done.add(id(node))
+    items: list[tuple[Any, Any]] = list(node.items() if isinstance(node, dict) else enumerate(node))
+    for key, value in items:
+        fields = str(key).split(".")
+        path = fields[-1] in _PATHS or (within and fields != ["law"])
+        if "parameters" in fields:  # an algorithm's own
+            continue
+        if isinstance(value, str) and path:
+            node[key] = _from(folder, value)
+        elif isinstance(value, dict | list):
+            _place(cast("dict[Any, Any] | list[Any]", value), folder, path, done)
+
+
+def _from(folder: Path, text: str) -> str:
+    """A path from here, that was written from this folder: FILE, FILE.py:CLASS; a MODULE:CLASS is none."""
+    module = re.fullmatch(r"[\w.]+:\w+", text) and ".py:" not in text
+    return text if module or not text or text.startswith("~") else str(folder / text)
 
 
 def _fill(own: Any, base: Any) -> None:

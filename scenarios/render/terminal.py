@@ -4,10 +4,11 @@ import errno
 import os
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -18,17 +19,35 @@ from rich.table import Table
 
 from netsim.errors import NetsimError, ScenarioError, brief, together
 from netsim.memory import allowed, shown
-from scenarios.results.base import PAGE
+from scenarios.files.folders import PAGE
 
 DONE, REFUTED, WRONG_INPUT, UNDECIDED, FAILED, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
+FINISHED = "The folder holds this very run, finished: nothing was run. --replace runs it again."
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """A disk, a quota or a file at its limit, or nothing to write to: no defect of anybody's code."""
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM)
+"""Somebody else's files: no defect either."""
 
 
 class _Console(Console):
-    """A reader who has seen enough (`| head`) ends the output, not the run, and is no finding."""
+    """A reader who has seen enough (`| head`) ends the output, not the run, and is no finding. The error of one that
+    takes no more (a full disk) says which output it is."""
+
+    def print(self, *args: Any, **options: Any) -> None:
+        with self.named():
+            super().print(*args, **options)
+
+    @contextmanager
+    def named(self) -> Generator[None]:
+        """An `OSError` that knows no file is of this output."""
+        try:
+            yield
+        except OSError as error:
+            if error.filename is None and error.errno is not None:
+                error.filename = "standard error" if self.stderr else "standard output"
+            raise
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
@@ -48,8 +67,9 @@ def apart(as_json: bool) -> Console:
 def write(text: str) -> None:
     """A text on the standard output as it is, with a line end: no colours, nothing wrapped or cut."""
     try:
-        console.file.write(text + "\n")
-        console.file.flush()
+        with console.named():
+            console.file.write(text + "\n")
+            console.file.flush()
     except BrokenPipeError:
         console.on_broken_pipe()
 
@@ -139,7 +159,8 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
     """Print an error with its notes, a hint last; a defect, which netsim does not raise on purpose, with its
     traceback. `page`: of what was done until then."""
     full = isinstance(error, OSError) and error.errno in _NO_ROOM
-    if not isinstance(error, NetsimError | MemoryError) and not full:
+    closed = isinstance(error, OSError) and error.errno in _NOT_ALLOWED and error.filename is not None
+    if not isinstance(error, NetsimError | MemoryError) and not full and not closed:
         traceback.print_exception(error)
     if page is not None:
         done = f"What was done until then: [bold]{escape(str(page))}[/]"

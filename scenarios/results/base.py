@@ -10,6 +10,9 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, dataclass_
 from pydantic import BeforeValidator, ConfigDict, JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
+from scenarios.files.folders import MANIFEST as MANIFEST
+from scenarios.files.folders import PAGE as PAGE
+from scenarios.files.folders import RESULTS as RESULTS
 from scenarios.files.folders import whole
 
 T = TypeVar("T")
@@ -95,12 +98,6 @@ class Rate(Result):
 
 
 # ── files of a results folder ───────────────────────────────────────────────────────────────────────────
-MANIFEST = "manifest.json"
-"""What was run: the whole scenario, versions, the machine, the command."""
-RESULTS = "results.json"
-"""What was found; `docs/results.md` describes it."""
-PAGE = "report.html"
-"""The same to read."""
 
 
 def as_json(value: object) -> str:

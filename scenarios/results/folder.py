@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from netsim.errors import ScenarioError
 from netsim.files import check_regular
@@ -28,6 +29,51 @@ def read_results(folder: Path) -> Results:
 def read_manifest(folder: Path) -> Manifest:
     """The tree in manifest.json. Errors as those of `read_results`."""
     return serialize.loads_manifest(_text(folder / MANIFEST), str(folder / MANIFEST))
+
+
+def standing(folder: Path, scenario: Scenario, verb: str) -> Results | None:
+    """Finished results of the very same scenario, code and versions that `netsim VERB` left in the folder: to run it
+    again would give the same numbers. None where nothing is lost by a new run: an empty folder, an interrupted run.
+
+    You get a `ScenarioError` where a new run would replace other finished results.
+    """
+    if not (folder / RESULTS).is_file():
+        return None
+    try:
+        found, resolved = read_results(folder), read_manifest(folder).resolved
+    except ScenarioError as error:
+        raise _kept(folder, f"holds results that cannot be read here: {error.problem}") from None
+    if found.name != scenario.name:
+        return None  # `prepare` refuses another scenario's folder, whatever its state
+    then = {one.get("name"): one.get("sha256") for one in resolved}
+    others = {
+        f"seed {found.seed}": found.seed != scenario.seed,
+        "other fields": found.scenario.model_copy(update={"seed": scenario.seed}) != scenario,
+        "other code": any(then.get(spec.name, spec.code) != spec.code for spec in scenario.algorithms),
+        "other versions": found.versions != versions(),
+        f"`netsim {verb}`, which another run does not repeat": verb == "deploy",
+        "another command": bool(found.command) and found.command.split()[1:2] != [verb],
+        "files that have changed since": _newer(scenario.model_dump(mode="json"), (folder / RESULTS).stat().st_mtime),
+    }
+    apart = ", ".join(words for words, whether in others.items() if whether)
+    if found.status != "complete" and (not apart or found.variants is None):
+        return None
+    if apart:
+        raise _kept(folder, f"holds finished results of {scenario.name}, with {apart}")
+    return found
+
+
+def _kept(folder: Path, why: str) -> ScenarioError:
+    return ScenarioError("folder", str(folder), why, "another folder, or --replace")
+
+
+def _newer(tree: object, when: float) -> bool:
+    """Whether a file that a scenario names (data, a graph, a trace) was written later than this."""
+    if isinstance(tree, dict):
+        fields = cast("dict[str, object]", tree)
+        named = [Path(one) for key, one in fields.items() if key in ("path", "file") and isinstance(one, str)]
+        return any(one.is_file() and one.stat().st_mtime > when for one in named) or _newer([*fields.values()], when)
+    return isinstance(tree, list) and any(_newer(one, when) for one in cast("list[object]", tree))
 
 
 def parts_of(folder: Path, variant: str | None = None) -> list[Path]:

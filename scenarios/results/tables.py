@@ -119,7 +119,7 @@ def write_pairs(found: ViewPrices, folder: Path) -> None:
     rows = _pair_rows("", found)
     columns = {name: one for name, one in PAIR_COLUMNS.items() if name != "algorithm"}
     write(rows, columns, folder / f"{PAIRS}.parquet")
-    with (folder / f"{PAIRS}.csv").open("w", newline="", encoding="utf-8") as file:
+    with whole(folder / f"{PAIRS}.csv") as draft, draft.open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, list(columns), extrasaction="ignore")
         table.writeheader()
         table.writerows(rows)

@@ -65,8 +65,8 @@ class Edges(_Graph, of=topology.from_edges, kind="edges"):
 
 class GraphFile(_Graph, of=topology.from_file, kind="file"):
     path: Annotated[str, Field(min_length=1)]
-    """The file; a relative path starts at the working directory."""
-    format: Literal["auto", "graphml", "edges"] = "auto"
+    """The file; a relative path starts at the scenario's file."""
+    format: Literal["auto", "graphml", "edges", "csv"] = "auto"
     """How the file is written."""
 
 

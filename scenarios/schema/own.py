@@ -3,6 +3,7 @@
 import difflib
 import inspect
 import json
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import fields
@@ -47,7 +48,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
 
     name: str = ""
     path: Words
-    """FILE.py:CLASS (relative: from the working directory) or PACKAGE.MODULE:CLASS; its code is run."""
+    """FILE.py:CLASS (relative: from the scenario's file) or PACKAGE.MODULE:CLASS; its code is run."""
     parameters: dict[str, Any] = {}
     """The fields of the class; where it takes a `Schedule`, a number or a `kind` of schedule."""
     claim: OwnClaim | None = None
@@ -74,6 +75,9 @@ class PythonSpec(AlgorithmModel, kind="python"):
             raise error if error.field.startswith("algorithm.") else error.under(FIELD) from None
         except Exception as error:
             raise ScenarioError(FIELD, self.parameters, f"{type(error).__name__}: {error}") from error
+        if made.horizon is not None and made.horizon < 1:
+            field = f"{FIELD}.rounds" if "rounds" in names(found) else FIELD
+            raise ScenarioError(field, made.horizon, "an agent is never active: nothing is sent", ">= 1")
         if epsilon is None and found.claim is not Algorithm.claim:
             self._claims(made, ground)
         return made
@@ -226,9 +230,8 @@ def _value(name: str, value: Any, hint: Any) -> Any:
         first = error.errors(include_url=False)[0]
         where = "".join(f"[{key}]" if isinstance(key, int) else "" for key in first["loc"])
         allowed = SCHEDULES if Schedule in wanted else _name(hint)
-        raise ScenarioError(
-            field + where, value, f"wrong type: {first['msg'].removeprefix('Input ')}", allowed
-        ) from None
+        said = re.sub(r"\d{20,}", lambda found: f"{float(found[0]):g}", first["msg"].removeprefix("Input "))
+        raise ScenarioError(field + where, value, f"wrong type: {said}", allowed) from None
 
 
 def _name(hint: Any) -> str:

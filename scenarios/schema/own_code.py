@@ -139,9 +139,7 @@ def load(place: str) -> OwnCode:
     A relative FILE starts at the working directory. You get a `ScenarioError` of `FIELD` for a file or module that is
     not there or does not run, and for a class that is not there or is no algorithm.
     """
-    where, colon, name = place.rpartition(":")
-    if not colon or name.endswith(".py"):
-        where, name = place, ""
+    where, _, name = _apart(place)
     a_file = where.endswith(".py")
     if (name and not name.isidentifier()) or not (a_file or (name and _is_module(where))):
         raise ScenarioError(FIELD, place, "names no class", FORM)
@@ -149,6 +147,43 @@ def load(place: str) -> OwnCode:
     found = _class_of(place, module, name)
     _CODES[found] = _PRINTS[module]
     return OwnCode(found, Path(str(module.__file__)).absolute(), _PRINTS[module])
+
+
+def texts(place: str) -> dict[str, str] | None:
+    """Names and texts of FILE.py:CLASS, first, and of the user's own files that it imports, as they are now. Names
+    are relative to its folder. Nothing is run. None for a MODULE:CLASS, for a file that is not there or is no text,
+    and where something that it imports lies elsewhere."""
+    where, _, _ = _apart(place)
+    if not where.endswith(".py"):
+        return None
+    file = Path(where).absolute()
+    try:
+        check_regular(file)
+        found = sources(file, file.read_bytes())
+        return {one.relative_to(file.parent).as_posix(): text.decode() for one, text in found.items()}
+    except (OSError, ValueError):
+        return None
+
+
+def unpacked(place: str, found: Mapping[str, str], folder: Path) -> str:
+    """The place of the same class after its texts (`texts`) were written below `folder`.
+
+    You get a `ScenarioError` for a name that leads elsewhere.
+    """
+    for name, text in found.items():
+        path = Path(name)
+        if path.is_absolute() or ".." in path.parts or path.suffix != ".py":
+            raise ScenarioError("code", name, "no file of Python beside the algorithm", "a relative path to a .py")
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8", newline="")
+    _, colon, name = _apart(place)
+    return f"{folder / next(iter(found))}{colon}{name}"
+
+
+def _apart(place: str) -> tuple[str, str, str]:
+    """File or module, a colon and the class; the latter two empty where it names none."""
+    where, colon, name = place.rpartition(":")
+    return (place, "", "") if not colon or name.endswith(".py") else (where, colon, name)
 
 
 def code_of(algorithm: Algorithm) -> str | None:
@@ -265,9 +300,13 @@ def _does_not_run(place: str, error: BaseException, file: str | None = None) -> 
 
 
 def _reachable(folder: Path) -> None:
-    """What lies beside a file can be imported by it, here and in other processes."""
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+    """What lies beside a file can be imported by it, here and in other processes; a file there that is called as one
+    of netsim's packages does not take its place."""
+    if str(folder) in sys.path:
+        return
+    ours = str(Path(__file__).parents[2])
+    shadows = any(PathFinder.find_spec(name, [str(folder)]) for name in OURS)
+    sys.path.insert(sys.path.index(ours) + 1 if shadows and ours in sys.path else 0, str(folder))
 
 
 # ── the class ───────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field, PrivateAttr, ValidationError
 
 from attacks.audit import witness
 from attacks.audit import witness_values as plain
@@ -35,8 +35,10 @@ from scenarios.files.mistakes import RENAMED
 from scenarios.results.findings import capitalized
 from scenarios.results.header import versions
 from scenarios.results.numbers import plural
+from scenarios.schema import own_code
 from scenarios.schema.base import Index, Model
 from scenarios.schema.load import validated
+from scenarios.schema.own import PythonSpec
 from scenarios.stages.proof_part import proof_of
 from scenarios.stages.worlds import holding, worlds
 from scenarios.stages.worst_pair import SATURATED, allows, bounds_releases, holds_for_any_change, share_left
@@ -75,9 +77,10 @@ class _PairPrint(Model):
 class WitnessFile(Model):
     """A witness file. `claim` and `account` are of the run that wrote it: a replay compares them with its own.
 
-    `activations` is Θ, at which the claim was evaluated. `proof` is what `attacks.audit.check_witness` reads besides:
-    the agent's records, PRIVATE, and what is public; only `completed` adds it. `sample` is of a set that refutes a
-    claim at δ > 0, of which `transcript` is the first, and `account` of that. `seal` is the SHA-256 of
+    `activations` is Θ, at which the claim was evaluated. `code` has the source of an algorithm of one's own: names
+    relative to its folder and texts, the algorithm's file first. `proof` is what `attacks.audit.check_witness` reads
+    besides: the agent's records, PRIVATE, and what is public; only `completed` adds it. `sample` is of a set that
+    refutes a claim at δ > 0, of which `transcript` is the first, and `account` of that. `seal` is the SHA-256 of
     all the rest, numbers by value: it shows that a file was altered by accident or by hand, and nothing about who
     seals it anew.
     """
@@ -98,9 +101,11 @@ class WitnessFile(Model):
     data: _DataPrint
     account: Tree
     transcript: Tree
+    code: dict[str, str] | None = None
     sample: Tree | None = None
     proof: Tree | None = None
     seal: str = ""
+    _unpacked: str | None = PrivateAttr(default=None)
 
     def sealed(self) -> Self:
         """The same with the seal that fits."""
@@ -119,7 +124,40 @@ class WitnessFile(Model):
     @property
     def _absent(self) -> set[str]:
         """Fields that the file does not have."""
-        return {name for name in ("sample", "proof") if getattr(self, name) is None}
+        return {name for name in ("code", "sample", "proof") if getattr(self, name) is None}
+
+    @property
+    def code_path(self) -> str | None:
+        """FILE.py:CLASS of the scenario's algorithm, where that is somebody's own."""
+        algorithms = self.scenario.get("algorithms")
+        first = algorithms[0] if plain.is_list(algorithms) and algorithms else None
+        path = first.get("path") if plain.is_mapping(first) and first.get("kind") == "python" else None
+        return path if isinstance(path, str) else None
+
+    @property
+    def needs_trust(self) -> bool:
+        """Whether the code that it carries is not what lies here under its name."""
+        return self.code is not None and self.code_path is not None and own_code.texts(self.code_path) != self.code
+
+    def unpacked(self, folder: Path) -> Self:
+        """The same, with the code that it carries below `folder`: a replay runs that."""
+        assert self.code is not None
+        assert self.code_path is not None
+        made = self.model_copy()
+        made._unpacked = own_code.unpacked(self.code_path, self.code, folder)
+        return made
+
+    def runnable(self) -> dict[str, object]:
+        """The scenario with its code where a replay finds it. You get a `ScenarioError` for code that it carries,
+        that is not here and was not unpacked: whoever wrote the file chose what it does."""
+        scenario = dict(self.scenario)
+        if self._unpacked is None and self.needs_trust:
+            why = "is not here as the witness carries it, and what it carries is not run unasked"
+            raise ScenarioError("code", self.code_path, why, "--trust-code, after a look at it")
+        if self._unpacked is not None:
+            first = cast("list[Tree]", scenario["algorithms"])[0]
+            scenario["algorithms"] = [{**first, "path": self._unpacked}]
+        return scenario
 
     @property
     def place(self) -> str:
@@ -360,6 +398,7 @@ def _file(
         data=_DataPrint.of(experiment, pair.agent),
         account=account.as_plain(),
         transcript=recorded.as_plain(),
+        code=own_code.texts(subject.spec.path) if isinstance(subject.spec, PythonSpec) else None,
     ).sealed()
 
 
@@ -522,7 +561,7 @@ def _check_drawn(file: WitnessFile, experiment: Experiment, subject: Subject, pa
 def _rebuilt(file: WitnessFile, progress: Progress) -> tuple[Experiment, Pair]:
     """The worlds of the file: the scenario's, on the data that it had, and the other one, adjacent."""
     try:
-        experiment = Experiment.of(validated(_renamed(dict(file.scenario)), "").scenario, progress)
+        experiment = Experiment.of(validated(_renamed(file.runnable()), "").scenario, progress)
     except ScenarioError as error:
         raise replace(error.under("scenario"), file=error.file or None) from None
     spec = experiment.scenario.audit

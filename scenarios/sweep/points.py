@@ -17,7 +17,7 @@ from netsim.errors import ScenarioError, together
 from scenarios.build.variants import without_name
 from scenarios.files import mistakes
 from scenarios.files.document import keys_of, place_of, plain, put
-from scenarios.files.library import read_fields
+from scenarios.files.library import placed, read_fields
 from scenarios.results.base import Setting
 from scenarios.schema.base import Finite, Index, Model, Positive
 from scenarios.schema.export import exported
@@ -124,6 +124,10 @@ def load_sweep(text: str, file: str) -> Sweep:
     """A sweep from YAML text. You get one `ScenarioError` that tells all its mistakes: file, line, field, value and
     what is allowed."""
     tree = read_fields(text, file, "scenario: …, grid: …")
+    if "scenario" not in tree and "algorithms" in tree:
+        why = "is a scenario, not a sweep: `netsim run` runs it"
+        raise ScenarioError("file", file, why, f"a sweep: `scenario: {file}`, and the fields to vary", file, 1)
+    placed(tree, file)
     return mistakes.validated(Sweep, tree, file).as_in(tree)
 
 
@@ -167,8 +171,8 @@ def points(sweep: Sweep, base: Located) -> tuple[Point, ...]:
                     scenario = validated(tree | {"seed": seed}, "").scenario
                     found.append(Point(len(found) + len(wrong), fields, seed, scenario.model_dump(mode="json")))
                 except ScenarioError as error:
-                    located = [_located(one, sweep, fields, len(found) + len(wrong)) for one in error.each()]
-                    wrong |= {without_name(one): one for one in located if without_name(one) not in wrong}
+                    each = [located(one, sweep, fields, len(found) + len(wrong)) for one in error.each()]
+                    wrong |= {without_name(one): one for one in each if without_name(one) not in wrong}
             if len(wrong) >= MOST:
                 raise together(list(wrong.values()))
     if wrong:
@@ -180,7 +184,7 @@ MOST = 20
 """Mistakes after which no further points are looked at."""
 
 
-def _located(error: ScenarioError, sweep: Sweep, fields: Mapping[str, Setting], index: int) -> ScenarioError:
+def located(error: ScenarioError, sweep: Sweep, fields: Mapping[str, Setting], index: int) -> ScenarioError:
     """The error of a point with its number, and the place of the sweep's file that gave it the value."""
     keys, place = keys_of(error.field), None
     for path, value in fields.items():

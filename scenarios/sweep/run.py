@@ -20,14 +20,14 @@ from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from netsim.errors import NetsimError, ScenarioError
+from netsim.errors import AbsentDataError, NetsimError, ScenarioError, together
 from scenarios.build.progress import Progress, Silent
 from scenarios.files.folders import held
 from scenarios.results.header import versions
 from scenarios.schema.load import Located, validated
-from scenarios.stages.runner import run_scenario
+from scenarios.stages.runner import checked, run_scenario
 from scenarios.sweep.folder import DONE, PointResult, Points, packed, prepare
-from scenarios.sweep.points import Point, Shard, Sweep, points
+from scenarios.sweep.points import MOST, Point, Shard, Sweep, located, points
 
 _DEATHS = 2
 """So often a pool whose worker was killed begins anew before the points that are left run one by one."""
@@ -244,21 +244,24 @@ def run_sweep(
     """Run all points into `folder`/sweep.parquet.
 
     `jobs` processes (−1: one per core), or the workers of a Dask `client`. With a `shard` it runs that share of the
-    points alone. Shares may run at the same time in the same folder, and nothing else; when the last of them ends the
-    table has all. You get a `ScenarioError` before anything runs for a point that does not fit the schema, and for a
-    folder that holds another sweep, or that another command writes to. A Ctrl-C ends it: "interrupted", and the table
-    has what was done; the same call goes on. It ends so too when a cluster's scheduler is gone.
+    points alone, and checks no others. Shares may run at the same time in the same folder, and nothing else; when the
+    last of them ends the table has all. You get a `ScenarioError` before anything runs or is written for all points
+    that `netsim check` would refuse, and for a folder that holds another sweep, or that another command writes to. A
+    Ctrl-C ends it: "interrupted", and the table has what was done; the same call goes on. It ends so too when a
+    cluster's scheduler is gone.
     """
     if jobs == 0 or jobs < -1:
         raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
     found = points(sweep, base)
+    share = found if shard is None else shard.share(found)
+    kept = Points(folder, found, [*sweep.grid, *sweep.random])
+    progress, whose = progress or Silent(), "" if shard is None else f"share {shard}: "
+    done = (kept.result(point) for point in share)
+    _check([p for p, one in zip(share, done, strict=True) if one is None], sweep, jobs, progress)
     with contextlib.suppress(OSError):  # `prepare` says why
         folder.mkdir(parents=True, exist_ok=True)
     with held(folder, command, shared=shard is not None, drafts=(folder, folder / DONE)):
         prepare(folder, sweep, base, command)
-        kept = Points(folder, found, [*sweep.grid, *sweep.random])
-        share = found if shard is None else shard.share(found)
-        progress, whose = progress or Silent(), "" if shard is None else f"share {shard}: "
         workers = (
             _Processes(one_point, jobs, kept, sweep.keep, progress)
             if client is None
@@ -286,6 +289,33 @@ def run_sweep(
         wrong = tuple(sorted(k for k, one in results.items() if one.status != "complete"))
         done = len(results) - len(wrong)
         return SweepReport(status, len(share), done, wrong, len(found), there, tuple(results.values()))
+
+
+def _check(left: Sequence[Point], sweep: Sweep, jobs: int, progress: Progress) -> None:
+    """Build every point, and run none: a `ScenarioError` has all that can be known to be wrong before time 0."""
+    progress.begin("checking all points before the first runs", len(left))
+    wrong: list[ScenarioError] = []
+    parallel: Any = Parallel
+    for point, found in zip(
+        left, parallel(n_jobs=jobs, return_as="generator")(delayed(_mistakes)(one) for one in left), strict=True
+    ):
+        progress.advance(1)
+        wrong += [located(ScenarioError(*one), sweep, point.fields, point.index) for one in found]
+    if wrong:
+        raise together(wrong[:MOST])
+
+
+def _mistakes(point: Point) -> list[tuple[str, object, str, str]]:
+    """Field, value, problem and what is allowed of each mistake of a point. Data that are not on this machine may be
+    where it is run, and say so there."""
+    with threadpool_limits(1), parallel_config("sequential"):
+        try:
+            checked(validated(dict(point.tree), ""), part=True)
+        except AbsentDataError:
+            return []
+        except ScenarioError as error:
+            return [(one.field, one.value, one.problem, one.allowed) for one in error.each()]
+    return []
 
 
 def one_point(point: Point, keep: Path | None) -> PointResult:

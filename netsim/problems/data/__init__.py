@@ -93,11 +93,11 @@ class Facts:
 
 FACTS: dict[str, Facts] = {
     "digits": Facts(
-        "images of handwritten digits, 8×8", 360, 64, "Alpaydin, Kaynak 1998; comes with scikit-learn",
+        "images of handwritten digits, 8×8", 360, 64, "Alpaydin, Kaynak 1998; comes with netsim",
         CC_BY, f"{UCI}80/optical+recognition+of+handwritten+digits",
     ),
     "breast_cancer": Facts(
-        "tumours, malignant or benign", 569, 30, "Wolberg, Mangasarian, Street 1995; comes with scikit-learn",
+        "tumours, malignant or benign", 569, 30, "Wolberg, Mangasarian, Street 1995; comes with netsim",
         CC_BY, f"{UCI}17/breast+cancer+wisconsin+diagnostic",
     ),
     "synthetic": Facts("two classes, or real targets", None, None, DRAWN, "does not apply"),

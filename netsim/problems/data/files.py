@@ -16,11 +16,11 @@ from netsim.bounds import Count
 from netsim.errors import ScenarioError
 from netsim.files import check_regular
 from netsim.problems.data.dataset import Dataset, some
-from netsim.problems.data.named import Chosen, Seed, Task, svmlight
+from netsim.problems.data.named import Chosen, Seed, Task, finite, svmlight
 
 Column = Annotated[str, MinLen(1)] | int
 _Class = str | float
-File = Annotated[str | Path, MinLen(1), "The file; a relative path starts at the working directory."]
+File = Annotated[str | Path, MinLen(1), "The file; a relative path of a scenario starts at its file."]
 _TwoClasses = Annotated[
     Annotated[Sequence[_Class], Len(2, 2)] | None,
     "Of more than two labels, the one that is −1 and the one that is +1; none: the smaller of two is −1.",
@@ -35,14 +35,21 @@ def libsvm(
     records: Chosen = None,
     seed: Seed = 0,
 ) -> Dataset:
-    """A LIBSVM file. `dimension` is needed where the file leaves out the last features."""
+    """A LIBSVM file: a number as the label, then index:value with indices from 1 on. `dimension` is needed where the
+    file leaves out the last features."""
+    _check(kind, classes)
     file = _file(path)
     if dimension is not None:
         whole(dimension, "dimension")
     try:
         features, answers = svmlight(file, dimension)
     except (OSError, EOFError, ValueError) as error:
-        raise ScenarioError("path", str(path), f"not readable as LIBSVM ({error})", "label index:value …") from error
+        raise ScenarioError(
+            "path",
+            str(path),
+            f"not readable as LIBSVM ({error})",
+            "LABEL INDEX:VALUE …, numbers, with indices from 1",
+        ) from error
     return _dataset(file, features, answers, kind, classes, records, seed)
 
 
@@ -61,10 +68,11 @@ def csv_file(
 ) -> Dataset:
     """A CSV file. Columns go by the header's names, or by their positions from 0 (−1 is the last).
 
-    `features` is every column but the label unless some are named. Fields of features are numbers.
+    `features` is every column but the label unless some are named. Features are numbers, and none is missing.
     """
+    _check(kind, classes)
     file = _file(path)
-    names, rows, first = _cells(file, header, delimiter)
+    names, rows = _cells(file, header, delimiter)
     answer = _column("label", label, names)
     others = [k for k in range(len(names)) if k != answer]
     chosen = others if features is None else [_column("features", name, names) for name in features]
@@ -72,9 +80,20 @@ def csv_file(
         raise ScenarioError(
             "features", features, "not different columns beside the label", "columns of " + ", ".join(names)
         )
-    values = np.array([_numbers(file, row, chosen, names, first + k) for k, row in enumerate(rows)])
-    answers = np.array([row[answer].strip() for row in rows])
+    real = kind == "regression"
+    try:
+        values = np.array([[finite(row[k], _cell(line, names[k])) for k in chosen] for line, row in rows])
+        answers = np.array([_label(row[answer], _cell(line, names[answer]), real) for line, row in rows])
+    except ValueError as error:
+        raise ScenarioError("path", str(path), str(error), "numbers and labels, or fewer rows or features") from None
     return _dataset(file, values, answers, kind, classes, records, seed)
+
+
+def _check(kind: Task, classes: Sequence[_Class] | None) -> None:
+    if kind not in ("classification", "regression"):
+        raise unknown("kind", kind, ["classification", "regression"])
+    if kind == "regression" and classes is not None:
+        raise ScenarioError("classes", classes, "a regression has none", "kind: classification")
 
 
 def _file(path: str | Path) -> Path:
@@ -87,23 +106,48 @@ def _file(path: str | Path) -> Path:
     return file
 
 
-def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], list[list[str]], int]:
-    """The columns' names (their positions, without a header), the rows, and the line of the first of them."""
+_Rows = list[tuple[int, list[str]]]
+"""Rows of a file, each with the number of its last line."""
+
+
+def _cells(path: Path, header: bool, delimiter: str) -> tuple[list[str], _Rows]:
+    """The columns' names (their positions, without a header), and the rows."""
     if len(delimiter) != 1:
         raise ScenarioError("delimiter", delimiter, "not one character", "one character, such as , or ;")
     try:
         with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as stream:
-            rows = [row for row in csv.reader(stream, delimiter=delimiter, skipinitialspace=True) if row]
+            reader = csv.reader(stream, delimiter=delimiter, skipinitialspace=True)
+            rows = [(reader.line_num, row) for row in reader if row]
     except (OSError, EOFError, ValueError, csv.Error, zlib.error) as error:
         raise ScenarioError("path", str(path), f"not readable as CSV ({error})", "a CSV file") from error
     if len(rows) <= header:
         raise ScenarioError("path", str(path), "has no record", "one row or more")
-    width = len(rows[0])
-    for number, row in enumerate(rows, start=1):
+    first, width = rows[0][1], len(rows[0][1])
+    other = next((one for one in DELIMITERS if one != delimiter and all(one in cell for cell in first)), None)
+    if width == 1 and other is not None:
+        why = f"not what stands between the values of {path.name}; did you mean {other!r}?"
+        raise ScenarioError("delimiter", delimiter, why, "one character, such as , or ;")
+    for line, row in rows:
         if len(row) != width:
-            raise ScenarioError("path", str(path), f"row {number} has {len(row)} fields, not {width}", "equal rows")
-    names = [name.strip() for name in rows[0]] if header else [str(k) for k in range(width)]
-    return names, rows[header:], 1 + header
+            raise ScenarioError("path", str(path), f"line {line} has {len(row)} fields, not {width}", "equal rows")
+    names = [name.strip() for name in first] if header else [str(k) for k in range(width)]
+    return names, rows[header:]
+
+
+DELIMITERS = (",", ";", "\t", "|")
+"""What stands between the values of CSV files."""
+
+
+def _cell(line: int, name: str) -> str:
+    return f"line {line}, column {name!r}"
+
+
+def _label(text: str, where: str, real: bool) -> str:
+    """A label as it is written. You get a `ValueError` for a missing one, and for a target that is no number."""
+    written = text.strip()
+    if real or not written or written.lower() == "nan":
+        finite(written, where)
+    return written
 
 
 def _column(field: str, column: Column, names: list[str]) -> int:
@@ -112,17 +156,6 @@ def _column(field: str, column: Column, names: list[str]) -> int:
             raise unknown(field, column, names)
         return names.index(column)
     return whole(column, field, -len(names), len(names) - 1) % len(names)
-
-
-def _numbers(path: Path, row: list[str], chosen: list[int], names: list[str], number: int) -> list[float]:
-    values: list[float] = []
-    for k in chosen:
-        try:
-            values.append(float(row[k]))
-        except ValueError as error:
-            problem = f"row {number}, column {names[k]!r}: {row[k]!r} is no number"
-            raise ScenarioError("path", str(path), problem, "numbers, or other features") from error
-    return values
 
 
 def _dataset(
@@ -134,16 +167,8 @@ def _dataset(
     records: int | None,
     seed: int,
 ) -> Dataset:
-    if kind not in ("classification", "regression"):
-        raise unknown("kind", kind, ["classification", "regression"])
     if kind == "regression":
-        if classes is not None:
-            raise ScenarioError("classes", classes, "a regression has none", "kind: classification")
-        try:
-            labels, kept = answers.astype(np.float64), np.arange(len(features))
-        except ValueError as error:
-            problem = f"a label is no number ({error})"
-            raise ScenarioError("path", str(path), problem, "kind: classification") from error
+        labels, kept = answers.astype(np.float64), np.arange(len(features))
     else:
         labels, kept = _two_classes(answers, classes)
     chosen = some(kept, records, seed)

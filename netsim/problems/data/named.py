@@ -1,22 +1,25 @@
 """Named data sets: scikit-learn's, drawn ones, MNIST, Fashion-MNIST, CIFAR-10, ijcnn1, covtype and Adult."""
 
+import bz2
 import csv
 import gzip
 import io
+import lzma
+import math
 import tarfile
 import zipfile
 import zlib
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, cast
+from typing import IO, Annotated, Literal, cast
 
 import numpy as np
 from annotated_types import Ge, Le, Len
 from numpy.typing import NDArray
 
 from netsim.arrays import Array, nonnegative, unknown, whole
-from netsim.bounds import Count, Index, NonNegative
+from netsim.bounds import LARGEST, Count, Index, NonNegative
 from netsim.errors import ScenarioError
 from netsim.memory import check_memory
 from netsim.problems.data.cache import Cache, Remote
@@ -35,15 +38,14 @@ Seed = Annotated[Index, "The seed of what is drawn here."]
 Chosen = Annotated[Count | None, "How many records; none: all."]
 _PartOf = Annotated[Part, "The training or the test part."]
 Task = Annotated[Literal["classification", "regression"], "Labels or targets."]
+_Deviation = Annotated[NonNegative, Le(LARGEST)]
 Drawn = Annotated[Literal["classification", "regression", "counts"], "Labels, targets, or counts."]
 
 
 def digits(classes: _Classes = (0, 1)) -> Dataset:
-    """Scikit-learn's 8×8 images of two digits or more, in [0, 1]."""
-    from sklearn import datasets  # slow to import
-
+    """The 8×8 images of two digits or more that scikit-learn has, in [0, 1]."""
     wanted = _some_of_ten(classes)
-    images, labels = cast(_Loaded, datasets.load_digits(return_X_y=True))
+    images, labels = _carried("digits.csv.gz")
     chosen = np.isin(labels, wanted)
     return Dataset(
         "digits",
@@ -56,10 +58,8 @@ def digits(classes: _Classes = (0, 1)) -> Dataset:
 
 
 def breast_cancer() -> Dataset:
-    """Scikit-learn's 569 tumours, 30 standardized features; −1 malignant, +1 benign."""
-    from sklearn import datasets
-
-    features, benign = cast(_Loaded, datasets.load_breast_cancer(return_X_y=True))
+    """The 569 tumours that scikit-learn has, 30 standardized features; −1 malignant, +1 benign."""
+    features, benign = _carried("breast_cancer.csv.gz", 1)
     standardized = (features - features.mean(axis=0)) / features.std(axis=0)
     return Dataset("breast_cancer", standardized, _signs(benign, 1))
 
@@ -69,7 +69,7 @@ def synthetic(
     dimension: Dimension = 10,
     seed: Seed = 0,
     noise: Annotated[
-        NonNegative, "The standard deviation of the noise on targets, or the share of its like on labels."
+        _Deviation, "The standard deviation of the noise on targets, or the share of its like on labels."
     ] = 0.1,
     kind: Drawn = "classification",
 ) -> Dataset:
@@ -85,7 +85,7 @@ def synthetic(
     if kind == "counts":
         counts = cast(Array, rng.poisson(np.exp(features @ truth))).astype(np.float64)
         return Dataset("synthetic", features, counts, class_count=0)
-    answers = features @ truth + nonnegative(noise, "noise") * rng.standard_normal(records)
+    answers = features @ truth + nonnegative(noise, "noise", LARGEST) * rng.standard_normal(records)
     labels = np.where(answers < 0, -1.0, 1.0) if kind == "classification" else answers
     return Dataset("synthetic", features, labels)
 
@@ -94,21 +94,26 @@ def sensors(
     records: Annotated[Count, "How many sensors measure."] = 36,
     dimension: Dimension = 10,
     seed: Seed = 0,
-    noise: Annotated[NonNegative, "The standard deviation of a measurement's noise."] = 0.1,
+    noise: Annotated[_Deviation, "The standard deviation of a measurement's noise."] = 0.1,
     signal: Annotated[
-        NonNegative, "The standard deviation of each coordinate of the true x; 0: b is noise alone."
+        _Deviation, "The standard deviation of each coordinate of the true x; 0: b is noise alone."
     ] = 1.0,
 ) -> Dataset:
     """Measurements b = aᵀx + noise · N(0, 1) of one true x ~ N(0, signal²I) by sensors a ~ N(0, I)."""
     rng = np.random.default_rng(whole(seed, "seed", 0))
-    truth = rng.standard_normal(whole(dimension, "dimension")) * nonnegative(signal, "signal")
+    truth = rng.standard_normal(whole(dimension, "dimension")) * nonnegative(signal, "signal", LARGEST)
     features = rng.standard_normal((whole(records, "records"), dimension))
-    targets = features @ truth + nonnegative(noise, "noise") * rng.standard_normal(records)
+    targets = features @ truth + nonnegative(noise, "noise", LARGEST) * rng.standard_normal(records)
     return Dataset("sensors", features, targets)
 
 
-_Loaded = tuple[Array, NDArray[np.int64]]
-"""Features and labels, as scikit-learn, which carries no types, returns them."""
+def _carried(name: str, skipped: int = 0) -> tuple[Array, NDArray[np.int64]]:
+    """Features and labels of a file beside this one, a row a record, the label last."""
+    with gzip.open(Path(__file__).parent / name, "rt", encoding="ascii") as stream:
+        rows = np.loadtxt(stream, delimiter=",", skiprows=skipped)
+    return rows[:, :-1], rows[:, -1].astype(np.int64)
+
+
 Bytes = NDArray[np.uint8]
 _PREFIX: dict[Part, str] = {"train": "train", "test": "t10k"}
 DIGESTS = {
@@ -330,15 +335,63 @@ def covtype(cache: Cache, records: Chosen = None, seed: Seed = 0) -> Dataset:
 
 
 def svmlight(path: Path, dimension: int | None) -> tuple[Array, Array]:
-    """A LIBSVM file, plain or compressed, in full. You get an `OSError` or a `ValueError` for what is none."""
-    from sklearn.datasets import load_svmlight_file  # pyright: ignore[reportUnknownVariableType]
+    """A LIBSVM file, plain or compressed, in full: features (records, dimension) and labels (records,).
 
-    features, labels = cast(
-        "tuple[object, Array]", load_svmlight_file(str(path), n_features=dimension, zero_based="auto")
-    )
-    rows, columns = cast(Any, features).shape
-    check_memory(4 * 8 * rows * columns, "dimension", columns, "fewer features or records")
-    return cast(Array, cast(Any, features).toarray()), labels
+    What follows a # is a comment, and `qid:` is ignored. You get an `OSError`, an `EOFError` or a `ValueError` for
+    what is none; of a line it has the number.
+    """
+    labels, rows, columns, values = list[float](), list[int](), list[int](), list[float]()
+    with _OPEN.get(path.suffix, open)(path, "rt", encoding="utf-8") as stream:
+        for number, line in enumerate(stream, start=1):
+            words = line.partition("#")[0].split()
+            if not words:
+                continue
+            labels.append(finite(words[0], f"line {number}: the label"))
+            last = 0
+            for index, colon, value in (word.partition(":") for word in words[1:]):
+                if index == "qid":
+                    continue
+                if not colon or not index.isdecimal():
+                    raise ValueError(f"line {number}: {index + colon + value!r} is no index:value")
+                if int(index) <= last:
+                    why = f"indices rise, and {last} is before it" if last else "indices start at 1"
+                    raise ValueError(f"line {number}: {index}:{value}: {why}")
+                last = int(index)
+                rows.append(len(labels) - 1)
+                columns.append(last - 1)
+                values.append(finite(value, f"line {number}, index {index}"))
+    width = max(columns, default=-1) + 1
+    if not labels or not width:
+        raise ValueError("has no record with a feature")
+    if dimension is not None and dimension < width:
+        raise ValueError(f"has features up to {width}, and `dimension` is {dimension}")
+    width = dimension or width
+    check_memory(4 * 8 * len(labels) * width, "dimension", width, "fewer features or records")
+    features = np.zeros((len(labels), width))
+    features[rows, columns] = values
+    return features, np.array(labels)
+
+
+_OPEN: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+"""Of compressed files, by the end of their names."""
+
+
+def finite(text: str, what: str) -> float:
+    """The number in a text. You get a `ValueError` that begins with `what` for one that is missing (empty, NaN), or
+    no finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = None
+    if text.strip().lower() in _MISSING or (value is not None and math.isnan(value)):
+        raise ValueError(f"{what} is missing ({text!r})")
+    if value is None or math.isinf(value):
+        raise ValueError(f"{what}: {text!r} is no {'' if value is None else 'finite '}number")
+    return value
+
+
+_MISSING = ("", "?", "na", "n/a", "null", "none")
+"""What files have in place of a number that is not known."""
 
 
 HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scenarios.files.folders import whole
 from scenarios.render.page.drawing import (
     BLUE,
     INK,
@@ -23,7 +24,7 @@ from scenarios.render.page.drawing import (
 )
 from scenarios.render.sentences import word
 from scenarios.results.audit import AuditResult
-from scenarios.results.base import RESULTS
+from scenarios.results.base import RESULTS, write_text
 from scenarios.results.findings import Entry as Algorithm
 from scenarios.results.findings import judged
 from scenarios.results.numbers import at_least, exact, known, show
@@ -245,7 +246,7 @@ def export_tables(runs: Mapping[str, Results], folder: Path, source: str = RESUL
     """
     rows = [_table_row(run, entry) for run, results in runs.items() for entry in results.algorithms]
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "epsilons.csv").open("w", encoding="utf-8", newline="") as file:
+    with whole(folder / "epsilons.csv") as draft, draft.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([_TableRow._fields, *rows])
     several = len({row.run for row in rows}) > 1
     head = ["Run"] * several + ["Algorithm", *(rf"$\varepsilon$ {lane}" for lane in _LANES), r"$\delta$", "Verdict"]
@@ -259,7 +260,7 @@ def export_tables(runs: Mapping[str, Results], folder: Path, source: str = RESUL
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    (folder / "epsilons.tex").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(folder / "epsilons.tex", "\n".join(lines))
     return ["epsilons.csv", "epsilons.tex"]
 
 

@@ -18,9 +18,10 @@ from matplotlib.text import Text
 
 from netsim.errors import ScenarioError
 from scenarios.build.progress import Progress, Silent
+from scenarios.files.folders import whole
 from scenarios.render.page.drawing import Chart, Drawing, Entry, glyphs_missing
 from scenarios.render.page.report import figures
-from scenarios.results.base import RESULTS
+from scenarios.results.base import RESULTS, write_text
 from scenarios.results.tree import Results
 
 _FORMATS = ("svg", "png", "pdf")
@@ -93,7 +94,7 @@ def export_figures(
         drawing = one.narrow if one.narrow and inches * _POINTS / _SMALLEST < _WIDE else one.drawing
         missing |= save(one, drawing, files, dpi, inches)
         caption = " ".join(one.caption)
-        (folder / f"{name}.txt").write_text(f"{one.title}. {caption}\n\nNumbers: {source}.\n", encoding="utf-8")
+        write_text(folder / f"{name}.txt", f"{one.title}. {caption}\n\nNumbers: {source}.")
         shown.advance(1)
         labels = [entry.label for entry in one.key]
         exported.append(
@@ -102,7 +103,7 @@ def export_figures(
     if missing:
         shown.say(f"The font of PDF and PNG figures has no {''.join(sorted(missing))}; SVG figures show it.")
     text = json.dumps([asdict(one) for one in exported], indent=1, ensure_ascii=False)
-    (folder / "figures.json").write_text(text + "\n", encoding="utf-8")
+    write_text(folder / "figures.json", text)
     return exported
 
 
@@ -128,16 +129,17 @@ def save(one: Chart, drawing: Drawing, files: Sequence[Path], dpi: int, inches: 
     lacking = set[str]()
     for file in files:
         kind = file.suffix[1:]
-        with cast("Any", mpl).rc_context(_SETTINGS), glyphs_missing() as missing:
-            cast("Any", figure).savefig(file, dpi=dpi, metadata=_METADATA[kind])
-        if kind == "svg":  # fonts that everybody has, and its meaning in words
-            text = file.read_text(encoding="utf-8")
-            text = text.replace("'DejaVu Sans'", "'DejaVu Sans', Helvetica, Arial, sans-serif")
-            head, svg, rest = re.split(r"(<svg[^>]*>)", text, maxsplit=1)
-            text = f"{head}{svg}<title>{html.escape(drawing.words)}</title>{rest}"
-            file.write_text(text, encoding="utf-8")
-        else:
-            lacking |= set(missing)
+        with whole(file) as draft:
+            with cast("Any", mpl).rc_context(_SETTINGS), glyphs_missing() as missing:
+                cast("Any", figure).savefig(draft, format=kind, dpi=dpi, metadata=_METADATA[kind])
+            if kind == "svg":  # fonts that everybody has, and its meaning in words
+                text = draft.read_text(encoding="utf-8")
+                text = text.replace("'DejaVu Sans'", "'DejaVu Sans', Helvetica, Arial, sans-serif")
+                head, svg, rest = re.split(r"(<svg[^>]*>)", text, maxsplit=1)
+                text = f"{head}{svg}<title>{html.escape(drawing.words)}</title>{rest}"
+                draft.write_text(text, encoding="utf-8")
+            else:
+                lacking |= set(missing)
     return lacking
 
 

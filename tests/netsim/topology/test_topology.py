@@ -274,9 +274,13 @@ def test_names_stay_as_labels(tmp_path):
     graph = nx.Graph([("Zoë", "Ada"), ("Ada", "Bob"), ("Bob", "Zoë"), ("Bob", "Cy")])
     nx.write_graphml(graph, tmp_path / "g.graphml")
     (tmp_path / "g.links").write_text("# friends\nZoë Ada 3.5\n\nAda\tBob # old\nBob Zoë\nZoë Bob\nBob Cy\n", "utf-8")
+    (tmp_path / "named.csv").write_text("from,to,km\nZoë,Ada,3.5\n\nAda,Bob\n# old\nBob,Zoë\nBob,Cy\n", "utf-8")
+    (tmp_path / "bare.csv").write_text("Zoë; Ada\nAda;Bob\nBob;Zoë\nBob;Cy\n", "utf-8")
     for topology in (
         from_file(tmp_path / "g.graphml"),
         from_file(tmp_path / "g.links", "edges"),
+        from_file(tmp_path / "named.csv"),
+        from_file(tmp_path / "bare.csv"),
         from_graph(nx.MultiGraph([*graph.edges, ("Ada", "Zoë")])),
     ):
         assert topology.labels == ("Zoë", "Ada", "Bob", "Cy")
@@ -294,6 +298,7 @@ def test_a_path_is_relative_to_the_working_directory(tmp_path, monkeypatch):
     ("name", "text", "field", "said"),
     [
         ("g.edges", "a b\nc\n", "path", "line 2: 'c' is no link"),
+        ("g.csv", "a,b\n\nb,\n", "path", "line 3: 'b,' is no link"),
         ("g.edges", "a b\nc d\n", "topology", "2 components, {a, b} | {c, d}"),
         ("g.edges", "a b\nb b\n", "graph", "['b']: self-loop"),
         ("g.edges", "", "agents", "at least two agents"),

@@ -1,13 +1,17 @@
 """`extends` and `-o`: what is merged, what is replaced, and where errors are said to be."""
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
+from scenarios.build.variants import expanded
 from scenarios.cli.app import app
 from scenarios.schema.load import load_scenario, parse
+from scenarios.sweep.points import load_sweep
+from tests.scenarios.small import TINY
 
 BASE = """\
 name: base
@@ -110,3 +114,42 @@ def test_the_command_line_sets_and_repeats_what_it_set(tmp_path):
     wrong = CliRunner().invoke(app, ["run", path, "-o", "topology.agents=0"])
     assert wrong.exit_code == 2
     assert "topology.agents" in wrong.output
+
+
+def test_paths_in_a_file_start_at_the_file_also_in_bases_grids_variants_and_sweeps(tmp_path, monkeypatch):
+    """Of settings on the command line they start at the working directory; a module's name is no path."""
+    monkeypatch.chdir(tmp_path)
+    Path("below/deep").mkdir(parents=True)
+    Path("below/data.csv").write_text("a,b\n1,2\n2,1\n3,2\n4,1\n")
+    Path("below/deep/other.csv").write_text("a,b\n1,2\n2,1\n3,2\n4,1\n")
+    Path("below/base.yaml").write_text(
+        TINY.replace("{name: synthetic, kind: regression, records: 20, dimension: 2}",
+                     "{name: csv, path: data.csv, kind: regression}")
+        + "variants: [{name: a, set: {problem.data.path: deep/other.csv}}]\n"
+    )  # fmt: skip
+    Path("below/deep/own.yaml").write_text(
+        "extends: ../base.yaml\nname: own\nlinks: {delay: {kind: trace, file: t.txt}}\n"
+        "algorithms:\n  - {kind: python, path: mine.py:TwoExchanges, parameters: {rounds: 3}}\n"
+        "  - {kind: python, path: package.module:TwoExchanges, parameters: {path: kept}}\n"
+    )
+    found = load_scenario("below/deep/own.yaml").scenario
+    assert Path(found.problem.data.path).samefile("below/data.csv")
+    assert found.links.delay.file == "below/deep/t.txt"
+    assert [one.path for one in found.algorithms] == [
+        "below/deep/mine.py:TwoExchanges",
+        "package.module:TwoExchanges",
+    ]
+    assert found.algorithms[1].parameters == {"path": "kept"}
+    (variant,) = expanded(load_scenario("below/base.yaml"))
+    assert variant.located.scenario.problem.data.path == "below/deep/other.csv"
+    assert load_scenario("below/base.yaml", ["problem.data.path=x.csv"]).scenario.problem.data.path == "x.csv"
+    text = (
+        "scenario: ../base.yaml\ngrid: {problem.data.path: [other.csv, ../data.csv]}\n"
+        "random: {links.delay.file: {law: choice, values: [t.txt]}}\n"
+    )
+    sweep = load_sweep(text, "below/deep/sweep.yaml")
+    assert sweep.grid["problem.data.path"] == ["below/deep/other.csv", "below/deep/../data.csv"]
+    assert sweep.random["links.delay.file"].values == ["below/deep/t.txt"]
+    assert load_scenario(tmp_path / "below" / "base.yaml").scenario.problem.data.path == str(
+        tmp_path / "below/data.csv"
+    )

@@ -252,7 +252,13 @@ def test_the_command_writes_a_page_and_prints_tables_or_json(pair, tmp_path, mon
 
 
 @pytest.mark.parametrize(
-    "arguments", [["nowhere"], ["{calm}", "{loud}", "--out", "x.txt"], ["{calm}", "{loud}", "--out", "no/x.html"]]
+    "arguments",
+    [
+        ["nowhere"],
+        ["{calm}", "{loud}", "--out", "x.txt"],
+        ["{calm}", "{loud}", "--out", "no/x.html"],
+        ["{calm}", "{loud}", "--out", "/proc/x.html"],
+    ],
 )
 def test_wrong_input_is_two(pair, tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)

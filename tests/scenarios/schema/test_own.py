@@ -236,12 +236,15 @@ class TestAFolderThatHoldsAnAudit:
     )
 
     def test_is_told_of_before_the_next_replaces_it(self):
-        first, second = audits("--trials", "50"), audits("--trials", "60")
-        other = audits("--trials", "60", "-o", "seed=5", "--json")
+        first, refused = audits("--trials", "50"), audits("--trials", "60")
+        assert "--out = 'kept': holds finished results of twoexchanges, with other fields" in refused.stderr
+        second = audits("--trials", "60", "--replace")
+        other = audits("--trials", "60", "-o", "seed=5", "--json", "--replace")
         assert "proves less" not in first.output
         assert second.stdout.count(self.WORDS) == 1
         assert second.stdout.index(self.WORDS) < second.stdout.index("Report:")
-        assert first.exit_code == second.exit_code == other.exit_code
+        assert (refused.exit_code, first.exit_code) == (2, second.exit_code)
+        assert second.exit_code == other.exit_code
         assert other.stderr.count(self.WORDS.replace("the same seed", "another seed")) == 1
         assert json.loads(other.stdout)["exit_status"] == other.exit_code
 

@@ -1,7 +1,10 @@
 """Which code an algorithm of somebody's own is: every file of the user's own that decides what it does."""
 
 import json
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +16,7 @@ from scenarios.schema.load import parse
 from scenarios.stages.runner import checked, run_scenario
 from scenarios.stages.worlds import AuditOptions
 from scenarios.stages.worst_pair import pair_for
+from tests.scenarios.own_algorithm import MINE
 
 CODE = """
 from dataclasses import dataclass
@@ -120,3 +124,18 @@ def test_evidence_is_of_the_code_that_was_run_though_its_file_was_changed_since(
     pair, _ = pair_for(experiment, subject, claim, 2, Silent())
     assert json.loads(AuditOptions(experiment.scenario, subject, pair, claim).fingerprint)["own"] == before
     assert owncode.load("mine.py").sha256 != before
+
+
+def test_files_called_as_the_packages_of_netsim_take_no_ones_place(tmp_path):
+    """In a process that has loaded nothing yet: a worker of joblib has the path, and imports by it."""
+    for name in owncode.OURS:
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('not this one')")
+    (tmp_path / "mine.py").write_text(MINE)
+    code = (
+        "import sys; from scenarios.schema.own_code import load; load('mine.py'); path = list(sys.path);"
+        "[sys.modules.pop(name) for name in list(sys.modules) if name.split('.')[0] in ('netsim', 'attacks')];"
+        "import netsim.errors, attacks.audit.audit; print('both')"
+    )
+    here = os.environ | {"PYTHONPATH": str(Path(owncode.__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, env=here, capture_output=True, text=True)
+    assert done.stdout == "both\n", done.stderr

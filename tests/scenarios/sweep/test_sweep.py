@@ -105,6 +105,21 @@ def test_a_point_that_does_not_fit_is_named_before_anything_runs(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_parts_that_do_not_fit_are_told_for_all_points_before_anything_runs_or_is_written(tmp_path):
+    """What the schema cannot see: a graph that falls apart, and more agents than records."""
+    graph = {"kind": "edges", "agents": 4, "edges": [[0, 1], [2, 3]]}
+    wrong = GRID.model_copy(
+        update={"grid": {"topology": [{"kind": "ring", "agents": n} for n in (4, 9999)] + [graph]}}
+    )
+    with pytest.raises(ScenarioError) as caught:
+        run_sweep(wrong, BASE, tmp_path / "out", jobs=1)
+    first, second = str(caught.value).splitlines()
+    assert first.startswith("point 1: ")
+    assert second.startswith("point 2: topology")
+    assert "2 components" in second
+    assert not (tmp_path / "out").exists()
+
+
 # ── runs ────────────────────────────────────────────────────────────────────────────────────────────────
 def read(folder):
     return parquet.read_table(folder / folders.TABLE)

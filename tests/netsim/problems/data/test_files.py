@@ -56,13 +56,13 @@ def test_without_a_header_all_other_columns_are_features(tmp_path: Path) -> None
     [
         ({"label": "specie"}, "label", "species, "),
         ({"label": 4}, "label", "<= 3"),
-        ({"label": "species", "classes": ["cat", "dog"]}, "path", "row 2, column 'name': 'ann' is no number"),
+        ({"label": "species", "classes": ["cat", "dog"]}, "path", "line 2, column 'name': 'ann' is no number"),
         ({"features": ["height"]}, "classes", "the labels are cat, cow, dog"),
         ({"features": ["height"], "classes": ["cat", "bird"]}, "classes", "not both among the labels"),
         ({"features": ["height"], "classes": ["cat", "cat"]}, "classes", "not two different"),
         ({"features": ["species"], "classes": ["cat", "dog"]}, "features", "not different columns"),
         ({"features": ["height", 0]}, "features", "not different columns"),
-        ({"features": ["height"], "kind": "regression"}, "path", "a label is no number"),
+        ({"features": ["height"], "kind": "regression"}, "path", "line 2, column 'species': 'cat' is no number"),
         ({"features": [0], "kind": "regression", "classes": ["cat", "dog"]}, "classes", "a regression has none"),
         ({"features": [0], "label": 1, "classes": ["a", "b"]}, "classes", "the labels are numbers"),
         ({"delimiter": ",,"}, "delimiter", "one character"),
@@ -78,7 +78,20 @@ def test_what_does_not_fit_is_named(table: Path, options: dict, field: str, said
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("a,b\n", "no record"), ("a,b\n1,2\n1\n", "row 3 has 1 fields"), ("", "no record")]
+    ("content", "said"),
+    [
+        ("a,b\n", "no record"),
+        ("", "no record"),
+        ("a,b\n1,2\n\n1\n", "line 4 has 1 fields"),
+        ("a;b\n1,5;2\n", "delimiter = ',': not what stands between the values of odd.csv; did you mean ';'?"),
+        ("a\tb\n1\t2\n", r"did you mean '\\t'"),
+        ("a,b\n1,2\n,1\n", "line 3, column 'a' is missing"),
+        ("a,b\n1,2\n\nNA,1\n", "line 4, column 'a' is missing"),
+        ("a,b\nnan,2\n1,1\n", "line 2, column 'a' is missing"),
+        ("a,b\n1,2\ninf,1\n", "line 3, column 'a': 'inf' is no finite number"),
+        ("a,b\n1,2\n2,\n", "line 3, column 'b' is missing"),
+        ("a,b\n1,2\n2,NaN\n", "line 3, column 'b' is missing"),
+    ],
 )
 def test_a_file_that_is_no_table_is_named(tmp_path: Path, content: str, said: str) -> None:
     path = tmp_path / "odd.csv"
@@ -108,6 +121,22 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
     assert caught.value.field == "path"
 
 
-def test_text_is_no_libsvm_file(table: Path) -> None:
-    with pytest.raises(ScenarioError, match="not readable as LIBSVM"):
-        load("libsvm", path=table)
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (TABLE, "line 1: the label: 'height,' is no number"),
+        ("1 1:2\ncat 1:2\n", "line 2: the label: 'cat' is no number"),
+        ("1 1:2\n\n-1 0:2\n", "line 3: 0:2: indices start at 1"),
+        ("1 2:1 1:3\n", "line 1: 1:3: indices rise, and 2 is before it"),
+        ("1 1:2 # kept\n-1 1:nan\n", "line 2, index 1 is missing"),
+        ("1 1:2\n-1 1:\n", "line 2, index 1 is missing"),
+        ("1 1:2\n-1 one\n", "line 2: 'one' is no index:value"),
+        ("1\n-1\n", "has no record with a feature"),
+    ],
+)
+def test_what_is_no_libsvm_file_is_told_with_its_line(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "odd.txt"
+    path.write_text(content)
+    with pytest.raises(ScenarioError, match="not readable as LIBSVM") as caught:
+        load("libsvm", path=path)
+    assert said in str(caught.value)

@@ -2,9 +2,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_digits
 
 from netsim.errors import ScenarioError
 from netsim.problems import Dataset, LogisticLoss, load
+from netsim.problems.data import named
 
 
 def test_digits_zero_and_one_are_the_known_360_images() -> None:
@@ -117,8 +119,6 @@ def test_a_data_set_must_fit_together() -> None:
 
 
 def test_more_than_two_digits_are_numbered_in_their_order() -> None:
-    from sklearn.datasets import load_digits
-
     _, labels = load_digits(return_X_y=True)
     data = load("digits", classes=(4, 1, 9, 0))
     assert np.array_equal(np.array([4, 1, 9, 0])[data.labels.astype(int)], labels[np.isin(labels, (4, 1, 9, 0))])
@@ -140,3 +140,11 @@ def test_data_say_how_many_classes_they_have() -> None:
     for labels, count in (([0.0, 3.0], 3), ([0.0, 1.5], 3), ([0.0, 1.0], 2), ([1.0, 1.0], 1)):
         with pytest.raises(ScenarioError):
             Dataset("bad", np.ones((2, 2)), labels, class_count=count)
+
+
+def test_the_data_that_come_along_are_scikit_learns_to_the_last_bit():
+    images, classes = load_digits(return_X_y=True)
+    features, benign = load_breast_cancer(return_X_y=True)
+    for name, skipped, expected in (("digits", 0, (images, classes)), ("breast_cancer", 1, (features, benign))):
+        found = named._carried(f"{name}.csv.gz", skipped)
+        assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))

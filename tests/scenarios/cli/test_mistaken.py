@@ -1,0 +1,113 @@
+"""Mistakes on the command line get one message with its remedy: no traceback, no warning, no half of a file."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from scenarios.cli.app import app
+from scenarios.files.folders import whole
+from tests.scenarios.own_algorithm import MINE
+from tests.scenarios.small import TINY
+
+MISTAKES = {
+    "a list that is called otherwise": ("list scenario", 2, "Did you mean 'scenarios'?"),
+    "letters of another case": ("show DP_RECAL", 2, "; did you mean 'dp_recal'?;"),
+    "a scenario of another case": ("run Private-Descent", 2, "; did you mean 'private-descent' or"),
+    "a scenario for a sweep": (
+        "sweep tiny.yaml", 2,
+        "ScenarioError: tiny.yaml:1: is a scenario, not a sweep: `netsim run` runs it; allowed: a sweep: "
+        "`scenario: tiny.yaml`, and the fields to vary\n",
+    ),
+    "no round": (
+        "audit mine.py -o rounds=0", 2, "-o rounds = 0: an agent is never active: nothing is sent; allowed: >= 1",
+    ),
+    "rounds below 0": ("audit mine.py -o rounds=-3", 2, "-o rounds = -3: an agent is never active"),
+    "a schedule of noise without a square": (
+        "audit mine.py -o rounds=3 -o scale=1e300", 2,
+        "-o scale = 1e+300: wrong type: should be less than or equal to 1e+150;",
+    ),
+    "noise without a square": (
+        "audit plain.py -o rounds=3 -o step=1e300 --trials 50 --jobs 1 --out out", 70,
+        "PrivacyError: Laplace scale = 1e+300: must be finite and at least 0; at most 1e+150\nin agent 0, at t=0 s",
+    ),
+    "noise of data": (
+        "check tiny.yaml -o problem.data.noise=1e300", 2,
+        "-o problem.data.noise = 1e+300: out of range; allowed: <= 1e+150",
+    ),
+    "noise of data that drowns the optimum": (
+        "check tiny.yaml -o problem.data.noise=1e149", 2, "tiny.yaml:2: problem = 'ridge': its optimum is known to"
+    ),
+}  # fmt: skip
+"""Words of a command, exit status, and what it prints."""
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
+    words, status, says = MISTAKES[name]
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").write_text(TINY)
+    Path("mine.py").write_text(MINE)
+    Path("plain.py").write_text(MINE.replace("Laplace(self.scale(k))", "Laplace(self.step)"))
+    done = CliRunner().invoke(app, words.split())
+    assert done.exit_code == status, done.output
+    assert says in done.output
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("words", ["list", "list --json", "show private-descent"])
+def test_a_full_standard_output_is_named(words):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "scenarios.cli.app", *words.split()]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 70
+    assert done.stderr.startswith("OSError: [Errno 28] No space left on device: 'standard output'\n")
+
+
+def test_a_device_is_written_and_stays_one(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with whole(pipe) as draft:
+        draft.write_text("all of it")
+    assert os.read(reader, 100) == b"all of it"
+    assert pipe.is_fifo()
+
+
+def test_finished_results_are_replaced_on_request_only(tmp_path, monkeypatch):
+    """The same run is shown again; another seed, data or code is refused, and nothing in the folder changes."""
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{k % 3},{k % 5},{k % 2}\n" for k in range(40))
+    Path("data.csv").write_text("a,b,label\n" + rows)
+    data = "{name: csv, path: data.csv, label: label, kind: regression}"
+    Path("tiny.yaml").write_text(
+        TINY.replace("{name: synthetic, kind: regression, records: 20, dimension: 2}", data).replace("audit:", "# ")
+    )
+
+    def run(*more):
+        done = CliRunner().invoke(app, ["run", "tiny.yaml", "--out", "out", *more])
+        return done.exit_code, done.output
+
+    status, output = run()
+    assert status == 0, output
+    results = Path("out/results.json")
+    before = results.read_bytes()
+    status, output = run()
+    assert (status, results.read_bytes()) == (0, before)
+    assert "finished: nothing was run" in output
+    assert "Report: out/report.html" in output
+    status, output = run("-o", "seed=7")
+    assert (status, results.read_bytes()) == (2, before)
+    says = "--out = 'out': holds finished results of tiny, with seed 0; allowed: another folder, or --replace"
+    assert says in output
+    assert "with other fields;" in run("-o", "links.loss=0.1", "-o", "links.reliable=true")[1]
+    os.utime("data.csv", (results.stat().st_mtime + 9,) * 2)
+    assert "with files that have changed since;" in run()[1]
+    assert results.read_bytes() == before
+    status, output = run("-o", "seed=7", "--replace")
+    assert status == 0, output
+    assert results.read_bytes() != before

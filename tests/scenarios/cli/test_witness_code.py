@@ -1,0 +1,76 @@
+"""A witness of somebody's own algorithm replays where the algorithm is not: with the source that it carries."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from scenarios.cli.app import app
+from scenarios.stages.witness import WitnessFile
+from tests.scenarios.own_algorithm import MINE
+
+runner = CliRunner()
+AUDIT = "audit mine.py:TwoExchanges -o rounds=2 --epsilon 0.5 --trials 50 --jobs 1 --out out"
+
+
+@pytest.fixture(scope="module")
+def witness(tmp_path_factory):
+    """Of a claim that two files make together, in a folder from which they are gone."""
+    folder = tmp_path_factory.mktemp("own")
+    patch = pytest.MonkeyPatch()
+    patch.chdir(folder)
+    Path("mine.py").write_text(
+        MINE.replace("Constant(0.5)", "SCALE").replace("\nfrom data", "\nfrom sizes import SCALE\nfrom data")
+    )
+    Path("sizes.py").write_text("from netsim.schedules import Constant\n\nSCALE = Constant(0.5)\n")
+    done = runner.invoke(app, AUDIT.split())
+    assert done.exit_code == 1, done.output
+    text = Path("out/witness-twoexchanges.json").read_text()
+    patch.undo()
+    return text
+
+
+@pytest.fixture
+def elsewhere(witness, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("w.json").write_text(witness)
+    return tmp_path
+
+
+def test_it_carries_every_file_of_the_algorithm_and_its_seal_covers_them(elsewhere):
+    file = WitnessFile.read(Path("w.json"))
+    assert list(file.code) == ["mine.py", "sizes.py"]
+    assert file.intact
+    tree = json.loads(Path("w.json").read_text())
+    tree["code"]["sizes.py"] = tree["code"]["sizes.py"].replace("0.5", "0.4")
+    assert not WitnessFile.model_validate(tree).intact
+
+
+def test_elsewhere_its_source_is_shown_and_run_on_request_only(elsewhere):
+    refused = runner.invoke(app, ["witness", "w.json"])
+    assert refused.exit_code == 2
+    assert "class TwoExchanges" in refused.stderr
+    assert "SCALE = Constant(0.5)" in refused.stderr
+    assert "not run unasked; allowed: --trust-code" in refused.stderr
+    trusted = runner.invoke(app, ["witness", "w.json", "--trust-code", "--json"])
+    assert trusted.exit_code == 1, trusted.output
+    assert "class TwoExchanges" in trusted.stderr
+    assert json.loads(trusted.stdout)["verdict"] in ("refuted", "unprotected")
+
+
+def test_other_code_of_the_same_name_is_not_taken_for_it(elsewhere):
+    Path("mine.py").write_text("raise RuntimeError('was run')")
+    refused = runner.invoke(app, ["witness", "w.json"])
+    assert refused.exit_code == 2
+    assert "was run" not in refused.output
+
+
+@pytest.mark.parametrize("name", ["../mine.py", "/tmp/mine.py", "mine.sh"])
+def test_names_that_lead_elsewhere_are_refused(elsewhere, name):
+    tree = json.loads(Path("w.json").read_text())
+    tree["code"] = {name: "pass"}
+    Path("w.json").write_text(json.dumps(tree))
+    refused = runner.invoke(app, ["witness", "w.json", "--trust-code"])
+    assert refused.exit_code == 2
+    assert "no file of Python beside the algorithm" in refused.stderr
