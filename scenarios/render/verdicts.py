@@ -15,7 +15,7 @@ from scenarios.results import curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import MISSING, exact, show
+from scenarios.results.numbers import MISSING, at_least, exact, show
 from scenarios.results.tree import Results, VariantResult
 
 COLOURS = {
@@ -69,10 +69,7 @@ def _print_run(results: Results) -> None:
     for entry in results.algorithms:
         epsilons = [MISSING] * 3
         if isinstance(audit := entry.audit, AuditResult):
-            found = audit.epsilon_exact
-            ends = f"{show(found.lower)} … {show(found.upper)}" if found.known else exact(found)
-            shown = show(found.estimate) if found.lower == found.upper else ends
-            epsilons = [show(audit.epsilon_claimed), shown, f"≥ {show(audit.epsilon_audited)}"]
+            epsilons = [show(audit.epsilon_claimed), exact(audit.epsilon_exact), at_least(audit.epsilon_audited)]
         table.add_row(escape(entry.name), *epsilons, coloured(entry) + "*" * bool(entry.outside_model))
     console.print(table)
     if any(entry.outside_model for entry in results.algorithms):
