@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo demo-deployed test test-all examples papers mutants lint bench docs docs-serve clean help
+.PHONY: demo demo-full demo-deployed test test-all examples papers mutants lint bench docs docs-serve clean help
 
 help:            ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -23,7 +23,16 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.installed
 
-demo: $(VENV)/.installed       ## an eavesdropper on DP-RECAL: run, tap, invert, audit, report
+# The same with walks of 12 activations an agent, not 40, and 200 transcripts of each world, not 8,000.
+DEMO := -o audit.trials=200 -o 'algorithms[0].activations=2000' \
+  $(foreach k,1 2 3 4,-o 'algorithms[$(k)].per_agent=12')
+
+demo: $(VENV)/.installed       ## an eavesdropper on DP-RECAL: run, tap, invert, audit, report (a minute)
+	@echo "Eight agents train a classifier together, every link is tapped, and five algorithms are attacked and audited."
+	@echo "It takes about a minute and ends with a page to open in a browser. (The full run: make demo-full, 5 to 15 minutes.)"
+	@$(BIN)/netsim run eavesdropper-on-dp-recal $(DEMO); status=$$?; [ $$status -le 1 ] || exit $$status
+
+demo-full: $(VENV)/.installed  ## the same with 8,000 transcripts of each world (5 to 15 minutes)
 	@$(BIN)/netsim run eavesdropper-on-dp-recal; status=$$?; [ $$status -le 1 ] || exit $$status
 
 demo-deployed: $(VENV)/.installed  ## the same over TCP: a process for every agent, packets captured, gradients from the capture

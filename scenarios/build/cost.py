@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from attacks.audit.loss.exact import TOSSES
 from netsim.errors import ScenarioError
-from netsim.memory import check_memory
+from netsim.memory import check_memory, shown
 from netsim.problems import Problem
 from netsim.problems.minimizers import DENSE
 from netsim.simulation import Simulation
@@ -17,6 +18,10 @@ NUMBER = 8
 """Bytes."""
 PACKET = 3e-5
 """Seconds that a packet takes from its sender to its receiver, beside its numbers."""
+ACTIVATION = 2e-4
+"""Seconds that an activation of a walk takes, beside its gradient: waits, acknowledgements, what is recorded."""
+LONG = 10.0
+"""Seconds of work before which its duration is said."""
 FLOPS = 5e9
 """Operations a second of dense linear algebra, on one core; on the low side."""
 LONGEST = 3600.0
@@ -33,6 +38,9 @@ class Cost:
 
     memory: float
     seconds: float
+
+    def __str__(self) -> str:
+        return f"about {duration(self.seconds)} and {shown(self.memory)}"
 
 
 def check_data(scenario: Scenario) -> None:
@@ -61,9 +69,11 @@ def check_problem(scenario: Scenario, agents: int, records: int, dimension: int)
 
 
 def audit_cost(simulation: Simulation, trials: int, together: int) -> Cost:
-    """Cost of an audit: `trials` transcripts of either world, some `together`, each run, and replayed in both."""
-    one = cost(simulation, together)
-    return Cost(one.memory, one.seconds * 6 * -(-trials // together))
+    """Cost of an audit: `trials` transcripts of either world, some `together`, each run, and replayed in both; and of
+    a walk, whose agents toss coins, of transcripts by themselves."""
+    one, alone = cost(simulation, together), cost(simulation, 1)
+    tosses = TOSSES if _walks(simulation) else 1
+    return Cost(one.memory, 6 * (one.seconds * -(-trials // together) + alone.seconds * tosses))
 
 
 def check_run(simulation: Simulation, field: str, name: str) -> None:
@@ -91,8 +101,14 @@ def cost(simulation: Simulation, replicas: int | None = None) -> Cost:
     replicas = replicas or simulation.replicas
     numbers = replicas * problem.dimension
     memory = NUMBER * numbers * (_COPIES * gradients + 10 * topology.agents)
-    seconds = gradients * _gradient_seconds(problem, replicas) + PACKET * packets
+    turn = ACTIVATION if _walks(simulation) else 0.0
+    seconds = gradients * (_gradient_seconds(problem, replicas) + turn) + PACKET * packets
     return Cost(memory, seconds if gradients else float("nan"))
+
+
+def _walks(simulation: Simulation) -> bool:
+    stops = simulation.algorithm.stopping()
+    return bool(stops.activations or stops.per_agent)
 
 
 def _gradient_seconds(problem: Problem, replicas: int) -> float:

@@ -107,12 +107,16 @@ class Experiment:
         adjacency = adjacency_of(scenario, dataset, problem)
         return cls(scenario, dataset, problem, topology, adjacency, tuple(subjects), pair, holding, held_out)
 
-    def costs(self) -> tuple[list[Cost], list[Cost]]:
-        """Of the runs of all algorithms, and of their audits."""
+    def costs(self) -> dict[str, Cost]:
+        """Of the runs of all algorithms, and of their audits where there are any, one after the other."""
         spec, simulations = self.scenario.audit, [one.simulation for one in self.subjects]
         noisy = [] if spec is None else [one for one in simulations if one.algorithm.noisy]
         audits = [audit_cost(one, spec.trials, spec.together) for one in noisy if spec is not None]
-        return [cost(one) for one in simulations], audits
+        each = {"run": [cost(one) for one in simulations], "audit": audits}
+        return {
+            what: Cost(max(one.memory for one in some), sum(one.seconds for one in some))
+            for what, some in each.items() if some
+        }  # fmt: skip
 
     @staticmethod
     def parts(scenario: Scenario) -> int:

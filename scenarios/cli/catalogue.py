@@ -69,6 +69,10 @@ _PROBLEMS = {
 }
 
 
+_TITLE = 30
+"""Columns that a title beside a name should have."""
+
+
 @command("list", "netsim list", "netsim list algorithms")
 def _list(
     kind: Annotated[
@@ -109,7 +113,16 @@ def _list(
 def _print_group(
     name: str, rows: Sequence[Sequence[str]], heads: Sequence[str] = ("", ""), width: int | None = None
 ) -> None:
-    """Rows of marked-up cells below their heads, or without heads, the first column at least `width` wide."""
+    """Rows of marked-up cells below their heads, or without heads, the first column at least `width` wide; where the
+    others would have little room, below it."""
+    if width is not None and width + _TITLE > console.width:
+        console.print(f"[bold cyan]{escape(name)}[/]", highlight=False)
+        for first, *others in rows:
+            console.print(f"  [bold]{first}[/]", highlight=False)
+            for cell in others:
+                console.print(Padding(cell, (0, 0, 0, 4)), highlight=False)
+        console.print()
+        return
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=width is None)
     for k, head in enumerate(heads):
         table.add_column(head, no_wrap=k == 0, style=None if k else "bold", min_width=None if k else width)

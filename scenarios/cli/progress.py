@@ -1,5 +1,6 @@
 """Progress on the terminal: bars, and a panel of the run above them."""
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -30,6 +31,8 @@ WINDOW = 1.0
 """Seconds of real time over which rates are taken."""
 EVERY = 5.0
 """Seconds between plain lines."""
+SILENCE = 8.0
+"""Seconds without a line, where the output is no terminal, after which one says what is being done."""
 SENTENCES = 3
 """Waiting agents that are named."""
 
@@ -123,7 +126,8 @@ class _Stacked(Progress):
 
 
 class Bars:
-    """A progress bar per stage, with the time left; where the output is no terminal, one line per stage.
+    """A progress bar per stage, with the time left; where the output is no terminal, a line per stage, and one
+    whenever a stage has been silent.
 
     What a `watcher` shows of the run is above the bars. Without `lines` an output that is no terminal gets nothing,
     and the bars of a terminal are gone when all is done: for a command whose answer is all that is to be read.
@@ -141,18 +145,23 @@ class Bars:
         )  # fmt: skip
         self._progress.watcher = watcher
         self._task: TaskID | None = None
+        self._over, self._stage, self._spoke = threading.Event(), "", time.monotonic()
 
     def __enter__(self) -> "Bars":
         self._progress.start()
+        if self._lines and not self._console.is_terminal:
+            threading.Thread(target=self._break_silence, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over.set()
         self._finish()
         self._progress.stop()
 
     def begin(self, stage: str, total: int | None) -> None:
         """A new stage of so many steps; None: nobody knows how many."""
         self._finish()
+        self._stage, self._spoke = stage, time.monotonic()
         if self._lines and not self._console.is_terminal:
             self._console.print(f"· {stage}", highlight=False, markup=False)
         self._task = self._progress.add_task(escape(stage), total=total)
@@ -162,7 +171,15 @@ class Bars:
             self._progress.advance(self._task, steps)
 
     def say(self, sentence: str) -> None:
+        self._spoke = time.monotonic()
         self._progress.console.print(Padding(escape(sentence), (0, 0, 0, 4)), style="dim", highlight=False)
+
+    def _break_silence(self) -> None:
+        while not self._over.wait(max(0.01, self._spoke + SILENCE - time.monotonic())):
+            for task in self._progress.tasks[-1:]:
+                if time.monotonic() - self._spoke >= SILENCE:
+                    far = f"{task.completed:,.0f} of {task.total:,.0f}, " if task.total and task.completed else ""
+                    self.say(f"… {self._stage}: {far}{task.elapsed or 0:.0f} s")
 
     def _finish(self) -> None:
         if self._progress.watcher is not None:

@@ -1,7 +1,6 @@
 """Commands `netsim report` and `netsim compare`: pages of results that are there already; nothing is run."""
 
 import webbrowser
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -152,21 +151,24 @@ def _compare(
 
 def _print(comparison: "Comparison") -> None:
     from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES
-    from scenarios.render.page.comparison import against_words, run_cells, verdict_cells
-    from scenarios.render.verdicts import coloured
-    from scenarios.results.numbers import MISSING, setting
+    from scenarios.render.page.comparison import against_words, run_cells
+    from scenarios.render.terminal import Column, fitted
+    from scenarios.render.verdicts import coloured, epsilon_columns
+    from scenarios.results.audit import AuditResult
+    from scenarios.results.numbers import MISSING, setting, show
 
     for caution in comparison.cautions:
         line(caution, style="yellow")
-    verdicts = _table("algorithm", right=("ε claimed", "ε exact [interval]", "ε audited", "δ"), last="verdict")
-    for one in comparison.subjects:
-        verdicts.add_row(escape(one.label), *verdict_cells(one)[:4], coloured(one.entry))
-    console.print(verdicts)
-    ends = _table("algorithm", right=("final error", "inferred", "their error", "Θ", "messages", "bytes"))
-    for one in comparison.subjects:
-        cells = run_cells(one)
-        ends.add_row(escape(one.label), cells[0].partition(" [")[0], *cells[2:7])
-    console.print(ends)
+    entries = [one.entry for one in comparison.subjects]
+    names = Column("algorithm", [escape(one.label) for one in comparison.subjects], at_least=16)
+    deltas = [show(one.audit.claim.delta) if isinstance(one.audit, AuditResult) else MISSING for one in entries]
+    columns = [names, *epsilon_columns(entries), Column("δ", deltas, right=True, whole=True, spared=1)]
+    console.print(fitted([*columns, Column("verdict", list(map(coloured, entries)), whole=True)], console))
+    rows = [[cells[0].partition(" [")[0], *cells[2:7]] for cells in map(run_cells, comparison.subjects)]
+    heads = ("final error", "inferred", "their error", "Θ", "messages", "bytes")
+    found = zip(heads, zip(*rows, strict=True), range(6), strict=True)
+    costs = [Column(head, cells, right=True, whole=True, spared=k and 7 - k) for head, cells, k in found]
+    console.print(fitted([names, *costs], console))
     if len(comparison.runs) > 1:
         if comparison.unrecorded:
             names = ", ".join(comparison.unrecorded)
@@ -192,12 +194,8 @@ def _print(comparison: "Comparison") -> None:
         line(f"The intervals of ratios hold together at {CONFIDENCE:.0%}; × is times as large.")
 
 
-def _table(first: str, *left: str, right: Iterable[str] = (), last: str | None = None) -> Table:
+def _table(*heads: str) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in (first, *left):
+    for name in heads:
         table.add_column(name, overflow="fold")
-    for name in right:
-        table.add_column(name, justify="right", no_wrap=True, overflow="fold")
-    if last is not None:
-        table.add_column(last, overflow="fold")
     return table

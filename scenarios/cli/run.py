@@ -168,8 +168,6 @@ def _check(
 
     Exit status: 0 it can be run, 2 wrong input, or data that are not on this machine.
     """
-    from netsim.memory import shown
-    from scenarios.build.cost import duration
     from scenarios.cli.progress import Bars
     from scenarios.schema.load import load_scenario
     from scenarios.stages.study import own_files, planned
@@ -189,11 +187,7 @@ def _check(
             terminal.line(f"{located.scenario.name}: its fields fit; code that was not run: {', '.join(named)}")
         raise typer.Exit(terminal.DONE)
     first, spec, names = plan.first, located.scenario, [variant.name for variant in plan.variants]
-    estimates: list[tuple[str, float, float]] = []
-    for what, each in () if first is None else zip(("run", "audit"), first.costs(), strict=True):
-        if each:
-            estimates.append((what, sum(one.seconds for one in each), max(one.memory for one in each)))
-    costs = [f"{what} about {duration(seconds)} and {shown(memory)}" for what, seconds, memory in estimates]
+    costs = {} if first is None else first.costs()
     status = terminal.DONE if first is not None else terminal.WRONG_INPUT
     for name, why in plan.absent.items():
         terminal.remark(f"{name}: {why}".removeprefix(": "))
@@ -205,7 +199,9 @@ def _check(
             found |= {"topology": first.topology.name, "agents": first.topology.agents}
             found |= {"data": first.dataset.name, "records": first.dataset.records}
             found["dimension"] = first.problem.dimension
-            found["estimates"] = [{"of": what, "seconds": s, "bytes": m} for what, s, m in estimates]
+            found["estimates"] = [
+                {"of": what, "seconds": one.seconds, "bytes": one.memory} for what, one in costs.items()
+            ]
             found["algorithms"] = [{"name": s.spec.name, "kind": s.spec.kind} for s in first.subjects]
         terminal.write_document(found)
     elif first is not None:
@@ -213,6 +209,6 @@ def _check(
         algorithms = f"{len(first.subjects)} algorithm{'s' * (len(first.subjects) > 1)}"
         terminal.line(
             f"{spec.name}: can be run: {several}{algorithms} on a {first.topology.name}, "
-            f"{first.dataset.records} records; {', '.join(costs)}"
+            f"{first.dataset.records} records; {', '.join(f'{what} {one}' for what, one in costs.items())}"
         )
     raise typer.Exit(status)

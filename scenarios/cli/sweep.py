@@ -121,7 +121,10 @@ def _print(found: "SweepReport", varied: list[str]) -> None:
     shown = [(name, rank) for name, rank in SHOWN.items() if any(row.get(name) is not None for row in rows)]
     columns = [
         column("point", "point", right=True, whole=True),
-        *(column(name, head) for name, head in zip(varied, leaves(varied), strict=True)),
+        *(
+            column(name, head, spared=99 - k)
+            for k, (name, head) in enumerate(zip(varied, leaves(varied), strict=True))
+        ),
         *([column("algorithm", "algorithm", at_least=10)] if several else []),
         *(column(name, HEADS.get(name, name), whole=True, spared=rank) for name, rank in shown),
     ]

@@ -77,8 +77,8 @@ def _views(
 
 
 def _print(found: "ViewPrices", subject: "Subject", listener: int | None) -> None:
-    from scenarios.render.sentences import between, by_hops, searched
-    from scenarios.results.numbers import show
+    from scenarios.render.sentences import by_hops, searched
+    from scenarios.results.numbers import between, show
 
     pairs, name = found.pairs, subject.spec.name
     assert pairs is not None

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from scenarios.results import attack_words, findings
 from scenarios.results.attacks import GradientResult, ImageResult, Traffic, TrafficResult
 from scenarios.results.audit import AuditResult, OverTime, Prices, ViewPrices, Views, ViewsResult
 from scenarios.results.base import Refused
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import MISSING, show
+from scenarios.results.numbers import MISSING, between, show
 from scenarios.results.tree import AlgorithmResult, Results
 
 NOT_AUDITED = "not audited"
@@ -105,21 +104,6 @@ class Finding(Judged):
     entry: AlgorithmResult
     deadline: str | None = None
     """Caution about exchanges with a deadline."""
-
-    @property
-    def median_skill(self) -> float:
-        """Of rebuilt images; nan without any."""
-        images = self.entry.images
-        skills = [one.skill for one in images.agents] if isinstance(images, ImageResult) else []
-        return median(skills) if skills else math.nan
-
-    @property
-    def learned_nothing(self) -> bool:
-        """Whether inferred gradients are no better than the public quadratic term."""
-        found = self.entry.gradients
-        if not isinstance(found, GradientResult) or found.median is None or found.baseline is None:
-            return False
-        return found.median >= found.baseline
 
     @classmethod
     def ranked(cls, results: Results) -> "list[Finding]":
@@ -223,9 +207,9 @@ def about(results: Results, entry: AlgorithmResult) -> list[str]:
             sent = f"{counts['transmissions']:,} transmissions, {counts['transmitted_bytes']:,} bytes on the air"
         clock = "between processes, captured on TCP" if run.deployed else "of virtual time"
         lines.append(f"{sent}, {run.time:.4g} s {clock}.")
-    lines += [*_gradients(entry.gradients, findings.listener(results)), *traffic(entry.traffic_analysis)]
+    lines += [*gradients(entry.gradients, findings.listener(results)), *traffic(entry.traffic_analysis)]
     lines += filter(None, [findings.deadline_note(results, entry)])
-    lines += [*_images(entry.images), *attack_words.lines(entry)]
+    lines += [*images(entry.images), *attack_words.lines(entry)]
     lines += prices(entry.prices)
     return lines + views(entry.views, findings.exact_loss_refutes(entry))
 
@@ -284,22 +268,12 @@ def moment(found: OverTime, k: int, within: str = "{}") -> str:
     return within.format(f"{found.unit.removesuffix('s')} {k:,}")
 
 
-def between(ends: tuple[float, float] | None) -> str:
-    """ε that is decided as one number, else its two ends."""
-    if ends is None:
-        return MISSING
-    lower, upper = ends
-    if lower == upper or upper - lower <= 1e-6 * upper:
-        return show(upper)
-    return f"{show(lower)} … {show(upper)}"
-
-
 def prices(found: Prices | None) -> list[str]:
     """Exact ε of the costliest view of each kind, what breaks its claim, and of pairs by their distance."""
     if found is None:
         return []
     if not isinstance(found, ViewPrices):
-        return [f"No exact prices of views: {found.refused}."]
+        return [f"No exact ε of views: {found.refused}."]
     return _costliest(found) + searched(found)
 
 
@@ -347,7 +321,7 @@ def by_hops(found: ViewPrices.PairPrices) -> list[tuple[int, list[tuple[float, f
 def _pairs(found: ViewPrices.PairPrices) -> list[str]:
     groups = by_hops(found)
     if not groups:
-        return ["No pair of agents has a price over all pairs of the adjacency."]
+        return ["No pair of agents has an exact ε over all pairs of the adjacency."]
     parts = [f"{between(some[-1])} at {hop} hop{'s' * (hop != 1)}" for hop, some in groups[:_MOST_HOPS]]
     count = sum(len(some) for _, some in groups)
     lines = [f"The largest ε of {count:,} ordered pairs of a victim and a listener, by distance: {', '.join(parts)}."]
@@ -393,7 +367,7 @@ def views(found: Views | None, by_exact_loss: bool = False) -> list[str]:
 
 
 # ── attacks ─────────────────────────────────────────────────────────────────────────────────────────────
-def _gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
+def gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
     """The gradients inferred by `who` (`findings.listener`), and how well; or why there was no attack."""
     if found is None:
         return []
@@ -406,14 +380,17 @@ def _gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
     count = f"{found.estimated} of {found.queries} private gradients"
     if found.worst < findings.EXACT_GRADIENT:
         return [f"{count} recovered {source}, the worst to {show(found.worst)}."]
+    public = f"{show(found.baseline)} for who knows only the public quadratic term"
+    if findings.learned_nothing(found):
+        return [
+            f"Nothing learned: estimates of {count} {source} are no better than guessing, median relative error "
+            f"{show(found.median)} ({public})."
+        ]
     worst = f", the worst {show(found.worst)}" if findings.misled(found) else ""
-    return [
-        f"{count} estimated {source}, median relative error {show(found.median)}{worst} "
-        f"({show(found.baseline)} for who knows only the public quadratic term)."
-    ]
+    return [f"{count} estimated {source}, median relative error {show(found.median)}{worst} ({public})."]
 
 
-def _images(found: ImageResult | Refused | None) -> list[str]:
+def images(found: ImageResult | Refused | None) -> list[str]:
     """The number of images rebuilt, or why none was."""
     if found is None:
         return []

@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
-from rich.measure import Measurement
 from rich.table import Table
 
 from netsim.errors import NetsimError, ScenarioError, brief, together
@@ -216,9 +216,12 @@ def fitted(columns: Sequence[Column], console: Console) -> Table:
     """The table, without those columns that there is no room for."""
     left = list(columns)
     while True:
-        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        table, needed = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0)), 0
         for one in left:
-            longest = max((console.render_str(cell).cell_len for cell in (escape(one.head), *one.cells)), default=0)
+            texts = [console.render_str(cell) for cell in (escape(one.head), *one.cells)]
+            longest = max(text.cell_len for text in texts)
+            word = max(cell_len(word) for text in texts for word in text.plain.split() or [""])
+            needed += 2 + (longest if one.whole else max(word, min(longest, one.at_least)))
             table.add_column(
                 escape(one.head), justify="right" if one.right else "left", no_wrap=one.whole,
                 overflow="ellipsis" if one.whole else "fold", min_width=min(longest, one.at_least) or None,
@@ -226,7 +229,8 @@ def fitted(columns: Sequence[Column], console: Console) -> Table:
         for row in zip(*(one.cells for one in left), strict=True):
             table.add_row(*row)
         going = sorted((one for one in left if one.spared), key=lambda one: one.spared)
-        if not going or Measurement.get(console, console.options, table).minimum <= console.width:
+        # rich's own measure of a table forgets the padding of a least width
+        if not going or needed + 1 <= console.width:
             return table
         left.remove(going[0])
 

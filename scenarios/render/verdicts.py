@@ -15,8 +15,8 @@ from scenarios.results import curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import Entry
-from scenarios.results.numbers import MISSING, exact, show
-from scenarios.results.tree import Results, VariantResult
+from scenarios.results.numbers import MISSING, at_least, exact, show
+from scenarios.results.tree import AlgorithmSummary, Results, VariantResult
 
 COLOURS = {
     "refuted": "bold red",
@@ -28,6 +28,8 @@ COLOURS = {
     "vacuous": "yellow",
     "undefined": "yellow",
 }
+_NAME = 11
+"""Letters of a name that stand on one line, where it is that long."""
 _COSTS = {
     "plf": ("Θ", 0),
     "count": ("closed", 1),
@@ -42,6 +44,21 @@ _COSTS = {
 def coloured(entry: Entry) -> str:
     """The verdict in rich's markup."""
     return f"[{COLOURS.get(word(entry), 'dim')}]{word(entry)}[/]"
+
+
+def epsilon_columns(entries: Sequence[Entry]) -> list[Column]:
+    """The three epsilons; what is exact is left out last where there is no room."""
+    audits = [one.audit for one in entries]
+    claimed = [
+        show(
+            one.epsilon_claimed if isinstance(one, AlgorithmSummary) else getattr(one.audit, "epsilon_claimed", None)
+        )
+        for one in entries
+    ]
+    found = [exact(getattr(audit, "epsilon_exact", None)) for audit in audits]
+    proven = [at_least(getattr(audit, "epsilon_audited", None)) for audit in audits]
+    heads = (("ε claimed", claimed, 4), ("ε exact", found, 5), ("ε audited", proven, 3))
+    return [Column(head, cells, right=True, whole=True, spared=rank) for head, cells, rank in heads]
 
 
 # ── a run ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -65,16 +82,10 @@ def _print_run(results: Results) -> None:
         for term, text in [("network", results.network.name), *results.network.settings]:
             grid.add_row(escape(term), escape(text))
         console.print(grid, highlight=False)
-    table = _table("algorithm", right=("ε claimed", "ε exact", "ε audited"), last="verdict")
-    for entry in results.algorithms:
-        epsilons = [MISSING] * 3
-        if isinstance(audit := entry.audit, AuditResult):
-            found = audit.epsilon_exact
-            ends = f"{show(found.lower)} … {show(found.upper)}" if found.known else exact(found)
-            shown = show(found.estimate) if found.lower == found.upper else ends
-            epsilons = [show(audit.epsilon_claimed), shown, f"≥ {show(audit.epsilon_audited)}"]
-        table.add_row(escape(entry.name), *epsilons, coloured(entry) + "*" * bool(entry.outside_model))
-    console.print(table)
+    marked = [coloured(one) + "*" * bool(one.outside_model) for one in results.algorithms]
+    columns = [Column("algorithm", [escape(one.name) for one in results.algorithms], at_least=_NAME)]
+    columns += epsilon_columns(results.algorithms)
+    console.print(fitted([*columns, Column("verdict", marked, whole=True)], console))
     if any(entry.outside_model for entry in results.algorithms):
         line("* outside the paper's threat model: an active adversary interfered\n")
     if (audited := findings.auditor(results)) is not None:
@@ -152,13 +163,17 @@ def _print_witnesses(results: Results, folder: Path) -> None:
 
 def _print_variants(variants: Sequence[VariantResult]) -> None:
     """A row for each variant and algorithm, and each error."""
-    heads = ("final error", "ε claimed", "gradient error")
-    table = _table("variant", "algorithm", right=heads, last="verdict")
-    for variant in variants:
-        for one in variant.algorithms:
-            numbers = map(show, (one.final, one.epsilon_claimed, one.gradient_error))
-            table.add_row(escape(variant.name), escape(one.name), *numbers, coloured(one) if one.verdict else MISSING)
-    console.print(table)
+    rows = [(variant.name, one) for variant in variants for one in variant.algorithms]
+    entries = [one for _, one in rows]
+    columns = [
+        Column("variant", [escape(name) for name, _ in rows], at_least=_NAME),
+        Column("algorithm", [escape(one.name) for one in entries], at_least=_NAME),
+        Column("final error", [show(one.final) for one in entries], right=True, whole=True, spared=2),
+        *epsilon_columns(entries),
+        Column("gradient error", [show(one.gradient_error) for one in entries], right=True, whole=True, spared=1),
+        Column("verdict", [coloured(one) if one.verdict else MISSING for one in entries], whole=True),
+    ]
+    console.print(fitted(columns, console))
     for variant in variants:
         if variant.status not in ("complete", "interrupted", "not reached"):
             words = f"{variant.name}: {variant.status}: {variant.error}".removeprefix(": ")

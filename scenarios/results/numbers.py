@@ -59,17 +59,19 @@ def at_least(value: float | None, digits: int = 3) -> str:
     return MISSING if math.isnan(known(value)) else f"≥ {show(value, digits)}"
 
 
-def exact(epsilon: "EpsilonInterval | None", digits: int = 3) -> str:
-    """ε exact in a word: its estimate, or the end that is known where the other one is not.
-
-    An estimate of who is granted releases is none of ε exact: where nothing else is known, "not known".
-    """
-    if epsilon is None:
+def between(ends: tuple[float, float] | None, digits: int = 3) -> str:
+    """Its two ends, or one number where so many digits do not tell them apart."""
+    if ends is None:
         return MISSING
-    granted = getattr(epsilon, "upper_bound_only", False)
-    if math.isinf(epsilon.upper) and math.isfinite(epsilon.lower):
-        return "not known" if granted and epsilon.lower == 0 else at_least(epsilon.lower, digits)
-    return ("≤ " if granted else "") + show(epsilon.estimate, digits)
+    lower, upper = (show(end, digits) for end in ends)
+    return upper if lower == upper else f"{lower} … {upper}"
+
+
+def exact(epsilon: "EpsilonInterval | None", digits: int = 3) -> str:
+    """ε exact between its proven ends, everywhere in these words; an estimate within them is no end."""
+    if epsilon is not None and not epsilon.known:
+        return "not known"
+    return between(epsilon and (epsilon.lower, epsilon.upper), digits)
 
 
 def count(value: float | None) -> str:

@@ -140,7 +140,7 @@ class Judge:
         spec, claim = options.spec.seen_from, options.claim
         if not spec.prices:
             return None, ()
-        self.progress.begin(f"{options.subject.spec.name}: pricing views", 1)
+        self.progress.begin(f"{options.subject.spec.name}: exact ε of views", 1)
         agent, delta = options.pair.agent, claim.delta or options.subject.delta
         try:
             found, views = price_views(options.simulation, spec, agent, claim.adjacency, delta, options.pair)

@@ -10,6 +10,7 @@ from attacks.audit.pair import spread
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError
 from netsim.readers.deployed.deploy import Deployment
 from netsim.running import Running
+from scenarios.build.cost import LONG, duration
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Progress, Silent
 from scenarios.build.variants import Variant, expanded
@@ -54,6 +55,17 @@ class _Plan:
     variants: tuple[Variant, ...]
     absent: Mapping[str, str]
     first: Experiment | None
+
+    @property
+    def ahead(self) -> str | None:
+        """About how long it takes and how much memory, where that is long."""
+        costs = {} if self.first is None else self.first.costs()
+        seconds = sum(one.seconds for one in costs.values()) * max(1, len(self.variants))
+        if not seconds > LONG:
+            return None
+        whole = f"About {duration(seconds)} on one core"
+        each = f"each of {len(self.variants)} variants: " if self.variants else ""
+        return f"{whole} ({each}{', '.join(f'{what} {one}' for what, one in costs.items())})."
 
 
 def planned(source: Scenario | Located, progress: Progress | None = None) -> _Plan:
@@ -112,6 +124,8 @@ def run_study(
     share the variants, unless somebody watches, or else the simulations of an audit; the numbers are the same.
     """
     plan, progress = planned(source, progress), progress or Silent()
+    if deployed is None and (ahead := plan.ahead):
+        progress.say(ahead)
     if not plan.variants and not plan.absent:
         return run_scenario(
             source,

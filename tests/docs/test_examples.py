@@ -14,6 +14,8 @@ from ruamel.yaml import YAML
 
 from netsim.transcript.record import COLUMNS
 from netsim.transcript.stored import SCHEMA
+from scenarios.build.experiment import Experiment
+from scenarios.schema.load import load_scenario
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -83,6 +85,15 @@ def test_commands_work_in_order(page, tmp_path):
     for command in commands(page):
         if command not in OPENS_NOTHING:
             works(command, tmp_path)
+
+
+def test_the_demo_is_a_smaller_run_of_a_scenario_that_takes_no_minute():
+    """`make demo` would set up an environment; what it would run can be checked, and says how long it takes."""
+    recipe = subprocess.run(["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    words = shlex.split(recipe[recipe.index("netsim run") :].partition(";")[0])
+    located = load_scenario(words[2], words[4::2])
+    assert set(words[3::2]) == {"-o"}
+    assert 10 < sum(one.seconds for one in Experiment.of(located.scenario).costs().values()) < 120
 
 
 def works(command: str, folder: Path) -> None:

@@ -70,9 +70,14 @@ class _Line:
     high: Sequence[float] = ()
 
 
-def charts(shown: Shown, listener: str) -> list[Chart]:
-    """Every figure of runs and attacks that there is something for."""
-    found = (_convergence(shown), *_leakage(shown, listener), _budget(shown))
+def charts(shown: Shown, listener: str, *, apart: bool = False) -> list[Chart]:
+    """Every figure of runs and attacks that there is something for; where the ε over time of each algorithm stands
+    `apart`, those of all together only for one that has no such figure."""
+    together = not apart or any(
+        isinstance(audit := one.entry.audit, AuditResult) and audit.growth and one.entry.over_time is None
+        for one, _ in shown
+    )
+    found = (_convergence(shown), *_leakage(shown, listener), _budget(shown) if together else None)
     return [one for one in found if one is not None]
 
 

@@ -92,11 +92,8 @@ def verdict_cells(one: Subject) -> list[str]:
     audit = one.entry.audit
     if not isinstance(audit, AuditResult):
         return [MISSING] * 5
-    found = audit.epsilon_exact
-    low, high, middle = show(found.lower), show(found.upper), exact(found)
-    interval = middle if low == high or middle.startswith("≥") or not found.known else f"{middle} [{low}, {high}]"
     claimed, proven = show(audit.epsilon_claimed, 4), at_least(audit.epsilon_audited, 4)
-    return [claimed, interval, proven, show(audit.claim.delta), count(audit.first_violation)]
+    return [claimed, exact(audit.epsilon_exact), proven, show(audit.claim.delta), count(audit.first_violation)]
 
 
 def run_cells(one: Subject) -> list[str]:

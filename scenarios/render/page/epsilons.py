@@ -301,14 +301,11 @@ def _number(value: float | None) -> str:
 
 # ── the evidence of the audits ──────────────────────────────────────────────────────────────────────────
 def epsilon_exact(audit: AuditResult) -> str:
-    """ε exact with its ends, where they say more."""
+    """ε exact, and the estimate of the sample within it, where it is one for who sees the wire alone."""
     interval = audit.epsilon_exact
-    low, middle, high = (show(v, 4) for v in (interval.lower, interval.estimate, interval.upper))
-    text = exact(interval, 4)
-    open_above = interval.upper_bound_only and (interval.lower == 0 or math.isinf(interval.upper))
-    if low == high or text == f"≥ {low}" == f"≥ {middle}" or open_above:
-        return text
-    return f"{text} (the sample's estimate: {middle})" if text == f"≥ {low}" else f"{text} ({low} to {high})"
+    text, middle = exact(interval, 4), show(interval.estimate, 4)
+    inside = not interval.upper_bound_only and middle not in text.split(" … ")
+    return f"{text} (the sample's estimate: {middle})" if inside else text
 
 
 def method(audit: AuditResult) -> str:

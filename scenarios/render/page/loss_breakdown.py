@@ -48,7 +48,7 @@ def charts(one: Finding, name: str) -> list[Chart]:
         return []
     drawn = (
         over_time(one.entry.over_time, f"{name}-time") if one.entry.over_time else None,
-        _bars(one.entry.audit.loss_breakdown, f"{name}-bars"),
+        _bars(one.entry.audit, f"{name}-bars"),
     )
     return [chart for chart in drawn if chart is not None]
 
@@ -122,28 +122,43 @@ def _notes(time: OverTime) -> list[str]:
 
 
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
-def _bars(parts: LossBreakdown, name: str) -> Chart | None:
-    """Cost of each activation: mean over transcripts, and a line from the least to the most."""
-    rows = [one for one in parts.activations if math.isfinite(one.cost[1])][:_BARS]
-    if not rows:
+def _bars(audit: AuditResult, name: str) -> Chart | None:
+    """Cost of each activation: mean over transcripts, and a line from the least to the most; ∞ where a field that no
+    noise protects is first sent."""
+    rows = [one for one in audit.loss_breakdown.activations if math.isfinite(one.cost[1])][:_BARS]
+    last = rows[-1].activation if rows else _BARS
+    bare = sorted({one.activation for one in audit.unprotected_fields if one.activation <= last})
+    if not rows and not bare:
         return None
     with canvas(WIDTH, HEIGHT) as (figure, plot):
-        mean = [one.cost[1] for one in rows]
-        plot.bar([one.activation for one in rows], mean, width=0.8, color=BLUE, alpha=0.75, linewidth=0)
-        for one in rows:
+        covered = [one for one in rows if one.activation not in bare]
+        mean = [one.cost[1] for one in covered]
+        plot.bar([one.activation for one in covered], mean, width=0.8, color=BLUE, alpha=0.75, linewidth=0)
+        up = plot.get_xaxis_transform()
+        for at in bare:
+            plot.bar([at], [0.9], width=0.8, color=VERMILLION, alpha=0.75, linewidth=0, transform=up)
+            look: Style = {"ha": "center", "va": "bottom", "color": VERMILLION, "fontsize": 16, "weight": "bold"}
+            plot.text(at, 0.9, "∞", transform=up, **look)
+        for one in covered:
             least, _, most = one.cost
             if most > least and math.isfinite(most):
                 plot.plot([one.activation] * 2, [least, most], color=INK, linewidth=1.4)
         _whole(plot)
         plot.set_xlabel("activations of the audited agent")
         plot.set_ylabel("cost of its releases")
-        write_ticks(plot.yaxis)
-        plot.grid(axis="y")
-        most = max(rows, key=lambda one: one.cost[1])
-        words = f"The costliest is activation {count(most.activation)}, at {show(most.cost[1])} on average."
+        if covered:
+            write_ticks(plot.yaxis)
+            plot.grid(axis="y")
+        else:
+            plot.set_yticks([])
+        words = f"It is ∞ at activation {', '.join(map(count, bare))}, which nothing protects."
+        if not bare:
+            most = max(rows, key=lambda one: one.cost[1])
+            words = f"The costliest is activation {count(most.activation)}, at {show(most.cost[1])} on average."
         drawing = Drawing(name, f"Cost by activation. {words}", figure)
     caption = "Cost of all releases of an activation: mean over transcripts, and a line from the least to the most."
-    return Chart("Where it is spent", drawing, (), (caption,))
+    fields = "Where a field that no noise protects is first sent it is ∞; what follows costs no more."
+    return Chart("Where it is spent", drawing, (), (caption, fields) if bare else (caption,))
 
 
 def costliest(parts: Sequence[P], most: int = ROWS) -> list[P]:

@@ -21,9 +21,9 @@ from scenarios.render.page.drawing import (
     Style,
     canvas,
 )
-from scenarios.render.sentences import Finding, between, by_hops
+from scenarios.render.sentences import Finding, by_hops
 from scenarios.results.audit import ViewPrices, ViewsResult
-from scenarios.results.numbers import show
+from scenarios.results.numbers import between, show
 from scenarios.results.tree import NetworkResult
 
 WIDTH, HEIGHT = 470, 330

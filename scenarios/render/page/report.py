@@ -61,7 +61,7 @@ def figures(results: Results) -> list[Chart]:
     drawn += [(one, plan.view_charts(one, net, f"views-{k}")) for k, one in enumerate(ordered)]
     drawn += [(one, plan.price_charts(one, net, f"prices-{k}")) for k, one in enumerate(ordered)]
     found += [replace(chart, title=f"{one.entry.name}: {chart.title}") for one, own in drawn for chart in own]
-    found += [*charts(shown, listener(results)), *measures(shown)]
+    found += [*charts(shown, listener(results), apart=True), *measures(shown)]
     found += [game] if (game := attacks.roc(shown)) else []
     if net is not None and net.positions:
         found.append(
@@ -98,7 +98,7 @@ def _run(results: Results) -> str:
             run_rows=[],
             traffic=_traffic(ordered),
             summaries=_summaries(results, ordered),
-            **progress(shown, listener(results)),
+            **progress(shown, listener(results), apart=True),
             **_shared(results, "verdicts", paper, len(shown)),
         )
     )
@@ -135,7 +135,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    names = ("show", "fixed", "percent", "at_least", "setting", "e_to", "plural")
+    names = ("show", "fixed", "percent", "at_least", "setting", "e_to", "plural", "exact", "between")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
     modules = attack_words, attacks, findings, loss_breakdown, network, numbers, plan, sentences
     cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
@@ -145,12 +145,12 @@ def environment() -> Environment:
     return found
 
 
-def progress(shown: Shown, listener: str) -> dict[str, object]:
-    """Figures of runs and attacks, and the cost of an accuracy."""
+def progress(shown: Shown, listener: str, *, apart: bool = False) -> dict[str, object]:
+    """Figures of runs and attacks (`charts`), and the cost of an accuracy."""
     entries, small = [one.entry for one, _ in shown], measures(shown)
     measured = [(one.entry.measures, look.entry(one.entry.name)) for one, look in shown]
     return {
-        "charts": charts(shown, listener),
+        "charts": charts(shown, listener, apart=apart),
         "measures": small,
         "measured": [key for found, key in measured if found and found.curves] if small else (),
         "spent": costs_of(entries),

@@ -1,10 +1,12 @@
 """Stages without a terminal: a name is said as it is, whatever markup it looks like."""
 
 import io
+import time
 
 import pytest
 from rich.console import Console
 
+from scenarios.cli import progress
 from scenarios.cli.progress import Bars
 from scenarios.schema.load import parse
 from tests.scenarios.files.mistaken import GOOD
@@ -34,3 +36,25 @@ def test_a_description_may_have_lines_but_no_escapes():
     assert parse(f'{GOOD}description: "one\\ntwo"\n').scenario.description == "one\ntwo"
     with pytest.raises(Exception, match=r"U\+001B"):
         parse(f'{GOOD}description: "one\\e[2J"\n')
+
+
+def test_a_stage_that_is_silent_says_that_it_goes_on(monkeypatch):
+    monkeypatch.setattr(progress, "SILENCE", 0.05)
+    out = io.StringIO()
+    with Bars(Console(file=out, width=80)) as bars:
+        bars.begin("[b]: auditing", 40)
+        bars.advance(10)
+        time.sleep(0.5)
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "· [b]: auditing"
+    assert lines[1].strip() == "… [b]: auditing: 10 of 40, 0 s"
+    assert 3 <= len(lines) <= 12
+
+
+def test_a_terminal_or_a_command_without_lines_is_left_alone(monkeypatch):
+    monkeypatch.setattr(progress, "SILENCE", 0.01)
+    out = io.StringIO()
+    with Bars(Console(file=out), lines=False) as bars:
+        bars.begin("auditing", 40)
+        time.sleep(0.1)
+    assert out.getvalue() == ""

@@ -1,15 +1,21 @@
-"""Tables at 80 columns: verdicts and names are whole, and what was never reached is a sentence."""
+"""Tables at 40 and 80 columns: verdicts and names are whole, and what was never reached is a sentence."""
 
 import io
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from scenarios import load
+from scenarios.cli import catalogue
 from scenarios.cli import sweep as command
 from scenarios.render import terminal, verdicts
 from scenarios.render.terminal import leaves
+from scenarios.results.audit import EpsilonExact
+from scenarios.results.tree import AlgorithmSummary, VariantResult
+from tests.scenarios.filled import filled, tree
+from tests.scenarios.render.page.test_report import sample
 
 FIELDS = ["algorithms[0].scale.epsilon", "links.reordering.probability", "links.outages.probability"]
 
@@ -63,3 +69,49 @@ def test_costs_have_rows_of_what_was_reached_alone(narrow, monkeypatch):
     assert "RECAL" in table
     assert " ".join(missed.split()).startswith("DP-RECAL, fresh noise (0.01); DP-RECAL, as deployable [0] (none).")
     assert max(map(len, narrow.getvalue().splitlines())) <= 80
+
+
+def readable(text, width):
+    """Nothing is wider than the terminal, and no cell is cut."""
+    assert max(map(len, text.splitlines())) <= width
+    table = text.partition("verdict")[2].partition("\n\n")[0]
+    assert not any(line.rstrip().endswith("…") for line in table.splitlines())
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_run_keeps_algorithm_and_verdict(narrow, width):
+    verdicts.console.width = width
+    results = tree(sample())
+    verdicts._print_run(results)
+    text, _, _ = narrow.getvalue().partition("RECAL: no claim")
+    readable(text, width)
+    assert text.count("unprotected") == text.count("consistent") == 2
+    for name in {word for one in results.algorithms for word in one.name.split()}:
+        assert name in text
+    assert width == 40 or all(f"ε {one}" in text for one in ("claimed", "exact", "audited"))
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_variants_keep_algorithm_and_verdict_and_have_three_epsilons(narrow, width):
+    verdicts.console.width = width
+    interval = {"lower": 0.118, "estimate": 0.13, "upper": 0.271}
+    audit = {"epsilon_exact": filled(EpsilonExact, interval), "epsilon_audited": 0.04, "epsilon_claimed": 1.0}
+    one = filled(AlgorithmSummary, {"name": "CPGT, 4 bits", "verdict": "underpowered", "epsilon_claimed": 1.0})
+    one = replace(one, audit=SimpleNamespace(verdict="underpowered", refuted_from=(), outside_model=None, **audit))
+    verdicts._print_variants([filled(VariantResult, {"name": "top-3-of-10", "algorithms": (one,)})])
+    text = narrow.getvalue()
+    readable(text, width)
+    assert "underpowered" in text
+    assert "top-3-of-10" in text
+    assert ("0.118 … 0.271" in text) is ("≥ 0.04" in text) is (width == 80)
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_list_keeps_names_and_titles(narrow, monkeypatch, width):
+    monkeypatch.setattr(catalogue, "console", verdicts.console)
+    verdicts.console.width = width
+    catalogue._print_group("Comparisons", [("secret-shares-of-everybody", "Less noise by √n")], width=27)
+    lines = [line.rstrip() for line in narrow.getvalue().splitlines()]
+    assert max(map(len, lines)) <= width
+    assert "secret-shares-of-everybody" in " ".join(lines)
+    assert "Less noise by √n" in " ".join(lines)

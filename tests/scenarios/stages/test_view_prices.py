@@ -202,7 +202,7 @@ def test_what_has_no_price_says_why(tmp_path) -> None:
     assert "laplace" in found.views[0].refused
     assert found.views[0].verdict is None
     assert any("laplace" in line for line in sentences.prices(found))
-    assert sentences.prices(Refused(refused="x")) == ["No exact prices of views: x."]
+    assert sentences.prices(Refused(refused="x")) == ["No exact ε of views: x."]
     assert sentences.prices(None) == []
 
 

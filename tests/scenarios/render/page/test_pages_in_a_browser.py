@@ -134,3 +134,24 @@ def test_a_table_that_goes_on_shows_it(chromium, pages):
             "getComputedStyle(document.querySelector('#evidence .scroll')).backgroundAttachment"
         )
         assert background == "local, local, scroll, scroll"
+
+
+SEEN = """[...document.querySelectorAll('main section')].filter(e => e.checkVisibility({contentVisibilityAuto: true}))
+  .map(e => e.id)"""
+"""The sections that are open, in order."""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_images_and_network_follow_the_verdicts_and_all_else_is_closed(chromium, pages, width):
+    with chromium.open(pages / "report.html", width=width) as page:
+        assert page.evaluate(SEEN) == ["verdicts", "images", "network"]
+        assert width == 390 or page.evaluate("document.documentElement.scrollHeight") <= 6000
+        assert page.sideways <= 0
+
+
+def test_no_figure_of_all_algorithms_stands_twice(chromium, pages):
+    """Each figure's drawing has a name of its own, and ε by activation is drawn of each algorithm or of all."""
+    with chromium.open(pages / "report.html", width=1280) as page:
+        named = page.evaluate("[...document.querySelectorAll('svg[data-figure]')].map(e => e.dataset.figure)")
+        assert len(named) == len(set(named)) >= 5
+        assert ("budget" in named) is not any(name.endswith("-time") for name in named)
