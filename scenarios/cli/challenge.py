@@ -1,10 +1,10 @@
 """Command `netsim challenge`: transcripts with a question, and score sheets."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.markup import escape
@@ -139,7 +139,7 @@ def _list(folder: Path, as_json: bool) -> NoReturn:
     raise typer.Exit(DONE)
 
 
-def _summary(sheet: "Sheet") -> dict[str, Any]:
+def _summary(sheet: "Sheet") -> Mapping[str, object]:
     standings = [one for one in sheet.standings() if one.solved or one.hints or one.wrong]
     return {
         "student": sheet.student,
@@ -248,7 +248,7 @@ def _check(paths: Sequence[Path], key: bytes, as_json: bool) -> NoReturn:
     found = list(zip(paths, sheets, faults, strict=True))
     if as_json:
         write_document(
-            {"sheets": [_summary(one) | {"file": str(path), "faults": wrong} for path, one, wrong in found]}
+            {"sheets": [{**_summary(one), "file": str(path), "faults": wrong} for path, one, wrong in found]}
         )
     for path, one, wrong in () if as_json else found:
         line(f"{_words(one)}: {'DOES NOT HOLD' if wrong else 'holds'} ({path})")
