@@ -24,6 +24,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.challenge.answers import digest
 from scenarios.challenge.table import Challenge, named
 from scenarios.challenge.worlds import Posed
+from scenarios.files.folders import whole
 from scenarios.files.models import dump
 from scenarios.results.base import Edge, Result, write_text
 from scenarios.schema.load import load_scenario
@@ -108,7 +109,7 @@ def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> Chall
     folder.mkdir(parents=True, exist_ok=True)
     recordings: dict[str, RecordingFile] = {}
     for name, view in one.views.items():
-        view.transcript.write(folder / f"{name}.parquet")
+        _record(view.transcript, folder / f"{name}.parquet")
         links = view.adversary.links if isinstance(view.adversary.links, tuple) else None
         several = len(one.views) > 1 and links
         recordings[name] = RecordingFile(algorithm=one.algorithms[name], links=links if several else None)
@@ -126,6 +127,16 @@ def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> Chall
     write_text(folder / FILE, TypeAdapter(ChallengeFile).dump_json(found, indent=1).decode())
     write_text(folder / "README.md", _readme(challenge, found))
     return found
+
+
+def _record(transcript: Transcript, path: Path) -> None:
+    """Write a transcript so that its file is as large whatever its numbers are: with a dictionary, or compressed, a
+    run with fewer distinct numbers (noise used twice, left out, or the same in all coordinates) is a smaller file."""
+    from scenarios.results.tables import stored_plainly  # needs pyarrow, which takes its time to load
+
+    with whole(path) as draft:
+        transcript.write(draft)
+        stored_plainly(draft)
 
 
 def _readme(challenge: Challenge, made: ChallengeFile) -> str:

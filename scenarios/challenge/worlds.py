@@ -292,11 +292,16 @@ def each_agent(words: Words, alphabet: Sequence[str], habits: Sequence[Habit]) -
 def _claims(
     rng: np.random.Generator, words: Words, published: list[Words], run: list[Words], holds: list[bool]
 ) -> Posed:
-    """One recording of each algorithm, as it is run; the public scenario has what is published."""
+    """One recording of each algorithm, as it is run; the public scenario has what is published.
+
+    Every run has a private seed of its own: with one seed sound runs would be the same to the last byte, and the
+    noise of the others a multiple of theirs.
+    """
     names = LETTERS[: len(published)]
     named = [[one | {"name": name} for name, one in zip(names, some, strict=True)] for some in (published, run)]
     world = _World.of(rng, words | {"algorithms": named[0]}, {"algorithms": named[1]})
-    views = {f"transcript-{name}": world.simulation(k).run().views[0] for k, name in enumerate(names)}
+    runs = [replace(world.simulation(k), seed=int(rng.integers(2**48))).run() for k in range(len(names))]
+    views = {f"transcript-{name}": run.views[0] for name, run in zip(names, runs, strict=True)}
     answer = [HOLDS[int(not one)] for one in holds]
     return Posed(world.public, views, dict(zip(views, names, strict=True)), answer)
 

@@ -92,6 +92,12 @@ def write(found: Sequence[Row], columns: Columns, path: Path, first: Mapping[str
         parquet.write_table(table, draft, compression="zstd")
 
 
+def stored_plainly(path: Path) -> None:
+    """Rewrite a Parquet file without dictionaries and compression: its size follows from its rows' shapes alone."""
+    table = parquet.read_table(path)
+    parquet.write_table(table, path, use_dictionary=False, compression="none")
+
+
 def write_tables(runs: Mapping[str | None, Results], folder: Path) -> None:
     """Tables of algorithms, attacks and pairs of agents, each where there is a row for it, by variant."""
     kinds = (ALGORITHMS, COLUMNS, algorithm_rows), (ATTACKS, ATTACK_COLUMNS, attack_rows)

@@ -4,8 +4,9 @@ import json
 import math
 from collections import Counter
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -98,6 +99,32 @@ def test_no_answer_is_likelier_than_its_form_says(name):
     expected, form = sum(words.values()) / len(challenge.form.words), challenge.form
     room = 6 * math.sqrt(expected * (1 - 1 / len(form.words))) * (2 if form.rule == "walk" else 1)
     assert all(abs(words[word] - expected) < room for word in form.words)
+
+
+@pytest.mark.parametrize("name", ["verdicts", "budgets"])
+def test_runs_share_no_noise(name):
+    """First messages are noise: those of one size differ, and no two are multiples of one another."""
+    views = posed(named(name), "ada", KEY).views
+    first = [next(iter(view.transcript.records[0].values.values()))[:, -1] for view in views.values()]
+    assert len(first) == 8
+    for one, other in combinations(first, 2):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = one / other
+        assert not np.allclose(ratio, ratio[0])
+
+
+def test_the_size_of_a_recording_does_not_tell_the_answer(tmp_path):
+    """Of recordings of one layout no size differs: an algorithm's sound twin has that of the faulty one."""
+    sizes: dict[str, set[int]] = {}
+    for student in ("ada", "emmy", "grace"):
+        for name in ("budgets", "verdicts"):
+            folder = tmp_path / student / name
+            write(named(name), student, KEY, folder)
+            for recording, view in opened(folder).views.items():
+                kind = type(view.public.algorithm).__name__
+                sizes.setdefault(kind, set()).add((folder / f"{recording}.parquet").stat().st_size)
+    assert len(sizes) == 9
+    assert {kind: max(found) - min(found) for kind, found in sizes.items()} == dict.fromkeys(sizes, 0)
 
 
 # ── the command ─────────────────────────────────────────────────────────────────────────────────────────
