@@ -8,6 +8,7 @@ instructor keeps nobody else can. The folder has the salted hash of the answer a
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,10 +49,11 @@ class RecordingFile(Result):
 
 
 class ChallengeFile(Result):
-    """challenge.json: all of a challenge but its answer."""
+    """challenge.json: all of a challenge but its answer; `key` is the fingerprint of the key that made it."""
 
     challenge: str
     student: str
+    key: str
     question: str
     form: str
     salt: str
@@ -117,6 +119,7 @@ def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> Chall
     found = ChallengeFile(
         challenge=challenge.name,
         student=student,
+        key=fingerprint(key),
         question=challenge.question.format(**one.facts),
         form=str(challenge.form),
         salt=salt,
@@ -177,6 +180,45 @@ def read_file(kind: type[T], path: Path, field: str) -> T:
         raise ScenarioError(field, str(path), why, "a file that netsim wrote") from None
 
 
+def check_name(student: str, field: str) -> None:
+    """You get a `ScenarioError` for a name that could not be printed as it is: with a line end in it, it would forge
+    lines of `--check`."""
+    if not student.isprintable() or not student.strip():
+        raise ScenarioError(field, student, "has characters that are not printable, or none", "a name in one line")
+
+
+def file_in(folder: Path) -> ChallengeFile:
+    """The challenge.json of a challenge's folder. You get a `ScenarioError` for one that netsim did not write so."""
+    path = folder / FILE
+    found = read_file(ChallengeFile, path, "challenge")
+    check_name(found.student, "student")
+    for name, value, digits in (("salt", found.salt, 32), ("hash", found.hash, 64)):
+        if re.fullmatch(f"[0-9a-f]{{{digits}}}", value) is None:
+            raise ScenarioError("challenge", str(path), f"{name}: not {digits} hex digits", "a file that netsim wrote")
+    if not found.recordings or not all(re.fullmatch("[a-z-]+", name) for name in found.recordings):
+        why = "recordings: none, or not names of transcripts"
+        raise ScenarioError("challenge", str(path), why, "a file that netsim wrote")
+    return found
+
+
+def own_file(folder: Path, challenge: str, student: str, key: str) -> ChallengeFile:
+    """`file_in`, of this challenge, student and fingerprint of a key. You get a `ScenarioError` for another's."""
+    found = file_in(folder)
+    for what, theirs, ours in (("of challenge", found.challenge, challenge), ("of student", found.student, student)):
+        if theirs != ours:
+            why = f"is {what} {theirs!r}, not {ours!r}"
+            raise ScenarioError("challenge", str(folder / FILE), why, "another folder: --out FOLDER")
+    if found.key != key:
+        why = "was made with another key"
+        raise ScenarioError("challenge", str(folder / FILE), why, "the instructor's --key, or another --out FOLDER")
+    return found
+
+
+def is_whole(folder: Path, file: ChallengeFile) -> bool:
+    """Whether all that the challenge is solved from is still there."""
+    return all((folder / name).is_file() for name in (PUBLIC, *(f"{one}.parquet" for one in file.recordings)))
+
+
 @dataclass(frozen=True)
 class Opened:
     """A challenge as who solves it has it: the question, and a view for each transcript."""
@@ -213,7 +255,7 @@ def opened(folder: str | Path) -> Opened:
     """A challenge's folder: its question, and what was recorded and is public. You get a `ScenarioError` where it is
     none."""
     folder = Path(folder)
-    file = read_file(ChallengeFile, folder / FILE, "challenge")
+    file = file_in(folder)
     if (challenge := named(file.challenge)) is None:
         raise ScenarioError("challenge", file.challenge, "no such challenge", "the names of `netsim challenge`")
     experiment = Experiment.of(load_scenario(folder / PUBLIC).scenario)

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 from netsim.errors import ScenarioError
-from scenarios.challenge.folder import PUBLIC_KEY, answer_of, fingerprint, posed, read_file, salted
+from scenarios.challenge import folder as folders
+from scenarios.challenge.folder import PUBLIC_KEY, answer_of, check_name, fingerprint, posed, read_file, salted
 from scenarios.challenge.table import CHALLENGES, named
 from scenarios.results.base import Result, as_json, write_text
 
@@ -67,7 +68,11 @@ class Sheet(Result):
     @classmethod
     def read(cls, path: Path) -> "Sheet":
         """You get a `ScenarioError` for a file that is no sheet."""
-        return read_file(cls, path, "sheet")
+        found = read_file(cls, path, "sheet")
+        check_name(found.student, str(path))
+        for one in found.entries:
+            check_name(one.challenge, str(path))  # it is printed, too
+        return found
 
     def write(self, path: Path) -> None:
         write_text(path, as_json(asdict(self)))
@@ -137,12 +142,18 @@ def sheet_in(folder: Path) -> Sheet | None:
 
 
 def begun(folder: Path, student: str | None, key: bytes | None) -> Sheet:
-    """The sheet of a folder, or a new one. You get a `ScenarioError` where it is of another student or key."""
+    """The sheet of a folder, or a new one. You get a `ScenarioError` where it, or a challenge that is there without
+    a sheet, is of another student or key."""
     there = sheet_in(folder)
     if there is None:
         if not student:
             raise ScenarioError("--student", student, "missing: every student has answers of their own", "a name")
-        return Sheet.of(student, key or PUBLIC_KEY)
+        check_name(student, "--student")
+        new = Sheet.of(student, key or PUBLIC_KEY)
+        for one in CHALLENGES:
+            if (folder / one.name / folders.FILE).exists():
+                folders.own_file(folder / one.name, one.name, new.student, new.key)
+        return new
     if student not in (None, there.student):
         why = f"{folder} is of student {there.student!r}"
         raise ScenarioError("--student", student, why, "another folder: --out FOLDER")

@@ -163,18 +163,21 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json:
 
     chosen = list(CHALLENGES) if name == ALL else [_named(name)]
     begun = sheet.sheet_in(out)
-    posed = set[str]() if begun is None else {one.challenge for one in begun.entries}
-    there = {one.name for one in chosen if one.name in posed and (out / one.name / folder.FILE).exists()}
-    if len(there) < len(chosen) or student is not None or key is not None:
-        found = sheet.begun(out, student, key)
-        for one in chosen:
-            if one.name not in there:
-                remark(f"making {one.name}" if len(chosen) > 1 else "")
-                made = folder.write(one, found.student, key or folder.PUBLIC_KEY, out / one.name)
-                if one.name not in posed:  # else only its files were gone
-                    found = found.with_entry(one.name, "posed", made.hash)
-                    found.write(out / sheet.FILE)
-    shown = [folder.read_file(folder.ChallengeFile, out / one.name / folder.FILE, "challenge") for one in chosen]
+    if begun is None or student is not None or key is not None:
+        begun = sheet.begun(out, student, key)
+    shown: list[ChallengeFile] = []
+    for one in chosen:
+        place, posed = out / one.name, any(each.challenge == one.name for each in begun.entries)
+        there = (place / folder.FILE).exists()
+        file = folder.own_file(place, one.name, begun.student, begun.key) if there else None
+        if file is None or not folder.is_whole(place, file):
+            begun = sheet.begun(out, begun.student, key)  # the key that is needed to make it
+            remark(f"making {one.name}" if len(chosen) > 1 else "")
+            file = folder.write(one, begun.student, key or folder.PUBLIC_KEY, place)
+        if not posed:  # else only its files were gone
+            begun = begun.with_entry(one.name, "posed", file.hash)
+            begun.write(out / sheet.FILE)
+        shown.append(file)
     if as_json:
         write_document({"folder": str(out), "challenges": [asdict(one) for one in shown]})
     elif name == ALL:
@@ -234,7 +237,7 @@ def _posed(challenge: "Challenge", out: Path) -> "tuple[Sheet, ChallengeFile]":
     if own is None or not place.exists():
         why = f"not in {out}: make it first"
         raise ScenarioError("name", challenge.name, why, f"netsim challenge {challenge.name} --student YOUR-NAME")
-    return own, folder.read_file(folder.ChallengeFile, place, "challenge")
+    return own, folder.own_file(place.parent, challenge.name, own.student, own.key)
 
 
 def _check(paths: Sequence[Path], key: bytes, as_json: bool) -> NoReturn:

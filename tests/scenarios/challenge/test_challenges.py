@@ -276,3 +276,66 @@ def test_files_that_are_gone_are_made_again_and_nothing_is_counted(course):
 
 def test_another_student_needs_another_folder(course):
     assert "is of student 'ada'" in netsim("walk", "--student", "emmy", "--out", course, exit_status=2)
+
+
+@pytest.fixture
+def made(tmp_path):
+    netsim("no-noise", "--student", "ada", "--out", tmp_path)
+    return tmp_path
+
+
+def contents(folder):
+    return {one: one.read_bytes() for one in folder.rglob("*") if one.is_file()}
+
+
+def test_without_its_sheet_a_challenge_is_never_made_over(made):
+    (made / "sheet.json").unlink()
+    before, key = contents(made), made.parent / "key.txt"
+    key.write_text("eighteen and more bytes")
+    for name in ("no-noise", "walk"):
+        for words, why in ((("emmy",), "of student 'ada', not 'emmy'"), (("ada", "--key", key), "another key")):
+            said = netsim(name, "--out", made, "--student", *words, exit_status=2)
+            assert why in said
+            assert said.count("\n") == 1
+    assert contents(made) == before
+    netsim("no-noise", "--out", made, "--student", "ada")
+    assert [one.event for one in Sheet.read(made / "sheet.json").entries] == ["posed"]
+    assert {path: kept for path, kept in contents(made).items() if path in before} == before
+
+
+@pytest.mark.parametrize("name", ["public.yaml", "transcript.parquet"])
+def test_a_folder_with_a_file_gone_is_made_again(made, name):
+    before = contents(made)
+    (made / "no-noise" / name).unlink()
+    netsim("no-noise", "--out", made)
+    assert contents(made) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"salt": "no hex"}, "hex digits"),
+        ({"hash": "é" * 64}, "hex digits"),
+        ({"recordings": {}}, "recordings"),
+        ({"student": "emmy"}, "of student 'emmy'"),
+        ({"challenge": "walk"}, "of challenge 'walk'"),
+        ({"key": "0" * 12}, "another key"),
+    ],
+)
+def test_a_challenge_file_that_is_another_s_or_damaged_gets_one_line(made, change, why):
+    file = made / "no-noise" / "challenge.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    for words in ((), ("--hint",), ("--answer", "1,2,3")):
+        said = netsim("no-noise", *words, "--out", made, exit_status=2)
+        assert why in said
+        assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["ada\neve: 30 of 30 solved", "ada\x1b[2K", "\udcff", " "])
+def test_a_name_that_is_not_printable_is_refused(tmp_path, name):
+    said = netsim("no-noise", "--student", name, "--out", tmp_path / "new", exit_status=2)
+    assert said.count("\n") == 1
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "sheet.json").write_text(json.dumps({"student": name, "key": "0" * 12}))
+    said = netsim("--check", tmp_path / "sheet.json", exit_status=2)
+    assert said.count("\n") == 1
