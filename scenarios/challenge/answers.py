@@ -40,10 +40,13 @@ class Form:
         return f"one of {few}" if self.length == 1 else f"{self.length} of {few}{rules[self.rule]}, with commas"
 
     def read(self, text: str) -> str:
-        """The answer in its one spelling. You get a `ScenarioError` for what cannot be one."""
-        found = [one for one in re.split(r"[\s,;]+", text.strip().lower()) if one]
+        """The answer in its one spelling; lists as Python and NumPy print them are read too. You get a
+        `ScenarioError` for what cannot be one."""
+        bare = re.sub(r"\b(?:array|np\.\w+)\(", " ", text.lower())
+        found = [one for one in re.split(r"[\s,;\[\]()'\"]+", bare) if one]
         if len(found) == 1 and self.length > 1 and all(len(word) == 1 for word in self.words):
             found = list(found[0])
+        found = [re.sub(r"^0*([0-9]+)\.?$", r"\1", one) for one in found]
         twice = self.rule in ("distinct", "set") and len(set(found)) < len(found)
         stays = self.rule == "walk" and any(a == b for a, b in pairwise([self.words[0], *found]))
         if len(found) != self.length or twice or stays or not set(found) <= set(self.words):

@@ -194,7 +194,9 @@ def file_in(folder: Path) -> ChallengeFile:
     check_name(found.student, "student")
     for name, value, digits in (("salt", found.salt, 32), ("hash", found.hash, 64)):
         if re.fullmatch(f"[0-9a-f]{{{digits}}}", value) is None:
-            raise ScenarioError("challenge", str(path), f"{name}: not {digits} hex digits", "a file that netsim wrote")
+            raise ScenarioError(
+                "challenge", str(path), f"{name}: not {digits} hex digits", "a file that netsim wrote"
+            )
     if not found.recordings or not all(re.fullmatch("[a-z-]+", name) for name in found.recordings):
         why = "recordings: none, or not names of transcripts"
         raise ScenarioError("challenge", str(path), why, "a file that netsim wrote")

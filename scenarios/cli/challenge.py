@@ -15,11 +15,13 @@ from scenarios.cli.options import AsJson, given, refuse, taken
 from scenarios.render.terminal import (
     DONE,
     REFUTED,
+    WRONG_INPUT,
     Column,
     console,
     fail,
     fitted,
     line,
+    print_error,
     remark,
     write_document,
 )
@@ -63,7 +65,7 @@ def _challenge(
     makes one in ./challenges/NAME: the transcript, public.yaml, the question. Only a salted hash of the answer is
     there. --hint and --answer go on the score sheet, ./challenges/sheet.json; --check checks collected ones.
 
-    Exit status: 0 done, 1 a wrong answer, or a sheet that does not hold, 2 wrong input.
+    Exit status: 0 done, 1 a wrong answer, or a sheet that does not hold, 2 wrong input, also one sheet of many.
     """
     from scenarios.challenge.folder import key_from
 
@@ -243,18 +245,33 @@ def _posed(challenge: "Challenge", out: Path) -> "tuple[Sheet, ChallengeFile]":
 def _check(paths: Sequence[Path], key: bytes, as_json: bool) -> NoReturn:
     from scenarios.challenge.sheet import Sheet
 
-    sheets = [Sheet.read(one / "sheet.json" if one.is_dir() else one) for one in paths]
-    faults: list[list[str]] = []
-    for path, one in zip(paths, sheets, strict=True):
+    rows: list[Mapping[str, object]] = []
+    first = dict["Sheet", Path]()
+    unread = altered = False
+    for path in paths:
         remark(f"checking {path}" if len(paths) > 1 else "")
-        faults.append(list(one.faults(key)))
-    found = list(zip(paths, sheets, faults, strict=True))
+        try:
+            one = Sheet.read(path / "sheet.json" if path.is_dir() else path)
+        except ScenarioError as error:
+            if len(paths) == 1:
+                raise
+            print_error(error)
+            rows.append({"file": str(path), "error": str(error)})
+            unread = True
+            continue
+        if one in first:
+            rows.append({"file": str(path), "same_as": str(first[one])})
+            if not as_json:
+                line(f"{path}: the same sheet as {first[one]}")
+            continue
+        first[one] = path
+        wrong = list(one.faults(key))
+        altered |= bool(wrong)
+        rows.append({**_summary(one), "file": str(path), "faults": wrong})
+        if not as_json:
+            line(f"{_words(one)}: {'DOES NOT HOLD' if wrong else 'holds'} ({path})")
+            for each in wrong:
+                line(f"  {each}")
     if as_json:
-        write_document(
-            {"sheets": [{**_summary(one), "file": str(path), "faults": wrong} for path, one, wrong in found]}
-        )
-    for path, one, wrong in () if as_json else found:
-        line(f"{_words(one)}: {'DOES NOT HOLD' if wrong else 'holds'} ({path})")
-        for each in wrong:
-            line(f"  {each}")
-    raise typer.Exit(REFUTED if any(faults) else DONE)
+        write_document({"sheets": rows})
+    raise typer.Exit(WRONG_INPUT if unread else REFUTED if altered else DONE)

@@ -85,6 +85,15 @@ def test_a_form_reads_words_of_one_letter_without_commas_and_refuses_the_rest():
             form.read(text)
 
 
+def test_a_form_reads_lists_as_numpy_prints_them():
+    form = Form(tuple(map(str, range(12))), 4, "distinct")
+    for text in ("[4 10 9 0]", "[ 4 10  9  0]", "04,010,09,00", "[4. 10. 9. 0.]", "array([4, 10, 9, 0])"):
+        assert form.read(text) == "4,10,9,0"
+    assert form.read(str([np.int64(k) for k in (4, 10, 9, 0)])) == "4,10,9,0"
+    assert Form(("p", "n"), 3).read(str(np.array(["p", "n", "n"]))) == "p,n,n"
+    assert Form(("0", "1"), 4).read("0011") == "0,0,1,1"
+
+
 @pytest.mark.parametrize("name", ["signs", "shares", "labels", "walk", "true-epsilon", "listeners", "stragglers"])
 def test_no_answer_is_likelier_than_its_form_says(name):
     """40 students: fewer than four share an answer, and each word comes about as often as any other.
@@ -174,6 +183,20 @@ def test_a_student_s_way_is_on_the_sheet(course):
 def test_a_sheet_that_holds(course):
     assert "ada: 1 of 30 solved, 7 points: holds" in netsim("--check", course / "sheet.json", course)
     assert document("--check", course)["sheets"][0]["faults"] == []
+
+
+def test_one_sheet_that_cannot_be_read_does_not_keep_the_others_from_being_checked(course, tmp_path):
+    (tmp_path / "bad.json").write_text("{")
+    sheets = (tmp_path / "bad.json", course / "sheet.json", course)
+    said = netsim("--check", *sheets, exit_status=2)
+    assert "points: holds" in said
+    assert f"{course}: the same sheet as {course / 'sheet.json'}" in said
+    found = document("--check", *sheets, exit_status=2)["sheets"]
+    assert [sorted(one.keys() & {"error", "faults", "same_as"}) for one in found] == [
+        ["error"],
+        ["faults"],
+        ["same_as"],
+    ]
 
 
 def rewritten(sheet, entries):
