@@ -180,7 +180,7 @@ def test_results_and_page_have_them(results) -> None:
     again = serialize.loads(serialize.dumps(results))
     assert again.algorithms[0].prices == results.algorithms[0].prices
     text = page(results)
-    assert "What every view costs, exactly" in text
+    assert "The exact ε of every view" in text
     assert "All ordered pairs" in text
     assert "Who learns of agent 0" in text
     assert text == page(results)

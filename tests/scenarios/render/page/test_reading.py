@@ -62,7 +62,7 @@ def test_the_claim_and_its_picture_come_before_everything_else():
     assert levels[0] == levels.count(1) == 1
     assert all(b <= a + 1 for a, b in pairwise(levels))
     places = [text.index(part) for part in (
-        'id="verdicts-title"', 'id="epsilons"', '<ol class="verdicts">', 'id="network"', 'id="images"',
+        'id="verdicts-title"', 'id="epsilons"', '<ol class="verdicts">', 'id="images"', 'id="network"',
         'id="evidence"', 'id="curves"', 'id="repeat"',
     )]  # fmt: skip
     assert places == sorted(places)
