@@ -22,7 +22,7 @@ LARGEST = 1e150
 Share = Annotated[float, Ge(0), Lt(1)]
 Probability = Annotated[float, Ge(0), Le(1)]
 MOST = 10_000_000
-"""Of what there is a number of: rounds, transcripts, records. Each is done one by one, or takes memory."""
+"""Of what there is a number of: activations, transcripts, records. Each is done one by one, or takes memory."""
 Count = Annotated[int, Ge(1), Le(MOST)]
 Rounds = Annotated[int, Ge(1), Le(1_000_000)]
 """Of every agent: a million take hours."""

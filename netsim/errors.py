@@ -1,8 +1,9 @@
 """Exceptions that netsim raises on purpose: one small tree, and the remedy when an optional extra is missing."""
 
+import difflib
 import re
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 _SHORT = reprlib.Repr()
@@ -17,6 +18,12 @@ _LONG = re.compile(rf"{_QUOTATION}|[^\s'\"]{{{QUOTED + 1},}}", re.DOTALL)
 def brief(text: str) -> str:
     """A message with texts in quotes, and words without a space, cut at `QUOTED` characters."""
     return _LONG.sub(lambda found: found[0][: QUOTED + 1] + "…", text)
+
+
+def meant(written: str, known: Iterable[str]) -> str:
+    """The end of a message about a name that is none of these: the nearest, if one is near."""
+    near = difflib.get_close_matches(written, [*known], n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 class NetsimError(Exception):

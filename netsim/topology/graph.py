@@ -7,7 +7,6 @@ computed densely up to 512 agents, sparsely above. Objects for single agents and
 for: a million agents are three arrays.
 """
 
-import difflib
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -22,7 +21,7 @@ from scipy.sparse import csgraph, csr_array, diags_array, eye_array, issparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, cg, eigsh, splu
 
 from netsim.arrays import Array
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, meant
 
 Graph: TypeAlias = Any
 """A `networkx.Graph` (networkx ships no types)."""
@@ -341,9 +340,8 @@ def _mixing(weights: Weights, adjacency: Sparse) -> Sparse:
         rest = [1 - math.fsum(values[a:b].tolist()) for a, b in pairwise(adjacency.indptr.tolist())]
         matrix = _on_links(adjacency, values, np.array(rest))
     else:
-        near = difflib.get_close_matches(weights, RULES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ScenarioError("weights", weights, f"no such rule{hint}", f"{', '.join(RULES)}, or a matrix")
+        why = f"no such rule{meant(weights, RULES)}"
+        raise ScenarioError("weights", weights, why, f"{', '.join(RULES)}, or a matrix")
     matrix.data.flags.writeable = False
     return matrix
 

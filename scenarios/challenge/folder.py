@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from netsim.adversary import Adversary, AdversaryView
 from netsim.errors import ScenarioError, SimulationError
+from netsim.files import read_json
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.transcript import Transcript
 from scenarios.build.experiment import Experiment
@@ -168,16 +169,17 @@ view = opened(".").view    # views["NAME"] where there are several
 def read_file(kind: type[T], path: Path, field: str) -> T:
     """A JSON file of this kind. You get a `ScenarioError` for what is none."""
     try:
-        return TypeAdapter(kind).validate_json(path.read_bytes())
+        return TypeAdapter(kind).validate_python(read_json(path))
     except OSError as error:
-        raise ScenarioError(
-            field, str(path), f"cannot be read ({error.strerror})", "a file that netsim wrote"
-        ) from None
+        why = f"cannot be read ({error.strerror or error})"
+        raise ScenarioError(field, str(path), why, "a file that netsim wrote") from None
     except ValidationError as error:
         first: Any = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         why = f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"
         raise ScenarioError(field, str(path), why, "a file that netsim wrote") from None
+    except ValueError as error:
+        raise ScenarioError(field, str(path), f"invalid JSON: {error}", "a file that netsim wrote") from None
 
 
 def check_name(student: str, field: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from rich.markup import escape
 
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, meant
 from scenarios.cli.commands import command
 from scenarios.cli.options import OfTranscript, dated_folder, given, of_run, of_variant, refuse
 from scenarios.render.terminal import DONE, INTERRUPTED, apart, fail, print_page, problems, write_result
@@ -128,8 +128,6 @@ class _Order:
     def _on_records(self) -> "list[RebuildModel] | None":
         """The attacks on records that were named, with their default parameters; None where no attack is named, empty
         where none of them is on records. You get a `ScenarioError` for an unknown name."""
-        import difflib
-
         from pydantic import TypeAdapter, ValidationError
 
         from scenarios.schema.attacks import REBUILDING, RebuildModel, RebuildSpec
@@ -143,8 +141,7 @@ class _Order:
                 found += [] if name in (_GRADIENTS, *_OTHERS) else [adapter.validate_python({"kind": name})]
             except ValidationError:
                 there = [_GRADIENTS, *_OTHERS, *REBUILDING]
-                near = difflib.get_close_matches(name, there, n=1)
-                why = "no such attack" + (f"; did you mean {near[0]!r}?" if near else "")
+                why = f"no such attack{meant(name, there)}"
                 raise ScenarioError("--attack", name, why, ", ".join(there)) from None
         return found
 

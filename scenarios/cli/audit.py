@@ -1,6 +1,5 @@
 """Command `netsim audit`: of a user's own algorithm, of a results folder, or of a scenario."""
 
-import difflib
 import json
 import shlex
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from rich.markup import escape
 
-from netsim.errors import ScenarioError, together
+from netsim.errors import ScenarioError, meant, together
 from scenarios.cli.commands import command
 from scenarios.cli.options import Replace, Strict, dated_folder, given, of_run, of_variant, refuse, repeated
 from scenarios.render import terminal
@@ -378,8 +377,7 @@ def _put(tree: _Fields, name: str, value: Any, found: "OwnCode") -> None:
     if first in known:
         put(tree["algorithms"][0]["parameters"], name, value)
     elif first not in fields and first not in _SHORT:
-        near = difflib.get_close_matches(first, [*known, *fields, *_SHORT], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = meant(first, [*known, *fields, *_SHORT])
         why = f"neither a parameter of {found.algorithm.__name__} nor a field of a scenario{hint}"
         others = "or topology, agents, problem, data, links, adversary, audit, seed, …"
         raise ScenarioError(f"-o {name}", value, why, f"{parameters.signature(found.algorithm)}; {others}")

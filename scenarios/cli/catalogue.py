@@ -6,7 +6,6 @@ import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from difflib import get_close_matches
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
@@ -17,7 +16,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, meant
 from scenarios.cli.commands import command
 from scenarios.cli.data import print_sets, sets
 from scenarios.cli.options import YAML, AsJson, Settings, Subject, given, taken
@@ -200,8 +199,7 @@ def _algorithm(kind: str) -> str:
 
     known = models()
     if kind not in known:
-        near = get_close_matches(kind.lower(), [*library(), *known], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = meant(kind.lower(), [*library(), *known])
         allowed = "a path, a scenario of `netsim list`, or an algorithm of `netsim list algorithms`"
         raise ScenarioError("name", kind, f"no shipped scenario, no file, and no algorithm{hint}", allowed)
     model = known[kind]

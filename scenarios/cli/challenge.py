@@ -1,6 +1,5 @@
 """Command `netsim challenge`: transcripts with a question, and score sheets."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from rich.markup import escape
 
-from netsim.errors import NetsimError, ScenarioError
+from netsim.errors import NetsimError, ScenarioError, meant
 from scenarios.cli.commands import command
 from scenarios.cli.options import AsJson, given, refuse, taken
 from scenarios.render.terminal import (
@@ -23,6 +22,7 @@ from scenarios.render.terminal import (
     line,
     print_error,
     remark,
+    visible,
     write_document,
 )
 
@@ -104,8 +104,7 @@ def _named(name: str) -> "Challenge":
     from scenarios.challenge.table import CHALLENGES, named
 
     if (found := named(name)) is None:
-        near = difflib.get_close_matches(name, [one.name for one in CHALLENGES], 1)
-        why = "no such challenge" + (f"; did you mean {near[0]!r}?" if near else "")
+        why = f"no such challenge{meant(name, (one.name for one in CHALLENGES))}"
         raise ScenarioError("name", name, why, "a name of `netsim challenge`, or all")
     return found
 
@@ -186,10 +185,10 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json:
         line(f"{len(shown)} challenges of {shown[0].student} in {out}")
     else:
         one = shown[0]
-        line(f"{chosen[0].title}\n\n{one.question}\n")
+        line(visible(f"{chosen[0].title}\n\n{one.question}\n"))
         line(f"In {out / name}: {', '.join(f'{each}.parquet' for each in one.recordings)}, public.yaml, README.md")
         place = "" if out == Path("challenges") else f" --out {out}"
-        line(f"Answer:  netsim challenge {name}{place} --answer …   ({one.form})")
+        line(f"Answer:  netsim challenge {name}{place} --answer …   ({visible(one.form)})")
         line(f"Hints:   netsim challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)")
     raise typer.Exit(DONE)
 

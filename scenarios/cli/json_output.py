@@ -3,11 +3,12 @@
 import math
 from pathlib import Path
 
+from scenarios.files.folders import PAGE, RESULTS
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, REFUTED, UNDECIDED
 from scenarios.results import findings
 from scenarios.results.attacks import Membership, Property
 from scenarios.results.audit import AuditRefused, AuditResult, EpsilonInterval, OtherAudit
-from scenarios.results.base import PAGE, RESULTS, Result, Setting, Status, Verdict, taken
+from scenarios.results.base import Result, Setting, Status, Verdict, taken
 from scenarios.results.findings import Entry
 from scenarios.results.tree import (
     AlgorithmResult,

@@ -17,7 +17,17 @@ from netsim.errors import ScenarioError, install
 from scenarios.cli.commands import command
 from scenarios.cli.options import given, taken
 from scenarios.files.folders import written
-from scenarios.render.terminal import DONE, REFUTED, WRONG_INPUT, console, fail, problems, remark, write_document
+from scenarios.render.terminal import (
+    DONE,
+    REFUTED,
+    WRONG_INPUT,
+    console,
+    fail,
+    problems,
+    remark,
+    visible,
+    write_document,
+)
 
 if TYPE_CHECKING:
     from attacks.audit.witness import Account
@@ -89,7 +99,7 @@ def _read(file: Path, trusted: bool) -> "Generator[WitnessFile]":
         yield found
         return
     for name, text in (found.code or {}).items():
-        remark(f"── {name}, which {file.name} carries ──\n{text}")
+        remark(visible(f"── {name}, which {file.name} carries ──\n{text}"))
     with TemporaryDirectory() as folder:
         yield found.unpacked(Path(folder)) if trusted else found
 

@@ -13,11 +13,12 @@ from typing import cast
 from scipy.stats import binom
 
 from netsim.errors import ScenarioError
+from scenarios.files.folders import RESULTS
 from scenarios.render.sentences import word
 from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
-from scenarios.results.base import RESULTS, Setting, taken
+from scenarios.results.base import Setting, taken
 from scenarios.results.compare import ComparedAlgorithm, ComparisonResult, Ratio, Side
 from scenarios.results.folder import read_manifest, read_results
 from scenarios.results.numbers import show

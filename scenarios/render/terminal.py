@@ -99,6 +99,11 @@ def remark(text: str) -> None:
         problems.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
+def visible(text: str) -> str:
+    """Somebody else's text, with escapes for what acts on a terminal: colours that hide, text from right to left."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
 def print_page(folder: Path) -> None:
     """The place of a run's page."""
     console.print(f"\nReport: [bold]{escape(str(folder / PAGE))}[/]", soft_wrap=True)

@@ -17,7 +17,7 @@ from netsim.errors import ScenarioError, TranscriptError
 from netsim.files import read_json
 from netsim.transcript.record import COLUMNS, EVERYBODY, Place, Record, Selection
 from netsim.transcript.stored import StreamedTranscript
-from scenarios.results.base import MANIFEST
+from scenarios.files.folders import MANIFEST
 
 _NAMED = 20
 """Agents that a message lists."""

@@ -10,9 +10,6 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, dataclass_
 from pydantic import BeforeValidator, ConfigDict, JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
-from scenarios.files.folders import MANIFEST as MANIFEST
-from scenarios.files.folders import PAGE as PAGE
-from scenarios.files.folders import RESULTS as RESULTS
 from scenarios.files.folders import whole
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from typing import cast
 from netsim.errors import ScenarioError
 from netsim.files import check_regular
 from scenarios.build.experiment import Experiment
+from scenarios.files.folders import MANIFEST, RESULTS
 from scenarios.results import serialize
-from scenarios.results.base import MANIFEST, RESULTS
 from scenarios.results.header import problem_facts, versions
 from scenarios.results.tree import AlgorithmResult, Manifest, Results
 from scenarios.schema import Scenario

@@ -13,7 +13,8 @@ from pydantic_core import core_schema
 
 from netsim.errors import ScenarioError
 from netsim.files import parse_json
-from scenarios.results.base import MANIFEST, RESULTS, TEXTS, as_json, numbers_of, write_text
+from scenarios.files.folders import MANIFEST, RESULTS
+from scenarios.results.base import TEXTS, as_json, numbers_of, write_text
 from scenarios.results.tree import SCHEMA_VERSION, Manifest, Results
 from scenarios.schema.spec import docstrings
 

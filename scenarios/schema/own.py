@@ -1,6 +1,5 @@
 """An algorithm that does not come with netsim: where its code is, what is claimed, and its parameters, checked."""
 
-import difflib
 import inspect
 import json
 import re
@@ -16,7 +15,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from netsim.algorithms import Algorithm, Setting
 from netsim.claims import Adjacency, Claim, Clip
-from netsim.errors import NetsimError, ScenarioError
+from netsim.errors import NetsimError, ScenarioError, meant
 from netsim.schedules import Schedule
 from scenarios.files.document import Tree
 from scenarios.schema import own_code as owncode
@@ -193,9 +192,8 @@ def _checked(of: type, given: Tree) -> dict[str, object]:
     known, hints = names(of), _hints(of)
     for name, value in given.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ScenarioError(f"{FIELD}.{name}", value, f"{of.__name__} has no such parameter{hint}", signature(of))
+            why = f"{of.__name__} has no such parameter{meant(name, known)}"
+            raise ScenarioError(f"{FIELD}.{name}", value, why, signature(of))
     missing = [name for name, default in known.items() if default is inspect.Parameter.empty and name not in given]
     if missing:
         more = f" (and {len(missing) - 1} more: {', '.join(missing[1:])})" if len(missing) > 1 else ""

@@ -4,7 +4,6 @@ Loading runs the user's code.
 """
 
 import ast
-import difflib
 import hashlib
 import importlib
 import inspect
@@ -24,7 +23,7 @@ from types import CodeType, ModuleType
 from typing import Any, cast
 
 from netsim.algorithms import Algorithm
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, meant
 from netsim.files import check_regular
 from netsim.node import Node
 from scenarios.files.code import announce
@@ -201,8 +200,8 @@ def _from_file(place: str, file: Path) -> ModuleType:
         text = file.read_bytes()
     except OSError as error:
         why = f"no such file in {Path.cwd()}" if isinstance(error, FileNotFoundError) else str(error.strerror)
-        near = difflib.get_close_matches(file.name, [one.name for one in file.parent.glob("*.py")], n=1)
-        raise ScenarioError(FIELD, place, why + (f"; did you mean {near[0]!r}?" if near else ""), FORM) from None
+        why += meant(file.name, (one.name for one in file.parent.glob("*.py")))
+        raise ScenarioError(FIELD, place, why, FORM) from None
     try:
         compile(text, str(file), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
@@ -327,9 +326,8 @@ def _class_of(place: str, module: ModuleType, name: str) -> type[Algorithm]:
         name = next(iter(algorithms))
     found: object = vars(module).get(name)
     if found is None:
-        near = difflib.get_close_matches(name, algorithms, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ScenarioError(FIELD, place, f"no class {name!r} in {module.__file__}{hint}", listed)
+        why = f"no class {name!r} in {module.__file__}{meant(name, algorithms)}"
+        raise ScenarioError(FIELD, place, why, listed)
     if not (inspect.isclass(found) and issubclass(found, Algorithm)):
         why = f"{name} is no algorithm: it does not inherit from netsim.algorithms.Algorithm"
         raise ScenarioError(FIELD, place, why, listed)

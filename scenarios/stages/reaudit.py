@@ -11,13 +11,13 @@ from netsim.settings import Recording
 from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Subject
 from scenarios.build.progress import Progress, simulated
-from scenarios.files.folders import undisturbed
+from scenarios.files.folders import PAGE, RESULTS, undisturbed
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
 from scenarios.render.sentences import missing
 from scenarios.results import serialize
 from scenarios.results.audit import Audit, AuditRefused, AuditResult, EpsilonInterval, OtherAudit
-from scenarios.results.base import PAGE, RESULTS, Setting, taken, write_text
+from scenarios.results.base import Setting, taken, write_text
 from scenarios.results.findings import BROKEN, DONE, NO_CLAIM, REFUSED
 from scenarios.results.folder import RunFolder, read_results
 from scenarios.results.tree import AlgorithmResult

@@ -22,12 +22,12 @@ from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import EVERY, Progress, Silent, estimates
-from scenarios.files.folders import LOCK, held, is_draft, whole
+from scenarios.files.folders import LOCK, MANIFEST, held, is_draft, whole
 from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
 from scenarios.results import serialize
-from scenarios.results.base import MANIFEST, Counts, Status, taken, write_text
+from scenarios.results.base import Counts, Status, taken, write_text
 from scenarios.results.curves import FIRST_REPLICAS, evenly, thinned
 from scenarios.results.header import header, manifest, slug
 from scenarios.results.over_time import budget

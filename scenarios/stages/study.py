@@ -14,14 +14,14 @@ from scenarios.build.cost import LONG, duration
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Progress, Silent
 from scenarios.build.variants import Variant, expanded
-from scenarios.files.folders import held
+from scenarios.files.folders import MANIFEST, PAGE, RESULTS, held
 from scenarios.papers.figures import reproduced
 from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
 from scenarios.results import findings, serialize
 from scenarios.results.attacks import GradientResult, MembershipResult, ReconstructionResult
 from scenarios.results.audit import AuditRefused, AuditResult
-from scenarios.results.base import MANIFEST, PAGE, RESULTS, Setting, taken, write_text
+from scenarios.results.base import Setting, taken, write_text
 from scenarios.results.folder import read_results
 from scenarios.results.header import blank, manifest
 from scenarios.results.tree import (

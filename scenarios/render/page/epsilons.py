@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scenarios.files.folders import whole
+from scenarios.files.folders import RESULTS, whole
 from scenarios.render.page.drawing import (
     BLUE,
     INK,
@@ -24,7 +24,7 @@ from scenarios.render.page.drawing import (
 )
 from scenarios.render.sentences import word
 from scenarios.results.audit import AuditResult
-from scenarios.results.base import RESULTS, write_text
+from scenarios.results.base import write_text
 from scenarios.results.findings import Entry as Algorithm
 from scenarios.results.findings import judged
 from scenarios.results.numbers import at_least, exact, known, show

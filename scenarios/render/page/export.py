@@ -18,10 +18,10 @@ from matplotlib.text import Text
 
 from netsim.errors import ScenarioError
 from scenarios.build.progress import Progress, Silent
-from scenarios.files.folders import whole
+from scenarios.files.folders import RESULTS, whole
 from scenarios.render.page.drawing import Chart, Drawing, Entry, glyphs_missing
 from scenarios.render.page.report import figures
-from scenarios.results.base import RESULTS, write_text
+from scenarios.results.base import write_text
 from scenarios.results.tree import Results
 
 _FORMATS = ("svg", "png", "pdf")

@@ -66,7 +66,16 @@ def test_other_code_of_the_same_name_is_not_taken_for_it(elsewhere):
     assert "was run" not in refused.output
 
 
-@pytest.mark.parametrize("name", ["../mine.py", "/tmp/mine.py", "mine.sh"])
+def test_code_that_hides_from_a_terminal_is_shown_as_it_is(elsewhere):
+    tree = json.loads(Path("w.json").read_text())
+    tree["code"] = {"mine.py": "x = 1  # \x1b[8mhidden\u202e\n"}
+    Path("w.json").write_text(json.dumps(tree))
+    printed = runner.invoke(app, ["witness", "w.json"]).stderr
+    assert r"x = 1  # \x1b[8mhidden\u202e" in printed
+    assert "\x1b" not in printed
+
+
+@pytest.mark.parametrize("name", ["../mine.py", "/mine.py", "mine.sh"])
 def test_names_that_lead_elsewhere_are_refused(elsewhere, name):
     tree = json.loads(Path("w.json").read_text())
     tree["code"] = {name: "pass"}
