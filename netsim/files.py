@@ -66,9 +66,9 @@ def parse_json(text: str, *, finite: bool = False) -> object:
     return tree
 
 
-def read_json(path: Path) -> object:
-    """The value in a file. You get an `OSError` or a `ValueError`."""
-    check_regular(path)
+def read_json(path: Path, most: int | None = None) -> object:
+    """The value in a file, of so many bytes at `most`. You get an `OSError` or a `ValueError`."""
+    check_regular(path, most)
     return parse_json(path.read_text(encoding="utf-8"))
 
 

@@ -42,11 +42,11 @@ class Form:
     def read(self, text: str) -> str:
         """The answer in its one spelling; lists as Python and NumPy print them are read too. You get a
         `ScenarioError` for what cannot be one."""
-        bare = re.sub(r"\b(?:array|np\.\w+)\(", " ", text.lower())
-        found = [one for one in re.split(r"[\s,;\[\]()'\"]+", bare) if one]
+        bare = re.sub(r"dtype=[^)]*|\b(?:array|set|frozenset|(?:np|numpy)\.\w+)\(", " ", text.lower())
+        found = [one for one in re.split(r"[\s,;\[\](){}'\"]+", bare) if one]
         if len(found) == 1 and self.length > 1 and all(len(word) == 1 for word in self.words):
             found = list(found[0])
-        found = [re.sub(r"^0*([0-9]+)\.?$", r"\1", one) for one in found]
+        found = [re.sub(r"^0*([0-9]+)(?:\.0*)?$", r"\1", one) for one in found]
         twice = self.rule in ("distinct", "set") and len(set(found)) < len(found)
         stays = self.rule == "walk" and any(a == b for a, b in pairwise([self.words[0], *found]))
         if len(found) != self.length or twice or stays or not set(found) <= set(self.words):
@@ -55,5 +55,10 @@ class Form:
 
 
 def digest(answer: str, salt: str) -> str:
-    """A salted scrypt hash: some 50 ms each, so that trying all answers is slower than looking."""
-    return hashlib.scrypt(answer.encode(), salt=bytes.fromhex(salt), n=2**14, r=8, p=1, dklen=32).hex()
+    """A salted hash in hex digits: trying all answers is slower than looking."""
+    return slow(answer.encode(), bytes.fromhex(salt)).hex()
+
+
+def slow(secret: bytes, salt: bytes) -> bytes:
+    """A salted scrypt hash: some 50 ms each."""
+    return hashlib.scrypt(secret, salt=salt, n=2**14, r=8, p=1, dklen=32)

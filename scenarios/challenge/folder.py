@@ -9,27 +9,30 @@ import hashlib
 import hmac
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import netsim
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from netsim.adversary import Adversary, AdversaryView
 from netsim.errors import ScenarioError, SimulationError
-from netsim.files import read_json
+from netsim.files import check_regular, read_json
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.transcript import Transcript
 from scenarios.build.experiment import Experiment
-from scenarios.challenge.answers import digest
+from scenarios.challenge.answers import digest, slow
 from scenarios.challenge.table import Challenge, named
 from scenarios.challenge.worlds import Posed
 from scenarios.files.folders import whole
 from scenarios.files.models import dump
 from scenarios.results.base import Edge, Result, write_text
 from scenarios.schema.load import load_scenario
+from scenarios.schema.own import PythonSpec
 
 T = TypeVar("T")
 
@@ -37,8 +40,13 @@ PUBLIC_KEY = b"netsim"
 """The key where the instructor gives none."""
 SHORTEST = 16
 """Bytes of an instructor's key, at least: less can be guessed."""
+MOST_BYTES = 1_000_000
+"""Of a sheet, a challenge.json, a key."""
 ATTEMPTS = 1000
-FILE, PUBLIC = "challenge.json", "public.yaml"
+FILE, PUBLIC, README = "challenge.json", "public.yaml", "README.md"
+LONGEST = 60
+_FILLERS = "\u115f\u1160"
+"""Letters that nobody sees."""
 
 
 class RecordingFile(Result):
@@ -50,9 +58,11 @@ class RecordingFile(Result):
 
 
 class ChallengeFile(Result):
-    """challenge.json: all of a challenge but its answer; `key` is the fingerprint of the key that made it."""
+    """challenge.json: all of a challenge but its answer; `key` is the fingerprint of the key that made it, `version`
+    that of netsim. `files`: SHA-256 of what it is solved from, by name."""
 
     challenge: str
+    version: str
     student: str
     key: str
     question: str
@@ -60,6 +70,7 @@ class ChallengeFile(Result):
     salt: str
     hash: str
     recordings: Mapping[str, RecordingFile]
+    files: Mapping[str, str]
 
 
 def key_from(path: Path | None) -> bytes:
@@ -67,6 +78,7 @@ def key_from(path: Path | None) -> bytes:
     if path is None:
         return PUBLIC_KEY
     try:
+        check_regular(path, MOST_BYTES)
         key = path.read_bytes().strip()
     except OSError as error:
         raise ScenarioError(
@@ -74,7 +86,7 @@ def key_from(path: Path | None) -> bytes:
         ) from None
     if len(key) < SHORTEST:
         raise ScenarioError("--key", str(path), f"{len(key)} bytes can be guessed", f">= {SHORTEST} bytes, random")
-    return key
+    return slow(key, b"netsim challenge key")  # its fingerprint is in every folder, and could be searched
 
 
 def _secret(key: bytes, challenge: str, student: str, purpose: str) -> bytes:
@@ -117,8 +129,11 @@ def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> Chall
         several = len(one.views) > 1 and links
         recordings[name] = RecordingFile(algorithm=one.algorithms[name], links=links if several else None)
     salt, hashed = salted(challenge, one, student, key)
+    write_text(folder / PUBLIC, dump(one.public).rstrip())
+    solved_from = [PUBLIC, *(f"{name}.parquet" for name in recordings)]
     found = ChallengeFile(
         challenge=challenge.name,
+        version=netsim.__version__,
         student=student,
         key=fingerprint(key),
         question=challenge.question.format(**one.facts),
@@ -126,11 +141,16 @@ def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> Chall
         salt=salt,
         hash=hashed,
         recordings=recordings,
+        files={name: _hash_of(folder / name) for name in solved_from},
     )
-    write_text(folder / PUBLIC, dump(one.public).rstrip())
     write_text(folder / FILE, TypeAdapter(ChallengeFile).dump_json(found, indent=1).decode())
-    write_text(folder / "README.md", _readme(challenge, found))
+    write_text(folder / README, _readme(challenge, found))
     return found
+
+
+def _hash_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _record(transcript: Transcript, path: Path) -> None:
@@ -169,7 +189,7 @@ view = opened(".").view    # views["NAME"] where there are several
 def read_file(kind: type[T], path: Path, field: str) -> T:
     """A JSON file of this kind. You get a `ScenarioError` for what is none."""
     try:
-        return TypeAdapter(kind).validate_python(read_json(path))
+        return TypeAdapter(kind).validate_python(read_json(path, MOST_BYTES))
     except OSError as error:
         why = f"cannot be read ({error.strerror or error})"
         raise ScenarioError(field, str(path), why, "a file that netsim wrote") from None
@@ -183,10 +203,14 @@ def read_file(kind: type[T], path: Path, field: str) -> T:
 
 
 def check_name(student: str, field: str) -> None:
-    """You get a `ScenarioError` for a name that could not be printed as it is: with a line end in it, it would forge
-    lines of `--check`."""
-    if not student.isprintable() or not student.strip():
-        raise ScenarioError(field, student, "has characters that are not printable, or none", "a name in one line")
+    """You get a `ScenarioError` for a name that could pass for another, or for more of a line of `--check`: letters,
+    digits and a few signs, one space at a time, and nothing that looks the same and is not."""
+    plain = unicodedata.normalize("NFKC", student) == student and not set(student) & set(_FILLERS)
+    if not plain or len(student) > LONGEST or student != " ".join(student.split(" ")).strip() or "  " in student:
+        why, allowed = "is no plain name", f"at most {LONGEST} letters, as they are usually written, single spaces"
+        raise ScenarioError(field, student, why, allowed)
+    if not student or not all(c in " .,'’_@+-" or unicodedata.category(c)[0] in "LMN" for c in student):
+        raise ScenarioError(field, student, "is no plain name", "letters, digits, spaces and . , ' _ @ + -")
 
 
 def file_in(folder: Path) -> ChallengeFile:
@@ -219,13 +243,16 @@ def own_file(folder: Path, challenge: str, student: str, key: str) -> ChallengeF
 
 
 def is_whole(folder: Path, file: ChallengeFile) -> bool:
-    """Whether all that the challenge is solved from is still there."""
-    return all((folder / name).is_file() for name in (PUBLIC, *(f"{one}.parquet" for one in file.recordings)))
+    """Whether all that the challenge is solved from is still there, as it was made."""
+    names = {PUBLIC, *(f"{one}.parquet" for one in file.recordings)}
+    there = all((folder / name).is_file() for name in (README, *names))
+    return there and all(_hash_of(folder / name) == file.files.get(name) for name in names)
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A challenge as who solves it has it: the question, and a view for each transcript."""
+    """A challenge as who solves it has it: the question, and a view for each transcript. Its hints are counted, and
+    not here."""
 
     challenge: Challenge
     file: ChallengeFile
@@ -256,13 +283,21 @@ def is_right(challenge: Challenge, file: ChallengeFile, answer: str) -> bool:
 
 
 def opened(folder: str | Path) -> Opened:
-    """A challenge's folder: its question, and what was recorded and is public. You get a `ScenarioError` where it is
-    none."""
+    """A challenge's folder: its question, and what was recorded and is public. No code of the folder is run.
+
+    You get a `ScenarioError` where it is none, or where a file is not the one that was made.
+    """
     folder = Path(folder)
     file = file_in(folder)
     if (challenge := named(file.challenge)) is None:
         raise ScenarioError("challenge", file.challenge, "no such challenge", "the names of `netsim challenge`")
-    experiment = Experiment.of(load_scenario(folder / PUBLIC).scenario)
+    if not is_whole(folder, file):
+        why = "a file is missing, or not as it was made"
+        raise ScenarioError("challenge", str(folder), why, f"netsim challenge {challenge.name}: it is made again")
+    scenario = load_scenario(folder / PUBLIC).scenario
+    if any(isinstance(one, PythonSpec) for one in scenario.algorithms):
+        raise ScenarioError("algorithms", "kind: python", "no challenge has code of somebody's own", "…")
+    experiment = Experiment.of(scenario)
     views: dict[str, AdversaryView] = {}
     for name, one in file.recordings.items():
         subject = experiment.subject(one.algorithm)
@@ -270,4 +305,4 @@ def opened(folder: str | Path) -> Opened:
         adversary = simulation.adversaries[0] if one.links is None else Adversary(name, one.links)
         transcript = Transcript.stored(StreamedTranscript.open(folder / f"{name}.parquet"))
         views[name] = AdversaryView(adversary, transcript, simulation.public())
-    return Opened(challenge, file, views)
+    return Opened(replace(challenge, hints=()), file, views)

@@ -1,7 +1,7 @@
 """A student's score sheet: a chain of entries that an instructor collects and checks.
 
 Each entry has a hash of itself and all before it, and the sheet a seal of the last one: a sheet that was edited by
-hand shows it. Who computes hashes can forge the chain, but no right answer: those are compared with ones made again
+hand shows it, and nothing is added to it any more. Who computes hashes can forge the chain, but no right answer: those are compared with ones made again
 from the key.
 """
 
@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+import netsim
 from netsim.errors import ScenarioError
 from scenarios.challenge import folder as folders
 from scenarios.challenge.folder import PUBLIC_KEY, answer_of, check_name, fingerprint, posed, read_file, salted
@@ -52,9 +53,11 @@ class Standing(Result):
 
 
 class Sheet(Result):
-    """Entries of one student; `key` is the fingerprint of the key that made the challenges."""
+    """Entries of one student; `key` is the fingerprint of the key that made the challenges, `version` that of the
+    netsim with which the sheet was begun."""
 
     student: str
+    version: str
     key: str
     entries: tuple[Entry, ...] = ()
     seal: str = ""
@@ -62,7 +65,7 @@ class Sheet(Result):
     @classmethod
     def of(cls, student: str, key: bytes) -> "Sheet":
         """An empty sheet."""
-        one = cls(student=student, key=fingerprint(key))
+        one = cls(student=student, version=netsim.__version__, key=fingerprint(key))
         return replace(one, seal=one.sealed())
 
     @classmethod
@@ -88,7 +91,7 @@ class Sheet(Result):
         return _hash("seal", self._last(len(self.entries)), len(self.entries))
 
     def _last(self, count: int) -> str:
-        return self.entries[count - 1].link if count else _hash("sheet", self.student, self.key)
+        return self.entries[count - 1].link if count else _hash("sheet", self.student, self.version, self.key)
 
     def _link(self, before: str, entry: Entry) -> str:
         return _hash(before, {name: value for name, value in asdict(entry).items() if name != "link"})
@@ -115,21 +118,33 @@ class Sheet(Result):
             of = "the public key" if self.key == fingerprint(PUBLIC_KEY) else "another key"
             yield f"its challenges were made with {of}"
             return
+        yield from self.alterations()
+        if self.version != netsim.__version__:
+            yield f"it is of netsim {self.version}, and this is {netsim.__version__}, which may make other challenges"
+        before = set[tuple[str, str]]()
         for number, one in enumerate(self.entries):
-            if one.link != self._link(self._last(number), one):
-                yield f"entry {number + 1} ({one.challenge}, {one.event}) or the one before it was altered"
-        if self.seal != self.sealed():
-            yield "entries at its end were altered or removed"
-        for number, one in enumerate(self.entries):
-            challenge = named(one.challenge)
+            challenge, twice = named(one.challenge), (one.challenge, "solved") in before
+            before.add((one.challenge, one.event))
             if challenge is None:
                 yield f"entry {number + 1}: there is no challenge {one.challenge!r}"
+            elif (one.challenge, "posed") not in before:
+                yield f"entry {number + 1}: {one.challenge} was not made before it was played"
+            elif one.event == "solved" and twice:
+                yield f"entry {number + 1}: {one.challenge} was solved before"
             elif one.event == "solved":
                 made = posed(challenge, self.student, key)
                 if one.hash != salted(challenge, made, self.student, key)[1]:
                     yield f"entry {number + 1}: {one.challenge} is not this student's"
                 elif one.answer != answer_of(challenge, made):
-                    yield f"entry {number + 1}: {one.challenge} is not solved by {one.answer!r}"
+                    yield f"entry {number + 1}: {one.challenge} is not solved by {one.answer!r:.60}"
+
+    def alterations(self) -> Iterator[str]:
+        """What was edited by hand, a sentence each; none where the chain and the seal are right."""
+        for number, one in enumerate(self.entries):
+            if one.link != self._link(self._last(number), one):
+                yield f"entry {number + 1} ({one.challenge}, {one.event}) or the one before it was altered"
+        if self.seal != self.sealed():
+            yield "entries at its end were altered or removed"
 
 
 def _hash(*parts: object) -> str:
@@ -137,8 +152,14 @@ def _hash(*parts: object) -> str:
 
 
 def sheet_in(folder: Path) -> Sheet | None:
-    """The sheet of a folder; None where there is none yet."""
-    return Sheet.read(folder / FILE) if (folder / FILE).exists() else None
+    """The sheet of a folder; None where there is none yet. You get a `ScenarioError` for one that was edited: sealed
+    anew with another entry it would pass for right."""
+    if not (folder / FILE).exists():
+        return None
+    found = Sheet.read(folder / FILE)
+    if (fault := next(found.alterations(), None)) is not None:
+        raise ScenarioError("sheet", str(folder / FILE), fault, "the sheet as netsim wrote it")
+    return found
 
 
 def begun(folder: Path, student: str | None, key: bytes | None) -> Sheet:

@@ -1,5 +1,6 @@
 """Command `netsim challenge`: transcripts with a question, and score sheets."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +12,7 @@ from rich.markup import escape
 from netsim.errors import NetsimError, ScenarioError, meant
 from scenarios.cli.commands import command
 from scenarios.cli.options import AsJson, given, refuse, taken
+from scenarios.files.folders import held
 from scenarios.render.terminal import (
     DONE,
     REFUTED,
@@ -88,10 +90,12 @@ def _challenge(
             refuse("name", plays, "missing: which challenge?", "a name of `netsim challenge`")
             _list(out, as_json)
         name = given_names[0]
-        if answer is not None:
-            _answer(_named(name), out, answer, as_json)
-        if hint:
-            _hint(_named(name), out, as_json)
+        if plays:
+            challenge = _named(name)
+            with held(out, f"netsim challenge {name}"):  # of two that add to a sheet one would be lost
+                if answer is not None:
+                    _answer(challenge, out, answer, as_json)
+                _hint(challenge, out, as_json)
         _make(name, student, out, None if key is None else key_from(key), as_json)
     except NetsimError as error:
         fail(error, as_json=as_json)
@@ -159,13 +163,34 @@ def _words(sheet: "Sheet") -> str:
 
 def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json: bool) -> NoReturn:
     """Make a challenge, or all; one that is there is shown again."""
-    from scenarios.challenge import folder, sheet
+    from scenarios.challenge import sheet
     from scenarios.challenge.table import CHALLENGES
 
     chosen = list(CHALLENGES) if name == ALL else [_named(name)]
     begun = sheet.sheet_in(out)
     if begun is None or student is not None or key is not None:
         begun = sheet.begun(out, student, key)
+    out.mkdir(parents=True, exist_ok=True)
+    with held(out, f"netsim challenge {name}"):
+        shown = _made(chosen, sheet.sheet_in(out) or begun, out, key)
+    if as_json:
+        write_document({"folder": str(out), "challenges": [asdict(one) for one in shown]})
+    elif name == ALL:
+        line(f"{len(shown)} challenges of {shown[0].student} in {out}")
+    else:
+        one = shown[0]
+        line(visible(f"{chosen[0].title}\n\n{one.question}\n"))
+        line(f"In {out / name}: {', '.join(f'{each}.parquet' for each in one.recordings)}, public.yaml, README.md")
+        place = "" if out == Path("challenges") else f" --out {shlex.quote(str(out))}"
+        line(f"Answer:  netsim challenge {name}{place} --answer …   ({visible(one.form)})")
+        line(f"Hints:   netsim challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)")
+    raise typer.Exit(DONE)
+
+
+def _made(chosen: "Sequence[Challenge]", begun: "Sheet", out: Path, key: bytes | None) -> "list[ChallengeFile]":
+    """Challenges as they are in the folder, made where they are not there, or not whole."""
+    from scenarios.challenge import folder, sheet
+
     shown: list[ChallengeFile] = []
     for one in chosen:
         place, posed = out / one.name, any(each.challenge == one.name for each in begun.entries)
@@ -179,18 +204,7 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json:
             begun = begun.with_entry(one.name, "posed", file.hash)
             begun.write(out / sheet.FILE)
         shown.append(file)
-    if as_json:
-        write_document({"folder": str(out), "challenges": [asdict(one) for one in shown]})
-    elif name == ALL:
-        line(f"{len(shown)} challenges of {shown[0].student} in {out}")
-    else:
-        one = shown[0]
-        line(visible(f"{chosen[0].title}\n\n{one.question}\n"))
-        line(f"In {out / name}: {', '.join(f'{each}.parquet' for each in one.recordings)}, public.yaml, README.md")
-        place = "" if out == Path("challenges") else f" --out {out}"
-        line(f"Answer:  netsim challenge {name}{place} --answer …   ({visible(one.form)})")
-        line(f"Hints:   netsim challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)")
-    raise typer.Exit(DONE)
+    return shown
 
 
 def _hint(challenge: "Challenge", out: Path, as_json: bool) -> NoReturn:
@@ -198,15 +212,16 @@ def _hint(challenge: "Challenge", out: Path, as_json: bool) -> NoReturn:
 
     own, file = _posed(challenge, out)
     count = own.standing(challenge.name).hints
-    if count < len(challenge.hints):
+    counts = count < len(challenge.hints) and not own.standing(challenge.name).solved
+    if counts:
         own.with_entry(challenge.name, "hint", file.hash).write(out / sheet.FILE)
-    given = challenge.hints[: count + 1]
+    given = challenge.hints[: count + 1] if counts or count else challenge.hints
     if as_json:
         write_document({"challenge": challenge.name, "hints": list(given), "of": len(challenge.hints)})
     for number, one in enumerate(() if as_json else given, 1):
         line(f"Hint {number} of {len(challenge.hints)}: {one}")
-    if count >= len(challenge.hints):
-        remark("That is all there are; none was counted.")
+    if not counts:
+        remark("None was counted.")
     raise typer.Exit(DONE)
 
 
@@ -248,7 +263,8 @@ def _check(paths: Sequence[Path], key: bytes, as_json: bool) -> NoReturn:
     first = dict["Sheet", Path]()
     unread = altered = False
     for path in paths:
-        remark(f"checking {path}" if len(paths) > 1 else "")
+        shown = visible(str(path), lines="")
+        remark(f"checking {shown}" if len(paths) > 1 else "")
         try:
             one = Sheet.read(path / "sheet.json" if path.is_dir() else path)
         except ScenarioError as error:
@@ -261,14 +277,17 @@ def _check(paths: Sequence[Path], key: bytes, as_json: bool) -> NoReturn:
         if one in first:
             rows.append({"file": str(path), "same_as": str(first[one])})
             if not as_json:
-                line(f"{path}: the same sheet as {first[one]}")
+                line(f"{shown}: the same sheet as {visible(str(first[one]), lines='')}")
             continue
+        another = next((there for other, there in first.items() if other.student == one.student), None)
         first[one] = path
         wrong = list(one.faults(key))
         altered |= bool(wrong)
-        rows.append({**_summary(one), "file": str(path), "faults": wrong})
+        rows.append({**_summary(one), "file": str(path), "holds": not wrong, "faults": wrong})
         if not as_json:
-            line(f"{_words(one)}: {'DOES NOT HOLD' if wrong else 'holds'} ({path})")
+            line(f"{shown}: {'DOES NOT HOLD' if wrong else 'holds'}. {_words(one)}")
+            if another is not None:
+                line(f"  another sheet of this student: {visible(str(another), lines='')}")
             for each in wrong:
                 line(f"  {each}")
     if as_json:

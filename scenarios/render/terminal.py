@@ -99,9 +99,10 @@ def remark(text: str) -> None:
         problems.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def visible(text: str) -> str:
-    """Somebody else's text, with escapes for what acts on a terminal: colours that hide, text from right to left."""
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+def visible(text: str, lines: str = "\n\t") -> str:
+    """Somebody else's text, with escapes for what acts on a terminal: colours that hide, text from right to left;
+    and line ends, where a text of several `lines` is not meant."""
+    return "".join(c if c.isprintable() or c in lines else c.encode("unicode_escape").decode() for c in text)
 
 
 def print_page(folder: Path) -> None:

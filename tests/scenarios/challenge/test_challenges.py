@@ -1,7 +1,9 @@
 """Challenges: each is solved by its reference solution, differs between students, and has nothing private in it."""
 
+import hashlib
 import json
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, product
@@ -16,6 +18,7 @@ from scenarios.challenge.folder import PUBLIC_KEY, answer_of, key_from, opened, 
 from scenarios.challenge.sheet import A_LEVEL, Entry, Sheet
 from scenarios.challenge.table import CHALLENGES, named
 from scenarios.cli.app import app
+from scenarios.files.folders import held
 from tests.scenarios.challenge.solutions import SOLUTIONS, solved
 
 KEY = b"the instructor's own"
@@ -85,12 +88,23 @@ def test_a_form_reads_words_of_one_letter_without_commas_and_refuses_the_rest():
             form.read(text)
 
 
-def test_a_form_reads_lists_as_numpy_prints_them():
+def test_a_form_reads_lists_as_python_and_numpy_print_them():
     form = Form(tuple(map(str, range(12))), 4, "distinct")
     for text in ("[4 10 9 0]", "[ 4 10  9  0]", "04,010,09,00", "[4. 10. 9. 0.]", "array([4, 10, 9, 0])"):
         assert form.read(text) == "4,10,9,0"
     assert form.read(str([np.int64(k) for k in (4, 10, 9, 0)])) == "4,10,9,0"
-    assert Form(("p", "n"), 3).read(str(np.array(["p", "n", "n"]))) == "p,n,n"
+    for text in (
+        "{4, 10, 9, 0}",
+        "4.0, 10.0, 9.00, 0.",
+        "array([4, 10, 9, 0], dtype=int64)",
+        "numpy.array([4,10,9,0])",
+    ):
+        assert form.read(text) == "4,10,9,0"
+    for text in ("4.5, 10, 9, 0", "-4, 10, 9, 0", "4, 10, 9, 0.01"):
+        with pytest.raises(ScenarioError):
+            form.read(text)
+    words = np.array(["p", "n", "n"])
+    assert Form(("p", "n"), 3).read(str(words)) == Form(("p", "n"), 3).read(repr(words)) == "p,n,n"
     assert Form(("0", "1"), 4).read("0011") == "0,0,1,1"
 
 
@@ -181,15 +195,17 @@ def test_a_student_s_way_is_on_the_sheet(course):
 
 
 def test_a_sheet_that_holds(course):
-    assert "ada: 1 of 30 solved, 7 points: holds" in netsim("--check", course / "sheet.json", course)
-    assert document("--check", course)["sheets"][0]["faults"] == []
+    said = netsim("--check", course / "sheet.json", course)
+    assert f"{course / 'sheet.json'}: holds. ada: 1 of 30 solved, 7 points" in said.replace("\n", "")
+    found = document("--check", course)["sheets"][0]
+    assert (found["holds"], found["faults"]) == (True, [])
 
 
 def test_one_sheet_that_cannot_be_read_does_not_keep_the_others_from_being_checked(course, tmp_path):
     (tmp_path / "bad.json").write_text("{")
     sheets = (tmp_path / "bad.json", course / "sheet.json", course)
     said = netsim("--check", *sheets, exit_status=2)
-    assert "points: holds" in said
+    assert ": holds. ada: 1 of 30" in said
     assert f"{course}: the same sheet as {course / 'sheet.json'}" in said
     found = document("--check", *sheets, exit_status=2)["sheets"]
     assert [sorted(one.keys() & {"error", "faults", "same_as"}) for one in found] == [
@@ -326,12 +342,111 @@ def test_without_its_sheet_a_challenge_is_never_made_over(made):
     assert {path: kept for path, kept in contents(made).items() if path in before} == before
 
 
-@pytest.mark.parametrize("name", ["public.yaml", "transcript.parquet"])
-def test_a_folder_with_a_file_gone_is_made_again(made, name):
-    before = contents(made)
-    (made / "no-noise" / name).unlink()
+@pytest.mark.parametrize("name", ["public.yaml", "transcript.parquet", "README.md"])
+@pytest.mark.parametrize("how", ["gone", "empty", "altered"])
+def test_a_folder_with_a_file_gone_or_altered_is_made_again(made, name, how):
+    before, file = contents(made), made / "no-noise" / name
+    match how:
+        case "gone":
+            file.unlink()
+        case "empty" if name != "README.md":
+            file.write_bytes(b"")
+        case "altered" if name != "README.md":
+            file.write_bytes(before[file].replace(b"1", b"2"))
+            with pytest.raises(ScenarioError, match="not as it was made"):
+                opened(made / "no-noise")
     netsim("no-noise", "--out", made)
     assert contents(made) == before
+
+
+def test_code_of_somebody_s_own_is_never_run(made):
+    """Somebody who makes a folder can make its hashes fit."""
+    folder, said = made / "no-noise", made / "said"
+    (folder / "mine.py").write_text(f"open({str(said)!r}, 'w')")
+    public = (folder / "public.yaml").read_text()
+    (folder / "public.yaml").write_text(
+        re.sub(r"- \{kind: private_gradient_descent.*\}", "- {kind: python, path: 'mine.py:Mine'}", public)
+    )
+    file = json.loads((folder / "challenge.json").read_text())
+    file["files"]["public.yaml"] = hashlib.sha256((folder / "public.yaml").read_bytes()).hexdigest()
+    (folder / "challenge.json").write_text(json.dumps(file))
+    with pytest.raises(ScenarioError, match="somebody's own"):
+        opened(folder)
+    assert not said.exists()
+
+
+def test_hints_are_not_what_is_opened(made):
+    assert opened(made / "no-noise").challenge.hints == ()
+
+
+def test_nothing_is_added_to_a_sheet_that_was_edited(made):
+    """Sealed anew it would pass for right."""
+    netsim("no-noise", "--hint", "--out", made)
+    for change in (without(1), lambda tree: tree.update(entries=[]), lambda tree: tree.update(seal="")):
+        kept = (made / "sheet.json").read_bytes()
+        tree = json.loads(kept)
+        change(tree)
+        (made / "sheet.json").write_text(json.dumps(tree))
+        before = contents(made)
+        for words in (("--answer", "1,2,3"), ("--hint",), ()):
+            said = netsim("no-noise", *words, "--out", made, exit_status=2)
+            assert said.count("\n") == 1
+            assert "altered" in said
+        assert contents(made) == before
+        (made / "sheet.json").write_bytes(kept)
+
+
+def test_what_was_never_made_or_solved_twice_does_not_hold(course, tmp_path):
+    sheet = Sheet.read(course / "sheet.json")
+    for entries, why in ((sheet.entries[1:], "was not made"), ((*sheet.entries, sheet.entries[3]), "solved before")):
+        rewritten(sheet, entries).write(tmp_path / "sheet.json")
+        assert why in netsim("--check", tmp_path / "sheet.json", exit_status=1)
+
+
+def test_a_sheet_of_another_version_says_so(course, tmp_path):
+    replace(Sheet.read(course / "sheet.json"), version="0.0.1").write(tmp_path / "sheet.json")
+    assert "of netsim 0.0.1, and this is" in netsim("--check", tmp_path / "sheet.json", exit_status=1)
+
+
+def test_no_name_of_a_file_forges_a_line(course, tmp_path):
+    forged = tmp_path / "a\nzoe: 30 of 30 solved\x1b[2K.json"
+    forged.write_bytes((course / "sheet.json").read_bytes())
+    said = netsim("--check", forged, course)
+    assert "\\nzoe" in said
+    assert not any(row.startswith("zoe") for row in said.splitlines())
+    assert "\x1b" not in said
+
+
+def test_a_file_too_large_does_not_keep_the_others_from_being_checked(course, tmp_path):
+    with (tmp_path / "large.json").open("wb") as file:
+        file.truncate(2**32)
+    said = netsim("--check", tmp_path / "large.json", course, exit_status=2)
+    assert "4,294,967,296 bytes" in said
+    assert ": holds. ada" in said
+    assert "bytes" in netsim("--check", course, "--key", tmp_path / "large.json", exit_status=2)
+
+
+def test_two_sheets_of_one_student_are_named(course, tmp_path):
+    sheet = Sheet.read(course / "sheet.json")
+    rewritten(sheet, sheet.entries[:1]).write(tmp_path / "sheet.json")
+    said = netsim("--check", course, tmp_path / "sheet.json")
+    assert f"another sheet of this student: {course}" in said.replace("\n", "")
+
+
+def test_two_commands_do_not_write_to_one_sheet(made):
+    before = contents(made)
+    with held(made, "netsim challenge all"):
+        for words in (("--hint",), ("--answer", "1,2,3"), ()):
+            said = netsim("no-noise", *words, "--out", made, exit_status=2)
+            assert "is being written by netsim challenge all" in said
+    assert contents(made) == before
+
+
+def test_a_hint_after_the_solution_costs_nothing(made):
+    netsim("no-noise", "--answer", solved(opened(made / "no-noise")), "--out", made)
+    before = (made / "sheet.json").read_bytes()
+    assert "None was counted" in netsim("no-noise", "--hint", "--out", made)
+    assert (made / "sheet.json").read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -354,11 +469,15 @@ def test_a_challenge_file_that_is_another_s_or_damaged_gets_one_line(made, chang
         assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["ada\neve: 30 of 30 solved", "ada\x1b[2K", "\udcff", " "])
-def test_a_name_that_is_not_printable_is_refused(tmp_path, name):
+@pytest.mark.parametrize(
+    "name",
+    ["ada\neve: 30 of 30 solved", "ada\x1b[2K", "\udcff", " ", "eve: 30 of 30 solved".ljust(80) + "ada", " ada", "ada ",
+     "ad\u3164a", "\u115fada", "e\u0301va", "[b]ada", "a" * 61],
+)  # fmt: skip
+def test_a_name_that_could_pass_for_more_or_for_another_is_refused(tmp_path, name):
     said = netsim("no-noise", "--student", name, "--out", tmp_path / "new", exit_status=2)
     assert said.count("\n") == 1
     assert not (tmp_path / "new").exists()
-    (tmp_path / "sheet.json").write_text(json.dumps({"student": name, "key": "0" * 12}))
+    (tmp_path / "sheet.json").write_text(json.dumps({"student": name, "version": "0", "key": "0" * 12}))
     said = netsim("--check", tmp_path / "sheet.json", exit_status=2)
     assert said.count("\n") == 1
