@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import netsim
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+import netsim
 from netsim.adversary import Adversary, AdversaryView
 from netsim.errors import ScenarioError, SimulationError
 from netsim.files import check_regular, read_json

@@ -1,8 +1,8 @@
 """A student's score sheet: a chain of entries that an instructor collects and checks.
 
 Each entry has a hash of itself and all before it, and the sheet a seal of the last one: a sheet that was edited by
-hand shows it, and nothing is added to it any more. Who computes hashes can forge the chain, but no right answer: those are compared with ones made again
-from the key.
+hand shows it, and nothing is added to it any more. Who computes hashes can forge the chain, but no right answer:
+those are compared with ones made again from the key.
 """
 
 import hashlib
