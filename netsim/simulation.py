@@ -391,7 +391,6 @@ def live_node(
     """An agent of a simulation, with its own streams; `carrier` has its messages (see `LiveNode`)."""
     network, codec = simulation.network, simulation.wire_codec
     compute, own = simulation.timing.compute_law(agent), _Own(simulation, streams, agent)
-    drawn = partial(dither_of, streams, simulation.chunk, agent)
     return LiveNode(
         agent,
         simulation.topology,
@@ -406,7 +405,7 @@ def live_node(
         taps=taps,
         may_close_early=not network.exchange_policy.endless,
         codec=codec,
-        dither=Dither(drawn, simulation.replicas) if codec.random else None,
+        dither=Dither(partial(simulation.dither_stream, agent), simulation.replicas) if codec.random else None,
         header_bytes=network.header_bytes,
         compute=None if compute is None else partial(compute.draw, streams.plain("agent", agent, "compute")),
         activity=activity,
@@ -494,6 +493,8 @@ class Simulation:
     noise_through: Mapping[int, NoiseThrough] = field(default_factory=dict[int, NoiseThrough])
     """Changes agents' noise streams on their way to the agent: for an auditor who looks for rare transcripts; what
     comes of it is no sample of anything."""
+    dither_through: Mapping[int, NoiseThrough] = field(default_factory=dict[int, NoiseThrough])
+    """The same for what their random codecs draw."""
 
     def __post_init__(self) -> None:
         if self.problem.agents != self.topology.agents:
@@ -536,6 +537,11 @@ class Simulation:
     def noise_stream(self, agent: int) -> np.random.Generator:
         """The stream of an agent's noise, from its start. PRIVATE."""
         stream, through = noise_of(Streams(self.seed), self.chunk, agent), self.noise_through.get(agent)
+        return through(stream) if through else stream
+
+    def dither_stream(self, agent: int) -> np.random.Generator:
+        """The stream of what an agent's random codec draws, from its start. PRIVATE."""
+        stream, through = dither_of(Streams(self.seed), self.chunk, agent), self.dither_through.get(agent)
         return through(stream) if through else stream
 
     def metrics(self, air: Air | None = None, agents: Sequence[Counted] = ()) -> Metrics:

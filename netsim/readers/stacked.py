@@ -32,7 +32,7 @@ from netsim.metrics import Metrics
 from netsim.models.model import Regularizer, Zero
 from netsim.network.links import AccessLaw, LinkLaw
 from netsim.problems.problem import Gradients, Problem, stacked_gradients
-from netsim.randomness import EdgeNoise, Streams, dither_of
+from netsim.randomness import EdgeNoise, Streams
 from netsim.readers.live import FLOAT64, gaussian_stddev
 from netsim.readers.stacked_network import (
     Heard,
@@ -82,6 +82,7 @@ class _Setup(Protocol):
     @property
     def wire_codec(self) -> Codec: ...
     def noise_stream(self, agent: int) -> np.random.Generator: ...
+    def dither_stream(self, agent: int) -> np.random.Generator: ...
     def metrics(self) -> Metrics: ...
 
 
@@ -310,7 +311,7 @@ class StackedNode:
         return range(self._n if self._codec.random else 1)
 
     def _encoder(self, agent: int) -> Encoder:
-        stream = partial(dither_of, self._streams, self._simulation.chunk, agent)
+        stream = partial(self._simulation.dither_stream, agent)
         return Encoder(self._codec, self.dimension, Dither(stream, self._r) if self._codec.random else None)
 
     def _work_of(self, agent: int) -> Callable[[], float] | None:

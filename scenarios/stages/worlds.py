@@ -28,7 +28,7 @@ from netsim.claims import Claim
 from netsim.codecs import Dither
 from netsim.errors import PrivacyError
 from netsim.problems import Objective
-from netsim.randomness import NoiseThrough, Streams, coins_of, dither_of
+from netsim.randomness import NoiseThrough, Streams, coins_of
 from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
 from netsim.topology import Topology
@@ -206,32 +206,43 @@ class _Worlds:
             case _:
                 return self._sample(world, index, self.chunk)
 
-    def _sample(self, world: int, index: int, replicas: int, noise: NoiseThrough | None = None) -> Sample:
-        through: dict[int, NoiseThrough] = {} if noise is None else {self.agent: noise}
-        return self._seen(self._run(world, index, replicas, noise_through=through), self.agent)
+    def _sample(
+        self,
+        world: int,
+        index: int,
+        replicas: int,
+        noise: NoiseThrough | None = None,
+        dither: NoiseThrough | None = None,
+        tosses: int | None = None,
+    ) -> Sample:
+        ways = {"noise_through": noise, "dither_through": dither}
+        through = {name: {self.agent: way} for name, way in ways.items() if way is not None}
+        return self._seen(self._run(world, index, replicas, tosses, **through), self.agent)
 
     def _tossed(self, world: int, index: int) -> Sample:
         """One transcript with tosses of its own; every second one with aimed noise, by a pilot of the same tosses."""
         if index % 2 == 0:
             return self._sample(world, index, 1)
 
-        def simulate(which: int, replicas: int, noise: NoiseThrough) -> Sample:
-            through = {self.agent: noise}
+        def simulate(
+            which: int, replicas: int, noise: NoiseThrough | None = None, dither: NoiseThrough | None = None
+        ) -> Sample:
             pilot = index + (SECRET if which == aimed.TILTED + 1 else 0)
-            tosses = _number_of(world, index, self.draw)
-            return self._seen(self._run(world, pilot, replicas, tosses=tosses, noise_through=through), self.agent)
+            return self._sample(world, pilot, replicas, noise, dither, _number_of(world, index, self.draw))
 
         aiming = aimed.Aiming(simulate, self.agent, self.objectives[world], self.objectives[1 - world])
         return aiming.tilted(self.delta, 1) if self.delta > 0 else aiming.worst_case(1)
 
-    def _run(self, world: int, index: int, replicas: int, **settings: Any) -> Run:
+    def _run(self, world: int, index: int, replicas: int, tosses: int | None = None, **settings: Any) -> Run:
         chunk = _number_of(world, index, self.draw)
-        settings.setdefault("tosses", chunk if index >= SINGLES else self.simulation.tosses)
+        if tosses is None:
+            tosses = chunk if index >= SINGLES else self.simulation.tosses
         run = replace(
             self.simulation,
             problem=self.simulation.problem.replace(self.agent, self.objectives[world]),
             replicas=replicas,
             chunk=chunk,
+            tosses=tosses,
             **settings,
         ).run()
         if run.interrupted:
@@ -242,7 +253,7 @@ class _Worlds:
         """Sample at an agent's door."""
         assert run.truth is not None
         made, streams = run.simulation, Streams(self.simulation.seed)
-        dither = Dither(partial(dither_of, streams, made.chunk, agent), made.replicas)
+        dither = Dither(partial(made.dither_stream, agent), made.replicas)
         coins = partial(coins_of, streams, agent, made.tosses)
         view, edges = run.views[0], run.truth.edges
         holders = made.algorithm.colluding if self.holders is None else self.holders

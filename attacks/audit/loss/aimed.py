@@ -4,7 +4,8 @@ A release v + n under noise of density ∝ e^{−|n|/b} loses (|n + Δ| − |n|)
 − Δ: its maximum |Δ|/b where n has the sign of Δ.
 
 **Worst case.** One agent's noise is drawn as always and given those signs; on a grid too, and with uniform noise
-beside it, which is put at the end of its interval that the sign points to. Such transcripts are rare (2^{−numbers of
+beside it, which is put at the end of its interval that the sign points to. What a random codec rounds goes away from
+zero in half of them: a level is then as far out as it can be. Such transcripts are rare (2^{−numbers of
 noise}) and possible: their loss bounds pure ε from below, as any loss seen does, for it is continuous in what is
 seen. Where the differences do not depend on the noise, it is the supremum. They are no sample of anything: no rate
 and no mean is taken of them.
@@ -25,6 +26,7 @@ the first Δ, θ (the saddle point for δ) and whether Δ depends on the noise: 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -99,6 +101,15 @@ class WorstCaseNoise(np.random.Generator):
             steps = np.abs(one - cast(Any, super()).geometric(p, size)) * self._aims.pop().signs.astype(np.int64)
             one, self._second = 1 + np.maximum(steps, 0), 1 + np.maximum(-steps, 0)
         return one
+
+
+class RoundedAway(np.random.Generator):
+    """What a random codec draws: in the first half of the replicas, whatever has a fraction is rounded up."""
+
+    def random(self, size: Any = None, *options: Any, **named: Any) -> Any:
+        drawn: Any = cast(Any, super()).random(size, *options, **named)
+        drawn[: (len(drawn) + 1) // 2] = 0.0
+        return drawn
 
 
 class Tilt(NamedTuple):
@@ -180,26 +191,31 @@ class TiltedNoise(np.random.Generator):
 class Aiming:
     """Simulator of transcripts under `true` whose noise points away from `other`, in each release as it was made.
 
-    `simulate(index, replicas, noise)` gives that many transcripts of chunk `index` of the true world, the agent's
-    noise stream changed by `noise`, the same ones every time.
+    `simulate(index, replicas, noise, dither)` gives that many transcripts of chunk `index` of the true world, the
+    same ones every time; the agent's noise is changed by `noise`, what its codec draws by `dither`.
     """
 
-    simulate: Callable[[int, int, NoiseThrough], Sample]
+    simulate: Callable[[int, int, NoiseThrough | None, NoiseThrough | None], Sample]
     agent: int
     true: Hypothesis
     other: Hypothesis
 
     def worst_case(self, transcripts: int = TRANSCRIPTS) -> Sample:
         """Transcripts with noise of the worst signs."""
-        sample = self.simulate(WORST_CASE, transcripts, lambda stream: stream)
+
+        def away(stream: np.random.Generator) -> np.random.Generator:
+            return RoundedAway(stream.bit_generator)
+
+        sample = self.simulate(WORST_CASE, transcripts, None, away)
         for _ in range(_PASSES):
             aims = [Aim.of(a, b) for a, b in self._replayed(sample) if isinstance(a.noise, _AIMED)]
-            sample = self.simulate(WORST_CASE, transcripts, lambda stream, aims=aims: WorstCaseNoise(stream, aims))
+            noise = partial(WorstCaseNoise, aims=aims)
+            sample = self.simulate(WORST_CASE, transcripts, noise, away)
         return sample
 
     def tilted(self, delta: float, transcripts: int = WEIGHTED) -> Sample:
         """Transcripts of tilted noise and their `log_weights`; plain ones where there is no noise to be tilted."""
-        sample = self.simulate(TILTED + 1, min(transcripts, PILOT), lambda stream: stream)
+        sample = self.simulate(TILTED + 1, min(transcripts, PILOT), None, None)
         tilts = list(_tilts(self._replayed(sample)))
         product = Product()
         for tilt in tilts:
@@ -225,7 +241,7 @@ class Aiming:
             made.append(TiltedNoise(stream, tilts, theta))
             return made[-1]
 
-        sample = self.simulate(TILTED, transcripts, through)
+        sample = self.simulate(TILTED, transcripts, through, None)
         by_release = made[-1].log_weights if made else {}
         weights = np.zeros((1 + max((len(sample.releases) - 1, *by_release)), transcripts))
         for release, log_weight in by_release.items():

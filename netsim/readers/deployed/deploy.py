@@ -153,6 +153,7 @@ def checked(simulation: Simulation, settings: Deployment) -> Deployment:
         ("header_bytes", network.header_bytes, network.header_bytes != HEADER_BYTES, "of a frame it is 20", "20"),
         ("medium", str(network.medium), network.medium != "links", "sockets are no radio", "links"),
         ("noise_through", "…", bool(simulation.noise_through), "it changes noise streams of a simulation", "none"),
+        ("dither_through", "…", bool(simulation.dither_through), "it changes draws of a simulation's codecs", "none"),
         ("timing.activation", str(timing.activation), timing.activation is not None, "agents have no clocks", "none"),
         ("timing.downtimes", "…", bool(timing.downtimes), "processes go down when they are killed", "none"),
     ]

@@ -33,10 +33,6 @@ from netsim.problems import LeastSquares, NonconvexLogistic, Tilted
 check = pytest.importorskip("attacks.audit.check_witness", reason="needs python-flint or mpmath: the extra `proof`")
 ROOT = Path(__file__).parents[3]
 FILES = sorted((ROOT / "docs" / "witnesses").glob("*.json"))
-NOT_PROVEN = {
-    # the law of levels of an ℓ2 norm is an integral over a sphere; the bound without it is below ε
-    "cpgt-cpgt-2-bits": "undecided with 2048 bits: L = [-1.19",
-}
 
 
 def read(name):
@@ -56,9 +52,6 @@ def why(tree, source=None):
 def test_committed_witnesses_are_proven(path):
     """A file without its part for the checker: netsim witness FILE --out FILE."""
     tree = read(path.stem)
-    if path.stem in NOT_PROVEN:
-        assert NOT_PROVEN[path.stem] in why(tree)
-        return
     says = check.prove(tree)
     assert says.startswith("unprotected" if tree["account"]["uncovered"] else "refuted")
 

@@ -471,7 +471,7 @@ def test_a_challenge_file_that_is_another_s_or_damaged_gets_one_line(made, chang
 
 @pytest.mark.parametrize(
     "name",
-    ["ada\neve: 30 of 30 solved", "ada\x1b[2K", "\udcff", " ", "eve: 30 of 30 solved".ljust(80) + "ada", " ada", "ada ",
+    ["ada\neve: 30 of 30 solved", "ada\x1b[2K", "\udcff", " ", "eve: 30 of 30".ljust(80) + "ada", " ada", "ada ",
      "ad\u3164a", "\u115fada", "e\u0301va", "[b]ada", "a" * 61],
 )  # fmt: skip
 def test_a_name_that_could_pass_for_more_or_for_another_is_refused(tmp_path, name):

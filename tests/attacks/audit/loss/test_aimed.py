@@ -16,6 +16,7 @@ from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm, PrivateGradientDescent
 from netsim.algorithms.random_mixing import RandomPenaltyAdmm
 from netsim.claims import Clip
+from netsim.codecs import Quantizer
 from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace, UniformLaplace
 from netsim.problems import LeastSquares, LogisticLoss, Problem, Tilted, load, logistic
 from netsim.schedules import Constant, Geometric
@@ -112,6 +113,23 @@ def test_the_noise_keeps_its_size():
     rest = Laplace(2.0).release(np.zeros((50, 3)), drawn)
     assert np.any(rest > 0)
     assert np.any(rest < 0)
+
+
+def test_half_of_what_a_random_codec_rounds_goes_away_from_zero():
+    """Oracle: the codec given draws of 0, which round up whatever has a fraction. They show more of what is spent."""
+    codec = Quantizer(2)
+    simulation, pair = quadratic_world(Releases((Laplace(0.5),)))
+    own = pair.hypotheses[0]
+    pair = replace(pair, hypotheses=(own, Tilted(own, np.full(4, 0.3))))
+    coded = replace(simulation, network=replace(simulation.network, codec=codec))
+    sample = worlds(coded, 1, pair.hypotheses[1], 40)(0, WORST_CASE)
+    sent = [row for row in sample.view.at_node(1) if row.event == "sent"]
+    values = next(iter(sent[0].values.values()))
+    np.testing.assert_array_equal(values[:20], codec.encode(sample.releases[0][:20], np.zeros((20, 4))))
+    assert np.any(values[20:] != codec.encode(sample.releases[0][20:], np.zeros((20, 4))))
+    explained = compare_worlds(sample, 1, *pair.hypotheses)
+    losses = explained.on_wire(explained.granted_from).losses()
+    assert np.max(losses[20:]) < np.max(losses[:20]) <= spent(simulation, pair)
 
 
 def test_what_had_to_be_granted_in_them_is_no_lower_end():
