@@ -74,7 +74,7 @@ bench: $(VENV)/.installed-dev  ## every benchmark; each prints a table of ratios
 	  echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 docs: $(VENV)/.installed-dev   ## the site of the docs, into site/; a warning is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@said=$$(NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict 2>&1) || { echo "$$said"; exit 1; }
 	@echo "The site: site/index.html (its search needs a server: make docs-serve)"
 
 docs-serve: $(VENV)/.installed-dev  ## the site at http://127.0.0.1:8000, while you write
