@@ -28,6 +28,7 @@ def test_clip_keeps_short_vectors_and_shortens_long_ones(norm, short, long):
     np.testing.assert_allclose(found, np.concatenate([short, long, [[0.0, 0.0]]]), rtol=1e-15)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("norm", NORMS)
 @settings(deadline=None)
 @given(v=VECTORS, bound=st.floats(1e-3, 1e3))

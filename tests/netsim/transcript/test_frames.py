@@ -43,6 +43,7 @@ def messages_in(reader: FrameReader, pieces) -> list[Message]:
     return [reader.message(frame) for frame in frames if frame.kind != NAMES]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("codec", CODECS, ids=str)
 @settings(deadline=None)
 @given(cuts=st.lists(st.integers(0, 2000), max_size=12), seed=st.integers(0, 99))
