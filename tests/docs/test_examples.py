@@ -38,7 +38,7 @@ SHORTER = {
     },
     "lossy-tap": {"algorithms[0].activations": 1000},
     "cpgt-eq-23": {"audit.trials": 200},
-    "private-descent": {"audit.trials": 100, "replicas": 4, "algorithms[*].rounds": 8},
+    "private-descent": {"audit.trials": 100, "algorithms[*].rounds": 8},
 }
 """Settings with which a page runs a shipped scenario, for its size alone: the statuses are those of the whole one."""
 STATUS = re.compile(r" +# exit status (\d+)$")
