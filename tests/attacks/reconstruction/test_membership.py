@@ -219,7 +219,7 @@ def digits():
     return {stddev: Pools(load("digits", norm_bound=4.0), Logistic(64), stddev) for stddev in (0.0, 0.02)}
 
 
-@pytest.mark.few("least_squares-0.1")
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "stddev"), [("digits", 0.0), ("digits", 0.02), ("least_squares", 0.0),
                                               ("least_squares", 0.1)])  # fmt: skip
 def test_power_without_others_is_that_on_records_of_another_pool(what, stddev, request):

@@ -115,7 +115,7 @@ def test_a_full_disk_is_one_line_with_the_path_and_no_half_of_a_file(tmp_path):
     assert not (out / LOCK).exists()
 
 
-@pytest.mark.few("1")
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_asked_to_end_keeps_what_it_had(tmp_path, stop):
     out = tmp_path / "out"
