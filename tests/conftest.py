@@ -1,8 +1,13 @@
-"""What `make test` leaves to `make test-all`."""
+"""What `make test` leaves to `make test-all`, and Hypothesis without a clock."""
 
 from collections import Counter
 
 import pytest
+from hypothesis import settings
+
+if settings.default is not None and settings.default.deadline is not None:  # nothing is timed in tests
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -161,7 +161,6 @@ def test_beyond_the_range_a_float_is_infinite():
 
 
 @pytest.mark.parametrize("codec", [Float32(), Float16(), FixedPoint(6, 1.5), FixedPoint(20, 100.0)], ids=repr)
-@settings(deadline=None)
 @given(value=st.one_of(st.floats(-3, 3), st.floats(allow_nan=False), st.sampled_from(SPECIAL)))
 def test_cells_are_all_that_becomes_the_same(codec, value):
     """Just inside a cell's ends the code is the same, just outside it is another one."""

@@ -114,7 +114,6 @@ def test_nothing_overflows(width, scale):
     assert (np.diff(quantiles, axis=0) >= -1e-15).all()
 
 
-@settings(deadline=None)
 @given(observed=ARRAYS, value=ARRAYS, other=ARRAYS, width=ARRAYS, wide=ARRAYS, scale=st.floats(0.01, 100))
 def test_the_loss_is_at_most_the_larger_shift_of_an_end_over_the_scale(observed, value, other, width, wide, scale):
     """With equal widths that is ‖Δ‖₁/b."""

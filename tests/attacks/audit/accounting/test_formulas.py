@@ -81,7 +81,6 @@ def test_gaussian_over_an_array_is_the_scalar_at_each_place():
 
 @given(mu=st.floats(1e-6, 100), epsilon=st.floats(0, 200), more=st.floats(1.01, 3))
 @example(mu=1.8390495868111998, epsilon=2.220446049250313e-16, more=2.0)
-@settings(deadline=None)
 def test_gaussian_delta_rises_with_mu_and_falls_with_epsilon(mu, epsilon, more):
     delta = gaussian_delta(mu, epsilon)
     assert 0 <= delta <= 1

@@ -121,7 +121,6 @@ def test_separated_but_continuous_worlds_reach_the_ceiling():
 
 
 @given(trials=st.integers(1, 10**6), delta=st.floats(0, 0.5), confidence=st.floats(0.5, 0.999))
-@settings(deadline=None)
 def test_ceiling_rises_with_trials_and_falls_with_delta_and_confidence(trials, delta, confidence):
     here = ceiling(trials, delta, confidence)
     assert ceiling(2 * trials, delta, confidence) >= here
