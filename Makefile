@@ -48,7 +48,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Nor does a command under test need processes of its own: the tests have taken the cores.
 test test-all examples mutants: export LOKY_MAX_CPU_COUNT = 1
 
-test: $(VENV)/.installed-dev   ## every test but the slow ones and the examples of the docs
+test: $(VENV)/.installed-dev   ## every test but the slow ones and the examples of the docs (minutes)
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not docs and not slow" $(PYTEST_ARGS)
 
 test-all: $(VENV)/.installed-dev  ## the slow ones too: before a release

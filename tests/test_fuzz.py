@@ -13,6 +13,7 @@ from tests import fuzz
 pytestmark = pytest.mark.skipif(not hasattr(fuzz.os, "fork"), reason="a process for each case")
 
 
+@pytest.mark.slow
 def test_damaged_scenarios_end_in_a_line(tmp_path):
     fuzz.warm()
     for k in range(25):
@@ -24,6 +25,7 @@ def test_damaged_scenarios_end_in_a_line(tmp_path):
         assert not outcome.fault, (k, name, words, outcome.words)
 
 
+@pytest.mark.slow
 def test_what_is_looked_for_is_found(tmp_path, monkeypatch):
     """A command that has a traceback, never ends, takes too much, writes elsewhere, or runs what it should not is a
     fault."""

@@ -37,6 +37,7 @@ def test_the_rules_hold(copy):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.few("scenarios/files/document.py-import scenarios.schema.base")
 @pytest.mark.parametrize(
     ("file", "line"),
     [
@@ -57,6 +58,7 @@ def test_a_breach_is_caught(copy, file, line):
     assert lint(copy).returncode != 0
 
 
+@pytest.mark.slow
 def test_no_modules_import_one_another_in_a_circle():
     """Imports under `TYPE_CHECKING` and inside functions included."""
     assert circles(graph()) == []

@@ -40,6 +40,7 @@ def test_netsim_alone_loads_none_of_them():
     assert not loaded("import netsim") & HEAVY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "allowed"),
     [

@@ -62,6 +62,7 @@ def algorithms(problem):
         yield dp_recal(problem, reading)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("index", range(6))
 @pytest.mark.parametrize("rough", [False, True])
 def test_views_hold_no_private_data(index, rough):
@@ -74,6 +75,7 @@ def test_views_hold_no_private_data(index, rough):
     assert leaks(run.views[0], problem) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("build", [softmax, mlp])
 @pytest.mark.parametrize(
     "algorithm", [Recal(step=0.1, activations=40), PrivateGradientDescent(5, Constant(0.05), Constant(0.1))]

@@ -29,6 +29,7 @@ from tests.worlds import ROUGH, digits_problem, dp_recal, synthetic_problem, tap
 DIGITS = digits_problem()
 
 
+@pytest.mark.few("algorithm4-through_iterates-1-law4")
 @pytest.mark.parametrize(
     ("algorithm", "attack", "hidden", "law"),
     [
@@ -48,6 +49,7 @@ def test_recal_gives_every_gradient_and_dp_recal_hides_each_agents_last_alone(al
     assert score.worst < (1e-10 if isinstance(algorithm, Recal) else 1e-8)
 
 
+@pytest.mark.few("sent_state")
 @pytest.mark.parametrize("reading", ["fresh_noise", "sent_state"])
 def test_the_repairs_are_not_caught_by_the_same_attack(reading):
     run = tapped_ring(DIGITS, dp_recal(DIGITS, reading, 60), replicas=20).run()
@@ -102,6 +104,7 @@ def test_a_lossy_tap_costs_nothing_where_the_next_visits_say_it_again():
     assert partial.worst < 1e-10  # what is still estimated is exact
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("law", [LinkLaw(), ROUGH], ids=["perfect", "rough"])
 @pytest.mark.parametrize("agent", [0, 1])  # 0 is the first holder: no baton comes in before its first visit
 @pytest.mark.parametrize("name", ["recal", "dp_recal", "descent"])
@@ -170,6 +173,7 @@ def test_infer_picks_the_strongest_inversion():
     assert len(infer(view)) == len(through_iterates(view))
 
 
+@pytest.mark.few("0.3-0.02")
 @pytest.mark.parametrize(("loss", "missed"), [(0.1, 0.1), (0.3, 0.02), (0.0, 0.4)])
 def test_a_tap_that_misses_packets_loses_estimates_and_never_invents_one(loss, missed):
     """A repetition heard without its first transmission comes after the next holder's baton."""
@@ -218,6 +222,7 @@ ALGORITHMS = {
 CORRELATED = {"fresh_noise", "diadsp", "cpgt"}
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_evidence_is_what_was_inferred_with_its_covariance(name):
     view = overheard(replace(ALGORITHMS[name]), Adversary(), replicas=2).views[0]

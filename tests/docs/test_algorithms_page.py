@@ -11,6 +11,7 @@ from tests.netsim.algorithms.every import EXAMPLES, exported, kinds
 PAGE = (Path(__file__).parents[2] / "docs" / "algorithms.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_table_is_what_the_code_says():
     """Else: put what `python -m tests.docs.algorithms_table` prints in its place."""
     assert table() in PAGE

@@ -44,6 +44,7 @@ class Fetched(HTMLParser):
             self.found.append(values.get("href") or "")
 
 
+@pytest.mark.slow
 def test_every_page_is_there_and_fetches_nothing_from_elsewhere(site):
     pages = list(site.rglob("*.html"))
     assert len(pages) >= len(list((ROOT / "docs").rglob("*.md")))

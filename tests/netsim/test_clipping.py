@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -28,8 +28,8 @@ def test_clip_keeps_short_vectors_and_shortens_long_ones(norm, short, long):
     np.testing.assert_allclose(found, np.concatenate([short, long, [[0.0, 0.0]]]), rtol=1e-15)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("norm", NORMS)
-@settings(deadline=None)
 @given(v=VECTORS, bound=st.floats(1e-3, 1e3))
 def test_what_comes_out_is_bounded_and_points_the_same_way(norm, v, bound):
     clip = Clip(bound, norm)

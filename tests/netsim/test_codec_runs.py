@@ -129,6 +129,7 @@ def test_what_i_told_is_what_the_others_have(codec):
     tapped_ring(synthetic_problem(agents=3), Tells(), codec=codec, replicas=4).run()
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("codec", CODECS, ids=repr)
 @pytest.mark.parametrize("algorithm", [descent(), Recal(0.3, activations=60)], ids=["descent", "walk"])
 def test_sizes_and_bytes_of_a_run(codec, algorithm, tmp_path):

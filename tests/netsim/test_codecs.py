@@ -48,6 +48,7 @@ def bits(array):
 
 @pytest.mark.parametrize("codec", CODECS, ids=repr)
 class TestEveryCodec:
+    @pytest.mark.few(3)
     @settings(max_examples=60, deadline=None)
     @given(vector=VECTORS, seed=st.integers(0, 9))
     @example(vector=[1.7976931348623157e308], seed=0)  # rounded up it is no number any more
@@ -57,18 +58,21 @@ class TestEveryCodec:
         assert len(data) == codec.size(len(vector))
         np.testing.assert_array_equal(bits(codec.unpack(data, len(vector))), bits(decoded))
 
+    @pytest.mark.few(4)
     @settings(max_examples=60, deadline=None)
     @given(vector=VECTORS)
     def test_zeros_have_no_sign(self, codec, vector):
         decoded = encoded(codec, vector)
         assert not np.signbit(decoded[decoded == 0]).any()
 
+    @pytest.mark.few(6)
     @settings(max_examples=40, deadline=None)
     @given(vector=VECTORS, seed=st.integers(0, 9))
     def test_what_it_made_is_what_it_could_make(self, codec, vector, seed):
         value = np.array([vector])
         assert codec.could_be(encoded(codec, vector, seed), value, value).all()
 
+    @pytest.mark.few(5)
     @settings(max_examples=40, deadline=None)
     @given(vector=TAME, shift=st.floats(-1e-3, 1e-3), seed=st.integers(0, 9))
     def test_and_so_it_is_of_a_value_nearby(self, codec, vector, shift, seed):
@@ -76,6 +80,7 @@ class TestEveryCodec:
         low, high = value - abs(shift), value + abs(shift)
         assert codec.could_be(encoded(codec, value + shift, seed), low, high).all()
 
+    @pytest.mark.few(6)
     @settings(max_examples=30, deadline=None)
     @given(vector=VECTORS, seed=st.integers(0, 9))
     def test_the_cell_of_what_it_made_holds_the_value(self, codec, vector, seed):
@@ -156,7 +161,6 @@ def test_beyond_the_range_a_float_is_infinite():
 
 
 @pytest.mark.parametrize("codec", [Float32(), Float16(), FixedPoint(6, 1.5), FixedPoint(20, 100.0)], ids=repr)
-@settings(deadline=None)
 @given(value=st.one_of(st.floats(-3, 3), st.floats(allow_nan=False), st.sampled_from(SPECIAL)))
 def test_cells_are_all_that_becomes_the_same(codec, value):
     """Just inside a cell's ends the code is the same, just outside it is another one."""
@@ -227,6 +231,7 @@ def test_means(codec, factor):
     assert np.all(np.abs(decoded.mean(axis=0) - factor * VECTOR) <= 4.5 * error + 1e-9 * np.abs(VECTOR))
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("norm", ["l2", "linf"])
 @pytest.mark.parametrize("bits_", [1, 2, 3, 6])
 @pytest.mark.parametrize("vector", [VECTOR, np.ones(50), np.eye(1, 30)[0], 1e-310 * np.ones(3), 1e200 * VECTOR])

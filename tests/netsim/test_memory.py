@@ -38,6 +38,7 @@ def test_more_than_is_allowed_is_refused_with_what_would_do(monkeypatch):
         memory.check_memory(2e9, "records", 5)
 
 
+@pytest.mark.slow
 def test_the_limit_holds_within_and_nowhere_else():
     code = (
         "import numpy as np\nfrom netsim import memory\n"

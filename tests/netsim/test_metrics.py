@@ -63,6 +63,7 @@ def worlds_of_a_point(log, walk: bool, count: int) -> tuple[list[np.ndarray], np
     return each, sum(each) / AGENTS
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("problem", [PROBLEM, LASSO], ids=["smooth", "lasso"])
 @pytest.mark.parametrize("algorithm", [WALK, ROUNDS], ids=["walk", "rounds"])
 def test_every_measure_from_a_log_of_the_estimates(monkeypatch, algorithm, problem):
@@ -320,6 +321,7 @@ def rounds(found: Metrics, order: list[int]) -> Metrics:
     return found
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("walk", [False, True])
 @pytest.mark.parametrize("length", [1, 7, 199, 200, 201, 1000, 5003])
 def test_points_are_a_thinned_set_with_both_ends(walk, length):

@@ -148,6 +148,7 @@ print(len(run.views[0].transcript), digest.hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_the_transcript_does_not_depend_on_the_process():
     printed = [
         subprocess.run(
@@ -278,6 +279,7 @@ print(run.interrupted, sum(run.activations) >= 50, len(run.views[0].transcript) 
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_simulation_early_with_what_it_has():
     with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -350,6 +352,7 @@ class TestSpool:
             replace(self.simulation(spool=tmp_path), adversaries=(Adversary("../up"),))
 
 
+@pytest.mark.slow
 def test_nothing_keeps_a_run_alive_that_nobody_holds():
     """Without the collector: audits make many runs, and their arrays must go with them."""
     noisy = simulation(descent(), adversaries=(Adversary(),))

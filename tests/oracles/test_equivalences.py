@@ -103,6 +103,7 @@ def test_exact_diffusion_is_nids_without_r_whose_dual_starts_at_the_spread_of_th
     assert np.abs(exact_diffusion(PROBLEM.gradients, W, step, START, ROUNDS)["x"][1] - plain[1]).max() > 0.1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("compress", [compressed.identity, compressed.top(1), compressed.b_bit(2)])
 def test_no_compressor_moves_the_point_at_which_gradient_tracking_stops(compress):
     """Σ∇f_i(x^∞) = −ΣΣη_y, which noise, not γ, α or C, decides."""

@@ -92,6 +92,7 @@ def test_a_replay_explains_what_was_sent_by_what_was_delivered(law, actions):
     assert len(found.releases) == 15
 
 
+@pytest.mark.slow
 def test_an_audit_stays_exact_for_what_the_agent_received():
     """The meddler's own noise says nothing of the data: the loss is that of the agent's releases, claim and all."""
     problem = digits_problem(5)

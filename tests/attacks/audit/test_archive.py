@@ -60,6 +60,7 @@ def test_a_chunk_comes_back_as_it_was(fault, tmp_path):
     assert one.computed == Computed("stacked", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 4, 7])
 def test_an_audit_that_was_stopped_goes_on(after, tmp_path):
     simulation, pair = quadratic_world(FAULTY)
@@ -75,6 +76,7 @@ def test_an_audit_that_was_stopped_goes_on(after, tmp_path):
     assert found.witness == through.witness
 
 
+@pytest.mark.slow
 def test_processes_change_nothing(tmp_path):
     simulation, pair = quadratic_world(FAULTY)
     simulate = worlds(simulation, 1, pair.hypotheses[1], 50)
@@ -83,6 +85,7 @@ def test_processes_change_nothing(tmp_path):
     assert alone.witness == shared.witness
 
 
+@pytest.mark.slow
 def test_a_torn_file_is_made_again(tmp_path):
     simulation, pair = quadratic_world(FAULTY)
     simulate = worlds(simulation, 1, pair.hypotheses[1], 50)
@@ -97,6 +100,7 @@ def test_a_torn_file_is_made_again(tmp_path):
     assert len(again.done) == 1
 
 
+@pytest.mark.slow
 def test_evidence_of_something_else_is_not_used(tmp_path):
     simulation, pair = quadratic_world(FAULTY)
     simulate = worlds(simulation, 1, pair.hypotheses[1], 50)

@@ -48,6 +48,7 @@ def test_a_false_claim_ends_it_early():
     assert found.anytime.trials <= 2 * found.trials
 
 
+@pytest.mark.slow
 def test_a_true_one_does_not():
     found = judged(half(sound=True))
     assert not found.stopped
@@ -63,6 +64,7 @@ def test_an_uncovered_message_is_still_named():
     assert "'z'" in str(found.uncovered)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_stopped_by_hand_and_gone_on_it_stops_at_the_same_coin(jobs, tmp_path):
     through = judged(half(sound=False), chunk=20)
@@ -73,6 +75,7 @@ def test_stopped_by_hand_and_gone_on_it_stops_at_the_same_coin(jobs, tmp_path):
     assert resumed.witness == through.witness
 
 
+@pytest.mark.slow
 def test_without_it_the_game_is_shown_and_does_not_count():
     found = judged(half(sound=False), trials=400, stop=False)
     assert found.anytime.refuted
@@ -123,6 +126,7 @@ def test_a_message_in_the_clear_counts_with_its_own_activation():
     assert found.loss_breakdown.audited[0].epsilon == found.loss_breakdown.audited[1].epsilon > 0
 
 
+@pytest.mark.slow
 def test_what_is_no_refutation_is_no_violation():
     sound = HalfNoise(sound=True, **SPENT)
     lower = max(e.epsilon.lower for e in whole(sound).exact)

@@ -48,6 +48,7 @@ def why(tree, source=None):
 
 
 # ── what is committed ───────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.few("cpgt-cpgt")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_committed_witnesses_are_proven(path):
     """A file without its part for the checker: netsim witness FILE --out FILE."""
@@ -72,6 +73,7 @@ ALLOWED = {"algorithms", "arrays", "bounds", "claims", "codecs", "errors", "mech
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_it_runs_alone_and_imports_no_simulation(tmp_path):
     path, script = ROOT / "docs" / "witnesses" / "cpgt-cpgt.json", ROOT / "attacks" / "audit" / "check_witness.py"
     code = f"""
@@ -96,6 +98,7 @@ except SystemExit as end:
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0  # whoever called it goes on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cpgt-cpgt-top-3-of-10", "dpp2-dpp-k-1-short-step"])
 def test_without_flint_the_intervals_of_mpmath_prove_the_same(name):
     """In another process, where python-flint cannot be imported."""
@@ -280,6 +283,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("change", PLANTED, ids=lambda change: change.__name__)
 def test_planted_proofs_are_rejected(change):
     assert PLANTED[change] in why(planted("cpgt-cpgt", change))
@@ -314,6 +318,7 @@ def test_a_message_that_the_code_does_not_send():
     assert "the code does not send the file's 'x'" in why(planted("dp-recal-dp-recal-as-deployable", swapped))
 
 
+@pytest.mark.slow
 def test_an_epsilon_above_what_is_proven_by_1e_9():
     """Held against the upper end of L, by hand, so that no formula contradicts. Worlds may be farther apart by
     `SLACK`, and so may L be larger."""
@@ -839,6 +844,7 @@ def fuzz(name, count, seed):
     return proven, refused
 
 
+@pytest.mark.few("thesis-algorithm-1-algorithm-1-random-penalties-alone-60")
 @pytest.mark.parametrize(
     ("name", "count"),
     [

@@ -31,6 +31,7 @@ def of_the_rest(classifier, zero, one, learn=LEARN):
     return (classifier.score(Features.of(values[learn:])) for values in (zero, one))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dimension", [1, 4])
 def test_a_laplace_release(dimension):
     """ε = 2, spread evenly: the classifier gets most of what the exact loss does in the same game, and never more
@@ -54,6 +55,7 @@ def test_a_gaussian_release():
     assert 0.8 * exact < found <= gaussian_epsilon(1.5, 0.01)
 
 
+@pytest.mark.few("4")
 @pytest.mark.parametrize("rounds", [4, 20])
 def test_an_uncovered_second_message(rounds):
     """What was sent second is the mean of three noisy values that were heard, less a small gradient: no single number

@@ -54,6 +54,7 @@ def sample_of(simulation, pair, world=0, chunk=200):
 # ── replay ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize("codec", [*ROUNDING, *OTHERS], ids=repr)
 @pytest.mark.parametrize("reading", READINGS)
 def test_the_truth_reproduces_every_message_to_the_last_bit(reading, codec):
@@ -88,6 +89,7 @@ def test_another_dither_is_noticed():
 # ── audits ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.few("Float16()")
 @pytest.mark.parametrize("codec", [Float64(), *ROUNDING, *OTHERS], ids=repr)
 def test_a_coded_descent_is_as_private_as_it_claims(codec):
     """And with a quarter of the noise it is not: what is on the wire has a law, whatever the codec."""
@@ -104,6 +106,7 @@ def test_a_coded_descent_is_as_private_as_it_claims(codec):
         assert judged(planted, pair, less, trials=200, attack=None).judgement.verdict is Verdict.REFUTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("codec", "noise"), [(Quantizer(2), 1.0), (Quantizer(2, "linf"), 0.5)], ids=repr)
 def test_cpgt_goes_on_with_what_it_does_not_send(codec, noise):
     """Its first message is priced, what follows is not: nearly all that it loses is in the first. A change in one
@@ -128,6 +131,7 @@ def test_cpgt_goes_on_with_what_it_does_not_send(codec, noise):
     assert all(e.granted_from == 2 for e in found.exact)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("codec", "target"), [*product(ROUNDING, (0.5, 0.8)), *((codec, 0.8) for codec in OTHERS)], ids=repr
 )

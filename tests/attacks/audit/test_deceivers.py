@@ -233,6 +233,7 @@ class AtANeighborsToss(Deceiver):
 BARE, LOUD = Verdict.UNPROTECTED, Verdict.REFUTED
 
 
+@pytest.mark.few("AllButTheseCounts-by how many they are")
 @pytest.mark.parametrize(
     ("deceiver", "caught"),
     [
@@ -282,6 +283,7 @@ class ArgMax(Algorithm):
             node.estimate(gradient)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("trials", "chunk"), [(100, 50), (10, 1)])
 def test_what_noise_hides_in_steps_is_not_unprotected(trials, chunk):
     simulation, pair = quadratic_world(ArgMax())
@@ -369,6 +371,7 @@ class TwiceTheSame(Searched):
             node.estimate(x)
 
 
+@pytest.mark.few("Wave-options1")
 @pytest.mark.parametrize(
     ("deceiver", "options"),
     [
@@ -425,6 +428,7 @@ class Twice(Asked):
         return super().made(node, x, gradient) | more
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deceiver", [Steeper, Twice])
 def test_a_plain_audit_of_a_claim_by_formula(deceiver):
     """Proven of the sound ones, refuted of the others by records whose gradients are far apart where a run gets."""
@@ -432,5 +436,6 @@ def test_a_plain_audit_of_a_claim_by_formula(deceiver):
     assert found == {False: "refuted", True: "proven"}
 
 
+@pytest.mark.slow
 def test_twice_the_same_noise_is_no_leak():
     assert scenarios.audit(TwiceTheSame(sound=True), 1.0, trials=50).verdict == "underpowered"

@@ -86,6 +86,7 @@ def test_the_first_release_tells_what_the_claim_does_not_count():
     assert found.witness is not None
 
 
+@pytest.mark.few("1.0")
 @pytest.mark.parametrize("ratio", [0.8, 0.9, 0.95, 1.0])
 def test_the_exact_sum_grows_as_one_over_the_ratio_to_the_rounds(ratio):
     """Each round's share is that of the recursion by hand, and a line through their logarithms has slope −ln r."""
@@ -100,6 +101,7 @@ def test_the_exact_sum_grows_as_one_over_the_ratio_to_the_rounds(ratio):
     assert (claims[2] - claims[1]) / (claims[1] - claims[0]) == pytest.approx(1 / ratio, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_audit_shows_this_growth_release_by_release():
     """Its levels are the running sums of the recursion by hand, after y and after z of each round."""
     simulation, pair = world(12, 0.9)
@@ -166,6 +168,7 @@ def test_no_ratio_up_to_1_has_a_finite_budget_for_all_rounds(ratio, asked):
     assert epsilon > min(asked, 138 * weight)
 
 
+@pytest.mark.few("1.0")
 @pytest.mark.parametrize("ratio", [0.9, 0.99, 1.0])
 def test_nor_is_the_exact_loss_of_all_rounds_finite(ratio):
     """No round costs less than a quarter of the first: after enough rounds the sum is above any number."""

@@ -47,6 +47,7 @@ def audited_recal(reading):
 
 
 class TestDPRecal:
+    @pytest.mark.few("as_deployable-x-2")
     @pytest.mark.parametrize(("reading", "name", "activation"), [("as_analysed", "u", 1), ("as_deployable", "x", 2)])
     def test_the_paper_is_unprotected_and_the_message_is_named(self, reading, name, activation):
         found = audited_recal(reading)
@@ -64,6 +65,7 @@ class TestDPRecal:
             assert game.correct == game.guesses == game.trials
             assert game.epsilon_audited == game.ceiling > 3 > found.claim.epsilon
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("stddev", [1.0, 1e7])
     def test_no_level_of_the_noise_hides_the_leak(self, stddev):
         problem = digits_problem()
@@ -72,6 +74,7 @@ class TestDPRecal:
         assert found.judgement.verdict is Verdict.UNPROTECTED
         assert (found.uncovered.name, found.uncovered.activation) == ("x", 2)
 
+    @pytest.mark.few("sent_state-proven")
     @pytest.mark.parametrize(
         ("reading", "verdict"), [("fresh_noise", Verdict.CONSISTENT), ("sent_state", Verdict.PROVEN)]
     )
@@ -168,6 +171,7 @@ class TestSupremum:
 class TestSelfChecks:
     """Noise half as large as declared: the value sent is not the value released."""
 
+    @pytest.mark.slow
     def test_what_is_not_sent_as_it_was_released_is_not_held_against_the_claim(self):
         """Half the noise goes on the wire: who is granted the release knows all, who sees the wire does not."""
         simulation, pair = quadratic_world(Averaging(Laplace(0.4), factor=0.5))
@@ -177,6 +181,7 @@ class TestSelfChecks:
         assert all(e.epsilon.lower == 0 and math.isinf(e.epsilon.upper) for e in found.exact)
         assert found.epsilon_audited == 0
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("law", [Laplace, Gaussian])
     def test_a_sampler_that_lies_gives_no_verdict(self, law, monkeypatch):
         """The mechanism declares a scale and draws half of it: the recovered noise betrays it."""
@@ -230,6 +235,7 @@ class TestDescent:
         assert found.judgement.verdict is Verdict.REFUTED
         assert found.first_violation is not None
 
+    @pytest.mark.slow
     def test_undefined_without_clipping(self):
         problem = synthetic_problem()
         algorithm = PrivateGradientDescent(4, Constant(0.3), Constant(0.3))
@@ -239,6 +245,7 @@ class TestDescent:
         assert found.judgement.verdict is Verdict.UNDEFINED
         assert "no clipping" in found.judgement.reason
 
+    @pytest.mark.slow
     def test_a_claim_beyond_any_game_is_not_beyond_the_exact_loss(self):
         """At δ = 0: any transcript could have refuted it. What was never seen is left open."""
         problem = synthetic_problem()
@@ -249,6 +256,7 @@ class TestDescent:
         assert found.white_box.ceiling < claim.epsilon < 20
         assert found.judgement.verdict is Verdict.PROVEN
 
+    @pytest.mark.slow
     def test_a_budget_too_large_to_mean_anything_is_vacuous(self):
         problem = synthetic_problem()
         algorithm = PrivateGradientDescent(40, Constant(0.3), Constant(0.01), Clip(0.1))
@@ -301,6 +309,7 @@ def test_levels_between_two_releases_count_the_first_alone():
     assert levels[5].estimate > 1
 
 
+@pytest.mark.slow
 def test_an_eavesdropper_on_other_links_does_not_change_the_audit():
     """The audit's own adversary decides; the scenario's is beside the point."""
     problem = digits_problem()

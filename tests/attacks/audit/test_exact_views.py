@@ -155,6 +155,7 @@ def test_a_witness_is_moved_by_as_much_in_runs_of_both_worlds() -> None:
 
 
 # ── data that enter once ────────────────────────────────────────────────────────────────────────────
+@pytest.mark.few(1)
 @pytest.mark.parametrize("graph", [topology.ring(14), topology.random_regular(16, 4, seed=1)])
 def test_noise_once_then_gossip_is_the_dense_oracle_for_all_pairs(graph: Topology) -> None:
     gossip = Muffliato(6, stddev=GOSSIPED)
@@ -225,6 +226,7 @@ class Silent(Muffliato):
 
 
 # ── random networks ─────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_no_view_is_charged_more_than_one_that_has_more_than_the_door_or_than_is_claimed() -> None:
     """24 random networks, algorithms, pairs and listeners; `benchmarks.views` has 1,000."""
     found = [Seen.sound(Case.drawn(seed), listeners=4) for seed in range(24)]
@@ -233,6 +235,7 @@ def test_no_view_is_charged_more_than_one_that_has_more_than_the_door_or_than_is
     assert sum(one.count for one in found) < 0.05 * sum(one.views for one in found)  # prices that are not decided
 
 
+@pytest.mark.slow
 def test_a_planted_fault_is_seen_from_the_views_that_have_its_messages_and_from_no_other() -> None:
     cases = [Case.drawn(seed, FAULTS[seed % 4]) for seed in range(24)]
     found = [Seen.planted(case, listeners=4) for case in cases]

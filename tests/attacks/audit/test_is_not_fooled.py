@@ -99,6 +99,7 @@ class OneReleaseMore(Toy):
             node.broadcast(x=node.privatize(node.zeros(), NOISE))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("algorithm", [OneMessageMore, OneFieldMore, AnotherReceiver, AnotherWay, OneReleaseMore])
 def test_which_messages_are_sent_may_not_depend_on_private_data(algorithm):
     audit = found(algorithm())
@@ -162,6 +163,7 @@ class NoiseHere(Toy):
         node.broadcast(x=released, y=node.privatize(gradient, Gaussian(stddev)))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("algorithm", [BesideAGiant, InPlaceOfARelease, NoiseTwice, NoiseHere])
 def test_a_value_in_the_clear_is_found(algorithm):
     audit = found(algorithm())
@@ -169,6 +171,7 @@ def test_a_value_in_the_clear_is_found(algorithm):
     assert audit.uncovered.activation == 1
 
 
+@pytest.mark.slow
 def test_noise_that_the_adversary_knows_covers_nothing(monkeypatch):
     """Of noise drawn from coins that nobody knows nothing is proven. A few tosses tell: it covers none or all."""
     monkeypatch.setattr(secret_coins, "TOSSED", 40)
@@ -200,6 +203,7 @@ class Rarely(Toy):
 class TestRareLeaks:
     """P(noise > 3.5) = 2.3e-4 and P(noise > 2) = 0.023, against δ = 0.01."""
 
+    @pytest.mark.slow
     def test_less_often_than_delta_is_within_the_claim(self):
         audit = found(Rarely(above=3.5), delta=0.01, trials=10_000)
         assert any(e.uncovered is not None for e in audit.exact)
@@ -212,6 +216,7 @@ class TestRareLeaks:
         audit = found(Rarely(above=2.0), delta=0.01, trials=10_000)
         assert audit.judgement.verdict is Verdict.UNPROTECTED
 
+    @pytest.mark.slow
     def test_a_share_far_above_a_small_delta_is_not_consistent(self):
         """P(noise > 3.09) = 1e-3 at δ = 1e-5: the worlds' 4,000 transcripts hold none once in 50 audits."""
         verdicts = list[Verdict]()
@@ -251,6 +256,7 @@ class AfterADrownedRelease(Toy):
         node.broadcast(x=released, y=np.sinh(gradient))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("algorithm", [BesideAPublicGiant, AfterADrownedRelease])
 def test_a_large_number_beside_a_difference_is_no_rounding_of_it(algorithm):
     """The worlds differ by 0.13, an ulp of 1e13 is 0.002."""
@@ -400,6 +406,7 @@ def test_the_same_noise_twice_gives_no_verdict():
         found(Again())
 
 
+@pytest.mark.slow
 def test_honest_noise_passes():
     """p-values of 3 honest audits: the smallest of 6 Bonferroni bounds is below 1e-4 once in 1,600 such tests."""
     simulation, pair = quadratic_world(Thrice())
@@ -423,20 +430,24 @@ class TestWithSparsity:
         simulation = Simulation(problem, ring(8), algorithm)
         return judged(simulation, pair, algorithm.claim(RECORD, simulation.setting(10), DELTA), trials=100)
 
+    @pytest.mark.slow
     def test_the_leak_is_found_with_and_without_the_attack(self):
         audit = self.audited("as_deployable", 0.01)
         assert audit.judgement.verdict is Verdict.UNPROTECTED
         assert audit.black_box is not None
         assert audit.refused is None
 
+    @pytest.mark.slow
     def test_the_repair_stays_sound(self):
         assert self.audited("sent_state", 0.01).judgement.verdict in HELD
 
+    @pytest.mark.slow
     def test_a_release_inside_the_prox_is_an_upper_bound_only(self):
         audit = self.audited("fresh_noise", 0.01)
         assert all(e.granted_from == 1 and e.epsilon.lower == 0 for e in audit.exact)
 
 
+@pytest.mark.slow
 def test_the_error_rate_is_shared_by_all_that_is_said():
     audit = found(Toy())
     assert audit.white_box.confidence == pytest.approx(1 - 0.05 / 2)
@@ -472,6 +483,7 @@ class Branching(Toy):
 class TestRareBranches:
     """The second release has μ = 0.25/stddev; the first one 0.25."""
 
+    @pytest.mark.slow
     def test_a_short_chunk_does_not_hide_what_the_long_ones_cost(self):
         """One transcript per chunk: a third of them go on, at μ = 5."""
         simulation, pair = quadratic_world(Branching())
@@ -496,6 +508,7 @@ class TestRareBranches:
         assert audit.exact[0].by_formula  # the estimate is, and it is only that
         assert audit.exact[0].epsilon.estimate < 3.0
 
+    @pytest.mark.slow
     def test_a_cheap_branch_that_was_never_seen_does_not_refute(self):
         """Sound: after an extreme first release the second is of nothing. Its true ε is below the formula's."""
 
@@ -527,6 +540,7 @@ class SometimesRewritten(Toy):
         node.broadcast(x=released.copy() if float(released.max()) > 2 else released)
 
 
+@pytest.mark.slow
 def test_a_rewritten_release_in_one_world_is_cut_from_both():
     simulation, pair = quadratic_world(SometimesRewritten())
     audit = chunked(simulation, pair, claim_of(gaussian_epsilon(0.25, 1e-3), 1e-3), trials=30, chunk=1)
@@ -543,6 +557,7 @@ class FaintAndVisible(Toy):
         node.broadcast(x=released, y=np.where(loud, gradient, 1.0 + 1e-14 * gradient))
 
 
+@pytest.mark.slow
 def test_a_visible_leak_does_not_hide_a_faint_one():
     audit = found(FaintAndVisible(), delta=0.01, trials=4000)
     assert audit.judgement.verdict is Verdict.UNDERPOWERED
@@ -559,6 +574,7 @@ class Hesitant(Toy):
         node.broadcast(x=released)
 
 
+@pytest.mark.few("compute1-True")
 @pytest.mark.parametrize(("compute", "leaks"), [(None, False), (ConstantDelay(1.0), True)])
 def test_how_long_it_takes_may_not_depend_on_private_data(compute, leaks):
     simulation, pair = quadratic_world(Hesitant())
@@ -584,6 +600,7 @@ class AskAndWait(Toy):
         await node.receive()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("compute", "link", "verdict"),
     [
@@ -642,6 +659,7 @@ def test_replicas_that_decide_for_each_other_are_refused():
         found(DecidesForAll(), trials=400)
 
 
+@pytest.mark.slow
 def test_a_late_unsent_release_is_not_counted_where_others_are_sent():
     """What goes on the wire is 0.25-GDP: a noisy gradient and then four empty messages, with or without noise."""
 
@@ -730,6 +748,7 @@ class Overwriting(Toy):
             x[:] = 0.5 * x + 0.5 * gradient
 
 
+@pytest.mark.slow
 def test_arrays_may_be_used_again():
     @dataclass(frozen=True)
     class Fresh(Overwriting):

@@ -106,6 +106,7 @@ def check(audits, epsilon):
             assert epsilon <= e.epsilon.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [e if e == 2.0 else pytest.param(e, marks=pytest.mark.slow) for e in AUDITS])
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_audit_finds_nine_tenths_of_what_a_mechanism_spends(name, epsilon):
@@ -120,6 +121,7 @@ def test_the_audit_finds_nine_tenths_of_what_a_mechanism_spends(name, epsilon):
     assert np.mean([one.epsilon_audited for one in found]) >= 0.9 * epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "seeds"), [pytest.param(0.5, 4, marks=pytest.mark.slow), (6.0, 2)])
 @pytest.mark.parametrize("name", COMPOSED)
 def test_and_of_what_a_composition_of_two_spends(name, epsilon, seeds):
@@ -135,6 +137,7 @@ def test_and_of_what_a_composition_of_two_spends(name, epsilon, seeds):
     assert np.mean([one.epsilon_audited for one in found]) >= 0.86 * epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stop", "seeds"),
     [(True, 1), *(pytest.param(stop, 8, marks=pytest.mark.slow) for stop in (False, True))],
@@ -152,6 +155,7 @@ def test_what_is_audited_is_above_the_truth_no_more_often_than_stated(stop, seed
     assert wrong <= stats.binom.isf(1e-4, 6 * seeds, 0.05)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_claim_below_the_truth_is_refuted_by_the_exact_loss(name):
     """By 1 %: far less than a game can tell, and one transcript in the tail is enough."""
@@ -172,6 +176,7 @@ def response_at(epsilon, delta):
     return math.log(math.exp(epsilon) - delta * (1 + math.exp(epsilon)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "truth", "epsilon"),
     [(lambda e: Laplace(1 / e), laplace_at, 0.5), (RandomizedResponse, response_at, 6.0)],

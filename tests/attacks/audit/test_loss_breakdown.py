@@ -81,6 +81,7 @@ def test_direct_messages_are_on_one_link_each_and_links_add_up(walk):
     assert found.total.spent.share(0.95) is None  # Gaussian noise has no worst case
 
 
+@pytest.mark.few("walk")
 @pytest.mark.parametrize("which", ["broadcast", "walk"])
 def test_the_parts_are_those_of_the_loss(which, request):
     """A naive sum over all transcripts at once; and in all it is the very loss that ε is computed from."""
@@ -150,6 +151,7 @@ def test_releases_that_are_only_inside_others_are_on_no_link():
     assert found.hidden.releases + len([w for w in found.where if w.carriers]) == found.total.releases
 
 
+@pytest.mark.slow
 def test_the_price_of_noise_that_dies_out_grows_as_its_inverse():
     """DPP² of r = 0.9 against a constant change of the gradient: z's price at round k is ‖Δz‖₁ r^{−k}."""
     found = Breakdown.of(1, samples(dpp2(rounds=30), chunks=1))
@@ -165,6 +167,7 @@ def test_a_release_that_costs_nothing_has_no_gamma_and_others_are_at_most_one():
     assert found.total.spent.share(0.95).estimate < found.releases[1].spent.share(0.95).estimate  # signs cancel
 
 
+@pytest.mark.slow
 def test_many_releases_are_thinned_to_the_dearest_and_sums_are_of_all():
     parts = samples(dpp2(rounds=MOST_PARTS), chunks=1)
     found = results.loss_breakdown(Breakdown.of(1, parts), 0.95)
@@ -181,7 +184,7 @@ CONFIDENCE = 0.999
 @pytest.fixture(scope="module")
 def audited():
     simulation, pair = quadratic_world(dpp2(rounds=30), 4)
-    return judged(simulation, pair, claim_of(1.0, 0.0), trials=1000, attack=None)
+    return judged(simulation, pair, claim_of(1.0, 0.0), trials=300, attack=None)
 
 
 def test_it_proves_no_more_than_is_true_at_any_activation(audited):
@@ -218,6 +221,7 @@ def test_it_changes_no_number_of_the_audit(audited):
     assert audited.white_box == alone
 
 
+@pytest.mark.slow
 def test_after_an_uncovered_message_only_the_trials_limit_it():
     simulation, pair = quadratic_world(SentBefore(rounds=4, step=0.2, scale=0.8, bound=0.5))
     levels = judged(simulation, pair, claim_of(1.0, 0.0), trials=200, attack=None).loss_breakdown.audited
@@ -231,6 +235,7 @@ def test_an_agent_whose_data_never_left_it_has_lost_nothing():
     assert [level.epsilon for level in levels] == [0.0]
 
 
+@pytest.mark.slow
 def test_few_transcripts_prove_nothing_and_do_no_harm():
     simulation, pair = quadratic_world(dpp2(rounds=3), 3)
     found = judged(simulation, pair, claim_of(1.0, 0.0), trials=50, attack=None)
@@ -251,6 +256,7 @@ def test_one_pass_is_enough_and_every_sample_counts():
     assert found.average.transcripts == sum(p.details.averages.shape[2] for p in parts)
 
 
+@pytest.mark.slow
 def test_averages_are_kept_of_the_first_samples_only(monkeypatch):
     parts = samples(dpp2(), chunks=3)
     monkeypatch.setattr(module, "AVERAGED", parts[0].details.averages.size + 1)

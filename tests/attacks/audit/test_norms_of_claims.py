@@ -43,6 +43,7 @@ def test_of_gradients_at_public_points_the_claim_is_attained(norm):
     assert cost == pytest.approx(claim.epsilon, rel=1e-9)
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("norm", ORDERS)
 @pytest.mark.parametrize("name", ["even", "coordinate", "random"])
 @pytest.mark.parametrize(

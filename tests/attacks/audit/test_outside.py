@@ -100,6 +100,7 @@ def verdict(algorithm):
     return judged(simulation, pair, claim_of(2.0, 1e-3), attack=None, trials=8).judgement.verdict
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("asked", "named"),
     [

@@ -52,6 +52,7 @@ def best_of(found, name):
     return next(family.epsilon for family in found.families if family.name == name)
 
 
+@pytest.mark.few("L1L2MixUp-0.0")
 @pytest.mark.parametrize(("kind", "delta"), [(WrongClip, 1e-3), (L1L2MixUp, 0.0)])
 def test_where_a_fault_shows_in_an_even_direction_the_search_finds_one(kind, delta):
     found, _ = searched(fault(kind, sound=False), delta, change=1e3, curvature=1e-9)
@@ -66,6 +67,7 @@ def test_where_a_fault_shows_in_an_even_direction_the_search_finds_one(kind, del
         assert found.winner.epsilon == pytest.approx(math.sqrt(DIMENSION) * best_of(found, "coordinates"), rel=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("kind", "delta"), [(HalfNoise, 0.0), (WrongClip, 1e-3)])
 def test_where_the_clip_fits_the_noise_no_direction_is_worse_than_a_coordinate(kind, delta):
     found, _ = searched(fault(kind, sound=kind is WrongClip), delta, change=1e3, curvature=1e-9)
@@ -80,6 +82,7 @@ def test_of_gaussian_noise_every_direction_costs_the_same_and_the_first_one_wins
     assert found.winner.candidate.family == "even"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("norm", ORDERS)
 def test_laplace_noise_costs_the_norm_that_it_protects(norm):
     """All curvatures are the same, so a change costs in proportion to its ℓ1 norm: √d, d and 1 coordinates of it."""

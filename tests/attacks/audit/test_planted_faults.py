@@ -51,6 +51,7 @@ def audited(fault, sound, trials=400):
     return judged(simulation, pair, claim, trials=trials, attack=None)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_caught_and_named(fault):
     """By its message, or by its size, and by the activation: the gradient is in what is sent from the second on, and
@@ -68,6 +69,7 @@ def test_a_planted_fault_is_caught_and_named(fault):
     assert fault.lesson.endswith(".")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_its_sound_twin_is_not(fault):
     found = audited(fault, sound=True)
@@ -101,6 +103,7 @@ def test_what_a_fault_of_size_costs(fault, times):
     assert found.epsilon_exact / found.claim.epsilon == pytest.approx(times, rel=0.03)
 
 
+@pytest.mark.slow
 def test_what_the_wrong_norm_costs():
     """Three releases moved by 2Cη in each of nine coordinates: μ = √3 · √9 · 2Cη/σ in place of √3 · 2Cη/σ."""
     for sound, times in ((True, 1.0), (False, math.sqrt(DIMENSION))):

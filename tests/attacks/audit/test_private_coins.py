@@ -56,6 +56,7 @@ def few_tosses(monkeypatch):
 
 
 class TestPrivateCoins:
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("seed", range(2))
     @pytest.mark.usefixtures("few_tosses")
     def test_what_leaks_at_some_tosses_is_found_at_every_seed(self, seed):
@@ -65,6 +66,7 @@ class TestPrivateCoins:
         assert audit.judgement.verdict is Verdict.UNPROTECTED
         assert audit.uncovered.name == "" or "'y'" in str(audit.uncovered)
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("few_tosses")
     def test_what_leaks_at_this_toss_leaks_no_more_than_at_all(self):
         """Every transcript of the first chunk has it; a δ above a quarter allows that."""
@@ -77,6 +79,7 @@ class TestPrivateCoins:
             assert audit.uncovered is None
             assert audit.judgement.verdict in HELD
 
+    @pytest.mark.few("known-True")
     @pytest.mark.parametrize("bare", [True, False])
     @pytest.mark.parametrize("coins", ["known", "secret"])
     def test_what_one_toss_loses_refutes_nothing_where_histories_are_not_priced(self, bare, coins):
@@ -89,6 +92,7 @@ class TestPrivateCoins:
         assert audit.unpriced is not None
         assert audit.judgement.verdict in HELD
 
+    @pytest.mark.slow
     def test_a_receiver_that_answers_at_random_is_priced(self):
         """Randomized response by whom a message goes to: ε = ln 3."""
 
@@ -107,6 +111,7 @@ class TestPrivateCoins:
             assert audit.judgement.verdict is verdict
             np.testing.assert_allclose(audit.secret.epsilon.lower, np.log(3))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("epsilon", "secret", "known"),
         [
@@ -138,6 +143,7 @@ class TestPrivateCoins:
         about = judged(simulation, pair, replace(claim_of(epsilon, 0.0), coins="known"), attack=None, trials=60)
         assert about.judgement.verdict is known
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("few_tosses")
     def test_noise_by_secret_coins(self):
         """A tenth of the noise at one toss in two: ε(10⁻³) is that of half the δ, about."""
@@ -147,6 +153,7 @@ class TestPrivateCoins:
         assert audit.secret.epsilon.lower < audit.secret.epsilon.estimate < gaussian_epsilon(10.0 + 1, 5e-4)
         assert audit.epsilon_audited == 0.0
 
+    @pytest.mark.slow
     def test_coins_that_cannot_be_listed_are_not_decided(self):
         """Noise of a scale drawn from a line: of who does not know it a game proves less than the claim."""
 
@@ -196,6 +203,7 @@ class Answers(Algorithm):
 
 
 class TestOddsThatDependOnData:
+    @pytest.mark.few("False-False-1.0-None-refuted")
     @pytest.mark.parametrize(
         ("many", "bare", "epsilon", "codec", "verdict"),
         [

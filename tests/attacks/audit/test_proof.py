@@ -95,6 +95,7 @@ def lost(sample: Sample, own: Any, other: Any) -> float:
     return float(np.max(np.sum(found.steps, axis=0)))
 
 
+@pytest.mark.few("dp-recal")
 @pytest.mark.parametrize("name", PROVEN)
 def test_no_pair_loses_more_and_a_tenth_of_the_noise_is_missed(name: str) -> None:
     """The worst noise of each pair is tried too (`worlds` aims it where noise is Laplace)."""
@@ -120,6 +121,7 @@ def test_no_pair_loses_more_and_a_tenth_of_the_noise_is_missed(name: str) -> Non
     assert verdicts[1] in (Verdict.CONSISTENT, Verdict.UNDERPOWERED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
     [

@@ -126,6 +126,7 @@ def test_in_a_corner_it_follows_a_baton_as_long_as_it_hears_every_hop():
 # ── audits ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_an_audit_over_radio_finds_what_it_finds_over_links():
     """Same seed, same noise: the same exact losses and the same games, white box and black box."""
     on_links, pair = quadratic_world(PrivateGradientDescent(6, Constant(0.1), Constant(0.5)))
@@ -137,6 +138,7 @@ def test_an_audit_over_radio_finds_what_it_finds_over_links():
     assert found[0].black_box is not None
 
 
+@pytest.mark.slow
 def test_an_audit_over_lossy_radio_names_the_message_that_leaks():
     problem = digits_problem()
     simulation, pair = quadratic_world(dp_recal(problem, "as_analysed", 8))

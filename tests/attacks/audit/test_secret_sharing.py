@@ -204,6 +204,7 @@ def whitened(curvatures):
     return math.sqrt(moved @ weights), weights, moved, powers
 
 
+@pytest.mark.few("one curvature")
 @pytest.mark.parametrize(
     ("curvatures", "claimed"),
     [((STEEP,) * AGENTS, True), ((FLAT, *(STEEP,) * (AGENTS - 1)), False)],
@@ -235,6 +236,7 @@ def test_theorem_2_1_1_holds_for_equal_curvatures_and_not_for_others(curvatures,
         assert (gaussian_epsilon(mu, RARE), printed.epsilon, tight) == pytest.approx((2.134, 1.727, 1.444), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_an_audit_at_the_agents_door_finds_the_factor_and_does_not_call_it_consistent():
     """It is granted the release, which is not on the wire: the exact ε of σ alone, an upper end above the claim."""
     pair = Pair(VICTIM, tuple(simulation(t).problem.objectives[VICTIM] for t in (False, True)), "a constant change")

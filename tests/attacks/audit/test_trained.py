@@ -70,6 +70,7 @@ def told(found):
     return json.dumps([plain(audit_result(found)), found.witness], sort_keys=True, default=str)
 
 
+@pytest.mark.slow
 def test_an_uncovered_second_message_is_found_at_the_ceiling():
     """Of 700 transcripts of each world that are played it guesses nearly all, and nearly all of them right."""
     found = judged(simulated(second(sound=False)))
@@ -92,6 +93,7 @@ def test_with_random_delays_it_plays_too():
     assert found.classifier.epsilon_audited <= found.claim.epsilon
 
 
+@pytest.mark.slow
 def test_a_wrong_scale_is_found_by_the_classifier_too():
     """The release spends 2 where 1 is claimed. The classifier gets at least 0.8 of what the exact loss does, and
     never more than there is."""
@@ -102,6 +104,7 @@ def test_a_wrong_scale_is_found_by_the_classifier_too():
     assert found.epsilon_audited == max(found.classifier.epsilon_audited, found.white_box.epsilon_audited)
 
 
+@pytest.mark.slow
 def test_a_sound_claim_is_refuted_no_more_often_than_allowed():
     """The claim is what is spent, to the last bit. Each of the 6 games errs with at most 5 % (of its share of the
     error rate even 5 %/3): 3 or more do with probability below 0.003."""
@@ -112,6 +115,7 @@ def test_a_sound_claim_is_refuted_no_more_often_than_allowed():
     assert wrong < 3
 
 
+@pytest.mark.slow
 def test_what_is_played_is_not_what_taught(monkeypatch):
     """Pure noise: a classifier that plays what taught it would prove something; of fresh transcripts it cannot."""
     found = judged(simulated(replace(half(sound=True), scale=1e6)), trials=400)
@@ -129,6 +133,7 @@ def whole():
 
 
 class TestTheSameBytes:
+    @pytest.mark.few("6")
     @pytest.mark.parametrize("after", [1, 3, 6])
     def test_stopped_and_resumed(self, after, tmp_path, whole):
         simulate, *rest = simulated(half(sound=False))
@@ -140,6 +145,7 @@ class TestTheSameBytes:
         assert len(again.done) == 8 - after
         assert told(resumed) == whole
 
+    @pytest.mark.slow
     def test_gone_on_with_more_trials(self, tmp_path):
         """What teaches is decided when all is there, so what was kept of a smaller audit serves a larger one."""
         archive = Archive.at(tmp_path / "evidence", "it")
@@ -147,6 +153,7 @@ class TestTheSameBytes:
         longer = judged(simulated(half(sound=False)), trials=600, archive=archive)
         assert told(longer) == told(judged(simulated(half(sound=False)), trials=600))
 
+    @pytest.mark.slow
     def test_nothing_else_changes_without_it(self):
         """The other games toss the same coins; only their share of the error rate is smaller."""
         without, having = (judged(simulated(half(sound=False)), trials=400, train=train) for train in (False, True))
@@ -169,6 +176,7 @@ class TestItRefusesInWords:
         assert found.classifier is None
         assert "20 are left to play" in found.untrained
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("late", ["time", "value"])
     def test_what_all_transcripts_of_a_chunk_share(self, late):
         """A world whose delays, or a number on the wire, are drawn anew for each chunk: a common coin."""
@@ -265,6 +273,7 @@ def by_default(what, scale, claim, trials=400, seed=0):
     return auditing.judged(simulation, pair, claim_of(claim, 0.0), trials, None, seed, chunk=chunk, train=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["exp", "sum", "bit"])
 def test_what_no_exact_loss_speaks_of_is_refuted_by_the_classifier(what):
     found = by_default(what, 0.125, 0.8, trials=2000)  # the bits: ε = 2.47
@@ -274,6 +283,7 @@ def test_what_no_exact_loss_speaks_of_is_refuted_by_the_classifier(what):
     assert "ε exact:   not known" in found.summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["exp", "sum", "bit"])
 def test_what_keeps_its_claim_is_refuted_no_more_often_than_allowed(what):
     """ε is what is claimed, or less. A game errs with at most 5 % of which it has nine tenths: in three audits two or
@@ -282,6 +292,7 @@ def test_what_keeps_its_claim_is_refuted_no_more_often_than_allowed(what):
     assert verdicts.count(Verdict.REFUTED) < 2
 
 
+@pytest.mark.slow
 def test_where_nothing_else_can_refute_it_has_most_of_the_error_rate_and_plays_all_that_did_not_teach():
     found = by_default("bit", 0.125, 1.2, trials=400)
     game, taught = found.classifier, found.trained
@@ -292,6 +303,7 @@ def test_where_nothing_else_can_refute_it_has_most_of_the_error_rate_and_plays_a
     assert shared.white_box.confidence == pytest.approx(1 - 0.05 / 3)
 
 
+@pytest.mark.slow
 def test_it_plays_nowhere_else():
     found = by_default("plain", 0.25, 2.0)
     assert found.classifier is None

@@ -25,6 +25,7 @@ from netsim.simulation import Simulation
 
 
 # ── gossip after noise ──────────────────────────────────────────────────────────────────────────────
+@pytest.mark.few("graph0-gossip0")
 @pytest.mark.parametrize(
     ("graph", "gossip"),
     [
@@ -89,6 +90,7 @@ def test_noise_of_any_deviation_is_told_from_what_enters_with_it() -> None:
         assert not np.any(near.decided & np.isfinite(near.most) & (np.abs(near.most * stddev - 1) < 1e-12))
 
 
+@pytest.mark.slow
 def test_what_digits_cannot_decide_is_an_interval_around_the_truth() -> None:
     """After 50 plain rounds 200 messages determine all 99 noises, by combinations with 13 digits of cancellation."""
     graph, gossip = topology.random_regular(100, 4, seed=1), Muffliato(50, stddev=STDDEV)
@@ -196,6 +198,7 @@ def test_the_truth_lies_between_the_ends(noise: list[list[float]], change: list[
     check_enclosed(np.array(noise, dtype=float), np.array(change, dtype=float))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_no_near_coincidence_is_decided_wrongly(data: st.DataObject) -> None:

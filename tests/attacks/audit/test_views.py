@@ -77,6 +77,7 @@ def released(moves, seed=0, trials=400, epsilon=1.0, confidence=0.9) -> ViewsRes
 
 
 class TestCheapWorld:
+    @pytest.mark.slow
     def test_a_sound_mechanism_is_accused_from_nowhere(self):
         """All three views spend all of the claim. 10 lattices at α = 0.1: more than 4 with a false alarm would have
         a probability below 0.2 % at the nominal rate, and e-values stay far below it."""
@@ -181,6 +182,7 @@ class Refusing:
         return [GradientEstimate(1, 0, np.zeros((view.replicas, 1)), np.zeros((view.replicas, 1)), 1.0)]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("until", "scores"), [(0, 1), (6, 2), (12, 2), (10**6, 2)])
 def test_what_is_played_has_no_say_in_which_scores_there_are(until, scores):
     """One chunk of each world chooses, seen from three views: an attack that refused there is no score; one that
@@ -236,6 +238,7 @@ def looked(simulation, pair, claim, wanted="all", trials=600, jobs=1, attack=Non
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_leak_on_one_link_is_found_from_where_that_link_is_seen():
     simulation, pair = world(TellsOneNeighbor(3), topology.ring(5))
     found = looked(simulation, pair, claim_of(3 * 2 * 0.2 * 0.5 / 1.0))
@@ -247,6 +250,7 @@ def test_a_leak_on_one_link_is_found_from_where_that_link_is_seen():
     assert found.inconsistent == ()
 
 
+@pytest.mark.slow
 def test_a_view_contains_no_message_that_did_not_reach_it():
     """The tap on the link hears the last one, agent 2 never gets it: neither view contains the other."""
     for late in (False, True):
@@ -256,6 +260,7 @@ def test_a_view_contains_no_message_that_did_not_reach_it():
         assert "link 1-2" in nx.ancestors(order, "door 1")  # who sent it had it
 
 
+@pytest.mark.slow
 def test_processes_share_the_work_and_change_nothing():
     simulation, pair = world(SecondMessage(3, scale=0.8), topology.path(4))
     claim = claim_of(1.0)
@@ -264,6 +269,7 @@ def test_processes_share_the_work_and_change_nothing():
     assert list(alone.order.edges) == list(shared.order.edges)
 
 
+@pytest.mark.slow
 def test_inferred_gradients_are_a_score_where_they_can_be_inferred():
     """Their likelihood ratio needs no learning: with few trials it does what the classifier cannot yet. On a path the
     leaf's gradients can be inferred from its link."""
@@ -348,6 +354,7 @@ def _responses(epsilon: float, shape: tuple[int, ...], rng: np.random.Generator)
     return (rng.random(shape) > truth).astype(float), (rng.random(shape) < truth).astype(float)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dependent", [False, True], ids=["independent", "all the same noise"])
 def test_the_false_discovery_rate_stays_at_or_below_nominal(dependent):
     """Seven sound views that spend all of the claim, three that spend twice as much; 400 repetitions at α = 0.2."""

@@ -112,6 +112,7 @@ def witness_of(kind):
 # ── to plain data and back ──────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("side", [0, 1])
 def test_written_and_read_a_transcript_is_priced_to_the_same_bits(kind, side):
@@ -196,6 +197,7 @@ def test_vectors_of_another_problem_and_agents_that_are_not_there_are_refused():
 # ── which one, and what it shows ────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["half_noise", "walk", "float16"])
 def test_the_candidate_is_the_best_of_its_chunk(kind):
     """Oracle: each transcript alone."""
@@ -210,6 +212,7 @@ def test_the_candidate_is_the_best_of_its_chunk(kind):
         assert found.message == min(a.uncovered.message for a in alone)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_has_a_witness_and_its_twin_has_none(fault):
     """All but one claim δ = 0; at δ > 0 a loss, however large, is no witness."""

@@ -87,6 +87,7 @@ def test_known_eta_the_errors_are_independent_with_the_stated_deviation(scales):
         assert found.law is None
 
 
+@pytest.mark.slow
 def test_each_agents_noise_weighs_its_own_readings():
     """Scales and ratios by agent: with η known and unknown the errors are as stated, agent by agent."""
     factors = {

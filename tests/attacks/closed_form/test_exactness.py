@@ -34,6 +34,7 @@ def worst(algorithm, graph, links, adversary, seed, **options) -> tuple[float, i
     return score_gradients(exact, run.truth, run.views[0].inside).worst if exact else 0.0, len(exact)
 
 
+@pytest.mark.few(29)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize(
     ("links", "graph", "adversary", "options"),

@@ -52,6 +52,7 @@ def share_found(run: Run, found) -> float:
     return score.estimated / score.asked
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize(
     ("algorithm", "invert", "hidden"),
@@ -70,6 +71,7 @@ def test_uncoordinated_steps_and_drawn_starts_hide_nothing(graph, algorithm, inv
     assert share_found(run, exact) == pytest.approx(1 - hidden / sum(run.activations))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize(("loss", "least"), [(0.02, 0.9), (0.1, 0.6), (0.3, 0.04), (0.5, 0.003)])
 def test_what_a_lossy_tap_tells_is_right_and_much_follows_from_the_rest(graph, loss, least):
@@ -80,6 +82,7 @@ def test_what_a_lossy_tap_tells_is_right_and_much_follows_from_the_rest(graph, l
     assert np.mean(shares) > least
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("loss", [0.1, 0.3])
 def test_where_the_dual_is_lost_differences_are_left(graph, loss):
@@ -253,6 +256,7 @@ def ran(algorithm, seed, adversary, graph=None):
     ).run()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("algorithm", "adversary", "graph"),
     [

@@ -64,6 +64,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize(("links", "loss", "share"), [
     (PLAIN, 0.05, 0.97), (PLAIN, 0.2, 0.4), (RELIABLE, 0.2, 0.95), (RELIABLE, 0.4, 0.5),
@@ -113,6 +114,7 @@ def named(way: list[int]) -> list[tuple[int, int]]:
     return [(holder, way[:t].count(holder)) for t, holder in enumerate(way)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", [topology.ring(4), topology.complete(4), topology.path(4)], ids=lambda g: g.name)
 def test_what_is_certain_is_what_all_walks_agree_on_that_fit(graph):
     """Every walk of the same length is tried; those fit that made the same messages at the places observed."""

@@ -97,6 +97,7 @@ def check(error, covariance, mixing, laws) -> None:
 
 @pytest.mark.parametrize("name", NOISY)
 class TestProbed:
+    @pytest.mark.few(3)
     def test_of_every_round_and_of_all_jointly(self, name):
         run = ran(NOISY[name])
         found = probed(run.views[0], 1)
@@ -108,6 +109,7 @@ class TestProbed:
         np.testing.assert_allclose(mixing @ mixing.T, covariance, rtol=1e-7, atol=1e-12 * np.max(covariance))
         check(error, covariance, mixing, found.laws)
 
+    @pytest.mark.few(3)
     def test_it_would_notice_a_tenth(self, name):
         """Ten per cent more noise than is stated is far outside what chance allows."""
         run = ran(NOISY[name])
@@ -152,6 +154,7 @@ LOSSY = NOISY | {
 }
 
 
+@pytest.mark.few("ic_admm")
 @pytest.mark.parametrize("name", LOSSY)
 def test_taps_that_lose_packets(name):
     """Noise of releases that were not heard, and values of any size that were not: what is left is as is stated."""

@@ -69,6 +69,7 @@ def test_every_example_is_affine_or_says_why_not():
     assert set(EXAMPLES) == {*AFFINE, *RANDOM, *REFUSED}
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("name", "graph"), [(name, graph) for name in AFFINE for graph in sorted(graphs_of(name))])
 def test_a_door_tells_every_gradient_that_theory_says_to_eight_digits(name, graph):
     run = ran(name, graph, Adversary("doors", links=(), nodes=DOORS))
@@ -114,6 +115,7 @@ TO_ONE = {"rw_admm", "zip_dl", "edge_perturbation", "subspace_perturbation"}  # 
 EXCHANGES = sorted({*AFFINE} - {*TOKENS, "dp_admm", *TO_ONE})
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", EXCHANGES)
 def test_taps_on_all_links_tell_as_much_as_a_door(name):
     run = ran(name, "random", Adversary("ears", "all"))
@@ -128,6 +130,7 @@ def test_taps_on_all_links_tell_as_much_as_a_door(name):
             np.testing.assert_allclose(e.gradient, asked[e.query].gradient, rtol=0, atol=1e-9)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", TOKENS)
 def test_a_token_in_the_clear_tells_all_gradients_of_all_whole_visits(name):
     run = ran(name, "random", Adversary("ears", "all"))

@@ -136,6 +136,7 @@ class TestExchanges:
             assert not found.identifiable.any()
             self.check_open(cut(run.views[0], lambda row: row.number < 6), 1)
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("algorithm", [DESCENT, Extra(ROUNDS, 0.05), GradientTracking(ROUNDS, 0.05)])
     @pytest.mark.parametrize("seed", [0, 1, 2])
     def test_taps_that_lose_packets(self, algorithm, seed):
@@ -216,6 +217,7 @@ class TestTokens:
         DPRecal(0.4, activations=80, reading="as_analysed"),
     )  # fmt: skip
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("algorithm", ALGORITHMS)
     def test_taps_that_lose_packets(self, algorithm):
         run = ran(algorithm, Adversary("ears", "all", capture_loss=0.05), self.GRAPH)
@@ -240,6 +242,7 @@ class TestTokens:
         assert worst(found, run) < 1e-8
         assert [e.query for e in through_duals(gone) if e.agent == 2] == kept, "its own inversion goes on, too"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("algorithm", [ALGORITHMS[0], ALGORITHMS[1]])
     def test_a_tap_that_begins_late_tells_all_gradients_but_for_one_unknown_state(self, algorithm):
         """What an agent had added up before stays unknown, and with it every gradient, by one vector in all."""

@@ -41,6 +41,7 @@ def ran(bent, algorithm, seed):
     ).run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BENDS)
 def test_no_estimate_is_far_from_the_truth(name):
     bent, algorithm = BENDS[name]

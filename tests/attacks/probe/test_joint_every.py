@@ -21,6 +21,7 @@ ON_THE_WAY = ("rw_admm", "walkman", "walkman, version: prox", "recal", *(n for n
 """Tokens, whose way a few taps do not see; but for `rw_admm` with everybody active."""
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("noisy", [False, True], ids=["plain", "noisy"])
 @pytest.mark.parametrize("name", INVERTED)
 def test_all_agents_from_all_links_and_each_as_a_probe_of_it_alone_sees_it(name, noisy):
@@ -44,6 +45,7 @@ def test_all_agents_from_all_links_and_each_as_a_probe_of_it_alone_sees_it(name,
         assert np.all(error <= bound)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", [n for n in INVERTED if EXAMPLES[n].graph == "ring" and n not in RANDOM_ITSELF])
 def test_what_a_few_taps_and_an_insider_tell(name):
     run = replace(EXAMPLES[name].simulation(noisy=False), adversaries=(HALF,)).run()

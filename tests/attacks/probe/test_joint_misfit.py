@@ -71,6 +71,7 @@ MAKE = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("make", "assumption", "scales"), CASES, ids=repr)
 def test_each_equation_is_judged_by_its_own_noise(make, assumption, scales):
     """However much larger that of others is: a wrong assumption does not hide behind it, and a right one passes."""

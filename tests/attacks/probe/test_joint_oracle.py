@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given as drawn_from
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -54,6 +55,7 @@ def everything(which: int, tracking: bool) -> AdversaryView:
 
 
 class TestAgainstAHandWrittenSystem:
+    @pytest.mark.slow
     @settings(max_examples=25, deadline=None)
     @drawn_from(st.integers(0, len(SMALL) - 1), st.booleans(), st.integers(0, 2**32 - 1), st.floats(0.1, 0.9))
     def test_the_count_is_the_oracles_and_more_taps_never_see_less(self, which, tracking, seed, share):

@@ -33,6 +33,7 @@ def seen_lines(hidden: int, algorithm):
 
 
 class TestFromOneEnd:
+    @pytest.mark.few("an insider")
     @pytest.mark.parametrize("place", END)
     def test_gradients_that_change_freely_stay_hidden_but_the_neighbors_first(self, place):
         """Every message of agent 1 brings one equation, and a new gradient of its own and of all behind it."""
@@ -82,6 +83,7 @@ class TestFromOneEnd:
         assert within_bounds(found, run)
         assert found.residual < 1e-12
 
+    @pytest.mark.slow
     def test_constant_gradients_of_fifty_are_seen_as_far_as_precision_goes_and_no_further(self):
         found, run = seen_from(DOOR, PrivateGradientDescent(100, schedules.Constant(0.05)), constant=True,
                                assumption=Constant())  # fmt: skip
@@ -99,6 +101,7 @@ class TestFromOneEnd:
         guesses = [np.abs(found.agents[i].gradients - truth[i][:100]).max() for i in range(30, AGENTS)]
         assert min(guesses) > 1e-2  # what it does not call identified it does not know
 
+    @pytest.mark.slow
     def test_a_wrong_assumption_is_refuted_by_the_residual(self):
         right, _ = seen_from(DOOR, constant=True, assumption=Constant())
         wrong, _ = seen_from(DOOR, constant=False, assumption=Constant())
@@ -127,6 +130,7 @@ class TestFromOneEnd:
 class TestFromWhereAllFiftyAreSeen:
     """Gradients that change freely: one message must be heard for each."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("algorithm", "adversary"), [
         (DESCENT, Adversary("every third door", links=(), nodes=tuple(range(1, AGENTS, 3)))),
         (DESCENT, Adversary("every second link", links=tuple((i, i + 1) for i in range(0, AGENTS, 2)))),
@@ -144,6 +148,7 @@ class TestFromWhereAllFiftyAreSeen:
         assert worst(found, run) < 1e-8
         assert within_bounds(found, run)
 
+    @pytest.mark.slow
     def test_descent_is_not_seen_from_every_fourth_door_and_tracking_is(self):
         """Of three of four agents nobody hears every fourth: descent sends one number for one, tracking two."""
         doors = Adversary("doors", links=(), nodes=tuple(range(1, AGENTS, 4)))

@@ -55,6 +55,7 @@ def chi_square(found, run) -> list[float]:
 class TestWithoutNoise:
     """Everything that is called identifiable is recovered, within the bound that is stated."""
 
+    @pytest.mark.few(4)
     @pytest.mark.parametrize("adversary", [SOME, NEIGHBORS, EDGE, Adversary("all")], ids=lambda a: a.name)
     @pytest.mark.parametrize("algorithm", [
         PrivateGradientDescent(8, step(0.05)),
@@ -146,6 +147,7 @@ class TestWithoutNoise:
 
 
 class TestWithNoise:
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("adversary", [SOME, NEIGHBORS, EDGE, Adversary("all")], ids=lambda a: a.name)
     @pytest.mark.parametrize("algorithm", [Noisy(6, 0.3), Summed(6, 0.3), Proximal(0.2)],
                              ids=lambda a: type(a).__name__)  # fmt: skip
@@ -168,6 +170,7 @@ class TestWithNoise:
             error = (p.gradients[:5] - truth[i][:5]) / p.stddev[:5, None]
             assert np.mean(error**2) == pytest.approx(1, rel=0.1)
 
+    @pytest.mark.slow
     def test_noise_over_many_orders_of_magnitude(self):
         run = ran(DiaDSP(25, 0.02, 1.0, 1.0, 0.4), Adversary(), replicas=100)
         found = probe_network(run.views[0])
@@ -241,6 +244,7 @@ class TestWithNoise:
 
 
 class TestAgainstTheProbeOfOneAgent:
+    @pytest.mark.few(2)
     @pytest.mark.parametrize("algorithm", [
         Noisy(6, 0.3), Summed(6, 0.3), Proximal(0.2), GradientTracking(6, 0.02), DiaDSP(20, 0.02, 1.0, 1.0, 0.4),
     ], ids=lambda a: type(a).__name__)  # fmt: skip

@@ -63,6 +63,7 @@ def variance_of_median(n: int) -> float:
 
 
 class TestManyReleases:
+    @pytest.mark.slow
     def test_nine_releases_of_one_gradient_are_worth_their_median(self):
         """Efficiency over the mean: 2/9 over the variance of the median of nine."""
         blue, ml, truth = both(Repeated())
@@ -102,6 +103,7 @@ class TestManyReleases:
         zeros = np.sum(np.abs(observed - design @ x) < 1e-9, axis=0)
         assert np.all(zeros >= 4)  # a vertex
 
+    @pytest.mark.slow
     def test_twice_as_good_in_the_limit(self):
         rng = np.random.default_rng(2)
         design, noise = np.ones((61, 1)), np.eye(61)
@@ -118,6 +120,7 @@ class TestFewReleases:
         np.testing.assert_array_equal(ml.gradients[:-1], blue.gradients[:-1])
         np.testing.assert_allclose(ml.stddev[:-1], blue.stddev[:-1], rtol=5 * np.sqrt(5 / 400) / 2)
 
+    @pytest.mark.slow
     def test_the_likeliest_of_two_is_the_less_noisy_alone_and_worse(self):
         """DPP² tells each gradient but the last twice: with e of scale 0.4, and with w/α."""
         blue, ml, truth = both(Dpp2(5, 0.1, 0.02, 0.5, scale_w=Constant(0.06), scale_e=Constant(0.4)), 20)
@@ -131,6 +134,7 @@ def test_noise_of_another_law_is_refused():
         both(IcAdmm(3, penalty=1.0, proximal=2.0, noise="gaussian", scale=Constant(0.3)), 1)
 
 
+@pytest.mark.slow
 def test_estimates_do_not_depend_on_the_other_replicas():
     problem = synthetic_problem(dimension=2)
     run = Simulation(problem, topology.ring(5), Repeated(), adversaries=(DOOR,), replicas=3).run()

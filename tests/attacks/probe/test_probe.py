@@ -239,6 +239,7 @@ class TestTokens:
 
     WALK = Walkman(penalty=4.0, activations=80)
 
+    @pytest.mark.slow
     def test_a_tap_on_some_links_ends_where_a_token_was_missed(self):
         run = ran(self.WALK, Adversary(links=((0, 1), (1, 2))), 1)
         estimates = through_probe(run.views[0])
@@ -270,6 +271,7 @@ class TestWhereTheMapIsAffine:
         assert np.abs(errors(found, run)[found.identifiable]).max() < 1e-12
 
 
+@pytest.mark.few("0.5-45-1")
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(("ratio", "rounds"), [(0.5, 45), (0.3, 60)])
 def test_noise_over_thirty_orders_of_magnitude_hides_no_more_than_its_size(ratio, rounds, seed):

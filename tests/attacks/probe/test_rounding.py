@@ -53,6 +53,7 @@ def test_an_estimate_that_is_not_exact_has_a_deviation():
     np.testing.assert_array_equal(told.only([2, 14]).rounding, found.rounding[[2, 14]])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("algorithm", [
     Dpp2(60, 0.1, 0.02, 0.5, eta=Constant(0.9)), Nids(60, 0.1), DiaDSP(60, 0.02, 0.0, 0.0, 0.9),
     Walkman(penalty=4.0, activations=400), PrivateGradientDescent(60, Constant(1e-6)),
@@ -67,6 +68,7 @@ def test_long_runs_stay_within_what_is_stated(algorithm, seed):
     assert np.max(stated) < 1e-6
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("algorithm", [
     GradientTracking(45, 0.02, Geometric(1e6, 0.4), Geometric(1e6, 0.4)), DiaDSP(60, 0.02, 10.0, 10.0, 0.5),
     GradientTracking(20, 0.02, Geometric(1e3, 0.2), Geometric(1e3, 0.2)),

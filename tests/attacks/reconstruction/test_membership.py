@@ -69,6 +69,7 @@ MODELS = Linear(4), Logistic(5), Softmax(3, 3)
 ADJACENCIES = "remove", "zero out", "replace"
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     ("law", "model", "adjacency"),
     [
@@ -126,6 +127,7 @@ def test_with_nobody_else_it_is_the_plain_correlation():
     np.testing.assert_allclose(found.scores[:, 0], expected, rtol=1e-10)
 
 
+@pytest.mark.few("shifts0")
 @pytest.mark.parametrize("shifts", [(0.4,) * 8, (2.0, 1.5, 1.0, 0.7, 0.5, 0.3, 0.2, 0.1), (0.05,) * 300, (3.0,) * 12])
 def test_law_of_laplace_ratios_is_the_dual_of_its_privacy_curve(shifts):
     """Power at α is min over ε of δ(ε) + e^ε α, over ε of both signs: another quadrature, of another integrand."""
@@ -217,6 +219,7 @@ def digits():
     return {stddev: Pools(load("digits", norm_bound=4.0), Logistic(64), stddev) for stddev in (0.0, 0.02)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "stddev"), [("digits", 0.0), ("digits", 0.02), ("least_squares", 0.0),
                                               ("least_squares", 0.1)])  # fmt: skip
 def test_power_without_others_is_that_on_records_of_another_pool(what, stddev, request):
@@ -279,6 +282,7 @@ def descent(scale, replicas, leave_out):
     return Case(evidence, known), (mine.features[:1], mine.labels[:1])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("scale", "low", "high"), [(0.01, 0.9, 1.0), (10.0, 0.0, 0.25)])
 def test_from_a_tapped_run(scale, low, high):
     """With little noise the record is found, with much at chance; and the law foretells how often, run by run."""

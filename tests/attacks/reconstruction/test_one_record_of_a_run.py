@@ -47,6 +47,7 @@ def test_images_are_rebuilt_to_1e_6(reading, prior):
         assert score.skill > 1 - 1e-9
 
 
+@pytest.mark.few("sent_state")
 @pytest.mark.parametrize("reading", ["fresh_noise", "sent_state"])
 def test_from_the_repairs_they_are_no_better_than_the_prior(reading, prior):
     """Skill at most 1 % for every agent, mean of 20 noise draws; labels are guessed no better than a coin."""

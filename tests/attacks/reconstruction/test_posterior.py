@@ -49,6 +49,7 @@ def one(attack, case):
     return attack.reconstruct([case], RNG(0))[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("model", "stddev"), [(Logistic(WIDTH), 0.5), (Softmax(WIDTH, 3, False), 0.1)])
 def test_where_the_posterior_is_gaussian_it_meets_the_bayes_bound(model, stddev):
     """θ = 0: slopes do not depend on the record. The bound is computed here, from slopes and variances alone."""
@@ -71,6 +72,7 @@ def test_where_the_posterior_is_gaussian_it_meets_the_bayes_bound(model, stddev)
     assert error > (1.15 if stddev == 0.5 else 1.03) * bound
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("model", [Linear(WIDTH), Logistic(WIDTH), Softmax(WIDTH, 4)])
 def test_near_it_too_within_15_percent(model):
     """Random points: slopes depend on the record. The bound is the mean posterior variance (of van Trees' kind)."""
@@ -219,6 +221,7 @@ def test_many_agents_at_once_are_each_by_itself():
     )
 
 
+@pytest.mark.few("model0")
 @pytest.mark.parametrize("model", [Linear(12), Logistic(12), Softmax(12, 3)])
 def test_small_batches(model):
     """Two records: nearer than the prior's mean of each, and explained as noise explains them."""
@@ -248,6 +251,7 @@ def test_refusals():
         one(PosteriorMode(), lawless)
 
 
+@pytest.mark.few("0.55-2-1")
 @pytest.mark.parametrize(("share", "m", "likeliest"), [(0.55, 2, 1), (0.55, 4, 2)])
 def test_strong_noise_leaves_the_likeliest_number_of_each_label(share, m, likeliest):
     """Binomial: (−, +) of share 0.55 has probability 0.495, (−, −) only 0.3025."""

@@ -42,6 +42,7 @@ def answers(stddev, trials, m=10, seed=0):
     return attack.decide([Case(found, Known(model, m, prior=prior))], rng)[0], true
 
 
+@pytest.mark.slow
 def test_right_above_chance_and_calibrated():
     """60 agents of ten records: accuracy far above a third; said and done agree within three standard errors."""
     choice, true = answers(0.02, 60)

@@ -30,6 +30,7 @@ def attacked(attack, *held, seed=0):
     return attack.reconstruct([h.case for h in held], np.random.default_rng(seed))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("model", NETWORKS, ids=str)
 @pytest.mark.parametrize("attack", [DLG(), IDLG()], ids=["dlg", "idlg"])
 def test_one_image_is_recovered_without_noise(model, attack):
@@ -136,6 +137,7 @@ def test_two_logistic_records_with_one_gradient_are_counted():
     assert alone.open == ""
 
 
+@pytest.mark.few("idlg")
 @pytest.mark.parametrize("name", ["dlg", "idlg"])
 def test_pure_matching_is_beaten_by_the_prior_under_noise(name):
     """A straw man, shipped and shown: at noise half as large as the gradient's largest entries it is worse than
@@ -181,6 +183,7 @@ def test_labels_that_noise_may_have_told_are_not_called_sound(model, stddev):
     assert stddev > 1e-3 or np.mean(sound) > 0.95
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("model", [Softmax(64, 10), MLP((64, 64, 10), "relu")], ids=str)
 @pytest.mark.parametrize(
     "attack",
@@ -254,6 +257,7 @@ def test_lenet_gives_its_image_away(attack):
     assert answer.labels(model)[0] == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_lenet_gives_a_batch_of_four_away(seed):
     """More than the 300 steps of the authors' code; of one start."""

@@ -43,6 +43,7 @@ def recovered(m, rounds, kind, seeds, seed0=0):
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["gauss", "pictures"])
 def test_five_records_from_ten_rounds(kind):
     """20 of 20 problems of 3072 features: a rate above 86 % with 95 % confidence."""
@@ -76,6 +77,7 @@ def test_too_few_rounds_are_said_to_be():
     assert "do not determine 5 records" in found.open
 
 
+@pytest.mark.slow
 def test_under_noise_it_is_the_maximum_likelihood():
     """χ² of T·d equations less m·d unknowns, and a start that only knew the noisy row space would leave far more."""
     found = []

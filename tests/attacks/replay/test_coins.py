@@ -38,6 +38,7 @@ CODE: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", CODE)
 def test_the_law_is_that_of_numpy(name: str) -> None:
     """Total variation over 20,000 draws: its mean is below √(outcomes/20,000)/2 < 0.016, and it exceeds that by more

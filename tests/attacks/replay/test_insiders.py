@@ -49,6 +49,7 @@ def visits_between(run: Run, members: set[int]) -> list[int]:
     return whole
 
 
+@pytest.mark.few("insiders1")
 @pytest.mark.parametrize("insiders", [(2, 4), (2,), (0, 2, 4)])
 def test_encryption_hides_nothing_from_those_who_take_part(insiders):
     run = run_with(Recal(step=0.2, activations=300), insiders, compute=ConstantDelay(0.001))
@@ -68,6 +69,7 @@ def test_a_neighbor_who_is_the_only_one_infers_all():
     assert largest_error(run) < 1e-9
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("insiders", [(2, 4), (2, 3), (0, 2, 4), (1, 3, 4), (5,)])
 def test_a_coalition_infers_those_whose_neighborhood_it_hears(insiders):
     """Descent mixes what all neighbors told: a victim's gradient follows where a member hears each of them."""

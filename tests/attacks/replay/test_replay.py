@@ -24,6 +24,7 @@ def adjacent(problem, agent):
     return own.with_record(0, -own.features[0], float(own.labels[0]))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("law", [LinkLaw(), ROUGH], ids=["perfect", "rough"])
 @pytest.mark.parametrize("reading", READINGS)
 def test_truth_reproduces_every_value_to_the_last_bit(reading, law):

@@ -72,6 +72,7 @@ def play(law, noise, count, width, kind, broken=1.0, trials=TRIALS, seed=0):
     return interval, kappa, bound
 
 
+@pytest.mark.slow
 def test_the_best_attack_never_exceeds_the_bound_in_240_settings():
     """Against the middle of what the records release; and noise half as large as stated is found out in many."""
     assert len(SETTINGS) >= 200

@@ -15,6 +15,7 @@ def checked(simulation):
     return found, run, None if found is None else faults(found, run, diary)
 
 
+@pytest.mark.slow
 def test_nothing_that_is_stated_is_wrong():
     chances = []
     known = complete = lost = 0
@@ -34,6 +35,7 @@ def test_nothing_that_is_stated_is_wrong():
     assert lost > 400
 
 
+@pytest.mark.slow
 def test_nor_where_times_coincide():
     complete = 0
     for seed in range(20_000, 20_030):

@@ -21,6 +21,7 @@ def test_when_each_agent_began_each_round(law):
     assert score.activations.baseline == 0  # rounds are public
 
 
+@pytest.mark.few("datagrams")
 @pytest.mark.parametrize("law", [SEALED, ACKNOWLEDGED, LOSSY], ids=["datagrams", "acknowledged", "lossy"])
 def test_the_straggler_is_ranked_rightly(law):
     wrong = held = asked = 0

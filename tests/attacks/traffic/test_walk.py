@@ -87,6 +87,7 @@ def test_where_nothing_is_acknowledged_losses_are_not_identifiable():
     assert (found.links.lost, score.lost.estimated) == ({}, 0)
 
 
+@pytest.mark.slow
 def test_a_tap_that_misses_packets_is_uncertain_and_not_wrong():
     held = asked = 0
     for seed in range(12):

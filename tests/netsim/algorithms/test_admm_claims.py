@@ -212,6 +212,7 @@ def test_the_gaussian_bound_holds_with_its_probability():
 MOVING = ["ic_admm", "pvp", "dp_admm", "everybody", "rw_admm", "walkman_gradient", "walkman_prox"]
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize("kind", ["logistic", "ridge"])
 @pytest.mark.parametrize("scale", [0.05, 1.0])
 @pytest.mark.parametrize("name", MOVING)

@@ -37,6 +37,7 @@ def everything_sent(run, member):
     return np.array([value for _, value in sent_by(run)]) if member.walk else in_rounds(run)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("name", "graph"), [(n, g) for n, m in MEMBERS.items() for g in m.graphs])
 def test_iterates_are_the_oracles(name, graph):
     """50 rounds or activations, relative to the largest value."""
@@ -48,6 +49,7 @@ def test_iterates_are_the_oracles(name, graph):
     np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", [name for name, member in MEMBERS.items() if member.r])
 def test_iterates_are_the_oracles_with_l1(name):
     """Both solve their inner problems with r to 1e-12 by the same map; the iterates' map does not expand it much."""
@@ -69,6 +71,7 @@ CONVERGENT = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("name", "graph", "kind"), CONVERGENT)
 def test_without_noise_it_reaches_the_optimum(name, graph, kind):
     """Within the rounds or activations that the table of members states."""
@@ -79,6 +82,7 @@ def test_without_noise_it_reaches_the_optimum(name, graph, kind):
     assert run.metrics.relative_errors()[-AGENTS:].max() < 1e-8
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", [n for n, m in MEMBERS.items() if m.r and n != "everybody"])
 def test_without_noise_it_reaches_the_lasso(name):
     member, problem = MEMBERS[name], problem_of("lasso")
@@ -153,6 +157,7 @@ def test_replicas_are_worlds_of_their_own(name):
         assert replay(view, 1, problem.objectives[1], coins(run, 1)).identical
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("make", "graph", "converges"),
     [
@@ -281,6 +286,7 @@ class TestDuals:
         assert np.abs(duals).max() > 0.1
         assert np.abs(duals.sum(axis=1)).max() < 1e-12 * np.abs(duals).max() * AGENTS
 
+    @pytest.mark.few(5)
     @pytest.mark.parametrize("name", ["pvp", "everybody", "dvp", "r_admm", "mr_admm"])
     @pytest.mark.parametrize("graph", ["ring", "geometric"])
     def test_of_exact_rounds(self, name, graph):

@@ -294,6 +294,7 @@ LATE = 0.005
 
 @pytest.mark.parametrize("algorithm", [EdgePerturbation(6, 1.0), SubspacePerturbation(6, 0.1, 1.0)])
 class TestMasksOfLinks:
+    @pytest.mark.few("algorithm1")
     def test_a_neighbor_has_the_number_of_who_talks_to_nobody_else_and_no_other(self, algorithm):
         """The abstract of Xiong and Li says "if and only if"."""
         for graph in (PATH, STAR, topology.ring(5), GRAPH):

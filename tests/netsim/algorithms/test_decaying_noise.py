@@ -69,6 +69,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("base", "change", "kind"), [*((*case, "ridge") for case in CASES), *((*case, "logistic") for case in CASES[1:3])]
 )
@@ -80,6 +81,7 @@ def test_the_limit_depends_on_the_noise_on_y_alone(limits, base, change, kind):
     np.testing.assert_allclose(ends, np.tile(limits[kind], (AGENTS, 1)), rtol=0, atol=1e-5)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("compressor", COMPRESSORS, ids=repr)
 def test_without_noise_compression_costs_no_accuracy(compressor):
     here = problem()
@@ -276,6 +278,7 @@ def test_a_drawn_start_is_known_to_an_audit_and_not_to_the_closed_form():
 # ── the limit, measured ─────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "algorithm",
     [DIADSP, replace(CPGT, compressor=TopK(2)), replace(CPGT, start=1.0, agent_ratio=(1.125,) * 5 + (1.0,))],
@@ -296,6 +299,7 @@ def test_the_distance_to_the_limit_is_that_of_the_oracles_iterates(algorithm):
     np.testing.assert_allclose(run.measures.values("limit_shift"), np.full((60, 1), moved), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_spread_of_the_limit_has_the_variance_of_laplace_noise_which_is_twice_its_scale_squared():
     """E‖x^∞ − x*‖_F² = n tr(H⁻²) Σ_k n·2(d_y q^k)². The CPGT paper has E(x²) = θ² for Lap(θ), half of it."""
     here, algorithm = problem(), replace(DIADSP, rounds=3, ratio=0.7)
@@ -396,6 +400,7 @@ def test_lemma_2_bounds_the_spectral_radius_within_theorem_1(graph, compressor):
     assert np.abs(np.linalg.eigvals(G)).max() <= algorithm.rate(facts) < 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("compress", "codec", "gamma"),
     [(identity, Float64(), 1.0), (top(2), TopK(2), 0.2), (b_bit(2), Quantizer(2), 0.2)],
@@ -488,6 +493,7 @@ def test_eq_23_fails_in_one_coordinate_of_the_scenarios_data_too():
     assert (lost > 1).sum() == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [DIADSP, CPGT], ids=repr)
 def test_an_audit_refutes_eq_23(algorithm):
     """d = 4: the exact loss of the pair is 2.04 where 0.93 is claimed, and transcripts show more than 1.4 of it."""
@@ -500,6 +506,7 @@ def test_an_audit_refutes_eq_23(algorithm):
     assert max(e.epsilon.lower for e in found.exact) > 1.4
 
 
+@pytest.mark.slow
 def test_with_releases_off_the_wire_the_same_loss_is_an_upper_bound():
     algorithm = replace(CPGT, step=0.2, scale_x=0.3, scale_y=1.0, ratio=0.8, compressor=Quantizer(3))
     world, pair = equal_agents(4)

@@ -44,6 +44,7 @@ def test_iterates_are_the_oracles(graph, domain, b):
     assert (domain.project(farther) != farther).any() == (domain != Ball(1e3))  # some iterate lies on the boundary
 
 
+@pytest.mark.slow
 def test_steps_that_sum_to_infinity_approach_the_optimum_and_geometric_ones_stop_short():
     domain = Ball(10.0)
 
@@ -59,6 +60,7 @@ def test_steps_that_sum_to_infinity_approach_the_optimum_and_geometric_ones_stop
     assert late > 0.2
 
 
+@pytest.mark.slow
 def test_the_optimum_of_the_set_is_found_where_the_free_one_lies_outside():
     """On a small ball the constrained minimizer satisfies x = Proj_X(x − ∇F(x)): residual below 1e-3 at the end."""
     domain = Ball(0.1)

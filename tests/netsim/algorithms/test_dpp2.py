@@ -102,6 +102,7 @@ def test_agents_start_anywhere_and_eta_is_random(noisy):
     check_sent(run, by_oracle(SIX, GRAPHS[2], algorithm, *(noises(run)[:, :, :, 0] if noisy else ()), start=start))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("graph", "kind"), [*zip(GRAPHS, ["logistic", "ridge", "logistic"], strict=True)], ids=NAMES)
 def test_without_noise_it_reaches_the_optimum(graph, kind):
     """To 1e-10 within 400 rounds (logistic) or 900 (ridge), and in 100 more under noise that decays as 0.9^k."""
@@ -344,6 +345,7 @@ class TestConvergenceTheorems:
             assert f"(27): α = 0.1 is not below ξ₆/ξ₇ = {limit:.6g}" in failed
             assert any(one.startswith("(25): ρ = 10 ") for one in failed)
 
+    @pytest.mark.slow
     def test_25_asks_for_the_least_maximum_of_both(self):
         """ξ₈ is least as c̄_θ → 0, where ξ₉ is infinite: what (25) asks for is above both of their least values."""
         graph = topology.random_geometric(50, 0.3, seed=69)

@@ -61,6 +61,7 @@ def test_every_algorithm_and_every_kind_has_an_example():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 class TestEvery:
+    @pytest.mark.few(13)
     def test_rough_links_change_no_bit(self, name):
         """Nor do those that deliver twice, and out of order: a message that comes twice is one message."""
         ideal, rough, twice = (
@@ -88,6 +89,7 @@ class TestEvery:
         assert len(found.sendings) == sum(row.event == "sent" for row in run.views[0].at_node(DOOR)) > 0
         assert len(found.releases) == len(run.truth.releases[DOOR])
 
+    @pytest.mark.few(14)
     def test_its_probe_errs_as_it_says_with_noise(self, name):
         """Σ of the squared errors in units of the stated covariance: one for each number that was estimated."""
         if EXAMPLES[name].refused:
@@ -103,6 +105,7 @@ class TestEvery:
         noises = [np.linalg.matrix_rank(found.covariance[np.ix_(kept, kept)][..., c], rtol=1e-9) for c in range(4)]
         assert 0.3 * np.sum(noises) <= np.sum(lengths) < 3 * np.sum(noises) + 1e-9
 
+    @pytest.mark.few(28)
     def test_scale_0_is_the_algorithm_without_noise_to_the_last_bit(self, name):
         example = EXAMPLES[name]
         noisy, plain = example.algorithm(), example.algorithm(noisy=False)
@@ -170,6 +173,7 @@ class TestEvery:
             assert ". " not in summary
             assert "\n" not in summary
 
+    @pytest.mark.few(3)
     def test_what_is_said_to_be_exact_reaches_the_optimum_and_nothing_else_does(self, name):
         example = EXAMPLES[name]
         algorithm = example.algorithm(noisy=False, **example.enough)

@@ -55,6 +55,7 @@ def close(ours, theirs):
 # ── iterates ────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.few(13)
 @pytest.mark.parametrize("graph", ["ring", "geometric"])
 @pytest.mark.parametrize("noisy", [True, False], ids=["noise", "quiet"])
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -96,6 +97,7 @@ def at_auto(name, here, graph, rounds):
     }[name]()
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("graph", "kind"), [*zip(GRAPHS, ["ridge", "logistic", "ridge"], strict=True)])
 @pytest.mark.parametrize("name", ROUNDS)
 def test_without_noise_they_reach_the_optimum(name, kind, graph):
@@ -118,6 +120,7 @@ def at_the_bound(name, here, graph, share):
     return {"extra": Extra, "pg_extra": PgExtra}[name](1500, share * stable_step(smoothness, graph))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("graph", ["ring", "geometric"])
 @pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "exact_diffusion", "ppdc"])
 def test_just_inside_the_conditions_they_converge_and_outside_they_are_refused(name, graph):
@@ -130,6 +133,7 @@ def test_just_inside_the_conditions_they_converge_and_outside_they_are_refused(n
     assert caught.value.field == "algorithm.step"
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("kind", ["lasso", "logistic"])
 @pytest.mark.parametrize("name", WITH_R)
@@ -142,6 +146,7 @@ def test_with_a_proximal_step_they_reach_the_sparse_optimum(name, kind, graph):
     assert run.metrics.worst_by_round(AGENTS)[-1, 0] < 1e-8
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", ["extra", "pg_extra", "nids", "exact_diffusion", "diging", "atc", "ppdc"])
 def test_noise_that_dies_out_on_what_is_mixed_leaves_the_limit_where_it_was(name):
     here, dying = problem(), Geometric(1.0, 0.9)
@@ -153,6 +158,7 @@ def test_noise_that_dies_out_on_what_is_mixed_leaves_the_limit_where_it_was(name
     assert errors[-1] < 1e-8
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["ridge", "logistic"])
 @pytest.mark.parametrize(("name", "factor"), [("diging", 1.0), ("atc", 1.0), ("ppdc", 0.9)])
 def test_noise_on_the_tracked_gradient_or_on_the_dual_moves_the_limit(name, factor, kind):

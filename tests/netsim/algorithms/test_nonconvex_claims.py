@@ -41,6 +41,7 @@ CASES = {
 }
 
 
+@pytest.mark.few("R-ADMM")
 @pytest.mark.parametrize("name", CASES)
 def test_the_formula_of_convex_objectives_is_exceeded_and_the_claim_is_not(name):
     algorithm, features, releases, trials = CASES[name]

@@ -109,6 +109,7 @@ def test_gaussian_noise_is_composed_in_zcdp():
     assert algorithm.claim(record, setting, 0.0).epsilon is None
 
 
+@pytest.mark.slow
 def test_decaying_steps_approach_the_optimum():
     problem = synthetic_problem()
     algorithm = PrivateGradientDescent(3000, Polynomial(1.0, 0.9))

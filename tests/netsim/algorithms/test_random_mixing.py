@@ -140,6 +140,7 @@ class TestOracles:
         assert len({len(queries) for queries in run.truth.queries}) == 1  # everybody is asked once
 
 
+@pytest.mark.few("complete")
 @pytest.mark.parametrize("graph", GRAPHS, ids=NAMES)
 def test_random_penalties_alone_leave_admm_exact(graph):
     """Without Laplace noise the optimum is reached to 1e-9, at unequal degrees too; θ is random throughout."""
@@ -157,6 +158,7 @@ def test_penalties_of_each_agent_leave_it_exact():
     assert final_error(SIX, GRAPHS[2], algorithm) < 1e-9
 
 
+@pytest.mark.slow
 def test_the_papers_parameters_converge_under_their_decaying_noise():
     errors = [final_error(SIX, GRAPHS[2], RandomPenaltyAdmm(rounds)) for rounds in (200, 1200)]
     assert errors[1] < 1e-3 < errors[0]
@@ -182,6 +184,7 @@ def test_neighbor_range_and_groups_are_descent_where_all_objectives_are_alike():
     )
 
 
+@pytest.mark.slow
 def test_neighbor_range_is_not_exact_where_they_differ():
     assert final_error(SIX, GRAPHS[2], NeighborRange(2000, Polynomial(1.0, 0.7))) > 0.01
 
@@ -312,6 +315,7 @@ def decay(graph, between, repeats=200):
     return drawn, fixed
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("between", ["own", "pair"])
 def test_random_weights_are_the_oracles_stochastic_and_right_on_average(between):
     graph = GRAPHS[2]
@@ -325,6 +329,7 @@ def test_random_weights_are_the_oracles_stochastic_and_right_on_average(between)
     np.testing.assert_allclose(many, random_weights(graph, between), atol=0.02)
 
 
+@pytest.mark.slow
 def test_random_rows_forget_as_fast_as_fixed_ones_on_sparse_graphs_and_slower_on_dense_ones():
     """Figs. 3-1 and 3-2: an exponential decay in all of them. The six graphs are in the pictures alone."""
     for between, rate in (("own", 0.78), ("pair", 0.70)):
@@ -473,6 +478,7 @@ def test_algorithm_1_converges_linearly_all_the_same():
     assert np.abs(np.log10(errors[rounds]) - np.polyval(line, rounds)).max() < 1
 
 
+@pytest.mark.slow
 def test_algorithm_1_keeps_a_residual_under_constant_noise_and_none_under_noise_that_dies_out():
     """(J.23) and its footnote."""
     ends = [final_error(SIX, GRAPHS[2], RandomPenaltyAdmm(900, 3.0, 0.3, law)) for law in (Constant(0.1), FADES)]
@@ -483,6 +489,7 @@ def test_algorithm_1_keeps_a_residual_under_constant_noise_and_none_under_noise_
 FADES = Geometric(0.1, 0.98)
 
 
+@pytest.mark.slow
 def test_theorem_3_2_1_bounds_algorithm_2_and_its_rate_is_met():
     """η_k = 1/(c√k): the gap of the averaged references, 40 deals, is below (3.7) and falls as K^−½ or faster."""
     rng, c, stddev = np.random.default_rng(7), 0.5, 0.5

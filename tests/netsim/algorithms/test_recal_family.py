@@ -94,6 +94,7 @@ def test_dp_recal_iterates_are_the_oracles(reading, parameters):
         np.testing.assert_allclose(ours, expected[name], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", [topology.ring, topology.complete])
 def test_recal_converges_linearly_to_the_optimum(graph):
     """Relative error below 1e-8 on digits, and each decade takes about as long as the one before."""
@@ -111,6 +112,7 @@ def test_recal_converges_linearly_to_the_optimum(graph):
     assert max(decades) < 4 * min(decades)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("l1", [0.0, 0.01])
 def test_recal_reaches_the_lasso_like_optimum(l1):
     from netsim.problems import build
@@ -439,6 +441,7 @@ def test_a_run_says_its_longest_gap():
     assert run.longest_gap == longest(np.array([row.sender for row in sent_batons(run)]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("reading", "ratio", "reached"), [
     ("as_analysed", 1.5, True), ("as_analysed", 1.0, False), ("as_deployable", 1.5, False),
 ])  # fmt: skip
@@ -610,6 +613,7 @@ def test_of_the_norms_in_phi_one_grows_like_n_squared_and_the_inverse_does_not_f
     assert np.linalg.norm(c, 2) == pytest.approx({4: 1.118, 8: 1.087, 16: 1.062, 32: 1.045}[n], abs=1e-3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("n", "kappa"), [(3, 1), (12, 1), (3, 25), (12, 25), (24, 25)])
 def test_the_plf_of_recal_goes_with_n_or_with_the_condition_number(n, kappa):
     """L = 1, step ½, complete graphs: the PLF for 10⁻³ is near max(2(n + 1), 2κ) ln 10³. So it does not grow with n,
@@ -634,6 +638,7 @@ def test_the_plf_of_recal_goes_with_n_or_with_the_condition_number(n, kappa):
 TABLE_1 = [L1(0.05), LInf(0.2), ElasticNet(0.05, 0.1), FusedLasso(0.05, 0.05)]
 
 
+@pytest.mark.few("linear-ElasticNet")
 @pytest.mark.parametrize("regularizer", TABLE_1, ids=lambda r: type(r).__name__)
 @pytest.mark.parametrize("loss", ["linear", "logistic", "poisson"])
 def test_table_1_of_the_first_version(loss, regularizer):
@@ -657,6 +662,7 @@ def test_table_1_of_the_first_version(loss, regularizer):
     assert errors[2000] < 0.1 * errors[1000]
 
 
+@pytest.mark.few("path of 8")
 @pytest.mark.parametrize("graph", [topology.ring(8), topology.complete(8), topology.path(8)], ids=lambda g: g.name)
 def test_nids_too_has_a_step_that_no_graph_bounds(graph):
     """Section III-C has the conditions of [25]–[28] "coordinated and dependent on the network"; NIDS is [28].

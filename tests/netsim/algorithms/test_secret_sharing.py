@@ -54,6 +54,7 @@ def broadcasts(run):
     return sent(run, "sum")[:, :, 0]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("stddev", [Constant(0.0), Geometric(0.4, 0.97)], ids=["silent", "noisy"])
 @pytest.mark.parametrize(("modulus", "state"), [(PRIME, "exact"), (2**31 - 1, "exact"), (PRIME, "released")])
 def test_shares_sums_and_iterates_are_the_oracles(stddev, modulus, state):
@@ -89,6 +90,7 @@ def test_the_prime_is_one_and_no_larger_fits():
     assert not any(is_prime(p) for p in range(PRIME + 2, 2**53, 2))
 
 
+@pytest.mark.slow
 def test_it_approaches_the_optimum_as_descent_with_equal_weights_does():
     """Within rounding to fixed point it is gradient descent on the complete graph; decaying steps approach x*."""
     from netsim.algorithms import PrivateGradientDescent

@@ -135,6 +135,7 @@ STARTS = ("random", "alike", "cauchy")
 class TestCompressors:
     GRAPHS = (topology.ring(6), topology.complete(6), topology.star(7))
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize(("k", "dimension"), [(1, 12), (3, 12), (4, 12), (3, 10), (4, 10), (3, 7), (3, 5)])
     def test_top_k_bears_its_bound_from_every_start(self, k, dimension):
         for graph in self.GRAPHS:
@@ -149,6 +150,7 @@ class TestCompressors:
         assert most == pytest.approx(2 * k / 12 * 3 / 4, rel=1e-12)
         assert compressed_gossip(graph, TopK(k), 1.1 * most, start="alike") > 1e-4
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("compressor", [RandomK(2, unbiased=False), RandomK(6, unbiased=False), RandomK(9)])
     def test_random_k_dies_out_within_its_bound(self, compressor):
         for graph in self.GRAPHS:
@@ -169,6 +171,7 @@ class TestCompressors:
             x, e = (1 - g) * x + g * r, (1 + g) * r - g * x
         assert total * variance == pytest.approx(1, rel=1e-9)
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize(
         ("compressor", "gamma", "allowed"),
         [

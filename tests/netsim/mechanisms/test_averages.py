@@ -52,6 +52,7 @@ def test_a_closed_form_is_the_integral_of_its_definition(formula, law, shift):
     assert float(formula(-3 * shift, 3.0)) == pytest.approx(float(formula(shift, 1.0)), rel=1e-12)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("width", [0.0, 1e-6, 0.1, 1.0, -5.0, 60.0, 500.0])
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_the_quadrature_of_many_agrees_with_that_of_one(width, shift):
@@ -64,6 +65,7 @@ def test_without_width_it_is_laplace_noise():
     )
 
 
+@pytest.mark.slow
 def test_every_number_has_its_own_shift_width_and_scale():
     rng = np.random.default_rng(0)
     shift, width, scale = rng.normal(size=(3, 4)), 3 * rng.normal(size=(3, 1)), rng.random(4) + 0.1

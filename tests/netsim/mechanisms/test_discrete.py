@@ -5,7 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -109,7 +109,6 @@ def test_on_a_fine_grid_it_is_the_continuous_law(law, smooth):
     assert fine.variance() == pytest.approx(plain.variance(), rel=1e-12)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(-400, 400), min_size=3, max_size=3),
     st.lists(st.integers(-40, 40), min_size=3, max_size=3),

@@ -20,6 +20,7 @@ moderate = st.floats(-50, 50)
 arrays = hnp.arrays(np.float64, (4, 3), elements=moderate)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("mechanism", "law"), LAWS)
 @given(arrays, arrays, st.floats(0.5, 1e3))
 def test_log_density_is_the_sum_of_the_coordinates_log_densities(mechanism, law, observed, value, scale):
@@ -33,6 +34,7 @@ def test_log_density_is_finite_far_out_in_the_tail():
     assert Gaussian(1.0).log_density(far, 0 * far) == pytest.approx([-1e12 - math.log(2 * math.pi)])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("mechanism", "law"), LAWS)
 @given(arrays, arrays, st.floats(0.5, 1e3))
 def test_quantiles_are_those_of_the_law(mechanism, law, observed, value, scale):

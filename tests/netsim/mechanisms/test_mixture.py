@@ -44,6 +44,7 @@ def exact(t: float, width: float, scale: float) -> tuple[float, float]:
         return float(mpmath.log(mass / w)), float((above(t) - above(t - w)) / w)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     t=st.floats(-1e3, 1e3),
@@ -113,7 +114,6 @@ def test_nothing_overflows(width, scale):
     assert (np.diff(quantiles, axis=0) >= -1e-15).all()
 
 
-@settings(deadline=None)
 @given(observed=ARRAYS, value=ARRAYS, other=ARRAYS, width=ARRAYS, wide=ARRAYS, scale=st.floats(0.01, 100))
 def test_the_loss_is_at_most_the_larger_shift_of_an_end_over_the_scale(observed, value, other, width, wide, scale):
     """With equal widths that is ‖Δ‖₁/b."""
@@ -209,6 +209,7 @@ class TestAverageSupremum:
         assert largest[0] > 1e5
         assert largest[1:].mean() == pytest.approx(shift**2 / 2 + shift * math.sqrt(2 / math.pi), rel=0.01)
 
+    @pytest.mark.few(6)
     @pytest.mark.parametrize(("shift", "width", "beta"), GRID + LARGER)
     def test_both_numbers_are_those_of_the_definitions(self, shift, width, beta):
         gamma, bound = printed(shift, width, beta)

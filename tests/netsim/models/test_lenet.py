@@ -25,6 +25,7 @@ def drawn(model, lead=(), records=3, seed=0):
     )
 
 
+@pytest.mark.slow
 def test_nothing_imports_pytorch_unless_asked():
     code = (
         "import sys, netsim.models.lenet, attacks.reconstruction, scenarios.cli.app; sys.exit('torch' in sys.modules)"
@@ -58,6 +59,7 @@ def written_out(model, theta, features):
     return flat @ theta[start:end].reshape(model.outputs, -1).T + theta[end:]
 
 
+@pytest.mark.few("shape3")
 @pytest.mark.parametrize("shape", [(8, 8), (7, 5), (6, 9, 2), (1, 1), (4, 3, 3)])
 def test_logits_and_gradients_are_those_of_convolutions_written_out(shape):
     model = LeNet(shape, 3)

@@ -59,6 +59,7 @@ def test_messages_are_foreseen_on_plain_links_and_on_links_with_random_delays():
                 made.run()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_foresight_changes_nothing(data):

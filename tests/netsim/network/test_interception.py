@@ -86,6 +86,7 @@ def test_the_links_own_draws_are_undisturbed():
     )
 
 
+@pytest.mark.slow
 def test_each_packet_has_the_same_chance():
     line = Line(LinkLaw(), mallory(Drop(0.3))).send_at(range(20_000)).run()
     assert stats.binomtest(line.deeds.dropped, 20_000, 0.3).pvalue > FALSE_ALARM
@@ -250,6 +251,7 @@ def test_dropped_packets_are_named_where_agents_wait_for_them():
         descent(active_adversaries=mallory(Drop(), links=((0, 1),), directed=True))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("action", "authenticated"), [(Drop(), False), (Alter(FlipSign()), True)], ids=["dropped", "altered"]
 )

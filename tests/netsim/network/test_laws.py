@@ -322,6 +322,7 @@ def test_a_trace_is_written_as_its_file_not_as_all_that_is_in_it(trace, law, row
     assert repr(law(path)) == f"{law.__name__}(file={path!r})"
 
 
+@pytest.mark.slow
 def test_a_trace_forgets_an_rng_that_is_gone(trace):
     law, rng = TraceDelay(trace(lines(DELAYS))), random.Random(21)
     law.draw(rng)

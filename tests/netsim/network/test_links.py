@@ -115,6 +115,7 @@ def test_a_tap_hears_a_queued_packet_when_it_goes_on_the_air():
     assert [time for time, _ in line.when] == pytest.approx([7.0, 9.0, 11.0, 27.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [0.3, 0.7])
 def test_the_mean_wait_is_that_of_an_m_d_1_queue(load):
     """W = ρs/(2(1−ρ)) (Pollaczek–Khinchine), over 200 independent links by Student's t."""

@@ -145,6 +145,7 @@ def test_a_wrong_line_is_named_with_its_file_and_value(trace, text, field, value
 moments = st.lists(st.floats(0, 100) | st.integers(0, 10).map(float), max_size=30)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(changes=moments, asked=moments, questions=st.randoms(use_true_random=False))
 def test_a_switch_agrees_with_counting_the_flips(changes, asked, questions):

@@ -234,6 +234,7 @@ def hops(topology) -> dict[int, dict[int, int]]:
     return dict(nx.all_pairs_shortest_path_length(topology.graph))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("sense", [0, 1, 2])
 def test_who_is_near_never_transmits_at_the_same_time_and_no_turn_is_missed(sense):
     """Against an independent account: who is on the air when, and who could have been."""

@@ -52,6 +52,7 @@ class TestBuffer:
         line = Line(LinkLaw(bandwidth=SIZE / 1.0, buffer=0)).send_at([0.0, 0.5, 1.0, 5.0]).run()
         assert [number for _, number in line.when] == [0, 2, 3]
 
+    @pytest.mark.slow
     def test_the_blocking_probability_is_that_of_the_queue(self):
         """M/D/1 with room for one waiting packet (K = 2), ρ = 0.8: P(blocked) = 1 − 1/(e^{−ρ} + ρ)."""
         rate, arrivals = 0.8, 60_000

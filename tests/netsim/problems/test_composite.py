@@ -158,6 +158,7 @@ def test_in_hundreds_of_coordinates_scikit_learn_finds_the_same(records: int) ->
     assert 0 < np.count_nonzero(found) < d
 
 
+@pytest.mark.few(6)
 @kinds
 @pytest.mark.parametrize("r", [L1(0.3), ElasticNet(0.2, 0.3), FusedLasso(0.1, 0.2), Zero()], ids=repr)
 def test_in_hundreds_of_coordinates_plain_gradient_steps_lead_there(

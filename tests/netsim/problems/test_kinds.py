@@ -126,6 +126,7 @@ def test_with_an_l1_weight_of_one_half_balanced_regression_has_the_optimum_zero_
     assert not build("lasso", balanced.split(2), ridge=1.0, l1=0.05).optimum().is_zero
 
 
+@pytest.mark.few("ElasticNet(l1=0.05, square=0.2)-nonconvex_logistic")
 @pytest.mark.parametrize("kind", ["ridge", "logistic", "nonconvex_logistic", "sensors"])
 @pytest.mark.parametrize("r", [ElasticNet(0.05, 0.2), LInf(0.1), FusedLasso(0.03, 0.05)], ids=repr)
 def test_every_regularizer_goes_with_every_loss(kind, r):

@@ -77,6 +77,7 @@ def exact_value(loss: LogisticLoss | LeastSquares | PoissonLoss, x: list[mpmath.
     return mpmath.fsum(terms) / (loss.divisor / 2 if loss.divisor else loss.records) + ridge
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("make", "size"), [(make, size) for make in EACH for size in (0.1, 1.0, 6.0 if make is poisson else 60.0)]
 )
@@ -117,6 +118,7 @@ def test_the_data_gradient_lacks_the_ridge_and_nothing_else(make: Make) -> None:
     assert np.abs(make(ridge=0.7).gradient(x) - make(ridge=0.0).gradient(x) - 0.7 * x).max() < 1e-15
 
 
+@pytest.mark.few("squares")
 @each_loss
 @given(replicas=st.integers(1, 40), records=st.integers(1, 20), dimension=st.integers(1, 20))
 @settings(max_examples=40, deadline=None)

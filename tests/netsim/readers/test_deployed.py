@@ -66,6 +66,7 @@ def assert_same(run: Run, simulated: Run) -> None:
         assert found == wanted
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["walkman", "cpgt, with a quantizer"])
 def test_a_deployed_run_is_the_simulated_one(tmp_path, name):
     """Also at every agent's door, of which each message passes two; a walk's last baton passes one."""
@@ -75,6 +76,7 @@ def test_a_deployed_run_is_the_simulated_one(tmp_path, name):
     assert_same(deploy(simulation, tmp_path), simulation.run())
 
 
+@pytest.mark.slow
 def test_lost_packets_are_sent_again_and_the_gradients_follow_from_the_capture(tmp_path):
     """A fifth of the packets is lost on its way; attempts are rows, and what is inferred has the same bits. A reader
     of captures that is not ours finds the same packets, with right checksums."""
@@ -132,6 +134,7 @@ def killing(agent: int, when: Callable[[DeployedRunning], bool]) -> Callable[[De
     return look
 
 
+@pytest.mark.slow
 def test_an_agent_that_was_killed_as_the_walk_ended_reports_what_it_had_done(tmp_path, monkeypatch):
     simulation, stop, killed = EXAMPLES["walkman"].simulation(), _Coordinator._stop, []
 
@@ -146,6 +149,7 @@ def test_an_agent_that_was_killed_as_the_walk_ended_reports_what_it_had_done(tmp
     assert killed
 
 
+@pytest.mark.slow
 def test_a_ctrl_c_in_the_middle_of_something_leaves_a_run(tmp_path):
     simulation, pressed = replace(EXAMPLES["extra"].simulation(), timing=SLOW), []
 
@@ -174,6 +178,7 @@ class _Fails(Extra):
         await super().run(node)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "words"), [(0, "agent 2: ValueError: my data are 3.14159"), (200, "status 200")])
 def test_an_algorithm_that_fails_is_said_and_its_words_are_in_no_log(tmp_path, status, words):
     simulation = EXAMPLES["extra"].simulation(algorithm=_Fails(8, 0.05, status=status))
@@ -188,6 +193,7 @@ def test_a_run_whose_agents_cannot_be_started_ends_at_once(tmp_path, monkeypatch
         deploy(EXAMPLES["extra"].simulation(), tmp_path)
 
 
+@pytest.mark.slow
 def test_under_tls_a_reliable_link_may_lose_packets(tmp_path):
     pytest.importorskip("trustme")
     lossy = NetworkSettings(links=LinkLaw(UniformDelay(0.0, 0.002), loss=0.2, reordering=True, reliable=True))
@@ -201,6 +207,7 @@ def halfway(running: DeployedRunning) -> bool:
     return running.estimates > 6
 
 
+@pytest.mark.slow
 def test_an_agent_that_was_killed_begins_anew_and_says_nothing_else(tmp_path):
     simulation = replace(EXAMPLES["walkman"].simulation(), timing=SLOW)
     run = deploy(simulation, tmp_path, Deployment(restart=True, speed=4), killing(0, halfway))
@@ -208,6 +215,7 @@ def test_an_agent_that_was_killed_begins_anew_and_says_nothing_else(tmp_path):
     assert "turned away" not in (tmp_path / "agent-0.log").read_text()
 
 
+@pytest.mark.slow
 def test_without_restart_the_run_ends_with_the_agents_name_and_the_capture_stays(tmp_path):
     simulation = replace(EXAMPLES["extra"].simulation(), timing=SLOW)
     with pytest.raises(DeploymentError, match="agent 2 was killed by SIGKILL; its log: "):
@@ -216,6 +224,7 @@ def test_without_restart_the_run_ends_with_the_agents_name_and_the_capture_stays
     assert rebuilt(tmp_path / "capture-ears.pcapng", public, names)
 
 
+@pytest.mark.slow
 def test_an_agent_that_stands_still_ends_the_run(tmp_path):
     simulation = replace(EXAMPLES["extra"].simulation(), timing=SLOW)
     stopped = []
@@ -229,6 +238,7 @@ def test_an_agent_that_stands_still_ends_the_run(tmp_path):
         deploy(simulation, tmp_path, Deployment(patience=3), stop)
 
 
+@pytest.mark.slow
 def test_strangers_are_turned_away_and_a_neighbor_that_lies_is_named(tmp_path):
     """Somebody without the run's number, and somebody with a capture of it, which has the number."""
     base = free_ports(6)
@@ -276,6 +286,7 @@ def free_ports(count: int) -> int:
     raise AssertionError
 
 
+@pytest.mark.slow
 def test_a_taken_port_is_said(tmp_path):
     base = free_ports(6)
     with socket.socket() as other:
@@ -316,6 +327,7 @@ def test_what_processes_cannot_do_is_refused_before_anything_starts(tmp_path, ca
         checked(simulation, Deployment(**settings))
 
 
+@pytest.mark.slow
 def test_a_capture_that_begins_late_and_misses_packets_has_what_it_has(tmp_path):
     """Every message that is rebuilt is one that was sent; of those that were captured whole none is missing."""
     poor = Adversary("poor", capture_loss=0.3, start=0.1, clock_error=0.01)

@@ -314,6 +314,7 @@ def test_the_run_is_over_when_the_last_who_is_left_begins_anew_or_is_gone():
         assert run.activations[0] == 5
 
 
+@pytest.mark.slow
 def test_a_straggler_outlasts_many_restarts():
     often = Downtime(RandomOutages(0.05, 0.05), "restart_without_state")
     run = simulation(descent(3), ring(5), compute_laws={3: ConstantDelay(200.0)}, downtimes={1: often}).run()

@@ -119,6 +119,7 @@ STACKABLE = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", STACKABLE)
 @pytest.mark.parametrize("noisy", [True, False])
 def test_every_stackable_algorithm_is_the_live_reader_s_to_the_last_bit(name, noisy):
@@ -128,6 +129,7 @@ def test_every_stackable_algorithm_is_the_live_reader_s_to_the_last_bit(name, no
         same(*both(replace(simulation, replicas=replicas)))
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("law", sorted(NETWORKS))
 @pytest.mark.parametrize("ears", sorted(EARS))
 def test_every_network_is_the_live_reader_s_to_the_last_bit(law, ears):
@@ -157,6 +159,7 @@ def test_single_numbers_codecs_and_other_losses():
         same(*both(replace(lone, replicas=replicas)))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6))
 def test_networks_drawn_at_random(seed):
@@ -343,6 +346,7 @@ def test_any_pattern_of_queries_and_exchanges_at_moments_that_coincide(seed):
     same(*both(changed(simulation, link_laws=laws, compute_laws=computes)))
 
 
+@pytest.mark.slow
 def test_very_many_steps_at_one_moment():
     """Comparing moments by what caused them would go as deep as there are steps."""
     algorithm = Pattern(1, Constant(0.1), pattern="g" + "e" * 1500)
@@ -350,6 +354,7 @@ def test_very_many_steps_at_one_moment():
 
 
 # ── what else two runs have in common ───────────────────────────────────────────────────────────────
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seeds", ["anew", "once"])
 @pytest.mark.parametrize("law", ["ideal", "random delays", "a straggler", "two delays"])
 def test_what_a_listener_knows_of_shared_noise(law, seeds):
@@ -445,6 +450,7 @@ def test_an_adversary_is_handed_nothing_that_it_has_not_seen():
 
 
 # ── Ctrl-C ──────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.few("ideal")
 @pytest.mark.parametrize("law", ["ideal", "random delays", "steps of one second"])
 def test_a_run_that_is_interrupted_anywhere_has_what_was_until_then(law):
     simulation = world(Pattern(3, Constant(0.1), pattern="ge"), ears="some", own_gradients=True, **NETWORKS[law])

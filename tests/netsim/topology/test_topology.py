@@ -152,6 +152,7 @@ FAMILIES = [
 ]
 
 
+@pytest.mark.few(44)
 @pytest.mark.parametrize(("topology", "graph"), FAMILIES, ids=lambda x: getattr(x, "name", None) or "")
 def test_families_are_those_of_networkx_link_for_link(topology, graph):
     assert topology.agents == graph.number_of_nodes()
@@ -361,6 +362,7 @@ def test_every_rule_keeps_the_mean_and_settles_or_is_refused(graph, rule):
         assert np.linalg.eigvalsh(W).min() >= -1e-12
 
 
+@pytest.mark.slow
 @given(connected_graphs())
 def test_the_best_constant_is_the_best_of_a_scan(graph):
     best = Topology(graph, weights="best_constant")
@@ -402,6 +404,7 @@ def test_a_rule_that_is_misspelt():
         ring(4, weights="metropolys")
 
 
+@pytest.mark.slow
 @given(connected_graphs(), st.sampled_from(["metropolis", "lazy_metropolis"]))
 def test_rows_are_the_dense_matrix_to_the_last_bit(graph, rule):
     topology = Topology(graph, weights=rule)
@@ -448,6 +451,7 @@ def test_a_large_graph_has_no_dense_matrix_but_all_else():
     assert topology.spectral_gap == pytest.approx(topology.algebraic_connectivity / 5, rel=1e-9)
 
 
+@pytest.mark.few("topology2-0.0003333333333333333-1.0")
 @pytest.mark.parametrize(
     ("topology", "gap", "connectivity"),
     [
@@ -472,6 +476,7 @@ SPARSE = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("topology", "restarts"), [*((one, 60) for one in SPARSE), *((one, 1) for one in (SPARSE[1], SPARSE[5]))]
 )

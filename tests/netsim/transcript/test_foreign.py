@@ -97,6 +97,7 @@ def test_a_pipe_or_a_device_does_not_hang(tmp_path):
             StreamedTranscript.open(place)
 
 
+@pytest.mark.slow
 def test_damaged_files_are_read_or_refused(whole, tmp_path):
     data, ends = whole.read_bytes(), set()
     for k in range(250):

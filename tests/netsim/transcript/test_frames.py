@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netsim.codecs import FLOAT64, Codec, FixedPoint, Float16, ScaledSign, TopK
@@ -43,8 +43,8 @@ def messages_in(reader: FrameReader, pieces) -> list[Message]:
     return [reader.message(frame) for frame in frames if frame.kind != NAMES]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("codec", CODECS, ids=str)
-@settings(deadline=None)
 @given(cuts=st.lists(st.integers(0, 2000), max_size=12), seed=st.integers(0, 99))
 def test_messages_come_back_to_the_last_bit_from_any_pieces(codec, cuts, seed):
     sent = [message(codec, ("x", "y"), k, "exchange", seed + k) for k in range(3)]

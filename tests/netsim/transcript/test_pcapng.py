@@ -172,6 +172,7 @@ def test_a_spool_is_exported_without_being_loaded(run, tmp_path):
     assert (tmp_path / "a.pcapng").read_bytes() == (tmp_path / "b.pcapng").read_bytes()
 
 
+@pytest.mark.few(1)
 def test_tshark_counts_the_same_packets(run, tmp_path):
     tshark = shutil.which("tshark")
     if tshark is None:

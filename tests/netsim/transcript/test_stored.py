@@ -127,6 +127,7 @@ def test_an_attack_gets_the_same_transcript(both):
         next(r for r in back if r.values).values["x"][0, 0] = 1.0
 
 
+@pytest.mark.few(3)
 def test_its_parquet_file_is_the_one_that_a_transcript_writes(both, tmp_path):
     transcript, spool = both
     transcript.write(tmp_path / "a.parquet")
@@ -144,6 +145,7 @@ def test_its_parquet_file_is_the_one_that_a_transcript_writes(both, tmp_path):
 NAMES = st.dictionaries(st.sampled_from(["x", "u_noisy", "ζ"]), st.floats(width=64), max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
@@ -258,6 +260,7 @@ def test_parquet_row_groups_are_bounded_by_what_they_weigh(tmp_path, monkeypatch
     assert flat(lazy) == flat(back)
 
 
+@pytest.mark.slow
 def test_the_parquet_file_does_not_depend_on_the_batches(tmp_path, monkeypatch):
     """Neither in what it says nor in its bytes: row groups end where the rows say so."""
     monkeypatch.setattr(stored, "MEMORY", 4_000)
@@ -308,6 +311,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_process_killed_in_the_middle_leaves_what_it_wrote(tmp_path):
     path = tmp_path / "killed.spool"
@@ -329,6 +333,7 @@ def test_a_process_killed_in_the_middle_leaves_what_it_wrote(tmp_path):
         assert index // per_message == row.number
 
 
+@pytest.mark.slow
 def test_cut_anywhere_it_gives_the_whole_batches_before_the_cut(tmp_path):
     heard = [(float(k), 0, 1, message(0, k, **{"x" if k < 5 else "y": k})) for k in range(12)]
     whole = spooled(tmp_path / "whole.spool", heard, batch=4)
@@ -466,6 +471,7 @@ CHOICES = [
 ]
 
 
+@pytest.mark.slow
 def test_the_same_words_choose_the_same_rows_everywhere(forms):
     for words, rule in CHOICES:
         expected = flat(filter(rule, forms[0]))
@@ -474,6 +480,7 @@ def test_the_same_words_choose_the_same_rows_everywhere(forms):
             assert len(form.select(**words)) == len(expected), words
 
 
+@pytest.mark.few(2)
 def test_a_second_selection_narrows_the_first(forms):
     for form in forms:
         twice = form.select(0.2, sender=(0, 1)).select(until=1.0, sender=(1, 2), kind=("direct", "exchange"))
@@ -482,6 +489,7 @@ def test_a_second_selection_narrows_the_first(forms):
         assert list(form.select(place="link").select(place="node")) == []
 
 
+@pytest.mark.few(1)
 def test_columns_without_values_are_those_of_the_rows(forms):
     for form in forms[1:3]:
         some = form.select(sender=(0, 1))
@@ -492,6 +500,7 @@ def test_columns_without_values_are_those_of_the_rows(forms):
             assert [value for part in parts for value in part[name].tolist()] == [getattr(r, name) for r in rows]
 
 
+@pytest.mark.few(1)
 def test_one_replica_is_written_without_the_others_in_memory(forms, tmp_path):
     transcript, *lazy = forms
     for index in range(transcript.replicas):
@@ -507,6 +516,7 @@ def test_one_replica_is_written_without_the_others_in_memory(forms, tmp_path):
         lazy[0].replica(9)
 
 
+@pytest.mark.few(3)
 def test_a_transcript_on_disk_is_not_loaded_to_be_asked_or_written(both, tmp_path, monkeypatch):
     _, spool = both
     transcript = Transcript.stored(spool)

@@ -58,6 +58,7 @@ def test_every_case_has_its_row_and_its_repetitions():
     assert len(set(rows)) == len(rows)
 
 
+@pytest.mark.slow
 def test_the_numbers_are_what_the_cases_give():
     """The first repetitions of every sound mechanism and game, and of each fault where it is cheap."""
     for case, row in zip(cases(), CERTIFICATE.rows, strict=True):
@@ -75,6 +76,7 @@ def test_the_claims_are_tight():
         assert row.medians[kinds.EXACTLY] == pytest.approx(1.0, abs=0.1 if sampled else 1e-3), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in (L1L2MixUp, WrongClip)])
 def test_a_twin_spends_its_claim_and_no_more(fault):
     """A claim a thousandth below the truth is refuted, so that the true one is as tight as can be. (The largest loss
@@ -86,6 +88,7 @@ def test_a_twin_spends_its_claim_and_no_more(fault):
     assert lower.audited(100, Streams(0)).judgement.verdict is Verdict.REFUTED
 
 
+@pytest.mark.slow
 def test_processes_change_nothing():
     chosen = [*GAME_CASES[:2], SOUND_CASES[10]]
     assert certify(8, chosen=chosen, jobs=2).as_json() == certify(8, chosen=chosen).as_json()
@@ -98,6 +101,7 @@ def small_steps(monkeypatch):
     monkeypatch.setattr(module, "STEP", 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [1, 2, 3])
 def test_a_certificate_goes_on_where_it_was_interrupted(small_steps, stop):
     """What is kept, step by step, is a certificate, and nothing in it is done again."""

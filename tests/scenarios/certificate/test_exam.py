@@ -174,6 +174,7 @@ def test_netsims_own_games_hold():
     assert all(one.repetitions >= 1000 for one in ours if one.auditor == "netsim, game" and one.part == exam.GAMES)
 
 
+@pytest.mark.slow
 def test_the_numbers_are_what_our_games_answer():
     stored = {(one.auditor, one.part, one.question): one for one in EXAM.marks}
     for mark in examine(exam.OWN, 2, asked=[*GAMES, SOUND[0], ONE_SCALAR], samples=EXAM.samples, seed=EXAM.seed):

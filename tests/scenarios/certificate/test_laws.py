@@ -36,6 +36,7 @@ def test_discrete_gaussian_noise_on_a_fine_grid_is_gaussian_noise():
     )
 
 
+@pytest.mark.slow
 def test_discrete_gaussian_noise_by_sampled_losses():
     """A million losses of noise drawn from the law's own table, from the auditor's interval."""
     shift, steps, delta = 4, 3.0, 0.05

@@ -83,6 +83,7 @@ def test_the_table_has_every_command():
 OFFERED = [words for words in LOOKS.values() if "--help" not in words]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["check s.yaml --no-code", *OFFERED])
 def test_what_only_looks_runs_no_code(place: Path, words: str):
     done = netsim(place, words)
@@ -93,6 +94,7 @@ def test_what_only_looks_runs_no_code(place: Path, words: str):
         assert "folder/mine.py:Mine" in done.stdout
 
 
+@pytest.mark.slow
 def test_what_runs_it_says_so(place: Path):
     done = netsim(place, "check s.yaml")
     assert done.returncode == 0, done.stderr

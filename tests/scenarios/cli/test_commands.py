@@ -71,6 +71,7 @@ def test_the_help_is_in_groups():
     assert "--install-completion" in text
 
 
+@pytest.mark.slow
 def test_run_as_json_is_one_document_with_verdicts_and_status_1(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "leaky.yaml").write_text(QUICK)

@@ -28,6 +28,7 @@ def file(tmp_path, monkeypatch):
     return path
 
 
+@pytest.mark.slow
 def test_a_deployed_run_leaves_the_folder_of_a_simulated_one(file):
     """The same files and messages, beside captures and logs; both are compared."""
     simulated = runner.invoke(app, ["run", str(file), "--out", "run", "-o", "replicas=1"])

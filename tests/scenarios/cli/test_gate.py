@@ -23,6 +23,7 @@ SILENT, BASELINE = "algorithms[0].scale=0", "algorithms[0].baseline=true"
 NOTHING = "nothing is claimed, and nothing is protected: mine is unprotected"
 
 
+@pytest.mark.few("audit-settings6-1-1-nothing is claimed, and nothing is protected: mine is unprotected")
 @pytest.mark.parametrize(
     ("command", "settings", "status", "strict", "reason"),
     [

@@ -45,6 +45,7 @@ main()
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", WAYS)
 def test_it_is_130_without_a_traceback(way):
     done = subprocess.run([sys.executable, "-c", WAYS[way]], capture_output=True, text=True)

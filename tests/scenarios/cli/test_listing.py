@@ -57,6 +57,7 @@ def test_an_attack_has_what_it_needs_and_whose_it_is(everything):
     assert "Zhao" in found["idlg"]["source"]
 
 
+@pytest.mark.slow
 def test_variants_are_named_as_they_are_run():
     for name in library():
         assert variant_names(plain_tree(name)) == [one.name for one in expanded(load_scenario(name))]

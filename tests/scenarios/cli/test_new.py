@@ -26,6 +26,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", OWN)
 def test_every_algorithm_has_a_start_that_can_be_run(kind):
     done = runner.invoke(app, ["new", "one", "--algorithm", kind])
@@ -41,6 +42,7 @@ def test_an_extension_is_the_base_but_for_its_name():
     assert found.model_dump(exclude=set(changed)) == base.model_dump(exclude=set(changed))
 
 
+@pytest.mark.slow
 def test_an_algorithm_of_ones_own_is_audited_at_once(here):
     made = runner.invoke(app, ["new", "my-descent", "--python"])
     assert made.exit_code == 0
@@ -92,6 +94,7 @@ def test_a_taken_name_and_options_of_which_one_means_nothing_are_refused(here, w
     assert why in done.stderr
 
 
+@pytest.mark.slow
 def test_the_start_is_an_algorithm_whose_claim_can_be_tested(here):
     """As written, with no setting changed: the claim is neither vacuous nor broken."""
     assert runner.invoke(app, ["new", "first"]).exit_code == 0

@@ -57,6 +57,7 @@ def one_item(tmp_path, monkeypatch):
     return listed
 
 
+@pytest.mark.slow
 def test_an_item_is_run_at_its_small_scale(one_item):
     one_item("agrees in shape")
     done = netsim("papers", "p-t", "--json")
@@ -66,6 +67,7 @@ def test_an_item_is_run_at_its_small_scale(one_item):
     assert "small scale: algorithms[0].activations = 400" in found["ran"]["sentence"]
 
 
+@pytest.mark.slow
 def test_another_outcome_than_the_listed_one_ends_with_1(one_item):
     one_item("differs")
     done = netsim("papers", "--run", "--jobs", "1")
@@ -86,6 +88,7 @@ def test_an_item_that_fails_is_named_and_the_others_are_run(one_item, tmp_path, 
     assert "p-t agrees in shape" in " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("word", "status"), [("right", 0), ("wrong", 1)])
 def test_an_item_that_a_test_holds_runs_the_test(one_item, word, status):
     one_item("agrees in shape")

@@ -29,6 +29,7 @@ def file(tmp_path, monkeypatch):
     return path
 
 
+@pytest.mark.slow
 def test_show_prints_the_file_with_the_place_of_its_schema_on_this_machine():
     for name, text in library().items():
         lines = runner.invoke(app, ["show", name]).output.removeprefix(with_schema_line(text)).splitlines()
@@ -51,6 +52,7 @@ def test_run_says_the_verdicts_and_where_the_report_is(file):
     assert (file.parent / "out" / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_without_a_false_claim_the_status_is_0(file):
     file.write_text(TINY)
     assert runner.invoke(app, ["run", str(file)]).exit_code == 0
@@ -120,6 +122,7 @@ def netsim(*words, cwd, **options):
     return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
+@pytest.mark.slow
 def test_a_terminal_that_knows_no_epsilon_is_no_reason_to_crash(file):
     file.write_text(QUICK)
     done = netsim("run", str(file), cwd=file.parent, env=os.environ | {"PYTHONIOENCODING": "ascii"})
@@ -128,6 +131,7 @@ def test_a_terminal_that_knows_no_epsilon_is_no_reason_to_crash(file):
     assert b"? claimed" in output
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
 @pytest.mark.parametrize("command", [["run", "small.yaml", "--out", "out"], ["list"]])
 def test_a_reader_who_has_seen_enough_is_no_finding(file, command):
@@ -152,6 +156,7 @@ def test_check_says_in_a_line_whether_it_can_run(file):
     assert list(file.parent.iterdir()) == [file]
 
 
+@pytest.mark.slow
 def test_nobody_is_said_to_claim_nothing_who_was_not_asked(file):
     file.write_text(SMALL.replace("audit: {agent: 1, trials: 100, chunk: 100}", ""))
     done = runner.invoke(app, ["run", str(file)])
@@ -171,6 +176,7 @@ audit: {trials: 60, chunk: 60}
 """
 
 
+@pytest.mark.slow
 def test_what_was_never_claimed_is_told_and_is_no_broken_claim(file):
     file.write_text(WITHOUT_NOISE)
     done = runner.invoke(app, ["run", str(file), "--out", "out"])
@@ -186,6 +192,7 @@ def test_what_was_never_claimed_is_told_and_is_no_broken_claim(file):
     assert silent["audit_status"] == noisy["audit_status"] == "done"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 def test_ctrl_c_keeps_the_folder_and_gives_status_130(file):
     file.write_text(SMALL.replace("activations: 240", "activations: 10000000"))
@@ -216,6 +223,7 @@ algorithms: [{kind: private_gradient_descent, name: descent, rounds: 8}]
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("network", "said"),
     [
@@ -249,6 +257,7 @@ def test_the_terminal_says_what_was_done_and_by_whom(file, network, said):
         assert sum(gradients["inferred"]) == gradients["estimated"]
 
 
+@pytest.mark.slow
 def test_the_terminal_gives_the_worst_beside_a_tiny_median(file):
     alter = "{kind: alter, how: {kind: constant, value: 1000.0}, probability: 0.1}"
     file.write_text(ROUNDS.replace("NETWORK", f"active_adversaries: [{{links: [[0, 1]], actions: [{alter}]}}]"))
@@ -259,6 +268,7 @@ def test_the_terminal_gives_the_worst_beside_a_tiny_median(file):
     assert f"median relative error {median}, the worst {worst} (" in " ".join(done.output.split())
 
 
+@pytest.mark.slow
 def test_duplicates_that_receivers_reject_are_counted_without_a_meddler(file):
     links = "links: {authenticated: true, duplication: 0.5, reliable: false}"
     file.write_text(ROUNDS.replace("NETWORK", links))

@@ -61,6 +61,7 @@ def test_other_losses_are_bounded_by_the_door():
     assert found["coalition"] is None
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("options", "why"),
     [

@@ -97,6 +97,7 @@ def test_rates_are_those_of_the_last_second():
     assert "; 0 packets per real second, 0 per virtual second; " in out.getvalue().splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_runner_shows_every_simulation_but_those_of_audits(tmp_path):
     seen = []
     few = SMALL.replace("trials: 100, chunk: 100", "trials: 50, chunk: 50")
@@ -105,6 +106,7 @@ def test_a_runner_shows_every_simulation_but_those_of_audits(tmp_path):
     assert len(seen) >= 6
 
 
+@pytest.mark.slow
 def test_the_command_watches(tmp_path, monkeypatch):
     monkeypatch.setattr("scenarios.cli.progress.EVERY", 0.0)
     file = tmp_path / "small.yaml"

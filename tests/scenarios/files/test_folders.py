@@ -101,6 +101,7 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line_with_the_path_and_no_half_of_a_file(tmp_path):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "scenarios.cli.app", "run", "private-descent", "--out", str(out)]
@@ -114,6 +115,7 @@ def test_a_full_disk_is_one_line_with_the_path_and_no_half_of_a_file(tmp_path):
     assert not (out / LOCK).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_asked_to_end_keeps_what_it_had(tmp_path, stop):
     out = tmp_path / "out"

@@ -48,6 +48,7 @@ def same(one, other):
     return type(one) is type(other) and repr(as_mappings(one, True)) == repr(as_mappings(other, True))
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", sorted(library()))
 def test_every_shipped_file_and_its_variants(name):
     located = parse(library()[name], f"{name}.yaml")
@@ -125,6 +126,7 @@ def test_what_python_gets_wrong_is_told_in_the_same_words():
     ]
 
 
+@pytest.mark.slow
 @example(value=-0.0)  # it is not 0.0
 @given(value=st.floats(min_value=0, max_value=1e150))
 @settings(max_examples=60, deadline=None)
@@ -142,6 +144,7 @@ def test_a_default_that_alone_tells_two_models_apart_is_written():
         assert same(load(dump(scenario)), scenario)
 
 
+@pytest.mark.slow
 @given(
     text=st.text(st.characters(exclude_categories=("Cs",)).filter(str.isprintable), max_size=40),
     values=st.lists(ANYTHING, min_size=1),
@@ -157,6 +160,7 @@ def test_texts_and_values_of_any_kind_survive(text, values):
 # ── scenarios over every form of every field ────────────────────────────────────────────────────────────
 
 
+@pytest.mark.few(34)
 @pytest.mark.parametrize("model", MODELS, ids=public_name)
 def test_every_form_survives(model):
     """Drawn instances of every model that a file can hold, said and read again."""

@@ -92,6 +92,7 @@ def test_a_lesson_is_chosen_by_number_name_or_beginning(name: str, chosen: str) 
     assert catalogue.chosen(name, catalogue.lessons()).name == chosen
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -140,6 +141,7 @@ def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_passed_over() -> N
     assert server.free_port() in range(server.PORT, server.PORT + server.TRIED)
 
 
+@pytest.mark.slow
 def test_the_index_links_every_lesson() -> None:
     _, page = answer({"host": "localhost:2719"} | KNOWN, catalogue.lessons())
     for one in catalogue.lessons():
@@ -147,6 +149,7 @@ def test_the_index_links_every_lesson() -> None:
     assert b"http" not in page.replace(b"http-equiv", b"")
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

@@ -23,8 +23,8 @@ from tests.scenarios.lab.lessons import NAMES, Question, questions, run
 
 # ── at its start ────────────────────────────────────────────────────────────────────────────────────────
 CPU_SECONDS = 40.0
-LONG = {"second-message", "noise", "composition", "how-sure"}
-"""Lessons that compute for more than ten seconds; what their scenes find is tested beside this, too."""
+LONG = {"second-message", "noise", "composition", "how-sure", "norms"}
+"""Lessons that compute for about ten seconds or more; what their scenes find is tested beside this, too."""
 
 
 def slow_where(condition: bool, *values: Any) -> Any:
@@ -39,6 +39,7 @@ def lesson(request: Any) -> tuple[str, dict[str, Any], float]:
     return request.param, defined, time.process_time() - begun
 
 
+@pytest.mark.slow
 def test_it_runs_in_seconds(lesson: Any) -> None:
     assert lesson[2] < CPU_SECONDS
 
@@ -67,6 +68,7 @@ def test_its_questions_know_right_from_wrong_and_say_why(lesson: Any) -> None:
             assert wrong
 
 
+@pytest.mark.few("your-own")
 def test_its_further_commands_can_be_run(lesson: Any) -> None:
     from scenarios.cli.app import app
 
@@ -161,6 +163,7 @@ def truth(defined: dict[str, Any], name: str) -> float:
     return question.truth
 
 
+@pytest.mark.few("eavesdropper-settings7-4\\u20135")
 @pytest.mark.parametrize(("name", "settings", "said"), SETTINGS)
 def test_what_a_lesson_asks_for_can_be_reached_and_what_is_not_enough_is_told_why(
     name: str, settings: dict[str, Any], said: str
@@ -237,6 +240,7 @@ def test_repeats_are_as_many_as_the_formula_says() -> None:
     assert heard[1] == pytest.approx(listening.expected_share(0.4, 0.3), abs=0.05)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("images", [1, 2, 3])
 def test_singular_values_count_the_images(images: int) -> None:
     attacked = listening.attacked("gradient descent", images)
@@ -266,6 +270,7 @@ def test_the_claim_of_lesson_3_is_its_formula() -> None:
     assert noise.noisy(0.0).epsilon == float("inf")
 
 
+@pytest.mark.slow
 def test_the_second_message_is_exact_at_any_epsilon_and_the_repair_is_not() -> None:
     for epsilon in (0.1, 100.0):
         one = noise.leakage(PUBLISHED, epsilon)

@@ -71,6 +71,7 @@ def links(path):
 
 
 class TestWhatIsInIt:
+    @pytest.mark.slow
     def test_every_algorithm_and_every_kind(self):
         assert {type(algorithm) for _, _, algorithm in subjects()} == concrete()
         assert {spec.kind for _, spec, _ in subjects()} == kinds() - {"planted_fault", "python"}
@@ -99,6 +100,7 @@ class TestWhatIsInIt:
         wrong = sum(1 - entry.located.scenario.audit.confidence for entry, _, _ in subjects())
         assert 0 < wrong <= 0.05
 
+    @pytest.mark.few(14)
     @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
     def test_an_entry_is_one_run_that_says_what_was_chosen(self, entry):
         scenario = entry.located.scenario

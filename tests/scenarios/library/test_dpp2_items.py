@@ -24,6 +24,7 @@ def test_the_experiment_is_that_of_section_vi():
     assert {objective.records for objective in problem.objectives} == {200}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ITEMS)
 def test_eta_is_random_in_every_item(name):
     scenario = planned(load_scenario(name)).scenario
@@ -44,6 +45,7 @@ def test_figs_1_and_2_have_all_printed_values():
         assert (one.scale_w(0), one.scale_w(1)) == (u, pytest.approx(0.95 * u))
 
 
+@pytest.mark.slow
 def test_fig_3_has_the_printed_parameters():
     dpp2, diadsp, ppdc = algorithms("dpp2-fig-3").values()
     assert isinstance(dpp2, Dpp2)

@@ -64,6 +64,7 @@ def nothing_from_elsewhere(monkeypatch, tmp_path):
 
 
 # ── before time 0 ───────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", [*COMPARED, *WHOLE, *THESIS])
 def test_it_is_built_from_what_is_here(name, nothing_from_elsewhere):
     plan = planned(load_scenario(name))
@@ -108,6 +109,7 @@ def test_with_the_laplacian_in_its_place_the_steps_of_dpp2_are_refused():
 
 
 # ── what they find ──────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_the_claim_holds_for_a_change_in_one_coordinate_alone(tmp_path):
     changes = [("rounds: 30", "rounds: 6"), ("trials: 1000, chunk: 500", "trials: 200, chunk: 200")]
     found, answers = reproduced("cpgt-eq-23", tmp_path, *changes)
@@ -133,6 +135,7 @@ def test_section_4_of_cpgt_is_drawn_as_printed():
     assert drawn.std() == pytest.approx(1, abs=3 / math.sqrt(2 * drawn.size))
 
 
+@pytest.mark.slow
 def test_no_error_is_too_large_to_be_drawn(tmp_path):
     """With the divisor 6 the step of error-against-bytes is too long for what sends everything."""
     changes = [("rounds: 400", "rounds: 130"), ("replicas: 10", "replicas: 2")]
@@ -142,6 +145,7 @@ def test_no_error_is_too_large_to_be_drawn(tmp_path):
     assert (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_the_defence_holds_only_against_weak_attacks(tmp_path, nothing_from_elsewhere):
     """The digits variant by itself, with one draw of the noise and few iterations."""
     text = (
@@ -168,6 +172,7 @@ def test_the_defence_holds_only_against_weak_attacks(tmp_path, nothing_from_else
     assert defences.WEAK not in plain.sentence + repaired.sentence
 
 
+@pytest.mark.slow
 def test_data_that_are_not_here_stand_in_the_way_of_no_other_variant(tmp_path, nothing_from_elsewhere):
     few = ("replicas: 2", "replicas: 1"), ("iterations: 1000", "iterations: 50")
     results = run_study(changed(COMPARED[-1], *few), tmp_path, page=False)
@@ -196,6 +201,7 @@ def small(wide):
     return parse(text + ABOUT + "  checks:\n" + "".join(f"    - {check}\n" for check in checks), "small.yaml")
 
 
+@pytest.mark.slow
 def test_the_average_loss_of_replayed_releases_is_that_of_the_mechanism(tmp_path):
     results = run_study(
         small(wide=f"equals: {average_ratio(5.0, 5.0, 1.0):.4f}, within: 0.1"), tmp_path / "out", page=False
@@ -209,6 +215,7 @@ def test_the_average_loss_of_replayed_releases_is_that_of_the_mechanism(tmp_path
         assert 0 < high - low < 0.06
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_no_upper_bound_is_found_out(tmp_path):
     # the limit for small shifts at βω = 5
     results = run_study(small(wide="below: 0.3672"), tmp_path / "out", page=False)
@@ -246,6 +253,7 @@ def decided(name, folder, what, *options):
     return [getattr(entry, what) for entry in run(name, folder, options=list(options), page=False).algorithms]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [5])
 def test_as_deployable_tells_membership_without_an_error_and_repaired_no_more_than_its_budget(seed, tmp_path):
     small = ("attacks.membership.trials=40", "attacks.membership.chunk=40")
@@ -262,6 +270,7 @@ def test_as_deployable_tells_membership_without_an_error_and_repaired_no_more_th
         assert one.found.low <= most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [9])
 def test_a_property_is_told_where_a_record_is_hard_to_find(seed, tmp_path):
     small = ("attacks.membership.trials=40", "attacks.property.trials=40", "attacks.property.draws=150")

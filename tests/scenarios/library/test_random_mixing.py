@@ -48,6 +48,7 @@ def built(*arguments, **options):
     return Experiment.of(parse(text(*arguments, **options), "one.yaml").scenario)
 
 
+@pytest.mark.few("grouped_descent")
 @pytest.mark.parametrize("kind", KINDS)
 def test_defaults_are_stable(kind):
     run = built(kind, KINDS[kind]).subjects[0].simulation.run()

@@ -28,6 +28,7 @@ def inferred(name, folder, *options):
     return [(one.inferred, one.hidden, one.worst) for one in found]
 
 
+@pytest.mark.slow
 def test_every_shipped_scenario_has_a_group():
     assert {load(name).group for name in library()} == GROUPS
 
@@ -41,6 +42,7 @@ def test_one_tapped_link(tmp_path):
     assert min(hidden) == 40
 
 
+@pytest.mark.slow
 def test_a_curious_neighbor(tmp_path):
     (recal, _, worst), (descent, _, _) = inferred("curious-neighbor", tmp_path)
     assert recal[0] > 0
@@ -48,6 +50,7 @@ def test_a_curious_neighbor(tmp_path):
     assert sum(descent) == 0
 
 
+@pytest.mark.slow
 def test_encrypted_but_for_one(tmp_path):
     (recal, hidden, _), (descent, missed, worst) = inferred(
         "encrypted-but-one", tmp_path, "algorithms[0].activations=200"
@@ -66,6 +69,7 @@ def test_encrypted_all(tmp_path):
     assert all(sum(found) == 0 for found, _, _ in closed)
 
 
+@pytest.mark.slow
 def test_colluding_neighbors(tmp_path):
     (recal, hidden, worst), (descent, _, _) = inferred("colluding-neighbors", tmp_path)
     assert recal[3] > 200
@@ -74,6 +78,7 @@ def test_colluding_neighbors(tmp_path):
     assert sum(descent) == 0
 
 
+@pytest.mark.slow
 def test_a_late_tap_misses_what_was_before(tmp_path):
     (recal, hidden, _), (descent, missed, worst) = inferred("late-tap", tmp_path / "late")
     assert sum(hidden) > sum(recal)
@@ -88,6 +93,7 @@ def test_traffic_alone_gives_no_gradient(tmp_path):
         assert sum(found) == 0
 
 
+@pytest.mark.few("half_noise-HalfNoise")
 @pytest.mark.parametrize(("name", "planted"), list(zip(get_args(FaultName), FAULTS, strict=True)))
 def test_planted_faults_are_found_and_their_twins_are_not(name, planted, tmp_path):
     scenario = f"fault-{name.replace('_', '-')}"

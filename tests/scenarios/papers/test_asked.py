@@ -63,6 +63,7 @@ def stays(errors, accuracy):
     return next(k for k in range(1, len(errors) + 1) if np.all(errors[k - 1 :] <= accuracy))
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_full_record(ran):
     noted, _, folder = ran
     errors, _, agents = record(folder, "walk")
@@ -79,6 +80,7 @@ def test_the_numbers_are_those_of_the_full_record(ran):
     assert slope == pytest.approx(np.polyfit(np.arange(7, 556), np.log10(errors[6:555]), 1)[0], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_report_says_the_same_numbers(ran):
     noted, results, _ = ran
     answers = [check.answers[0].found for check in results.reproduction.checks]
@@ -89,6 +91,7 @@ def test_the_report_says_the_same_numbers(ran):
         assert own[2] == f"{row.low.messages:g}"
 
 
+@pytest.mark.slow
 def test_what_is_not_known_everywhere_is_enclosed_or_undecided(ran, tmp_path):
     """The same run, its mean error known at every round (or activation), has the numbers between the ends."""
     noted, results, _ = ran

@@ -44,6 +44,7 @@ def test_small_scales_are_scenarios():
             assert small(load_scenario(item.scenario)).scenario.reproduces is not None
 
 
+@pytest.mark.slow
 def test_what_an_outcome_rests_on_is_there():
     entries = {entry.name for entry in ENTRIES}
     for item in ITEMS:

@@ -102,6 +102,7 @@ def test_the_page_says_what_the_paper_says_and_what_was_found(ran):
     assert "https://" not in page
 
 
+@pytest.mark.slow
 def test_a_variant_that_fails_does_not_sink_the_others(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = LOSSY.replace("VARIANT", "variant: good").replace("name: bad", "name: a-bad")
@@ -124,6 +125,7 @@ def test_a_check_of_a_variant_that_fails_is_not_decided(tmp_path):
     assert results.reproduction.sentence == "Variant bad failed: DeadlockError."
 
 
+@pytest.mark.slow
 def test_a_check_that_fails_is_exit_status_1(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = LOSSY.replace("VARIANT", "variant: good").replace("links.loss: 0.5", "seed: 2").replace("below", "above")
@@ -134,6 +136,7 @@ def test_a_check_that_fails_is_exit_status_1(tmp_path, monkeypatch):
     assert "P, Table 1: differs. Criterion: final relative error of R in good above 1; found:" in said
 
 
+@pytest.mark.slow
 def test_an_interrupted_study_keeps_what_was_done(tmp_path, monkeypatch):
     whole, count = Simulation.run, []
 
@@ -182,6 +185,7 @@ def test_wrong_input_writes_nothing(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_scenario_without_variants_has_its_outcome_on_its_own_page(tmp_path):
     start, end = LOSSY.index("variants:"), LOSSY.index("figures:")
     text = LOSSY[:start] + LOSSY[end:].replace(", VARIANT", "")

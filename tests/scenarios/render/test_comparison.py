@@ -211,6 +211,7 @@ def test_places_that_cannot_be_read_are_named(pair, tmp_path, places, said):
         read_runs(asked)
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_the_same_each_time(pair):
     comparison = Comparison(read_runs([str(folder) for folder in pair]))
     text = page(comparison)
@@ -226,6 +227,7 @@ def test_the_page_is_whole_and_the_same_each_time(pair):
     assert len(text) < 500_000
 
 
+@pytest.mark.slow
 def test_names_are_escaped(pair):
     run = read_runs([str(pair[0])])[0]
     text = page(Comparison([run, changed(run, "<b>x</b>", algorithms__0__name="<script>alert(1)</script>")]))
@@ -233,6 +235,7 @@ def test_names_are_escaped(pair):
     assert "<b>x</b>" not in text
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_page_and_prints_tables_or_json(pair, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     places = [str(folder) for folder in pair]
@@ -291,6 +294,7 @@ attacks: {{images: false}}
     return folder / "out"
 
 
+@pytest.mark.slow
 def test_what_an_own_class_sets_and_its_code_are_compared(tmp_path):
     quiet, loud = own_run(tmp_path / "a", 0.5), own_run(tmp_path / "b", 2.0)
     comparison = Comparison(read_runs([f"{quiet}", f"{loud}"]))

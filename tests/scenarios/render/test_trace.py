@@ -240,6 +240,7 @@ def test_export_is_what_tshark_reads(folder, rows, tmp_path):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
 def test_a_reader_who_has_seen_enough_is_no_error(folder):
     command = [sys.executable, "-c", "from scenarios.cli.app import main; main()", "trace", str(folder), "--json"]
@@ -319,6 +320,7 @@ def test_shares_of_one_way_to_hear_add_up_and_say_how_many_links_are_left(doors)
     assert f"{printed['closed']} exchanges closed" in text
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("messages", CODECS)
 def test_any_codec_and_header_is_exported_as_it_was_sent(messages, tmp_path):
     rows = ran(tmp_path / "a", messages)
@@ -363,6 +365,7 @@ def test_doors_alone_are_exported_when_that_is_asked(tmp_path):
     assert f"{count} packets" in trace(tmp_path / "a", "--place", "node", "--pcapng", tmp_path / "a.pcapng")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -383,6 +386,7 @@ def test_an_empty_answer_says_why(folder, words, why):
 # ── how it looks ────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("width", [60, 80, 200])
 @pytest.mark.parametrize("place", [None, "link", "node"])
 def test_nothing_is_cut_in_a_narrow_terminal(doors, width, place, monkeypatch):

@@ -30,6 +30,7 @@ def shown(monkeypatch, width, told):
     return console.export_text()
 
 
+@pytest.mark.few("80")
 @pytest.mark.parametrize("width", [50, 66, 80, 120])
 def test_no_name_and_no_number_is_cut(monkeypatch, width):
     text = shown(monkeypatch, width, account())

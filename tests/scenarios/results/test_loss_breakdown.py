@@ -61,6 +61,7 @@ def over_time(algorithm, trials=100, epsilon=1.0):
 
 
 class TestOverTime:
+    @pytest.mark.slow
     def test_the_claim_that_skips_the_first_release_is_exceeded_at_once(self):
         """DPP²'s sum begins at k = 1: after one round it claims 0, and z⁰ was released."""
         time, found = over_time(dpp2(rounds=30))
@@ -71,6 +72,7 @@ class TestOverTime:
         assert time.exact.count == tuple(range(1, 31))
         assert time.audited.count[-1] == found.activations == 30
 
+    @pytest.mark.slow
     def test_curves_do_not_fall_and_where_they_mean_nothing_is_found(self):
         time, _ = over_time(dpp2(rounds=30))
         for first, count, values in (
@@ -81,12 +83,14 @@ class TestOverTime:
             assert first == next(k for k, e in zip(count, values, strict=True) if e > 20)
         assert time.undefined_from is None
 
+    @pytest.mark.slow
     def test_the_exact_curve_grows_as_the_inverse_of_the_noise(self):
         """Terms of r^{−k} sum to as much, but for a constant: 0.9^{−10} = 2.87 times in ten rounds."""
         time, _ = over_time(dpp2(rounds=40))
         curve = dict(zip(time.exact.count, time.exact.estimate, strict=True))
         assert (curve[40] - curve[30]) / (curve[30] - curve[20]) == pytest.approx(0.9**-10, rel=0.02)
 
+    @pytest.mark.slow
     def test_from_where_a_claim_is_undefined_with_the_condition(self):
         time, _ = over_time(PrivateGradientDescent(9, Constant(0.2), Until(6), Clip(0.5)))
         assert time.undefined_from == 7
@@ -104,6 +108,7 @@ class TestOverTime:
         for count, values in ((time.exact.count, time.exact.lower), (time.audited.count, time.audited.epsilon)):
             assert all(epsilon <= claimed[k] + 1e-12 for k, epsilon in zip(count, values, strict=True))
 
+    @pytest.mark.slow
     def test_few_points_are_shown_and_where_curves_cross_is_the_same(self, monkeypatch):
         algorithm = PrivateGradientDescent(9, Constant(0.2), Until(6), Clip(0.5))
         whole, _ = over_time(algorithm, epsilon=0.1)
@@ -114,6 +119,7 @@ class TestOverTime:
             assert getattr(few, name) == getattr(whole, name)
 
 
+@pytest.mark.slow
 class TestResults:
     def test_they_have_every_part(self, results):
         for name in ("dying", "random", "bare"):
@@ -146,6 +152,7 @@ class TestResults:
         assert sentences.over_time(None) is None
 
 
+@pytest.mark.slow
 class TestPage:
     def test_it_shows_them(self, results):
         text = page(results)
@@ -177,6 +184,7 @@ class TestPage:
         assert "∞" in shown[0].drawing.svg
 
 
+@pytest.mark.slow
 def test_an_audit_that_is_refused_has_no_parts(tmp_path, monkeypatch):
     def refuse(*_):
         raise PrivacyError("no verdict")
@@ -187,6 +195,7 @@ def test_an_audit_that_is_refused_has_no_parts(tmp_path, monkeypatch):
     assert all(one.plan is not None for one in found.algorithms if one.name == "dying")
 
 
+@pytest.mark.slow
 def test_what_is_sent_after_the_last_round_is_in_none():
     time, _ = over_time(PrivateGradientDescent(6, Constant(0.2), Constant(0.5), Clip(0.5)))
     late = replace(time, exceeds_from=7, exact_vacuous_from=7, exceeds=OverTime.Excess(exact=math.inf, claimed=5.0))

@@ -77,6 +77,7 @@ def test_every_entry_of_a_list_has_a_row_and_long_lists_are_cut():
     assert text.endswith("10–10.5, 11–11.5 s and 8 more; agents 1")
 
 
+@pytest.mark.slow
 def test_every_shipped_scenario_can_be_told():
     for name, text in library().items():
         rows = settings(parse(text, name).scenario)

@@ -64,6 +64,7 @@ def absent(value):
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "duckdb"])
 class TestEveryLibrary:
+    @pytest.mark.few(3)
     def test_algorithms_are_what_results_say(self, folder, library):
         table = read(folder / tables.ALGORITHMS, library)
         results = read_results(folder)
@@ -105,6 +106,7 @@ class TestEveryLibrary:
         measured = read(folder / "metrics-walk.parquet", library)
         assert measured["count"] == list(range(1, 25))
 
+    @pytest.mark.few("duckdb")
     def test_a_sweep_and_its_attacks_open(self, tmp_path, library):
         sweep = Sweep.model_validate({"scenario": "small", "grid": {"topology.agents": [3, 4]}})
         run_sweep(sweep, parse(SCENARIO.replace("audit: {trials: 200}\n", "")), tmp_path / "out", jobs=1)
@@ -115,6 +117,7 @@ class TestEveryLibrary:
         assert list(attacks) == ["topology.agents", "point", "seed", *tables.ATTACK_COLUMNS]
 
 
+@pytest.mark.slow
 def test_variants_are_in_one_table(tmp_path):
     run_study(parse(MANY.replace("audit: {trials: 200}\n", "")), tmp_path)
     table = pd.read_parquet(tmp_path / tables.ALGORITHMS)
@@ -123,6 +126,7 @@ def test_variants_are_in_one_table(tmp_path):
     assert alone.bytes.tolist() == table.bytes.tolist()[2:]
 
 
+@pytest.mark.slow
 def test_a_table_of_a_former_run_is_not_left(folder, tmp_path):
     run_scenario(parse(SCENARIO), tmp_path)
     run_scenario(parse(SCENARIO.replace("reconstruct:\n    - {kind: one_record}", "reconstruct: []")), tmp_path)
@@ -147,6 +151,7 @@ def test_a_claim_whose_conditions_fail_later_is_no_number_at_the_end():
     assert rows[0]["epsilon_claimed"] == math.inf
 
 
+@pytest.mark.slow
 def test_a_table_that_several_write_at_once_is_whole_and_nobody_stumbles(tmp_path):
     path = tmp_path / "table.parquet"
 

@@ -87,6 +87,7 @@ def written(request):
 
 
 class TestRealResults:
+    @pytest.mark.few(2)
     def test_agree_with_the_schema(self, written):
         validator = jsonschema.Draft202012Validator(schema())
         assert not list(validator.iter_errors(json.loads(dumps(loads(json.dumps(written))))))

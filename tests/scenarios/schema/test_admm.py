@@ -44,6 +44,7 @@ def scenario(algorithms, graph="ring", audit=AUDIT):
     return parse(text + audit, "small.yaml")
 
 
+@pytest.mark.few("star")
 @pytest.mark.parametrize(("algorithms", "graph"), [(RING, "ring"), (STAR, "star")], ids=["ring", "star"])
 def test_every_kind_runs_from_file_to_verdict(algorithms, graph, tmp_path):
     """Nothing is unprotected or refuted. False alarm: each bound of an audit holds with probability 0.95."""
@@ -70,6 +71,7 @@ def test_auto_leaves_room_for_the_adjacent_world(algorithms, graph):
         replace(subject.simulation, problem=other)
 
 
+@pytest.mark.slow
 def test_auto_penalties_reach_the_optimum():
     for subject in Experiment.of(scenario(PLAIN, audit="").scenario).subjects:
         assert not subject.simulation.algorithm.noisy

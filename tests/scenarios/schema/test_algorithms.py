@@ -72,6 +72,7 @@ def test_everything_a_file_says_reaches_the_algorithm(said, algorithm):
         assert simulation.wire_codec == TopK(3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("graph", [RING, "complete, agents: 4", "star, agents: 6"])
 def test_auto_is_a_step_within_the_conditions(graph):
     """The very conditions are checked when the simulation is made."""
@@ -91,6 +92,7 @@ def test_auto_is_a_step_within_the_conditions(graph):
         assert simulation.algorithm.step == step(simulation.problem.smoothness, simulation.topology)
 
 
+@pytest.mark.few("diadsp")
 @pytest.mark.parametrize("kind", ["diadsp", "cpgt, compressor: {kind: quantizer, bits: 3}"])
 def test_a_target_is_what_is_claimed(kind, tmp_path):
     algorithm = f"{{kind: {kind}, name: private, rounds: 3, step: 0.02, ratio: 0.9, target: {{epsilon: 4.0}}}}"

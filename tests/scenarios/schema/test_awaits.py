@@ -80,6 +80,7 @@ def test_a_forgotten_await_is_the_last_thing_said(here, words, line, without, sa
     assert error["hint"] == said
 
 
+@pytest.mark.slow
 def test_python_says_nothing_after_it(here):
     """In a process of its own, which finds coroutines that nobody awaited when it ends."""
     line, without, said = FORGOTTEN[1]
@@ -127,6 +128,7 @@ def test_an_error_in_no_file_of_the_user_has_none():
     assert owncode.await_hint(error.value) == ""
 
 
+@pytest.mark.slow
 def test_probing_with_zeros_prints_no_warnings(here):
     """The division by a weight that is 1 in the run is one by 0 where impulses are read."""
     text = YAML + "audit: {agent: 1, trials: 100, chunk: 50}\n"

@@ -51,6 +51,7 @@ def test_units_are_in_the_descriptions():
     assert links["reliable"]["default"] is True
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", sorted(library()))
 def test_every_shipped_file_names_its_schema_and_is_valid(name):
     text = library()[name]
@@ -80,6 +81,7 @@ def test_the_sweeps_too(name):
     assert not SWEEP_VALIDATOR.is_valid(plain(read_yaml(SWEEPS[name][0], name)))
 
 
+@pytest.mark.slow
 def test_the_command_prints_or_writes_either(tmp_path):
     runner = CliRunner()
     assert json.loads(runner.invoke(app, ["schema"]).output) == json_schema()

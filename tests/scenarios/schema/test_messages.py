@@ -76,6 +76,7 @@ def test_one_clear_message(messages, field, said):
     assert caught.value.line == 6
 
 
+@pytest.mark.slow
 def test_a_scenario_under_a_codec_is_run_and_judged(tmp_path):
     text = FORM.format(messages="{codec: {kind: float32}, header: 8}") + AUDIT
     results = run_scenario(parse(text, "coded.yaml"), tmp_path / "out")

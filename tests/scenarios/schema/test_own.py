@@ -150,6 +150,7 @@ def test_a_file_that_is_changed_is_loaded_anew_and_its_siblings_count(file, tmp_
     assert owncode.load("mine.py:TwoExchanges").sha256 != third
 
 
+@pytest.mark.slow
 def test_a_run_keeps_which_code_it_was_and_two_processes_write_the_same_bytes(file, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     results = run_scenario(parse(YAML), one, page=False)
@@ -166,6 +167,7 @@ def test_a_run_keeps_which_code_it_was_and_two_processes_write_the_same_bytes(fi
     assert "to the last bit" in witness.output
 
 
+@pytest.mark.slow
 def test_from_a_file_to_a_verdict_with_a_page_in_one_command(tmp_path):
     asked = ["mine.py:TwoExchanges", "-o", "rounds=2", "-o", "agents=4", "--epsilon", "3", "--trials", "100"]
     done = runner.invoke(app, ["audit", *asked, "--jobs", "1", "--out", "out"])
@@ -186,6 +188,7 @@ def test_from_a_file_to_a_verdict_with_a_page_in_one_command(tmp_path):
     assert Scenario.model_validate(scenario).algorithms[0].parameters == {"rounds": 2}
 
 
+@pytest.mark.slow
 def test_what_claims_nothing_and_protects_something_is_done(tmp_path):
     asked = ["mine.py", "-o", "rounds=2", "-o", "careful=true", "--trials", "100", "--jobs", "1", "--out", "out"]
     done = runner.invoke(app, ["audit", *asked])
@@ -194,6 +197,7 @@ def test_what_claims_nothing_and_protects_something_is_done(tmp_path):
     assert "--epsilon E" in done.output
 
 
+@pytest.mark.slow
 def test_json_has_the_verdict_and_nothing_else(tmp_path):
     asked = ["mine.py", "-o", "rounds=2", "--trials", "100", "--jobs", "1", "--out", "out", "--json"]
     done = runner.invoke(app, ["audit", *asked])
@@ -235,6 +239,7 @@ class TestAFolderThatHoldsAnAudit:
         "--games, makes one more that counts."
     )
 
+    @pytest.mark.slow
     def test_is_told_of_before_the_next_replaces_it(self):
         first, refused = audits("--trials", "50"), audits("--trials", "60")
         assert "--out = 'kept': holds finished results of twoexchanges, with other fields" in refused.stderr
@@ -248,12 +253,14 @@ class TestAFolderThatHoldsAnAudit:
         assert other.stderr.count(self.WORDS.replace("the same seed", "another seed")) == 1
         assert json.loads(other.stdout)["exit_status"] == other.exit_code
 
+    @pytest.mark.slow
     def test_that_was_interrupted_is_none(self):
         audits("--trials", "50")
         path = Path("kept/results.json")
         path.write_text(json.dumps(json.loads(path.read_text()) | {"status": "interrupted"}))
         assert "proves less" not in audits("--trials", "50").output
 
+    @pytest.mark.slow
     def test_of_another_name_is_refused(self, file):
         audits("--trials", "50")
         held = Path("kept/results.json").read_bytes()

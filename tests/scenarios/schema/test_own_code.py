@@ -106,6 +106,7 @@ def test_files_that_are_not_the_users_own_are_not_of_the_code(folder):
     assert {file.name for file in found} == {"mine.py", "helper_scale.py"}
 
 
+@pytest.mark.slow
 def test_an_audit_in_the_folder_of_other_code_is_refused(folder):
     (folder / "mine.py").write_text(written("a number"))
     run_scenario(parse(YAML), folder / "out", page=False)

@@ -147,6 +147,7 @@ def found(tmp_path_factory):
     return {name: results_of(text, folder / name, page=name == "fooled") for name, text in texts.items()}, folder
 
 
+@pytest.mark.slow
 def test_the_shipped_scenario_shows_what_it_promises(found):
     finals = {name: [a.convergence.final for a in one.algorithms] for name, one in found[0].items()}
     assert finals["guarded"] == finals["honest"]
@@ -161,6 +162,7 @@ def test_the_shipped_scenario_shows_what_it_promises(found):
     assert guarded.worst < 1e-10 < found[0]["fooled"].algorithms[0].gradients.worst
 
 
+@pytest.mark.slow
 def test_results_and_report_say_that_he_was_there(found):
     results, folder = found
     stored = read_results(folder / "fooled")
@@ -176,6 +178,7 @@ def test_results_and_report_say_that_he_was_there(found):
     assert results["fooled"].scenario.links.authenticated is False
 
 
+@pytest.mark.slow
 def test_where_nobody_meddles_nothing_is_said(tmp_path):
     text = "name: quiet\ntopology: {kind: ring, agents: 3}\nalgorithms: [{kind: recal, activations: 6}]\n"
     results = results_of(text, tmp_path, page=False)
@@ -195,6 +198,7 @@ def test_what_an_active_adversary_brings_about_breaks_no_claim_about_listeners()
     assert findings.caution(filled(AlgorithmResult, {"outside_model": "outside …"})) == "Outside …."
 
 
+@pytest.mark.slow
 def test_the_terminal_says_it_too(found, capsys):
     results, folder = found
     print_results(results["fooled"], folder / "fooled")

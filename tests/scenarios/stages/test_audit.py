@@ -63,6 +63,7 @@ def through(tmp_path_factory):
     return (folder / "audit-noisy.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp_path, monkeypatch):
     stopped = run_scenario(parse(SMALL), tmp_path, progress=StopAfter(200), page=False)
     assert stopped.status == "interrupted"
@@ -93,6 +94,7 @@ def test_an_audit_that_is_stopped_and_resumed_writes_the_same_bytes(through, tmp
     assert not (tmp_path / "audit-noisy").exists()
 
 
+@pytest.mark.slow
 def test_two_processes_write_the_same_bytes(through, tmp_path):
     run_scenario(parse(SMALL), tmp_path, jobs=2, page=False)
     assert (tmp_path / "audit-noisy.json").read_bytes() == through
@@ -110,6 +112,7 @@ def table(path, scale):
     path.write_text("a,b,c,y\n" + "\n".join(lines) + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"), [("scale: 0.3", "scale: 0.6"), ("trials: 300", "trials: 400"), ("d.csv", "d.csv")],
     ids=["another scenario", "more trials begin with those that are there", "other data in the same file"],
@@ -140,6 +143,7 @@ def test_the_print_of_data_is_of_every_bit_and_of_objectives_within():
     assert auditing.data_print([same]) == auditing.data_print([one])
 
 
+@pytest.mark.slow
 def test_no_more_are_simulated_at_once_than_are_asked_for(tmp_path):
     """A chunk above `trials` is one of `trials`."""
     found = [
@@ -150,6 +154,7 @@ def test_no_more_are_simulated_at_once_than_are_asked_for(tmp_path):
     assert found[0].trials == 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", ["never", "refuted"])
 def test_the_plan_is_that_of_the_game_that_is_played(stop, tmp_path):
     text = SMALL.replace("chunk: 50", f"chunk: 300, stop: {stop}").replace("scale: 0.3", CLAIMED)
@@ -158,6 +163,7 @@ def test_the_plan_is_that_of_the_game_that_is_played(stop, tmp_path):
     assert entry.plan.ceiling == pytest.approx(entry.audit.white_box.ceiling, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_an_audit_that_ended_early_says_after_how_many_transcripts(tmp_path):
     text = SMALL.replace("chunk: 50", "chunk: 50, stop: refuted").replace("scale: 0.3", CLAIMED)
     results = run_scenario(parse(text), tmp_path, page=False)
@@ -182,6 +188,7 @@ def learned(tmp_path_factory):
 class TestTheClassifier:
     """The same scenario with `classifier`: one more game, in the results, on the page and in the terminal."""
 
+    @pytest.mark.slow
     def test_it_is_told_beside_the_others(self, learned):
         folder, entry, told = learned
         game = entry.audit.classifier
@@ -200,12 +207,14 @@ class TestTheClassifier:
         plan = auditing.AuditOptions(made.scenario, made.subjects[0], made.pair, claim).plan
         assert plan.confidence == pytest.approx(1 - 0.05 / 4)
 
+    @pytest.mark.slow
     def test_stopped_resumed_and_spread_it_writes_the_same_bytes(self, learned, tmp_path):
         folder, *_ = learned
         assert run_scenario(parse(LEARNED), tmp_path, progress=StopAfter(200), page=False).status == "interrupted"
         run_scenario(parse(LEARNED), tmp_path, jobs=2, page=False)
         assert (tmp_path / "audit-noisy.json").read_bytes() == (folder / "audit-noisy.json").read_bytes()
 
+    @pytest.mark.slow
     def test_refusing_it_says_why(self, tmp_path):
         few = LEARNED.replace("chunk: 50", "chunk: 300")
         results = run_scenario(parse(few), tmp_path)
@@ -215,6 +224,7 @@ class TestTheClassifier:
         assert "the trained classifier nothing (some chunks teach" in " ".join(sentences.about(results, entry))
         assert "not played: some chunks teach" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
+    @pytest.mark.slow
     def test_without_it_nothing_is_said_of_it(self, tmp_path):
         results = run_scenario(parse(SMALL), tmp_path)
         entry = results.algorithms[0]

@@ -212,6 +212,7 @@ def inferred(tmp_path, victims: str):
     return entry.gradients
 
 
+@pytest.mark.slow
 def test_agents_behind_the_taps_are_seen_jointly_only(tmp_path):
     """Tracking sends two linked values a round: what two doors see determines the agent in between, too."""
     alone, jointly = (inferred(tmp_path, victims) for victims in ("one_by_one", "jointly"))

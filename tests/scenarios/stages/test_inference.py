@@ -67,6 +67,7 @@ def slope(part):
     return float(np.mean(-part.labels * part.features[:, 0] / 2))
 
 
+@pytest.mark.few("remove")
 @pytest.mark.parametrize("adjacency", ["remove", "zero_out", "replace"])
 def test_advantage_and_power_of_one_laplace_release_are_those_of_the_formula(adjacency, tmp_path):
     """Two rounds of scalar descent from the public 0: the second message is −ηg(0) + Lap(b), but for what others
@@ -116,6 +117,7 @@ attacks:
         assert one.alarms.low <= one.level <= one.alarms.high
 
 
+@pytest.mark.slow
 def test_who_knows_no_record_has_false_alarms_at_the_level_and_finds_more(tmp_path):
     more = (
         "membership: {informed: false, adjacency: replace, trials: 20, draws: 20, levels: [0.2], confidence: 0.9999}"
@@ -130,6 +132,7 @@ def test_who_knows_no_record_has_false_alarms_at_the_level_and_finds_more(tmp_pa
         assert found.auc.estimate > 0.55
 
 
+@pytest.mark.slow
 def test_a_model_of_two_outputs_counts_its_classes_itself(tmp_path):
     """Data say −1 and 1, softmax 0 and 1: the likelihoods are those of the right labels, as what is counted agrees
     with what the law promises, and without noise nothing is taken for anything else."""
@@ -141,6 +144,7 @@ def test_a_model_of_two_outputs_counts_its_classes_itself(tmp_path):
         assert entry.property.right.low > 0.5
 
 
+@pytest.mark.slow
 def test_without_noise_each_world_has_one_transcript(tmp_path):
     _, plain = played(DIGITS.replace("MORE", "membership: {}"), tmp_path)
     assert (plain.trials, plain.noise, plain.exact) == (1, False, True)
@@ -159,6 +163,7 @@ attacks: {gradients: false, membership: {adjacency: replace, trials: 100}}
 """
 
 
+@pytest.mark.slow
 def test_the_claim_is_beside_the_rates_and_a_broken_one_is_named(tmp_path):
     (broken,) = played(CLAIMED.replace("READING", "as_deployable"), tmp_path / "a", page=True)
     (holds,) = played(CLAIMED.replace("READING", "sent_state"), tmp_path / "b")
@@ -193,6 +198,7 @@ def test_a_border_is_in_the_colour_of_who_claims_it_where_others_claim_something
         assert [one for one in found if one[0] != 1.0] == ([(3.0, 0.0, first.colour)] if other == 3.0 else [])
 
 
+@pytest.mark.slow
 def test_a_claim_about_something_else_is_not_set_beside_the_rates(tmp_path):
     text = CLAIMED.replace("READING", "sent_state").replace("per_agent: 12", "per_agent: 2")
     (found,) = played(text + "audit: {adjacency: {change: 1.0}, trials: 50}\n", tmp_path)
@@ -307,6 +313,7 @@ def test_the_page_the_tables_and_the_terminal_have_them(finished, capsys):
             assert " ".join(getattr(entry, what).sentence.split()) in said
 
 
+@pytest.mark.slow
 def test_the_same_seed_plays_the_same_game_and_another_algorithm_changes_nothing(finished, tmp_path):
     first = finished[1].algorithms[0]
     lines = DIGITS.replace("MORE", BOTH).splitlines(keepends=True)

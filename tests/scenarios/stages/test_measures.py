@@ -167,6 +167,7 @@ def test_a_curve_of_zeros_and_infinities_has_a_figure(finished, tmp_path):
     assert 'id="progress"' in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_terminal_has_the_table(finished, tmp_path):
     (tmp_path / "progress.yaml").write_text(TEXT)
     said = CliRunner().invoke(app, ["run", str(tmp_path / "progress.yaml"), "--out", str(tmp_path / "out")])

@@ -31,6 +31,7 @@ def read(text):
     return parse(text, "classes.yaml").scenario
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [SOFTMAX, NETWORK, RELU], ids=["softmax", "tanh", "relu"])
 def test_a_run_from_file_to_folder(tmp_path, text):
     results = run_scenario(parse(text, "classes.yaml"), tmp_path / "run", command="netsim run classes.yaml")
@@ -83,6 +84,7 @@ def test_a_record_of_softmax_moves_a_gradient_no_farther_than_claimed():
     assert Experiment.of(read(NETWORK)).adjacency.gradient_change == np.inf
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("text", [SOFTMAX, NETWORK], ids=["softmax", "network"])
 @pytest.mark.parametrize(
     ("old", "new", "field"),
@@ -102,6 +104,7 @@ def test_what_is_not_for_them_is_refused_before_time_0(text, old, new, field):
     assert caught.value.field == field
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("algorithm", "field"),
     [

@@ -30,6 +30,7 @@ class Mine(Algorithm):
         return Claim(self.rounds * self.sensitivity / self.scale, 0.0, "<theorem>", adjacency, "l1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "claim", "verdict"),
     [(Mine(), None, "consistent"), (Mine(sensitivity=1.0), None, "refuted"), (Mine(), 3.9, "refuted")],
@@ -48,6 +49,7 @@ def test_an_object_is_audited(algorithm, claim, verdict):
     assert f"Mine: {verdict}." in str(found)
 
 
+@pytest.mark.slow
 def test_options_are_those_of_the_command():
     found = scenarios.audit(Mine(), None, "topology.kind=complete", "audit.agent=3", "audit.search=null", trials=50)
     assert "agent 3" in found.audit.pair
@@ -66,6 +68,7 @@ class Batch(Algorithm):
         node.estimate(gradient)
 
 
+@pytest.mark.slow
 def test_private_coins_are_priced_known_and_secret():
     """A change of one record is in a batch at a quarter of the tosses. Who knows it loses s, who does not at most
     ln(3/4 + e^s/4), and less where the other batches have other gradients."""

@@ -58,6 +58,7 @@ def costs(made, subject, pair, delta, chunk, transcripts=4):
     return estimated(compare_worlds(sample, agent, *pair.hypotheses), delta)[0]
 
 
+@pytest.mark.slow
 def test_of_cpgt_it_finds_by_itself_what_breaks_eq_23():
     made = searching(EQ_23, 60, 1)
     assert [subject.spec.name for subject in made.subjects] == ["DiaDSP", "CPGT"]
@@ -72,6 +73,7 @@ def test_of_cpgt_it_finds_by_itself_what_breaks_eq_23():
         assert "(the worst of " in pair.description
 
 
+@pytest.mark.slow
 def test_a_change_in_l1_is_worst_in_a_coordinate_and_that_breaks_eq_23_a_little():
     rows = ("divisor: 180", "divisor: 120"), ("records: 180", "records: 120")
     made = searching(EQ_23, 60, 1, (CHANGE, "{change: 1.0, norm: l1}"), *rows)
@@ -85,6 +87,7 @@ def digits():
     return searching(DIGITS, 60, 8)
 
 
+@pytest.mark.slow
 def test_the_record_that_it_finds_is_worse_than_the_farthest_one(digits):
     printed = digits.subjects[2]
     pair, found, claim = found_in(digits, printed)
@@ -110,6 +113,7 @@ def test_an_uncovered_message_is_found_with_the_first_pair(digits):
     assert found.candidates == 1
 
 
+@pytest.mark.slow
 def test_what_it_tried_is_in_results_and_on_the_page(digits):
     _, found, _ = found_in(digits, digits.subjects[2])
     assert found.candidates == sum(family.candidates for family in found.families) <= found.budget == 60
@@ -165,6 +169,7 @@ def test_claims_are_computed_with_a_smoothness_that_holds_for_both():
     assert asked[0] >= made.pair.hypotheses[1].smoothness
 
 
+@pytest.mark.slow
 def test_a_search_among_changes_that_vary_stays_within_the_bound():
     made = searching(EQ_23, 20, 1, VARYING, GIVEN)
     pair, _, _ = found_in(made, made.subjects[0])
@@ -208,6 +213,7 @@ def test_a_bend_that_leaves_an_algorithm_outside_its_conditions_is_refused():
     assert refused.value.field == "audit.adjacency.curvature"
 
 
+@pytest.mark.slow
 def test_the_audit_of_what_was_found_refutes_with_other_transcripts(tmp_path):
     """The search's estimate is the audit's exact ε: all transcripts cost the same."""
     made = searching(EQ_23, 20, 1, ("trials: 1000, chunk: 500", "trials: 60, chunk: 60"))

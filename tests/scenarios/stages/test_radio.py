@@ -104,6 +104,7 @@ def corner(tmp_path_factory):
     return folder, run_scenario(load_scenario("radio-corner"), folder)
 
 
+@pytest.mark.slow
 def test_the_corner_hears_six_agents_and_knows_three(corner):
     results = corner[1]
     net = results.network
@@ -118,6 +119,7 @@ def test_the_corner_hears_six_agents_and_knows_three(corner):
     assert private.gradients.median > private.gradients.baseline
 
 
+@pytest.mark.slow
 def test_its_report_draws_the_field_and_the_disc(corner):
     """Agents within the disc of the picture are those that are recorded."""
     folder, results = corner
@@ -151,6 +153,7 @@ def test_an_auditor_hears_the_agent_and_its_neighbors():
     assert {r.sender for r in rows} == {1, *simulation.topology.neighbors(1)}
 
 
+@pytest.mark.slow
 def test_an_audit_is_valid_on_radio(tmp_path):
     text = FORM.format(network="medium: radio", topology="kind: ring, agents: 4").replace(
         "{kind: recal, activations: 40}", "{kind: dp_recal, per_agent: 6}"

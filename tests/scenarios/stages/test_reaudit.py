@@ -85,6 +85,7 @@ def test_an_audit_that_was_stopped_goes_on_and_may_get_more_transcripts(tmp_path
     assert (stopped / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_an_audit_that_was_read_is_followed_by_another_with_noise_of_its_own(folder):
     before = entry_of(folder)["audit"]
     done, sentences = again(folder, {"trials": 400, "confidence": 0.9})
@@ -102,6 +103,7 @@ def test_an_audit_that_was_read_is_followed_by_another_with_noise_of_its_own(fol
     assert json.loads((folder / "audit-noisy.json").read_text()) == after
 
 
+@pytest.mark.slow
 def test_the_same_order_twice_is_done_once_and_again_is_a_third(folder):
     assert again(folder, {"trials": 400})[0]
     done, sentences = again(folder, {"trials": 400})
@@ -124,6 +126,7 @@ def test_what_a_killed_command_wrote_to_results_alone_comes_to_page_and_file(fol
     assert [one.read_bytes() for one in files] == whole
 
 
+@pytest.mark.slow
 def test_a_new_draw_that_is_stopped_keeps_what_was_said_and_goes_on_to_the_same_bytes(folder, tmp_path):
     run_scenario(parse(SMALL), tmp_path / "other", page=False)
     before = (folder / "results.json").read_bytes()
@@ -147,6 +150,7 @@ def test_the_scenario_says_a_draw_too_and_draws_share_no_noise():
     assert not np.array_equal(first[0].values[name], second[0].values[name])
 
 
+@pytest.mark.slow
 def test_a_witness_of_a_later_draw_is_confirmed(tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
     own = f"  - {{kind: python, path: '{tmp_path}/mine.py', name: noisy, parameters: {{rounds: 2}}}}\n"
@@ -160,6 +164,7 @@ def test_a_witness_of_a_later_draw_is_confirmed(tmp_path):
     assert confirm(file).verdict is not None
 
 
+@pytest.mark.slow
 def test_one_of_several_algorithms_by_the_command(tmp_path):
     run_scenario(parse(TWO), tmp_path / "run", page=False)
     asked = ["audit", str(tmp_path / "run"), "--algorithm", "louder", "--trials", "100", "--jobs", "1"]
@@ -172,6 +177,7 @@ def test_one_of_several_algorithms_by_the_command(tmp_path):
     assert "louder, noisy" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_a_folder_without_an_audit_gets_one(tmp_path):
     run_scenario(parse(SMALL.replace("audit: {", "#")), tmp_path / "run", page=False)
     done = runner.invoke(app, ["audit", str(tmp_path / "run"), "--trials", "100", "--jobs", "1"])
@@ -179,6 +185,7 @@ def test_a_folder_without_an_audit_gets_one(tmp_path):
     assert done.exit_code in (0, 1)
 
 
+@pytest.mark.slow
 def test_a_scenario_is_audited_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.yaml").write_text(TWO.replace("gradients: false", "gradients: true"))
@@ -200,6 +207,7 @@ def test_other_data_are_refused(folder):
 
 
 # ── netsim report ───────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_the_page_is_made_again_from_the_results_alone_to_the_last_byte(folder, tmp_path):
     page = (folder / "report.html").read_bytes()
     (folder / "report.html").unlink()
@@ -213,6 +221,7 @@ def test_the_page_is_made_again_from_the_results_alone_to_the_last_byte(folder, 
     assert runner.invoke(app, ["report", str(tmp_path / "nothing")]).exit_code == 2
 
 
+@pytest.mark.slow
 def test_the_page_of_a_killed_run_says_what_is_missing(tmp_path):
     run_scenario(parse(TWO), tmp_path, progress=StopAfter(200))
     results = json.loads((tmp_path / "results.json").read_text())
@@ -221,6 +230,7 @@ def test_the_page_of_a_killed_run_says_what_is_missing(tmp_path):
     assert "noisy: everything" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_folder_of_variants_is_audited_variant_by_variant_and_summed_up_anew(tmp_path):
     text = SMALL.replace("trials: 300", "trials: 50") + "grid: {seed: [1, 2]}\n"
     run_study(parse(text), tmp_path / "run", page=False)
@@ -291,6 +301,7 @@ def three(tmp_path_factory):
 
 
 # ── what stays ──────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_a_refutation_that_holds_is_not_taken_back_by_a_smaller_audit(three):
     place, codes, (first, second, third) = three
     assert codes == [0, 1, 1]
@@ -306,6 +317,7 @@ def test_a_refutation_that_holds_is_not_taken_back_by_a_smaller_audit(three):
     assert "No later audit takes a refutation back" in third["audit"]["besides"]
 
 
+@pytest.mark.slow
 def test_json_tells_of_all_audits_and_at_which_confidence_they_hold(three):
     place = three[0]
     code, sentences = audit(place, "--trials", 50)  # there already
@@ -319,6 +331,7 @@ def test_json_tells_of_all_audits_and_at_which_confidence_they_hold(three):
     assert row["later"][0]["joint_confidence"] == pytest.approx(1 - 0.05 - 0.05 / 2 - 0.05 / 6)
 
 
+@pytest.mark.slow
 def test_the_page_over_variants_has_the_verdict_of_all_audits(tmp_path):
     run_study(parse(own(tmp_path).replace("trials: 50", "trials: 1000") + "grid: {seed: [0]}\n"), tmp_path / "run")
     code, _ = audit(tmp_path / "run", "--trials", 50)
@@ -326,6 +339,7 @@ def test_the_page_over_variants_has_the_verdict_of_all_audits(tmp_path):
     assert (code, variant["algorithms"][0]["verdict"]) == (1, "refuted")
 
 
+@pytest.mark.slow
 def test_the_timeline_is_that_of_the_audit_that_is_shown(three):
     _, _, (first, second, _) = three
     one, two = first["timeline"], second["timeline"]
@@ -352,6 +366,7 @@ def test_who_asks_until_an_audit_refutes_is_wrong_no_more_often_than_is_said():
     assert wrong.mean() > 0.15  # the bound is not idle
 
 
+@pytest.mark.slow
 def test_pressing_again_at_a_small_confidence_ends_before_anything_can_be_decided_by_chance(tmp_path):
     run_scenario(parse(SMALL.replace("trials: 300", "trials: 50")), tmp_path / "run")
     for n in range(1, 4):
@@ -365,6 +380,7 @@ def test_pressing_again_at_a_small_confidence_ends_before_anything_can_be_decide
         assert made[-1].joint_confidence == pytest.approx(1 - several.spent(made))
 
 
+@pytest.mark.slow
 def test_no_audit_is_made_that_would_leave_less_than_a_half_together(tmp_path):
     run_scenario(parse(SMALL.replace("trials: 300", "trials: 50, confidence: 0.6")), tmp_path / "run")
     before = (tmp_path / "run" / "results.json").read_bytes()
@@ -375,6 +391,7 @@ def test_no_audit_is_made_that_would_leave_less_than_a_half_together(tmp_path):
 
 
 # ── what is no part of it ───────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_other_code_is_not_audited_in_the_folder_of_the_old(tmp_path):
     (tmp_path / "own.py").write_text(MINE)
     text = own(tmp_path).replace("}, delta", ", delta").replace(", claim", ", parameters: {rounds: 2}, claim")
@@ -396,6 +413,7 @@ class StopAtViews(Silent):
             raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_a_new_audit_that_is_stopped_at_its_views_is_done_and_its_draw_counts(tmp_path):
     for name in ("run", "whole"):
         run_scenario(parse(SMALL.replace("trials: 300", "trials: 50")), tmp_path / name)
@@ -435,6 +453,7 @@ def checked(tmp_path, rest=""):
     return parse(own(tmp_path) + CHECKED + rest)
 
 
+@pytest.mark.slow
 def test_what_a_paper_shows_is_held_against_the_audit_that_decides(tmp_path):
     run_scenario(checked(tmp_path), tmp_path / "run")
     assert read_results(tmp_path / "run").reproduction.outcome == "agrees"
@@ -444,6 +463,7 @@ def test_what_a_paper_shows_is_held_against_the_audit_that_decides(tmp_path):
     assert "differs" in sentences["exit_reason"]
 
 
+@pytest.mark.slow
 def test_over_variants_too(tmp_path):
     run_study(checked(tmp_path, "grid: {seed: [0, 1]}\n"), tmp_path / "run")
     before = read_results(tmp_path / "run")
@@ -457,6 +477,7 @@ def test_over_variants_too(tmp_path):
     assert read_results(tmp_path / "run" / one).reproduction is None
 
 
+@pytest.mark.slow
 def test_what_was_found_before_an_audit_of_variants_was_stopped_is_told_over_all(tmp_path, monkeypatch):
     run_study(parse(own(tmp_path) + "grid: {seed: [0, 1]}\n"), tmp_path / "run")
     real, begun = Reaudit.run, []
@@ -473,6 +494,7 @@ def test_what_was_found_before_an_audit_of_variants_was_stopped_is_told_over_all
     assert verdicts == ["refuted", "underpowered"]
 
 
+@pytest.mark.slow
 def test_a_study_whose_interrupted_audits_are_done_is_complete(tmp_path):
     run_study(parse(own(tmp_path) + "grid: {seed: [1]}\n"), tmp_path / "run", progress=StopAfter(0))
     assert read_results(tmp_path / "run").status == "interrupted"
@@ -481,6 +503,7 @@ def test_a_study_whose_interrupted_audits_are_done_is_complete(tmp_path):
     assert sentences["variants"][0]["report"] is not None
 
 
+@pytest.mark.slow
 def test_a_stop_while_files_are_brought_in_step_comes_after_that(tmp_path, monkeypatch):
     run_scenario(parse(own(tmp_path)), tmp_path / "run")
     run_scenario(parse(own(tmp_path)), tmp_path / "whole")

@@ -102,12 +102,14 @@ def test_a_success_rate_above_the_bound_is_a_reason_to_audit(finished):
     assert "no proof against it" in text
 
 
+@pytest.mark.slow
 def test_the_same_file_gives_the_same_results_and_page(finished, tmp_path):
     again = run_scenario(parse(SMALL, "small.yaml"), tmp_path, page=False)
     assert again == finished[1]
     assert page(read_results(finished[0])) == page(read_results(tmp_path))
 
 
+@pytest.mark.slow
 def test_another_attack_in_the_list_changes_no_other(finished, tmp_path):
     text = SMALL.replace("    - {kind: posterior, name: weak, inversion: published}\n", "")
     assert attack(run_scenario(parse(text), tmp_path, page=False), "told", "straw") == attack(
@@ -116,6 +118,7 @@ def test_another_attack_in_the_list_changes_no_other(finished, tmp_path):
 
 
 # ── refused, interrupted ────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_what_the_wire_does_not_tell_is_refused_in_results(tmp_path):
     text = SMALL.replace("topology:", "messages: {codec: {kind: float32}}\ntopology:")
     results = run_scenario(parse(text), tmp_path)
@@ -191,6 +194,7 @@ reproduces:
 )
 
 
+@pytest.mark.slow
 def test_checks_and_figures_of_what_attacks_get(tmp_path):
     results = run_study(parse(CHECKED, "small.yaml"), tmp_path)
     answers = {c.statement: [a.result for a in c.answers] for c in results.reproduction.checks}
@@ -276,6 +280,7 @@ def test_agents_of_whom_nothing_was_inferred_are_counted_and_named(finished):
     assert "2 of 6 agents: nothing inferred." in defences.lines(entry)[0]
 
 
+@pytest.mark.slow
 def test_silent_agents_count_as_not_rebuilt(tmp_path):
     text = SMALL.replace("topology:", "adversary: {links: [[0, 1]], nodes: []}\ntopology:")
     success = [

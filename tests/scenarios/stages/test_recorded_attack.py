@@ -53,6 +53,7 @@ def attacked(*asked):
     return json.loads(done.stdout)["algorithms"]
 
 
+@pytest.mark.slow
 def test_it_finds_what_the_run_found_and_the_truth_is_made_again(folder):
     for report, entry in zip(attacked(folder), found_by_run(folder), strict=True):
         assert report["truth"]["remade"]
@@ -76,6 +77,7 @@ def test_estimates_open_in_pandas_with_the_documented_columns(folder):
     assert set(records["seen"]) == {"recovered"}
 
 
+@pytest.mark.slow
 def test_without_the_truth_there_are_the_same_estimates_and_no_scores(folder, tmp_path):
     (scored, _), (report, _) = attacked(folder), attacked(folder, "--no-score", "--out", tmp_path)
     assert report["truth"] == {"remade": False, "seconds": None, "why_not": "not asked for"}
@@ -141,6 +143,7 @@ def test_an_insider_knows_its_own_state_with_the_truth_and_its_door_without(tmp_
     assert unscored["gradients"]["refused"] is None
 
 
+@pytest.mark.slow
 def test_a_scenario_is_run_without_its_audit_and_attacked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.yaml").write_text(text() + "audit: {trials: 50}\n")

@@ -97,6 +97,7 @@ class TestFolder:
         assert len(frame["value.x"].dropna().iloc[0]) == 64
 
 
+@pytest.mark.slow
 def test_the_same_file_gives_the_same_results(tmp_path):
     text = SMALL.replace("per_agent: 6", "per_agent: 2").replace("activations: 240", "activations: 60")
     one, again = (run_scenario(parse(text), tmp_path / name, page=False) for name in ("one", "again"))
@@ -126,6 +127,7 @@ class StopAt(Silent):
             raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_what_it_had(tmp_path):
     results = run_scenario(parse(SMALL), tmp_path, progress=StopAt("leaky: auditing"))
     assert results.status == "interrupted"
@@ -148,6 +150,7 @@ class FailAt(StopAt):
             raise ZeroDivisionError("of its own")
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_keeps_what_it_had_and_raises(tmp_path):
     with pytest.raises(ZeroDivisionError):
         run_scenario(parse(SMALL), tmp_path, progress=FailAt("leaky: running"))
@@ -169,6 +172,7 @@ def test_a_scenario_that_does_not_fit_writes_nothing(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_diverges_is_called_so(tmp_path):
     """DiaDSP has no bound on its step; 90 is far beyond what is stable."""
     head = SMALL.split("algorithms:")[0]
@@ -304,6 +308,7 @@ def names(folder):
     return {path.name for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_figures_are_written_at_their_width(tmp_path):
     run_scenario(parse(DRAWN), tmp_path)
     listed = json.loads((tmp_path / "figures" / "figures.json").read_text())
@@ -314,6 +319,7 @@ def test_figures_are_written_at_their_width(tmp_path):
         assert int.from_bytes(png[16:20]) == pytest.approx(4.0 * 60, abs=1.5)
 
 
+@pytest.mark.slow
 def test_what_is_not_asked_for_is_not_written_and_what_is_of_a_former_run_goes(tmp_path):
     run_scenario(parse(DRAWN), tmp_path)
     assert {"metrics-walk.parquet", "algorithms.parquet", "figures"} <= names(tmp_path)
@@ -325,6 +331,7 @@ def test_what_is_not_asked_for_is_not_written_and_what_is_of_a_former_run_goes(t
     assert {"report.html", "results.json", "manifest.json", "transcript-walk.parquet"} <= names(tmp_path)
 
 
+@pytest.mark.slow
 def test_variants_and_what_is_over_them(tmp_path):
     varied = DRAWN.replace("[svg, png]", "[svg]") + "grid: {links.loss: [0.0, 0.1]}\nlinks: {reliable: true}\n"
     results = run_study(parse(varied), tmp_path)

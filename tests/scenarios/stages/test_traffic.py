@@ -58,6 +58,7 @@ def test_the_page_has_a_table_for_each(heard, missed):
             assert (names[0], names[-1], len(names)) == ("Who acted when", "Dimension", 7)
 
 
+@pytest.mark.slow
 def test_who_does_not_ask_is_told_nothing(tmp_path):
     run("traffic-only", tmp_path, options=["attacks.traffic=false", "algorithms[0].activations=50"])
     assert inferred(read_results(tmp_path)) == [None, None]

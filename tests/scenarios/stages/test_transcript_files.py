@@ -147,6 +147,7 @@ def begins_as_the_complete_run(left, place):
     return flat(islice(left, 2000)) == flat(islice(complete, 2000))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
 def test_a_killed_command_leaves_a_prefix_of_the_complete_run(tmp_path):
     process = started(tmp_path, 10_000_000)
@@ -162,6 +163,7 @@ def test_a_killed_command_leaves_a_prefix_of_the_complete_run(tmp_path):
     assert begins_as_the_complete_run(left, tmp_path / "whole")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
 def test_ctrl_c_leaves_the_file_and_no_spool(tmp_path):
     process = started(tmp_path, 10_000_000)

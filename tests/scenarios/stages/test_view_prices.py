@@ -60,6 +60,7 @@ def priced(made: Simulation, spec: ViewsSpec = EVERYTHING) -> ViewPrices:
     return price_views(made, spec, 1, MOVED, 1e-3, pair)[0]
 
 
+@pytest.mark.slow
 def test_a_view_that_no_map_prices_is_bounded_by_its_victims_door() -> None:
     """Clipped, the gradients of neighbors are not linear in what they receive. Each release moves by up to 2C for any
     data, and the bound is above the exact ε of every listener to descent whose gradients move by as much."""
@@ -80,6 +81,7 @@ def test_a_view_that_no_map_prices_is_bounded_by_its_victims_door() -> None:
     assert "no affine function" in found.conditions[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("correlated", [0.0, 20.0])
 def test_clipped_decor_is_bounded_by_its_own_noise_whoever_holds_the_shared_seeds(correlated: float) -> None:
     made = simulation()
@@ -161,6 +163,7 @@ def results(tmp_path_factory):
     return run_study(located, tmp_path_factory.mktemp("run"), jobs=1)
 
 
+@pytest.mark.slow
 def test_the_games_prove_less_than_the_exact_prices_and_the_door_costs_what_the_replay_says(results) -> None:
     entry = results.algorithms[0]
     found, audit = entry.prices, entry.audit
@@ -176,6 +179,7 @@ def test_the_games_prove_less_than_the_exact_prices_and_the_door_costs_what_the_
     assert ending(results)[0] == 0
 
 
+@pytest.mark.slow
 def test_results_and_page_have_them(results) -> None:
     again = serialize.loads(serialize.dumps(results))
     assert again.algorithms[0].prices == results.algorithms[0].prices
@@ -186,6 +190,7 @@ def test_results_and_page_have_them(results) -> None:
     assert text == page(results)
 
 
+@pytest.mark.slow
 def test_a_priced_view_that_is_refuted_ends_a_run_with_its_status(results) -> None:
     entry = results.algorithms[0]
     rows = tuple(replace(one, verdict="refuted") for one in entry.prices.views)
@@ -195,6 +200,7 @@ def test_a_priced_view_that_is_refuted_ends_a_run_with_its_status(results) -> No
     assert "is refuted at the audited agent's door" in reason
 
 
+@pytest.mark.slow
 def test_what_has_no_price_says_why(tmp_path) -> None:
     options = ["audit.trials=50", "audit.views={exact: [door]}", "algorithms[0].noise=laplace"]
     found = run_study(load_scenario("price-of-a-view", options), tmp_path, jobs=1).algorithms[0].prices
@@ -206,6 +212,7 @@ def test_what_has_no_price_says_why(tmp_path) -> None:
     assert sentences.prices(None) == []
 
 
+@pytest.mark.slow
 def test_sums_over_messages_of_a_pair_are_refuted_and_corrected_ones_are_not(tmp_path, capsys) -> None:
     options = ["audit.trials=50", "topology.agents=14", "problem.data.records=28"]
     results = run_study(load_scenario("gossip-pairs", options), tmp_path, jobs=1)

@@ -85,6 +85,7 @@ class TestWhichThereAre:
         assert not views["node 0"].knows < views["outsider"].knows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -178,6 +179,7 @@ class TestThePage:
         assert "refuted; the smallest such view" in text
         assert text == page(tree(self.results(found)))
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize(("lower", "does"), [(1.5, True), ("inf", True), (0.5, False)])
     def test_it_says_whether_the_exact_loss_refutes_the_claim(self, found, lower, does):
         results = self.results(found)

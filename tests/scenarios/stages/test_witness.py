@@ -114,6 +114,7 @@ def test_a_file_read_and_written_has_the_same_bytes(folder, slug):
     assert file.text().encode() == path.read_bytes()
 
 
+@pytest.mark.slow
 def test_another_process_in_another_folder_says_the_same(folder, tmp_path):
     """With other hashes, and without a data folder."""
     environment = {k: v for k, v in os.environ.items() if k != "NETSIM_DATA"}
@@ -182,6 +183,7 @@ def sent(tree, number):
     return [row for row in tree["transcript"]["rows"] if row["event"] == "sent"][number]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("edit", EDITS)
 def test_one_number_altered_is_noticed(folder, tmp_path, edit):
     slug, change = EDITS[edit]
@@ -197,6 +199,7 @@ def test_one_number_altered_is_noticed(folder, tmp_path, edit):
     assert json.loads(ended.output)["first_above"] is None
 
 
+@pytest.mark.slow
 def test_who_seals_it_anew_changes_what_is_computed_or_is_told(folder, tmp_path):
     """A transcript is judged by the agent's code; the claim, by its formula; a loss, by the law of the noise."""
 
@@ -222,6 +225,7 @@ def test_who_seals_it_anew_changes_what_is_computed_or_is_told(folder, tmp_path)
     assert after("the world").account.total < 0
 
 
+@pytest.mark.slow
 def test_a_sound_mechanism_has_no_witness_and_its_best_transcript_confirms_nothing(tmp_path):
     experiment, subject, found = audited(library()["cpgt-eq-23"], "DiaDSP", "coordinate")
     path = tmp_path / "witness-sound.json"
@@ -293,6 +297,7 @@ def only(tree):
     return tree["scenario"]["algorithms"][0]
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_is_no_witness_or_of_other_data_is_told_in_one_line(folder, tmp_path, wrong):
     change, message = WRONG[wrong]
@@ -362,6 +367,7 @@ audit: {agent: 1, adjacency: {change: 1.0, norm: l1}, trials: 100, chunk: 50}
 """
 
 
+@pytest.mark.slow
 def test_a_walk_that_was_longer_than_its_claim_says_confirms_nothing():
     experiment, subject, found = audited(WALK, "walk")
     file, _ = make(experiment, subject, found, Place(0, WORST_CASE, 0))

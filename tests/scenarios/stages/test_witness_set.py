@@ -316,6 +316,7 @@ MALFORMED = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("what", MALFORMED)
 def test_a_malformed_set_is_told_in_one_line(tree, tmp_path, what):
     MALFORMED[what](tree["sample"])
@@ -336,6 +337,7 @@ def test_neither_is_one_of_another_chunk_confirmed(tree, change):
         confirm(WitnessFile.model_validate(tree).sealed())
 
 
+@pytest.mark.slow
 def test_the_intervals_of_mpmath_prove_it_too(folder):
     """In another process, where python-flint cannot be imported."""
     pytest.importorskip("mpmath", reason="needs mpmath: the extra `proof`")
@@ -399,6 +401,7 @@ def true(tree):
     )
 
 
+@pytest.mark.slow
 def test_an_altered_set_is_proven_only_where_it_is_still_true(tree):
     rng, proven, refused = random.Random(11), 0, list[str]()
     for _ in range(60):

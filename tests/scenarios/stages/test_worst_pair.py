@@ -186,6 +186,7 @@ def audited(name, *words):
     return done.exit_code, json.loads(done.stdout)["algorithms"][0]
 
 
+@pytest.mark.few("Reused-False")
 @pytest.mark.parametrize(
     ("name", "by_hand"), [*((name, False) for name in WRONG), ("Telescoping", True), ("LessNoise", True)]
 )
@@ -196,6 +197,7 @@ def test_a_wrong_theorem_is_refuted_without_an_option(name, by_hand):
     assert confirm(WitnessFile.read(Path(found["witness"]))).verdict == found["verdict"]
 
 
+@pytest.mark.few("Sound-False")
 @pytest.mark.parametrize(
     ("name", "by_hand"), [("Sound", False), ("Sound", True), ("SoundIncrements", False), ("PerRecord", False)]
 )
@@ -206,6 +208,7 @@ def test_its_sound_twin_is_not(name, by_hand):
     assert found["proven_share"] > (0.3 if name == "SoundIncrements" else 0.99)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["agent", "{change: 2}"])
 def test_half_the_sensitivity_is_refuted_whatever_the_adjacency(adjacency):
     assert (
@@ -213,6 +216,7 @@ def test_half_the_sensitivity_is_refuted_whatever_the_adjacency(adjacency):
     )
 
 
+@pytest.mark.slow
 def test_the_one_pair_that_was_stated_comforts_nobody():
     """One record of data whose gradients are far below the clip: what an audit without a search would have said."""
     for name in ("LessNoise", "Sound"):
@@ -242,6 +246,7 @@ def made(name, claim=None, **audit):
     return experiment, subject, subject.simulation.claim(experiment.adjacency, ROUNDS, 0.0)
 
 
+@pytest.mark.slow
 def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
     """A claim that ignores the change, of code that forgets to clip: a change of a million would be a false alarm
     where the author has a bound on the data in mind."""
@@ -280,6 +285,7 @@ def test_whether_a_claim_is_of_any_change_is_asked_of_its_formula():
     assert not holds_for_any_change(*made("Sound", 4.0, adjacency={"change": 2.0})[1:], ROUNDS)
 
 
+@pytest.mark.slow
 def test_both_worlds_move_so_that_all_of_the_clip_is_used():
     experiment, subject, claim = made("Sound", agent=2)
     pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
@@ -310,6 +316,7 @@ def refuted(seeds, folder):
     return count
 
 
+@pytest.mark.slow
 def test_true_and_tight_claims_are_not_refuted(tmp_path):
     """At δ = 0 no loss can be above a true ε; the games may err, with probability 5 % together: of 20 audits more
     than 6 with probability 3e-5 at most."""

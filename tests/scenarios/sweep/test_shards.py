@@ -49,6 +49,7 @@ def test_a_wrong_share_is_said(text):
         Shard.read(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2)])
 def test_the_table_does_not_depend_on_the_shares_or_their_order(tmp_path, alone, order):
     there = [run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(number, 3)).there for number in order]
@@ -56,6 +57,7 @@ def test_the_table_does_not_depend_on_the_shares_or_their_order(tmp_path, alone,
     assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
 
 
+@pytest.mark.slow
 def test_a_share_tells_of_its_own_points_and_the_command_without_shares_does_the_rest(tmp_path, alone):
     found = run_sweep(FIVE, BASE, tmp_path / "out", jobs=1, shard=Shard(2, 2))
     assert (found.points, found.complete, found.all, found.there) == (2, 2, 5, 2)
@@ -64,6 +66,7 @@ def test_a_share_tells_of_its_own_points_and_the_command_without_shares_does_the
     assert (tmp_path / "out" / folders.TABLE).read_bytes() == alone
 
 
+@pytest.mark.slow
 def test_shares_at_the_same_time_in_one_folder(tmp_path, alone):
     (tmp_path / "small.yaml").write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4, 5, 6, 7]}\n")
@@ -80,6 +83,7 @@ def test_shares_at_the_same_time_in_one_folder(tmp_path, alone):
     assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["points", "sweep.json", "sweep.parquet"]
 
 
+@pytest.mark.slow
 def test_a_point_that_comes_while_the_table_is_written_is_in_it(tmp_path, monkeypatch, alone):
     """The other share ends between the look at its points and the table's last byte."""
     run_sweep(FIVE, BASE, tmp_path / "other", jobs=1)
@@ -175,6 +179,7 @@ def test_a_worker_with_other_versions_computes_nothing():
     assert archive is None
 
 
+@pytest.mark.slow
 def test_a_folder_to_keep_comes_back_from_a_worker(tmp_path):
     found, archive, _ = at_worker(running.one_point, order(keep=True))
     assert found.status == "complete"
@@ -266,6 +271,7 @@ def KILLED():  # noqa: N802
     return distributed.KilledWorker("key", None, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("errors", "failed"), [(2, []), (4, [1, 2])])
 def test_points_blamed_for_a_killed_worker_are_tried_alone(tmp_path, errors, failed):
     found = points(FIVE, BASE)
@@ -281,6 +287,7 @@ def test_points_blamed_for_a_killed_worker_are_tried_alone(tmp_path, errors, fai
     ]
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_gone_interrupts(tmp_path, monkeypatch):
     gone = Answering(0, set())
     lost = partial(Future, gone, None, None)

@@ -173,12 +173,14 @@ def test_another_sweep_s_folder_is_refused(tmp_path):
         run_sweep(GRID, BASE, tmp_path / "mine", jobs=1)
 
 
+@pytest.mark.slow
 def test_kept_folders_are_results_folders(tmp_path):
     spec = Sweep.model_validate({"scenario": "small", "grid": {"topology.agents": [3]}, "keep": True})
     run_sweep(spec, BASE, tmp_path / "out", jobs=1)
     assert (tmp_path / "out" / "000000" / "report.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_sweep_keeps_its_points_and_goes_on(tmp_path, stop):
     path = tmp_path / "small.yaml"
@@ -227,6 +229,7 @@ REAL = running.one_point
 FOUR = Sweep.model_validate({"scenario": "small", "grid": {"topology.agents": [3, 4, 5, 6]}})
 
 
+@pytest.mark.slow
 def test_a_killed_process_sinks_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "one_point", partial(killed_once, str(tmp_path / "killed")))
     found = run_sweep(FOUR, BASE, tmp_path / "out", jobs=2)
@@ -234,6 +237,7 @@ def test_a_killed_process_sinks_nothing(tmp_path, monkeypatch):
     assert (found.complete, found.failed) == (4, ())
 
 
+@pytest.mark.slow
 def test_a_point_that_kills_whoever_runs_it_is_a_row(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "one_point", killed_always)
     monkeypatch.setattr(running, "_DEATHS", 1)  # a pool less to begin anew
@@ -244,6 +248,7 @@ def test_a_point_that_kills_whoever_runs_it_is_a_row(tmp_path, monkeypatch):
 
 
 # ── the command ─────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_the_command_prints_and_keeps(tmp_path):
     (tmp_path / "small.yaml").write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4]}\n")
@@ -260,6 +265,7 @@ def test_the_command_prints_and_keeps(tmp_path):
     assert CliRunner().invoke(app, nobody).exit_code == 2
 
 
+@pytest.mark.slow
 def test_a_point_that_is_known_may_have_an_infinite_epsilon(tmp_path):
     base = parse(SCENARIO + "audit: {trials: 50, chunk: 50}\n")
     sweep = Sweep.model_validate({"scenario": "small", "grid": {"algorithms[0].scale": [0.5, 0.0]}})

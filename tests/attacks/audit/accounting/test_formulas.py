@@ -81,7 +81,6 @@ def test_gaussian_over_an_array_is_the_scalar_at_each_place():
 
 @given(mu=st.floats(1e-6, 100), epsilon=st.floats(0, 200), more=st.floats(1.01, 3))
 @example(mu=1.8390495868111998, epsilon=2.220446049250313e-16, more=2.0)
-@settings(deadline=None)
 def test_gaussian_delta_rises_with_mu_and_falls_with_epsilon(mu, epsilon, more):
     delta = gaussian_delta(mu, epsilon)
     assert 0 <= delta <= 1
@@ -130,6 +129,7 @@ def gaussian_losses(mu: float, n: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(mu * mu / 2, mu, n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mu", "delta"), [(0.5, 0.05), (3.0, 0.02)])
 def test_epsilon_interval_covers_on_each_side(mu, delta):
     """Each side misses at most 10 % of 100 seeds at 80 % confidence; false alarm of the test below 1e-4."""
@@ -207,6 +207,7 @@ def test_epsilon_interval_inverts_delta_and_rises_with_the_losses(losses, delta,
     assert moved.upper >= interval.upper - 1e-9
 
 
+@pytest.mark.few("0.3")
 @pytest.mark.parametrize("mu", [0.3, 3.0])
 def test_correct_losses_pass_the_self_check(mu):
     """The mean of e^{−L} is exactly 1 here: at most 5 % of 150 seeds fail; false alarm of this below 1e-4."""

@@ -92,6 +92,7 @@ def mean_interval(values, confidence):
     return Interval(mean_lower_bound(values, 1 - alpha / 2), mean, upper, confidence)
 
 
+@pytest.mark.slow
 @given(values=shares)
 @settings(max_examples=60, deadline=None)
 def test_mean_interval_is_ordered_and_grows_with_confidence(values):
@@ -111,6 +112,7 @@ def test_mean_interval_of_values_that_are_all_one():
     assert interval.lower > 0.99
 
 
+@pytest.mark.slow
 def test_mean_interval_covers():
     """At most 5 % misses; 200 repetitions exceed the allowance with probability below 1e-4 if that holds."""
     misses = 0
@@ -145,6 +147,7 @@ def test_lower_bound_of_values_with_an_infinite_one_is_infinite():
     assert mean_lower_bound(np.array([0.5, np.inf]), 0.95) == math.inf
 
 
+@pytest.mark.slow
 def test_who_looks_after_every_gain_is_ever_rich_with_probability_alpha_at_most():
     """Fair bets of many sizes: rare and large, common and small. 0.1 + 4 standard errors of 2,000 games."""
     rng = np.random.default_rng(5)

@@ -77,6 +77,7 @@ def test_a_gaussian_and_a_laplace_release_agree_with_an_integral_over_the_laplac
     assert product_delta(Product(mu**2, (shift,)), epsilon) == pytest.approx(float(whole), rel=1e-9)
 
 
+@pytest.mark.few("0.0")
 @pytest.mark.parametrize("theta", [-3.0, -0.1, 0.0, 7.0])
 def test_cumulants_are_those_of_the_density(theta):
     mpmath.mp.dps = 40
@@ -154,6 +155,7 @@ def test_vanishing_laplace_shifts_leave_the_gaussian_formula():
         assert product_delta(almost, 0.1) == pytest.approx(gaussian_delta(mu, 0.1), rel=1e-7)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", mixes)
 @pytest.mark.parametrize("delta", [1e-6, 1e-2])
 def test_agrees_with_dp_accounting(name, delta):
@@ -254,6 +256,7 @@ def test_an_approximate_claim_has_a_loss_and_no_event(accounting):
     assert loss.self_compose(2).get_epsilon_for_delta(2e-5) == pytest.approx(2.0, abs=2e-3)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "product",
     [

@@ -52,6 +52,7 @@ def test_single_losses_follow_the_tilted_law(theta):
     assert stats.chi2.sf(np.sum(far), np.sum(kept) - 1) > 1e-6
 
 
+@pytest.mark.few("one Gaussian")
 @pytest.mark.parametrize("name", mixes)
 def test_contains_the_accountants_value_and_is_narrow(name):
     """Each of 9 intervals at confidence 1 − 1e-4: all of them, but for a false alarm in 1,000 (with a fixed seed).
@@ -66,6 +67,7 @@ def test_contains_the_accountants_value_and_is_narrow(name):
     assert found.lower <= found.estimate <= found.upper
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", WITHOUT_CONTROL)
 @pytest.mark.parametrize("delta", [1e-6, 1e-3])
 def test_contains_the_accountants_value_without_a_control(name, delta):
@@ -76,6 +78,7 @@ def test_contains_the_accountants_value_without_a_control(name, delta):
     assert found.lower - 1e-9 <= theirs <= found.upper + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("product", "waves"),
     [(Product(0.3, (0.8, 0.8, 0.2)), 3), (Product(0.0, (0.3,) * 20), 0)],
@@ -102,6 +105,7 @@ def test_a_wrong_guess_makes_it_wide_not_wrong(monkeypatch):
         assert truth in found
 
 
+@pytest.mark.few("0")
 @pytest.mark.parametrize("waves", [0, 4])
 def test_a_wrong_law_is_noticed(monkeypatch, waves):
     """Losses of shifts that are 5% larger than the product says are not taken for its own.
@@ -192,6 +196,7 @@ def test_where_there_is_nothing_to_draw_it_is_the_formula():
     assert epsilon_interval(Product(0.0, (1e-7,)), 1e-3, 0.95, 1000, rng(0)).upper <= 1e-18
 
 
+@pytest.mark.slow
 def test_very_large_epsilons_are_enclosed_as_narrowly():
     """ε of 50 to 11,000, at 1 − 1e-4."""
     for product in (Product(60.0, (0.5,) * 100), Product(0.0, (1.0,) * 500), Product(1e4, (30.0,) * 200)):

@@ -56,6 +56,7 @@ def games(worlds, repetitions: int, *, delta: float = 0.0, confidence: float = 0
     return [play(*worlds(rng), delta=delta, confidence=confidence, rng=rng, **more) for rng in rngs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("worlds", "delta", "truth"),
     [
@@ -80,6 +81,7 @@ def test_false_alarms_stay_at_or_below_nominal(worlds, delta, truth):
     assert np.median([g.epsilon_audited for g in results]) > 0.2 * truth
 
 
+@pytest.mark.slow
 def test_false_alarms_are_not_far_below_nominal_where_the_bound_is_exact():
     """Randomized response claims all of the bound: an auditor that never errs there wastes its confidence."""
     results = games(lambda rng: randomized_response(1.0, 500, rng), 400, confidence=0.9)
@@ -119,7 +121,6 @@ def test_separated_but_continuous_worlds_reach_the_ceiling():
 
 
 @given(trials=st.integers(1, 10**6), delta=st.floats(0, 0.5), confidence=st.floats(0.5, 0.999))
-@settings(deadline=None)
 def test_ceiling_rises_with_trials_and_falls_with_delta_and_confidence(trials, delta, confidence):
     here = ceiling(trials, delta, confidence)
     assert ceiling(2 * trials, delta, confidence) >= here
@@ -130,6 +131,7 @@ def test_ceiling_rises_with_trials_and_falls_with_delta_and_confidence(trials, d
 scores = st.lists(st.floats(allow_nan=False), min_size=40, max_size=80).map(np.array)
 
 
+@pytest.mark.slow
 @given(zero=scores, one=scores, delta=st.sampled_from([0.0, 1e-5, 0.05]), seed=st.integers(0, 99))
 @settings(max_examples=60, deadline=None)
 def test_any_scores_give_a_bound_between_zero_and_the_ceiling(zero, one, delta, seed):
@@ -260,6 +262,7 @@ def test_leaks_in_both_worlds_beside_randomized_response(epsilon, delta):
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 6.0)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("mechanism", [known.randomized_response, known.laplace, known.discrete_laplace])
 def test_ten_thousand_trials_of_each_world_find_nine_tenths_of_epsilon(mechanism, epsilon):
@@ -279,6 +282,7 @@ def test_a_composition_shows_its_whole_loss_more_seldom(epsilon):
     assert (found > epsilon).sum() <= stats.binom.isf(1e-4, 30, 0.05)
 
 
+@pytest.mark.slow
 def test_bounds_stay_below_the_truth_at_their_confidence():
     """300 games at 80 %, small ones so that the choosing matters: more misses have probability below 1e-4."""
     for mechanism in (known.randomized_response, known.laplace, known.two_laplaces):
@@ -286,6 +290,7 @@ def test_bounds_stay_below_the_truth_at_their_confidence():
         assert sum(g.epsilon_audited > 1.0 for g in found) <= stats.binom.isf(1e-4, 300, 0.2)
 
 
+@pytest.mark.few("0.3")
 @pytest.mark.parametrize("odds", [1.0, 0.3])
 def test_thresholds_chosen_on_other_trials_leave_all_to_be_played(odds):
     """300 games at 80 %, with scores that keep their odds and such that do not."""
@@ -353,6 +358,7 @@ def tells(share: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, n
     return np.zeros(n), (rng.random(n) < share).astype(float)
 
 
+@pytest.mark.slow
 def test_a_rule_for_one_world_pays_half_of_delta():
     """P(right) = share/2 of a fair coin's trials, none wrong: at δ = share nothing is proven, a little below much."""
     assert all(g.direction == "world 1" for g in games(lambda rng: tells(0.2, 2000, rng), 5, delta=0.1))

@@ -30,6 +30,7 @@ def proven(right: int, guesses: int, delta: float, confidence: float) -> float:
     return max(math.log((p - delta) / (1 - p)), 0.0) if p > delta else 0.0
 
 
+@pytest.mark.few("2000-3.0-0.0")
 @pytest.mark.parametrize(("trials", "claim", "delta"), [(300, 0.5, 0.0), (1000, 1.0, 0.01), (2000, 3.0, 0.0)])
 def test_power_and_mean_of_randomized_response_agree_with_simulated_games(trials, claim, delta):
     for factor in (1.25, 2.0):
@@ -43,6 +44,7 @@ def test_power_and_mean_of_randomized_response_agree_with_simulated_games(trials
         )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("trials", [1, 4, 12, 40])
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_a_few_trials_are_forecast_by_counting_every_outcome(trials, delta):
@@ -73,6 +75,7 @@ def test_a_plan_is_of_the_coins_that_the_game_tosses(each):
     assert Plan.of_transcripts(each, 1.0).trials == game.trials
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("trials", "claim"), [(300, 0.5), (2000, 3.0)])
 def test_power_and_mean_of_laplace_agree_with_simulated_games(trials, claim):
     """A rule that speaks in the tails only, on losses that are drawn."""
@@ -91,6 +94,7 @@ def test_power_and_mean_of_laplace_agree_with_simulated_games(trials, claim):
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("each", "claim", "delta"), [(2000, 1.0, 0.0), (10_000, 2.0, 0.0), (10_000, 1.0, 0.05)])
 def test_the_game_that_is_played_does_at_least_as_well_as_its_plan(each, claim, delta):
     """The plan knows one rule; the game chooses, and may be a little better, also for what choosing costs."""
@@ -103,6 +107,7 @@ def test_the_game_that_is_played_does_at_least_as_well_as_its_plan(each, claim, 
     assert np.mean(found) > prospect.epsilon_expected - 0.02 * prospect.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["randomized response", "Laplace"])
 def test_the_trials_needed_are_the_turning_point(law):
     """Roughly: a binomial test's power climbs in a saw's teeth."""
@@ -112,6 +117,7 @@ def test_the_trials_needed_are_the_turning_point(law):
         assert Plan.of(int(0.6 * needed), claim).prospect(law, factor).power < 0.8
 
 
+@pytest.mark.slow
 @given(claim=st.floats(0.01, 9), delta=st.sampled_from([0.0, 1e-5]), trials=st.sampled_from([100, 1000, 10_000]))
 @settings(max_examples=8, deadline=None)
 def test_laws_of_a_plan(claim, delta, trials):

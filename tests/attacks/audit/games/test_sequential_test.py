@@ -31,6 +31,7 @@ def games(
     return [SequentialTestResult.play(*worlds(rng), claim, delta, alpha, rng, **more) for rng in rngs]
 
 
+@pytest.mark.few("the loss itself")
 @pytest.mark.parametrize(
     "disguise",
     [
@@ -71,6 +72,7 @@ def test_true_claims_are_ever_refuted_in_at_most_alpha_of_the_games(worlds, clai
     assert np.mean([game.e_value for game in found]) < 2
 
 
+@pytest.mark.slow
 def test_the_bound_stays_below_a_truth_that_is_above_the_claim():
     """The claim is refuted, the bound goes on to rise, and exceeds the truth in at most α of the games."""
     found = games(lambda rng: known.randomized_response(2.0, 400, rng), 40, 0.5, alpha=0.2, to_the_end=True)
@@ -79,6 +81,7 @@ def test_the_bound_stays_below_a_truth_that_is_above_the_claim():
     assert all(game.refuted and game.refuted_at < game.trials for game in found)
 
 
+@pytest.mark.slow
 def test_ignoring_delta_would_be_a_false_alarm():
     """The Gaussian release is (1, δ) but not (1, 0): the games above have teeth."""
     found = games(lambda rng: known.gaussian(1.0, 4000, rng), 4, 1.0)
@@ -109,6 +112,7 @@ LAWS = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("law_0", "law_1", "epsilon", "delta"), LAWS.values(), ids=LAWS)
 def test_expected_wealth_is_at_most_one_whatever_was_learned(law_0, law_1, epsilon, delta):
     """Exactly, over all outcomes of one trial, for bettors taught by 100 different pasts."""
@@ -169,6 +173,7 @@ def test_a_block_is_settled_as_its_trials_one_by_one(seed, epsilon, delta):
     assert learner.settle(block).gain[0] == pytest.approx(learned, abs=1e-9)
 
 
+@pytest.mark.slow
 @given(cuts=st.lists(st.integers(0, 600), max_size=6), seed=st.integers(0, 9), to_the_end=st.booleans())
 @settings(max_examples=15, deadline=None)
 def test_the_portions_in_which_trials_arrive_change_nothing(cuts, seed, to_the_end):
@@ -205,6 +210,7 @@ def test_worlds_that_never_meet_are_told_apart_nearly_as_well_as_can_be():
         assert best - 0.4 < result.epsilon_audited <= best
 
 
+@pytest.mark.slow
 def test_nothing_is_proven_of_scores_that_know_nothing():
     found = games(lambda rng: (rng.normal(0, 5, 500), rng.normal(0, 5, 500)), 20, 0.0)
     assert sum(game.epsilon_audited > 0 for game in found) <= stats.binom.isf(1e-4, 20, 0.05)

@@ -53,6 +53,7 @@ MU = {
 """μ·σ/‖Δ‖: of the sum 2Δ over σ√2; of the others each noise is sent once."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", MU)
 def test_affine_messages_cost_what_their_own_law_says(how):
     """By the closed form of the Gaussian mechanism that is on the wire; a true claim stands, a false one falls."""

@@ -37,6 +37,7 @@ def spent(simulation, pair):
     return float(total[0])
 
 
+@pytest.mark.slow
 def test_a_few_transcripts_show_the_whole_loss():
     simulation, pair = quadratic_world(LONG)
     supremum = spent(simulation, pair)
@@ -49,6 +50,7 @@ def test_a_few_transcripts_show_the_whole_loss():
     assert found.witness.chunk == WORST_CASE
 
 
+@pytest.mark.few("laws3")
 @pytest.mark.parametrize(
     "laws",
     [
@@ -66,6 +68,7 @@ def test_noise_of_every_bounded_loss_is_aimed(laws):
         assert direction.epsilon.lower == pytest.approx(supremum, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_random_penalties_are_aimed():
     """Their uniform part hides most of the loss of what is drawn."""
     simulation, pair = quadratic_world(RandomPenaltyAdmm(rounds=12, scale=Constant(0.5), penalty=2.0, dual_step=0.1))
@@ -75,6 +78,7 @@ def test_random_penalties_are_aimed():
     assert max(float(np.max(direction.losses)) for direction in found.exact) < supremum / 2
 
 
+@pytest.mark.slow
 def test_a_claim_of_all_that_is_spent_stands():
     simulation, pair = quadratic_world(LONG)
     found = judged(simulation, pair, claim_of(spent(simulation, pair), 0.0), trials=100, attack=None)
@@ -82,6 +86,7 @@ def test_a_claim_of_all_that_is_spent_stands():
     assert found.witness is None
 
 
+@pytest.mark.slow
 def test_the_first_activation_above_the_claim_is_that_of_the_supremum():
     simulation, pair = quadratic_world(LONG)
     sample = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
@@ -142,6 +147,7 @@ def test_what_had_to_be_granted_in_them_is_no_lower_end():
     assert found.with_worst_case(granted, math.inf) is found
 
 
+@pytest.mark.slow
 def test_above_delta_zero_nothing_is_aimed():
     simulation, pair = quadratic_world(LONG)
     found = judged(simulation, pair, claim_of(1.0, 1e-3), trials=40, attack=None)
@@ -215,6 +221,7 @@ def truly(law, epsilon):
     return total
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("law", "delta", "epsilon"), [(Gaussian, 1e-4, 4.0), (Laplace, 1e-2, 1.95)])
 def test_differences_that_depend_on_the_noise_bias_nothing(law, delta, epsilon):
     exact = truly(law, epsilon)
@@ -236,6 +243,7 @@ TEN = Releases(tuple(Gaussian(math.sqrt(10)) for _ in range(10)))
 """Ten releases that make one of deviation 1."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_few_transcripts_refute_a_claim_ten_percent_too_small_at_a_small_delta(seed):
     parts = [LeastSquares(np.eye(2), np.zeros(2), 0.5)] * 2

@@ -151,6 +151,7 @@ def test_scaled_signs_against_convolutions(law):
 # ── what makes a likelihood ratio one ───────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 @pytest.mark.parametrize("codec", CODECS, ids=repr)
 def test_it_changes_one_law_into_the_other(codec, law):
@@ -176,6 +177,7 @@ def test_it_changes_one_law_into_the_other(codec, law):
         assert gap < 5 or not product_form(codec)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 @pytest.mark.parametrize("codec", CODECS, ids=repr)
 def test_a_code_loses_no_more_than_the_release(codec, law):

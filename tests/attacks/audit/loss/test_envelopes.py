@@ -70,6 +70,7 @@ def root(curve, delta):
     return optimize.brentq(lambda e: curve(e) - delta, 0.0, 30.0, xtol=1e-9)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("delta", [1e-3, 1e-2, 0.1])
 def test_an_adaptive_laplace_shift_lies_between_its_extremes(delta):
     truth = root(lambda e: adaptive(e, lambda u, branch: laplace_left(u, SECOND[branch])), delta)
@@ -96,6 +97,7 @@ def test_gaussian_releases_share_a_total_that_is_spent_as_it_comes(delta):
     assert found.lower + 1e-3 < truth <= found.upper
 
 
+@pytest.mark.few("1e-05")
 @pytest.mark.parametrize("delta", [1e-5, 1e-2])
 def test_an_adaptive_gaussian_cost_lies_between_its_extremes(delta):
     truth = root(lambda e: adaptive(e, lambda u, branch: gauss_left(u, SECOND[branch])), delta)
@@ -237,6 +239,7 @@ MIXED = (Laplace(0.5), Gaussian(0.6), Laplace(1.5), Gaussian(0.9))
 
 @pytest.mark.parametrize("mechanisms", [LAPLACE, MIXED], ids=["Laplace", "Laplace and Gaussian"])
 class TestDifferencesThatAreTheSame:
+    @pytest.mark.slow
     def test_by_formula_as_the_accountant_says(self, mechanisms):
         """After each release, and at the end; few transcripts are enough."""
         delta = 0.02
@@ -247,6 +250,7 @@ class TestDifferencesThatAreTheSame:
             np.testing.assert_allclose(levels, expected, atol=1e-4 * len(mechanisms) * 4)
             assert exact.epsilon.estimate == levels[-1]
 
+    @pytest.mark.slow
     def test_the_interval_holds_it_and_is_tighter_than_the_losses_alone(self, mechanisms, monkeypatch, tmp_path):
         delta = 0.02
         truth = accountant(mechanisms, delta)
@@ -261,6 +265,7 @@ class TestDifferencesThatAreTheSame:
             assert exact.epsilon.upper < sampled.epsilon.upper
             np.testing.assert_array_equal(exact.losses, sampled.losses)
 
+    @pytest.mark.few("Laplace")
     def test_ends_are_those_of_the_product_and_the_unseen_share(self, mechanisms):
         """As many transcripts as wanted, of which only the number is said here: the ends close around the truth."""
         delta, product = 1e-3, product_of(mechanisms)
@@ -277,6 +282,7 @@ class TestDifferencesThatAreTheSame:
         assert math.isinf(part.enclosed(1e-3, 0.95).upper)
 
 
+@pytest.mark.slow
 def test_private_gradient_descent_with_a_schedule():
     """δ is 1e-2, and 3,000 transcripts of each world are enough for an upper end."""
     algorithm = PrivateGradientDescent(4, Constant(0.2), Geometric(0.5, 0.9))
@@ -289,6 +295,7 @@ def test_private_gradient_descent_with_a_schedule():
 
 
 class TestDifferencesThatDependOnNoise:
+    @pytest.mark.slow
     def test_a_truth_that_is_known(self):
         """By a fair coin that everyone sees, Δ is one or two eighths: δ(ε) is the mean of both."""
         delta = 0.05
@@ -307,6 +314,7 @@ class TestDifferencesThatDependOnNoise:
         assert interval.lower == pytest.approx(product_epsilon(one, delta), rel=1e-2)
         assert interval.upper == pytest.approx(product_epsilon(two, delta), rel=1e-2)
 
+    @pytest.mark.slow
     def test_clipped_logistic_gradients(self):
         problem = logistic(load("synthetic", records=20, dimension=4, seed=3, norm_bound=1.0).split(5), ridge=0.5)
         simulation = Simulation(problem, ring(5), PrivateGradientDescent(4, Constant(0.3), Constant(0.3)))
@@ -317,6 +325,7 @@ class TestDifferencesThatDependOnNoise:
             sampled = exact_loss.epsilon_estimate(exact.losses, 0.05)
             assert exact.epsilon.lower < sampled < exact.epsilon.upper < math.inf
 
+    @pytest.mark.slow
     def test_rounding_bounds_from_above_only(self):
         simulation, pair = quadratic_world(Releases(LAPLACE))
         exact = audited(changed(simulation, codec=Float16()), pair, 0.05).exact[0]
@@ -329,6 +338,7 @@ class TestBytes:
 
     ALGORITHM = PrivateGradientDescent(4, Constant(0.2), Geometric(0.5, 0.9))
 
+    @pytest.mark.slow
     def test_the_same_after_an_interruption(self, tmp_path):
         def run(name, **options):
             archive = Archive.at(tmp_path / name, "it")

@@ -33,6 +33,7 @@ class Summed(Algorithm):
             node.estimate(x)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("algorithm", [Summed(), Summed(parts=3), Summed(copies=2)])
 def test_what_some_noise_explains_is_not_uncovered(algorithm):
     """Multiples of one noisy value tell no more than it does."""
@@ -43,6 +44,7 @@ def test_what_some_noise_explains_is_not_uncovered(algorithm):
     assert "not on the wire as they were released" in found.judgement.reason
 
 
+@pytest.mark.slow
 def test_two_combinations_of_one_value_and_one_noise_tell_it():
     """x + n, and 3(x + n) + x: the first message after the start that no noise explains is the second copy's."""
     simulation, pair = quadratic_world(Summed(copies=3))
@@ -53,6 +55,7 @@ def test_two_combinations_of_one_value_and_one_noise_tell_it():
     assert "no noise can explain" in str(found.uncovered)
 
 
+@pytest.mark.slow
 def test_the_share_of_noisy_numbers_is_what_counts():
     """Two of four coordinates share one number of noise with nobody: those two are named."""
 
@@ -103,6 +106,7 @@ class Scales(Algorithm):
             node.estimate(x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", [True, False])
 @pytest.mark.parametrize("shared", [False, True])
 def test_noises_of_very_different_size_each_cover_their_own(shared, inside):
@@ -135,6 +139,7 @@ class Weighed(Algorithm):
             node.estimate(x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", [1, 2])
 def test_a_small_factor_of_large_noise_covers_like_any_other(copies):
     simulation, pair = quadratic_world(Weighed(copies=copies))

@@ -21,12 +21,14 @@ def checked(law, factor, count, seed):
     return NoiseCheck.of([NoiseScores(law.cdf(drawn), NONE, NONE, NONE, NONE)])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("law", "count"), [(stats.norm, 12_000), (stats.laplace, 24_000)], ids=["normal", "laplace"])
 @pytest.mark.parametrize("factor", [0.95, 1.05])
 def test_a_scale_that_is_five_per_cent_wrong_shows(law, count, factor):
     assert not any(checked(law, factor, count, seed).passed for seed in range(10))
 
 
+@pytest.mark.few("laplace")
 @pytest.mark.parametrize("law", [stats.norm, stats.laplace], ids=["normal", "laplace"])
 def test_the_p_value_is_one_of_noise_that_follows_its_law(law):
     """Two tests share Bonferroni's p: below 0.1 in at most a tenth. 38 of 200 or more have probability below 1e-4."""
@@ -102,6 +104,7 @@ class TwoPoints(DiscreteLaplace):
         return value + np.clip(super().release(value, rng) - value, -4.0, 4.0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("shape", [(30, 4), (1, 1)])
 @pytest.mark.parametrize(
     ("law", "wrong"),

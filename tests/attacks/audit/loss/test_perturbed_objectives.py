@@ -93,6 +93,7 @@ def test_the_determinant_is_that_of_the_map_from_noise_to_release(mechanism):
         assert release.mechanism.log_jacobian[r] == pytest.approx(determinant, abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=["laplace", "gaussian"])
 def test_in_one_dimension_the_density_is_that_of_quadrature(mechanism):
     """On a grid of granted releases: it integrates to 1, and to quadrature's share of every interval."""
@@ -130,6 +131,7 @@ def test_releases_fall_where_the_density_says(mechanism):
     assert np.mean((x >= -0.5) & (x <= 0.2)) == pytest.approx(expected, abs=5 * math.sqrt(0.25 / 20_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=["laplace", "gaussian"])
 def test_likelihood_ratios_have_mean_one(mechanism):
     """E_D[e^{−L}] = 1 in both directions over 20,000 releases with d = 2; without the determinant it is not."""
@@ -168,6 +170,7 @@ def recycled(epsilon, rounds=4, noise="laplace"):
     return shape.calibrated(epsilon, delta, adjacency(record_pair()), simulation.setting(rounds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_a_sound_claim_of_r_admm_is_consistent(noise):
     """False alarm: each bound used here holds with probability 0.95."""
@@ -183,6 +186,7 @@ def test_a_sound_claim_of_r_admm_is_consistent(noise):
     assert 0.02 < found.epsilon_exact < 1.5
 
 
+@pytest.mark.slow
 def test_a_claim_that_forgets_most_of_the_noise_is_refuted():
     pair = record_pair()
     simulation = Simulation(PROBLEM, ring(3), recycled(6.0))
@@ -212,6 +216,7 @@ def test_a_twin_that_asks_again_is_unprotected_in_that_round():
     assert (found.uncovered.name, found.uncovered.activation) == ("x", 2)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "algorithm",
     [

@@ -78,6 +78,7 @@ class TestPrices:
 
 
 class TestMixture:
+    @pytest.mark.few("-4.0-0.0")
     @pytest.mark.parametrize(("width", "delta"), [(0.0, 0.0), (0.5, 1e-2), (-4.0, 0.0), (-4.0, 1e-2)])
     def test_a_bound_is_neither_a_formula_nor_a_lower_end(self, width, delta):
         """The loss is at most ‖Δ‖₁/b = 2: a claim of that holds, and what is seen stays below it."""
@@ -123,6 +124,7 @@ class TestMixture:
 
 
 class TestModulo:
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("delta", [0.0, 1e-2])
     def test_a_share_costs_nothing_by_formula(self, delta):
         audit = found(UniformModulo(2**40 + 1), epsilon=0.1, delta=delta, factor=1e6)
@@ -168,6 +170,7 @@ class TestDiscrete:
             assert exact.epsilon.estimate == pytest.approx(4 * SHIFT / 0.5)
             assert exact.passed
 
+    @pytest.mark.slow
     def test_gaussian_on_a_grid_is_priced_by_its_losses(self):
         """ε(δ) of N(0, σ²) at a step that is small against σ; at δ = 0 it is ∞."""
         audit = found(DiscreteGaussian(0.25, 1 / 8), delta=0.05, trials=4_000)
@@ -184,6 +187,7 @@ class TestDiscrete:
         lowers = [exact.epsilon.lower for exact in audit.exact]
         assert min(lowers) <= 4 * math.log(2) + 1e-9
 
+    @pytest.mark.few("DiscreteLaplace")
     @pytest.mark.parametrize("law", [DiscreteLaplace, DiscreteGaussian])
     def test_a_scale_far_below_the_step_covers_nothing(self, law):
         """What rounds to the same is the same; what does not is bare."""
@@ -282,6 +286,7 @@ def test_coordinates_that_are_silent_or_not_judged_count_nothing():
     assert Ratio.of([Ratio.averages([(here, there)], 4000)], 0, SURE).worst == 0.0
 
 
+@pytest.mark.few("PrivateGradientDescent")
 @pytest.mark.parametrize(
     "algorithm",
     [

@@ -76,6 +76,7 @@ def truth(mu: float, delta: float, rounds: int) -> float:
     return high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rounds", "delta", "least"), [(1, 0.05, 0.3), (1, 1e-3, 0.8), (2, 0.05, 0.4)])
 def test_a_subsampled_gaussian_is_enclosed(rounds: int, delta: float, least: float) -> None:
     """Both ends hold, and the lower is no less than this share of the truth; who knows the batch loses more."""
@@ -90,6 +91,7 @@ def test_a_subsampled_gaussian_is_enclosed(rounds: int, delta: float, least: flo
         assert found.epsilon.upper < 2 * epsilon
 
 
+@pytest.mark.slow
 def test_a_false_claim_of_amplification_is_refuted_and_the_true_one_is_not() -> None:
     """Amplification is by ln(1 + q(e^ε − 1)) at qδ; ε is not multiplied by q. Who knows the batch has qδ(ε) alone."""
     mu, delta = 3.0, 0.05
@@ -107,6 +109,7 @@ def test_a_false_claim_of_amplification_is_refuted_and_the_true_one_is_not() -> 
         assert found.judgement.verdict in verdicts, found.judgement.reason
 
 
+@pytest.mark.slow
 def test_a_value_in_the_clear_at_one_toss_in_four() -> None:
     """It is proven that more than 0.15 of the mass has an infinite loss; no more than a quarter has.
 
@@ -143,6 +146,7 @@ class Seen(Subsampled):
         )
 
 
+@pytest.mark.slow
 def test_what_is_not_hidden_or_cannot_be_replayed() -> None:
     seen = priced(Seen(), 3.0, 0.05)
     assert (seen.histories, seen.epsilon) == (1, seen.known)

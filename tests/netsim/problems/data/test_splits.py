@@ -105,6 +105,7 @@ def test_an_endless_concentration_gives_equal_shares_of_each_class(seed: int) ->
         assert max(counts) - min(counts) <= 1
 
 
+@pytest.mark.slow
 def test_the_shares_are_those_of_the_dirichlet_law() -> None:
     """A share of Dir(c, …, c) over n agents has mean 1/n and variance (1/n)(1 − 1/n)/(nc + 1)."""
     n, c = 4, 0.7

@@ -61,6 +61,7 @@ def test_power_grows_with_coins_and_falls_with_releases() -> None:
     assert all(few < many for few, many in zip(four, one, strict=True))
 
 
+@pytest.mark.slow
 def test_one_mechanism_has_two_verdicts_and_what_no_game_can_test_is_proven() -> None:
     one, even, small = scene.three_verdicts().values()
     assert one.judgement.verdict is Verdict.CONSISTENT
@@ -70,6 +71,7 @@ def test_one_mechanism_has_two_verdicts_and_what_no_game_can_test_is_proven() ->
     assert even.epsilon_exact == pytest.approx(3 * one.epsilon_exact)
 
 
+@pytest.mark.slow
 def test_peeking_accuses_more_often_and_the_anytime_game_does_not() -> None:
     found = scene.alarms(1.0, 20)
     assert found.coins.tolist() == list(range(50, 1001, 50))
@@ -83,6 +85,7 @@ def test_peeking_accuses_more_often_and_the_anytime_game_does_not() -> None:
     assert found.any_of(20) > 0.3
 
 
+@pytest.mark.slow
 def test_the_small_certificate_counts() -> None:
     row, accused, rate = scene.small_certificate(4)
     assert (row.repetitions, accused) == (4, 0)

@@ -10,6 +10,7 @@ from attacks.audit.verdict import Verdict
 from scenarios.lab.scenes import budgets as scene
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ratio", "scale"), [(1.0, 1.0), (0.8, 0.5), (0.5, 2.0)])
 def test_every_release_of_the_descent_costs_what_its_noise_says(ratio: float, scale: float) -> None:
     """The first release is the public start; the k-th gradient goes out under b·q^k."""
@@ -21,6 +22,7 @@ def test_every_release_of_the_descent_costs_what_its_noise_says(ratio: float, sc
     assert course.broken_in is None
 
 
+@pytest.mark.slow
 def test_noise_that_is_counted_as_if_it_stayed_is_found_out() -> None:
     course = scene.descent(0.8, 1.0, 6, counted="as if it stayed")
     np.testing.assert_allclose(course.claimed, 0.2 * np.arange(6), rtol=1e-9)
@@ -39,6 +41,7 @@ def differences(step: float, rounds: int) -> tuple[list[float], list[float]]:
     return x, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ratio", "step", "scale_x", "scale_y"), [(0.9, 0.05, 0.5, 4.0), (0.5, 0.1, 1.0, 1.0)])
 def test_the_budget_of_tracking_is_that_of_its_recursion(
     ratio: float, step: float, scale_x: float, scale_y: float
@@ -54,6 +57,7 @@ def test_the_budget_of_tracking_is_that_of_its_recursion(
     assert limit < claimed / ratio
 
 
+@pytest.mark.slow
 def test_the_sum_converges_exactly_where_the_noise_falls_slower() -> None:
     z = scene.decay(0.05)
     assert z**2 == pytest.approx(0.05 * z + 0.05)
@@ -65,6 +69,7 @@ def test_the_sum_converges_exactly_where_the_noise_falls_slower() -> None:
     assert finite.cost[-1] / finite.cost[-2] == pytest.approx(z / (z + 0.1), rel=0.15)
 
 
+@pytest.mark.slow
 def test_noise_that_drowns_in_rounding_is_not_judged() -> None:
     course = scene.tracking(0.1, 0.05, 1.0, 1.0, 14)
     assert 5 < course.judged < 12
@@ -82,6 +87,7 @@ def test_how_many_releases_a_budget_lasts() -> None:
         assert sums[-2] <= budget * (1 + 1e-9) < sums[-1]
 
 
+@pytest.mark.slow
 def test_both_paths_cost_the_same_and_noise_that_stays_grows_with_the_rounds() -> None:
     short, long = (scene.same_budget(1.0, 0.9, rounds, replicas=20) for rounds in (10, 40))
     assert np.median(long.steady[0][-5:]) > 1.5 * np.median(short.steady[0][-5:])

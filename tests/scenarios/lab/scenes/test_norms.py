@@ -10,6 +10,7 @@ from attacks.audit.verdict import Verdict
 from scenarios.lab.scenes import budgets as scene
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dimension", [1, 4, 25])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_an_even_change_costs_the_root_of_the_dimension_times_the_claim(dimension: int, epsilon: float) -> None:
@@ -21,6 +22,7 @@ def test_an_even_change_costs_the_root_of_the_dimension_times_the_claim(dimensio
     assert found.found.epsilon_audited <= found.exact
 
 
+@pytest.mark.slow
 def test_a_change_in_one_coordinate_shows_nothing_and_a_random_one_nearly_all() -> None:
     one = scene.released(100, 1.0, "coordinate", "Laplace", trials=400)
     assert one.ratio == pytest.approx(1.0)
@@ -30,6 +32,7 @@ def test_a_change_in_one_coordinate_shows_nothing_and_a_random_one_nearly_all() 
     assert anywhere.ratio == pytest.approx(math.sqrt(200 / math.pi), rel=0.1)
 
 
+@pytest.mark.few("random")
 @pytest.mark.parametrize("way", ["even", "coordinate", "random"])
 def test_both_remedies_hold_in_every_direction(way: scene.Way) -> None:
     laplace = scene.released(9, 1.0, way, "Laplace for ℓ1")
@@ -40,6 +43,7 @@ def test_both_remedies_hold_in_every_direction(way: scene.Way) -> None:
     assert gaussian.verdict == Verdict.PROVEN
 
 
+@pytest.mark.slow
 def test_the_published_claim_is_broken_by_the_root_of_the_dimension() -> None:
     even, one = scene.published(16, "even"), scene.published(16, "coordinate")
     assert even.claimed == one.claimed == pytest.approx(1.0)

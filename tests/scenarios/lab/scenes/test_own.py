@@ -20,6 +20,7 @@ def exercise(request: Any) -> Any:
     return request.param
 
 
+@pytest.mark.slow
 def test_a_planted_fault_is_found_and_its_twin_is_not(exercise: Any) -> None:
     fault, twin = exercise.examined()
     assert fault.verdict is (Verdict.UNPROTECTED if exercise.name in NAKED else Verdict.REFUTED)
@@ -65,6 +66,7 @@ def test_naked_messages_give_gradients_to_the_probe() -> None:
     assert refused.exact == 0
 
 
+@pytest.mark.slow
 def test_what_is_no_repair_is_told_so() -> None:
     exercise = next(one for one in PLANTED if one.name == "D")
     _, twin = exercise.examined()
@@ -82,6 +84,7 @@ def test_what_is_no_repair_is_told_so() -> None:
     assert "set that back" in replace(twin, changes="anything").missing(exercise)
 
 
+@pytest.mark.slow
 def test_who_claims_nothing_is_taken_to_claim_the_wish() -> None:
     silent = SOUND[: SOUND.index("    def claim")]
     high, low = (scene.examine(silent, "moved", wish) for wish in (2.0, 1.0))
@@ -161,5 +164,6 @@ def test_a_loop_without_an_end_is_stopped_where_it_is(monkeypatch: pytest.Monkey
     assert found.line == text.splitlines().index("        while True: pass") + 1
 
 
+@pytest.mark.slow
 def test_an_instance_named_algorithm_is_taken_before_the_class() -> None:
     assert scene.examine(SOUND + "\nalgorithm = Mine(rounds=7)\n").rounds[-1] == 7

@@ -83,6 +83,7 @@ def test_captions_say_where_the_numbers_are_from(exported):
     assert (folder / f"{curve.name}.txt").read_text().endswith("Numbers: results.json.\n")
 
 
+@pytest.mark.slow
 def test_what_is_exported_twice_is_the_same_and_the_page_is_not_changed(exported, tmp_path):
     results, folder, found = exported
     before = page(results)
@@ -149,6 +150,7 @@ def renamed(name):
     return tree(results)
 
 
+@pytest.mark.slow
 def test_dollars_in_a_name_are_no_mathematics(tmp_path):
     results = renamed(r"$\x$ costs $a$")
     assert r"$\x$ costs $a$ 1" in page(results)
@@ -157,6 +159,7 @@ def test_dollars_in_a_name_are_no_mathematics(tmp_path):
     assert r"$\x$ costs $a$ 1" in (tmp_path / epsilons.files[0]).read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_letters_that_the_font_lacks_are_told_once(tmp_path):
     class Told(Silent):

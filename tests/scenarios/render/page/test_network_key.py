@@ -20,6 +20,7 @@ RADIO = LINKS | {"medium": "radio", "tapped": [], "sealed": [], "intercepted": [
                  "disc": {"at": [0.1, 0.2], "range": 0.5}}  # fmt: skip
 
 
+@pytest.mark.few("net0")
 @pytest.mark.parametrize("net", [LINKS, RADIO, LINKS | {"insiders": [], "tapped_nodes": [], "intercepted": []}])
 def test_every_mark_is_in_the_key_of_the_files(net, tmp_path):
     results = tree({"network": net})

@@ -46,6 +46,7 @@ def pages(pair, study, tmp_path_factory):
     return folder
 
 
+@pytest.mark.few("dark-report")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_it_is_clean_fits_a_phone_and_can_be_read(chromium, pages, kind, dark):

@@ -56,6 +56,7 @@ def headings(source: str) -> list[int]:
     return [int(level) for level in re.findall(r"<h([1-6])[ >]", source)]
 
 
+@pytest.mark.slow
 def test_the_claim_and_its_picture_come_before_everything_else():
     text = page(tree(sample()))
     levels = headings(text)
@@ -70,6 +71,7 @@ def test_the_claim_and_its_picture_come_before_everything_else():
     assert "hold together at 95\u202f% confidence" in text
 
 
+@pytest.mark.slow
 def test_what_differs_between_claims_is_not_told_of_all():
     results = sample()
     audits = [a["audit"] for a in results["algorithms"] if (a["audit"] or {}).get("claim")]
@@ -91,6 +93,7 @@ def leaking() -> dict:
     return results
 
 
+@pytest.mark.slow
 def test_every_curve_has_its_interval_and_says_which():
     text = page(tree(leaking()))
     for title, told in (
@@ -104,6 +107,7 @@ def test_every_curve_has_its_interval_and_says_which():
         assert "fill-opacity: 0.2" in figure or title == "How many of them?"
 
 
+@pytest.mark.slow
 def test_a_share_below_one_has_a_figure_and_a_whole_one_has_none():
     results = leaking()
     assert "How many of them?" in page(tree(results))
@@ -111,6 +115,7 @@ def test_a_share_below_one_has_a_figure_and_a_whole_one_has_none():
     assert "How many of them?" not in page(tree(results))
 
 
+@pytest.mark.slow
 def test_a_curve_can_be_brought_out_by_pointing_and_by_keyboard():
     text = page(tree(sample()))
     figure = next(f for f in re.findall(r"<figure>.*?</figure>", text, re.S) if "Does it converge?" in f)

@@ -329,6 +329,7 @@ def written(read, monkeypatch):
     return read
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_labelled_and_needs_nothing_but_itself(read):
     results = sample()
     before = copy.deepcopy(results)
@@ -352,6 +353,7 @@ def test_the_page_is_whole_labelled_and_needs_nothing_but_itself(read):
     assert "http" not in page.source.replace("http-equiv", "")
 
 
+@pytest.mark.slow
 def test_it_is_small_even_for_ten_algorithms(read):
     results = sample()
     results["algorithms"] = [a | {"name": f"{a['name']} {i}"} for a in results["algorithms"] for i in (1, 2)]
@@ -367,6 +369,7 @@ def test_the_strongest_finding_comes_first(written):
     assert "2 of 4 audited privacy claims do not hold: 2 unprotected. The others: 2 consistent." in page.text
 
 
+@pytest.mark.slow
 def test_names_are_escaped(read):
     results = sample()
     for algorithm in results["algorithms"]:
@@ -379,6 +382,7 @@ def test_names_are_escaped(read):
     assert NASTY in page.text
 
 
+@pytest.mark.few("inf0")
 @pytest.mark.parametrize("infinity", ["inf", math.inf])
 def test_infinity_is_written_and_drawn(read, infinity):
     results = alone(1)
@@ -447,6 +451,7 @@ def test_who_was_not_audited_is_not_said_to_claim_nothing(written):
     assert "Nothing is claimed here" not in page.text
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("part", ["convergence", "run", "gradients", "images", "audit"])
 def test_any_part_may_be_missing(read, part):
     results = alone(3)
@@ -455,6 +460,7 @@ def test_any_part_may_be_missing(read, part):
     read(results)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("part", ["gradients", "images", "audit"])
 def test_a_refused_part_gives_its_reason(written, part):
     results = sample()
@@ -471,6 +477,7 @@ def test_few_algorithms_and_nothing_else(read, algorithms):
     assert "svg" not in page.tags
 
 
+@pytest.mark.few("inf-exact5-1.0-vacuous")
 @pytest.mark.parametrize(
     ("claimed", "exact", "audited", "verdict"),
     [
@@ -505,6 +512,7 @@ def test_exact_is_the_same_interval_on_card_and_chart(read, interval, shown):
     assert "a lower end where no formula and no bound closes it" in page.text
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("claimed", [0.001, 0.05, 0.065, 50.0])
 @pytest.mark.parametrize(
     "interval", [(0.0567, 0.0567, "inf"), (0, 0.06, "inf"), (0.05, 0.06, 0.07), (0.001, 0.06, 40.0), (3.0, 9.0, 60.0)]
@@ -538,6 +546,7 @@ def test_traffic_that_never_was_takes_no_row(written):
     assert "Packets dropped" not in text
 
 
+@pytest.mark.slow
 def test_traffic_has_a_row_for_a_quantity_and_a_column_for_an_algorithm(written):
     results = sample()
     assert "Packets rejected" not in written(results).text
@@ -590,6 +599,7 @@ def test_what_was_not_asked_has_no_section(written):
     assert {"epsilons", "images"} <= set(written(results).ids)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("curve", "more", "named"),
     [
@@ -680,6 +690,7 @@ def test_the_network_is_told_and_its_marks_explained(read):
     assert "the eavesdropper (▼) is at (10, 20.5), its range is 3" in text
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_table_of_gradients_fits_a_window_of_1200_pixels(chromium, tmp_path):
     results = sample()
@@ -768,6 +779,7 @@ def cells(**audit):
     return dict(re.findall(row, page_of(tree(results)).partition('class="evidence"')[2]))
 
 
+@pytest.mark.slow
 def test_a_formula_for_the_estimate_closes_no_upper_end():
     open_above = {"lower": 2.93, "estimate": 2.93, "upper": "inf", "by_formula": True}
     claim = {"delta": 0.0, "gradient_change": 1.0, "norm": "ℓ1"}
@@ -781,6 +793,7 @@ def test_a_formula_for_the_estimate_closes_no_upper_end():
     assert told["Change of the gradient"] == "1 in ℓ2; the claim is stated in ℓ1"
 
 
+@pytest.mark.slow
 def test_self_checks_say_whether_they_passed():
     checks = {
         "mean_exp_minus_loss": [0.9987, 1.25], "mean_passed": [True, False],

@@ -20,6 +20,7 @@ def audited(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_summary_of_a_variant_has_the_three_epsilons_of_its_audit(audited):
     told = json.loads((audited / "results.json").read_text())
     for variant in told["variants"]:
@@ -30,6 +31,7 @@ def test_the_summary_of_a_variant_has_the_three_epsilons_of_its_audit(audited):
                 assert (brief["audit"] or {}).get(key) == (entry["audit"] or {}).get(key)
 
 
+@pytest.mark.slow
 def test_the_page_begins_with_the_three_epsilons_of_all_variants(audited):
     results = loads((audited / "results.json").read_text())
     text = page(results)

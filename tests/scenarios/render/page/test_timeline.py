@@ -149,6 +149,7 @@ class Short(PacketLog):
         super().__init__(min(first, 20), min(last, 10), sought, around=8)
 
 
+@pytest.mark.slow
 def test_a_break_that_the_diary_let_go_is_looked_for_in_the_same_run_once_more(small, tmp_path, monkeypatch):
     """A long run in small: only twenty packets are kept from its beginning, and the claim breaks at the 45th."""
     monkeypatch.setattr("scenarios.stages.runner.PacketLog", Short)
@@ -186,6 +187,7 @@ algorithms: [{kind: private_gradient_descent, name: descent, rounds: 12, step: 0
 """
 
 
+@pytest.mark.few("none")
 @pytest.mark.parametrize("spool", ["temporary", "none"])
 def test_a_run_that_fails_has_its_timeline_up_to_there(tmp_path, spool):
     """A lost packet of a link that is not reliable: everybody waits forever."""
@@ -260,6 +262,7 @@ def test_what_takes_no_time_is_played_one_after_the_other():
     assert [made["p"][k] for k in made["b"]] == [1, 1, 2, 2]
 
 
+@pytest.mark.slow
 def test_one_script_may_run_and_no_other(small, tmp_path):
     text = page_of(small, tmp_path).read_text()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
@@ -273,6 +276,7 @@ def test_one_script_may_run_and_no_other(small, tmp_path):
     assert page_of(nasty, tmp_path).read_text().count("<script") == 2
 
 
+@pytest.mark.slow
 def test_a_page_without_packets_runs_no_script(small, tmp_path):
     bare = replace(small, algorithms=tuple(replace(one, timeline=None, links=None) for one in small.algorithms))
     text = page_of(bare, tmp_path).read_text()
@@ -285,6 +289,7 @@ def test_a_page_without_packets_runs_no_script(small, tmp_path):
 PLACE = "Number(document.getElementById('player').dataset.place)"
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_it_plays_pauses_and_goes_to_the_break(chromium, small, tmp_path):
     with chromium.open(page_of(small, tmp_path)) as page:
@@ -317,6 +322,7 @@ def test_it_plays_pauses_and_goes_to_the_break(chromium, small, tmp_path):
         page.assert_clean()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_keys_move_it(chromium, small, tmp_path):
     with chromium.open(page_of(small, tmp_path), width=390, dark=True) as page:
@@ -341,6 +347,7 @@ def test_keys_move_it(chromium, small, tmp_path):
         page.assert_clean()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_without_motion_packets_stand_midway(chromium, small, tmp_path):
     with chromium.open(page_of(small, tmp_path), still=True) as page:
@@ -359,6 +366,7 @@ def test_without_motion_packets_stand_midway(chromium, small, tmp_path):
         page.assert_clean()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_links_and_agents_say_their_values_on_hover_and_focus(chromium, small, tmp_path):
     with chromium.open(page_of(small, tmp_path)) as page:
@@ -373,6 +381,7 @@ def test_links_and_agents_say_their_values_on_hover_and_focus(chromium, small, t
         page.assert_clean()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_without_a_script_the_picture_and_the_tables_are_there(chromium, small, tmp_path):
     with chromium.open(page_of(small, tmp_path), scripts=False) as page:
@@ -381,6 +390,7 @@ def test_without_a_script_the_picture_and_the_tables_are_there(chromium, small, 
         assert page.evaluate("document.querySelectorAll('tr.breaks').length") >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_fifty_agents_play_too_on_a_page_that_stays_small(chromium, small, tmp_path):
     shown, run, _ = chronicle(FIFTY)
@@ -399,6 +409,7 @@ def test_fifty_agents_play_too_on_a_page_that_stays_small(chromium, small, tmp_p
         page.assert_clean()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_packets_cover_no_number_and_the_axis_has_one_notation(chromium, small, tmp_path):
     with chromium.open(page_of(small, tmp_path), width=390) as page:
