@@ -217,6 +217,8 @@ def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
         if one.reconstructions is not None:
             _print_records(one.reconstructions)
         others = [*one.sentences, *(found.sentence for found in (one.membership, one.property) if found is not None)]
+        if (loss := one.loss) is not None:
+            others.append(loss.sentence or f"No exact loss: {loss.refused}")
         for text in others:
             line(f"  {text}")
 

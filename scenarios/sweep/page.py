@@ -22,10 +22,11 @@ def swept(folder: Path) -> SweptTable:
     try:
         manifest = cast("dict[str, dict[str, object]]", read_json(folder / SWEEP))
         scenario, command = str(manifest["scenario"]["name"]), str(manifest.get("command", ""))
+        version = str(manifest["versions"].get("netsim-lab", ""))
         table = parquet.read_table(path)
         names: list[str] = table.column_names
         fields = tuple(names[: names.index(next(iter(POINT)))])
-        return SweptTable(scenario, command, fields, cast("list[Point]", table.to_pylist()))
+        return SweptTable(scenario, command, version, fields, cast("list[Point]", table.to_pylist()))
     except (ArrowException, OSError, ValueError, LookupError, TypeError) as error:
         why = str(error).splitlines()[0]
         raise ScenarioError("folder", str(folder), f"damaged ({why})", "what `netsim sweep` wrote") from None

@@ -54,6 +54,7 @@ class SweptTable:
 
     scenario: str
     command: str
+    version: str
     fields: tuple[str, ...]
     rows: Sequence[Point]
 
@@ -87,6 +88,26 @@ def figures(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ())
     return found
 
 
+def constant(table: SweptTable) -> list[str]:
+    """Quantities that are the same at every point, of each algorithm."""
+    found: list[str] = []
+    several = len({row.get("algorithm") for row in table.rows}) > 1
+    for name, words in QUANTITIES.items():
+        for algorithm, values in _each(table, name).items():
+            if len(values) == 1:
+                found.append(f"{algorithm}: " * several + f"{words[0].lower()}{words[1:]} {show(next(iter(values)))}")
+    return found
+
+
+def _each(table: SweptTable, quantity: str) -> dict[object, set[float]]:
+    """The different numbers of each algorithm."""
+    found: dict[object, set[float]] = {}
+    for row in table.rows:
+        if not math.isnan(value := _number(row, quantity)):
+            found.setdefault(row.get("algorithm"), set()).add(value)
+    return found
+
+
 def page(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ()) -> str:
     """The page as text, which loads nothing; the same table gives the same page."""
     drawn = figures(table, over, of)
@@ -109,6 +130,8 @@ def page(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ()) ->
             cells=[[_cell(row.get(name)) for name in shown] for row in table.rows[:_ROWS]],
             more=max(0, len(table.rows) - _ROWS),
             command=table.command,
+            constant=constant(table),
+            version=table.version,
         )
     )
 
@@ -171,13 +194,15 @@ def _charts(
 ) -> list[Chart]:
     """A quantity over one or two columns: a heat map of each algorithm where both take several values, else lines."""
     algorithms = list(dict.fromkeys(row.get("algorithm") for row in table.rows))
+    several = len(algorithms) > 1
     found = {one: _by(table, quantity, pair, one) for one in algorithms}
-    found = {one: cells for one, cells in found.items() if cells}
+    varies = {one for one, values in _each(table, quantity).items() if len(values) > 1}
+    found = {one: cells for one, cells in found.items() if cells and one in varies}
     axes = [short.get(one, QUANTITIES.get(one, one)) for one in pair]
     every = [len(values) for cells in found.values() for values in cells.values()]
-    several = max(every, default=1)
+    most = max(every, default=1)
     about = "Mean" if quantity == REFUTED else "Median"
-    caption = [f"{about} of {several} numbers at most."] if several > 1 else []
+    caption = [f"{about} of {most} numbers at most."] if most > 1 else []
     caption += [
         f"{plural(len(table.values(one)), 'value')} of {word}, in {_GROUPS} groups at their medians."
         for one, word in zip(pair, axes, strict=True)
@@ -185,14 +210,14 @@ def _charts(
     ]
     if len(pair) == 2 and all(len({at[k] for cells in found.values() for at in cells}) >= _FEWEST for k in (0, 1)):
         return [
-            _heat(quantity, axes, one if len(found) > 1 else None, cells, f"{name}-{k}", caption)
+            _heat(quantity, axes, one if several else None, cells, f"{name}-{k}", caption)
             for k, (one, cells) in enumerate(found.items())
         ]
     lines: list[list[FigureCurve]] = []
     for one, cells in found.items():
         own: list[FigureCurve] = []
         for second in sorted({at[1:] for at in cells}, key=lambda at: _order(at[0]) if at else (False, 0.0, "")):
-            words = [str(one)] * (len(found) > 1 or not second) + [f"{axes[1]} {_cell(value)}" for value in second]
+            words = [str(one)] * (several or not second) + [f"{axes[1]} {_cell(value)}" for value in second]
             own.append(_curve(", ".join(words), str(one), quantity, cells, second))
         lines.append(own)
     together = sum(map(len, lines)) <= _CURVES
