@@ -52,9 +52,7 @@ def __getattr__(name: str) -> Any:
 
         return version("netsim-lab")
     if name == "audit":
-        from netsim.shown import above
-
-        return above(name)
+        return import_module("netsim.shown").above(name)
     if name not in _HOMES:
         raise AttributeError(f"module 'netsim' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
