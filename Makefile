@@ -1,6 +1,7 @@
 # Two commands do all the set-up: `make demo` and `make test`.
 PYTHON ?= python3
-VENV   ?= .venv
+# An environment for each interpreter: `make test PYTHON=python3.12` leaves that of python3 alone.
+VENV   ?= .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 BIN    := $(VENV)/bin
 
 .PHONY: demo demo-full demo-deployed test test-all examples papers mutants lint bench docs docs-serve clean help
@@ -81,4 +82,4 @@ docs-serve: $(VENV)/.installed-dev  ## the site at http://127.0.0.1:8000, while 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 clean:           ## remove the environment and caches (results stay)
-	rm -rf $(VENV) site .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* site .pytest_cache .ruff_cache .hypothesis .import_linter_cache

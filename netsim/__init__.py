@@ -1,6 +1,7 @@
 """netsim: private decentralized optimization on a simulated, hostile network.
 
-The names below are loaded when they are first used, so that `import netsim` takes no time.
+The names below are loaded when they are first used, so that `import netsim` takes no time; `netsim.audit` is
+`scenarios.audit`, where that is installed.
 """
 
 from importlib import import_module
@@ -50,6 +51,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("netsim-lab")
+    if name == "audit":
+        return import_module("netsim.shown").above(name)
     if name not in _HOMES:
         raise AttributeError(f"module 'netsim' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from netsim.readers.live import Activity, LiveNode, Surroundings
 from netsim.readers.stacked import NotStackableError, obstacle, run_stacked
 from netsim.running import COUNTS, Running, Watch, WatchedLoop
 from netsim.settings import NetworkSettings, Recording, Timing
+from netsim.shown import Shown, above
 from netsim.topology import Topology
 from netsim.transcript.message import Message, as_sent
 from netsim.transcript.packet_log import PacketLog
@@ -40,7 +41,7 @@ from netsim.truth import Truth
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Shown):
     """What happened. `views` is what each adversary saw; `truth` is for `attacks.score` only.
 
     `interceptions` says what each active adversary did, and how much of it receivers caught; `rejected` counts the
@@ -71,6 +72,30 @@ class Run:
     (`netsim.readers.stacked`)."""
     device: Device | None = None
     """Where PyTorch computed its gradients; None where NumPy did."""
+
+    __repr__ = Shown.__repr__
+
+    def facts(self) -> dict[str, object]:
+        simulation, metrics = self.simulation, self.metrics
+        heard = zip(simulation.adversaries, self.views, strict=True)
+        errors = None if metrics is None or not metrics.errors else float(np.median(metrics.errors[-1]))
+        return {
+            "algorithm": type(simulation.algorithm).__name__,
+            "network": simulation.topology,
+            "replicas": simulation.replicas,
+            "activations of one agent": self.largest_activations,
+            "virtual seconds": float(self.time),
+            "packets": self.traffic.get("packets_sent"),
+            "bytes": self.traffic.get("bytes_sent"),
+            "relative error of the last estimate": errors,
+            "messages recorded": ", ".join(f"{a.name}: {len(view.transcript):,}" for a, view in heard),
+            "ended": "interrupted" if self.interrupted else "",
+            "caution": self.outside_model,
+        }
+
+    def plot(self) -> Any:
+        """The relative error by round or activation, as the page draws it; a notebook shows it."""
+        return above("plot")(self)
 
     @property
     def computed(self) -> Computed:

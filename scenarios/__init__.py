@@ -16,6 +16,8 @@ import scenarios
 found = scenarios.audit(Mine(rounds=20), 1.0)  # ε = 1 is claimed of a whole run; without it: what its claim() says
 ```
 
+``plot`` draws a figure of the page: of a run, or of results.
+
 What they need is loaded when they are used.
 """
 
@@ -26,12 +28,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from netsim.algorithms import Algorithm
+    from netsim.simulation import Run
     from scenarios.files.models import dump
+    from scenarios.render.page.drawing import Chart
     from scenarios.results.tree import Results
     from scenarios.schema.scenario import Scenario
     from scenarios.stages.own_audit import OwnAudit
 
-__all__ = ["Scenario", "audit", "dump", "load", "run"]
+__all__ = ["Scenario", "audit", "dump", "load", "plot", "run"]
 
 
 def load(source: str | Path, *options: str) -> "Scenario":
@@ -87,6 +91,16 @@ def audit(
     from scenarios.stages.own_audit import audit_own
 
     return audit_own(algorithm, claim, *options, trials=trials, confidence=confidence, seed=seed, jobs=jobs)
+
+
+def plot(found: "Run | Results", title: str | None = None) -> "Chart":
+    """A figure as the page draws it: of a run its relative error, of results the first one or that of this title.
+
+    A notebook shows it; `drawing.figure` is matplotlib's. You get a `ScenarioError` for a title that none has.
+    """
+    from scenarios.stages.pictures import plot as drawn
+
+    return drawn(found, title)
 
 
 def __getattr__(name: str) -> Any:

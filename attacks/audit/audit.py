@@ -4,7 +4,7 @@ The caller brings the two hypotheses and the way to simulate each world; an audi
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -36,10 +36,11 @@ from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.computed import Computed
 from netsim.errors import AttackError, NetsimError, PrivacyError
+from netsim.shown import Shown
 
 
 @dataclass(frozen=True)
-class AuditResult:
+class AuditResult(Shown):
     """Result of an audit: the three epsilons of one claim, the evidence and the verdict.
 
     `exact` has one entry per direction (transcripts of world 0 against 1, and back). `white_box` is the game with the
@@ -78,6 +79,13 @@ class AuditResult:
     secret: SecretCoins | None = None
     unpriced: str | None = None
     computed: Computed | None = None
+
+    __repr__ = Shown.__repr__
+
+    def facts(self) -> Mapping[str, object]:
+        verdict, *lines = self.summary.splitlines()
+        parts = [one.partition(":") for one in lines]
+        return {"verdict": verdict} | {name: text.strip() for name, _, text in parts}
 
     @property
     def summary(self) -> str:

@@ -31,12 +31,13 @@ from netsim.problems.minimizers import (
 )
 from netsim.problems.modelled import Modelled
 from netsim.problems.objective import Objective, weak_convexity
+from netsim.shown import Shown
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Shown):
     """n private objectives f_i and one public regularizer r: F(x) + n r(x) with F = Σ_i f_i.
 
     `ridge` says, in public, which quadratic ridge/2 ‖x‖² every f_i contains; `name` the kind of its loss.
@@ -46,6 +47,19 @@ class Problem:
     regularizer: Regularizer = field(default_factory=Zero)
     name: str = "problem"
     ridge: float = 0.0
+
+    __repr__ = Shown.__repr__
+
+    def facts(self) -> dict[str, object]:
+        least, most = min(self.records), max(self.records)
+        return {
+            "loss": self.name,
+            "agents": self.agents,
+            "dimension": self.dimension,
+            "records of an agent": most if least == most else f"{least:,} to {most:,}",
+            "ridge": self.ridge or None,
+            "regularizer": self.regularizer if self.regularized else None,
+        }
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", tuple(self.objectives))

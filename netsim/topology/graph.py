@@ -103,6 +103,11 @@ class Topology:
         mixing: Any = (1 - share) * self.mixing + share * one
         return Topology(self.adjacency, self.name, mixing, self._labels, self.positions)
 
+    @property
+    def named(self) -> bool:
+        """Whether agents have other names than their numbers."""
+        return self._labels is not None and any(name != str(i) for i, name in enumerate(self._labels))
+
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The agents' names, in order: those of the file, or their numbers."""

@@ -1,7 +1,7 @@
 """Export of a transcript as a pcapng file, for Wireshark and tshark: what was on the air, packet for packet."""
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -83,6 +83,48 @@ def packet(time: float, data: bytes, *, left_out: int = 0, epoch: int = 0, comme
     if comment:
         body += _option(COMMENT, comment.encode()) + _option(0, b"")
     return _block(PACKET, body)
+
+
+_BLOCK, _PACKET = struct.Struct("<II"), struct.Struct("<IIIII")
+_MOST_OF_A_BLOCK = 1 << 20
+
+
+def packets(path: Path) -> Iterator[bytes]:
+    """The bodies of the packet blocks of a file, in the order in which they were written.
+
+    A file that ends inside a packet ends before it. You get a `TranscriptError` for what is no capture of raw IP.
+    """
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while len(begun := file.read(_BLOCK.size)) == _BLOCK.size:
+                kind, length = _BLOCK.unpack(begun)
+                if number == 0 and kind != SECTION:
+                    raise TranscriptError(f"{path}: no pcapng file")
+                if not 12 <= length <= _MOST_OF_A_BLOCK or length % 4:
+                    raise TranscriptError(f"{path}: block {number} has {length:,} bytes, which none has")
+                body = file.read(length - _BLOCK.size)
+                if len(body) < length - _BLOCK.size:
+                    return  # whoever wrote it was stopped
+                if kind == INTERFACE and int.from_bytes(body[:2], "little") != RAW:
+                    raise TranscriptError(f"{path}: its packets do not begin with an IP header (LINKTYPE_RAW)")
+                if kind == PACKET:
+                    yield body[:-4]
+                number += 1
+    except OSError as error:
+        raise TranscriptError(f"{path}: {error.strerror or error}") from None
+
+
+def parts(body: bytes) -> tuple[float, int, bytes, str]:
+    """Of a packet's block: seconds since the epoch of the file, bytes of payload with those left out, the bytes that
+    were captured, and the comment."""
+    if len(body) < _PACKET.size:
+        return 0.0, 0, b"", ""
+    _, high, low, captured, whole = _PACKET.unpack_from(body)
+    data, at = body[_PACKET.size : _PACKET.size + captured], _PACKET.size + captured + -captured % 4
+    code, length = struct.unpack_from("<HH", body, at) if len(body) >= at + 4 else (0, 0)
+    comment = body[at + 4 : at + 4 + length].decode(errors="replace") if code == COMMENT else ""
+    return (high << 32 | low) / 1e9, whole - IP_BYTES - UDP_BYTES, data, comment
 
 
 def _packet(row: Record, payload: bytes, epoch: int, comments: bool) -> bytes:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from scenarios.cli import (
+    artifact,
     attack,
     audit,
     catalogue,
@@ -28,7 +29,10 @@ from scenarios.files.code import LISTENERS
 from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
-MODULES = (attack, audit, catalogue, challenge, lab, ledger, new, papers, report, run, sweep, trace, views, witness)
+MODULES = (
+    artifact, attack, audit, catalogue, challenge, lab, ledger, new, papers, report, run, sweep, trace, views,
+    witness,
+)  # fmt: skip
 """Every one registers its commands."""
 
 

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from scenarios.schema.attacks import RebuildModel
 
 _GRADIENTS = "gradients"
-_OTHERS = ("traffic", "membership", "property")
-"""Attacks that rebuild nothing, by the words of a scenario."""
+_OTHERS, _LOSS = ("traffic", "membership", "property"), "loss"
+"""Attacks that rebuild nothing, by the words of a scenario, and the exact loss of what was recorded."""
+_IMPORTED = (".csv", ".tsv", ".jsonl", ".ndjson", ".pcapng")
+"""`netsim.transcript.imported.ENDINGS`, which takes its time to load."""
 
 
 @command(
@@ -29,13 +31,14 @@ _OTHERS = ("traffic", "membership", "property")
     "netsim attack results/lossy",
     "netsim attack results/lossy --attack posterior --attack dlg",
     "netsim attack captured.parquet --scenario mine.yaml",
+    "netsim attack captured.csv --scenario mine.yaml --column sender=src --column x=w",
 )
 def _attack(
     what: Annotated[
         str,
         of_run(
-            help="A results folder; a transcript (FILE.parquet, with --scenario); a scenario's YAML file, or the "
-            "name of a shipped one, which is simulated first."
+            help="A results folder; a transcript (.parquet, .csv, .jsonl or .pcapng, with --scenario); a scenario's "
+            "YAML file, or the name of a shipped one, which is simulated first."
         ),
     ],
     attack: Annotated[
@@ -44,11 +47,20 @@ def _attack(
             metavar="NAME",
             help="gradients, or an attack on records: dlg, idlg, inverting_gradients, grad_inversion, posterior, "
             "row_space, one_record, informed, … (docs/reconstruction.md); traffic (times and sizes alone), "
-            "membership, property. Repeatable. Default: gradients, and the attacks that the scenario names.",
+            "membership, property; loss (the exact loss between the worlds of the scenario's audit). Repeatable. "
+            "Default: gradients, and the attacks that the scenario names.",
         ),
     ] = None,
     algorithm: Annotated[str | None, given(metavar="NAME", help="Attack only this algorithm (name or slug).")] = None,
     scenario: OfTranscript = None,
+    column: Annotated[
+        list[str] | None,
+        given(
+            metavar="NAME=COLUMN",
+            help="Of a .csv or .jsonl file: which column holds the sender, receiver, time, kind, number, or a value "
+            "that messages carry. Repeatable.",
+        ),
+    ] = None,
     score: Annotated[
         bool | None,
         given(
@@ -76,12 +88,15 @@ def _attack(
 
     netsim attack captured.parquet --scenario mine.yaml
 
-    attacks a transcript from elsewhere: estimates without scores.
+    attacks a transcript from elsewhere: estimates without scores. A .csv, .jsonl or .pcapng file is written as such a
+    transcript first, FILE-imported.parquet.
 
     Exit status: 0 done, whatever was found, 2 wrong input, 70 failed, 130 interrupted.
     """
     try:
-        _Order(what, attack or [], algorithm, scenario, score, option or [], variant, out, as_json).run()
+        _Order(
+            what, attack or [], algorithm, scenario, score, option or [], variant, out, as_json, column or []
+        ).run()
     except KeyboardInterrupt:
         problems.print("[yellow]Interrupted: what was written until then is there.[/]")
         raise typer.Exit(INTERRUPTED) from None
@@ -105,6 +120,7 @@ class _Order:
     variant: str | None
     out: Path | None
     as_json: bool
+    columns: Sequence[str]
 
     def run(self) -> NoReturn:
         place = Path(self.what)
@@ -113,11 +129,11 @@ class _Order:
             self._refuse_scenario()
             refuse("-o", self.options, "a folder has its scenario", "only with a scenario")
             self._end(self._folder(place, specs))
-        if place.suffix in (".parquet", ".spool"):
+        if place.suffix in (".parquet", ".spool", *_IMPORTED):
             refuse("--variant", self.variant, "a transcript has no variants", "only with a folder")
             self._end([self._file(place, specs or [])])
         if place.parent != Path() and place.suffix not in (".yaml", ".yml") and not place.exists():
-            allowed = "a results folder, a transcript (.parquet, .spool), a YAML file or a shipped scenario"
+            allowed = "a results folder, a transcript (.parquet, .spool, .csv, .jsonl), a YAML or a shipped scenario"
             raise ScenarioError("WHAT", self.what, "no such folder or file", allowed)
         self._refuse_scenario()
         self._simulate(specs)
@@ -138,9 +154,9 @@ class _Order:
         found: list[RebuildModel] = []
         for name in dict.fromkeys(one.replace("-", "_") for one in self.attacks):
             try:
-                found += [] if name in (_GRADIENTS, *_OTHERS) else [adapter.validate_python({"kind": name})]
+                found += [] if name in (_GRADIENTS, _LOSS, *_OTHERS) else [adapter.validate_python({"kind": name})]
             except ValidationError:
-                there = [_GRADIENTS, *_OTHERS, *REBUILDING]
+                there = [_GRADIENTS, _LOSS, *_OTHERS, *REBUILDING]
                 why = f"no such attack{meant(name, there)}"
                 raise ScenarioError("--attack", name, why, ", ".join(there)) from None
         return found
@@ -187,7 +203,29 @@ class _Order:
             why = "several algorithms: choose one" if self.algorithm is None else "not in the scenario"
             raise ScenarioError("--algorithm", self.algorithm, why, ", ".join(names))
         name = wanted.pop()
+        if file.suffix in _IMPORTED:
+            file = self._imported(file, experiment, names[name])
         return self._attack(experiment, names[name], slug(name, ()), file, None, specs)
+
+    def _imported(self, file: Path, experiment: "Experiment", subject: "Subject") -> Path:
+        """A file of another format as a transcript."""
+        from netsim.transcript.imported import read
+        from netsim.transcript.stored import write_records
+        from scenarios.files.folders import whole
+
+        columns = dict[str, str]()
+        for one in self.columns:
+            name, equals, column = one.partition("=")
+            if not (name and equals and column):
+                raise ScenarioError("--column", one, "no such pair", "NAME=COLUMN, such as sender=src")
+            columns[name] = column
+        rows = read(file, columns, subject.simulation.public(), experiment.topology.labels)
+        replicas = next((len(value) for row in rows for value in row.values.values()), 1)
+        made = (self.out or file.parent) / f"{file.stem}-imported.parquet"
+        made.parent.mkdir(parents=True, exist_ok=True)
+        with whole(made) as draft:
+            write_records(rows, replicas, draft)
+        return made
 
     def _simulate(self, specs: "Sequence[RebuildModel] | None") -> NoReturn:
         """Run a scenario without its audit, and attack what it kept."""
@@ -233,7 +271,8 @@ class _Order:
             why = "the scenario names no hypotheses to choose between"
             raise ScenarioError("--attack", "property", why, "a scenario with attacks: {property: {hypotheses: …}}")
         names = [one for one in _OTHERS if (one in self.attacks if self.attacks else getattr(wanted, one))]
-        score = Path(self.what) != file if self.score is None else self.score
+        names += [_LOSS] * (_LOSS in self.attacks)
+        score = self.scenario is None if self.score is None else self.score
         folder = self.out or file.parent
         folder.mkdir(parents=True, exist_ok=True)
         with held(folder, f"netsim attack {self.what}", drafts=(folder,) if is_results(folder) else ()):

@@ -72,6 +72,14 @@ _TITLE = 30
 """Columns that a title beside a name should have."""
 
 
+_BEGIN = "to begin with"
+FIRST = (
+    "private-descent", "eavesdropper-on-dp-recal", "lossy-tap", "curious-neighbor", "images-from-dp-recal",
+    "membership-on-dp-recal", "one-budget", "price-of-a-view", "man-in-the-middle", "fault-reused-seed",
+)  # fmt: skip
+"""Scenarios that stand first in the list: a run, taps, what is learned, what it costs, what goes wrong."""
+
+
 @command("list", "netsim list", "netsim list algorithms")
 def _list(
     kind: Annotated[
@@ -95,7 +103,8 @@ def _list(
     elif chosen == Kind.scenarios:  # names and titles, read from the files: nothing is built for that
         found = shipped()
         width = max(len(one.name) for one in found)
-        for group, members in groupby(found, key=lambda one: one.group):
+        found.sort(key=lambda one: FIRST.index(one.name) if one.name in FIRST else len(FIRST))
+        for group, members in groupby(found, key=lambda one: _BEGIN if one.name in FIRST else one.group):
             several = [(one, f" [dim]({len(one.variants)} variants)[/]" if one.variants else "") for one in members]
             rows = [(one.name, escape(one.title) + note) for one, note in several]
             _print_group(group[:1].upper() + group[1:], rows, width=width)

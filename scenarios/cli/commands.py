@@ -17,11 +17,11 @@ from scenarios.render.terminal import WRONG_INPUT, fail, write_document
 GROUPS = {
     "First steps": ("list", "show", "run", "new", "audit"),
     "Experiments": ("attack", "views", "check", "sweep", "deploy", "lab", "challenge", "data"),
-    "Results": ("trace", "report", "compare", "witness"),
+    "Results": ("trace", "report", "compare", "witness", "artifact"),
     "More": ("papers", "ledger", "certificate", "schema"),
 }
 """Groups of the help with their commands, in this order."""
-RUNS_CODE = ("run", "deploy", "check", "audit", "attack", "views", "sweep", "witness")
+RUNS_CODE = ("run", "deploy", "check", "audit", "attack", "views", "sweep", "witness", "artifact")
 """Commands that run the files that a scenario names under `kind: python`; `check --no-code` does not."""
 _USAGE: type[Exception] = typer.BadParameter.__mro__[1]
 """The error of a missing argument, an unknown option or a value of a wrong type, whichever click typer has."""

@@ -12,12 +12,13 @@ from rich.table import Table
 from netsim.errors import ScenarioError
 from scenarios.cli.commands import command
 from scenarios.cli.options import given, of_folder
-from scenarios.files.folders import PAGE, RESULTS, written
+from scenarios.files.folders import PAGE, RESULTS, SWEEP, SWEPT, written
 from scenarios.render.terminal import console, fail, line, problems, write_result
 
 if TYPE_CHECKING:
     from scenarios.build.progress import Progress
     from scenarios.render.comparison import Comparison
+    from scenarios.render.page.drawing import Chart
     from scenarios.results.tree import Results
 
 _COMPARED = Path("comparison.html")
@@ -25,7 +26,7 @@ _COMPARED = Path("comparison.html")
 
 @command("report", "netsim report results/lossy --open")
 def _report(
-    folder: Annotated[Path, of_folder(help="A results folder, or the results.json in it.")],
+    folder: Annotated[Path, of_folder(help="A results folder, or the results.json in it; or the folder of a sweep.")],
     out: Annotated[Path | None, given(help="The page. Default: report.html in the folder.")] = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
     figures: Annotated[bool, typer.Option("--figures", help="Also write the page's figures as files.")] = False,
@@ -36,33 +37,51 @@ def _report(
     ] = "svg,png",
     dpi: Annotated[int, typer.Option(help="Dots per inch of PNG figures.")] = 300,
     width: Annotated[str, typer.Option(help="Width of figures: 3.5in, 89mm, 252pt.")] = "3.5in",
+    over: Annotated[
+        str | None, given(help="Of a sweep: one or two columns of its table, with a comma. Default: each two fields.")
+    ] = None,
+    of: Annotated[
+        str | None, given(help="Of a sweep: the quantities to draw, with commas, such as final_error. Default: all.")
+    ] = None,
 ) -> None:
     """Write the page of a results folder again, from its results.json alone: nothing is run.
 
     For a run that was interrupted or killed, and for a page to put elsewhere. For a scenario with variants: the page
-    over all of them, and without --out also those of each.
+    over all of them, and without --out also those of each. For a sweep: its quantities over any two of its fields, as
+    lines or heat maps, from its table.
 
     Exit status: 0 done, 2 wrong input.
     """
     from scenarios.cli.progress import Bars
     from scenarios.render.page.epsilons import export_tables
     from scenarios.render.page.export import export_figures
+    from scenarios.render.page.report import figures as drawn
     from scenarios.results.folder import read_results
 
     place = folder.parent if folder.name == RESULTS else folder
     lines: list[str] = []
+    results: Results | None = None
+    source = place / RESULTS
     try:
         with Bars(problems, lines=False) as bars:
-            results, pages = _pages(place, out, bars)
+            if (place / SWEEP).is_file():
+                source = place / SWEPT
+                pages, charts = _of_sweep(place, out, (over or "", of or ""), tables)
+            else:
+                for option, value in (("--over", over), ("--of", of)):
+                    if value is not None:
+                        raise ScenarioError(option, value, "the folder is no sweep's", "a folder of `netsim sweep`")
+                results, pages = _pages(place, out, bars)
+                charts = drawn(results) if figures else []
         target = into or place / "figures"
         if figures:
             with Bars(console) as bars:
                 found = export_figures(
-                    results, target, formats=kinds.split(","), dpi=dpi, width=width, source=str(place / RESULTS),
+                    charts, target, formats=kinds.split(","), dpi=dpi, width=width, source=str(source),
                     progress=bars,
                 )  # fmt: skip
             lines.append(f"Figures: {len(found)}, in {target}, with their captions")
-        if tables:
+        if tables and results is not None:
             names = [one.name for one in results.variants or () if (place / one.name / RESULTS).is_file()]
             runs = {name: read_results(place / name) for name in names} or {results.name: results}
             lines.append(f"Tables: {', '.join(export_tables(runs, target, str(place / RESULTS)))} in {target}")
@@ -80,6 +99,25 @@ def _report(
         fail(ScenarioError("--open", str(pages[0]), "no browser was found", "open the file by hand"))
 
 
+def _of_sweep(
+    folder: Path, out: Path | None, chosen: tuple[str, str], tables: bool
+) -> "tuple[list[Path], list[Chart]]":
+    """Write the page of a sweep; its path, and its figures over `chosen` columns of the `chosen` quantities."""
+    from scenarios.render.page.sweep import figures, page
+    from scenarios.sweep.page import swept
+
+    if tables:
+        raise ScenarioError("--tables", "true", "a sweep is a table", f"{SWEPT} in its folder")
+    table = swept(folder)
+    over, of = ([one.strip() for one in text.split(",") if one.strip()] for text in chosen)
+    if len(over) > 2:
+        raise ScenarioError("--over", chosen[0], f"{len(over)} columns", "one or two")
+    path = folder / PAGE if out is None else out / PAGE if out.is_dir() else out
+    with written(path) as draft:
+        draft.write_text(page(table, over, of), encoding="utf-8")
+    return [path], [one for _, charts in figures(table, over, of) for one in charts]
+
+
 def _pages(folder: Path, out: Path | None, progress: "Progress") -> "tuple[Results, list[Path]]":
     """Write the page of a results folder, and of its variants where it is to lie in the folder; what is in the
     results folder, and the paths."""
@@ -88,7 +126,7 @@ def _pages(folder: Path, out: Path | None, progress: "Progress") -> "tuple[Resul
 
     if not (folder / RESULTS).is_file():
         why = "no results folder: it has no results.json" if folder.is_dir() else "no such folder"
-        raise ScenarioError("folder", str(folder), why, "a folder that `netsim run` or `netsim audit` left")
+        raise ScenarioError("folder", str(folder), why, "a folder that `netsim run`, `audit` or `sweep` left")
     results = read_results(folder)
     variants = [folder / one.name for one in results.variants or () if out is None and one.report]
     progress.begin("writing the page", 1 + len(variants))

@@ -12,6 +12,7 @@ from rich.markup import escape
 from netsim.errors import ScenarioError, install
 from scenarios.cli.commands import command
 from scenarios.cli.options import dated_folder, given
+from scenarios.files.folders import SWEPT
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, console, fail, interrupted, problems
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ def _sweep(
     from scenarios.cli.progress import Bars
     from scenarios.files.library import library, read_text
     from scenarios.schema.load import load_scenario
-    from scenarios.sweep.folder import TABLE
     from scenarios.sweep.points import Shard, load_sweep
     from scenarios.sweep.run import run_sweep
 
@@ -70,7 +70,8 @@ def _sweep(
     for one in [one for one in found.results if one.point in found.failed][:MOST]:
         problems.print(f"[bold red]point {one.point} failed[/]: {escape(str(one.error))}", highlight=False)
     if found.there:
-        console.print(f"\nTable: [bold]{escape(str(folder / TABLE))}[/]", soft_wrap=True)
+        console.print(f"\nTable: [bold]{escape(str(folder / SWEPT))}[/]", soft_wrap=True)
+        console.print(f"Page:  netsim report {escape(shlex.quote(str(folder)))}", highlight=False, soft_wrap=True)
     if share is not None:
         console.print(f"It has {found.there} of the sweep's {found.all} points", highlight=False)
         if found.there < found.all:

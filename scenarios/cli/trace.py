@@ -80,7 +80,7 @@ def _trace(
             if as_json:
                 write(totals.as_json())
             else:
-                for one in totals.tables():
+                for one in totals.tables(traced.name):
                     if one.row_count:
                         console.print(one)
                 console.print(totals.sentence(), highlight=False, soft_wrap=True)

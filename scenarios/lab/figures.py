@@ -10,19 +10,25 @@ from typing import Any
 from scenarios.build.experiment import Experiment
 from scenarios.render.page import charts as drawn
 from scenarios.render.page import plan
-from scenarios.render.page.drawing import BLUE, GREEN, INK, ORANGE, PURPLE, VERMILLION, Drawing, canvas, picture
+from scenarios.render.page.drawing import (
+    BLUE,
+    GREEN,
+    INK,
+    LOOK,
+    ORANGE,
+    PURPLE,
+    VERMILLION,
+    Drawing,
+    canvas,
+    framed,
+    picture,
+)
 from scenarios.results.network import network as surroundings
 from scenarios.results.numbers import show
 
 COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE)
 NAMES = ("blue", "vermillion", "green", "orange", "purple")
 MARKERS, MARKS = ("o", "s", "^", "D", "v"), "●■▲◆▼"
-_VARIABLES = {
-    "panel": ("#fffefc", "#1a1d22"), "line": ("#e0dcd4", "#32363d"), "muted": ("#5b5f66", "#a4a7ae"),
-    "blue": ("#0072b2", "#4fb0ea"), "orange": ("#d98f00", "#f0b13c"), "green": ("#009e73", "#2fc79b"),
-    "vermillion": ("#d55e00", "#ff8033"), "purple": ("#b8618f", "#e09bc0"), "sky": ("#3a9fd8", "#8fd0f5"),
-}  # fmt: skip
-_LOOK = "; ".join(f"--{name}: light-dark({light}, {dark})" for name, (light, dark) in _VARIABLES.items())
 SIDES = ((6, 84), (12, 52), (18, 38))
 """How many images in a row are drawn how large, in pixels of the page."""
 _names = count()
@@ -58,7 +64,7 @@ def network(experiment: Experiment) -> Html:
         key.insert(1, '<span><span style="color: var(--vermillion)">▽━</span> tapped, encrypted</span>')
     if scenario.adversary.insiders:
         key.append('<span><span style="color: var(--vermillion)">■</span> honest but curious</span>')
-    return _framed(plan.network(surroundings(experiment), _name()), 470, key)
+    return Html(framed(plan.network(surroundings(experiment), _name()), 470, key))
 
 
 def curves(
@@ -96,7 +102,7 @@ def curves(
         f"{'╌╌' if line.dashed else MARKS[index % len(MARKS)]}</span> {escape(line.label)}</span>"
         for index, line in enumerate(lines)
     ]
-    return _framed(drawing, 620, key)
+    return Html(framed(drawing, 620, key))
 
 
 def pictures(
@@ -120,7 +126,7 @@ def pictures(
         head = '<th style="text-align: left; font-size: .9rem; padding-right: .8rem">'
         body += f"<tr>{head}{escape(name)}</th>{cells}</tr>"
     return Html(
-        f'<div style="{_LOOK}; overflow-x: auto"><table style="border-spacing: .5rem .3rem">{body}</table></div>'
+        f'<div style="{LOOK}; overflow-x: auto"><table style="border-spacing: .5rem .3rem">{body}</table></div>'
     )
 
 
@@ -135,18 +141,13 @@ def table(head: Sequence[object], rows: Sequence[Sequence[object]], *, marked: S
         for index, row in enumerate(rows)
     )
     whole = '<table style="border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums">'
-    return Html(f'<div style="{_LOOK}; overflow-x: auto">{whole}<thead><tr>{heads}</tr></thead>{lines}</table></div>')
+    return Html(f'<div style="{LOOK}; overflow-x: auto">{whole}<thead><tr>{heads}</tr></thead>{lines}</table></div>')
 
 
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────
 def _name() -> str:
     """Prefix of the ids inside an SVG: a page may show many."""
     return f"lab{next(_names)}"
-
-
-def _framed(drawing: Drawing, width: int, key: Sequence[str]) -> Html:
-    below = f'<figcaption style="font-size: .88rem">{"&emsp;".join(key)}</figcaption>'
-    return Html(f'<figure style="{_LOOK}; max-width: {width}px; margin: .5rem 0">{drawing.svg}{below}</figure>')
 
 
 def _line(plot: Any, line: Curve, index: int) -> None:

@@ -21,11 +21,12 @@ from scenarios.build.progress import Silent
 from scenarios.files.models import dump
 from scenarios.lab.figures import Html, pictures
 from scenarios.results.attacks import ReconstructionResult, RecordAttack
+from scenarios.results.measured import errors_of
 from scenarios.results.tree import Results
 from scenarios.schema import Adversary, AlgorithmSpec, Digits, Problem, Ring, Scenario
 from scenarios.schema.load import parse
 from scenarios.stages.reconstruction import Rebuilding
-from scenarios.stages.runner import errors_of, run_scenario
+from scenarios.stages.runner import run_scenario
 
 Words = Scenario | Mapping[str, object]
 """A scenario, or the fields of its file: `{"name": …, "topology": {"kind": "ring", "agents": 5}, …}`."""

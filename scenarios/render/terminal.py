@@ -20,6 +20,7 @@ from rich.table import Table
 from netsim.errors import NetsimError, ScenarioError, brief, together
 from netsim.memory import allowed, shown
 from scenarios.files.folders import PAGE
+from scenarios.render.names import named
 
 DONE, REFUTED, WRONG_INPUT, UNDECIDED, FAILED, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -35,9 +36,13 @@ class _Console(Console):
     """A reader who has seen enough (`| head`) ends the output, not the run, and is no finding. The error of one that
     takes no more (a full disk) says which output it is."""
 
+    agents: Sequence[str] = ()
+    """The agents' names, where a file gives them some: texts have them behind the numbers."""
+
     def print(self, *args: Any, **options: Any) -> None:
+        shown = [named(one, self.agents, escape) if isinstance(one, str) else one for one in args]
         with self.named():
-            super().print(*args, **options)
+            super().print(*shown, **options)
 
     @contextmanager
     def named(self) -> Generator[None]:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError, TranscriptError
@@ -35,6 +36,8 @@ class _Known:
 
     agents: int | None
     replicas: int | None
+    names: tuple[str, ...]
+    """The agents' names; empty where they have numbers alone."""
     messages: object
     """Of the scenario, not yet validated: an empty mapping where it says nothing, None where there is no scenario."""
 
@@ -133,8 +136,8 @@ class Traced:
             cells.append(
                 (
                     f"{row.time:.6f}",
-                    str(row.sender),
-                    "all" if row.receiver == EVERYBODY else str(row.receiver),
+                    self.name(row.sender),
+                    self.name(row.receiver),
                     _EVENTS.get(row.event, row.event),
                     row.kind,
                     "" if row.number < 0 else str(row.number),
@@ -144,6 +147,11 @@ class Traced:
                 )
             )
         return _laid_out(cells, "values" if values else "norms", width), totals, next(read, None) is not None
+
+    def name(self, agent: int) -> str:
+        """An agent by its name, where a file gave it one, or its number."""
+        names = () if self.manifest is None else self.manifest.names
+        return "all" if agent == EVERYBODY else names[agent] if agent < len(names) else str(agent)
 
     def as_json(self, limit: int, values: bool) -> Iterator[str]:
         """Each of the first rows (all, for a limit of 0) as a JSON object: its columns, and per field the norm in
@@ -157,6 +165,8 @@ class Traced:
                 name: _json_number((value if values else np.linalg.norm(value, axis=1)).tolist())
                 for name, value in sorted(row.values.items())
             }
+            if self.manifest is not None and self.manifest.names:
+                whole |= {"from": self.name(row.sender), "to": self.name(row.receiver)}
             yield json.dumps(whole | {"time": _json_number(row.time)}, ensure_ascii=False, allow_nan=False)
 
 
@@ -204,9 +214,11 @@ def _manifest(file: Path) -> _Known | None:
             parts = [cast("Any", manifest).get(name) for name in ("scenario", "problem")]
             scenario, problem = (cast("dict[str, object]", part) if isinstance(part, dict) else {} for part in parts)
             agents, replicas = problem.get("agents"), scenario.get("replicas")
+            names: Any = cast("Any", manifest).get("names")
             return _Known(
                 agents if isinstance(agents, int) else None,
                 replicas if isinstance(replicas, int) else None,
+                tuple(map(str, cast("list[object]", names))) if isinstance(names, list) else (),
                 scenario.get("messages", {}) if scenario else None,
             )
     return None
@@ -335,8 +347,9 @@ class Totals:
             parts.append(f"{self.closed:,} exchange{'s' * (self.closed != 1)} closed")
         return f"{rows}: {', '.join(parts)}{span}"
 
-    def tables(self) -> tuple[Table, Table]:
-        """The links with most bytes, and every kind; shares are of the bytes of the same event."""
+    def tables(self, called: Callable[[int], str]) -> tuple[Table, Table]:
+        """The links with most bytes, between agents as `called`, and every kind; shares are of the bytes of the same
+        event."""
         links, kinds = (Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0)) for _ in range(2))
         for table, what in ((links, "from → to"), (kinds, "kind")):
             for name in ("event", what):
@@ -345,14 +358,14 @@ class Totals:
                 table.add_column(name, justify="right", no_wrap=True)
         for event, (_, total) in self._events():
             talkers = list(self._of(event, 1).items())
-            named = [(f"{i} → {'all' if j == EVERYBODY else j}", counts) for (i, j), counts in talkers[:_TALKERS]]
+            named = [(f"{called(i)} → {called(j)}", counts) for (i, j), counts in talkers[:_TALKERS]]
             if rest := [counts for _, counts in talkers[_TALKERS:]]:
                 more = sum(rows for rows, _ in rest), sum(size for _, size in rest)
                 named.append((f"… and {len(rest):,} more link{'s' * (len(rest) != 1)}", more))
             for table, lines in ((links, named), (kinds, self._of(event, 2).items())):
-                for name, (rows, size) in lines:
+                for what, (rows, size) in lines:
                     share = f"{size / max(1, total):.1%}"
-                    table.add_row(_EVENTS[event], str(name), f"{rows:,}", f"{size:,}", share)
+                    table.add_row(_EVENTS[event], escape(str(what)), f"{rows:,}", f"{size:,}", share)
         return links, kinds
 
     def as_json(self) -> str:

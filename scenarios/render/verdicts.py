@@ -76,10 +76,13 @@ def print_results(results: Results, folder: Path) -> None:
 def _print_run(results: Results) -> None:
     """The network, the three epsilons, what was found of each algorithm, and other audits of the same claims."""
     if results.network is not None:
+        console.agents = results.network.names
         grid = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         grid.add_column(style="dim", no_wrap=True)
         grid.add_column()
-        for term, text in [("network", results.network.name), *results.network.settings]:
+        agents = ", ".join(f"{i} {name}" for i, name in enumerate(console.agents))
+        named = [("agents", agents)] if agents else []
+        for term, text in [("network", results.network.name), *named, *results.network.settings]:
             grid.add_row(escape(term), escape(text))
         console.print(grid, highlight=False)
     marked = [coloured(one) + "*" * bool(one.outside_model) for one in results.algorithms]
@@ -214,6 +217,8 @@ def print_recorded_attack(reports: Sequence[AttackReport]) -> None:
         if one.reconstructions is not None:
             _print_records(one.reconstructions)
         others = [*one.sentences, *(found.sentence for found in (one.membership, one.property) if found is not None)]
+        if (loss := one.loss) is not None:
+            others.append(loss.sentence or f"No exact loss: {loss.refused}")
         for text in others:
             line(f"  {text}")
 

@@ -116,6 +116,20 @@ class KeptProperty(_KeptGame):
     guess: float | None = None
 
 
+class KeptLoss(Result):
+    """The exact privacy loss of what was recorded, between the scenario's two worlds; null where refused."""
+
+    agent: int
+    pair: str
+    refused: str | None
+    world: Literal[0, 1] | None = None
+    """Whose messages these are, to the last bit."""
+    releases: int | None = None
+    losses: Numbers = ()
+    """Nats in favour of that world, by replica; infinite where a message is unprotected."""
+    sentence: str = ""
+
+
 class AttackReport(Result):
     """All attacks on one algorithm's transcripts; null where not requested."""
 
@@ -135,6 +149,7 @@ class AttackReport(Result):
     """On the traffic."""
     membership: KeptMembership | None = None
     property: KeptProperty | None = None
+    loss: KeptLoss | None = None
 
 
 class AttackReports(Result):

@@ -9,7 +9,9 @@ from attacks.audit.loss.exact import Level
 from attacks.audit.loss.wire_fields import Cause, Released
 from attacks.audit.views import Kind as ViewKind
 from netsim.computed import Computed
+from netsim.shown import Shown
 from scenarios.results.base import Counts, Edge, Ends, Numbers, Refused, Result, Rows, Unit, Verdict
+from scenarios.results.numbers import at_least, exact, percent, show
 from scenarios.schema.scenario import AuditSpec
 
 
@@ -234,7 +236,7 @@ class Game(Result):
     confidence: float
 
 
-class AuditResult(_Repeated):
+class AuditResult(_Repeated, Shown):
     """Three epsilons, evidence and verdict of one claim."""
 
     class ClaimResult(Result):
@@ -392,6 +394,20 @@ class AuditResult(_Repeated):
     """The reason why `secret_coins` is not known, where somebody tosses some."""
     computed: Computed | None = None
     """Who computed its transcripts; null in results of earlier versions."""
+
+    __repr__ = Shown.__repr__
+
+    def facts(self) -> dict[str, object]:
+        return {
+            "verdict": self.verdict,
+            "ε claimed": f"{show(self.epsilon_claimed)} at δ = {show(self.claim.delta)} ({self.claim.source})",
+            "ε exact": f"{exact(self.epsilon_exact)}{', of this pair' * self.epsilon_exact.known}",
+            "ε audited": at_least(self.epsilon_audited, 4),
+            "change used": f"{percent(self.change_used)} of what the claim allows",
+            "proven": f"{percent(self.proven_share)} of the claim",
+            "pair": self.pair,
+            "transcripts": f"{self.trials:,} of each world, at {show(self.confidence)} confidence",
+        }
 
 
 # ── over time ───────────────────────────────────────────────────────────────────────────────────────────

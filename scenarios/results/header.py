@@ -83,6 +83,7 @@ def manifest(results: Results, experiment: Experiment | None = None) -> Manifest
         seed=results.seed,
         scenario=results.scenario,
         problem=results.problem,
+        names=() if results.network is None else results.network.names,
         resolved=() if experiment is None else tuple(map(_resolved, experiment.subjects)),
     )
 

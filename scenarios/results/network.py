@@ -79,6 +79,7 @@ def network(experiment: Experiment) -> NetworkResult:
         intercepted=tuple(sorted({(min(edge), max(edge)) for edge in met})),
         spectral_gap=topology.spectral_gap,
         settings=tuple(settings(scenario)),
+        names=topology.labels if topology.named else (),
     )
 
 

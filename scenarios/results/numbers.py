@@ -2,10 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, cast
-
-if TYPE_CHECKING:  # the types of an audit load SciPy, which lessons and commands without an audit do without
-    from scenarios.results.audit import EpsilonInterval
+from typing import Protocol, cast
 
 MISSING = "–"
 NARROW_SPACE = "\u202f"
@@ -67,11 +64,22 @@ def between(ends: tuple[float, float] | None, digits: int = 3) -> str:
     return upper if lower == upper else f"{lower} … {upper}"
 
 
-def exact(epsilon: "EpsilonInterval | None", digits: int = 3) -> str:
+class Interval(Protocol):
+    """ε between two proven ends, or not known."""
+
+    @property
+    def known(self) -> bool: ...
+    @property
+    def lower(self) -> float: ...
+    @property
+    def upper(self) -> float: ...
+
+
+def exact(epsilon: Interval | None, digits: int = 3) -> str:
     """ε exact between its proven ends, everywhere in these words; an estimate within them is no end."""
     if epsilon is not None and not epsilon.known:
         return "not known"
-    return between(epsilon and (epsilon.lower, epsilon.upper), digits)
+    return between(None if epsilon is None else (epsilon.lower, epsilon.upper), digits)
 
 
 def count(value: float | None) -> str:

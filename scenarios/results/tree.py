@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from netsim.network.active_adversaries import InterceptionReport
+from netsim.shown import Shown
 from scenarios.results.attacks import Gradients, Images, Leakage, Membership, MembershipAllowed, Property, Traffic
 from scenarios.results.attacks import ReconstructionResult as Reconstructions
-from scenarios.results.audit import Audit, Budget, EpsilonExact, OverTime, PlanResult, Prices, Views
+from scenarios.results.audit import Audit, AuditResult, Budget, EpsilonExact, OverTime, PlanResult, Prices, Views
 from scenarios.results.base import Counts, Edge, Numbers, Result, Setting, Status, Unit, Verdict
 from scenarios.results.run import Convergence, LinkLoads, MeasureResults, RunSummary, Timeline
 from scenarios.schema import Scenario
@@ -67,6 +68,8 @@ class NetworkResult(Result):
     spectral_gap: float
     settings: tuple[tuple[str, str], ...]
     """Field and value in words."""
+    names: tuple[str, ...] = ()
+    """The agents' names by the file of the topology; empty where they have numbers alone."""
 
 
 class AlgorithmResult(Result):
@@ -261,7 +264,7 @@ class RunError(Result):
     """Empty where none is known."""
 
 
-class Results(Result):
+class Results(Result, Shown):
     """Results of a scenario; of a study `variants` stand in place of problem, network and algorithms."""
 
     schema_version: Annotated[int, Field(ge=1, le=SCHEMA_VERSION)] = SCHEMA_VERSION
@@ -284,6 +287,14 @@ class Results(Result):
     figures: tuple[FigureResult, ...] | None = None
     """Null where the scenario draws none."""
 
+    __repr__ = Shown.__repr__
+
+    def facts(self) -> dict[str, object]:
+        found: dict[str, object] = {"name": self.name, "status": self.status, "seed": self.seed}
+        for one in self.algorithms:
+            found[one.name] = one.audit.verdict if isinstance(one.audit, AuditResult) else f"audit {one.audit_status}"
+        return found | {one.name: one.status for one in self.variants or ()}
+
 
 class Manifest(Result):
     """manifest.json: the scenario with every default, and the parameters computed from it."""
@@ -294,5 +305,7 @@ class Manifest(Result):
     seed: int
     scenario: Scenario
     problem: ProblemResult | None = None
+    names: tuple[str, ...] = ()
+    """The agents' names by the file of the topology; empty where they have numbers alone."""
     resolved: tuple[dict[str, Setting], ...] = ()
     """Of each algorithm `name`, class, parameters; of code of one's own also `file` and `sha256`."""

@@ -115,7 +115,7 @@ FIGURES, FIGURE_LIST = "figures", "figures.json"
 
 def write_outputs(results: Results, runs: Mapping[str | None, Results], folder: Path, progress: Progress) -> None:
     """The tables of `runs` (by variant), the page of `results`, and its figures."""
-    from scenarios.render.page.report import render  # needs matplotlib, which takes its time to load
+    from scenarios.render.page.report import figures, render  # needs matplotlib, which takes its time to load
 
     outputs = results.scenario.outputs
     if outputs.tables:
@@ -129,7 +129,7 @@ def write_outputs(results: Results, runs: Mapping[str | None, Results], folder: 
         from scenarios.render.page.export import export_figures
 
         export_figures(
-            results,
+            figures(results),
             folder / FIGURES,
             formats=outputs.figures,
             dpi=outputs.dpi,

@@ -1,7 +1,7 @@
 """Audit of an object: an algorithm of a class that may be in no file, in a small world that options change."""
 
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from html import escape
 
 from attacks.audit.verdict import BROKEN
@@ -10,14 +10,15 @@ from netsim.errors import PrivacyError
 from netsim.settings import Recording
 from scenarios.build.experiment import Experiment
 from scenarios.build.progress import Silent
+from scenarios.render.page.drawing import Chart
 from scenarios.render.sentences import meaning
 from scenarios.results.audit import AuditResult
 from scenarios.results.audited import audit_result
 from scenarios.results.base import Verdict
 from scenarios.results.findings import PASSED
-from scenarios.results.numbers import at_least, percent, show
 from scenarios.schema import Scenario
 from scenarios.schema.own import claiming
+from scenarios.stages.pictures import epsilons_of
 from scenarios.stages.worlds import AuditOptions, audited
 from scenarios.stages.worst_pair import pair_for
 
@@ -40,34 +41,25 @@ class OwnAudit:
     """The audit of one algorithm, `audit` (as in results.json). It shows itself in a terminal and in a notebook."""
 
     name: str
-    audit: AuditResult = field(repr=False)
+    audit: AuditResult
 
     @property
     def verdict(self) -> Verdict:
         return self.audit.verdict
 
-    def _rows(self) -> list[tuple[str, str]]:
-        one, exact = self.audit, self.audit.epsilon_exact
-        return [
-            ("ε claimed", f"{show(one.epsilon_claimed)} at δ = {show(one.claim.delta)} ({one.claim.source})"),
-            ("ε exact", f"{show(exact.lower)} … {show(exact.upper)}, of this pair" if exact.known else "not known"),
-            ("ε audited", at_least(one.epsilon_audited, 4)),
-            ("change used", f"{percent(one.change_used)} of what the claim allows"),
-            ("proven", f"{percent(one.proven_share)} of the claim"),
-            ("pair", one.pair),
-            ("transcripts", f"{one.trials:,} of each world, at {show(one.confidence)} confidence"),
-        ]
-
     def __str__(self) -> str:
-        rows = "\n".join(f"  {term + ':':14}{text}" for term, text in self._rows())
+        rows = "\n".join(f"  {term + ':':14}{text}" for term, text in self.audit.facts().items() if term != "verdict")
         return f"{self.name}: {self.verdict}. {self.audit.reason}\n{rows}"
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
         colour = _GOOD if self.verdict in PASSED else _BAD if self.verdict in BROKEN else _OPEN
-        rows = "".join(f"<tr><th>{escape(term)}</th><td>{escape(text)}</td></tr>" for term, text in self._rows())
         head = f'{escape(self.name)}: <span style="color: {colour}" title="{escape(meaning(self.verdict))}">'
-        return f"<p><b>{head}{self.verdict}</span></b>. {escape(self.audit.reason)}</p><table>{rows}</table>"
+        return f"<p><b>{head}{self.verdict}</span></b>. {escape(self.audit.reason)}</p>{self.audit.table()}"
+
+    def plot(self) -> Chart:
+        """The three epsilons, as the page draws them; a notebook shows it."""
+        return epsilons_of(self.name, self.audit)
 
 
 def audit_own(

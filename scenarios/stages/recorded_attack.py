@@ -4,8 +4,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import zip_longest
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,16 +14,19 @@ import numpy as np
 
 from attacks import inference
 from attacks.audit.accounting.intervals import clopper_pearson
+from attacks.audit.loss.comparison import Sample, compare_worlds
 from attacks.inference import Evidence
 from attacks.reconstruction.attack import Case, Known, Prior
 from attacks.reconstruction.membership import Decision, Membership, Records
 from attacks.reconstruction.property_inference import PropertyInference
 from attacks.reconstruction.verdict import seen
+from attacks.replay import replay
 from attacks.score import score_gradients
 from netsim import settings
-from netsim.adversary import AdversaryView, Query
-from netsim.errors import AttackError, ScenarioError, TranscriptError
-from netsim.randomness import Streams
+from netsim.adversary import Adversary, AdversaryView, Query
+from netsim.errors import AttackError, PrivacyError, ScenarioError, TranscriptError
+from netsim.randomness import Streams, coins_of
+from netsim.readers.deployed.capture import at_door
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.stored import StreamedTranscript
@@ -38,6 +42,7 @@ from scenarios.results.attacked import (
     AttackReport,
     KeptGradients,
     KeptLevel,
+    KeptLoss,
     KeptMembership,
     KeptProperty,
     KeptRecords,
@@ -45,6 +50,7 @@ from scenarios.results.attacked import (
 )
 from scenarios.results.attacks import RecordAttack, Traffic
 from scenarios.results.base import LeftOut, Rate, Refused, taken
+from scenarios.results.numbers import show
 from scenarios.results.tables import write_estimates, write_records
 from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec, RebuildModel
 from scenarios.stages.gradients import gradient_scores
@@ -105,6 +111,7 @@ def attack_recording(
         sentences=tuple(words.traffic(traffic)),
         membership=few.membership(membership) if "membership" in names else None,
         property=few.properties(attacks.property) if "property" in names and attacks.property else None,
+        loss=whole.loss() if "loss" in names else None,
     )
 
 
@@ -205,6 +212,36 @@ class _Recording:
         if truth is None:
             return kept
         return replace(kept, **asdict(gradient_scores(score_gradients(found, truth, self.view.inside))))
+
+    def loss(self) -> KeptLoss:
+        """The exact loss at the door of the agent that the scenario audits, of its declared pair of worlds. Where no
+        tap was at the door, what was captured on all its links says what passed it."""
+        pair, rows = self.experiment.pair, list(self.transcript.records)
+        if pair is None:
+            return KeptLoss(agent=0, pair="", refused="the scenario has no audit, which names two worlds")
+        agent, simulation = pair.agent, self.simulation
+        if not any(row.place == "node" and agent in (row.sender, row.receiver) for row in rows):
+            rows += at_door([row for row in rows if row.kind != "ack"], agent)
+        transcript = Transcript(sorted(rows, key=attrgetter("time")), self.transcript.replicas)
+        adversary = Adversary("door", simulation.adversaries[0].links, nodes=(agent,))
+        view = AdversaryView(adversary, transcript, simulation.public(), {})
+        coins = partial(coins_of, Streams(simulation.seed), agent, simulation.tosses)
+        kept = KeptLoss(agent=agent, pair=pair.description, refused=None)
+        why = ""
+        for world, (true, other) in zip((0, 1), (pair.hypotheses, pair.hypotheses[::-1]), strict=True):
+            try:
+                released = [one.observed for one in replay(view, agent, true, coins()).releases]
+                found = compare_worlds(Sample(view, coins, released), agent, true, other)
+            except (PrivacyError, TranscriptError) as error:
+                why = why or str(error)
+                continue
+            losses = found.losses_on_wire(found.granted_from)
+            words = f"median {show(float(np.median(losses)))}, largest {show(float(losses.max()))}"
+            said = (
+                f"Exact loss at agent {agent}'s door, of {pair.description}: {words} nats in favour of world {world}."
+            )
+            return replace(kept, world=world, releases=len(found.steps), losses=tuple(losses.tolist()), sentence=said)
+        return replace(kept, refused=why)
 
     def records(self, specs: Sequence[RebuildModel], path: Path) -> KeptRecords:
         """Rebuild records by these attacks, write them to `path`, and score them where the truth is known."""

@@ -4,17 +4,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from netsim.arrays import Array
 from netsim.errors import DeadlockError, ScenarioError, TranscriptError
 from netsim.files import read_json
-from netsim.metrics import Measures
 from netsim.readers.deployed.deploy import Deployment, deploy
 from netsim.readers.deployed.deploy import checked as checked_deployment
 from netsim.running import Running
@@ -27,14 +22,13 @@ from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.names import check_names
 from scenarios.papers.outcome import Ran
 from scenarios.results import serialize
-from scenarios.results.base import Counts, Status, taken, write_text
-from scenarios.results.curves import FIRST_REPLICAS, evenly, thinned
+from scenarios.results.base import Status, taken, write_text
 from scenarios.results.header import header, manifest, slug
+from scenarios.results.measured import convergence, measures_of
 from scenarios.results.over_time import budget
-from scenarios.results.run import Convergence, ExactNumbers, MeasureResults, RunSummary, ToAccuracy
+from scenarios.results.run import MeasureResults, RunSummary
 from scenarios.results.tree import AlgorithmResult, Results, RunError
 from scenarios.schema import Scenario
-from scenarios.schema.checks import MeasureSpec
 from scenarios.schema.load import Located
 from scenarios.schema.own_code import await_hint
 from scenarios.stages.audit import Judge
@@ -48,8 +42,6 @@ from scenarios.stages.traffic import analyse_traffic
 T = TypeVar("T")
 FLUSH = 1.0
 """Seconds of real time after which a transcript is on disk, however little it is."""
-POINTS = 200
-"""Of a measure's curve, at most."""
 
 
 def run_scenario(
@@ -289,7 +281,7 @@ class _Session:
         ending = "failed" if failed else "interrupted" if run.interrupted else None
         entry = replace(
             self._entry,
-            convergence=_convergence(run),
+            convergence=convergence(run),
             run=taken(RunSummary, run, traffic=dict(run.traffic), stopped=ending),
             active_adversaries=run.interceptions,
             rejected=run.rejected if run.rejected or run.outside_model else None,
@@ -306,7 +298,7 @@ class _Session:
             if scenario.outputs.metrics:
                 with whole(self.folder / f"metrics-{self._entry.slug}.parquet") as draft:
                     found.write(draft)
-            measures = _measures(found, scenario.measures, exact_numbers(found, scenario))
+            measures = measures_of(found, scenario.measures, exact_numbers(found, scenario))
         self._put(measures=measures)
         return chronicle
 
@@ -344,67 +336,3 @@ def _hint(error: Exception, scenario: Scenario) -> str:
                 "exchange.deadline.)"
             )
     return ""
-
-
-# ── numbers of one run ──────────────────────────────────────────────────────────────────────────────────
-def errors_of(run: Run) -> tuple[bool, Array]:
-    """Whether a run counts activations, not rounds; ‖x − x*‖/‖x*‖ by activation or, of the farthest agent, by round:
-    (count, replicas).
-
-    You get a `ProtocolError` of a run that was to the end, in rounds, and in which no agent made an estimate.
-    """
-    assert run.metrics is not None
-    stopping = run.simulation.algorithm.stopping()
-    walk = bool(stopping.per_agent or stopping.activations)
-    errors = run.metrics.relative_errors()
-    if walk or (run.interrupted and not errors.size):
-        return walk, errors
-    return walk, run.metrics.worst_by_round(len(run.activations))
-
-
-def _convergence(run: Run) -> Convergence:
-    """Errors by activation or round, thinned."""
-    walk, errors = errors_of(run)
-    if not errors.size:
-        return Convergence(
-            unit="activations", count=(), median=(), low=(), high=(), final=None, finals=(), replicas=0
-        )  # fmt: skip
-    with np.errstate(invalid="ignore"):  # of a run that diverged: ∞ − ∞
-        low, median, high = np.quantile(errors, (0.05, 0.5, 0.95), axis=1)
-    chosen = evenly(len(errors))
-    return Convergence(
-        unit="activations" if walk else "rounds",
-        count=tuple(k + 1 for k in chosen),
-        median=tuple(median[chosen].tolist()),
-        low=tuple(low[chosen].tolist()),
-        high=tuple(high[chosen].tolist()),
-        final=float(median[-1]),
-        finals=tuple(errors[-1, :FIRST_REPLICAS].tolist()),
-        replicas=errors.shape[1],
-    )
-
-
-def _measures(found: Measures, spec: MeasureSpec, exact: ExactNumbers | None) -> MeasureResults:
-    """Curves of all measures but the relative error, which is `convergence`; costs so far, and to accuracies."""
-    curves = {name: found.curve(name) for name in found.names if name != "relative_error"}
-    chosen = thinned(len(found.counts("relative_error")), POINTS)
-    return MeasureResults(
-        unit="rounds" if found.unit == "rounds" else "activations",
-        stride=found.stride,
-        curves={
-            name: _points(MeasureResults.MeasureCurve, curve, thinned(len(curve.count), POINTS))
-            for name, curve in curves.items()
-        },
-        costs=_points(MeasureResults.CostCurves, found.costs, chosen, count=tuple(int(k) + 1 for k in chosen)),
-        measure=spec.measure,
-        to_accuracy=tuple(
-            ToAccuracy(accuracy=one, reached=found.to_accuracy(one, spec.measure)) for one in spec.accuracies
-        ),
-        exact=exact,
-    )
-
-
-def _points(kind: type[T], source: object, chosen: NDArray[np.intp], **others: Counts) -> T:
-    """Each array of `source` at these places, under the names of a result's fields."""
-    names = [field.name for field in fields(cast(Any, kind)) if field.name not in others]
-    return kind(**{name: tuple(getattr(source, name)[chosen].tolist()) for name in names}, **others)

@@ -18,6 +18,8 @@ from pydantic import JsonValue, TypeAdapter
 from netsim.errors import ScenarioError
 from netsim.files import draft_of, parse_json, read_json
 from scenarios.files.folders import LOCK, is_draft, whole
+from scenarios.files.folders import SWEEP as MANIFEST
+from scenarios.files.folders import SWEPT as TABLE
 from scenarios.results import tables
 from scenarios.results.base import Setting, Status, as_json, write_text
 from scenarios.results.header import versions
@@ -123,7 +125,7 @@ def _varied(of: Sequence[PointResult], names: Sequence[str]) -> Mapping[str, obj
     return columns
 
 
-MANIFEST, TABLE, DONE = "sweep.json", "sweep.parquet", "points"
+DONE = "points"
 
 
 def prepare(folder: Path, sweep: Sweep, base: Located, command: str) -> None:

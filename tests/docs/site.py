@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-ROOT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md"}
+ROOT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md",
+              "CODE_OF_CONDUCT.md": "CODE_OF_CONDUCT.md"}  # fmt: skip
 """Pages at the root, and what they are called on the site."""
 FOLDERS = ("scenarios/library", "scenarios/ledger", "scenarios/sweeps")
 LINK = re.compile(r"(\]\()((?:\.\./)*)([^)#\s:]+)((?:#[^)\s]*)?\))")

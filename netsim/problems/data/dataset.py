@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from netsim.arrays import Array, frozen, same_length, unknown, whole
 from netsim.errors import ScenarioError
 from netsim.problems.objective import sampled
+from netsim.shown import Shown
 
 _By = Literal["equal", "dirichlet", "label"]
 _Indices = NDArray[np.int64]
@@ -96,7 +97,7 @@ Shape = tuple[int, int] | tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
+class Dataset(Shown):
     """m records: features (m, d) and labels (m,): ±1 of two classes, 0 … k − 1 of k > 2, or real targets.
 
     `class_count` is k, 0 in a regression; where it is not given labels that are all ±1 are of two classes, and others
@@ -116,6 +117,20 @@ class Dataset:
     part: Part = "train"
     note: str = ""
     class_count: int | None = None
+
+    __repr__ = Shown.__repr__
+
+    def facts(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "records": self.records,
+            "dimension": self.dimension,
+            "labels": f"{self.class_count} classes" if self.class_count else "real targets",
+            "part": self.part,
+            "images": "" if self.image_shape is None else " × ".join(map(str, self.image_shape)),
+            "values": "" if self.value_range is None else "{:g} to {:g}".format(*self.value_range),
+            "note": self.note,
+        }
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", frozen(self.features, "features", 2))

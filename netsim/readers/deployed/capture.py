@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from netsim.adversary import PublicKnowledge
-from netsim.errors import ProtocolError, TranscriptError
+from netsim.errors import ProtocolError
 from netsim.transcript import pcapng
 from netsim.transcript.frames import HELLO, NAMES, FrameReader, Layouts
 from netsim.transcript.message import Capture, Message, Segment
@@ -97,41 +97,16 @@ class Packet(NamedTuple):
     data: bytes
 
 
-_BLOCK, _OPTION, _PACKET = struct.Struct("<II"), struct.Struct("<HH"), struct.Struct("<IIIII")
-_MOST_OF_A_BLOCK = 1 << 20
-
-
 def packets(path: Path) -> Iterator[Packet]:
     """The TCP packets of a capture, in the order in which they were written; other packets are left.
 
     A file that ends inside a packet ends before it. You get a `TranscriptError` for what is no capture of raw IP.
     """
-    try:
-        with path.open("rb") as file:
-            number = 0
-            while len(begun := file.read(_BLOCK.size)) == _BLOCK.size:
-                kind, length = _BLOCK.unpack(begun)
-                if number == 0 and kind != pcapng.SECTION:
-                    raise TranscriptError(f"{path}: no pcapng file")
-                if not 12 <= length <= _MOST_OF_A_BLOCK or length % 4:
-                    raise TranscriptError(f"{path}: block {number} has {length:,} bytes, which none has")
-                body = file.read(length - _BLOCK.size)
-                if len(body) < length - _BLOCK.size:
-                    return  # whoever wrote it was stopped
-                if kind == pcapng.INTERFACE and int.from_bytes(body[:2], "little") != pcapng.RAW:
-                    raise TranscriptError(f"{path}: its packets do not begin with an IP header (LINKTYPE_RAW)")
-                if kind == pcapng.PACKET and (found := _packet(body[:-4])) is not None:
-                    yield found
-                number += 1
-    except OSError as error:
-        raise TranscriptError(f"{path}: {error.strerror or error}") from None
+    return filter(None, map(_packet, pcapng.packets(path)))
 
 
 def _packet(body: bytes) -> Packet | None:
-    if len(body) < _PACKET.size:
-        return None
-    _, high, low, captured, _ = _PACKET.unpack_from(body)
-    data = body[_PACKET.size : _PACKET.size + captured]
+    seconds, _, data, _ = pcapng.parts(body)
     if (
         len(data) < pcapng.IP_BYTES + TCP_BYTES
         or data[0] != 0x45
@@ -143,7 +118,7 @@ def _packet(body: bytes) -> Packet | None:
     header = data[pcapng.IP_BYTES :]
     sequence, flags = int.from_bytes(header[4:8]), header[13]
     return Packet(
-        (high << 32 | low) / 1e9 - EARLIER,
+        seconds - EARLIER,
         sender,
         receiver,
         header[:4],

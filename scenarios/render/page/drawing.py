@@ -36,6 +36,13 @@ _IN_PAGE = {
     PURPLE: "var(--purple)",
     SKY: "var(--sky)",
 }
+_VARIABLES = {
+    "panel": ("#fffefc", "#1a1d22"), "line": ("#e0dcd4", "#32363d"), "muted": ("#5b5f66", "#a4a7ae"),
+    "blue": ("#0072b2", "#4fb0ea"), "orange": ("#d98f00", "#f0b13c"), "green": ("#009e73", "#2fc79b"),
+    "vermillion": ("#d55e00", "#ff8033"), "purple": ("#b8618f", "#e09bc0"), "sky": ("#3a9fd8", "#8fd0f5"),
+}  # fmt: skip
+LOOK = "; ".join(f"--{name}: light-dark({light}, {dark})" for name, (light, dark) in _VARIABLES.items())
+"""The page's colours as a style, for a figure that stands by itself."""
 _STYLE: Style = {
     "svg.fonttype": "none",
     "svg.hashsalt": "netsim",
@@ -113,6 +120,13 @@ class Chart:
     panels: tuple[tuple[str, Drawing], ...] = ()
     """Its curves one by one, by label."""
 
+    def _repr_html_(self) -> str:
+        """The figure with its key and caption, for notebooks."""
+        key = [f'<span style="white-space: nowrap">{one.swatch} {escape(one.label)}</span>' for one in self.key]
+        caption = "".join(f'<p style="font-size: .88rem; max-width: 46rem">{escape(one)}</p>' for one in self.caption)
+        width = round(72 * float(self.drawing.figure.get_figwidth()))
+        return f"<h4>{escape(self.title)}</h4>{framed(self.drawing, width, key)}{caption}"
+
 
 @contextmanager
 def canvas(width: float, height: float) -> Generator[tuple[Figure, Any]]:
@@ -144,6 +158,12 @@ def glyphs_missing() -> Generator[list[str]]:
 
         warnings.showwarning = keep
         yield missing
+
+
+def framed(drawing: Drawing, width: int, key: Sequence[str]) -> str:
+    """A drawing so many pixels wide and its key, with the page's colours, for a page of somebody else's."""
+    below = f'<figcaption style="font-size: .88rem">{"&emsp;".join(key)}</figcaption>'
+    return f'<figure style="{LOOK}; max-width: {width}px; margin: .5rem 0">{drawing.svg}{below}</figure>'
 
 
 def series(index: int) -> Style:

@@ -20,9 +20,7 @@ from netsim.errors import ScenarioError
 from scenarios.build.progress import Progress, Silent
 from scenarios.files.folders import RESULTS, whole
 from scenarios.render.page.drawing import Chart, Drawing, Entry, glyphs_missing
-from scenarios.render.page.report import figures
 from scenarios.results.base import write_text
-from scenarios.results.tree import Results
 
 _FORMATS = ("svg", "png", "pdf")
 _UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27, "": 1.0}
@@ -56,7 +54,7 @@ class _Exported:
 
 
 def export_figures(
-    results: Results,
+    charts: Sequence[Chart],
     folder: Path,
     *,
     formats: Sequence[str] = _FORMATS[:2],
@@ -65,7 +63,7 @@ def export_figures(
     source: str = RESULTS,
     progress: Progress | None = None,
 ) -> list[_Exported]:
-    """Every figure of the page of `results` (of one run, or of a scenario with variants) as files in `folder`.
+    """Figures of a page (`report.figures` of a run, `sweep.figures`) as files in `folder`.
 
     `width` is in inches, or a text with its unit (in, cm, mm, pt); heights keep the page's proportions. `dpi` is of
     PNG. Beside the figures, `figures.json` has of each its title, caption, what it says in words, and its source.
@@ -82,7 +80,7 @@ def export_figures(
         raise ScenarioError("--width", width, "no width of a figure", "such as 3.5in, 89mm, 252pt: 1 to 40 inches")
     if not 30 <= dpi <= 2400:
         raise ScenarioError("--dpi", dpi, "no resolution of a figure", "30 … 2400")
-    charts, shown = figures(results), progress or Silent()
+    shown = progress or Silent()
     folder.mkdir(parents=True, exist_ok=True)
     shown.begin("figures", len(charts))
     exported: list[_Exported] = []

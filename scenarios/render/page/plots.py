@@ -69,7 +69,7 @@ def reproduction(results: Results) -> dict[str, object]:
         "block": block and replace(block, reasons=tuple(_reworded(one, short) for one in block.reasons)),
         "checks": checks,
         "figures": [
-            _shown(one, look, f"figure-{k}", everywhere) for k, one in enumerate(requested) if one in drawable
+            chart_of(one, look, f"figure-{k}", everywhere) for k, one in enumerate(requested) if one in drawable
         ],
         "absent": everywhere,
         "undrawn": [f"{title} ({why})" if why else title for title, why in undrawn],
@@ -109,7 +109,8 @@ def _title(figure: FigureResult) -> str:
     return figure.title or f"{figure.y} by {figure.x}"
 
 
-def _shown(figure: FigureResult, look: Mapping[str, Series], name: str, everywhere: Sequence[str]) -> Chart:
+def chart_of(figure: FigureResult, look: Mapping[str, Series], name: str, everywhere: Sequence[str] = ()) -> Chart:
+    """A figure, its curves with the looks of their labels; what is said `everywhere` is no part of its caption."""
     shown = [(curve, look[curve.label]) for curve in figure.curves if _drawn(curve)]
     caption: list[str] = []
     bare = [c.label for c, _ in shown if len(c.low) != len(c.x)]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +12,7 @@ from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from scenarios.files.folders import whole
 from scenarios.files.models import dump
 from scenarios.render import sentences
+from scenarios.render.names import named
 from scenarios.render.page import attacks, loss_breakdown, network, plan
 from scenarios.render.page.charts import Shown, charts, measures
 from scenarios.render.page.drawing import Chart, Series, picture
@@ -44,7 +46,10 @@ def render(results: Results, path: Path) -> None:
 
 def page(results: Results) -> str:
     """The page as text; the same results give the same page."""
-    return _run(results) if results.variants is None else _study(results)
+    text = _run(results) if results.variants is None else _study(results)
+    names = () if results.network is None else results.network.names
+    shown, script, data = text.partition("<script")
+    return named(shown, names, escape) + script + data
 
 
 def figures(results: Results) -> list[Chart]:

@@ -115,3 +115,13 @@ def test_algorithms_and_attacks_of_one_module_each_say_their_own(everything):
     assert "Theorem 4" not in shown["recal"]
     assert "Algorithm 2*" in shown["neighbor_range"]
     assert "penalties" not in shown["neighbor_range"]
+
+
+def test_ten_scenarios_stand_first_and_each_stands_once():
+    text = runner.invoke(app, ["list"], env={"COLUMNS": "140"}).output
+    first, _, others = text.partition("Comparisons")
+    assert [name for name in first.split() if name in library()] == list(catalogue.FIRST)
+    assert len(catalogue.FIRST) == 10
+    listed = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line.split()]
+    assert sorted(name for name in listed if name in library()) == sorted(library())
+    assert "private-descent " not in others

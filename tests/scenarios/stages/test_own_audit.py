@@ -83,3 +83,11 @@ def test_private_coins_are_priced_known_and_secret():
         assert found.verdict == verdict
         for shown in (str(found), found._repr_html_()):
             assert f"for who does not know them ε of the pair is between {lost:.4g} and ∞" in shown
+
+
+def test_an_audit_draws_its_epsilons():
+    found = scenarios.audit(Mine(), 3.9, trials=50)
+    drawn = found.plot()
+    assert "Mine: refuted; claimed 3.9" in drawn.drawing.words
+    assert "Mine" in drawn._repr_html_()
+    assert "refuted" in repr(found)

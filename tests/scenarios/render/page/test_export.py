@@ -13,7 +13,7 @@ from netsim.errors import ScenarioError
 from scenarios.build.progress import Silent
 from scenarios.render.page.epsilons import export_tables
 from scenarios.render.page.export import export_figures
-from scenarios.render.page.report import page
+from scenarios.render.page.report import figures, page
 from scenarios.results.serialize import loads
 from tests.scenarios.filled import tree
 from tests.scenarios.render.page.test_report import sample
@@ -27,7 +27,8 @@ def exported(tmp_path_factory):
     results = sample()
     results["algorithms"] = results["algorithms"][:3]
     results = tree(results)
-    return results, folder, export_figures(results, folder, formats=["svg", "png", "pdf"], dpi=100, width="89mm")
+    found = export_figures(figures(results), folder, formats=["svg", "png", "pdf"], dpi=100, width="89mm")
+    return results, folder, found
 
 
 def test_every_figure_of_the_page_is_there_once_in_every_format(exported):
@@ -87,13 +88,13 @@ def test_captions_say_where_the_numbers_are_from(exported):
 def test_what_is_exported_twice_is_the_same_and_the_page_is_not_changed(exported, tmp_path):
     results, folder, found = exported
     before = page(results)
-    export_figures(results, tmp_path, formats=["svg"], width="89mm")
+    export_figures(figures(results), tmp_path, formats=["svg"], width="89mm")
     assert (tmp_path / found[0].files[0]).read_bytes() == (folder / found[0].files[0]).read_bytes()
     assert page(results) == before
 
 
 def test_a_study_has_its_figures_too(study, tmp_path):
-    found = export_figures(loads((study / "results.json").read_text()), tmp_path, formats=["svg"])
+    found = export_figures(figures(loads((study / "results.json").read_text())), tmp_path, formats=["svg"])
     assert [one.title for one in found] == ["Errors"]
     assert len(found[0].key) > 1
 
@@ -107,7 +108,7 @@ def test_a_study_has_its_figures_too(study, tmp_path):
 )  # fmt: skip
 def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, options, field):
     with pytest.raises(ScenarioError) as refused:
-        export_figures(tree(sample()), tmp_path / "figures", **options)
+        export_figures(figures(tree(sample())), tmp_path / "figures", **options)
     assert refused.value.field == field
     assert not (tmp_path / "figures").exists()
 
@@ -154,7 +155,7 @@ def renamed(name):
 def test_dollars_in_a_name_are_no_mathematics(tmp_path):
     results = renamed(r"$\x$ costs $a$")
     assert r"$\x$ costs $a$ 1" in page(results)
-    found = export_figures(results, tmp_path, formats=["svg", "pdf"])
+    found = export_figures(figures(results), tmp_path, formats=["svg", "pdf"])
     epsilons = next(one for one in found if one.title == "The three epsilons")
     assert r"$\x$ costs $a$ 1" in (tmp_path / epsilons.files[0]).read_text()
 
@@ -170,5 +171,5 @@ def test_letters_that_the_font_lacks_are_told_once(tmp_path):
 
     results = renamed("雑音")
     assert "雑音 1" in page(results)
-    export_figures(results, tmp_path, formats=["svg", "png"], dpi=40, progress=Told())
+    export_figures(figures(results), tmp_path, formats=["svg", "png"], dpi=40, progress=Told())
     assert Told.said == ["The font of PDF and PNG figures has no 雑音; SVG figures show it."]

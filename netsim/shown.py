@@ -1,0 +1,51 @@
+"""Objects that show themselves: one line in a terminal and a table in a notebook, of the same facts."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+
+class Shown(ABC):
+    """An object with `facts`. A dataclass keeps its own `repr` unless its body says ``__repr__ = Shown.__repr__``."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def facts(self) -> Mapping[str, object]:
+        """What there is to say, each by its name; what is None or empty is left out."""
+
+    def _said(self) -> list[tuple[str, str]]:
+        return [(name, _text(value)) for name, value in self.facts().items() if value not in (None, "", ())]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}: {text}' for name, text in self._said())})"
+
+    def _repr_html_(self) -> str:
+        return self.table()
+
+    def table(self) -> str:
+        """The facts as HTML."""
+        head = '<tr><th style="text-align: left">'
+        rows = "".join(f"{head}{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._said())
+        return f"<table><caption>{escape(type(self).__name__)}</caption>{rows}</table>"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        return "∞" if value == math.inf else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def above(name: str) -> Any:
+    """A function that the distribution offers under this name (`project.entry-points.netsim`).
+
+    Audits and figures are made above this package, which imports none of them. You get an `AttributeError` where
+    netsim is not installed with them.
+    """
+    from importlib.metadata import entry_points  # which takes its time to load
+
+    for one in entry_points(group="netsim", name=name):
+        return one.load()
+    raise AttributeError(f"{name} comes with the installed distribution: pip install netsim-lab")

@@ -1,0 +1,73 @@
+"""Objects of one line in a terminal and a table in a notebook, and what the distribution offers above `netsim`."""
+
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import netsim
+import scenarios
+from netsim.algorithms import PrivateGradientDescent
+from netsim.problems import build
+from netsim.problems.data import Dataset, load
+from netsim.schedules import Constant
+from netsim.shown import above
+from netsim.topology import ring
+
+DATA = load("synthetic", records=30, dimension=3)
+RUN = netsim.Simulation(
+    build("logistic", DATA.split(4), ridge=0.1),
+    ring(4),
+    PrivateGradientDescent(rounds=3, step=Constant(0.1), scale=Constant(0.1)),
+    adversaries=(netsim.Adversary(links="all"),),
+).run()
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """The entry points of pyproject.toml, whatever an older installation has."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    offered = project["entry-points"]["netsim"].items()
+
+    def entry_points(group, name):
+        return [metadata.EntryPoint(n, value, group) for n, value in offered if (group, n) == ("netsim", name)]
+
+    monkeypatch.setattr(metadata, "entry_points", entry_points)
+
+
+@pytest.mark.parametrize(
+    ("shown", "facts"),
+    [
+        (DATA, ["records: 30", "dimension: 3", "2 classes"]),
+        (RUN.simulation.problem, ["agents: 4", "records of an agent: 7 to 8", "ridge: 0.1"]),
+        (RUN, ["PrivateGradientDescent", "ring of 4", "activations of one agent: 3", "eavesdropper: 24"]),
+    ],
+)
+def test_a_line_and_a_table_have_the_same_facts(shown, facts):
+    line, table = repr(shown), shown._repr_html_()
+    assert len(line) < 400
+    assert "\n" not in line
+    for fact in facts:
+        assert fact in line
+        assert fact.rpartition(": ")[2] in table
+
+
+def test_a_table_is_escaped():
+    assert "<b>" not in Dataset("<b>", [[1.0]], [1.0])._repr_html_()
+
+
+def test_audit_and_plot_are_those_of_scenarios(installed):
+    assert netsim.audit is scenarios.audit
+    assert above("plot") is scenarios.plot
+    with pytest.raises(AttributeError, match="netsim-lab"):
+        above("nothing")
+
+
+def test_a_run_is_drawn_as_on_the_page(installed):
+    drawn = RUN.plot()
+    assert drawn.title == "Does it converge?"
+    assert "PrivateGradientDescent" in drawn._repr_html_()
+    (line, *_) = drawn.drawing.figure.axes[0].lines
+    errors = RUN.metrics.worst_by_round(4)[:, 0]
+    assert list(line.get_ydata()) == pytest.approx(list(errors))

@@ -1,0 +1,129 @@
+"""A transcript from elsewhere gives the same attacks and the same exact loss, to the last bit."""
+
+import csv
+import json
+
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+from scenarios.cli.app import app
+
+SCENARIO = """\
+name: home
+problem: {kind: logistic, data: {name: synthetic, records: 20, dimension: 2, norm_bound: 1.0}, ridge: 0.5}
+topology: {kind: file, path: cities.csv}
+replicas: 2
+transcript: {replicas: all}
+algorithms:
+  - {kind: private_gradient_descent, name: mine, rounds: 3, clip: {bound: 1.0}, scale: 0.5}
+audit: {adjacency: {change: 2.0}, trials: 50, chunk: 50}
+attacks: {gradients: true}
+"""
+NAMES = ["Lima", "Oslo", "Bern"]
+
+
+def invoke(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A folder with the scenario, and the run's transcript as JSON lines."""
+    place = tmp_path_factory.mktemp("home")
+    (place / "cities.csv").write_text("Lima,Oslo\nOslo,Bern\nBern,Lima\n")
+    (place / "home.yaml").write_text(SCENARIO)
+    assert invoke("run", place / "home.yaml", "-o", "audit=null", "--out", place / "run").exit_code == 0
+    lines = invoke("trace", place / "run", "--jsonl", "--values", "--limit", 0)
+    (place / "lines.jsonl").write_text(lines.stdout)
+    return place
+
+
+def attacked(home, file, *more):
+    out = home / f"of-{file.stem}{file.suffix[1:]}"
+    options = ["--scenario", home / "home.yaml", "--attack", "gradients", "--attack", "loss", "--out", out, "--json"]
+    done = invoke("attack", file, *options, *more)
+    assert done.exit_code == 0, done.output
+    (report,) = json.loads(done.stdout)["algorithms"]
+    estimates = parquet.read_table(out / "estimates-mine.parquet")
+    return report, [estimates[name].to_pylist() for name in estimates.column_names if name != "truth"]
+
+
+@pytest.fixture(scope="module")
+def own(home):
+    return attacked(home, home / "run" / "transcript-mine.parquet")
+
+
+def written(home, name, delimiter=",", keep=lambda row: True, broken=lambda text: text):
+    """The rows as a CSV file of somebody else's: other names, agents by name, a vector in a cell or in columns."""
+    path = home / name
+    rows = [json.loads(line) for line in (home / "lines.jsonl").read_text().splitlines()]
+    rows = [row for row in rows if row["place"] == "link" and row["values"]]
+    with path.open("w", newline="") as file:
+        table = csv.writer(file, delimiter=delimiter)
+        table.writerow(["when", "src", "dst", "g"])
+        for row in filter(keep, rows):
+            (values,) = row["values"].values()
+            table.writerow([repr(row["time"]), row["from"], row["to"], json.dumps(values)])
+    path.write_text(broken(path.read_text()))
+    (field,) = rows[0]["values"]
+    return path, [
+        "--column",
+        "time=when",
+        "--column",
+        "sender=src",
+        "--column",
+        "receiver=dst",
+        "--column",
+        f"{field}=g",
+    ]
+
+
+def test_json_lines_give_the_same_to_the_last_bit(home, own):
+    report, estimates = attacked(home, home / "lines.jsonl")
+    assert estimates == own[1]
+    assert report["loss"] == own[0]["loss"]
+    assert report["loss"]["refused"] is None
+    assert report["loss"]["world"] == 0
+    assert report["loss"]["releases"] == 3
+    assert len(report["loss"]["losses"]) == 2
+    assert all(loss != 0 for loss in report["loss"]["losses"])
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_so_does_a_csv_file_with_a_map_of_columns(home, own, delimiter):
+    path, columns = written(home, f"rows{ord(delimiter)}.csv", delimiter)
+    report, estimates = attacked(home, path, *columns)
+    assert estimates == own[1]
+    assert report["loss"] == own[0]["loss"]
+
+
+def test_and_a_pcapng_file_of_one_replica(home, own):
+    assert invoke("trace", home / "run", "--pcapng", home / "one.pcapng").exit_code == 0
+    report, _ = attacked(home, home / "one.pcapng")
+    assert report["loss"]["losses"] == own[0]["loss"]["losses"][:1]
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (lambda text: text.replace("Oslo", "Rome", 1), ":2: column 'dst' = 'Rome': no number"),
+        (lambda text: text.replace("when", "then", 1), "--column time = 'when': unknown; allowed: then"),
+        (lambda text: text.replace("[[", "[[7, ", 1), ":2: column 'g' = "),
+        (lambda text: text.replace("[[", "[[x, ", 1), "no vector"),
+        (lambda text: text + "1.0,Lima\n", "has 2 fields, not 4"),
+        (lambda text: text.partition("\n")[0], "has no row"),
+        (lambda text: text.replace("0.0,", "soon,", 1), "column 'when' = 'soon': no number"),
+    ],
+)
+def test_a_mistake_is_one_line_with_file_line_and_column(home, broken, said):
+    path, columns = written(home, "broken.csv", broken=broken)
+    done = invoke("attack", path, "--scenario", home / "home.yaml", *columns)
+    assert done.exit_code == 2, done.output
+    assert said in done.output.replace("\n", "")
+
+
+def test_messages_of_neither_world_have_no_loss(home):
+    path, columns = written(home, "few.csv", keep=lambda row: row["number"] == 0 or row["sender"] == 0)
+    report, _ = attacked(home, path, *columns)
+    assert report["loss"]["refused"]

@@ -1,0 +1,138 @@
+"""The page of a sweep: lines or heat maps over any two fields, as the table has them."""
+
+import json
+import math
+
+import pytest
+from typer.testing import CliRunner
+
+from netsim.errors import ScenarioError
+from scenarios.cli.app import app
+from scenarios.render.page.sweep import SweptTable, constant, figures, page
+from scenarios.results import tables
+from scenarios.sweep.folder import COLUMNS, PointResult, write
+
+SCALES, ROUNDS = (0.02, 0.05, 0.2, 1.0), (4, 8, 16, 32)
+
+
+def rows(repeats=1):
+    """Two algorithms at a grid of 4 × 4 points; the second is the same everywhere."""
+    found = []
+    for k, (scale, rounds) in enumerate((s, r) for s in SCALES for r in ROUNDS for _ in range(repeats)):
+        for name, error, verdict in (("mine", scale / rounds + k % repeats, "refuted"), ("other", 2.0, "consistent")):
+            claimed = math.inf if scale == SCALES[0] else rounds / scale
+            row = {"scale": scale, "rounds": rounds, "point": k, "algorithm": name, "final_error": error}
+            found.append(row | {"epsilon_claimed": claimed, "verdict": verdict})
+    return found
+
+
+def table(fields=("scale", "rounds"), **options):
+    return SweptTable("small", "netsim sweep small.yaml", "0", fields, rows(**options))
+
+
+def test_two_fields_of_several_values_are_a_heat_map_of_each_algorithm():
+    ((words, charts),) = figures(table())
+    assert words == "scale and rounds"
+    titles = [one.title for one in charts]
+    assert titles == ["mine: Final relative error", "mine: ε claimed", "other: ε claimed"]
+    first = charts[0].drawing.figure.axes[0]
+    assert [text.get_text() for text in first.texts][:4] == ["0.005", "0.0025", "0.0013", "6.3 × 10⁻⁴"]
+    assert sum(text.get_text() == "∞" for text in charts[1].drawing.figure.axes[0].texts) == 4
+    assert "other: final relative error 2" in constant(table())
+
+
+def test_one_field_is_a_line_with_the_median_and_whiskers():
+    ((_, charts),) = figures(table(repeats=3), ["rounds"], ["final_error"])
+    (one,) = charts
+    line = one.drawing.figure.axes[0].lines[0]
+    assert list(line.get_xdata()) == list(ROUNDS)
+    middle = sorted(s + k for s in (x / 4 for x in SCALES) for k in range(3))
+    assert line.get_ydata()[0] == pytest.approx((middle[5] + middle[6]) / 2)
+    assert "Median of 12 numbers at most." in one.caption
+    assert "Whiskers: from the least to the most." in one.caption
+
+
+def test_few_values_of_the_second_are_lines():
+    few = [row for row in rows() if row["rounds"] in ROUNDS[:2]]
+    ((_, charts),) = figures(SweptTable("small", "", "0", ("scale", "rounds"), few), of=["epsilon_claimed"])
+    assert [entry.label for one in charts for entry in one.key] == [
+        "mine, rounds 4", "mine, rounds 8", "other, rounds 4", "other, rounds 8"
+    ]  # fmt: skip
+    assert "∞ at 4 places, not drawn." in charts[0].caption
+
+
+def test_a_column_that_was_measured_can_be_an_axis():
+    ((words, charts),) = figures(table(), ["epsilon_claimed"], ["final_error"])
+    assert words == "ε claimed"
+    assert len(charts) == 1
+
+
+@pytest.mark.parametrize(("over", "of", "said"), [(["scal"], [], "--over"), ([], ["final"], "--of")])
+def test_what_is_no_column_is_named(over, of, said):
+    with pytest.raises(ScenarioError, match=f"{said} = '.*': unknown; allowed: "):
+        figures(table(), over, of)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A sweep's folder with the table above, and one point that failed."""
+    place = tmp_path_factory.mktemp("sweep")
+    points = [
+        PointResult({"links.a.scale": r["scale"], "rounds": r["rounds"]}, r["point"], 0, "complete", None,
+                    ({key: r.get(key) for key in tables.COLUMNS},))
+        for r in rows()
+    ]  # fmt: skip
+    points.append(PointResult({"links.a.scale": 9.0, "rounds": 4}, 99, 0, "failed", "<out of memory>"))
+    write(points, ["links.a.scale", "rounds"], place / "sweep.parquet")
+    text = {"scenario": {"name": "small"}, "command": "netsim sweep small.yaml", "versions": {"netsim-lab": "7.1"}}
+    (place / "sweep.json").write_text(json.dumps(text))
+    assert "final_error" in COLUMNS
+    return place
+
+
+def report(folder, *options):
+    return CliRunner().invoke(app, ["report", str(folder), *options])
+
+
+def test_the_command_writes_page_and_figures(folder):
+    done = report(folder, "--figures", "--format", "svg", "--into", str(folder / "drawn"))
+    assert done.exit_code == 0, done.output
+    text = (folder / "report.html").read_text()
+    assert "A sweep of small" in text
+    assert "&lt;out of memory&gt;" in text
+    assert "netsim-lab 7.1" in text
+    assert len(list((folder / "drawn").glob("*.svg"))) == 3
+    assert report(folder, "--over", "rounds", "--of", "final_error").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--over", "rounds,links.a.scale,point"], "one or two"),
+        (["--over", "round"], "rounds"),
+        (["--tables"], "sweep.parquet"),
+    ],
+)
+def test_mistakes_are_named(folder, options, said):
+    done = report(folder, *options)
+    assert done.exit_code == 2
+    assert said in done.output.replace("\n", " ")
+
+
+def test_over_is_of_a_sweep_alone(tmp_path):
+    (tmp_path / "results.json").write_text("{}")
+    assert "no sweep's" in report(tmp_path, "--over", "rounds").output.replace("\n", " ")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_it_is_clean_and_fits(chromium, folder, tmp_path, width):
+    fields = ("scale", "rounds")
+    (tmp_path / "page.html").write_text(page(SweptTable("small", "x", "0", fields, rows())), encoding="utf-8")
+    with chromium.open(tmp_path / "page.html", width=width) as one:
+        assert one.sideways <= 0
+        assert one.evaluate("document.querySelectorAll('#figures figure svg').length") == 3
+        assert one.evaluate("document.querySelectorAll('details[open]').length") == 0
+        one.click("summary")
+        assert one.evaluate("document.querySelectorAll('details[open] tbody tr').length") == 32
+        one.assert_clean()
