@@ -12,6 +12,7 @@ from scenarios.cli import (
     audit,
     catalogue,
     challenge,
+    deploy,
     lab,
     ledger,
     new,
@@ -28,7 +29,23 @@ from scenarios.files.code import LISTENERS
 from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
-MODULES = (attack, audit, catalogue, challenge, lab, ledger, new, papers, report, run, sweep, trace, views, witness)
+MODULES = (
+    attack,
+    audit,
+    catalogue,
+    challenge,
+    deploy,
+    lab,
+    ledger,
+    new,
+    papers,
+    report,
+    run,
+    sweep,
+    trace,
+    views,
+    witness,
+)
 """Every one registers its commands."""
 
 
