@@ -23,6 +23,8 @@ CODES: dict[Kind, int] = {kind: code for code, kind in enumerate(get_args(Kind))
 KINDS: dict[int, Kind] = {code: kind for kind, code in CODES.items()}
 HEAD = struct.Struct("<iiIii")
 NAMES, HELLO = 254, 255
+_CONSTANT, _VARYING = 12, struct.Struct("<ii")
+"""Bytes of a header that are the same in all messages of a kind and layout, and what follows them."""
 MOST_NAMES = 4096
 """Bytes that the names of one message's values may have."""
 
@@ -98,6 +100,21 @@ class FrameReader:
         self.layouts = Layouts() if known is None else known
         self._dimension, self._codec, self._each = dimension, codec, codec.size(dimension)
         self._buffer, self._at = bytearray(), 0
+        self._usual: dict[bytes, tuple[Kind, int]] = {}
+        """By the first 12 bytes of a header: what kind of message begins so, and how many bytes it has."""
+
+    def whole(self, data: bytes) -> Message | None:
+        """The message that these bytes are, where they are one and nothing else, and one with such a header was read
+        before: most often they are. None: `feed` reads them."""
+        usual = self._usual.get(data[:_CONSTANT])
+        if usual is None or self._buffer:
+            return None
+        kind, size = usual
+        number, length = _VARYING.unpack_from(data, _CONSTANT)
+        if len(data) != size or length != size - HEADER_BYTES or number < 0:
+            return None
+        self._at += size
+        return self._decoded(kind, number, int.from_bytes(data[9:12], "little"), data)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """The frames that are complete with these bytes; names are learned on the way, and come too."""
@@ -147,17 +164,22 @@ class FrameReader:
     def message(self, frame: Frame) -> Message:
         """The message in a frame whose kind is one of `Kind`. You get a `ProtocolError` for values that the codec
         never makes."""
+        kind = KINDS[frame.kind]
+        self._usual[frame.bytes[:_CONSTANT]] = kind, len(frame.bytes)
+        return self._decoded(kind, frame.number, frame.layout, frame.bytes)
+
+    def _decoded(self, kind: Kind, number: int, layout: int, data: bytes) -> Message:
         values: Values = {}
-        at, data = HEADER_BYTES, frame.bytes
-        for name in self.layouts[frame.layout]:
+        at, each = HEADER_BYTES, self._each
+        for name in self.layouts[layout]:
             try:
-                value = self._codec.unpack(data[at : at + self._each], self._dimension)[None]
+                value = self._codec.unpack(data[at : at + each], self._dimension)[None]
             except (IndexError, ValueError):  # a coordinate that is none
                 raise self._error(f"bytes of {name!r} that {self._codec} never makes") from None
             values[name] = value
             value.setflags(write=False)
-            at += self._each
-        return Message(frame.sender, KINDS[frame.kind], frame.number, values, len(data))
+            at += each
+        return Message(self.sender, kind, number, values, len(data))
 
     def _check(self, sender: int, receiver: int, kind: int, number: int, length: int) -> None:
         if (sender, receiver) != (self.sender, self.receiver):

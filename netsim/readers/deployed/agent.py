@@ -8,6 +8,7 @@ releases go to the coordinator alone, in its report.
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import selectors
@@ -79,7 +80,7 @@ class RealLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, speed: float) -> None:
         self._origin, self._speed = time.monotonic(), speed
-        super().__init__(_Scaled(speed))
+        super().__init__(_Scaled(speed) if speed != 1 else None)
 
     def begin(self, ago: float = 0.0) -> None:
         """The run began so many real seconds ago."""
@@ -291,6 +292,7 @@ def nursery() -> None:
     """Forks a process for every errand on standard input, so that libraries are loaded once, and says on standard
     output which it is and how it ended. Ends with its input, and all of them with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the coordinator's
+    gc.freeze()  # what is loaded is never looked at again, nor copied for that in each agent
     children: dict[int, int] = {}
     awake, wake = os.pipe()
     os.set_blocking(wake, False)

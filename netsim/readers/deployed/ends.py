@@ -21,7 +21,6 @@ from netsim.errors import ProtocolError
 from netsim.network.inbox import Inbox, Tally
 from netsim.network.links import ExchangePolicy
 from netsim.transcript.frames import (
-    CODES,
     HEAD,
     HELLO,
     NAMES,
@@ -33,7 +32,7 @@ from netsim.transcript.frames import (
     names_of,
     values_of,
 )  # fmt: skip
-from netsim.transcript.message import HEADER_BYTES, Message
+from netsim.transcript.message import HEADER_BYTES, Kind, Message
 
 RUN_BYTES = 16
 _GREETING = struct.Struct(f"<{RUN_BYTES}sqq")
@@ -61,8 +60,8 @@ class End:
     def __init__(self, agent: int, neighbor: int, home: "Home") -> None:
         self.agent, self.neighbor, self._home = agent, neighbor, home
         self.sent: list[Message] = []
-        self._wants = {CODES["exchange"]: 0, CODES["direct"]: 0}
-        self._had = set[tuple[int, int]]()
+        self._wants: dict[Kind, int] = {"exchange": 0, "direct": 0}
+        self._had: dict[Kind, set[int]] = {"exchange": set(), "direct": set()}
         self._enter = home.inbox.entrance(Tally())
         self.transport: asyncio.Transport | None = None
         self._said = set[int]()
@@ -75,8 +74,12 @@ class End:
     def pass_on(self, message: Message, kind: int, values: bytes) -> None:
         """The same of a message whose bytes are there, for they go to several."""
         self.sent.append(message)
-        if self.transport is not None:
+        if self.transport is None:
+            return
+        if self._home.holds:
             self._home.hold(partial(self._write, self.transport, message, kind, values))
+        else:
+            self._write(self.transport, message, kind, values)
 
     def greeting(self) -> bytes:
         """What this end begins a connection with."""
@@ -101,17 +104,26 @@ class End:
             self.transport = None
 
     def came(self, reader: FrameReader, frame: Frame) -> None:
-        """A frame came in; one that was here before is left."""
+        """A frame came in."""
         if frame.kind == NAMES:
             return
         if frame.kind == HELLO:
             raise ProtocolError(f"agent {self.neighbor} sent agent {self.agent} a second greeting")
-        if (frame.kind, frame.number) in self._had:
+        self.received(reader.message(frame))
+
+    def received(self, message: Message) -> None:
+        """A message came in; one that was here before is left."""
+        kind, number = message.kind, message.number
+        had = self._had[kind]
+        if number in had:
             return
-        self._had.add((frame.kind, frame.number))
-        if not self._home.reordered:
-            self._wants[frame.kind] = max(self._wants[frame.kind], frame.number + 1)
-        self._home.received(reader.message(frame), self._enter)
+        had.add(number)
+        if number >= self._wants[kind] and not self._home.reordered:
+            self._wants[kind] = number + 1
+        if kind == "exchange":
+            self._enter(message)
+        else:
+            self._home.received(message, self._enter)
 
     def _write(self, transport: asyncio.Transport, message: Message, kind: int, values: bytes) -> None:
         if kind not in self._said:
@@ -173,11 +185,13 @@ class Home:
 
         return broadcast
 
+    @property
+    def holds(self) -> bool:
+        """Whether what is sent is written after all that the agent does before it waits: in a walk."""
+        return self._admitted is not None
+
     def hold(self, write: Callable[[], None]) -> None:
-        """Write what is sent: now, or in a walk after all that the agent does before it waits."""
-        if self._admitted is None:
-            write()
-            return
+        """Write what is sent, then."""
         if not self._held:
             asyncio.get_running_loop().call_soon(self._release)
         self._held.append(write)
@@ -188,12 +202,10 @@ class Home:
             write()
 
     def received(self, message: Message, enter: Enter) -> None:
-        """A message came in: of an exchange, or a direct one, whose turn it may not be."""
-        if message.kind == "exchange":
-            enter(message)
-        elif self._admitted is not None and not self._admitted():
+        """A direct message came in, whose turn it may not be."""
+        if self._admitted is not None and not self._admitted():
             return
-        elif not self._order:
+        if not self._order:
             self._noted(message.sender)
             enter(message)
         else:
@@ -274,11 +286,15 @@ class Connection(asyncio.Protocol):
                 return
             data = bytes(self._begun[GREETING_BYTES:])
             self._begun.clear()
-        assert self._reader is not None
-        assert self._end is not None
+        reader, end = self._reader, self._end
+        assert reader is not None
+        assert end is not None
         try:
-            for frame in self._reader.feed(data):
-                self._end.came(self._reader, frame)
+            if (message := reader.whole(data)) is not None:
+                end.received(message)
+                return
+            for frame in reader.feed(data):
+                end.came(reader, frame)
         except ProtocolError as error:
             self._home.fail(error)
             self._abort()
