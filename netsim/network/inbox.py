@@ -170,7 +170,7 @@ class Inbox:
 
     def woken(self, wanted: int | None) -> asyncio.Future[None]:
         """Done when the exchange `wanted` is complete; for None, when a direct message is here."""
-        if (waits := self.waits_for()) is not None:
+        if self._future is not None and (waits := self.waits_for()) is not None:
             raise ProtocolError(f"agent {self.owner} waits twice at once: {waits}; await one at a time")
         if self._loop is None:
             self._loop = asyncio.get_running_loop()

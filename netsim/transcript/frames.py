@@ -63,8 +63,13 @@ def kind_of(message: Message) -> int:
 
 def names_of(message: Message, receiver: int) -> bytes:
     """The frame that says the names of a message's values."""
-    text = "\0".join(sorted(message.values)).encode()
-    return head(message.sender, receiver, NAMES | layout(list(message.values)) << 8, 0, len(text)) + text
+    return named(message.sender, receiver, tuple(message.values))
+
+
+def named(sender: int, receiver: int, names: Sequence[str]) -> bytes:
+    """The frame that says these names of values."""
+    text = "\0".join(sorted(names)).encode()
+    return head(sender, receiver, NAMES | layout(names) << 8, 0, len(text)) + text
 
 
 class Frame(NamedTuple):
@@ -100,8 +105,8 @@ class FrameReader:
         self.layouts = Layouts() if known is None else known
         self._dimension, self._codec, self._each = dimension, codec, codec.size(dimension)
         self._buffer, self._at = bytearray(), 0
-        self._usual: dict[bytes, tuple[Kind, int]] = {}
-        """By the first 12 bytes of a header: what kind of message begins so, and how many bytes it has."""
+        self._usual: dict[bytes, tuple[Kind, tuple[str, ...], int]] = {}
+        """By the first 12 bytes of a header: kind, names and bytes of the messages that begin so."""
 
     def whole(self, data: bytes) -> Message | None:
         """The message that these bytes are, where they are one and nothing else, and one with such a header was read
@@ -109,12 +114,14 @@ class FrameReader:
         usual = self._usual.get(data[:_CONSTANT])
         if usual is None or self._buffer:
             return None
-        kind, size = usual
+        kind, names, size = usual
+        if len(data) != size:
+            return None
         number, length = _VARYING.unpack_from(data, _CONSTANT)
-        if len(data) != size or length != size - HEADER_BYTES or number < 0:
+        if length != size - HEADER_BYTES or number < 0:
             return None
         self._at += size
-        return self._decoded(kind, number, int.from_bytes(data[9:12], "little"), data)
+        return self._decoded(kind, number, names, data)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """The frames that are complete with these bytes; names are learned on the way, and come too."""
@@ -164,14 +171,14 @@ class FrameReader:
     def message(self, frame: Frame) -> Message:
         """The message in a frame whose kind is one of `Kind`. You get a `ProtocolError` for values that the codec
         never makes."""
-        kind = KINDS[frame.kind]
-        self._usual[frame.bytes[:_CONSTANT]] = kind, len(frame.bytes)
-        return self._decoded(kind, frame.number, frame.layout, frame.bytes)
+        kind, names = KINDS[frame.kind], self.layouts[frame.layout]
+        self._usual[frame.bytes[:_CONSTANT]] = kind, names, len(frame.bytes)
+        return self._decoded(kind, frame.number, names, frame.bytes)
 
-    def _decoded(self, kind: Kind, number: int, layout: int, data: bytes) -> Message:
+    def _decoded(self, kind: Kind, number: int, names: tuple[str, ...], data: bytes) -> Message:
         values: Values = {}
         at, each = HEADER_BYTES, self._each
-        for name in self.layouts[layout]:
+        for name in names:
             try:
                 value = self._codec.unpack(data[at : at + each], self._dimension)[None]
             except (IndexError, ValueError):  # a coordinate that is none

@@ -36,7 +36,7 @@ from netsim.readers.deployed.hosts import STANDARD_INPUT, opened
 from netsim.readers.deployed.notes import Alive, Failed, Here, Over, Report, Start, Stop, Turnstile, packed, read
 from netsim.readers.live import LiveNode
 from netsim.simulation import Simulation, live_node
-from netsim.transcript.message import as_sent
+from netsim.transcript.message import HEADER_BYTES, as_sent
 
 PULSE = 0.5
 """Real seconds between two signs of life."""
@@ -254,9 +254,9 @@ class AgentProcess:
             "releases": stacked(self._releases),
         }
         node = self.node
-        ends = self.home.ends.items()
-        sent = {j: (len(end.sent), sum(message.size for message in end.sent)) for j, end in ends}
-        names = sorted({tuple(sorted(message.values)) for _, end in ends for message in end.sent})
+        ends = self.home.ends
+        sizes = {j: [HEADER_BYTES + len(values) for _, _, values in end.sent] for j, end in ends.items()}
+        sent, names = {j: (len(each), sum(each)) for j, each in sizes.items()}, sorted({*self.home.names.values()})
         return packed(Report(node.queries, node.tossed, sent, names), arrays)
 
 
