@@ -62,8 +62,9 @@ def conformance(view: AdversaryView, agent: int, own: Hypothesis, coins: np.rand
         return Conformance(agent, True, "every message is the algorithm's", sent)
     if check.passed:
         return Conformance(agent, True, "every message is the algorithm's, and its noise", sent, numbers, check.p)
+    shown = f"p = {check.p:.1g}" if check.p else "p < 1e-300"
     why = "there is no noise" if all(map(_silent, noisy)) else "the noise has another law than the algorithm's"
-    return Conformance(agent, False, f"{why} (p = {check.p:.1g}, {numbers} numbers)", sent, numbers, check.p)
+    return Conformance(agent, False, f"{why} ({shown}, {numbers} numbers)", sent, numbers, check.p)
 
 
 def _silent(release: Release) -> bool:
