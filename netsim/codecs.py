@@ -87,6 +87,9 @@ class Codec(ABC):
         return None
 
 
+_WIRE, _HERE = np.dtype("<f8"), np.dtype(np.float64)
+
+
 @dataclass(frozen=True)
 class Float64(Codec):
     """IEEE 754 double precision: the value itself."""
@@ -102,10 +105,10 @@ class Float64(Codec):
         return as_sent(value)
 
     def pack(self, vector: Array) -> bytes:
-        return vector.astype("<f8", copy=False).tobytes()
+        return vector.astype(_WIRE, copy=False).tobytes()
 
     def unpack(self, data: bytes, dimension: int) -> Array:
-        return np.frombuffer(data, "<f8", dimension).astype(np.float64)
+        return np.frombuffer(data, _WIRE, dimension).astype(_HERE)
 
     def could_be(self, encoded: Array, low: Array, high: Array) -> Mask:
         return _within(encoded, low, high)

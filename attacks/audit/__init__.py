@@ -10,6 +10,7 @@
     games/         coin flips, sequential test, power
     classifier     trained scores of transcripts  trained      their place in an audit
     views          links, nodes and coalitions
+    conformance    whether a program that took an agent's place follows the algorithm
 
 `scenarios` knows files and folders, and nothing in here does.
 """

@@ -85,7 +85,13 @@ class Inbox:
             if inbox._future is not None and inbox._wanted is None:
                 inbox._wake()
             return
-        Inbox.expect(message, HERE, ((inbox, 0.0, message.sender),))
+        number, sender = message.number, message.sender
+        slot = inbox._exchanges.get(number)
+        if slot is None:
+            slot = inbox._exchanges[number] = {}
+        slot[sender] = HERE, sender, message
+        if number == inbox._wanted and len(slot) == inbox._degree:
+            inbox._await_last(number)
 
     @staticmethod
     def expect(message: Message, now: float, ways: "Iterable[tuple[Inbox, float, int]]") -> None:
@@ -164,7 +170,7 @@ class Inbox:
 
     def woken(self, wanted: int | None) -> asyncio.Future[None]:
         """Done when the exchange `wanted` is complete; for None, when a direct message is here."""
-        if (waits := self.waits_for()) is not None:
+        if self._future is not None and (waits := self.waits_for()) is not None:
             raise ProtocolError(f"agent {self.owner} waits twice at once: {waits}; await one at a time")
         if self._loop is None:
             self._loop = asyncio.get_running_loop()

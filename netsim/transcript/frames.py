@@ -23,6 +23,8 @@ CODES: dict[Kind, int] = {kind: code for code, kind in enumerate(get_args(Kind))
 KINDS: dict[int, Kind] = {code: kind for kind, code in CODES.items()}
 HEAD = struct.Struct("<iiIii")
 NAMES, HELLO = 254, 255
+_CONSTANT, _VARYING = 12, struct.Struct("<ii")
+"""Bytes of a header that are the same in all messages of a kind and layout, and what follows them."""
 MOST_NAMES = 4096
 """Bytes that the names of one message's values may have."""
 
@@ -61,8 +63,13 @@ def kind_of(message: Message) -> int:
 
 def names_of(message: Message, receiver: int) -> bytes:
     """The frame that says the names of a message's values."""
-    text = "\0".join(sorted(message.values)).encode()
-    return head(message.sender, receiver, NAMES | layout(list(message.values)) << 8, 0, len(text)) + text
+    return named(message.sender, receiver, tuple(message.values))
+
+
+def named(sender: int, receiver: int, names: Sequence[str]) -> bytes:
+    """The frame that says these names of values."""
+    text = "\0".join(sorted(names)).encode()
+    return head(sender, receiver, NAMES | layout(names) << 8, 0, len(text)) + text
 
 
 class Frame(NamedTuple):
@@ -98,6 +105,23 @@ class FrameReader:
         self.layouts = Layouts() if known is None else known
         self._dimension, self._codec, self._each = dimension, codec, codec.size(dimension)
         self._buffer, self._at = bytearray(), 0
+        self._usual: dict[bytes, tuple[Kind, tuple[str, ...], int]] = {}
+        """By the first 12 bytes of a header: kind, names and bytes of the messages that begin so."""
+
+    def whole(self, data: bytes) -> Message | None:
+        """The message that these bytes are, where they are one and nothing else, and one with such a header was read
+        before: most often they are. None: `feed` reads them."""
+        usual = self._usual.get(data[:_CONSTANT])
+        if usual is None or self._buffer:
+            return None
+        kind, names, size = usual
+        if len(data) != size:
+            return None
+        number, length = _VARYING.unpack_from(data, _CONSTANT)
+        if length != size - HEADER_BYTES or number < 0:
+            return None
+        self._at += size
+        return self._decoded(kind, number, names, data)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """The frames that are complete with these bytes; names are learned on the way, and come too."""
@@ -147,17 +171,22 @@ class FrameReader:
     def message(self, frame: Frame) -> Message:
         """The message in a frame whose kind is one of `Kind`. You get a `ProtocolError` for values that the codec
         never makes."""
+        kind, names = KINDS[frame.kind], self.layouts[frame.layout]
+        self._usual[frame.bytes[:_CONSTANT]] = kind, names, len(frame.bytes)
+        return self._decoded(kind, frame.number, names, frame.bytes)
+
+    def _decoded(self, kind: Kind, number: int, names: tuple[str, ...], data: bytes) -> Message:
         values: Values = {}
-        at, data = HEADER_BYTES, frame.bytes
-        for name in self.layouts[frame.layout]:
+        at, each = HEADER_BYTES, self._each
+        for name in names:
             try:
-                value = self._codec.unpack(data[at : at + self._each], self._dimension)[None]
+                value = self._codec.unpack(data[at : at + each], self._dimension)[None]
             except (IndexError, ValueError):  # a coordinate that is none
                 raise self._error(f"bytes of {name!r} that {self._codec} never makes") from None
             values[name] = value
             value.setflags(write=False)
-            at += self._each
-        return Message(frame.sender, KINDS[frame.kind], frame.number, values, len(data))
+            at += each
+        return Message(self.sender, kind, number, values, len(data))
 
     def _check(self, sender: int, receiver: int, kind: int, number: int, length: int) -> None:
         if (sender, receiver) != (self.sender, self.receiver):

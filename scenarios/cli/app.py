@@ -13,6 +13,7 @@ from scenarios.cli import (
     audit,
     catalogue,
     challenge,
+    deploy,
     lab,
     ledger,
     new,
@@ -30,7 +31,7 @@ from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
 MODULES = (
-    artifact, attack, audit, catalogue, challenge, lab, ledger, new, papers, report, run, sweep, trace, views,
+    artifact, attack, audit, catalogue, challenge, deploy, lab, ledger, new, papers, report, run, sweep, trace, views,
     witness,
 )  # fmt: skip
 """Every one registers its commands."""

@@ -15,7 +15,8 @@ makes your shell complete names, fields and folders. This page is written by `py
 |---|---|
 | 0 | done: no claim was shown not to hold, and every check of a paper agrees |
 | 1 | an algorithm is refuted or unprotected, whether or not it claims a number, or membership is inferred better \
-than its claim allows; or a paper's finding differs. An algorithm marked `baseline: true` decides nothing |
+than its claim allows; or a paper's finding differs; or a program in an agent's place does not follow the algorithm. \
+An algorithm marked `baseline: true` decides nothing |
 | 2 | wrong input: the message has file, line, field, value, and what is allowed; nothing was run |
 | 3 | with `--strict`: no 1, but an algorithm without `baseline: true` is neither *proven* nor *consistent*: \
 *underpowered*, *vacuous*, *undefined*, without a claim or an audit, or met by an active adversary |
@@ -29,13 +30,15 @@ The other commands use the same numbers, and say below which.
 
 A scenario, or a results folder that has one, may name files of Python (`kind: python`). Whoever runs such a scenario
 runs these files, with all that they may do on the machine: read them before you run a stranger's. Nothing else in a
-scenario, a witness, a transcript or a results folder runs anything.
+scenario, a witness, a transcript or a results folder runs anything. A file `agent-I.errand`, which
+`deploy --agents-on` makes for a run, is code to whoever starts an agent with it: take one from nobody.
 
 | command | files that the scenario names |
 |---|---|
 | {runs} | are run, after a line on the standard error that names each, unless the command line names it itself |
 | `check --no-code` | are not run: of a scenario that names any, only the fields are checked |
 | `lab FILE` | is a notebook, which is run |
+| `deploy --outside AGENT=PROGRAM` | are run, and so is the program that the option names |
 | {looks} | are not run |
 """
 

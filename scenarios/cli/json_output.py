@@ -10,6 +10,7 @@ from scenarios.results.attacks import Membership, Property
 from scenarios.results.audit import AuditRefused, AuditResult, EpsilonInterval, OtherAudit
 from scenarios.results.base import Result, Setting, Status, Verdict, taken
 from scenarios.results.findings import Entry
+from scenarios.results.run import OutsideProgram
 from scenarios.results.tree import (
     AlgorithmResult,
     AuditStatus,
@@ -67,6 +68,7 @@ class _Algorithm(Result):
     """The proven lower bound over the claimed ε."""
     first_violation: int | None = None
     outside_model: str | None
+    outside_programs: tuple[OutsideProgram, ...] = ()
     membership: Membership | MembershipSummary | None
     property: Property | None
     witness: str | None
@@ -105,7 +107,8 @@ class _Document(Result):
 
 def ending(results: Results, strict: bool = False) -> tuple[int, str]:
     """How `netsim run` and `netsim audit` end: the first that holds of interrupted (130), failed (70), an algorithm
-    that is refuted or unprotected, if only at a priced view, and no baseline, or a paper's finding that differs (1),
+    that is refuted or unprotected, if only at a priced view, and no baseline, a program in an agent's place that does
+    not follow the algorithm, or a paper's finding that differs (1),
     an audit that could not judge (70); if `strict`, one that is neither proven nor consistent and no baseline (3);
     done (0)."""
     variants = results.variants or ()
@@ -131,8 +134,12 @@ def ending(results: Results, strict: bool = False) -> tuple[int, str]:
                 how = f"{one.name} is {seen[0]}" + (f", and {len(seen) - 1} more" if len(seen) > 1 else "")
             claims = findings.has_claim(one) or findings.membership_breaks_claim(one) or seen
             (broken if claims else bare).append(where + how)
+    apart = [
+        f"agent {p.agent} of {e.name}" for e in results.algorithms for p in e.outside_programs if p.follows is False
+    ]
     reasons = [f"a claim does not hold: {', '.join(broken)}"] if broken else []
     reasons += [f"nothing is claimed, and nothing is protected: {', '.join(bare)}"] if bare else []
+    reasons += [f"a program does not follow the algorithm: {', '.join(apart)}"] if apart else []
     if (paper := results.reproduction) is not None and paper.outcome == "differs":
         reasons.append(f"{paper.item} of {paper.paper} differs")
     if reasons:
@@ -217,6 +224,7 @@ def _algorithm(entry: Entry, folder: Path, variant: str | None = None) -> _Algor
         theorem=source and source.source,
         failed_conditions=source.failed_conditions if source else (),
         property=whole and whole.property,
+        outside_programs=whole.outside_programs if whole else (),
         witness=str(folder / full.witness) if full and full.witness else None,
         folder=str(folder),
         report=str(folder / PAGE),

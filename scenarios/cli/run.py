@@ -1,4 +1,4 @@
-"""Commands `netsim run`, `netsim deploy` and `netsim check`."""
+"""Commands `netsim run` and `netsim check`."""
 
 import shlex
 from pathlib import Path
@@ -19,7 +19,6 @@ from scenarios.cli.options import (
     Strict,
     Variant,
     dated_folder,
-    given,
     repeated,
 )
 from scenarios.render import terminal
@@ -50,56 +49,10 @@ def _run(
     Exit status: 0 done, 1 a claim does not hold, 2 wrong input, 3 no claim is refuted, and with --strict one is not
     proven or consistent, 70 failed, or an audit could not judge, 130 interrupted (docs/commands.md has the table).
     """
-    _carry_out("run", scenario, out, jobs, option or [], variant, replace, watch, strict, as_json)
+    carry_out("run", scenario, out, jobs, option or [], variant, replace, watch, strict, as_json)
 
 
-@command(
-    "deploy",
-    "netsim deploy eavesdropper-on-dp-recal",
-    "netsim deploy private-descent --tls --out results/sealed",
-    "netsim deploy lossy-tap --speed 10",
-)
-def _deploy(
-    scenario: Scenario,
-    out: Out = None,
-    jobs: Jobs = -1,
-    option: Settings = None,
-    variant: Variant = None,
-    replace: Replace = False,
-    tls: Annotated[
-        bool | None,
-        typer.Option("--tls/--clear", help="Links are TLS 1.3, or in the clear. Default: as the scenario's links."),
-    ] = None,
-    speed: Annotated[float, given(min=1e-3, max=1e3, help="Scenario seconds in a real second.")] = 1.0,
-    restart: Annotated[bool, typer.Option("--restart", help="Start an agent that dies anew.")] = False,
-    patience: Annotated[float, given(min=1.0, help="Real seconds in which something has to happen.")] = 30.0,
-    watch: Annotated[bool, typer.Option("--watch", help="Show time, packets and waiting agents.")] = False,
-    strict: Strict = False,
-    as_json: AsJson = False,
-) -> None:
-    """Run a scenario with a process for every agent: they talk over TCP on this machine, and taps capture packets.
-
-    A relay on each link that is tapped, or whose law is not that of bare loopback, carries out the law in real time.
-    The transcript is rebuilt from the captured packets and goes to the same attacks as that of `netsim run`, into the
-    same kind of folder; captures and logs of agents are in deployed-ALGORITHM/. `replicas` is 1. Audits are
-    simulated.
-
-    Exit status: 0 done; the others are those of `netsim run`.
-    """
-    from netsim.readers.deployed.deploy import Deployment
-
-    settings = ["replicas=1", *(option or [])]
-    try:
-        deployed = Deployment(tls=tls, speed=speed, restart=restart, patience=patience)
-    except ScenarioError as error:
-        terminal.fail(error, as_json=as_json)
-    said = {"--tls": tls is True, "--clear": tls is False, "--restart": restart}
-    said |= {f"--speed {speed:g}": speed != 1, f"--patience {patience:g}": patience != 30}
-    word = " ".join(["deploy", *(flag for flag, whether in said.items() if whether)])
-    _carry_out(word, scenario, out, jobs, settings, variant, replace, watch, strict, as_json, deployed)
-
-
-def _carry_out(
+def carry_out(
     word: str,
     scenario: str,
     out: Path | None,
@@ -138,7 +91,8 @@ def _carry_out(
                 located, folder, command=again, progress=bars, watch=look, jobs=jobs, deployed=deployed
             )
     except ScenarioError as error:
-        terminal.fail(error, options={"folder": "--out", "jobs": "--jobs"}, as_json=as_json)
+        named = {name: f"--{name.replace('_', '-')}" for name in ("jobs", "agents_on", "ssh", "outside")}
+        terminal.fail(error, options={"folder": "--out"} | named, as_json=as_json)
     except Exception as error:  # of a run; or a defect, or an algorithm's own: no finding about a claim
         terminal.fail(error, folder, as_json=as_json)
     if as_json:

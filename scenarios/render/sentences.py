@@ -207,6 +207,9 @@ def about(results: Results, entry: AlgorithmResult) -> list[str]:
             sent = f"{counts['transmissions']:,} transmissions, {counts['transmitted_bytes']:,} bytes on the air"
         clock = "between processes, captured on TCP" if run.deployed else "of virtual time"
         lines.append(f"{sent}, {run.time:.4g} s {clock}.")
+    for one in entry.outside_programs:
+        word = {True: "follows the algorithm", False: "does not follow the algorithm", None: "was not judged"}
+        lines.append(f"Agent {one.agent}, `{one.program}`, {word[one.follows]}: {one.reason}.")
     lines += [*gradients(entry.gradients, findings.listener(results)), *traffic(entry.traffic_analysis)]
     lines += filter(None, [findings.deadline_note(results, entry)])
     lines += [*images(entry.images), *attack_words.lines(entry)]

@@ -50,6 +50,23 @@ class RunSummary(Result):
     """Null in results of earlier versions."""
 
 
+class OutsideProgram(Result):
+    """A program that took an agent's place, and whether what it sent is what the algorithm sends."""
+
+    agent: int
+    program: str
+    """Its command line."""
+    follows: bool | None
+    """Null where nothing can be said."""
+    reason: str
+    messages: int
+    """How many are the algorithm's, noise apart."""
+    noise_numbers: int
+    """Numbers of noise that were tested."""
+    p_value: float | None
+    """Of all tests of the noise; null without noise."""
+
+
 # ── measures and costs ──────────────────────────────────────────────────────────────────────────────────
 class ExactNumbers(Result):
     """Numbers of the full curves that checks and figures need, since stored curves are thinned."""

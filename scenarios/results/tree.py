@@ -10,7 +10,7 @@ from scenarios.results.attacks import Gradients, Images, Leakage, Membership, Me
 from scenarios.results.attacks import ReconstructionResult as Reconstructions
 from scenarios.results.audit import Audit, AuditResult, Budget, EpsilonExact, OverTime, PlanResult, Prices, Views
 from scenarios.results.base import Counts, Edge, Numbers, Result, Setting, Status, Unit, Verdict
-from scenarios.results.run import Convergence, LinkLoads, MeasureResults, RunSummary, Timeline
+from scenarios.results.run import Convergence, LinkLoads, MeasureResults, OutsideProgram, RunSummary, Timeline
 from scenarios.schema import Scenario
 
 SCHEMA_VERSION = 2
@@ -90,6 +90,7 @@ class AlgorithmResult(Result):
     """ρ where the paper's theorem says that the error falls like ρ^k here; null where it does not."""
     convergence: Convergence | None = None
     run: RunSummary | None = None
+    outside_programs: tuple[OutsideProgram, ...] = ()
     active_adversaries: tuple[InterceptionReport, ...] = ()
     rejected: int | None = None
     """Packets rejected by receivers of authenticated links."""

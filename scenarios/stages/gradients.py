@@ -30,7 +30,8 @@ def infer_gradients(experiment: Experiment, run: Run) -> tuple[Gradients, Leakag
         inversion, estimates = inference.inferred(
             run.views[0], jointly=attacks.victims == "jointly", fitted=attacks.coins == "fitted"
         )
-        score = score_gradients(estimates, run.truth, run.views[0].inside)
+        known = [one for one in estimates if run.truth.queries[one.agent]]  # not those of an outside program
+        score = score_gradients(known, run.truth, run.views[0].inside)
     except AttackError as error:
         return Refused(refused=str(error)), None
     adversary, on_radio = experiment.scenario.adversary.build(), experiment.scenario.medium != "links"

@@ -110,6 +110,8 @@ class TranscriptFiles:
 
 DEPLOYED = "deployed-"
 """What a folder of captures and logs begins with; the slug of the algorithm follows."""
+AT_DOORS = "outside"
+"""The tap at the doors of outside programs."""
 FIGURES, FIGURE_LIST = "figures", "figures.json"
 
 

@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar, cast
 
+from attacks.audit.conformance import conformance
+from netsim.adversary import Adversary
 from netsim.errors import DeadlockError, ScenarioError, TranscriptError
 from netsim.files import read_json
+from netsim.randomness import Streams, coins_of
 from netsim.readers.deployed.deploy import Deployment, deploy
 from netsim.readers.deployed.deploy import checked as checked_deployment
 from netsim.running import Running
@@ -26,7 +29,7 @@ from scenarios.results.base import Status, taken, write_text
 from scenarios.results.header import header, manifest, slug
 from scenarios.results.measured import convergence, measures_of
 from scenarios.results.over_time import budget
-from scenarios.results.run import MeasureResults, RunSummary
+from scenarios.results.run import MeasureResults, OutsideProgram, RunSummary
 from scenarios.results.tree import AlgorithmResult, Results, RunError
 from scenarios.schema import Scenario
 from scenarios.schema.load import Located
@@ -34,7 +37,7 @@ from scenarios.schema.own_code import await_hint
 from scenarios.stages.audit import Judge
 from scenarios.stages.gradients import infer_gradients, rebuild_images
 from scenarios.stages.inference import Games
-from scenarios.stages.outputs import DEPLOYED, TranscriptFiles, clear, write_outputs
+from scenarios.stages.outputs import AT_DOORS, DEPLOYED, TranscriptFiles, clear, write_outputs
 from scenarios.stages.reconstruction import Rebuilding
 from scenarios.stages.timeline import Chronicle
 from scenarios.stages.traffic import analyse_traffic
@@ -271,8 +274,26 @@ class _Session:
                 self.watch(running)
 
         if self.deployed is not None and log is not None:
-            return deploy(simulation, self.folder / f"{DEPLOYED}{self._entry.slug}", self.deployed, look, log)
+            return self._as_processes(simulation, self.deployed, look, log)
         return simulation.run(look, every=EVERY, packet_log=log, rescue=rescue)
+
+    def _as_processes(
+        self, simulation: Simulation, settings: Deployment, look: Callable[[Running], None], log: PacketLog
+    ) -> Run:
+        """The deployed run; a tap at the door of every outside program says whether it follows the algorithm."""
+        folder, programs = self.folder / f"{DEPLOYED}{self._entry.slug}", settings.outside
+        if not programs:
+            return deploy(simulation, folder, settings, look, log)
+        door = Adversary(AT_DOORS, links=(), nodes=tuple(sorted(programs)))
+        run = deploy(replace(simulation, adversaries=(*simulation.adversaries, door)), folder, settings, look, log)
+        *views, own = run.views
+        if not run.interrupted:
+            objectives, streams = simulation.problem.objectives, Streams(simulation.seed)
+            found = [conformance(own, i, objectives[i], coins_of(streams, i)) for i in door.nodes]
+            self._put(
+                outside_programs=tuple(taken(OutsideProgram, one, program=programs[one.agent]) for one in found)
+            )
+        return replace(run, simulation=simulation, views=tuple(views))
 
     def _keep(self, run: Run, log: PacketLog, keeper: TranscriptFiles, *, failed: bool = False) -> Chronicle | None:
         """What there is of a run, in results and in files; `failed`: an error ended it. None where no packet log was

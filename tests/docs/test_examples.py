@@ -132,7 +132,13 @@ def test_every_file_of_a_page_is_run_or_read(page):
         if (named := FILE.match(block)) and named[1].endswith(".py"):
             stem = named[1].removesuffix(".py")
             assert any(
-                use in text for use in (f".venv/bin/python {named[1]}", f"from {stem} import", f"audit {named[1]}")
+                use in text
+                for use in (
+                    f".venv/bin/python {named[1]}",
+                    f"from {stem} import",
+                    f"audit {named[1]}",
+                    f"=python3 {named[1]}",
+                )
             )
 
 

@@ -1,20 +1,22 @@
 """One agent as a process: the algorithm's coroutine on a `LiveNode` whose network is its ends of TCP links.
 
-An agent has an `Errand`, and is forked by a `nursery` that has loaded the libraries (`python -m
-netsim.readers.deployed.agent`). It logs what it does, with nobody's values; its estimates, queries and
+An agent has an `Errand`. On the coordinator's machine it is forked by a `nursery` that has loaded the libraries
+(`python -m netsim.readers.deployed.agent`); elsewhere it is a process by itself, which reads its errand from a file
+(`… agent FILE`, or `-`: the standard input). It logs what it does, with nobody's values; its estimates, queries and
 releases go to the coordinator alone, in its report.
 """
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
-import pickle
 import selectors
 import signal
 import socket
 import struct
 import sys
+import threading
 import time
 import traceback
 from dataclasses import dataclass
@@ -29,11 +31,12 @@ from netsim.arrays import Array
 from netsim.errors import NetsimError, ProtocolError
 from netsim.randomness import EdgeNoise, Streams
 from netsim.readers.deployed.certificates import Certificate
-from netsim.readers.deployed.ends import Address, Home
+from netsim.readers.deployed.ends import PATIENCE, Address, Home
+from netsim.readers.deployed.hosts import STANDARD_INPUT, opened
 from netsim.readers.deployed.notes import Alive, Failed, Here, Over, Report, Start, Stop, Turnstile, packed, read
 from netsim.readers.live import LiveNode
 from netsim.simulation import Simulation, live_node
-from netsim.transcript.message import as_sent
+from netsim.transcript.message import HEADER_BYTES, as_sent
 
 PULSE = 0.5
 """Real seconds between two signs of life."""
@@ -60,13 +63,16 @@ class Errand:
     """Where it listens; 0: the system chooses."""
     speed: float
     """Seconds of the run in one real second."""
-    log: Path
-    order: Path
-    """File of the senders whose direct messages it read, in order: a life that follows reads it."""
+    log: Path | None
+    """None: the standard error."""
+    order: Path | None
+    """File of the senders whose direct messages it read, in order: a life that follows reads it. None: none does."""
     counted: int
     """Activations of a walk that a former life closed: this one repeats them, also where the walk is over."""
     certificate: Certificate | None
     """Its own, and whose it trusts; None: links are in the clear."""
+    watched: bool = False
+    """Whether it ends with its standard input, of which the coordinator has the other end."""
 
 
 class RealLoop(asyncio.SelectorEventLoop):
@@ -74,7 +80,7 @@ class RealLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, speed: float) -> None:
         self._origin, self._speed = time.monotonic(), speed
-        super().__init__(_Scaled(speed))
+        super().__init__(_Scaled(speed) if speed != 1 else None)
 
     def begin(self, ago: float = 0.0) -> None:
         """The run began so many real seconds ago."""
@@ -108,8 +114,9 @@ class AgentProcess:
         self._running: asyncio.Task[None] | None = None
         self._closed: list[tuple[float, Array, tuple[int, int, int]]] = []
         self._queries, self._releases = list[Query](), list[Array]()
-        order = errand.order.read_text(encoding="ascii").split() if errand.order.exists() else ()
-        self._order = errand.order.open("a", encoding="ascii", buffering=1)
+        file = errand.order
+        order = file.read_text(encoding="ascii").split() if file is not None and file.exists() else ()
+        self._order = None if file is None else file.open("a", encoding="ascii", buffering=1)
         self.home = Home(
             agent,
             simulation.topology.neighbors(agent),
@@ -132,7 +139,8 @@ class AgentProcess:
 
     def _note(self, sender: int) -> None:
         """It reads a direct message of this neighbor."""
-        self._order.write(f"{sender}\n")
+        if self._order is not None:
+            self._order.write(f"{sender}\n")
 
     def _node(self) -> LiveNode:
         simulation = self.errand.simulation
@@ -172,7 +180,8 @@ class AgentProcess:
     async def live(self) -> None:
         """The whole of it."""
         errand, trust = self.errand, self.errand.certificate
-        reader, writer = await asyncio.open_connection(*errand.coordinator)
+        patience = PATIENCE * errand.speed
+        reader, writer = await asyncio.wait_for(asyncio.open_connection(*errand.coordinator), patience)
         try:
             server = await self.home.listen(errand.host, errand.port, None if trust is None else trust.server())
         except OSError as error:
@@ -245,9 +254,9 @@ class AgentProcess:
             "releases": stacked(self._releases),
         }
         node = self.node
-        ends = self.home.ends.items()
-        sent = {j: (len(end.sent), sum(message.size for message in end.sent)) for j, end in ends}
-        names = sorted({tuple(sorted(message.values)) for _, end in ends for message in end.sent})
+        ends = self.home.ends
+        sizes = {j: [HEADER_BYTES + len(values) for _, _, values in end.sent] for j, end in ends.items()}
+        sent, names = {j: (len(each), sum(each)) for j, each in sizes.items()}, sorted({*self.home.names.values()})
         return packed(Report(node.queries, node.tossed, sent, names), arrays)
 
 
@@ -283,6 +292,7 @@ def nursery() -> None:
     """Forks a process for every errand on standard input, so that libraries are loaded once, and says on standard
     output which it is and how it ended. Ends with its input, and all of them with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the coordinator's
+    gc.freeze()  # what is loaded is never looked at again, nor copied for that in each agent
     children: dict[int, int] = {}
     awake, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -296,13 +306,12 @@ def nursery() -> None:
                 if key.fd == awake:
                     os.read(awake, 4096)
                     continue
-                length = _exactly(8)
-                errand = None if length is None else _exactly(int.from_bytes(length, "little"))
-                if errand is None:  # the coordinator is gone: nobody wants what its agents do
+                try:
+                    agent = cast(Errand, opened(_exactly))
+                except EOFError:  # the coordinator is gone: nobody wants what its agents do
                     for pid in children:
                         os.kill(pid, signal.SIGKILL)
                     return
-                agent = cast(Errand, pickle.loads(errand))
                 pid = os.fork()
                 if not pid:
                     _be(agent)
@@ -319,13 +328,13 @@ def _heard(number: int, frame: FrameType | None) -> None:
     """A child has ended; the pipe says so."""
 
 
-def _exactly(count: int) -> bytes | None:
-    """So many bytes of standard input; None at its end."""
+def _exactly(count: int) -> bytes:
+    """So many bytes of standard input; nothing at its end."""
     data = bytearray()
     while len(data) < count:
         part = os.read(0, count - len(data))
         if not part:
-            return None
+            return b""
         data += part
     return bytes(data)
 
@@ -350,5 +359,28 @@ def _be(errand: Errand) -> NoReturn:
         os._exit(status)
 
 
+def alone(file: str) -> int:
+    """One agent in this process, of a file or of the standard input; its exit status. An error is one line."""
+    try:
+        with open(0 if file == STANDARD_INPUT else file, "rb", closefd=file != STANDARD_INPUT) as stream:
+            errand = cast(Errand, opened(stream.read))
+        if errand.watched:
+            threading.Thread(target=_end_with_input, daemon=True).start()
+        run(errand)
+    except (OSError, EOFError, NetsimError) as error:
+        print(f"agent: {str(error) or type(error).__name__}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _end_with_input() -> None:
+    """Nobody may be left behind whose coordinator is gone, whatever the algorithm is at."""
+    while os.read(0, 4096):
+        pass
+    os._exit(3)
+
+
 if __name__ == "__main__":
-    nursery()
+    sys.exit(alone(sys.argv[1]) if len(sys.argv) > 1 else nursery())

@@ -2,18 +2,19 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import secrets
+import shlex
 import signal
 import sys
 import time
-from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
 
-import cloudpickle  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
 
 from netsim.adversary import Adversary, InsiderState, Query
@@ -23,7 +24,8 @@ from netsim.network.wires import Air
 from netsim.readers.deployed.agent import BORN, GO_ON, LAST, OVER, TURN, Errand, RealLoop
 from netsim.readers.deployed.capture import at_door, rebuilt
 from netsim.readers.deployed.certificates import Certificate, certificates
-from netsim.readers.deployed.ends import PATIENCE, RUN_BYTES
+from netsim.readers.deployed.ends import PATIENCE, RUN_BYTES, Address
+from netsim.readers.deployed.hosts import Hosts, sealed
 from netsim.readers.deployed.notes import (
     Alive,
     Arrays,
@@ -47,8 +49,8 @@ from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
 
-STARTING = 60.0
-"""Real seconds that a process has to come up."""
+STARTING, BY_HAND = 60.0, 600.0
+"""Real seconds that a process has to come up, and one that somebody starts by hand."""
 ENDING = 5.0
 """Real seconds that one has to go."""
 LOOK = 0.5
@@ -81,11 +83,31 @@ class Deployment:
     """The address agents listen on."""
     port: int | None = None
     """Agent i listens on `port` + i; none: the system chooses."""
+    hosts: Hosts | None = None
+    """Where agents run, on this and other machines; none: all here, at `host`."""
+    ssh: bool = False
+    """Whether agents on other `hosts` are started by the system's `ssh`; or else somebody runs the command lines that
+    are announced."""
+    outside: Mapping[int, str] = field(default_factory=dict[int, str])
+    """By agent, the command line of a program that takes its place and speaks the frame format. The name of a file
+    with all that it has to know, as JSON, is added at its end."""
+    announce: Callable[[str], object] = print
+    """Called with each command line that somebody has to run."""
 
     def __post_init__(self) -> None:
         for name in ("speed", "patience"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ScenarioError(name, getattr(self, name), "no positive number", "> 0")
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether somebody else starts the agents."""
+        return self.hosts is not None and not self.ssh
+
+    def forks(self, agent: int) -> bool:
+        """Whether its process is forked on this machine."""
+        here = self.hosts is None or (self.ssh and self.hosts.agents[agent].host is None)
+        return here and agent not in self.outside
 
 
 class DeployedRunning(Running):
@@ -112,6 +134,8 @@ class _Agent:
     """Its process, while there is one."""
     ended: "asyncio.Future[int] | None" = None
     """How its process ended: a status, or minus the signal."""
+    leads: bool = False
+    """Whether it leads a group of processes, which ends with it."""
     writer: asyncio.StreamWriter | None = None
     port: int = 0
     lives: int = 0
@@ -160,13 +184,15 @@ def checked(simulation: Simulation, settings: Deployment) -> Deployment:
     for name, value, wrong, problem, allowed in refused:
         if wrong:
             raise ScenarioError(name, value, f"cannot be deployed: {problem}", allowed)
-    policy, doors = network.exchange_policy, any(adversary.doors for adversary in simulation.adversaries)
+    policy = network.exchange_policy
+    doors = bool(settings.outside) or any(adversary.doors for adversary in simulation.adversaries)
     if not policy.endless and doors:
         why = "cannot be deployed with taps at doors: no packet says when an agent closed its exchange"
         raise ScenarioError("exchange_policy.deadline", policy.deadline, why, "none, or taps on links")
     if settings.restart and not policy.endless:
         why = "an agent that begins anew would close its exchanges with other messages"
         raise ScenarioError("restart", True, why, "exchanges without a deadline")
+    _check_places(simulation, settings)
     laws = (network.links, *network.link_laws.values())
     tls = any(law.tagged for law in laws) if settings.tls is None else settings.tls
     if not tls and any(law.tagged for law in laws):
@@ -182,7 +208,43 @@ def checked(simulation: Simulation, settings: Deployment) -> Deployment:
     if network.active_adversaries and doors:
         why = "cannot be deployed with taps at doors: what an active adversary makes has no place in a stream"
         raise ScenarioError("active_adversaries", "…", why, "taps on links")
+    if tls and settings.outside:
+        why = "nothing that an outside program sends under TLS can be replayed"
+        raise ScenarioError("tls", True, why, "links in the clear")
     return replace(settings, tls=tls)
+
+
+def _check_places(simulation: Simulation, settings: Deployment) -> None:
+    """Who runs where, and what an agent that is not forked here cannot do."""
+    agents, hosts = simulation.topology.agents, settings.hosts
+    if hosts is not None and len(hosts.agents) != agents:
+        why = f"places for agents; the scenario has {agents} agents"
+        raise ScenarioError("agents_on", len(hosts.agents), why, f"{agents} places")
+    if hosts is not None and (last := hosts.coordinator.port + simulation.topology.links) > 65535:
+        why = "the ports of the relays follow it, one for each link"
+        raise ScenarioError(
+            "coordinator.port", hosts.coordinator.port, why, f"<= {65535 - last + hosts.coordinator.port}"
+        )
+    if settings.ssh and hosts is None:
+        raise ScenarioError("ssh", True, "which machines?", "with agents_on")
+    if settings.outside and hosts is not None:
+        why = "an outside program is started on this machine"
+        raise ScenarioError("outside", dict(settings.outside), why, "without agents_on")
+    for agent, program in settings.outside.items():
+        if not 0 <= agent < agents:
+            raise ScenarioError("outside", agent, "no such agent", f"0 … {agents - 1}")
+        try:
+            empty = not shlex.split(program)
+        except ValueError as error:
+            raise ScenarioError("outside", program, f"no command line ({error})", "python3 mine.py") from None
+        if empty:
+            raise ScenarioError("outside", program, f"names no program for agent {agent}", "python3 mine.py")
+    if settings.outside and simulation.algorithm.stopping().walks:
+        why = "a walk ends when its activations are counted, which an outside program does not ask for"
+        raise ScenarioError("outside", dict(settings.outside), why, "an algorithm in rounds")
+    if settings.restart and not all(map(settings.forks, range(agents))):
+        why = "only an agent that this machine forks can be started anew"
+        raise ScenarioError("restart", True, why, "agents here, without outside programs")
 
 
 class _Coordinator:
@@ -205,6 +267,10 @@ class _Coordinator:
         self.agents, self.activations = [_Agent() for _ in range(n)], [0] * n
         self.stopping = simulation.algorithm.stopping()
         self.total, self.address = 0, ("", 0)
+        hosts, port = settings.hosts, settings.port
+        self.places: list[Address] = [(settings.host, 0 if port is None else port + i) for i in range(n)]
+        if hosts is not None:
+            self.places = [(one.address, one.port) for one in hosts.agents]
         self.changed = asyncio.Event()
         self.began: float | None = None
         self.stopped = self.over = False
@@ -214,6 +280,8 @@ class _Coordinator:
         self.nursery: _Nursery | None = None
         self.server: asyncio.Server | None = None
         self.tasks: set[asyncio.Task[None]] = set()
+        self.secrets: list[Path] = []
+        """Files that agents began with: keys and private data."""
 
     def run(self) -> Run:
         whole, interrupted = self._keep(self._whole()), False
@@ -234,17 +302,27 @@ class _Coordinator:
 
     async def _whole(self) -> None:
         settings = self.settings
-        self.relay = Relay(self.simulation, self.folder, settings.host, settings.speed, tls=bool(settings.tls))
-        await self.relay.open()
+        hosts, host, port = settings.hosts, settings.host, None
+        if hosts is not None:
+            host, port = hosts.coordinator.address, hosts.coordinator.port
+        self.relay = Relay(self.simulation, self.folder, host, settings.speed, tls=bool(settings.tls))
+        try:
+            await self.relay.open(None if port is None else port + 1)
+            self.server = await asyncio.start_server(self._hear, host, port or 0)
+        except OSError as error:
+            raise DeploymentError(f"the coordinator cannot listen at {host}, port {port}: {error}") from None
+        self.address = host, self.server.sockets[0].getsockname()[1]
         if self.packet_log is not None:
             self.packet_log.attend(self.relay.wires.wires, self.activations)
         self.running = DeployedRunning(self.relay, self.activations, self.agents)
-        self.nursery = await _Nursery.begin(self.agents, self.folder / NURSERY)
-        self._keep(self._attend(self.nursery))
-        self.server = await asyncio.start_server(self._hear, settings.host, 0)
-        self.address = self.server.sockets[0].getsockname()[:2]
+        forked = [i for i in range(len(self.agents)) if settings.forks(i)]
+        if forked:
+            self.nursery = await _Nursery.begin(self.agents, self.folder / NURSERY)
+            self._keep(self._attend(self.nursery))
+        if settings.by_hand:
+            settings.announce(f"Run these here within {BY_HAND:g} s; each starts an agent:")
         for i in range(len(self.agents)):
-            self._keep(self._live(i))
+            self._keep(self._live(i) if i in forked else self._start_elsewhere(i))
         await self._reported()
 
     async def _reported(self) -> None:
@@ -268,19 +346,19 @@ class _Coordinator:
                 for i in range(len(self.agents)):
                     self._start(i)
             now = time.monotonic()
-            if self.began is None and now - began > STARTING:
+            starting = BY_HAND if settings.by_hand else STARTING
+            if self.began is None and now - began > starting:
                 late = [i for i, agent in enumerate(self.agents) if not agent.port]
                 raise DeploymentError(
-                    f"agents {late} did not come up in {STARTING:g} s; see {self.folder}/agent-*.log"
+                    f"agents {late} did not come up in {starting:g} s; see {self.folder}/agent-*.log"
                 )
             state = [*self.activations, *((a.messages, a.lives, a.report is None) for a in self.agents)]
             if state != seen:
                 seen, moved = state, now
             elif self.began is not None and now - moved > settings.patience:
                 waits = [agent.waits for agent in self.agents if agent.waits]
-                raise StalledError(
-                    f"nothing happened for {settings.patience:g} s: {'; '.join(waits[:8]) or 'nobody waits'}"
-                )
+                silent = f"agents {[i for i, agent in enumerate(self.agents) if not agent.report]} are not done"
+                raise StalledError(f"nothing happened for {settings.patience:g} s: {'; '.join(waits[:8]) or silent}")
             if self.watch is not None:
                 self.watch(running)
 
@@ -302,17 +380,72 @@ class _Coordinator:
             agent.lives += 1
             agent.ended = self.loop.create_future()
             assert self.nursery is not None
-            self.nursery.send(cast(Any, cloudpickle).dumps(self._errand(i)))
+            self.nursery.send(sealed(self._errand(i)))
             status = await agent.ended
             if self.over:
                 return
             if not self.settings.restart or agent.lives >= LIVES:
                 if agent.report is None:
-                    why = f"was killed by {_name(-status)}" if status < 0 else f"ended with status {status}"
-                    self._fail(DeploymentError(f"agent {i} {why}; its log: {self.folder / f'agent-{i}.log'}"))
+                    log = self.folder / f"agent-{i}.log"
+                    self._fail(DeploymentError(f"agent {i} {_ending(status)}; its log: {log}"))
                 return  # (begun anew also after its report: another that begins anew wants what it sent)
             agent.writer = None
             self.changed.set()
+
+    async def _start_elsewhere(self, i: int) -> None:
+        """Its process, where this machine does not fork it: by `ssh`, by somebody's hand, or an outside program's."""
+        settings, agent, hosts = self.settings, self.agents[i], self.settings.hosts
+        file, given = self.folder / f"agent-{i}.errand", b""
+        if hosts is None:
+            file = file.with_suffix(".json")
+            self._write_secret(file, json.dumps(self._known(i)).encode())
+            command = [*shlex.split(settings.outside[i]), str(file)]
+        elif settings.ssh:
+            command, given = hosts.command(i, file), sealed(replace(self._errand(i), watched=True))
+        else:
+            self._write_secret(file, sealed(self._errand(i)))
+            settings.announce(hosts.line(i, file))
+            return
+        agent.ended, agent.leads = self.loop.create_future(), True
+        log = self.folder / f"agent-{i}.log"
+        try:
+            with log.open("wb") as said:
+                process = await asyncio.create_subprocess_exec(
+                    *command, stdin=asyncio.subprocess.PIPE, stdout=said, stderr=said, start_new_session=True
+                )
+        except OSError as error:
+            raise DeploymentError(f"agent {i} cannot be started: {error}") from None
+        assert process.stdin is not None
+        agent.pid = process.pid
+        process.stdin.write(given)  # and stays open: an agent on another machine ends with it
+        status = await process.wait()
+        agent.pid = None
+        agent.ended.set_result(status)
+        if agent.report is None and not self.over:
+            last = "".join(log.read_text(errors="replace").splitlines()[-1:])
+            raise DeploymentError(f"agent {i} {_ending(status)}: {last or 'it said nothing'}; its log: {log}")
+
+    def _write_secret(self, file: Path, data: bytes) -> None:
+        """A file that nobody but its owner reads, for as long as the run lasts."""
+        self.secrets.append(file)
+        file.unlink(missing_ok=True)
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
+            opened.write(data)
+
+    def _known(self, i: int) -> dict[str, object]:
+        """All that an outside program has to know of the run to be agent i, with the agent's records."""
+        public, objective = self.simulation.public(), self.simulation.problem.objectives[i]
+        return {
+            "agent": i,
+            "neighbors": public.neighbors[i],
+            "weights": public.weights[i].tolist(),
+            "dimension": public.dimension,
+            "data": {name: one.tolist() for name, one in vars(objective).items() if isinstance(one, np.ndarray)},
+            "run": self.number.hex(),
+            "coordinator": self.address,
+            "secret": self.secret.hex(),
+            "listen": self.places[i],
+        }
 
     def _errand(self, i: int) -> Errand:
         settings = self.settings
@@ -320,17 +453,18 @@ class _Coordinator:
         if self.agents[i].lives == 1:
             for path in (order, self.folder / f"agent-{i}.log"):
                 path.unlink(missing_ok=True)
+        forked = settings.forks(i)
         return Errand(
             simulation=replace(self.simulation, adversaries=()),
             agent=i,
             run=self.number,
             secret=self.secret,
             coordinator=self.address,
-            host=settings.host,
-            port=self.agents[i].port or (0 if settings.port is None else settings.port + i),
+            host=self.places[i][0],
+            port=self.agents[i].port or self.places[i][1],
             speed=settings.speed,
-            log=self.folder / f"agent-{i}.log",
-            order=order,
+            log=self.folder / f"agent-{i}.log" if forked else None,
+            order=order if forked else None,
             counted=self.agents[i].counted,
             certificate=self.trust[i],
         )
@@ -342,7 +476,7 @@ class _Coordinator:
         if agent.writer is None:
             return
         addresses = {
-            j: relay.address(i, j, (self.settings.host, self.agents[j].port))
+            j: relay.address(i, j, (self.places[j][0], self.agents[j].port))
             for j in self.simulation.topology.neighbors(i)
             if j < i
         }
@@ -355,6 +489,7 @@ class _Coordinator:
         self._keep(self._heard(reader, writer))
 
     async def _heard(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        i, agent = -1, _Agent()
         try:
             first, _ = await asyncio.wait_for(read(reader, trusted=False), PATIENCE * self.settings.speed)
             if not isinstance(first, Here | Turnstile | Failed):
@@ -381,6 +516,8 @@ class _Coordinator:
             pass  # its process is over, and whoever waits for that knows
         finally:
             writer.close()
+            if self.settings.by_hand and agent.writer is writer and agent.report is None and not self.over:
+                self._fail(DeploymentError(f"agent {i} is gone; what its process printed says why"))
 
     def _told(self, i: int, said: Note, arrays: Arrays) -> None:
         agent = self.agents[i]
@@ -388,6 +525,7 @@ class _Coordinator:
             agent.messages, agent.waits = said.messages, said.waits
             self.activations[i] = max(self.activations[i], said.closed)
         elif isinstance(said, Report):
+            arrays = arrays or _nothing(self.simulation.problem.dimension)  # of an outside program
             agent.report, self.activations[i] = (said, arrays), len(arrays["times"])
         elif isinstance(said, Failed):
             self._fail(DeploymentError(f"agent {i}: {said.error}"))
@@ -447,9 +585,13 @@ class _Coordinator:
         for agent in self.agents:
             if agent.pid is not None:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(agent.pid, signal.SIGKILL)
+                    (os.killpg if agent.leads else os.kill)(agent.pid, signal.SIGKILL)
+        if left := [one for one in ends if not one.done()]:
+            await asyncio.wait(left, timeout=ENDING * self.settings.speed)
         if self.server is not None:
             self.server.close()
+        for file in self.secrets:
+            file.unlink(missing_ok=True)
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -552,9 +694,11 @@ def _queries(arrays: Arrays) -> list[Query]:
     ]
 
 
-def _name(number: int) -> str:
-    """Of a signal."""
-    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+def _ending(status: int) -> str:
+    """How a process ended, in words."""
+    if status >= 0:
+        return f"ended with status {status}"
+    return f"was killed by {signal.Signals(-status).name if -status in set(signal.Signals) else f'signal {-status}'}"
 
 
 def _nothing(dimension: int) -> Arrays:
@@ -585,7 +729,7 @@ class _Nursery:
 
     def send(self, errand: bytes) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(len(errand).to_bytes(8, "little") + errand)
+        self._process.stdin.write(errand)
 
     async def listen(self) -> None:
         """Note who begins and who ends, for as long as it lives."""

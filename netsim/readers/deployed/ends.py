@@ -30,10 +30,10 @@ from netsim.transcript.frames import (
     Layouts,
     head,
     kind_of,
-    names_of,
+    named,
     values_of,
 )  # fmt: skip
-from netsim.transcript.message import HEADER_BYTES, Message
+from netsim.transcript.message import HEADER_BYTES, Kind, Message
 
 RUN_BYTES = 16
 _GREETING = struct.Struct(f"<{RUN_BYTES}sqq")
@@ -46,6 +46,8 @@ HANDSHAKE = 60.0
 AGAIN = 0.05
 """Real seconds until who dials tries again."""
 Address = tuple[str, int]
+Sent = tuple[int, int, bytes]
+"""The third word of a message's header, its number, and its values as they go on the wire."""
 Enter = Callable[[Message], None]
 """The way into the inbox."""
 
@@ -60,9 +62,9 @@ class End:
 
     def __init__(self, agent: int, neighbor: int, home: "Home") -> None:
         self.agent, self.neighbor, self._home = agent, neighbor, home
-        self.sent: list[Message] = []
-        self._wants = {CODES["exchange"]: 0, CODES["direct"]: 0}
-        self._had = set[tuple[int, int]]()
+        self.sent: list[Sent] = []
+        self._wants: dict[Kind, int] = {"exchange": 0, "direct": 0}
+        self._had: dict[Kind, set[int]] = {"exchange": set(), "direct": set()}
         self._enter = home.inbox.entrance(Tally())
         self.transport: asyncio.Transport | None = None
         self._said = set[int]()
@@ -70,13 +72,7 @@ class End:
 
     def send(self, message: Message) -> None:
         """Takes responsibility for a message."""
-        self.pass_on(message, kind_of(message), values_of(message, self._home.codec))
-
-    def pass_on(self, message: Message, kind: int, values: bytes) -> None:
-        """The same of a message whose bytes are there, for they go to several."""
-        self.sent.append(message)
-        if self.transport is not None:
-            self._home.hold(partial(self._write, self.transport, message, kind, values))
+        self._home.pass_on((self,), message)
 
     def greeting(self) -> bytes:
         """What this end begins a connection with."""
@@ -89,9 +85,11 @@ class End:
             self.transport.abort()  # of its former life
         _, exchanges, directs = _GREETING.unpack(frame.body)
         self._said.clear()
-        for message in self.sent:
-            if message.number >= (exchanges if message.kind == "exchange" else directs):
-                self._write(transport, message, kind_of(message), values_of(message, self._home.codec))
+        wanted = {CODES["exchange"]: exchanges, CODES["direct"]: directs}
+        for one in self.sent:
+            kind, number, _ = one
+            if number >= wanted[kind & 0xFF]:
+                self.write(transport, one)
         self.transport = transport
         return FrameReader(self.neighbor, self.agent, self._home.dimension, self._home.codec, known=self._layouts)
 
@@ -101,23 +99,34 @@ class End:
             self.transport = None
 
     def came(self, reader: FrameReader, frame: Frame) -> None:
-        """A frame came in; one that was here before is left."""
+        """A frame came in."""
         if frame.kind == NAMES:
             return
         if frame.kind == HELLO:
             raise ProtocolError(f"agent {self.neighbor} sent agent {self.agent} a second greeting")
-        if (frame.kind, frame.number) in self._had:
-            return
-        self._had.add((frame.kind, frame.number))
-        if not self._home.reordered:
-            self._wants[frame.kind] = max(self._wants[frame.kind], frame.number + 1)
-        self._home.received(reader.message(frame), self._enter)
+        self.received(reader.message(frame))
 
-    def _write(self, transport: asyncio.Transport, message: Message, kind: int, values: bytes) -> None:
+    def received(self, message: Message) -> None:
+        """A message came in; one that was here before is left."""
+        kind, number = message.kind, message.number
+        had = self._had[kind]
+        if number in had:
+            return
+        had.add(number)
+        if number >= self._wants[kind] and not self._home.reordered:
+            self._wants[kind] = number + 1
+        if kind == "exchange":
+            self._enter(message)
+        else:
+            self._home.received(message, self._enter)
+
+    def write(self, transport: asyncio.Transport, sent: "Sent") -> None:
+        """Puts a message, and before the first of its layout the names, on a connection."""
+        kind, number, values = sent
         if kind not in self._said:
             self._said.add(kind)
-            transport.write(names_of(message, self.neighbor))
-        transport.write(HEAD.pack(self.agent, self.neighbor, kind, message.number, len(values)) + values)
+            transport.write(named(self.agent, self.neighbor, self._home.names[kind]))
+        transport.write(HEAD.pack(self.agent, self.neighbor, kind, number, len(values)) + values)
 
 
 class Home:
@@ -151,6 +160,8 @@ class Home:
         self.refused, self._noted, self._admitted = refused, noted, admitted
         self.speed, self.reordered = speed, reordered
         self._held = list[Callable[[], None]]()
+        self.names: dict[int, tuple[str, ...]] = {}
+        """Of the values in what it sent, by the third word of a header."""
         self.inbox = Inbox.of(VirtualEnvironment(), agent, neighbors, policy)  # it asks only whether −∞ has passed
         self.ends = {j: End(agent, j, self) for j in neighbors}
         self.channels = {(agent, j): end for j, end in self.ends.items()}
@@ -164,20 +175,25 @@ class Home:
 
     def broadcaster(self, agent: int) -> Callable[[Message], None]:
         assert agent == self.agent
-        ends = tuple(self.ends.values())
+        return partial(self.pass_on, tuple(self.ends.values()))
 
-        def broadcast(message: Message) -> None:
-            kind, values = kind_of(message), values_of(message, self.codec)
-            for end in ends:
-                end.pass_on(message, kind, values)
+    def pass_on(self, ends: tuple[End, ...], message: Message) -> None:
+        """Send a message on these links: now, or in a walk after all that the agent does before it waits."""
+        kind = kind_of(message)
+        if kind not in self.names:
+            self.names[kind] = tuple(sorted(message.values))
+        sent = kind, message.number, values_of(message, self.codec)
+        for end in ends:
+            end.sent.append(sent)
+            transport = end.transport
+            if transport is None:
+                continue
+            if self._admitted is None:
+                end.write(transport, sent)
+            else:
+                self._hold(partial(end.write, transport, sent))
 
-        return broadcast
-
-    def hold(self, write: Callable[[], None]) -> None:
-        """Write what is sent: now, or in a walk after all that the agent does before it waits."""
-        if self._admitted is None:
-            write()
-            return
+    def _hold(self, write: Callable[[], None]) -> None:
         if not self._held:
             asyncio.get_running_loop().call_soon(self._release)
         self._held.append(write)
@@ -188,12 +204,10 @@ class Home:
             write()
 
     def received(self, message: Message, enter: Enter) -> None:
-        """A message came in: of an exchange, or a direct one, whose turn it may not be."""
-        if message.kind == "exchange":
-            enter(message)
-        elif self._admitted is not None and not self._admitted():
+        """A direct message came in, whose turn it may not be."""
+        if self._admitted is not None and not self._admitted():
             return
-        elif not self._order:
+        if not self._order:
             self._noted(message.sender)
             enter(message)
         else:
@@ -274,11 +288,15 @@ class Connection(asyncio.Protocol):
                 return
             data = bytes(self._begun[GREETING_BYTES:])
             self._begun.clear()
-        assert self._reader is not None
-        assert self._end is not None
+        reader, end = self._reader, self._end
+        assert reader is not None
+        assert end is not None
         try:
-            for frame in self._reader.feed(data):
-                self._end.came(self._reader, frame)
+            if (message := reader.whole(data)) is not None:
+                end.received(message)
+                return
+            for frame in reader.feed(data):
+                end.came(reader, frame)
         except ProtocolError as error:
             self._home.fail(error)
             self._abort()

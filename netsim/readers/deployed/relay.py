@@ -112,10 +112,10 @@ class Relay:
         self.files.append(CaptureFile(path))
         return self.files[-1]
 
-    async def open(self) -> None:
-        """Listen for the agents that dial."""
-        for link in self.links.values():
-            await link.open(self._host)
+    async def open(self, port: int | None = None) -> None:
+        """Listen for the agents that dial: on this port and those that follow; None: the system chooses."""
+        for k, link in enumerate(self.links.values()):
+            await link.open(self._host, 0 if port is None else port + k)
 
     def address(self, dials: int, to: int, else_: Address) -> tuple[str, int, str]:
         """Where an agent reaches a neighbor with a smaller number, and the ticket that it shows there."""
@@ -197,10 +197,10 @@ class _Link:
         self._dialing: asyncio.Task[None] | None = None
         self._early = list[bytes]()
 
-    async def open(self, host: str) -> None:
+    async def open(self, host: str, port: int) -> None:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(partial(_Side, self, self.high), host, 0)
-        self.address = self._server.sockets[0].getsockname()[:2]
+        self._server = await loop.create_server(partial(_Side, self, self.high), host, port)
+        self.address = host, self._server.sockets[0].getsockname()[1]
 
     def came(self, agent: int, transport: asyncio.Transport) -> None:
         """A side is there. With that of the one that dials a connection begins."""

@@ -1,12 +1,21 @@
 """`netsim deploy`: the folder of a run whose agents were processes, and what is refused before they start."""
 
 import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
+from netsim.readers.deployed.hosts import versions
 from netsim.transcript.transcript import Transcript
 from scenarios.cli.app import app
+from tests.netsim.readers.test_deployed import free_ports
 
 runner = CliRunner()
 SCENARIO = """
@@ -65,3 +74,115 @@ def test_what_cannot_be_deployed_is_said_before_anything_starts(file, options, w
     assert done.exit_code == 2
     assert words in " ".join(done.output.split())
     assert not (file.parent / "out").exists()
+
+
+# ── other machines, containers, programs ────────────────────────────────────────────────────────────────
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "tap-your-own.md"
+
+
+@pytest.mark.parametrize(
+    ("forget", "status", "words"), [("", 0, "and its noise"), (" --forget", 1, "there is no noise")]
+)
+def test_a_program_in_an_agents_place_is_judged_by_replay(tmp_path, monkeypatch, forget, status, words):
+    """That of the page, as it stands; also by attacks, which infer its gradients and score those of the others."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine.py", "mine.yaml"):
+        block = re.search(rf"^```\w+\n(# {name}\n.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+        (tmp_path / name).write_text(block[1])
+    assert sum(map(bool, (tmp_path / "mine.py").read_text().splitlines())) <= 60
+    program = f"{sys.executable} mine.py{forget}"
+    done = runner.invoke(app, ["deploy", "mine.yaml", "--out", "out", "--outside", f"2={program}", "--json"])
+    assert done.exit_code == status, done.output
+    found = json.loads((tmp_path / "out" / "results.json").read_text())["algorithms"][0]
+    (one,) = found["outside_programs"]
+    assert (one["agent"], one["program"], one["follows"]) == (2, program, not forget)
+    assert words in one["reason"]
+    assert one["noise_numbers"] == 90
+    assert found["gradients"]["queries"] == 3 * 30
+    assert not list((tmp_path / "out").rglob("agent-2.json")), "it has the agent's data"
+
+
+def test_a_program_that_ends_ends_the_run_with_its_last_words(file):
+    done = runner.invoke(app, ["deploy", str(file), "--out", "out", "--outside", f"1={sys.executable} nowhere.py"])
+    assert done.exit_code == 70
+    assert "agent 1 ended with status 2" in done.output
+    assert "nowhere.py" in done.output
+
+
+HOSTS = """\
+coordinator: {address: 127.0.0.1, port: 7000}
+agents: [{address: 127.0.0.1, port: 7001}, {address: 127.0.0.1, port: 7002}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("hosts", "options", "words"),
+    [
+        (HOSTS, [], "places for agents; the scenario has 4 agents"),
+        (HOSTS.replace("7002", "7001"), [], "hosts.yaml:2: agents[1].port = 7001: agent 0 listens there"),
+        (HOSTS.replace("port: 7002", "prt: 7002"), [], "did you mean 'port'?"),
+        (HOSTS.replace("7000", "70000"), [], "hosts.yaml:1: coordinator.port = 70000"),
+        (HOSTS, ["--compose", "it.yaml"], "every agent is a service"),
+        (None, ["--ssh"], "--ssh = True"),
+        (None, ["--outside", "two=x"], "AGENT=PROGRAM"),
+        (None, ["--outside", "9=x"], "no such agent"),
+    ],
+)
+def test_what_is_no_place_is_said_in_a_line(file, hosts, options, words):
+    if hosts is not None:
+        (file.parent / "hosts.yaml").write_text(hosts)
+        options = ["--agents-on", "hosts.yaml", *options]
+    done = runner.invoke(app, ["deploy", str(file), "--out", "out", *options])
+    assert done.exit_code == 2, done.output
+    assert words in " ".join(done.output.split())
+    assert not (file.parent / "out").exists()
+
+
+def test_the_services_of_a_compose_file_are_a_run(file):
+    """Their commands, dependencies and files, with the machine's own address in the place of the services' names."""
+    wrote = runner.invoke(
+        app, ["deploy", "small.yaml", "--out", "out", "-o", "topology.agents=3", "--compose", "it.yaml"]
+    )
+    assert wrote.exit_code == 0, wrote.output
+    assert "docker compose -f it.yaml up" in wrote.output
+    tree = YAML(typ="safe").load((file.parent / "it.yaml").read_text())
+    services = tree["services"]
+    assert list(services) == ["coordinator", "agent-0", "agent-1", "agent-2"]
+    assert {one["image"] for one in services.values()} == {f"${{NETSIM_IMAGE:?an image that has {versions()}}}"}
+    assert all(one["volumes"][0]["source"] == str(file.parent) for one in services.values())
+    assert all(one["volumes"][0]["target"] == one["working_dir"] for one in services.values())
+    hosts = YAML(typ="safe").load(tree["configs"]["hosts"]["content"])
+    assert [one["address"] for one in (hosts["coordinator"], *hosts["agents"])] == list(services)
+    base = free_ports(20)
+    for k, one in enumerate((hosts["coordinator"], *hosts["agents"])):
+        one["address"], one["port"] = "127.0.0.1", base + 10 * bool(k) + k
+    (file.parent / "hosts.yaml").write_text(json.dumps(hosts))
+    main = "import sys; from scenarios.cli.app import main; sys.argv[0] = 'netsim'; main()"
+    started = []
+
+    def start(service: str) -> subprocess.Popen:
+        words = [word.replace("/hosts.yaml", "hosts.yaml") for word in services[service]["command"]]
+        program = ["-c", main] if words[0] == "netsim" else []
+        assert words[0] in ("netsim", "python3")
+        started.append(
+            subprocess.Popen([sys.executable, *program, *words[1:]], env=os.environ | {"PYTHONPATH": str(ROOT)})
+        )
+        return started[-1]
+
+    try:
+        coordinator, check = start("coordinator"), services["coordinator"]["healthcheck"]["test"][1:]
+        end = time.monotonic() + 120
+        while subprocess.run(check, check=False).returncode:
+            assert time.monotonic() < end
+            time.sleep(0.5)
+        for name in list(services)[1:]:
+            assert services[name]["depends_on"] == {"coordinator": {"condition": "service_healthy"}}
+            start(name)
+        assert [one.wait(120) for one in started] == [0, 0, 0, 0]
+        assert coordinator.returncode == 0
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+    assert json.loads((file.parent / "out" / "results.json").read_text())["status"] == "complete"
