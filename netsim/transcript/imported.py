@@ -32,6 +32,8 @@ from netsim.transcript.record import COLUMNS, EVERYBODY, Record
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".pcapng")
 """Names of files that `read` takes."""
 _DEFAULTS = {"place": "link", "event": "air", "kind": "exchange", "sequence": -1, "attempt": 0}
+Row = Mapping[str, object]
+"""By column, as the file has it."""
 _NUMBERED = r"{}[._\[]?(\d+)\]?"
 """Columns that hold a vector together: w0, w.0, w_0, w[0]."""
 
@@ -57,7 +59,7 @@ def read(path: Path, columns: Mapping[str, str], public: PublicKnowledge, agents
     return found
 
 
-def _cells(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _cells(path: Path, text: str) -> Iterator[tuple[int, Row]]:
     """The rows of a CSV file, each by the names of the header; an empty cell is none."""
     first = text.partition("\n")[0]
     reader = csv.reader(StringIO(text), delimiter=max(",;\t|", key=first.count), skipinitialspace=True)
@@ -73,7 +75,7 @@ def _cells(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         raise ScenarioError("file", str(path), f"not CSV ({error})", "CSV", str(path), reader.line_num) from None
 
 
-def _objects(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _objects(path: Path, text: str) -> Iterator[tuple[int, Row]]:
     """The rows of JSON lines; what an object `values` holds is a column each."""
     for line, one in enumerate(text.splitlines(), start=1):
         if not one.strip():
@@ -84,9 +86,9 @@ def _objects(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
             raise ScenarioError("row", one, f"no JSON ({error})", "an object a line", str(path), line) from None
         if not isinstance(row, dict):
             raise ScenarioError("row", one, "no object", "an object a line", str(path), line)
-        found = cast("dict[str, Any]", row)
+        found = dict(cast("Row", row))
         inside = found.pop("values", None)
-        yield line, found | (cast("dict[str, Any]", inside) if isinstance(inside, dict) else {})
+        yield line, {**found, **(cast("Row", inside) if isinstance(inside, dict) else {})}
 
 
 @dataclass(frozen=True)
@@ -99,12 +101,12 @@ class _Reader:
     replicas: set[int]
     """How many there are: one number, once a row had values."""
 
-    def record(self, row: Mapping[str, Any], line: int) -> Record:
+    def record(self, row: Row, line: int) -> Record:
         """One row. Its columns that are nowhere in `COLUMNS` and of no map are values in JSON lines alone."""
         if not self.counts:
             self._check_columns(row)
         given = {name: row[self.columns.get(name, name)] for name in COLUMNS if self.columns.get(name, name) in row}
-        known: dict[str, Any] = _DEFAULTS | {name: self._cell(name, value, line) for name, value in given.items()}
+        known: Any = _DEFAULTS | {name: self._cell(name, value, line) for name, value in given.items()}
         for name in ("sender", "receiver"):
             if name not in known:
                 raise self._wrong(name, None, "missing", f"a column of {name}s: --column {name}=COLUMN", line)
@@ -122,7 +124,7 @@ class _Reader:
         self.counts[()] += 1
         return Record(**known, values=values)
 
-    def _check_columns(self, row: Mapping[str, Any]) -> None:
+    def _check_columns(self, row: Row) -> None:
         """A `ScenarioError` for a column of the map that the first row has not."""
         for name, column in self.columns.items():
             if column not in row and not _together(column, row):
@@ -154,7 +156,7 @@ class _Reader:
             raise self._wrong(name, value, "no such agent in the scenario", f"0 … {self.public.agents - 1}", line)
         return int(number)
 
-    def _values(self, row: Mapping[str, Any], line: int) -> dict[str, Array]:
+    def _values(self, row: Row, line: int) -> dict[str, Array]:
         if "norms" in row:
             raise self._wrong("norms", row["norms"], "norms are no values", "netsim trace --jsonl --values", line)
         names = {name: column for name, column in self.columns.items() if name not in COLUMNS}
@@ -180,7 +182,7 @@ class _Reader:
         return found
 
 
-def _together(column: str, row: Mapping[str, Any]) -> list[str]:
+def _together(column: str, row: Row) -> list[str]:
     """The numbered columns that hold a vector, in order."""
     found = {key: re.fullmatch(_NUMBERED.format(re.escape(column)), key) for key in row}
     return sorted((key for key, match in found.items() if match), key=lambda key: int(cast("Any", found[key])[1]))

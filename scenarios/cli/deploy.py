@@ -4,7 +4,7 @@ import os
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -158,13 +158,13 @@ def _write_compose(
     checked_deployment(simulation, replace(deployed, hosts=hosts))
     begin = [*shlex.split(repeated(f"netsim {word}", scenario, settings, variant)), "--out", str(folder)]
     files = [folder / f"{DEPLOYED}{slug(subject.spec.name, ())}" / f"agent-{i}.errand" for i in range(len(agents))]
-    every: dict[str, Any] = {
+    every: dict[str, object] = {
         "image": f"${{NETSIM_IMAGE:?an image that has {versions()}}}",
         "user": f"{os.getuid()}:{os.getgid()}",
         "working_dir": FOLDER,
         "volumes": [{"type": "bind", "source": _plain([str(Path.cwd())])[0], "target": FOLDER}],
     }
-    services: dict[str, Any] = {
+    services: dict[str, object] = {
         "coordinator": {
             **every,
             "command": _plain([*begin, "--agents-on", HOSTS]),

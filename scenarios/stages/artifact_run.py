@@ -14,15 +14,15 @@ from typing import Any
 NUMBERS = ("epsilon_claimed", "epsilon_exact_lower", "epsilon_exact_upper", "epsilon_audited", "final_error")
 
 
-def summary(results: Any) -> dict[str, dict[str, Any]]:
+def summary(results: Any) -> dict[str, dict[str, object]]:
     """Verdict and numbers of every algorithm of a results.json, by variant and name."""
     runs: list[tuple[str, Any]] = [(one["name"], one) for one in results.get("variants") or ()] or [("", results)]
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, object]] = {}
     for variant, run in runs:
         for entry in run["algorithms"]:
-            audit: dict[str, Any] = entry.get("audit") or {}
-            exact: dict[str, Any] = audit.get("epsilon_exact") or {}
-            curve: dict[str, Any] = entry.get("convergence") or {}
+            audit: Any = entry.get("audit") or {}
+            exact: Any = audit.get("epsilon_exact") or {}
+            curve: Any = entry.get("convergence") or {}
             known = audit | {"epsilon_exact_lower": exact.get("lower"), "epsilon_exact_upper": exact.get("upper")}
             known["final_error"] = entry.get("final", curve.get("final"))
             name = f"{variant}: {entry['name']}" if variant else str(entry["name"])

@@ -296,8 +296,7 @@ def _heat(
             )
             if len(across) * len(up) <= _CELLS:
                 ink = "#ffffff" if share < 0.5 else "#000000"
-                style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9, "color": ink}
-                plot.text(*at, show(value, 2), **style)
+                plot.text(*at, show(value, 2), ha="center", va="center", fontsize=9, color=ink)
         plot.set_xlim(-0.5, len(across) - 0.5)
         plot.set_ylim(-0.5, len(up) - 0.5)
         plot.set_xticks(range(len(across)), [_cell(value) for value in across], rotation=45 if len(across) > 7 else 0)
