@@ -26,6 +26,10 @@ FLOPS = 5e9
 """Operations a second of dense linear algebra, on one core; on the low side."""
 LONGEST = 3600.0
 """Seconds of linear algebra before time 0 that are waited for."""
+_RESIDUALS = 3
+"""Numbers that a gradient takes of each record and replica."""
+_PROBED = 10**7
+"""Residuals of the gradient that is measured, at most."""
 _COPIES = 4
 """Times that a run holds a number of each gradient: where it was taken, what came of it, its release, and in part."""
 _SPECTRAL = ("ridge", "lasso", "sensors")
@@ -78,13 +82,13 @@ def audit_cost(simulation: Simulation, trials: int, together: int) -> Cost:
 
 def check_run(simulation: Simulation, field: str, name: str) -> None:
     """Raise a `ScenarioError` at this field for a run of more memory than is allowed."""
-    check_memory(cost(simulation).memory, field, name, "fewer rounds, agents, replicas or coordinates")
+    check_memory(cost(simulation).memory, field, name, "fewer rounds, agents, replicas, records or coordinates")
 
 
 def check_audit(simulation: Simulation, trials: int, together: int) -> None:
     """Raise a `ScenarioError` for transcripts that, so many `together`, need more memory than is allowed."""
     memory = audit_cost(simulation, trials, together).memory
-    check_memory(memory, "audit.chunk", together, "a smaller chunk, fewer rounds or agents")
+    check_memory(memory, "audit.chunk", together, "a smaller chunk, fewer rounds, agents or records")
 
 
 def cost(simulation: Simulation, replicas: int | None = None) -> Cost:
@@ -101,6 +105,7 @@ def cost(simulation: Simulation, replicas: int | None = None) -> Cost:
     replicas = replicas or simulation.replicas
     numbers = replicas * problem.dimension
     memory = NUMBER * numbers * (_COPIES * gradients + 10 * topology.agents)
+    memory += NUMBER * replicas * _RESIDUALS * max(problem.records)  # of one gradient, while it is computed
     turn = ACTIVATION if _walks(simulation) else 0.0
     seconds = gradients * (_gradient_seconds(problem, replicas) + turn) + PACKET * packets
     return Cost(memory, seconds if gradients else float("nan"))
@@ -113,10 +118,11 @@ def _walks(simulation: Simulation) -> bool:
 
 def _gradient_seconds(problem: Problem, replicas: int) -> float:
     """Time of one gradient of one agent, with what is done with it: measured."""
-    objective, x = problem.objectives[0], np.zeros((replicas, problem.dimension))
+    together = min(replicas, max(1, _PROBED // max(problem.records)))
+    objective, x = problem.objectives[0], np.zeros((together, problem.dimension))
     begun = time.perf_counter()
     objective.gradient(x)
-    return 2 * (time.perf_counter() - begun)
+    return 2 * (time.perf_counter() - begun) * replicas / together
 
 
 def duration(seconds: float) -> str:

@@ -112,9 +112,9 @@ def numbered(graph: nx.Graph) -> nx.Graph:
     return nx.convert_node_labels_to_integers(graph, ordering="sorted")
 
 
-def drawn(build, draw, *sizes):
+def drawn(build, draw, *sizes, seeds=4):
     """A graph from each of several seeds, but for those that are disconnected; and networkx's."""
-    for seed in range(4):
+    for seed in range(seeds):
         graph = draw(seed)
         if nx.is_connected(graph):
             yield build(*sizes, seed=seed), graph
@@ -143,11 +143,11 @@ FAMILIES = [
     (barabasi_albert(40, 2, seed=3), nx.barabasi_albert_graph(40, 2, seed=3)),
     *drawn(random_regular, lambda seed: nx.random_regular_graph(3, 20, seed=seed), 20, 3),
     *drawn(random_regular, lambda seed: nx.random_regular_graph(7, 8, seed=seed), 8, 7),
-    *drawn(random_regular, lambda seed: nx.random_regular_graph(60, 100, seed=seed), 100, 60),
-    *drawn(random_regular, lambda seed: nx.random_regular_graph(6, 2_000, seed=seed), 2_000, 6),
+    *drawn(random_regular, lambda seed: nx.random_regular_graph(60, 100, seed=seed), 100, 60, seeds=1),
+    *drawn(random_regular, lambda seed: nx.random_regular_graph(6, 2_000, seed=seed), 2_000, 6, seeds=1),
     *drawn(erdos_renyi, lambda seed: nx.gnp_random_graph(30, 0.3, seed=seed), 30, 0.3),
     *drawn(erdos_renyi, lambda seed: nx.gnp_random_graph(9, 1.0, seed=seed), 9, 1.0),
-    *drawn(erdos_renyi, lambda seed: nx.fast_gnp_random_graph(5_000, 0.004, seed=seed), 5_000, 0.004),
+    *drawn(erdos_renyi, lambda seed: nx.fast_gnp_random_graph(5_000, 0.004, seed=seed), 5_000, 0.004, seeds=1),
     *drawn(random_geometric, lambda seed: nx.random_geometric_graph(40, 0.4, seed=seed), 40, 0.4),
 ]
 

@@ -1,8 +1,10 @@
 """What a scenario asks for is said before it is allocated; what is too much is refused at its field."""
 
+import numpy as np
 import pytest
 
 from netsim.errors import ScenarioError
+from netsim.problems import LeastSquares
 from scenarios.build.cost import cost, duration
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import parse
@@ -40,6 +42,26 @@ def test_too_much_is_refused_where_it_is_asked_for(setting, monkeypatch):
     assert caught.value.field == field
     if "before" not in words:
         assert "20 GB here" in caught.value.allowed
+
+
+def test_residuals_of_many_records_and_transcripts_count_and_are_not_allocated(monkeypatch):
+    """20,000 records of 6 agents, 1,000 transcripts: 80 MB for one gradient alone."""
+    monkeypatch.setenv("NETSIM_MEMORY", str(4 * 10**7))
+    taken = list[int]()
+
+    def gradient(objective, x):
+        taken.append(len(x) * objective.records)
+        return np.zeros_like(x)
+
+    more = ["problem.data.records=20000", "algorithms[0].rounds=2", "audit={adjacency: {change: 1.0}, chunk: 1000}"]
+    monkeypatch.setattr(LeastSquares, "gradient", gradient)
+    monkeypatch.setattr("scenarios.build.cost._PROBED", 10**5)
+    with pytest.raises(ScenarioError, match="asks for") as caught:
+        Experiment.of(parse(SCENARIO, settings=more).scenario)
+    assert caught.value.field == "audit.chunk"
+    assert 0 < max(taken) <= 10**5
+    monkeypatch.setenv("NETSIM_MEMORY", str(2 * 10**8))
+    Experiment.of(parse(SCENARIO, settings=more).scenario)
 
 
 def test_memory_that_is_allowed_is_enough(monkeypatch):
