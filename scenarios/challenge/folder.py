@@ -130,7 +130,6 @@ def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> Chall
         recordings[name] = RecordingFile(algorithm=one.algorithms[name], links=links if several else None)
     salt, hashed = salted(challenge, one, student, key)
     write_text(folder / PUBLIC, dump(one.public).rstrip())
-    solved_from = [PUBLIC, *(f"{name}.parquet" for name in recordings)]
     found = ChallengeFile(
         challenge=challenge.name,
         version=netsim.__version__,
@@ -141,11 +140,16 @@ def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> Chall
         salt=salt,
         hash=hashed,
         recordings=recordings,
-        files={name: _hash_of(folder / name) for name in solved_from},
+        files={name: _hash_of(folder / name) for name in _solved_from(recordings)},
     )
     write_text(folder / FILE, TypeAdapter(ChallengeFile).dump_json(found, indent=1).decode())
     write_text(folder / README, _readme(challenge, found))
     return found
+
+
+def _solved_from(recordings: Mapping[str, RecordingFile]) -> list[str]:
+    """Names of the files of a challenge that are no words about it."""
+    return [PUBLIC, *(f"{name}.parquet" for name in recordings)]
 
 
 def _hash_of(path: Path) -> str:
@@ -205,12 +209,11 @@ def read_file(kind: type[T], path: Path, field: str) -> T:
 def check_name(student: str, field: str) -> None:
     """You get a `ScenarioError` for a name that could pass for another, or for more of a line of `--check`: letters,
     digits and a few signs, one space at a time, and nothing that looks the same and is not."""
-    plain = unicodedata.normalize("NFKC", student) == student and not set(student) & set(_FILLERS)
-    if not plain or len(student) > LONGEST or student != " ".join(student.split(" ")).strip() or "  " in student:
-        why, allowed = "is no plain name", f"at most {LONGEST} letters, as they are usually written, single spaces"
-        raise ScenarioError(field, student, why, allowed)
-    if not student or not all(c in " .,'’_@+-" or unicodedata.category(c)[0] in "LMN" for c in student):
-        raise ScenarioError(field, student, "is no plain name", "letters, digits, spaces and . , ' _ @ + -")
+    written = unicodedata.normalize("NFKC", student) == student == student.strip() and "  " not in student
+    known = all(c in " .,'’_@+-" or unicodedata.category(c)[0] in "LMN" for c in student) and student
+    if not written or not known or len(student) > LONGEST or set(student) & set(_FILLERS):
+        allowed = f"at most {LONGEST} letters and digits, as they are usually written, single spaces, . , ' _ @ + -"
+        raise ScenarioError(field, student, "is no plain name", allowed)
 
 
 def file_in(folder: Path) -> ChallengeFile:
@@ -244,7 +247,7 @@ def own_file(folder: Path, challenge: str, student: str, key: str) -> ChallengeF
 
 def is_whole(folder: Path, file: ChallengeFile) -> bool:
     """Whether all that the challenge is solved from is still there, as it was made."""
-    names = {PUBLIC, *(f"{one}.parquet" for one in file.recordings)}
+    names = _solved_from(file.recordings)
     there = all((folder / name).is_file() for name in (README, *names))
     return there and all(_hash_of(folder / name) == file.files.get(name) for name in names)
 

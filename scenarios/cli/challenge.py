@@ -211,11 +211,11 @@ def _hint(challenge: "Challenge", out: Path, as_json: bool) -> NoReturn:
     from scenarios.challenge import sheet
 
     own, file = _posed(challenge, out)
-    count = own.standing(challenge.name).hints
-    counts = count < len(challenge.hints) and not own.standing(challenge.name).solved
+    before = own.standing(challenge.name)
+    counts = before.hints < len(challenge.hints) and not before.solved
     if counts:
         own.with_entry(challenge.name, "hint", file.hash).write(out / sheet.FILE)
-    given = challenge.hints[: count + 1] if counts or count else challenge.hints
+    given = challenge.hints[: before.hints + 1] if counts else challenge.hints
     if as_json:
         write_document({"challenge": challenge.name, "hints": list(given), "of": len(challenge.hints)})
     for number, one in enumerate(() if as_json else given, 1):

@@ -66,7 +66,8 @@ def write_artifact(results: Results, run: Path, folder: Path) -> None:
 
 
 def _take(tree: object, files: Path) -> None:
-    """Copy the files that a scenario names, with what code imports, and name the copies."""
+    """Copy the files that a scenario names, with what code imports, and name the copies: each in a folder of its own,
+    for others may have the same name."""
     if isinstance(tree, list):
         for one in cast("list[object]", tree):
             _take(one, files)
@@ -79,11 +80,12 @@ def _take(tree: object, files: Path) -> None:
                 _take(value, files)
                 continue
             each = sources(file.absolute(), file.read_bytes()) if file.suffix == ".py" else {file: file.read_bytes()}
+            place = files / str(sum(1 for _ in files.iterdir()))
             for one, text in each.items():
-                at = files / (one.relative_to(file.absolute().parent) if file.suffix == ".py" else one.name)
+                at = place / (one.relative_to(file.absolute().parent) if file.suffix == ".py" else one.name)
                 at.parent.mkdir(parents=True, exist_ok=True)
                 at.write_bytes(text)
-            known[key] = f"files/{file.name}{colon + name if where.endswith('.py') else ''}"
+            known[key] = f"files/{place.name}/{file.name}{colon + name if where.endswith('.py') else ''}"
 
 
 def _data(tree: object, folder: Path) -> None:

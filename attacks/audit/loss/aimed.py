@@ -106,6 +106,9 @@ class WorstCaseNoise(np.random.Generator):
 class RoundedAway(np.random.Generator):
     """What a random codec draws: in the first half of the replicas, whatever has a fraction is rounded up."""
 
+    def __init__(self, source: np.random.Generator) -> None:
+        super().__init__(source.bit_generator)
+
     def random(self, size: Any = None, *options: Any, **named: Any) -> Any:
         drawn: Any = cast(Any, super()).random(size, *options, **named)
         drawn[: (len(drawn) + 1) // 2] = 0.0
@@ -202,15 +205,11 @@ class Aiming:
 
     def worst_case(self, transcripts: int = TRANSCRIPTS) -> Sample:
         """Transcripts with noise of the worst signs."""
-
-        def away(stream: np.random.Generator) -> np.random.Generator:
-            return RoundedAway(stream.bit_generator)
-
-        sample = self.simulate(WORST_CASE, transcripts, None, away)
+        sample = self.simulate(WORST_CASE, transcripts, None, RoundedAway)
         for _ in range(_PASSES):
             aims = [Aim.of(a, b) for a, b in self._replayed(sample) if isinstance(a.noise, _AIMED)]
             noise = partial(WorstCaseNoise, aims=aims)
-            sample = self.simulate(WORST_CASE, transcripts, noise, away)
+            sample = self.simulate(WORST_CASE, transcripts, noise, RoundedAway)
         return sample
 
     def tilted(self, delta: float, transcripts: int = WEIGHTED) -> Sample:

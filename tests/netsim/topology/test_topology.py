@@ -152,7 +152,6 @@ FAMILIES = [
 ]
 
 
-@pytest.mark.few(44)
 @pytest.mark.parametrize(("topology", "graph"), FAMILIES, ids=lambda x: getattr(x, "name", None) or "")
 def test_families_are_those_of_networkx_link_for_link(topology, graph):
     assert topology.agents == graph.number_of_nodes()

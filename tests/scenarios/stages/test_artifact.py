@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
+from scenarios.stages.artifact import _take
 
 OWN = """\
 from dataclasses import dataclass
@@ -69,6 +70,17 @@ def test_it_repeats_every_verdict_and_number(artifact):
     expected = {name: one | {"verdict": "proven"} for name, one in expected.items()}
     (artifact / "expected.json").write_text(json.dumps(expected))
     assert repeated(artifact).returncode == 1
+
+
+def test_files_of_one_name_stay_apart(tmp_path):
+    tree = {}
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "links.csv").write_text(name)
+        tree[name] = {"path": str(tmp_path / name / "links.csv")}
+    (tmp_path / "files").mkdir()
+    _take(tree, tmp_path / "files")
+    assert [(tmp_path / tree[name]["path"]).read_text() for name in ("a", "b")] == ["a", "b"]
 
 
 def test_nothing_is_written_over(artifact):
