@@ -82,7 +82,7 @@ class Row:
 
     def samples(self, factor: float = 1.0) -> tuple[Sample, Sample]:
         """Transcripts of both of the pair's worlds with `factor` times the noise, which is aimed at δ = 0."""
-        zero, one = (cast(Objective, hypothesis) for hypothesis in self.pair.hypotheses)
+        zero, one = (cast("Objective", hypothesis) for hypothesis in self.pair.hypotheses)
         algorithm = self.simulation.algorithm
         noisy = replace(self.simulation, algorithm=algorithm if factor == 1.0 else algorithm.scaled(factor))
         simulate = worlds(holding(noisy, self.pair.agent, zero), self.pair.agent, one, REPLICAS)

@@ -41,7 +41,7 @@ def data_print(objectives: Sequence[object]) -> str:
 
 
 def _parts(value: Any, seen: Seen) -> Iterator[bytes]:
-    if isinstance(cast(object, value), np.ndarray) and cast("np.ndarray[Any, Any]", value).dtype != object:
+    if isinstance(cast("object", value), np.ndarray) and cast("np.ndarray[Any, Any]", value).dtype != object:
         array = cast("np.ndarray[Any, Any]", value)
         yield f"array {array.dtype.str} {array.shape}\n".encode()
         yield array.tobytes()
@@ -62,7 +62,7 @@ def _parts(value: Any, seen: Seen) -> Iterator[bytes]:
         for key, one in cast("Mapping[object, object]", value).items():
             yield from _several("entry", (key, one), seen)
     elif isinstance(value, Sequence):
-        yield from _several(str(type(cast(object, value)).__name__), cast("Sequence[object]", value), seen)
+        yield from _several(str(type(cast("object", value)).__name__), cast("Sequence[object]", value), seen)
     elif isinstance(value, AbstractSet):
         inner = (b"".join(_parts(one, seen)) for one in cast("AbstractSet[object]", value))
         yield b"set\n" + b"".join(sorted(inner))
@@ -72,7 +72,7 @@ def _parts(value: Any, seen: Seen) -> Iterator[bytes]:
 
 def _object(value: Any, seen: Seen) -> Iterator[bytes]:
     """A dataclass by its fields, everything else by what a copy of it would be made from."""
-    kind = cast(Any, type(value))
+    kind = cast("Any", type(value))
     yield _name(kind)
     if hasattr(kind, "__dataclass_fields__"):
         for one in fields(value):
@@ -184,7 +184,7 @@ def change_of(own: Objective, other: Objective) -> Mapping[str, object]:
     records, after = dict[str, object](), cast("dict[str, Array]", _fields(other))
     for name, one in cast("dict[str, Array]", _fields(own)).items():
         two = after[name]
-        if not all(isinstance(cast(object, value), np.ndarray) for value in (one, two)):
+        if not all(isinstance(cast("object", value), np.ndarray) for value in (one, two)):
             if one != two:
                 raise ScenarioError("pair", repr(two), "another parameter, and no other records")
         elif one.shape != two.shape:
@@ -202,7 +202,7 @@ def changed(own: Objective, tree: Mapping[str, object]) -> Objective:
             if not (isinstance(kind, type) and is_dataclass(kind) and WITHIN in {one.name for one in fields(kind)}):
                 raise TranscriptError(f"moved = {tree['moved']!r}: no objective that is another one, moved")
             rest = {name: _value(value, name) for name, value in tree.items() if name != "moved"}
-            return cast(Objective, kind(**{WITHIN: own}, **rest))
+            return cast("Objective", kind(**{WITHIN: own}, **rest))
         known = _fields(own)
         records = plain.entry(tree, "records")
         if not plain.is_mapping(records) or not records.keys() <= known.keys():
@@ -215,7 +215,7 @@ def changed(own: Objective, tree: Mapping[str, object]) -> Objective:
                 put[name] = np.array(known[name], dtype=np.float64)
                 for k, value in zip(cast("list[int]", rows), after, strict=True):
                     put[name][k] = value
-        return cast(Objective, replace(cast(Any, own), **put))
+        return cast("Objective", replace(cast("Any", own), **put))
     except (TranscriptError, TypeError, IndexError, ValueError) as error:
         raise ScenarioError("pair.change", "…", str(error), "what `netsim run` wrote") from None
 
@@ -242,14 +242,14 @@ def check_adjacent(own: Objective, other: Objective, adjacency: Adjacency) -> No
 
 
 def _fields(value: object) -> dict[str, object]:
-    return {one.name: getattr(value, one.name) for one in fields(cast(Any, value))}
+    return {one.name: getattr(value, one.name) for one in fields(cast("Any", value))}
 
 
 def _plain(value: object) -> Any:
     """A number, or lists of numbers."""
     if isinstance(value, np.ndarray) and value.ndim:
-        return [_plain(one) for one in cast(Array, value)]
-    return plain.number(float(cast(float, value)))
+        return [_plain(one) for one in cast("Array", value)]
+    return plain.number(float(cast("float", value)))
 
 
 def _value(tree: object, where: str) -> Any:

@@ -156,7 +156,7 @@ def adjacency_of(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adja
     bound = 2 * largest
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
         return Adjacency(bound, "all data of one agent replaced", curvature)
-    fewest = min(cast(Sampled, f).records for f in problem.objectives)
+    fewest = min(cast("Sampled", f).records for f in problem.objectives)
     relation = "one record of one agent replaced"
     if scenario.problem.kind not in (*LOGISTIC, "softmax") and math.isfinite(bound):
         relation += f", each record's gradient assumed to be at most {largest:.4g} in ℓ2"

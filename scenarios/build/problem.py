@@ -95,7 +95,7 @@ def problem_of(scenario: Scenario, parts: Sequence[Dataset]) -> Problem:
 
 def gradient_change(own: AnyLogistic, other: AnyLogistic) -> float:
     """sup_x ‖∇f − ∇f'‖₂ of two losses of one kind; infinite for two kinds."""
-    return own.gradient_difference_bound(cast(Any, other)) if type(own) is type(other) else float("inf")
+    return own.gradient_difference_bound(cast("Any", other)) if type(own) is type(other) else float("inf")
 
 
 def farthest(own: Array, others: Array, most: int = MOST_PAIRS) -> tuple[int, int, int]:

@@ -267,7 +267,7 @@ class Records(_Replaced):
 
     def near(self, candidate: Candidate) -> list[Callable[[], Candidate]]:
         """The same record by others, others by the same one: those that move the gradient most first."""
-        out, new = cast(tuple[int, int], candidate.key)
+        out, new = cast("tuple[int, int]", candidate.key)
         moves: list[Callable[[], Candidate]] = []
         if new < 0:
             return moves

@@ -351,7 +351,7 @@ def _around(place: str, settings: list[str], claim: tuple[float | None, float] |
     from scenarios.results.header import slug
     from scenarios.schema import own_code
     from scenarios.schema.load import validated
-    from scenarios.stages.own_audit import WORLD
+    from scenarios.stages.notebook import WORLD
 
     try:
         found = own_code.load(place)

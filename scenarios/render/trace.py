@@ -413,5 +413,5 @@ def _laid_out(cells: list[tuple[str, ...]], last: str, width: int) -> Table:
 
 def _json_number(value: Any) -> Any:
     if isinstance(value, list):
-        return [_json_number(one) for one in cast(list[Any], value)]
+        return [_json_number(one) for one in cast("list[Any]", value)]
     return value if math.isfinite(value) else str(value)

@@ -78,5 +78,5 @@ def measures_of(found: Measures, spec: MeasureSpec, exact: ExactNumbers | None) 
 
 def _points(kind: type[T], source: object, chosen: NDArray[np.intp], **others: Counts) -> T:
     """Each array of `source` at these places, under the names of a result's fields."""
-    names = [field.name for field in fields(cast(Any, kind)) if field.name not in others]
+    names = [field.name for field in fields(cast("Any", kind)) if field.name not in others]
     return kind(**{name: tuple(getattr(source, name)[chosen].tolist()) for name in names}, **others)

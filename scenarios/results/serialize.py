@@ -78,7 +78,7 @@ def _validated(kind: type[T], tree: dict[str, object], file: str) -> T:
     # The scenario is validated strictly, and takes no text for a number.
     tree["scenario"] = numbers_of(tree.get("scenario"))
     try:
-        return cast(T, _adapter(kind).validate_python(tree))
+        return cast("T", _adapter(kind).validate_python(tree))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])

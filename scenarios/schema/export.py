@@ -8,9 +8,10 @@ names the installed schema, by its address on this machine: no network is needed
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaValue
 
 from scenarios.files.models import places, tag_field
 from scenarios.schema.base import public_name
@@ -42,12 +43,11 @@ def with_schema_line(text: str, kind: Kind = "scenario", beside: Path | None = N
 
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-Schema = dict[str, Any]
 
 
-def exported(root: type[BaseModel]) -> Schema:
+def exported(root: type[BaseModel]) -> JsonSchemaValue:
     """The JSON Schema of a file that is a `root`, with what pydantic does not say of it."""
-    schema: Schema = root.model_json_schema()
+    schema = root.model_json_schema()
     for _, model in places(root):
         part = schema if model is root else schema["$defs"].get(model.__name__)
         if part is None:

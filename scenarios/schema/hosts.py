@@ -29,7 +29,7 @@ def load_hosts(path: Path) -> hosts.Hosts:
     allowed."""
     file = str(path)
     tree = read_fields(read_text(path), file, "coordinator: {address: …, port: …}, agents: […]")
-    spec = mistakes.validated(cast(Any, HostsSpec), tree, file)
+    spec = mistakes.validated(cast("Any", HostsSpec), tree, file)
     try:
         return spec.build()
     except ScenarioError as error:

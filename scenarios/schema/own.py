@@ -58,7 +58,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
     def _named(cls, said: Any) -> Any:
         """The class's name, or the file's, is the algorithm's where it is given none."""
         if not isinstance(said, dict) or cast("Tree", said).get("name"):
-            return cast(Any, said)
+            return cast("Any", said)
         path = str(cast("Tree", said).get("path", "")).rpartition("/")[2]
         where, _, name = path.rpartition(":")
         return {**cast("Tree", said), "name": (name if where else path).removesuffix(".py") or "own"}

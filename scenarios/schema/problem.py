@@ -144,7 +144,7 @@ class ProblemSpec(Model):
     def _defaults_of_a_kind(cls, given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        fields = cast(Tree, given)
+        fields = cast("Tree", given)
         if fields.get("kind") in WITHOUT_RIDGE:
             fields = {"ridge": 0.0, **fields}
         if fields.get("kind") == "sensors":

@@ -136,12 +136,15 @@ _S = TypeVar("_S", bound=Spec)
 def derived(title: str, base: type[_S], of: Any, kind: str, tag: str = "kind", **options: Any) -> type[_S]:
     """`class title(base, of=of, kind=kind, **options): ...` of the module that calls it; `tag`: a field in place of
     `kind`, which comes last."""
-    fields: dict[str, Any] = {"__module__": cast(Any, sys)._getframe(1).f_globals["__name__"], "__qualname__": title}
+    fields: dict[str, object] = {
+        "__module__": cast("Any", sys)._getframe(1).f_globals["__name__"],
+        "__qualname__": title,
+    }
     if tag == "kind":
         options["kind"] = kind
     else:
         fields |= {"__annotations__": {tag: Literal[kind]}, tag: kind}
-    return cast(Any, type(base))(title, (base,), fields, of=of, **options)
+    return cast("Any", type(base))(title, (base,), fields, of=of, **options)
 
 
 def union(specs: Sequence[Any], tag: str = "kind") -> Any:
@@ -188,7 +191,7 @@ def _auto(annotation: Any) -> Auto | None:
 
 def automatic(of: Any, field: str) -> Auto:
     """How the theory chooses a field that a scenario may call "auto"."""
-    return cast(Auto, _auto(parameters(of)[field][0]))
+    return cast("Auto", _auto(parameters(of)[field][0]))
 
 
 # ── types of a scenario ─────────────────────────────────────────────────────────────────────────────────
@@ -221,7 +224,7 @@ def _default(value: Any) -> Any:
     """A default of the core as a scenario says it."""
     if isinstance(value, tuple):
         return [_default(one) for one in cast("tuple[Any, ...]", value)]
-    made: Any = OF_VALUE.get(cast(Any, type(value)))
+    made: Any = OF_VALUE.get(cast("Any", type(value)))
     if made is None or not hasattr(made, "of"):
         return value if made is None else made(value)
     fields = {name: _default(getattr(value, name)) for name in parameters(made.of)}

@@ -53,10 +53,9 @@ from scenarios.results.base import LeftOut, Rate, Refused, taken
 from scenarios.results.numbers import show
 from scenarios.results.tables import write_estimates, write_records
 from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec, RebuildModel
-from scenarios.stages.gradients import gradient_scores
 from scenarios.stages.inference import attempted
+from scenarios.stages.listening import analyse_traffic, gradient_scores
 from scenarios.stages.reconstruction import Rebuilding, chosen, inferred
-from scenarios.stages.traffic import analyse_traffic
 
 T = TypeVar("T")
 

@@ -35,12 +35,11 @@ from scenarios.schema import Scenario
 from scenarios.schema.load import Located
 from scenarios.schema.own_code import await_hint
 from scenarios.stages.audit import Judge
-from scenarios.stages.gradients import infer_gradients, rebuild_images
 from scenarios.stages.inference import Games
+from scenarios.stages.listening import analyse_traffic, infer_gradients, rebuild_images
 from scenarios.stages.outputs import AT_DOORS, DEPLOYED, TranscriptFiles, clear, write_outputs
 from scenarios.stages.reconstruction import Rebuilding
 from scenarios.stages.timeline import Chronicle
-from scenarios.stages.traffic import analyse_traffic
 
 T = TypeVar("T")
 FLUSH = 1.0

@@ -207,7 +207,7 @@ def fingerprint(objectives: Sequence[object]) -> str:
 
     def take(value: object) -> None:
         if isinstance(value, np.ndarray):
-            array = cast(Array, value)
+            array = cast("Array", value)
             found.update(repr(array.shape).encode())
             with np.errstate(over="ignore"):
                 found.update((array + 0.0).astype("<f4").tobytes())
@@ -350,14 +350,14 @@ def _looks(subject: Subject, activations: int) -> int:
 def _simulator(experiment: Experiment, subject: Subject, pair: Pair, delta: float) -> Simulate:
     spec = experiment.scenario.audit
     assert spec is not None
-    zero, other = (cast(Objective, one) for one in pair.hypotheses)
+    zero, other = (cast("Objective", one) for one in pair.hypotheses)
     simulation = holding(subject.simulation, pair.agent, zero)
     return worlds(simulation, pair.agent, other, spec.together, spec.draw, delta)
 
 
 def _of_world(simulation: Simulation, pair: Pair, world: int) -> Simulation:
     """The simulation where the agent holds what it has in this world."""
-    return holding(simulation, pair.agent, cast(Objective, pair.hypotheses[world]))
+    return holding(simulation, pair.agent, cast("Objective", pair.hypotheses[world]))
 
 
 def _evidence(chosen: TranscriptSet, public: PublicKnowledge, pair: Pair, world: int) -> Evidence:
@@ -377,7 +377,7 @@ def _file(
     says: str,
 ) -> WitnessFile:
     pair, own = audited.pair, subject.simulation.problem.objectives[audited.pair.agent]
-    zero, other = (cast(Objective, one) for one in pair.hypotheses)
+    zero, other = (cast("Objective", one) for one in pair.hypotheses)
     return WitnessFile(
         says=f"{subject.spec.name}, agent {pair.agent}. {says}",
         versions=versions(),
@@ -464,7 +464,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
     progress.begin("building both worlds and replaying the agent's code in them", 2 * parts)
     experiment, pair = _rebuilt(file, progress)
     subject = experiment.subject(file.algorithm)
-    simulation, hypotheses = subject.simulation, [cast(Objective, one) for one in pair.hypotheses]
+    simulation, hypotheses = subject.simulation, [cast("Objective", one) for one in pair.hypotheses]
     true, other = hypotheses[file.world], hypotheses[1 - file.world]
     public = _of_world(simulation, pair, file.world).public()
     try:
@@ -595,7 +595,7 @@ def _check_allowed(
     """You get a `ScenarioError` for a pair of which the claim says nothing: one that is not adjacent, unless the
     claim holds for any change and the algorithm bounds what it makes of it, which is simulated again."""
     own = subject.simulation.problem.objectives[pair.agent]
-    zero, other = (cast(Objective, one) for one in pair.hypotheses)
+    zero, other = (cast("Objective", one) for one in pair.hypotheses)
     try:
         if isinstance(zero, Tilted) and isinstance(other, Tilted):
             check_adjacent(own, Tilted(own, other.slope - zero.slope), experiment.adjacency)
@@ -616,10 +616,10 @@ def _check_allowed(
 def _renamed(tree: T) -> T:
     """A scenario of an earlier version under today's words: what a witness shows outlives them."""
     if plain.is_mapping(tree):
-        return cast(T, {RENAMED.get(key, key): _renamed(value) for key, value in tree.items()})
+        return cast("T", {RENAMED.get(key, key): _renamed(value) for key, value in tree.items()})
     if plain.is_list(tree):
-        return cast(T, [_renamed(one) for one in tree])
-    return cast(T, RENAMED.get(tree, tree)) if isinstance(tree, str) else tree
+        return cast("T", [_renamed(one) for one in tree])
+    return cast("T", RENAMED.get(tree, tree)) if isinstance(tree, str) else tree
 
 
 # ── in words ────────────────────────────────────────────────────────────────────────────────────────────

@@ -63,12 +63,12 @@ class AuditOptions:
     @property
     def simulation(self) -> Simulation:
         """World 0: the subject's simulation, where the agent holds the pair's first objective."""
-        return holding(self.subject.simulation, self.pair.agent, cast(Objective, self.pair.hypotheses[0]))
+        return holding(self.subject.simulation, self.pair.agent, cast("Objective", self.pair.hypotheses[0]))
 
     @property
     def other(self) -> Objective:
         """The agent's objective in the other world."""
-        return cast(Objective, self.pair.hypotheses[1])
+        return cast("Objective", self.pair.hypotheses[1])
 
     @property
     def plan(self) -> Plan | None:
@@ -271,7 +271,7 @@ class _Worlds:
         listening = replace(self.simulation.adversaries[0], nodes=tuple(others))
         runs = [self._run(w, SINGLES, 1, adversaries=(listening,)) for w in (world, 1 - world)]
         for i in set(others) - self.simulation.timing.forgetful:
-            reproduces(self._seen(runs[0], i), i, cast(Hypothesis, runs[0].simulation.problem.objectives[i]))
+            reproduces(self._seen(runs[0], i), i, cast("Hypothesis", runs[0].simulation.problem.objectives[i]))
 
 
 @cache
