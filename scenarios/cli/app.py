@@ -25,7 +25,7 @@ from scenarios.cli import (
     views,
     witness,
 )
-from scenarios.cli.commands import app
+from scenarios.cli.options import app
 from scenarios.files.code import LISTENERS
 from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from netsim.errors import ScenarioError
-from scenarios.cli.commands import command
-from scenarios.cli.options import dated_folder, given, of_run
+from scenarios.cli.options import command, dated_folder, given, of_run
 from scenarios.files.folders import RESULTS
 from scenarios.render.terminal import INTERRUPTED, console, fail
 

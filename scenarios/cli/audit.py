@@ -13,8 +13,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError, meant, together
-from scenarios.cli.commands import command
-from scenarios.cli.options import Replace, Strict, dated_folder, given, of_run, of_variant, refuse, repeated
+from scenarios.cli.options import Replace, Strict, command, dated_folder, given, of_run, of_variant, refuse, repeated
 from scenarios.render import terminal
 
 if TYPE_CHECKING:

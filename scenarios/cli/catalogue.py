@@ -17,9 +17,8 @@ from rich.padding import Padding
 from rich.table import Table
 
 from netsim.errors import ScenarioError, meant
-from scenarios.cli.commands import command
 from scenarios.cli.data import print_sets, sets
-from scenarios.cli.options import YAML, AsJson, Settings, Subject, given, taken
+from scenarios.cli.options import YAML, AsJson, Settings, Subject, command, given, taken
 from scenarios.files.folders import written
 from scenarios.render.terminal import console, fail, write, write_document
 
@@ -288,7 +287,7 @@ def _rows(kind: str) -> Iterator[_Row]:
     """The rows of a list. A scenario has `data_present`: None where a variant names other data."""
     from netsim.algorithms.planted_faults import FAULTS
     from scenarios.files.library import shipped
-    from scenarios.results.serialize import plain
+    from scenarios.results.tree import plain
     from scenarios.schema.network import MessageSpec, TopologySpec
 
     match kind:
@@ -467,7 +466,7 @@ def _schema(
 
 def _schema_text(kind: "FileKind | None") -> str:
     """The schema of such a file; None: that of results.json."""
-    from scenarios.results.serialize import schema as results_schema
+    from scenarios.results.tree import schema as results_schema
     from scenarios.schema import json_schema
     from scenarios.sweep.points import json_schema as sweep_schema
 

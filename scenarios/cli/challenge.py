@@ -10,8 +10,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import NetsimError, ScenarioError, meant
-from scenarios.cli.commands import command
-from scenarios.cli.options import AsJson, given, refuse, taken
+from scenarios.cli.options import AsJson, command, given, refuse, taken
 from scenarios.files.folders import held
 from scenarios.render.terminal import (
     DONE,

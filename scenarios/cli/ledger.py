@@ -14,8 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.cli.commands import command
-from scenarios.cli.options import Jobs, given, taken
+from scenarios.cli.options import Jobs, command, given, taken
 from scenarios.files.folders import whole
 from scenarios.render import terminal
 

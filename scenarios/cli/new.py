@@ -16,8 +16,7 @@ from rich.markup import escape
 
 from netsim.errors import ScenarioError
 from scenarios.cli.catalogue import NOISE, models, starter
-from scenarios.cli.commands import command
-from scenarios.cli.options import Algorithm, Base, taken
+from scenarios.cli.options import Algorithm, Base, command, taken
 from scenarios.files.folders import whole
 from scenarios.render.terminal import console, fail
 

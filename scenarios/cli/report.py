@@ -10,8 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.cli.commands import command
-from scenarios.cli.options import given, of_folder
+from scenarios.cli.options import command, given, of_folder
 from scenarios.files.folders import PAGE, RESULTS, SWEEP, SWEPT, written
 from scenarios.render.terminal import console, fail, line, problems, write_result
 
@@ -104,7 +103,7 @@ def _of_sweep(
 ) -> "tuple[list[Path], list[Chart]]":
     """Write the page of a sweep; its path, and its figures over `chosen` columns of the `chosen` quantities."""
     from scenarios.render.page.sweep import figures, page
-    from scenarios.sweep.page import swept
+    from scenarios.sweep.folder import swept
 
     if tables:
         raise ScenarioError("--tables", "true", "a sweep is a table", f"{SWEPT} in its folder")

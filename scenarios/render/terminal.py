@@ -88,7 +88,7 @@ def write_document(value: object) -> None:
 
 def write_result(found: object) -> None:
     """The same of a result, a frozen dataclass."""
-    from scenarios.results.serialize import plain
+    from scenarios.results.tree import plain
 
     write_document(plain(found))
 

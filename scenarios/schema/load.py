@@ -1,15 +1,18 @@
-"""From a YAML file to a `Scenario`, with errors that name file, line, field, value and what is allowed."""
+"""From a YAML file to a `Scenario`, or to the hosts of `netsim deploy --agents-on` (which agent runs where), with
+errors that name file, line, field, value and what is allowed."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from netsim.errors import ScenarioError, together
+from netsim.readers.deployed import hosts
 from scenarios.files import mistakes
 from scenarios.files.document import keys_of
-from scenarios.files.library import full_tree, is_set, read_source
+from scenarios.files.library import full_tree, is_set, read_fields, read_source, read_text
 from scenarios.schema.scenario import Scenario
+from scenarios.schema.spec import OF_TYPE, Spec
 
 
 class Located:
@@ -48,3 +51,29 @@ def parse(text: str, file: str = "<text>", settings: Sequence[str] = ()) -> Loca
 def validated(tree: Any, file: str, settings: Sequence[str] = ()) -> Located:
     """A scenario from the tree of a file, or from plain mappings and lists (whose errors are at line 1)."""
     return Located(mistakes.validated(Scenario, tree, file, settings), file, tree, settings)
+
+
+# ── hosts of a deployment ───────────────────────────────────────────────────────────────────────────────
+class _PlaceSpec(Spec, of=hosts.Place): ...
+
+
+class _HostSpec(Spec, of=hosts.Host): ...
+
+
+OF_TYPE[hosts.Place], OF_TYPE[hosts.Host] = _PlaceSpec, _HostSpec
+
+
+class _HostsSpec(Spec, of=hosts.Hosts): ...
+
+
+def load_hosts(path: Path) -> hosts.Hosts:
+    """Hosts of a YAML file. You get one `ScenarioError` with all its mistakes: file, line, field, value, what is
+    allowed."""
+    file = str(path)
+    tree = read_fields(read_text(path), file, "coordinator: {address: …, port: …}, agents: […]")
+    spec = mistakes.validated(cast("Any", _HostsSpec), tree, file)
+    try:
+        return spec.build()
+    except ScenarioError as error:
+        place = mistakes.where(tree, keys_of(error.field), file)
+        raise replace(error, file=place.file, line=place.line) from None

@@ -22,15 +22,14 @@ from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.progress import EVERY, Progress, Silent, estimates
 from scenarios.files.folders import LOCK, MANIFEST, held, is_draft, whole
 from scenarios.papers.figures import exact_numbers, reproduced
-from scenarios.papers.names import check_names
+from scenarios.papers.measures import check_names
 from scenarios.papers.outcome import Ran
-from scenarios.results import serialize
 from scenarios.results.base import Status, taken, write_text
 from scenarios.results.header import header, manifest, slug
 from scenarios.results.measured import convergence, measures_of
 from scenarios.results.over_time import budget
 from scenarios.results.run import MeasureResults, OutsideProgram, RunSummary
-from scenarios.results.tree import AlgorithmResult, Results, RunError
+from scenarios.results.tree import AlgorithmResult, Results, RunError, dumps, save
 from scenarios.schema import Scenario
 from scenarios.schema.load import Located
 from scenarios.schema.own_code import await_hint
@@ -147,12 +146,12 @@ class _Session:
     deployed: Deployment | None
 
     def run(self) -> Results:
-        write_text(self.folder / MANIFEST, serialize.dumps(manifest(self.results, self.experiment)))
+        write_text(self.folder / MANIFEST, dumps(manifest(self.results, self.experiment)))
         names: list[str] = []
         for subject in self.experiment.subjects:
             names.append(slug(subject.spec.name, names))
         clear(self.folder, names)
-        serialize.save(self.folder, self.results)
+        save(self.folder, self.results)
         try:
             for subject, name in zip(self.experiment.subjects, names, strict=True):
                 self._subject(subject, name)
@@ -175,7 +174,7 @@ class _Session:
         if not self.part:
             ran = Ran("", results, f"failed: {results.error.type}" if results.error else None)
             self.results = reproduced(results, [ran], {"": {}}, status != "interrupted")
-        serialize.save(self.folder, self.results)
+        save(self.folder, self.results)
         if self.page:
             write_outputs(self.results, {None: self.results}, self.folder, self.progress)
 
@@ -189,7 +188,7 @@ class _Session:
         """Take more of the algorithm at work into the results, and write them."""
         entry = replace(entry or self._entry, **parts)
         self.results = replace(self.results, algorithms=(*self.results.algorithms[:-1], entry))
-        serialize.save(self.folder, self.results)
+        save(self.folder, self.results)
 
     def _subject(self, subject: Subject, slug: str) -> None:
         experiment, simulation, name = self.experiment, subject.simulation, subject.spec.name

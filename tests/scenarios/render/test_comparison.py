@@ -13,7 +13,7 @@ from scenarios.cli.app import app
 from scenarios.render.comparison import ABSENT, Comparison, Run, read_runs
 from scenarios.render.page.comparison import against_words, page
 from scenarios.results.base import as_json
-from scenarios.results.serialize import dumps, loads
+from scenarios.results.tree import dumps, loads
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.own_algorithm import MINE

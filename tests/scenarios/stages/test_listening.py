@@ -11,7 +11,7 @@ from netsim.errors import ScenarioError
 from netsim.topology import path
 from scenarios import run
 from scenarios.papers.figures import figures
-from scenarios.papers.names import check_names
+from scenarios.papers.measures import check_names
 from scenarios.papers.outcome import Ran
 from scenarios.render.sentences import traffic
 from scenarios.results import curves as leaks
