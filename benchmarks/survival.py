@@ -35,9 +35,9 @@ from netsim.arrays import Array
 from netsim.claims import Claim, length
 from netsim.problems import Bent, LogisticLoss, Objective, Tilted
 from netsim.simulation import Simulation
+from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.build.progress import Silent
-from scenarios.ledger.entries import ENTRIES
+from scenarios.certificate.ledger import ENTRIES
 from scenarios.stages.worlds import holding, worlds
 from scenarios.stages.worst_pair import holds_for_any_change, pair_for
 

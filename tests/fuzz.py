@@ -124,8 +124,8 @@ def warm() -> None:
     import scenarios.build.experiment
     import scenarios.cli.app
     import scenarios.render.comparison
-    import scenarios.render.page.comparison
     import scenarios.render.page.report
+    import scenarios.render.page.several
     import scenarios.schema.load
     import scenarios.stages.reaudit
     import scenarios.stages.recorded_attack

@@ -21,13 +21,12 @@ from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.simulation import Simulation
 from netsim.topology import Topology
 from scenarios.build.adjacency import curvature_of, in_words
-from scenarios.build.cost import Cost, audit_cost, check_audit, check_run, cost
+from scenarios.build.duration import Cost, Progress, Silent, audit_cost, check_audit, check_run, cost
 from scenarios.build.inference import check_attacks, check_worlds
 from scenarios.build.problem import AnyLogistic, Ownership, farthest, gradient_change, posed
-from scenarios.build.progress import Progress, Silent
 from scenarios.schema import AlgorithmSpec, Ground, Scenario
-from scenarios.schema.base import built
 from scenarios.schema.scenario import GradientChange
+from scenarios.schema.spec import built
 
 OFFSET = 2.0
 """The default pair's gradient moves by tanh 2, that is by 96 %, of what it may at the public x = 0."""

@@ -14,9 +14,9 @@ from netsim.errors import ScenarioError
 from netsim.problems import Dataset, LogisticLoss, NonconvexLogistic, Problem, build, load, scale_for
 from netsim.randomness import Streams
 from netsim.topology import Topology
-from scenarios.build.cost import check_data, check_problem
+from scenarios.build.duration import check_data, check_problem
 from scenarios.schema import Scenario
-from scenarios.schema.base import built
+from scenarios.schema.spec import built
 
 AnyLogistic = LogisticLoss | NonconvexLogistic
 MOST_PAIRS = 2**26

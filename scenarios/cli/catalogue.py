@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from netsim.algorithms import Algorithm
     from netsim.claims import Claim
-    from scenarios.schema.export import Kind as FileKind
+    from scenarios.schema.load import Kind as FileKind
 
 Kind = StrEnum(
     "Kind", ["scenarios", "algorithms", "attacks", "problems", "data", "topologies", "codecs", "faults", "ledger"]
@@ -172,8 +172,7 @@ def _scenario(name: str, resolved: bool, settings: list[str]) -> str:
     from scenarios.files.document import Fields, place_of
     from scenarios.files.library import EXTENDS, library, plain_tree, variant_names
     from scenarios.files.models import dump
-    from scenarios.schema.export import MARK, schema_line, with_schema_line
-    from scenarios.schema.load import load_scenario
+    from scenarios.schema.load import MARK, load_scenario, schema_line, with_schema_line
 
     if resolved or settings:
         note = f"# {name}{''.join(f' -o {one}' for one in settings)}, with every default.\n"
@@ -307,7 +306,7 @@ def _rows(kind: str) -> Iterator[_Row]:
                 fields = {"name": one.__name__, "what": _first(one.__doc__), "lesson": one.lesson}
                 yield _Row({**fields}, (one.__name__, one.lesson))
         case "ledger":
-            from scenarios.ledger.entries import ENTRIES
+            from scenarios.certificate.ledger import ENTRIES
 
             for one in ENTRIES:
                 scenario = one.located.scenario
@@ -445,7 +444,7 @@ def _schema(
 
     Exit status: 0 done, 2 wrong input.
     """
-    from scenarios.schema.export import MARK, schema_file
+    from scenarios.schema.load import MARK, schema_file
 
     name: FileKind | None = None if what == "results" else "sweep" if sweep else what
     if where and name is not None:

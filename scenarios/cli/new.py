@@ -81,8 +81,7 @@ def _new(
 def _extending(name: str, base: str) -> str:
     """A file that extends another, with the fields that one might want to say."""
     from scenarios.files.library import library
-    from scenarios.schema.export import schema_line
-    from scenarios.schema.load import load_scenario
+    from scenarios.schema.load import load_scenario, schema_line
 
     scenario = load_scenario(base).scenario
     there = base if base in library() else str(Path(base))
@@ -140,7 +139,7 @@ def _attempts(kind: str) -> Iterator[Mapping[str, object]]:
 
 def _scenario(name: str, kind: str, graph: str, fields: Mapping[str, object]) -> str:
     from scenarios.results.numbers import setting
-    from scenarios.schema.export import schema_line
+    from scenarios.schema.load import schema_line
 
     lines: list[str] = []
     for key, value in fields.items():

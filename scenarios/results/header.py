@@ -20,8 +20,7 @@ from scenarios.build.experiment import Experiment, Subject
 from scenarios.results.base import Counts, Setting, taken
 from scenarios.results.tree import Manifest, NetworkResult, ProblemResult, Results
 from scenarios.schema import Scenario, own_code
-from scenarios.schema.base import Model
-from scenarios.schema.spec import tag_of, unit
+from scenarios.schema.spec import Model, tag_of, unit
 
 SLUG = 80
 """Letters of an algorithm's name in file names: file systems take 255 bytes."""

@@ -1,4 +1,4 @@
-"""Results of a scenario: what results.json holds, and all that terminal, page, ledger and sweep read; as text and back.
+"""Results of a scenario: what results.json holds, all that terminal, page, ledger and sweep read; as text and back.
 
 JSON has no infinities: they are the texts "inf" and "-inf", and NaN is "nan": so every JSON reader takes the file.
 """

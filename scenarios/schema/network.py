@@ -11,8 +11,19 @@ from netsim.errors import ScenarioError
 from netsim.network import active_adversaries, laws, links
 from netsim.network.radio import Radio
 from netsim.readers import live
-from scenarios.schema.base import Edge, Index, Model, NonNegative, Place, Positive
-from scenarios.schema.spec import OF_TYPE, Spec, derived, kinds_of, union
+from scenarios.schema.spec import (
+    OF_TYPE,
+    Edge,
+    Index,
+    Model,
+    NonNegative,
+    Place,
+    Positive,
+    Spec,
+    derived,
+    kinds_of,
+    union,
+)
 
 # ── graph ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -20,8 +20,7 @@ from netsim.schedules import Schedule
 from scenarios.files.document import Tree
 from scenarios.schema import own_code as owncode
 from scenarios.schema.algorithms import AlgorithmModel, ClipSpec, Ground, ScheduleSpec, schedule
-from scenarios.schema.base import Model, NonNegative, Share, Words
-from scenarios.schema.spec import kinds_of
+from scenarios.schema.spec import Model, NonNegative, Share, Words, kinds_of
 
 FIELD = "algorithm.parameters"
 BY_HAND = "no norm of its own"

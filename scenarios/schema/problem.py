@@ -9,8 +9,7 @@ from netsim.problems import ElasticNet, FusedLasso, LInf
 from netsim.problems.data import files, named
 from netsim.problems.problem import Kind
 from scenarios.files.document import Tree
-from scenarios.schema.base import Index, Model, NonNegative, Positive, Share
-from scenarios.schema.spec import Spec, derived, union
+from scenarios.schema.spec import Index, Model, NonNegative, Positive, Share, Spec, derived, union
 
 
 class _DataSpec(Spec):

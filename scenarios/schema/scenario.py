@@ -12,9 +12,7 @@ from scenarios.files.library import full_tree
 from scenarios.files.mistakes import validated
 from scenarios.files.models import dump
 from scenarios.schema.attacks import Labels, MembershipSpec, PropertySpec, RebuildSpec, Rounds
-from scenarios.schema.base import Index, Model, Name, Positive
 from scenarios.schema.checks import FigureSpec, MeasureSpec, ReproducesSpec, VariantSpec
-from scenarios.schema.export import exported
 from scenarios.schema.network import (
     AccessSpec,
     ActiveAdversarySpec,
@@ -32,6 +30,7 @@ from scenarios.schema.network import (
 )
 from scenarios.schema.own import AlgorithmSpec
 from scenarios.schema.problem import ProblemSpec
+from scenarios.schema.spec import Index, Model, Name, Positive, exported
 
 Victims = Literal["one_by_one", "jointly"]
 """Whose gradients are inferred from one system of equations: one agent's at a time, or all agents'."""

@@ -25,8 +25,8 @@ from netsim.errors import AttackError, NetsimError, PrivacyError
 from netsim.problems import Tilted
 from netsim.settings import Recording
 from netsim.simulation import Simulation
+from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.build.progress import Progress
 from scenarios.results.audit import (
     AuditRefused,
     Combination,

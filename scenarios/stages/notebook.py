@@ -11,8 +11,8 @@ from netsim.arrays import unknown
 from netsim.errors import PrivacyError
 from netsim.settings import Recording
 from netsim.simulation import Run
+from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
-from scenarios.build.progress import Silent
 from scenarios.render.page.charts import charts
 from scenarios.render.page.drawing import Chart, Series
 from scenarios.render.page.epsilons import epsilons
@@ -22,7 +22,7 @@ from scenarios.results.audit import AuditResult
 from scenarios.results.audited import audit_result
 from scenarios.results.base import Verdict
 from scenarios.results.findings import PASSED
-from scenarios.results.measured import convergence
+from scenarios.results.over_time import convergence
 from scenarios.results.run import Convergence
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema import Scenario

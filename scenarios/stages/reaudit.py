@@ -9,8 +9,8 @@ from attacks.audit.archive import MARK
 from netsim.errors import ScenarioError
 from netsim.settings import Recording
 from netsim.transcript.packet_log import PacketLog
+from scenarios.build.duration import Progress, simulated
 from scenarios.build.experiment import Subject
-from scenarios.build.progress import Progress, simulated
 from scenarios.files.folders import PAGE, RESULTS, undisturbed
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran

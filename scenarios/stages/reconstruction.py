@@ -20,8 +20,8 @@ from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.randomness import Streams
 from netsim.simulation import Run
+from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject, adjacency_of
-from scenarios.build.progress import Progress
 from scenarios.results.attack_words import Rebuilt, sentence
 from scenarios.results.attacks import Original, ReconstructionResult, RecordAttack, Success, Way
 from scenarios.results.base import LeftOut, Rows

@@ -32,10 +32,10 @@ from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
+from scenarios.build.duration import Progress, simulated
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.inference import Staging, check_shares_of
 from scenarios.build.problem import Ownership, parts_of_agents, prior_of
-from scenarios.build.progress import Progress, simulated
 from scenarios.render import sentences as words
 from scenarios.results.attack_words import headline, percent, rate
 from scenarios.results.attacked import (

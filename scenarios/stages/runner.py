@@ -18,16 +18,15 @@ from netsim.readers.deployed.deploy import checked as checked_deployment
 from netsim.running import Running
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
+from scenarios.build.duration import EVERY, Progress, Silent, estimates
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.build.progress import EVERY, Progress, Silent, estimates
 from scenarios.files.folders import LOCK, MANIFEST, held, is_draft, whole
 from scenarios.papers.figures import exact_numbers, reproduced
 from scenarios.papers.measures import check_names
 from scenarios.papers.outcome import Ran
 from scenarios.results.base import Status, taken, write_text
 from scenarios.results.header import header, manifest, slug
-from scenarios.results.measured import convergence, measures_of
-from scenarios.results.over_time import budget
+from scenarios.results.over_time import budget, convergence, measures_of
 from scenarios.results.run import MeasureResults, OutsideProgram, RunSummary
 from scenarios.results.tree import AlgorithmResult, Results, RunError, dumps, save
 from scenarios.schema import Scenario

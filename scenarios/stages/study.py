@@ -10,9 +10,8 @@ from attacks.audit.pair import spread
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError
 from netsim.readers.deployed.deploy import Deployment
 from netsim.running import Running
-from scenarios.build.cost import LONG, duration
+from scenarios.build.duration import LONG, Progress, Silent, duration
 from scenarios.build.experiment import Experiment
-from scenarios.build.progress import Progress, Silent
 from scenarios.build.variants import Variant, expanded
 from scenarios.files.folders import MANIFEST, PAGE, RESULTS, held
 from scenarios.papers.figures import reproduced

@@ -28,17 +28,17 @@ from netsim.files import check_regular, parse_json
 from netsim.problems import Bent, Objective, Tilted
 from netsim.simulation import Simulation
 from scenarios.build.adjacency import change_of, changed, check_adjacent
+from scenarios.build.duration import Progress, Silent
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.build.progress import Progress, Silent
 from scenarios.files.folders import whole
 from scenarios.files.mistakes import RENAMED
 from scenarios.results.findings import capitalized
 from scenarios.results.header import versions
 from scenarios.results.numbers import plural
 from scenarios.schema import own_code
-from scenarios.schema.base import Index, Model
 from scenarios.schema.load import validated
 from scenarios.schema.own import PythonSpec
+from scenarios.schema.spec import Index, Model
 from scenarios.stages.proof_part import proof_of
 from scenarios.stages.worlds import holding, worlds
 from scenarios.stages.worst_pair import SATURATED, allows, bounds_releases, holds_for_any_change, share_left

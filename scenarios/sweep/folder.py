@@ -21,8 +21,8 @@ from netsim.files import draft_of, parse_json, read_json
 from scenarios.files.folders import LOCK, is_draft, whole
 from scenarios.files.folders import SWEEP as MANIFEST
 from scenarios.files.folders import SWEPT as TABLE
-from scenarios.render.page.sweep import Point as TablePoint
-from scenarios.render.page.sweep import SweptTable
+from scenarios.render.page.several import Point as TablePoint
+from scenarios.render.page.several import SweptTable
 from scenarios.results import tables
 from scenarios.results.base import Setting, Status, as_json, write_text
 from scenarios.results.header import versions
