@@ -20,10 +20,9 @@ from netsim.readers.live import Downtime
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.simulation import Simulation
 from netsim.topology import Topology
-from scenarios.build.adjacency import curvature_of, in_words
 from scenarios.build.duration import Cost, Progress, Silent, audit_cost, check_audit, check_run, cost
 from scenarios.build.inference import check_attacks, check_worlds
-from scenarios.build.problem import AnyLogistic, Ownership, farthest, gradient_change, posed
+from scenarios.build.problem import AnyLogistic, Ownership, curvature_of, farthest, gradient_change, in_words, posed
 from scenarios.schema import AlgorithmSpec, Ground, Scenario
 from scenarios.schema.scenario import GradientChange
 from scenarios.schema.spec import built

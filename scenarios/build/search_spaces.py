@@ -16,8 +16,7 @@ from attacks.audit.pair_search import Candidate, Direction, families, near, scal
 from netsim.arrays import Array
 from netsim.claims import Norm, length
 from netsim.problems import Bent, Objective, Problem, Tilted
-from scenarios.build.adjacency import in_words
-from scenarios.build.problem import AnyLogistic, farthest
+from scenarios.build.problem import AnyLogistic, farthest, in_words
 
 COORDINATES = 2**12
 """Of points of a run, together: more coordinates, fewer points."""

@@ -287,7 +287,7 @@ def _rows(kind: str) -> Iterator[_Row]:
     from netsim.algorithms.planted_faults import FAULTS
     from scenarios.files.library import shipped
     from scenarios.results.tree import plain
-    from scenarios.schema.network import MessageSpec, TopologySpec
+    from scenarios.schema.world import MessageSpec, TopologySpec
 
     match kind:
         case "scenarios":

@@ -97,7 +97,7 @@ class Traced:
         from pydantic import ValidationError
 
         from netsim.transcript.pcapng import export
-        from scenarios.schema.network import MessageSpec  # takes its time to load
+        from scenarios.schema.world import MessageSpec  # takes its time to load
 
         if place is None and _any(self.rows.select(place="node")) and not _any(self.rows.select(place="link")):
             raise TranscriptError(

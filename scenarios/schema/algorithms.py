@@ -20,7 +20,6 @@ from netsim.problems import Problem
 from netsim.schedules import Constant, Schedule
 from netsim.simulation import setting_of
 from netsim.topology import Topology
-from scenarios.schema.network import CodecSpec
 from scenarios.schema.spec import (
     OF_TYPE,
     OF_VALUE,
@@ -37,6 +36,7 @@ from scenarios.schema.spec import (
     parameters,
     union,
 )
+from scenarios.schema.world import CodecSpec
 
 REMEDY = "noise given outright, or conditions that hold (of a constant change: audit: {adjacency: {change: …}})"
 

@@ -13,7 +13,9 @@ from scenarios.files.mistakes import validated
 from scenarios.files.models import dump
 from scenarios.schema.attacks import Labels, MembershipSpec, PropertySpec, RebuildSpec, Rounds
 from scenarios.schema.checks import FigureSpec, MeasureSpec, ReproducesSpec, VariantSpec
-from scenarios.schema.network import (
+from scenarios.schema.own import AlgorithmSpec
+from scenarios.schema.spec import Index, Model, Name, Positive, exported
+from scenarios.schema.world import (
     AccessSpec,
     ActiveAdversarySpec,
     AdversarySpec,
@@ -25,12 +27,10 @@ from scenarios.schema.network import (
     MediumSpec,
     MessageSpec,
     PoissonClockSpec,
+    ProblemSpec,
     StragglerSpec,
     TopologySpec,
 )
-from scenarios.schema.own import AlgorithmSpec
-from scenarios.schema.problem import ProblemSpec
-from scenarios.schema.spec import Index, Model, Name, Positive, exported
 
 Victims = Literal["one_by_one", "jointly"]
 """Whose gradients are inferred from one system of equations: one agent's at a time, or all agents'."""

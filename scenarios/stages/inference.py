@@ -32,7 +32,7 @@ from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject, adjacency_of
 from scenarios.build.inference import FIRST, Staging
 from scenarios.results import attacks as results
-from scenarios.results.attack_words import ABSENT, VACUOUS, headline, interval, percent, rate
+from scenarios.results.attacked import ABSENT, VACUOUS, headline, interval, percent, rate
 from scenarios.results.attacks import Allowed, AtLevel, Bounded, MembershipAllowed, MembershipResult, PropertyResult
 from scenarios.results.base import Rate, taken
 from scenarios.results.numbers import show

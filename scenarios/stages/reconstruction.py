@@ -22,7 +22,7 @@ from netsim.randomness import Streams
 from netsim.simulation import Run
 from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject, adjacency_of
-from scenarios.results.attack_words import Rebuilt, sentence
+from scenarios.results.attacked import Rebuilt, sentence
 from scenarios.results.attacks import Original, ReconstructionResult, RecordAttack, Success, Way
 from scenarios.results.base import LeftOut, Rows
 from scenarios.schema.attacks import InformedSpec, Inversion, RebuildModel, Rounds

@@ -37,7 +37,6 @@ from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.inference import Staging, check_shares_of
 from scenarios.build.problem import Ownership, parts_of_agents, prior_of
 from scenarios.render import sentences as words
-from scenarios.results.attack_words import headline, percent, rate
 from scenarios.results.attacked import (
     AttackReport,
     KeptGradients,
@@ -47,6 +46,9 @@ from scenarios.results.attacked import (
     KeptProperty,
     KeptRecords,
     TruthStatus,
+    headline,
+    percent,
+    rate,
 )
 from scenarios.results.attacks import RecordAttack, Traffic
 from scenarios.results.base import LeftOut, Rate, Refused, taken

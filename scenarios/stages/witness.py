@@ -27,9 +27,9 @@ from netsim.errors import NetsimError, ScenarioError, TranscriptError
 from netsim.files import check_regular, parse_json
 from netsim.problems import Bent, Objective, Tilted
 from netsim.simulation import Simulation
-from scenarios.build.adjacency import change_of, changed, check_adjacent
 from scenarios.build.duration import Progress, Silent
 from scenarios.build.experiment import Experiment, Subject
+from scenarios.build.problem import change_of, changed, check_adjacent
 from scenarios.files.folders import whole
 from scenarios.files.mistakes import RENAMED
 from scenarios.results.findings import capitalized
@@ -67,7 +67,7 @@ class _DataPrint(Model):
 
 
 class _PairPrint(Model):
-    """The other world: in words, and the `change` of the agent's own objective (`scenarios.build.adjacency`); where
+    """The other world: in words, and the `change` of the agent's own objective (`scenarios.build.problem`); where
     both worlds are changed, {"worlds": both changes}."""
 
     description: str

@@ -32,8 +32,8 @@ from netsim.randomness import NoiseThrough, Streams, coins_of
 from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
 from netsim.topology import Topology
-from scenarios.build.adjacency import data_print
 from scenarios.build.experiment import Subject
+from scenarios.build.problem import data_print
 from scenarios.results.header import versions
 from scenarios.schema import Scenario
 from scenarios.schema import own_code as owncode

@@ -39,10 +39,9 @@ from netsim.models.model import Regularizer
 from netsim.problems import Bent, Objective, Tilted
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
-from scenarios.build.adjacency import curvature_of
 from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.build.problem import AnyLogistic
+from scenarios.build.problem import AnyLogistic, curvature_of
 from scenarios.build.search_spaces import Data, Moved, Records, Spaces
 from scenarios.results.audit import PairSearch
 from scenarios.results.base import taken

@@ -19,7 +19,7 @@ from scenarios.render.page.epsilons import epsilon_exact, epsilons, method
 from scenarios.render.page.plots import MARKS, reproduction
 from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, terms
 from scenarios.render.terminal import named
-from scenarios.results import attack_words, findings, numbers
+from scenarios.results import attacked, findings, numbers
 from scenarios.results.attacks import TrafficResult
 from scenarios.results.audit import AuditResult, ViewPrices, ViewsResult
 from scenarios.results.curves import COLUMNS
@@ -142,7 +142,7 @@ def environment() -> Environment:
     )
     names = ("show", "fixed", "percent", "at_least", "setting", "e_to", "plural", "exact", "between")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
-    modules = attack_words, findings, network, numbers, plan, sections, sentences
+    modules = attacked, findings, network, numbers, plan, sections, sentences
     cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
     cast("dict[str, object]", found.globals).update(
         picture=picture, frozenset=frozenset, signs=MARKS, exact_of=epsilon_exact, method_of=method
@@ -211,9 +211,9 @@ def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
         priced = plural(len(costs.views), "view")
         found["prices"] = f"{priced} and all ordered pairs" if costs.pairs else priced
     if (game := entry.membership) and game.refused is None:
-        found["membership"] = f"found {attack_words.rate(attack_words.headline(game.levels).found)} of the time"
+        found["membership"] = f"found {attacked.rate(attacked.headline(game.levels).found)} of the time"
     if (game := entry.property) and game.refused is None:
-        found["property"] = f"right {attack_words.rate(game.right)} of the time"
+        found["property"] = f"right {attacked.rate(game.right)} of the time"
     return found
 
 

@@ -28,7 +28,7 @@ from scenarios.render.page.drawing import (
     write_ticks,
 )
 from scenarios.render.sentences import Finding, moment
-from scenarios.results import attack_words as words
+from scenarios.results import attacked as words
 from scenarios.results.attacks import GradientScores, MembershipResult, ReconstructionResult, RecordAttack
 from scenarios.results.audit import AuditResult, LossBreakdown, LossPart, OverTime
 from scenarios.results.numbers import MISSING, NARROW_SPACE, all_known, count, fixed, plural, show
