@@ -8,8 +8,7 @@ from pydantic import Field, field_validator
 
 from attacks.reconstruction import membership
 from attacks.reconstruction.attack import Attack
-from attacks.reconstruction.dlg import DLG, IDLG
-from attacks.reconstruction.image_inversion import GradInversion, InvertingGradients
+from attacks.reconstruction.gradient_inversion import DLG, IDLG, GradInversion, InvertingGradients
 from attacks.reconstruction.informed import FinitePrior, Informed
 from attacks.reconstruction.least_squares_gram import LeastSquaresGram
 from attacks.reconstruction.one_record import (

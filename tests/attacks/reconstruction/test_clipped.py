@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Case, Known
-from attacks.reconstruction.image_inversion import InvertingGradients
+from attacks.reconstruction.gradient_inversion import InvertingGradients
 from attacks.reconstruction.one_record import LogisticRecord
 from attacks.reconstruction.residuals import misfit
 from netsim.claims import Clip

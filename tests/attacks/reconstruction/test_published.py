@@ -8,8 +8,7 @@ import pytest
 from attacks.estimates import Evidence
 from attacks.inference import infer
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.dlg import DLG, IDLG
-from attacks.reconstruction.image_inversion import GradInversion, InvertingGradients
+from attacks.reconstruction.gradient_inversion import DLG, IDLG, GradInversion, InvertingGradients
 from attacks.reconstruction.matching_descent import by_lowest, by_sign
 from netsim import topology
 from netsim.adversary import Adversary
