@@ -7,6 +7,6 @@ are carried (`netsim.network.links.Transport`). The public dimension is not used
 """
 
 from attacks.traffic.analysis import analysed
-from attacks.traffic.results import Activity, Amount, Computing, Dimension, Event, LinkTraffic, Sealed
+from attacks.traffic.packets import Activity, Amount, Computing, Dimension, Event, LinkTraffic, Sealed
 
 __all__ = ["Activity", "Amount", "Computing", "Dimension", "Event", "LinkTraffic", "Sealed", "analysed"]

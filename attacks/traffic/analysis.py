@@ -31,9 +31,17 @@ import numpy as np
 from scipy import special
 
 from attacks.traffic.exchanges import exchanged, settled, slack
-from attacks.traffic.packets import ObservedPackets, sent_in_all
+from attacks.traffic.packets import (
+    Amount,
+    Computing,
+    Dimension,
+    Edge,
+    LinkTraffic,
+    ObservedPackets,
+    Sealed,
+    sent_in_all,
+)
 from attacks.traffic.protocol import Protocol
-from attacks.traffic.results import Amount, Computing, Dimension, Edge, LinkTraffic, Sealed
 from attacks.traffic.token_walk import Move, walked
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
