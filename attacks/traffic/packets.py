@@ -2,7 +2,7 @@
 
 A result of traffic analysis has its uncertainty, or why it is not identifiable.
 
-The timeout T doubles up to 2^6 T (`netsim.network.channels`). It is a setting of the transport: a tap does not
+The timeout T doubles up to 2^6 T (`netsim.network.network`). It is a setting of the transport: a tap does not
 know it.
 
 Each packet is observed or not by itself, so of N packets it observes Bin(N, 1 − missed). The interval holds at 95 %:
@@ -27,8 +27,8 @@ from attacks.traffic.protocol import Protocol
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import AttackError
-from netsim.network.channels import MAX_BACKOFF
 from netsim.network.links import Transport
+from netsim.network.network import MAX_BACKOFF
 from netsim.transcript.message import ACK_BYTES, TAG_BYTES
 from netsim.transcript.record import EVERYBODY
 
