@@ -24,7 +24,7 @@ from netsim.adversary import AdversaryView
 from netsim.algorithms import Algorithm, Cpgt, DiaDSP, Dpp2, DPRecal, PrivateGradientDescent, RandomPenaltyAdmm, Recal
 from netsim.errors import AttackError
 from netsim.models.model import L1
-from netsim.transcript.record import Record
+from netsim.transcript.message import Record
 
 
 class _ClosedForm(NamedTuple):

@@ -44,7 +44,7 @@ from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import TranscriptError
 from netsim.mechanisms import Gaussian, Laplace
-from netsim.transcript.record import EVERYBODY
+from netsim.transcript.message import EVERYBODY
 
 LAWS = 4
 """Chunks that a set may be of: the first of each world, and that of tilted noise."""

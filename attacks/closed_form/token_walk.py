@@ -26,8 +26,7 @@ import numpy as np
 from attacks.closed_form.token_ways import Agreed, Bounds, Id, Pass, Unseen, Way, agreed
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
-from netsim.transcript.message import Values
-from netsim.transcript.record import Record
+from netsim.transcript.message import Record, Values
 
 NOBODY = -2
 """Receiver of a row whose place in the token's way is unknown."""

@@ -37,8 +37,7 @@ from netsim.mechanisms import Gaussian, Laplace, Mechanism, UniformLaplace
 from netsim.models.model import Regularizer, Zero
 from netsim.node import own_share, share_factor
 from netsim.randomness import SharedNoise
-from netsim.transcript.message import Kind, Values
-from netsim.transcript.record import Record
+from netsim.transcript.message import Kind, Record, Values
 
 ROUNDING = 1e-10
 """A noise below this fraction of the observed values drowns in their rounding: that replica is judged no more."""

@@ -29,8 +29,7 @@ from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.network.links import Transport
 from netsim.network.network import MAX_BACKOFF
-from netsim.transcript.message import ACK_BYTES, TAG_BYTES
-from netsim.transcript.record import EVERYBODY
+from netsim.transcript.message import ACK_BYTES, EVERYBODY, TAG_BYTES
 
 Edge = tuple[int, int]
 CLOSE = 1e-9

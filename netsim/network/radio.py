@@ -33,8 +33,7 @@ from netsim.network.network import (
 from netsim.network.wires import Air, Listener, LossyWire, Wire
 from netsim.randomness import Streams
 from netsim.topology import Topology
-from netsim.transcript.message import Ciphertext, Message, Packet, Segment, Tagged
-from netsim.transcript.record import EVERYBODY
+from netsim.transcript.message import EVERYBODY, Ciphertext, Message, Packet, Segment, Tagged
 
 
 class _Reception(LossyWire):

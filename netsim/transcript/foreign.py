@@ -17,8 +17,7 @@ import pyarrow as pa
 from netsim.bounds import MOST
 from netsim.errors import QUOTED, TranscriptError
 from netsim.files import parse_json
-from netsim.transcript.message import Kind
-from netsim.transcript.record import COLUMNS, Event, Place
+from netsim.transcript.message import COLUMNS, Event, Kind, Place
 
 WORDS = {"place": get_args(Place), "event": get_args(Event), "kind": get_args(Kind)}
 LEAST = {"sender": 0, "receiver": -1, "number": -1, "sequence": -1, "attempt": 0, "size": 0}

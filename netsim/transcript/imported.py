@@ -26,8 +26,7 @@ from netsim.readers.deployed.capture import rebuilt
 from netsim.transcript import pcapng
 from netsim.transcript.foreign import LARGEST, LEAST, WORDS
 from netsim.transcript.frames import HEAD, KINDS
-from netsim.transcript.message import HEADER_BYTES
-from netsim.transcript.record import COLUMNS, EVERYBODY, Record
+from netsim.transcript.message import COLUMNS, EVERYBODY, HEADER_BYTES, Record
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".pcapng")
 """Names of files that `read` takes."""

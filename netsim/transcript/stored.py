@@ -3,7 +3,7 @@
 """Stored transcripts, read lazily: a stream on disk or a Parquet file.
 
 A stream is one Arrow IPC stream. Each record batch holds what the taps recorded between two moments, in order of
-arrival: first what went over links, then what passed doors. Its columns: `netsim.transcript.record.COLUMNS`
+arrival: first what went over links, then what passed doors. Its columns: `netsim.transcript.message.COLUMNS`
 (`place`, `event` and `kind` as dictionaries of strings) and two more:
 
 - ``values``, map<string, list<float64>>: field name → numbers, replica-major. A map, because nobody knows at the
@@ -34,8 +34,7 @@ from netsim.files import check_regular
 from netsim.memory import check_memory
 from netsim.transcript import foreign
 from netsim.transcript.foreign import WORDS, Facts
-from netsim.transcript.message import Values
-from netsim.transcript.record import COLUMNS, EVERY, Record, Selection, SelectionOptions
+from netsim.transcript.message import COLUMNS, EVERY, Record, Selection, SelectionOptions, Values
 
 Column = NDArray[Any]
 Rows = dict[str, Column]

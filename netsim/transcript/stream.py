@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from netsim.errors import TranscriptError
-from netsim.transcript.message import Capture, Ciphertext, Fan, Message, Packet, Tagged, contents
-from netsim.transcript.record import Door
+from netsim.transcript.message import Capture, Ciphertext, Door, Fan, Message, Packet, Tagged, contents
 from netsim.transcript.stored import (
     BATCH,
     CODES,

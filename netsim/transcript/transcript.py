@@ -6,8 +6,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from netsim.transcript.message import Capture, Values, contents
-from netsim.transcript.record import EVERYBODY, Door, Record, Selection, SelectionOptions
+from netsim.transcript.message import EVERYBODY, Capture, Door, Record, Selection, SelectionOptions, Values, contents
 
 if TYPE_CHECKING:
     from netsim.transcript.stored import StreamedTranscript  # pyarrow takes its time to load

@@ -31,8 +31,7 @@ from netsim.readers.live import Downtime, PoissonClock
 from netsim.settings import NetworkSettings, Timing
 from netsim.simulation import Run, Simulation
 from netsim.transcript.frames import Frame, Layouts, encoded, names_of
-from netsim.transcript.message import Message
-from netsim.transcript.record import Record
+from netsim.transcript.message import Message, Record
 from tests.netsim.algorithms.every import EXAMPLES
 
 SLOW = Timing(compute=ConstantDelay(0.1))

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from netsim.errors import NetsimError, TranscriptError
-from netsim.transcript.record import Record
+from netsim.transcript.message import Record
 from netsim.transcript.stored import StreamedTranscript, write_records
 from tests.fuzz import damaged_table
 

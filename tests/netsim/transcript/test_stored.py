@@ -25,8 +25,7 @@ from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import complete
 from netsim.transcript import stored
-from netsim.transcript.message import Ciphertext, Message, Segment
-from netsim.transcript.record import COLUMNS, EVERYBODY
+from netsim.transcript.message import COLUMNS, EVERYBODY, Ciphertext, Message, Segment
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.stream import TranscriptStream
 from netsim.transcript.transcript import Transcript
