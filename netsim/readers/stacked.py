@@ -25,12 +25,12 @@ from netsim.adversary import Adversary, InsiderState, Query, Tap
 from netsim.algorithms import Algorithm
 from netsim.arrays import Array, PerAgent
 from netsim.codecs import Codec, Dither, Encoder
-from netsim.computed import Backend, Device
 from netsim.errors import NetsimError
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
 from netsim.metrics import Metrics
 from netsim.models.model import Regularizer, Zero
 from netsim.network.links import AccessLaw, LinkLaw
+from netsim.node import Backend, Device
 from netsim.problems.problem import Gradients, Problem, stacked_gradients
 from netsim.randomness import EdgeNoise, Streams
 from netsim.readers.live import FLOAT64, gaussian_stddev
