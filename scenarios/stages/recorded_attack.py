@@ -17,8 +17,8 @@ from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.loss.comparison import Sample, compare_worlds
 from attacks.inference import Evidence
 from attacks.reconstruction.attack import Case, Known, Prior
+from attacks.reconstruction.informed import PropertyInference
 from attacks.reconstruction.membership import Decision, Membership, Records
-from attacks.reconstruction.property_inference import PropertyInference
 from attacks.reconstruction.verdict import seen
 from attacks.replay import replay
 from attacks.score import score_gradients
