@@ -1,6 +1,6 @@
 """The probe reader: the victims' own code shows how their messages depend on their private gradients."""
 
-from attacks.probe.assumptions import Assumption, Basis, Constant, Free, RandomWalk
+from attacks.probe.linear import Assumption, Basis, Constant, Free, RandomWalk
 from attacks.probe.mapping import Law, Prior
 from attacks.probe.node import Field, Gap
 from attacks.probe.probe import message_map, probe, probe_network

@@ -29,8 +29,7 @@ from typing import Literal
 
 import numpy as np
 
-from attacks.probe.assumptions import Assumption, Free
-from attacks.probe.linear import most_likely, simulated
+from attacks.probe.linear import Assumption, Free, most_likely, simulated
 from attacks.probe.mapping import Mapper, Prior
 from attacks.probe.network import WholeNetwork
 from attacks.probe.node import Pass, RecordedAgent

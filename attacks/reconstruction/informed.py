@@ -27,8 +27,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import log_softmax
 
-from attacks.reconstruction.attack import Attack, Case, Needs, Prior, Reconstruction, check_all
-from attacks.reconstruction.residuals import Whitener
+from attacks.reconstruction.attack import Attack, Case, Needs, Prior, Reconstruction, Whitener, check_all
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.models import NOTHING, Model

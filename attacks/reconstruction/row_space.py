@@ -37,10 +37,9 @@ import numpy as np
 from scipy.special import expit
 
 from attacks.estimates import Evidence
-from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
+from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, Whitener, check_all, misfit
 from attacks.reconstruction.map_estimate import Gaussian, Product, Weighted, minimize
 from attacks.reconstruction.record_hypotheses import MIRRORED, preference, sign_is_open
-from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array
 from netsim.bounds import Count
 from netsim.models import Linear

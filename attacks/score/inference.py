@@ -28,9 +28,9 @@ from scipy import special
 
 from attacks.audit.accounting.intervals import Interval, clopper_pearson
 from attacks.estimates import Evidence, GradientEstimate
+from attacks.reconstruction.attack import Whitener
 from attacks.reconstruction.informed import Choice
 from attacks.reconstruction.membership import Decision
-from attacks.reconstruction.residuals import Whitener
 from attacks.score.robustness import approximate_bound
 from netsim.arrays import Array
 from netsim.truth import Truth

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Case, Known
+from attacks.reconstruction.attack import misfit
 from attacks.reconstruction.gradient_inversion import InvertingGradients
 from attacks.reconstruction.one_record import LogisticRecord
-from attacks.reconstruction.residuals import misfit
 from netsim.claims import Clip
 from netsim.errors import AttackError
 from netsim.models import Logistic, Penalty
