@@ -34,9 +34,9 @@ from netsim.running import COUNTS, Running, Watch, WatchedLoop
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.shown import Shown, above
 from netsim.topology import Topology
+from netsim.transcript import Transcript
 from netsim.transcript.message import Message, as_sent
 from netsim.transcript.packet_log import PacketLog
-from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
 
 

@@ -49,8 +49,8 @@ from netsim.readers.torch_gradients import TorchGradients
 from netsim.readers.torch_gradients import obstacle as torch_obstacle
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.topology import Topology
+from netsim.transcript import Transcript
 from netsim.transcript.message import Values, as_sent
-from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
 
 

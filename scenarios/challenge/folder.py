@@ -22,8 +22,8 @@ import netsim
 from netsim.adversary import Adversary, AdversaryView
 from netsim.errors import ScenarioError, SimulationError
 from netsim.files import check_regular, read_json
+from netsim.transcript import Transcript
 from netsim.transcript.stored import StreamedTranscript
-from netsim.transcript.transcript import Transcript
 from scenarios.build.experiment import Experiment
 from scenarios.challenge.answers import digest, slow
 from scenarios.challenge.table import Challenge, named

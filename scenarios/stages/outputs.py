@@ -14,7 +14,7 @@ from netsim.adversary import AdversaryView
 from netsim.errors import DeadlockError, TranscriptError
 from netsim.files import read_json
 from netsim.simulation import Simulation
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
 from scenarios.build.progress import Progress
 from scenarios.files.folders import PAGE, remove_drafts, whole
 from scenarios.results.tree import Results

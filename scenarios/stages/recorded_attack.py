@@ -28,9 +28,9 @@ from netsim.errors import AttackError, PrivacyError, ScenarioError, TranscriptEr
 from netsim.randomness import Streams, coins_of
 from netsim.readers.deployed.capture import at_door
 from netsim.simulation import Run, Simulation
+from netsim.transcript import Transcript
 from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.stored import StreamedTranscript
-from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.inference import Staging, check_shares_of

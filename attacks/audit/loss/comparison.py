@@ -46,7 +46,7 @@ from netsim.codecs import Codec, Dither
 from netsim.errors import NetsimError, PrivacyError
 from netsim.models.model import Regularizer
 from netsim.node import Computed
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
 
 
 class _Wire(NamedTuple):

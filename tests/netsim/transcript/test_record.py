@@ -18,8 +18,8 @@ from netsim.schedules import Constant
 from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import ring
+from netsim.transcript import Transcript
 from netsim.transcript.message import ACK_BYTES, COLUMNS, EVERYBODY, Message, Record, Segment
-from netsim.transcript.transcript import Transcript
 
 
 def flat(transcript: Transcript) -> list[tuple]:

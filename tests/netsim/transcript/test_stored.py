@@ -24,11 +24,10 @@ from netsim.schedules import Constant
 from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import complete
-from netsim.transcript import stored
+from netsim.transcript import Transcript, stored
 from netsim.transcript.message import COLUMNS, EVERYBODY, Ciphertext, Message, Segment
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.stream import TranscriptStream
-from netsim.transcript.transcript import Transcript
 from tests.worlds import ROUGH, changed, synthetic_problem, tapped_ring
 
 ROOT = Path(__file__).parents[3]
