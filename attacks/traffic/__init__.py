@@ -172,7 +172,7 @@ def analysed(view: AdversaryView) -> Sealed:
         times.update(sendings)
         if found.activity.complete:
             messages = {link: len(times.get(link, ())) for link in observed.links}
-            work = computing_of_walk(observed, protocol, found.moves)
+            work = _computing_of_walk(observed, protocol, found.moves)
         else:
             work = "where visits may have been missed, a gap may hold several of them"
     else:
@@ -187,7 +187,7 @@ def analysed(view: AdversaryView) -> Sealed:
         elif observed.transport.reliable and not observed.whole:
             work = "the tap missed packets: which acknowledgement belongs to which arrival is not known"
         else:
-            work = computing_of_rounds(observed, protocol, found.times)
+            work = _computing_of_rounds(observed, protocol, found.times)
         if endless:
             followed = {link: own[-1] for link, own in times.items()}
     if isinstance(work, str):
@@ -236,7 +236,7 @@ class _Gaps:
         return spread * math.sqrt(max(0.0, 1 - n / self.total)) if whole else spread
 
 
-def computing_of_walk(observed: ObservedPackets, protocol: Protocol, moves: Sequence[Move]) -> Computing:
+def _computing_of_walk(observed: ObservedPackets, protocol: Protocol, moves: Sequence[Move]) -> Computing:
     """Computing times from all moves of a walk. Without acknowledgements a gap holds one message's travel."""
     (sent,) = protocol.sends
     gaps = [_Gaps() for _ in observed.neighbors]
@@ -255,7 +255,7 @@ def computing_of_walk(observed: ObservedPackets, protocol: Protocol, moves: Sequ
     return _computing(observed, gaps, np.full(len(gaps), travel), same_travel=observed.transport.alike)
 
 
-def computing_of_rounds(
+def _computing_of_rounds(
     observed: ObservedPackets, protocol: Protocol, times: Sequence[Sequence[float] | None]
 ) -> Computing:
     """Computing times from the exchanges of agents whose neighbors' exchanges are known too. Without acknowledgements
