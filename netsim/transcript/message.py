@@ -7,7 +7,7 @@ selection of rows, which means the same for rows in memory and for rows on disk.
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,10 @@ COLUMNS = {
     "attempt": "0 for the first transmission, 1 for the first retransmission, …",
     "size": "bytes on the wire",
 }
+WORDS = {"place": get_args(Place), "event": get_args(Event), "kind": get_args(Kind)}
+LEAST = {"sender": 0, "receiver": -1, "number": -1, "sequence": -1, "attempt": 0, "size": 0}
+"""Columns of whole numbers, with the least that a row may have."""
+LARGEST = 2**53
 EVERYBODY = -1
 
 
