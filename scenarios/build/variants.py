@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 from netsim.errors import ScenarioError, together
 from scenarios.files.document import Place, Tree, keys_of, place_of, plain, put
@@ -96,9 +96,18 @@ def small(source: Located) -> Located:
             put(tree, path, value, place)
         except ScenarioError as error:
             raise _at(place, replace(error, field=f"reproduces.small: {error.field}")) from None
-    listed = ", ".join(f"{path} = {plain(value)}" for path, value in shrunk.items())
+    listed = ", ".join(f"{path} = {_brief(plain(value))}" for path, value in shrunk.items())
     item["missing"] = [*item.get("missing", []), f"small scale: {listed}"]
     return validated(tree, source.file)
+
+
+def _brief(value: Any) -> Any:
+    """A value as one reads it in a sentence: entries that have a name by their names."""
+    if isinstance(value, list):
+        return [
+            cast("Any", one).get("name", one) if isinstance(one, dict) else one for one in cast("list[Any]", value)
+        ]
+    return value
 
 
 def _points(located: Located) -> Iterator[tuple[str, list[Entry], Place | None]]:

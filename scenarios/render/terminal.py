@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from netsim.errors import NetsimError, ScenarioError, brief, together
+from netsim.errors import NetsimError, ScenarioError, brief, short, together
 from netsim.memory import allowed, shown
 from scenarios.files.folders import PAGE
 from scenarios.render.names import named
@@ -199,8 +199,7 @@ def _as_plain(error: Exception) -> dict[str, object]:
         names = ("file", "line", "field", "value", "problem", "allowed")
         mistakes = [{name: getattr(one, name) for name in names} for one in error.each()]
         for one in mistakes:
-            if not isinstance(one["value"], bool | int | float | str | None):
-                one["value"] = repr(one["value"])
+            one["value"] = short(one["value"])
             one |= {name: brief(value) for name, value in one.items() if isinstance(value, str) and name != "file"}
         plain["mistakes"] = mistakes
     return plain
