@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from netsim.errors import ScenarioError
-from scenarios.cli.commands import command
 from scenarios.cli.options import (
     AsJson,
     Jobs,
@@ -19,6 +18,7 @@ from scenarios.cli.options import (
     Settings,
     Strict,
     Variant,
+    command,
     dated_folder,
     given,
     refuse,
@@ -83,7 +83,7 @@ def _deploy(
     follow the algorithm.
     """
     from netsim.readers.deployed.deploy import Deployment
-    from scenarios.schema.hosts import load_hosts
+    from scenarios.schema.load import load_hosts
 
     settings, folder = ["replicas=1", *(option or [])], out
     said = {"--tls": tls is True, "--clear": tls is False, "--restart": restart}

@@ -10,8 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError, install
-from scenarios.cli.commands import command
-from scenarios.cli.options import given, taken
+from scenarios.cli.options import command, given, taken
 from scenarios.render.terminal import console, fail, line
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from netsim.errors import ScenarioError
-from scenarios.cli.commands import command
-from scenarios.cli.options import AsJson, Jobs, given, taken
+from scenarios.cli.options import AsJson, Jobs, command, given, taken
 from scenarios.files.folders import written as file_written
 from scenarios.render import terminal
 

@@ -8,7 +8,6 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
-from scenarios.cli.commands import command
 from scenarios.cli.options import (
     AsJson,
     Jobs,
@@ -18,6 +17,7 @@ from scenarios.cli.options import (
     Settings,
     Strict,
     Variant,
+    command,
     dated_folder,
     repeated,
 )

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from scenarios.cli.commands import command
-from scenarios.cli.options import given, of_folder
+from scenarios.cli.options import command, given, of_folder
 from scenarios.render.terminal import WRONG_INPUT, console, fail, line, remark, write
 
 KindName = StrEnum("KindName", ["exchange", "direct", "ack", "sealed"])

@@ -33,9 +33,9 @@ def taken(cls: type[T], source: object, /, **others: object) -> T:
 
     A field that neither has keeps its default; one without a default is a `TypeError`.
     """
-    names = [field.name for field in fields(cast(Any, cls)) if field.name not in others]
+    names = [field.name for field in fields(cast("Any", cls)) if field.name not in others]
     own = {name: getattr(source, name) for name in names if hasattr(source, name)}
-    return cast(Any, cls)(**own, **others)
+    return cast("Any", cls)(**own, **others)
 
 
 TEXTS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

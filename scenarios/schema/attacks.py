@@ -22,8 +22,7 @@ from attacks.reconstruction.posterior import PosteriorBatch, PosteriorMean, Post
 from attacks.reconstruction.row_space import LeastSquaresGram, RowSpace
 from netsim.bounds import MOST, Count
 from scenarios.files.models import literals
-from scenarios.schema.base import Index, Model, Words
-from scenarios.schema.spec import Spec
+from scenarios.schema.spec import Index, Model, Spec, Words
 
 Rounds = Literal["first", "last", "clearest", "all"]
 Inversion = Literal["strongest", "published"]

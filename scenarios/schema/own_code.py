@@ -264,7 +264,7 @@ def _run(place: str, texts: _Texts) -> ModuleType:
         sys.dont_write_bytecode = writes
     for pickler in ("cloudpickle", "joblib.externals.cloudpickle"):  # older releases of joblib have their own copy
         with suppress(ImportError):
-            cast(Any, importlib.import_module(pickler)).register_pickle_by_value(module)
+            cast("Any", importlib.import_module(pickler)).register_pickle_by_value(module)
     _HELPERS.update({one: text for one, text in texts.found.items() if one != texts.file})
     _PRINTS[module] = _code_of(module, texts.found)
     return module

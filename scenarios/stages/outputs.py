@@ -15,7 +15,7 @@ from netsim.errors import DeadlockError, TranscriptError
 from netsim.files import read_json
 from netsim.simulation import Simulation
 from netsim.transcript import Transcript
-from scenarios.build.progress import Progress
+from scenarios.build.duration import Progress
 from scenarios.files.folders import PAGE, remove_drafts, whole
 from scenarios.results.tree import Results
 from scenarios.schema.scenario import TranscriptSpec

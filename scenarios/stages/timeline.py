@@ -15,7 +15,7 @@ from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
 from netsim.transcript.message import EVERYBODY, Kind
 from netsim.transcript.packet_log import LinkCount, PacketFate, PacketKey, PacketLog
-from scenarios.build.progress import Progress, simulated
+from scenarios.build.duration import Progress, simulated
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Counts
 from scenarios.results.run import Captured, LinkLoads, Timeline

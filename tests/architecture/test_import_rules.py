@@ -37,7 +37,7 @@ def test_the_rules_hold(copy):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.few("scenarios/files/document.py-import scenarios.schema.base")
+@pytest.mark.few("scenarios/files/document.py-import scenarios.schema.spec")
 @pytest.mark.parametrize(
     ("file", "line"),
     [
@@ -47,7 +47,7 @@ def test_the_rules_hold(copy):
         ("attacks/audit/loss/exact.py", "from netsim.problems import Problem"),
         ("attacks/reconstruction/one_record.py", "import netsim.simulation"),
         ("attacks/reconstruction/membership.py", "import attacks.score"),
-        ("scenarios/files/document.py", "import scenarios.schema.base"),
+        ("scenarios/files/document.py", "import scenarios.schema.spec"),
         ("scenarios/build/problem.py", "import scenarios.results.run"),
         ("scenarios/results/run.py", "def f():\n    import scenarios.render.terminal"),
     ],

@@ -12,14 +12,14 @@ from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from scenarios.files.folders import whole
 from scenarios.files.models import dump
 from scenarios.render import sentences
-from scenarios.render.names import named
-from scenarios.render.page import attacks, loss_breakdown, network, plan
+from scenarios.render.page import network, plan, sections
 from scenarios.render.page.charts import Shown, charts, measures
 from scenarios.render.page.drawing import Chart, Series, picture
 from scenarios.render.page.epsilons import epsilon_exact, epsilons, method
 from scenarios.render.page.plots import MARKS, reproduction
 from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, terms
-from scenarios.results import attack_words, findings, numbers
+from scenarios.render.terminal import named
+from scenarios.results import attacked, findings, numbers
 from scenarios.results.attacks import TrafficResult
 from scenarios.results.audit import AuditResult, ViewPrices, ViewsResult
 from scenarios.results.curves import COLUMNS
@@ -62,12 +62,12 @@ def figures(results: Results) -> list[Chart]:
     net = results.network
     taken = epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered))
     found = [*requested, *([taken] if taken else [])]
-    drawn = [(one, loss_breakdown.charts(one, f"loss-{k}")) for k, one in enumerate(ordered)]
+    drawn = [(one, sections.charts(one, f"loss-{k}")) for k, one in enumerate(ordered)]
     drawn += [(one, plan.view_charts(one, net, f"views-{k}")) for k, one in enumerate(ordered)]
     drawn += [(one, plan.price_charts(one, net, f"prices-{k}")) for k, one in enumerate(ordered)]
     found += [replace(chart, title=f"{one.entry.name}: {chart.title}") for one, own in drawn for chart in own]
     found += [*charts(shown, listener(results), apart=True), *measures(shown)]
-    found += [game] if (game := attacks.roc(shown)) else []
+    found += [game] if (game := sections.roc(shown)) else []
     if net is not None and net.positions:
         found.append(
             Chart("Network", plan.network(net, "network"), plan.Marks.of(net).key, (f"The network: {net.name}.",))
@@ -97,7 +97,7 @@ def _run(results: Results) -> str:
             outside=any(one.entry.outside_model for one in ordered),
             settings=settings,
             scene=network.scene(results, ordered),
-            roc=attacks.roc(shown),
+            roc=sections.roc(shown),
             curves_title="The run and the attack",
             run_title="Convergence and traffic",
             run_rows=[],
@@ -142,7 +142,7 @@ def environment() -> Environment:
     )
     names = ("show", "fixed", "percent", "at_least", "setting", "e_to", "plural", "exact", "between")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
-    modules = attack_words, attacks, findings, loss_breakdown, network, numbers, plan, sentences
+    modules = attacked, findings, network, numbers, plan, sections, sentences
     cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
     cast("dict[str, object]", found.globals).update(
         picture=picture, frozenset=frozenset, signs=MARKS, exact_of=epsilon_exact, method_of=method
@@ -211,9 +211,9 @@ def _main_numbers(entry: AlgorithmResult) -> dict[str, str]:
         priced = plural(len(costs.views), "view")
         found["prices"] = f"{priced} and all ordered pairs" if costs.pairs else priced
     if (game := entry.membership) and game.refused is None:
-        found["membership"] = f"found {attack_words.rate(attack_words.headline(game.levels).found)} of the time"
+        found["membership"] = f"found {attacked.rate(attacked.headline(game.levels).found)} of the time"
     if (game := entry.property) and game.refused is None:
-        found["property"] = f"right {attack_words.rate(game.right)} of the time"
+        found["property"] = f"right {attacked.rate(game.right)} of the time"
     return found
 
 

@@ -10,7 +10,7 @@ import pytest
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.problems import Bent, LeastSquares, LogisticLoss, NonconvexLogistic, Tilted
-from scenarios.build.adjacency import change_of, changed, check_adjacent
+from scenarios.build.problem import change_of, changed, check_adjacent
 
 RNG = np.random.default_rng(4)
 FEATURES, LABELS = RNG.standard_normal((6, 3)), np.array([1.0, -1, 1, 1, -1, -1])

@@ -9,13 +9,13 @@ import pytest
 
 from netsim.errors import ScenarioError
 from netsim.problems import FromFunctions
-from scenarios.build.adjacency import data_print
+from scenarios.build.problem import data_print
 
 TEXT = """
 import numpy as np
 from functools import partial
 from netsim.problems import FromFunctions
-from scenarios.build.adjacency import data_print
+from scenarios.build.problem import data_print
 
 CENTER = np.arange(3.0)
 

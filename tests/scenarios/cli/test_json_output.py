@@ -12,7 +12,6 @@ from scenarios.results.attacks import MembershipAllowed
 from scenarios.results.audit import Budget, EpsilonExact
 from scenarios.results.base import as_json
 from scenarios.results.folder import read_results
-from scenarios.results.serialize import plain
 from scenarios.results.tree import (
     AlgorithmSummary,
     AuditSummary,
@@ -20,6 +19,7 @@ from scenarios.results.tree import (
     Reproduction,
     RunError,
     VariantResult,
+    plain,
 )
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario

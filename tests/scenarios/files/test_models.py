@@ -29,8 +29,8 @@ from scenarios.schema import (
     Synthetic,
     Target,
 )
-from scenarios.schema.base import public_name
 from scenarios.schema.load import parse
+from scenarios.schema.spec import public_name
 
 LIMITS = ("gt", "ge", "lt", "le", "min_length", "max_length", "pattern")
 TEXTS = ["yes", "0.2", "a # b", "- x", "DPP², ε ≤ 1: so", " led", "null", "~", "two\nlines", "'", '"', "[", "x" * 130]

@@ -7,8 +7,8 @@ import pytest
 
 from netsim.errors import ScenarioError
 from scenarios.build.variants import small
+from scenarios.certificate.ledger import ENTRIES
 from scenarios.files.library import library
-from scenarios.ledger.entries import ENTRIES
 from scenarios.papers.items import Item, chosen, pages, papers
 from scenarios.schema.load import load_scenario, parse
 

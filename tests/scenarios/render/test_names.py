@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
-from scenarios.render.names import named
+from scenarios.render.terminal import named
 from scenarios.results.folder import read_results
 
 SCENARIO = """\

@@ -5,7 +5,7 @@ import pytest
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
 from scenarios.render.page.plan import Marks
-from scenarios.results.network import SETTINGS, network, settings
+from scenarios.results.header import SETTINGS, network, settings
 from scenarios.schema.load import parse
 
 FORM = """\

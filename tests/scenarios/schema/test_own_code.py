@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.build.progress import Silent
+from scenarios.build.duration import Silent
 from scenarios.results.folder import RunFolder
 from scenarios.schema import own_code as owncode
 from scenarios.schema.load import parse

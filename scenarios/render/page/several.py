@@ -1,6 +1,8 @@
-"""HTML page of a sweep: quantities over one or two of its fields, as lines or as heat maps, from its table's rows."""
+"""HTML pages of several runs: a comparison, with its cells, which the terminal prints too; and a sweep's quantities
+over one or two of its fields, as lines or as heat maps, from its table's rows."""
 
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -11,20 +13,142 @@ import numpy as np
 from matplotlib.colors import to_hex
 
 from netsim.arrays import unknown
+from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES, Comparison, Subject
 from scenarios.render.page.charts import WIDTH
 from scenarios.render.page.drawing import Chart, Drawing, Series, canvas
+from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.plots import chart_of
-from scenarios.render.page.report import environment
+from scenarios.render.page.report import environment, progress
+from scenarios.render.sentences import Finding, headline, meanings, terms
 from scenarios.render.terminal import leaves
-from scenarios.results.numbers import MISSING, plural, setting, show
+from scenarios.results.attacks import GradientResult
+from scenarios.results.audit import AuditResult
+from scenarios.results.compare import ComparisonResult, Ratio
+from scenarios.results.numbers import MISSING, at_least, count, exact, known, plural, setting, show
 from scenarios.results.tree import FigureCurve, FigureResult
 
+_LETTERS = 300
+"""Of a value in the table of differences."""
+_EXACT = "epsilon_exact"
+_COSTS = {"plf": "Θ", "messages": "Messages", "bytes": "Bytes on the air", "queries": "Queries"}
+_HEADS = ("Algorithm", "Final relative error [5 %, 95 %]", "Replicas", "Gradients inferred", "Median error")
+
+
+def comparison_page(comparison: Comparison) -> str:
+    """The page as text, which loads nothing; the same results give the same page."""
+    subjects, runs = comparison.subjects, comparison.runs
+    ordered = [Finding(replace(one.entry, name=one.label)) for one in subjects]
+    shown = [(one, Series(k)) for k, one in enumerate(ordered)]
+    name = f"{len(runs)} runs compared" + (f": {len(subjects)} algorithms" if len(runs) != len(subjects) else "")
+    if len(runs) == 1:
+        name = f"{len(subjects)} algorithms of {runs[0].label}"
+    places = [
+        str(run.folder) if run.slugs is None else f"{run.folder}:{slug}"
+        for run in runs
+        for slug in run.slugs or ("",)
+    ]
+    return (
+        environment()
+        .get_template("compare.html.j2")
+        .render(
+            title=name,
+            first="verdicts",
+            series=len(shown),
+            runs=runs,
+            again=shlex.join(["netsim", "compare", *places]),
+            commands=[(run.label, run.results.command) for run in runs],
+            headline=headline(ordered),
+            epsilons=epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered)),
+            meanings=meanings(ordered),
+            cautions=comparison.cautions,
+            verdicts=[(verdict_cells(one), found) for one, found in zip(subjects, ordered, strict=True)],
+            differences=[(d.field, [_value(v) for v in d.values]) for d in comparison.differences],
+            unrecorded=comparison.unrecorded,
+            quantities=list(QUANTITIES.values()),
+            against=[_against(one) for one in comparison.against],
+            confidence=show(100 * CONFIDENCE),
+            curves_title="The runs and the attacks",
+            run_title="How they end, and what they cost",
+            run_rows=[
+                (*_HEADS, *_COSTS.values(), "Virtual time, s"),
+                *((one.label, *run_cells(one)) for one in subjects),
+            ],
+            summaries={},
+            **progress(shown, "eavesdropper"),
+        )
+    )
+
+
+def _against(one: ComparisonResult.Against) -> dict[str, object]:
+    """One algorithm against its base: cells, each with whether it differs with confidence."""
+    words = against_words(one)
+    ratios: dict[str, Ratio | None] = {name: getattr(one, name) for name in QUANTITIES}
+    found = [r for r in ratios.values() if r is not None]
+    paired = "paired, replica by replica" if any(r.paired for r in found) else "not paired" if found else MISSING
+    return {
+        "other": one.other,
+        "base": one.base,
+        "cells": [(words[name], r and r.told_apart) for name, r in ratios.items()],
+        "replicas": paired,
+        "exact": words[_EXACT],
+    }
+
+
+def _value(value: object) -> str:
+    text = "absent" if value is ABSENT else setting(value)
+    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
+
+
+# ── cells, for the page and for the terminal ────────────────────────────────────────────────────────────
+def verdict_cells(one: Subject) -> list[str]:
+    """The three epsilons of an algorithm, δ, and the first violating activation; dashes without an audit."""
+    audit = one.entry.audit
+    if not isinstance(audit, AuditResult):
+        return [MISSING] * 5
+    claimed, proven = show(audit.epsilon_claimed, 4), at_least(audit.epsilon_audited, 4)
+    return [claimed, exact(audit.epsilon_exact), proven, show(audit.claim.delta), count(audit.first_violation)]
+
+
+def run_cells(one: Subject) -> list[str]:
+    """The end of a run, the gradients inferred, and the costs."""
+    entry = one.entry
+    curve, inferred = entry.convergence, entry.gradients
+    final = show(curve and curve.final)
+    if curve and curve.final is not None and curve.replicas > 1 and curve.low and curve.high:
+        final = f"{show(curve.final)} [{show(curve.low[-1])}, {show(curve.high[-1])}]"
+    got, median = MISSING, MISSING
+    if isinstance(inferred, GradientResult):
+        got, median = f"{count(inferred.estimated)} of {count(inferred.queries)}", show(inferred.median)
+    spent: list[Sequence[int]] = [getattr(entry.measures.costs, key) if entry.measures else () for key in _COSTS]
+    costs = [count(one[-1] if one else None) for one in spent]
+    return [final, count(curve and curve.replicas), got, median, *costs, show(entry.run and entry.run.time, 4)]
+
+
+def against_words(one: ComparisonResult.Against) -> dict[str, str]:
+    """Each ratio with its interval, whether the exact ε is proven to be another one, and how sure that is; or why
+    there is no such number."""
+    found = {name: f"{MISSING} ({one.why[name]})" if one.why.get(name) else MISSING for name in (*QUANTITIES, _EXACT)}
+    for name in QUANTITIES:
+        ratio: Ratio | None = getattr(one, name)
+        if ratio is not None:
+            ends = f" [{show(ratio.low)}, {show(ratio.high)}]"
+            few = " (too few replicas for an interval)"
+            found[name] = f"{show(ratio.estimate)} ×{ends if ratio.low == ratio.low else few}"
+    if one.epsilon_exact == "not told apart":
+        found[_EXACT] = "no proven difference"
+    elif one.epsilon_exact is not None:
+        which = "smaller" if one.epsilon_exact == "below" else "larger"
+        found[_EXACT] = f"{which}, proven at {show(100 * known(one.epsilon_exact_confidence))} %"
+    return found
+
+
+# ── a sweep ─────────────────────────────────────────────────────────────────────────────────────────────
 Point: TypeAlias = Mapping[str, object]
 """A row of the table: of one algorithm at one point."""
-REFUTED = "share refuted"
-QUANTITIES = {
+_REFUTED = "share refuted"
+_COLUMNS = {
     "final_error": "Final relative error",
-    REFUTED: "Share of claims that are refuted or unprotected",
+    _REFUTED: "Share of claims that are refuted or unprotected",
     "epsilon_claimed": "ε claimed",
     "epsilon_exact_lower": "ε exact, at least",
     "epsilon_audited": "ε audited, at least",
@@ -69,11 +193,11 @@ def figures(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ())
 
     You get a `ScenarioError` for what is no column, or no quantity.
     """
-    known = [*table.fields, *(name for name in QUANTITIES if name != REFUTED)]
+    known = [*table.fields, *(name for name in _COLUMNS if name != _REFUTED)]
     for name in over:
         if name not in known:
             raise unknown("--over", name, known)
-    there = [name for name in QUANTITIES if any(not math.isnan(_number(row, name)) for row in table.rows)]
+    there = [name for name in _COLUMNS if any(not math.isnan(_number(row, name)) for row in table.rows)]
     for name in of:
         if name not in there:
             raise unknown("--of", name, there)
@@ -83,7 +207,7 @@ def figures(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ())
     found: list[tuple[str, list[Chart]]] = []
     for k, pair in enumerate(pairs):
         drawn = [_charts(table, name, pair, f"s{k}-{n}", short) for n, name in enumerate(of or there)]
-        words = " and ".join(short.get(name, QUANTITIES.get(name, name)) for name in pair)
+        words = " and ".join(short.get(name, _COLUMNS.get(name, name)) for name in pair)
         found.append((words, [one for charts in drawn for one in charts]))
     return found
 
@@ -92,7 +216,7 @@ def constant(table: SweptTable) -> list[str]:
     """Quantities that are the same at every point, of each algorithm."""
     found: list[str] = []
     several = len({row.get("algorithm") for row in table.rows}) > 1
-    for name, words in QUANTITIES.items():
+    for name, words in _COLUMNS.items():
         for algorithm, values in _each(table, name).items():
             if len(values) == 1:
                 found.append(f"{algorithm}: " * several + f"{words[0].lower()}{words[1:]} {show(next(iter(values)))}")
@@ -108,12 +232,12 @@ def _each(table: SweptTable, quantity: str) -> dict[object, set[float]]:
     return found
 
 
-def page(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ()) -> str:
+def sweep_page(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ()) -> str:
     """The page as text, which loads nothing; the same table gives the same page."""
     drawn = figures(table, over, of)
     points = {row.get("point") for row in table.rows}
     failed = {str(row["error"]) for row in table.rows if row.get("error") is not None}
-    columns = [name for name in (*table.fields, "algorithm", "verdict", *QUANTITIES) if name != REFUTED]
+    columns = [name for name in (*table.fields, "algorithm", "verdict", *_COLUMNS) if name != _REFUTED]
     shown = [name for name in columns if any(row.get(name) is not None for row in table.rows)]
     return (
         environment()
@@ -126,7 +250,7 @@ def page(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ()) ->
             fields=[(name, [setting(value) for value in table.values(name)]) for name in table.fields],
             failed=sorted(failed)[:_GROUPS],
             figures=drawn,
-            heads=[*leaves(list(table.fields)), *(QUANTITIES.get(n, n) for n in shown if n not in table.fields)],
+            heads=[*leaves(list(table.fields)), *(_COLUMNS.get(n, n) for n in shown if n not in table.fields)],
             cells=[[_cell(row.get(name)) for name in shown] for row in table.rows[:_ROWS]],
             more=max(0, len(table.rows) - _ROWS),
             command=table.command,
@@ -143,7 +267,7 @@ def _cell(value: object) -> str:
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────
 def _number(row: Point, name: str) -> float:
     """A quantity of a row; nan where it has none."""
-    if name == REFUTED:
+    if name == _REFUTED:
         verdict = row.get("verdict")
         return math.nan if verdict is None else float(verdict in ("refuted", "unprotected"))
     value = row.get(name)
@@ -185,7 +309,7 @@ def _by(
 
 
 def _middle(values: Sequence[float], quantity: str) -> float:
-    return float(np.mean(values)) if quantity == REFUTED else float(np.median(values))
+    return float(np.mean(values)) if quantity == _REFUTED else float(np.median(values))
 
 
 # ── figures ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -198,10 +322,10 @@ def _charts(
     found = {one: _by(table, quantity, pair, one) for one in algorithms}
     varies = {one for one, values in _each(table, quantity).items() if len(values) > 1}
     found = {one: cells for one, cells in found.items() if cells and one in varies}
-    axes = [short.get(one, QUANTITIES.get(one, one)) for one in pair]
+    axes = [short.get(one, _COLUMNS.get(one, one)) for one in pair]
     every = [len(values) for cells in found.values() for values in cells.values()]
     most = max(every, default=1)
-    about = "Mean" if quantity == REFUTED else "Median"
+    about = "Mean" if quantity == _REFUTED else "Median"
     caption = [f"{about} of {most} numbers at most."] if most > 1 else []
     caption += [
         f"{plural(len(table.values(one)), 'value')} of {word}, in {_GROUPS} groups at their medians."
@@ -237,8 +361,8 @@ def _curve(
         variant="",
         x=tuple(cast("Any", place[0]) for place in at),
         y=tuple(_middle(values, quantity) for values in each),
-        low=() if few or quantity == REFUTED else tuple(map(min, each)),
-        high=() if few or quantity == REFUTED else tuple(map(max, each)),
+        low=() if few or quantity == _REFUTED else tuple(map(min, each)),
+        high=() if few or quantity == _REFUTED else tuple(map(max, each)),
     )
 
 
@@ -254,9 +378,9 @@ def _lines(quantity: str, x: str, curves: Sequence[FigureCurve], name: str, capt
     words = [*caption, "Whiskers: from the least to the most."] if any(one.low for one in seen) else [*caption]
     words += [f"∞ at {plural(infinite, 'place')}, not drawn."] if infinite else []
     figure = FigureResult(
-        title=QUANTITIES[quantity],
+        title=_COLUMNS[quantity],
         x=x,
-        y=QUANTITIES[quantity],
+        y=_COLUMNS[quantity],
         log=_logarithmic(y for one in seen for y in one.y),
         log_x=False,
         points=True,
@@ -307,8 +431,8 @@ def _heat(
         plot.set_xlabel(axes[0])
         plot.set_ylabel(axes[1])
         of = "" if algorithm is None else f"{algorithm}: "
-        words = f"{of}{QUANTITIES[quantity]} by {axes[0]} and {axes[1]}"
+        words = f"{of}{_COLUMNS[quantity]} by {axes[0]} and {axes[1]}"
         ends = f"from {show(min(finite))} to {show(max(finite))}" if finite else "infinite everywhere"
         drawing = Drawing(name, f"{words}, {ends}.", figure)
     scale = f"Dark: {show(min(finite))}; bright: {show(max(finite))}{', on a logarithmic scale' * log}."
-    return Chart(f"{of}{QUANTITIES[quantity]}", drawing, (), (*([scale] if finite else ["∞ everywhere."]), *caption))
+    return Chart(f"{of}{_COLUMNS[quantity]}", drawing, (), (*([scale] if finite else ["∞ everywhere."]), *caption))

@@ -18,10 +18,10 @@ import netsim.algorithms
 from netsim.algorithms import Algorithm
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
+from scenarios.certificate import ledger as keeping
+from scenarios.certificate.ledger import ENTRIES, FOLDER, chosen, exact, rows, run_entry, stored_entry, write_page
 from scenarios.cli.app import app
 from scenarios.files.library import library
-from scenarios.ledger import entries as keeping
-from scenarios.ledger.entries import ENTRIES, FOLDER, chosen, exact, rows, run_entry, stored_entry, write_page
 from scenarios.results.audit import EpsilonExact
 from scenarios.results.findings import BROKEN, verdict
 from scenarios.results.folder import read_results

@@ -1,4 +1,5 @@
-"""Audit of an object: an algorithm of a class that may be in no file, in a small world that options change."""
+"""For a notebook: the audit of an object, an algorithm of a class that may be in no file, in a small world that
+options change; and figures of the page for a run, an audit, or results."""
 
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -6,19 +7,26 @@ from html import escape
 
 from attacks.audit.verdict import BROKEN
 from netsim.algorithms import Algorithm
+from netsim.arrays import unknown
 from netsim.errors import PrivacyError
 from netsim.settings import Recording
+from netsim.simulation import Run
+from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
-from scenarios.build.progress import Silent
-from scenarios.render.page.drawing import Chart
-from scenarios.render.sentences import meaning
+from scenarios.render.page.charts import charts
+from scenarios.render.page.drawing import Chart, Series
+from scenarios.render.page.epsilons import epsilons
+from scenarios.render.page.report import figures
+from scenarios.render.sentences import Finding, meaning, terms
 from scenarios.results.audit import AuditResult
 from scenarios.results.audited import audit_result
 from scenarios.results.base import Verdict
 from scenarios.results.findings import PASSED
+from scenarios.results.over_time import convergence
+from scenarios.results.run import Convergence
+from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema import Scenario
 from scenarios.schema.own import claiming
-from scenarios.stages.pictures import epsilons_of
 from scenarios.stages.worlds import AuditOptions, audited
 from scenarios.stages.worst_pair import pair_for
 
@@ -59,7 +67,7 @@ class OwnAudit:
 
     def plot(self) -> Chart:
         """The three epsilons, as the page draws them; a notebook shows it."""
-        return epsilons_of(self.name, self.audit)
+        return _epsilons_of(self.name, self.audit)
 
 
 def audit_own(
@@ -97,3 +105,42 @@ def audit_own(
     pair, search = pair_for(experiment, subject, stated, activations, Silent())
     found = audited(AuditOptions(scenario, subject, pair, stated), None, None, jobs)
     return OwnAudit(name, replace(audit_result(found), search=search))
+
+
+# ── figures ─────────────────────────────────────────────────────────────────────────────────────────────
+def plot(found: Run | Results, title: str | None = None) -> Chart:
+    """`scenarios.plot`."""
+    if isinstance(found, Results):
+        drawn = figures(found)
+    else:
+        algorithm = found.simulation.algorithm
+        entry = _entry(type(algorithm).__name__, algorithm.summary, algorithm.noisy, convergence=convergence(found))
+        drawn = charts([(Finding(entry), Series(0))], "")
+    for one in drawn:
+        if title in (None, one.title):
+            return one
+    raise unknown("title", title or "", [one.title for one in drawn])
+
+
+def _epsilons_of(name: str, audit: AuditResult) -> Chart:
+    """The three epsilons of one audit."""
+    finding = Finding(_entry(name, "", True, audit=audit))
+    drawn = epsilons([(name, finding.entry)], terms([finding]))
+    assert drawn is not None  # there is an audit
+    return drawn
+
+
+def _entry(
+    name: str, summary: str, noise: bool, convergence: Convergence | None = None, audit: AuditResult | None = None
+) -> AlgorithmResult:
+    return AlgorithmResult(
+        name=name,
+        slug="",
+        kind=name,
+        baseline=False,
+        summary=summary,
+        noise=noise,
+        audit_status="not requested" if audit is None else "done",
+        convergence=convergence,
+        audit=audit,
+    )

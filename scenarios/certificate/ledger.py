@@ -1,4 +1,8 @@
-"""Entries of the ledger: their order, their results on disk, their rows, and the table as a Markdown page."""
+"""The ledger: every shipped algorithm audited at its paper's own parameters, in one table.
+
+An entry is a scenario NAME.yaml of the folder scenarios/ledger. Here are their order, their results on disk, their
+rows, and the table as a Markdown page.
+"""
 
 import difflib
 import hashlib
@@ -21,7 +25,7 @@ from pydantic import TypeAdapter
 
 from attacks.audit.verdict import ROUNDING
 from netsim.errors import ScenarioError
-from scenarios.build.progress import Progress, Silent
+from scenarios.build.duration import Progress, Silent
 from scenarios.files.folders import whole
 from scenarios.render.sentences import meaning, word
 from scenarios.results import findings
@@ -36,7 +40,7 @@ from scenarios.schema.load import Located, parse
 from scenarios.stages.study import run_study
 from scenarios.stages.worlds import program
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[1] / "ledger"
 
 
 @dataclass(frozen=True)

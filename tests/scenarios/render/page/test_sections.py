@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scenarios.render.page.loss_breakdown import charts, over_time
+from scenarios.render.page.sections import charts, over_time
 from scenarios.render.sentences import Finding
 from scenarios.results.audit import AuditResult, OverTime
 from scenarios.results.tree import AlgorithmResult

@@ -5,7 +5,7 @@ import pytest
 
 from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares
-from scenarios.build.cost import cost, duration
+from scenarios.build.duration import cost, duration
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import parse
 
@@ -55,7 +55,7 @@ def test_residuals_of_many_records_and_transcripts_count_and_are_not_allocated(m
 
     more = ["problem.data.records=20000", "algorithms[0].rounds=2", "audit={adjacency: {change: 1.0}, chunk: 1000}"]
     monkeypatch.setattr(LeastSquares, "gradient", gradient)
-    monkeypatch.setattr("scenarios.build.cost._PROBED", 10**5)
+    monkeypatch.setattr("scenarios.build.duration._PROBED", 10**5)
     with pytest.raises(ScenarioError, match="asks for") as caught:
         Experiment.of(parse(SCENARIO, settings=more).scenario)
     assert caught.value.field == "audit.chunk"

@@ -11,6 +11,8 @@ from netsim.claims import Claim, Clip
 from netsim.errors import ScenarioError
 from netsim.mechanisms import Laplace
 from netsim.node import subset
+from scenarios.render.page.report import figures
+from tests.scenarios.small import TINY
 
 
 @dataclass(frozen=True)
@@ -91,3 +93,24 @@ def test_an_audit_draws_its_epsilons():
     assert "Mine: refuted; claimed 3.9" in drawn.drawing.words
     assert "Mine" in drawn._repr_html_()
     assert "refuted" in repr(found)
+
+
+# ── figures ─────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return scenarios.run(scenarios.load(TINY), tmp_path_factory.mktemp("r") / "run", page=False)
+
+
+def test_a_figure_is_chosen_by_its_title(results):
+    titles = [one.title for one in figures(results)]
+    assert [scenarios.plot(results, one).title for one in titles] == titles
+    assert scenarios.plot(results).title == titles[0]
+    with pytest.raises(ScenarioError, match="Does it converge"):
+        scenarios.plot(results, "Does it converge")
+
+
+def test_results_and_their_audit_are_one_line(results):
+    (entry,) = results.algorithms
+    assert repr(results) == f"Results(name: tiny, status: complete, seed: 0, mine: {entry.audit.verdict})"
+    assert f"verdict: {entry.audit.verdict}" in repr(entry.audit)
+    assert entry.audit.verdict in results._repr_html_()

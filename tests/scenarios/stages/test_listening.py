@@ -1,5 +1,7 @@
 """Gradients of a scenario: each algorithm's own inversion, all agents as one system, leakage by query and agent."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,9 +9,11 @@ from attacks.score import GradientScore
 from netsim.adversary import Adversary
 from netsim.errors import ScenarioError
 from netsim.topology import path
+from scenarios import run
 from scenarios.papers.figures import figures
-from scenarios.papers.names import check_names
+from scenarios.papers.measures import check_names
 from scenarios.papers.outcome import Ran
+from scenarios.render.sentences import traffic
 from scenarios.results import curves as leaks
 from scenarios.results.curves import NotMeasuredError
 from scenarios.results.folder import read_results
@@ -17,7 +21,7 @@ from scenarios.results.tree import AlgorithmResult
 from scenarios.schema import Scenario
 from scenarios.schema.checks import FigureSpec
 from scenarios.schema.load import parse
-from scenarios.stages.gradients import leakage
+from scenarios.stages.listening import leakage
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.filled import filled
 
@@ -227,3 +231,68 @@ def test_agents_behind_the_taps_are_seen_jointly_only(tmp_path):
 def test_another_word_is_refused_with_the_allowed_ones():
     with pytest.raises(Exception, match=r"victims.*one_by_one.*jointly"):
         parse(JOINTLY.replace("VICTIMS", "together"), "jointly.yaml")
+
+
+# ── traffic ─────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.fixture(scope="module")
+def heard(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("heard")
+    run("traffic-only", folder)
+    return read_results(folder), folder
+
+
+@pytest.fixture(scope="module")
+def missed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("missed")
+    run("traffic-missed", folder)
+    return read_results(folder), folder
+
+
+def traffic_of(results):
+    return [entry.traffic_analysis for entry in results.algorithms]
+
+
+def test_times_and_sizes_alone_tell_who_acted_and_who_is_slow(heard):
+    for found in traffic_of(heard[0]):
+        assert found.activity.found == found.activity.activations > 0
+        assert found.activity.wrong == 0
+        assert found.computing.slowest == found.computing.slowest_truth == 3
+        assert found.dimension.low == found.dimension.high == found.dimension.truth == 64
+        (sentence,) = traffic(found)
+        assert "agent 3 computes slowest; dimension 64" in sentence
+
+
+def test_a_lossy_tap_leaves_the_dimension(missed):
+    for found in traffic_of(missed[0]):
+        assert found.activity.found == found.activity.wrong == 0
+        assert found.computing.refused
+        assert found.dimension.low == found.dimension.high == 64
+        first, second = traffic(found)
+        assert first == "Times and sizes alone reveal: dimension 64."
+        assert second.startswith("Who acted when is not identifiable: the tap missed packets")
+
+
+def test_the_page_has_a_table_for_each(heard, missed):
+    for results, folder in (heard, missed):
+        page = (folder / "report.html").read_text()
+        assert page.count('<h2 id="traffic-title">') == 1
+        tables = page.split("What times and sizes of ")[1:]
+        assert len(tables) == len(traffic_of(results))
+        for table in tables:
+            names = re.findall(r'<th scope="row">([^<]*)</th>', table.partition("</table>")[0])
+            assert (names[0], names[-1], len(names)) == ("Who acted when", "Dimension", 7)
+
+
+@pytest.mark.slow
+def test_who_does_not_ask_is_told_nothing(tmp_path):
+    run("traffic-only", tmp_path, options=["attacks.traffic=false", "algorithms[0].activations=50"])
+    assert traffic_of(read_results(tmp_path)) == [None, None]
+    assert "traffic-title" not in (tmp_path / "report.html").read_text()
+
+
+def test_what_cannot_be_analysed_is_refused_in_words(tmp_path):
+    options = ["adversary.links=[]", "adversary.nodes=[1]", "algorithms[0].activations=50"]
+    run("traffic-only", tmp_path, options=options, page=False)
+    for found in traffic_of(read_results(tmp_path)):
+        (sentence,) = traffic(found)
+        assert sentence.startswith("No traffic analysis: no packet was observed on a link")
