@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 
-from attacks.audit.pair_search import Candidate, Direction, families, near, scaled
+from attacks.audit.pair import Candidate, Direction, families, near, scaled
 from netsim.arrays import Array
 from netsim.claims import Norm, length
 from netsim.problems import Bent, Objective, Problem, Tilted

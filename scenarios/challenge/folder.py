@@ -28,8 +28,8 @@ import netsim
 from netsim.adversary import Adversary, AdversaryView
 from netsim.errors import ScenarioError, SimulationError
 from netsim.files import check_regular, read_json
+from netsim.transcript import Transcript
 from netsim.transcript.stored import StreamedTranscript
-from netsim.transcript.transcript import Transcript
 from scenarios.build.experiment import Experiment
 from scenarios.challenge.table import CHALLENGES, Challenge, digest, named, slow
 from scenarios.challenge.worlds import Posed

@@ -340,8 +340,8 @@ def _attack_rows() -> Iterator[_Row]:
     """On gradients, by inversions; then on records (the kinds of `attacks.reconstruct`) and on facts (membership and
     properties), by their words in a scenario."""
     from attacks.inference import inversions_of
+    from attacks.reconstruction.informed import PropertyInference
     from attacks.reconstruction.membership import Membership
-    from attacks.reconstruction.property_inference import PropertyInference
     from scenarios.schema.attacks import KINDS as RECORDS
 
     def row(on: str, name: str, kind: str | None, what: str, needs: list[str], source: str, tried: object) -> _Row:

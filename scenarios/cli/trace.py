@@ -56,7 +56,7 @@ def _trace(
     Exit status: 0 done, 2 wrong input.
     """
     from netsim.errors import NetsimError, TranscriptError
-    from netsim.transcript.record import Selection
+    from netsim.transcript.message import Selection
     from scenarios.render.trace import Totals, Traced
 
     most, shown_replica = ROWS if limit is None else limit, replica or 0

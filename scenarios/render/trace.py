@@ -16,7 +16,7 @@ from rich.table import Table
 
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.files import read_json
-from netsim.transcript.record import COLUMNS, EVERYBODY, Place, Record, Selection
+from netsim.transcript.message import COLUMNS, EVERYBODY, Place, Record, Selection
 from netsim.transcript.stored import StreamedTranscript
 from scenarios.files.folders import MANIFEST
 

@@ -8,7 +8,7 @@ from attacks.audit.games.power import Prospect
 from attacks.audit.loss.exact import Level
 from attacks.audit.loss.wire_fields import Cause, Released
 from attacks.audit.views import Kind as ViewKind
-from netsim.computed import Computed
+from netsim.node import Computed
 from netsim.shown import Shown
 from scenarios.results.base import Counts, Edge, Ends, Numbers, Refused, Result, Rows, Unit, Verdict
 from scenarios.results.numbers import at_least, exact, percent, show

@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from netsim.computed import Computed
 from netsim.metrics import Reached
+from netsim.node import Computed
 from scenarios.results.base import Counts, Edge, Numbers, Result, Unit
 
 

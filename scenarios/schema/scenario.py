@@ -7,7 +7,7 @@ from pydantic.json_schema import JsonSchemaValue
 
 from netsim.bounds import MOST, Count
 from netsim.claims import Norm
-from netsim.computed import Backend
+from netsim.node import Backend
 from scenarios.files.library import full_tree
 from scenarios.files.mistakes import validated
 from scenarios.files.models import dump

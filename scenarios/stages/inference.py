@@ -12,8 +12,8 @@ import numpy as np
 from attacks.audit.accounting.intervals import Interval
 from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Case, Known
+from attacks.reconstruction.informed import Choice, PropertyInference
 from attacks.reconstruction.membership import Decision, Membership, Records
-from attacks.reconstruction.property_inference import Choice, PropertyInference
 from attacks.score.inference import (
     allowed_advantage,
     allowed_right,

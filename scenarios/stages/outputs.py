@@ -24,7 +24,7 @@ from netsim.files import read_json
 from netsim.problems.data import FACTS, stored
 from netsim.problems.data.cache import folder as data_folder
 from netsim.simulation import Simulation
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
 from scenarios.build.duration import Progress
 from scenarios.files.document import as_yaml
 from scenarios.files.folders import PAGE, RESULTS, remove_drafts, whole

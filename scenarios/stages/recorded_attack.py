@@ -17,8 +17,8 @@ from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.loss.comparison import Sample, compare_worlds
 from attacks.inference import Evidence
 from attacks.reconstruction.attack import Case, Known, Prior
+from attacks.reconstruction.informed import PropertyInference
 from attacks.reconstruction.membership import Decision, Membership, Records
-from attacks.reconstruction.property_inference import PropertyInference
 from attacks.reconstruction.verdict import seen
 from attacks.replay import replay
 from attacks.score import score_gradients
@@ -28,9 +28,9 @@ from netsim.errors import AttackError, PrivacyError, ScenarioError, TranscriptEr
 from netsim.randomness import Streams, coins_of
 from netsim.readers.deployed.capture import at_door
 from netsim.simulation import Run, Simulation
+from netsim.transcript import Transcript
 from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.stored import StreamedTranscript
-from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
 from scenarios.build.duration import Progress, simulated
 from scenarios.build.experiment import Experiment, Subject

@@ -17,8 +17,17 @@ from attacks.audit.loss.aimed import TILTED, WORST_CASE
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import Pair, Simulate
 from attacks.audit.verdict import ROUNDING, exceeds
-from attacks.audit.witness import Account, Place, itemize
-from attacks.audit.witness_set import MOST_NUMBERS, Cut, Evidence, TranscriptSet, numbers_until, smallest
+from attacks.audit.witness import (
+    MOST_NUMBERS,
+    Account,
+    Cut,
+    Evidence,
+    Place,
+    TranscriptSet,
+    itemize,
+    numbers_until,
+    smallest,
+)
 from attacks.audit.witness_values import Witness
 from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array

@@ -18,8 +18,7 @@ from attacks.audit.loss import aimed
 from attacks.audit.loss.comparison import Sample, reproduces
 from attacks.audit.loss.exact import SINGLES
 from attacks.audit.loss.secret_coins import SECRET
-from attacks.audit.pair import Infer, Pair, Simulate
-from attacks.audit.pair_search import FIRST_CHUNK
+from attacks.audit.pair import FIRST_CHUNK, Infer, Pair, Simulate
 from attacks.audit.views import SimulateViews, View, ViewsResult, audit_views
 from attacks.inference import infer
 from attacks.replay import Hypothesis

@@ -18,11 +18,11 @@ from scipy.spatial.distance import cdist
 
 from attacks.audit.loss.aimed import WORST_CASE
 from attacks.audit.loss.comparison import Sample, compare_worlds
-from attacks.audit.pair import Pair
-from attacks.audit.pair_search import (
+from attacks.audit.pair import (
     FIRST_CHUNK,
     Candidate,
     Direction,
+    Pair,
     Searched,
     change_used,
     observed,
@@ -87,7 +87,7 @@ def pair_for(
 ) -> tuple[Pair, PairSearch | None]:
     """The pair under audit, and the search that found it; without `audit.search` the experiment's own.
 
-    `activations` is Θ, at which the claim was evaluated. Errors as `attacks.audit.pair_search.search`'s.
+    `activations` is Θ, at which the claim was evaluated. Errors as `attacks.audit.pair.search`'s.
     """
     spec, pair = experiment.scenario.audit, experiment.pair
     assert spec is not None

@@ -42,7 +42,7 @@ def test_the_rules_hold(copy):
     ("file", "line"),
     [
         ("netsim/clock.py", "import attacks.replay"),
-        ("attacks/replay/replay.py", "import scenarios.stages.runner"),
+        ("attacks/replay/__init__.py", "import scenarios.stages.runner"),
         ("attacks/closed_form/recal.py", "from netsim.truth import Truth"),
         ("attacks/audit/loss/exact.py", "from netsim.problems import Problem"),
         ("attacks/reconstruction/one_record.py", "import netsim.simulation"),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from netsim.transcript.record import COLUMNS
+from netsim.transcript.message import COLUMNS
 from netsim.transcript.stored import SCHEMA
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import load_scenario

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.pair_search import FIRST_CHUNK, estimated
+from attacks.audit.pair import FIRST_CHUNK, estimated
 from attacks.audit.verdict import Verdict
 from netsim.errors import ScenarioError
 from netsim.problems import Bent

@@ -13,8 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from attacks.audit.loss import aimed
-from attacks.audit.witness import Place
-from attacks.audit.witness_set import TranscriptSet, log_threshold
+from attacks.audit.witness import Place, TranscriptSet, log_threshold
 from attacks.audit.witness_values import Witness
 from netsim.adversary import PublicKnowledge
 from netsim.codecs import FLOAT64
