@@ -509,7 +509,7 @@ def run(main: Coroutine[Any, Any, T], *, loop: VirtualLoop | None = None, debug:
     note. Ctrl-C cancels the main task, then raises `KeyboardInterrupt`.
     """
     own = loop if loop is not None else VirtualLoop()
-    with _outer_loop_hidden(), _old_objects_set_aside():
+    with outer_loop_hidden(), _old_objects_set_aside():
         runner = asyncio.Runner(loop_factory=lambda: own, debug=debug)
         try:
             result = runner.run(main)
@@ -544,7 +544,7 @@ def _close(runner: asyncio.Runner, loop: VirtualLoop, first: BaseException | Non
 
 
 @contextmanager
-def _outer_loop_hidden() -> Generator[None]:
+def outer_loop_hidden() -> Generator[None]:
     """Let a loop run inside another one's callback, as a notebook cell needs it."""
     outer = events._get_running_loop()
     if outer is None:

@@ -3,14 +3,21 @@
 The algorithm's own code is replayed on what passed the agent's door, with the agent's own data. What carries no noise
 has to be equal, up to rounding. What carries noise tells the noise, which has to follow the law that the algorithm
 declares: a program that forgets it, scales it or repeats it is found by the tests of `NoiseCheck`.
+
+A program of somebody else's draws its own private coins, which nobody else knows. Whom a message goes to is seen;
+where coins decide anything else, the replay ends, and only what was sent before can tell against the program.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NoReturn, Self, cast
 
 import numpy as np
 
 from attacks.audit.loss.noise_check import NoiseCheck, NoiseScores
 from attacks.replay import Hypothesis, Release, replay
+from attacks.replay.coins import DrawnCoins, Unseen
+from attacks.replay.recorded import EndOfRecord
 from netsim.adversary import AdversaryView
 from netsim.errors import TranscriptError
 
@@ -35,18 +42,20 @@ class Conformance:
     probability at most."""
 
 
-def conformance(view: AdversaryView, agent: int, own: Hypothesis, coins: np.random.Generator) -> Conformance:
+def conformance(
+    view: AdversaryView, agent: int, own: Hypothesis, coins: np.random.Generator | None = None
+) -> Conformance:
     """Replay `agent` with its `own` data on what a tap at its door recorded, and say whether it follows.
 
-    `coins` are those that the run gives the agent: a program that draws its own departs where the algorithm tosses
-    any.
+    `coins` are the agent's private coins from their start; None: it drew its own, and nobody else knows them.
     """
+    unknown = UnknownCoins()
     try:
-        found = replay(view, agent, own, coins)
+        found = replay(view, agent, own, unknown if coins is None else coins)
     except TranscriptError as error:
         return Conformance(agent, None, f"cannot be replayed: {error}")
     sent = len(found.sendings)
-    if found.departure is not None:
+    if found.departure is not None and not unknown.ended:
         what = f"in place of its message {found.departure.message} the algorithm {found.departure.what}"
         return Conformance(agent, False, what, sent)
     if found.overran:
@@ -58,13 +67,57 @@ def conformance(view: AdversaryView, agent: int, own: Hypothesis, coins: np.rand
     noisy = [one for one in found.releases if np.any(one.stddev > 0)]
     check = NoiseCheck.of([NoiseScores.of(noisy, [np.zeros_like(one.value) for one in noisy])])
     numbers = sum(one.value.size for one in noisy)
-    if not numbers:
-        return Conformance(agent, True, "every message is the algorithm's", sent)
-    if check.passed:
-        return Conformance(agent, True, "every message is the algorithm's, and its noise", sent, numbers, check.p)
-    shown = f"p = {check.p:.1g}" if check.p else "p < 1e-300"
-    why = "there is no noise" if all(map(_silent, noisy)) else "the noise has another law than the algorithm's"
-    return Conformance(agent, False, f"{why} ({shown}, {numbers} numbers)", sent, numbers, check.p)
+    p = check.p if numbers else None
+    if not check.passed:
+        shown = f"p = {check.p:.1g}" if check.p else "p < 1e-300"
+        why = "there is no noise" if all(map(_silent, noisy)) else "the noise has another law than the algorithm's"
+        return Conformance(agent, False, f"{why} ({shown}, {numbers} numbers)", sent, numbers, p)
+    if found.departure is not None:
+        before = f"the {sent} sent before that are the algorithm's" if sent else "nothing was sent before that"
+        why = f"after that its messages depend on private coins, which nobody else knows; {before}"
+        return Conformance(agent, None, why, sent, numbers, p)
+    return Conformance(
+        agent, True, f"every message is the algorithm's{', and its noise' * bool(numbers)}", sent, numbers, p
+    )
+
+
+class UnknownCoins(DrawnCoins):
+    """Private coins of which only the receivers that they choose are seen: a reading ends where another is tossed."""
+
+    def __init__(self) -> None:
+        super().__init__(np.random.default_rng(0))  # never drawn from
+        self.ended = False
+        """Whether a toss ended the reading."""
+
+    def copied(self) -> Self:
+        return type(self)()
+
+    def adopt(self, other: DrawnCoins) -> None:
+        super().adopt(cast(Self, other))
+        self.ended = isinstance(other, UnknownCoins) and other.ended
+
+    def choose(self, options: Sequence[int]) -> int:
+        """One of the options: whom the message went to, and unknown to whoever looks at it before."""
+        return cast(int, _OneOf(self, tuple(options), self.toss))
+
+    def toss(self, *_: Any, **__: Any) -> NoReturn:
+        """Nobody knows what it is."""
+        self.ended = True
+        raise EndOfRecord
+
+    subset = toss
+
+
+class _OneOf(Unseen):
+    """One of some agents, which can be written down while it is unknown."""
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self._options))
+
+
+for _name in dir(np.random.Generator):
+    if not _name.startswith("_") and _name not in ("bit_generator", *vars(UnknownCoins)):
+        setattr(UnknownCoins, _name, UnknownCoins.toss)
 
 
 def _silent(release: Release) -> bool:

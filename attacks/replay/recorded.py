@@ -245,7 +245,8 @@ def _message(row: Record) -> Message:
 
 
 def _whom(receiver: int) -> str:
-    return "its neighbors" if receiver == EVERYBODY else f"agent {receiver}"
+    chosen = isinstance(receiver, Unseen)  # to compare it would be to look at it
+    return "its neighbors" if not chosen and receiver == EVERYBODY else f"agent {receiver}"
 
 
 def _fields(values: Values) -> str:

@@ -18,8 +18,9 @@ makes your shell complete names, fields and folders. This page is written by `py
 than its claim allows; or a paper's finding differs; or a program in an agent's place does not follow the algorithm. \
 An algorithm marked `baseline: true` decides nothing |
 | 2 | wrong input: the message has file, line, field, value, and what is allowed; nothing was run |
-| 3 | with `--strict`: no 1, but an algorithm without `baseline: true` is neither *proven* nor *consistent*: \
-*underpowered*, *vacuous*, *undefined*, without a claim or an audit, or met by an active adversary |
+| 3 | no 1, but of a program in an agent's place it cannot be said whether it follows the algorithm; with `--strict` \
+also where an algorithm without `baseline: true` is neither *proven* nor *consistent*: *underpowered*, *vacuous*, \
+*undefined*, without a claim or an audit, or met by an active adversary |
 | 70 | the run, or a variant, failed midway (an error of netsim or of an algorithm, and no finding), or an audit \
 could not judge |
 | 130 | interrupted by Ctrl-C: the same command with its folder continues |

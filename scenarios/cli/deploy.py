@@ -80,7 +80,7 @@ def _deploy(
     simulated. Other machines, containers, and programs of your own as agents: docs/deploy.md, docs/tap-your-own.md.
 
     Exit status: 0 done; the others are those of `netsim run`, and 1 also where a program in an agent's place does not
-    follow the algorithm.
+    follow the algorithm, 3 where that cannot be said.
     """
     from netsim.readers.deployed.deploy import Deployment
     from scenarios.schema.load import load_hosts

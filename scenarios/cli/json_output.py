@@ -109,8 +109,8 @@ def ending(results: Results, strict: bool = False) -> tuple[int, str]:
     """How `netsim run` and `netsim audit` end: the first that holds of interrupted (130), failed (70), an algorithm
     that is refuted or unprotected, if only at a priced view, and no baseline, a program in an agent's place that does
     not follow the algorithm, or a paper's finding that differs (1),
-    an audit that could not judge (70); if `strict`, one that is neither proven nor consistent and no baseline (3);
-    done (0)."""
+    an audit that could not judge (70); such a program of which nothing can be said and, if `strict`, an algorithm
+    that is neither proven nor consistent and no baseline (3); done (0)."""
     variants = results.variants or ()
     if results.status == "interrupted":
         return INTERRUPTED, "interrupted: the folder has what was done until then"
@@ -134,9 +134,10 @@ def ending(results: Results, strict: bool = False) -> tuple[int, str]:
                 how = f"{one.name} is {seen[0]}" + (f", and {len(seen) - 1} more" if len(seen) > 1 else "")
             claims = findings.has_claim(one) or findings.membership_breaks_claim(one) or seen
             (broken if claims else bare).append(where + how)
-    apart = [
-        f"agent {p.agent} of {e.name}" for e in results.algorithms for p in e.outside_programs if p.follows is False
-    ]
+    apart, unjudged = (
+        [f"agent {p.agent} of {e.name}" for e in results.algorithms for p in e.outside_programs if p.follows is said]
+        for said in (False, None)
+    )
     reasons = [f"a claim does not hold: {', '.join(broken)}"] if broken else []
     reasons += [f"nothing is claimed, and nothing is protected: {', '.join(bare)}"] if bare else []
     reasons += [f"a program does not follow the algorithm: {', '.join(apart)}"] if apart else []
@@ -147,9 +148,11 @@ def ending(results: Results, strict: bool = False) -> tuple[int, str]:
     counted = [(where + one.name, one) for where, one in entries if not one.baseline]
     if refused := [name for name, one in counted if one.audit_status == findings.REFUSED]:
         return FAILED, f"not judged: {', '.join(refused)}"
-    undecided = [f"{name} ({_undecided(one)})" for name, one in counted if _undecided(one)]
-    if strict and undecided:
-        return UNDECIDED, f"neither proven nor consistent: {', '.join(undecided)}"
+    undecided = [f"{name} ({_undecided(one)})" for name, one in counted if strict and _undecided(one)]
+    reasons = [f"neither proven nor consistent: {', '.join(undecided)}"] if undecided else []
+    reasons += [f"whether a program follows the algorithm is not known: {', '.join(unjudged)}"] if unjudged else []
+    if reasons:
+        return UNDECIDED, "; ".join(reasons)
     return DONE, "done: nothing but baselines is refuted or unprotected"
 
 

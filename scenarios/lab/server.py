@@ -20,6 +20,7 @@ from netsim.errors import ScenarioError
 SHIPPED = Path(__file__).parent / "lessons"
 ORDER = (
     "eavesdropper", "pictures", "noise", "second-message", "composition", "norms", "how-sure", "your-own",
+    "tap-your-own",
 )  # fmt: skip
 """The shipped lessons, in the order of the course."""
 

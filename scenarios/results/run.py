@@ -57,7 +57,7 @@ class OutsideProgram(Result):
     program: str
     """Its command line."""
     follows: bool | None
-    """Null where nothing can be said."""
+    """Null where nothing can be said, for the `reason`: its code tosses private coins, or cannot be replayed."""
     reason: str
     messages: int
     """How many are the algorithm's, noise apart."""

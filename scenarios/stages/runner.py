@@ -12,7 +12,6 @@ from attacks.audit.conformance import conformance
 from netsim.adversary import Adversary
 from netsim.errors import DeadlockError, ScenarioError, TranscriptError
 from netsim.files import read_json
-from netsim.randomness import Streams, coins_of
 from netsim.readers.deployed.deploy import Deployment, deploy
 from netsim.readers.deployed.deploy import checked as checked_deployment
 from netsim.running import Running
@@ -285,8 +284,7 @@ class _Session:
         run = deploy(replace(simulation, adversaries=(*simulation.adversaries, door)), folder, settings, look, log)
         *views, own = run.views
         if not run.interrupted:
-            objectives, streams = simulation.problem.objectives, Streams(simulation.seed)
-            found = [conformance(own, i, objectives[i], coins_of(streams, i)) for i in door.nodes]
+            found = [conformance(own, i, simulation.problem.objectives[i]) for i in door.nodes]
             self._put(
                 outside_programs=tuple(taken(OutsideProgram, one, program=programs[one.agent]) for one in found)
             )

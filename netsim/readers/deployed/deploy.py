@@ -18,6 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from netsim.adversary import Adversary, InsiderState, Query
+from netsim.clock import outer_loop_hidden
 from netsim.errors import ScenarioError, SimulationError, StalledError
 from netsim.metrics import Metrics
 from netsim.network.wires import Air
@@ -165,7 +166,7 @@ def deploy(
     settings = checked(simulation, settings or Deployment())
     folder.mkdir(parents=True, exist_ok=True)
     loop = RealLoop(settings.speed)
-    with contextlib.closing(loop):
+    with outer_loop_hidden(), contextlib.closing(loop):
         return _Coordinator(simulation, folder, settings, watch, packet_log, loop).run()
 
 

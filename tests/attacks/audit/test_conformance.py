@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from netsim.transcript.transcript import Transcript
 
 from attacks.audit.conformance import Conformance, conformance
 from attacks.audit.loss.noise_check import ALPHA
@@ -20,11 +21,13 @@ from tests.netsim.algorithms.every import DOOR, EXAMPLES
 PUBLISHED = PrivateGradientDescent(20, Constant(0.1), Constant(0.3), Clip(1.0))
 
 
-def judged(public: Simulation, ran: Simulation | None = None) -> Conformance:
-    """Of one agent of a run, when everybody ran the algorithm of `ran`, and that of `public` was published."""
+def judged(public: Simulation, ran: Simulation | None = None, *, known: bool = True) -> Conformance:
+    """Of one agent of a run, when everybody ran the algorithm of `ran`, and that of `public` was published. `known`:
+    whether its coins are."""
     view = (ran or public).run().views[0]
     view = replace(view, public=replace(view.public, algorithm=public.algorithm))
-    return conformance(view, DOOR, public.problem.objectives[DOOR], coins_of(Streams(public.seed), DOOR))
+    coins = coins_of(Streams(public.seed), DOOR) if known else None
+    return conformance(view, DOOR, public.problem.objectives[DOOR], coins)
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,48 @@ def test_who_follows_passes_and_its_p_values_are_no_lower_than_chance():
 @pytest.mark.parametrize("name", [name for name, one in EXAMPLES.items() if not one.hidden])
 @pytest.mark.parametrize("noisy", [False, True])
 def test_every_algorithm_follows_itself(name, noisy):
-    found = judged(EXAMPLES[name].simulation(noisy))
-    assert found.follows in (True, None), found
-    if found.follows is None:
-        assert "cannot be replayed" in found.reason
+    """Whether or not its private coins are known."""
+    for known in (True, False):
+        found = judged(EXAMPLES[name].simulation(noisy), known=known)
+        assert found.follows in (True, None), found
+        if found.follows is None:
+            assert "cannot be replayed" in found.reason or ("private coins" in found.reason and not known)
+
+
+def test_a_receiver_that_coins_choose_is_seen_and_tells_nothing_else():
+    """A baton goes to any neighbor: that is the algorithm's; to an agent that is none of the options it is not."""
+    assert judged(EXAMPLES["walkman"].simulation(), known=False).follows
+    astray = EXAMPLES["walkman"].simulation().run().views[0]
+    rows = list(astray.transcript)
+    k = next(k for k, row in enumerate(rows) if row.event == "sent" and row.sender == DOOR)
+    rows[k] = rows[k]._replace(receiver=4)
+    objective = EXAMPLES["walkman"].simulation().problem.objectives[DOOR]
+    found = conformance(replace(astray, transcript=Transcript(rows, 1)), DOOR, objective)
+    assert found.follows is False
+    assert "to agent 0 or 2, not to agent 4" in found.reason
+
+
+BATCHES = replace(PUBLISHED, batch=2)
+
+
+@pytest.mark.parametrize(("wrong", "follows"), [("", None), ("step", None), ("name", False)])
+def test_where_unknown_coins_decide_nothing_is_said_but_of_what_came_before(wrong, follows):
+    """Batches of records are drawn after the first message, whose names are known and whose noise is."""
+    own = {name: value for name, value in vars(BATCHES).items() if name != "batch"}
+    ran = simulation(Mine(**own, wrong=wrong)) if wrong else simulation(BATCHES, seed=6)
+    found = judged(simulation(BATCHES), ran, known=False)
+    assert found.follows is follows, found
+    if follows is None:
+        assert "private coins, which nobody else knows; the 1 sent before" in found.reason
+        assert found.noise_numbers == 4
+
+
+def test_who_follows_with_coins_of_its_own_is_not_accused():
+    """Without noise every value differs from that of other coins."""
+    silent = replace(BATCHES, scale=Constant(0.0))
+    public, ran = simulation(silent), simulation(silent, seed=6)
+    assert judged(public, ran).follows is False, "as if its coins were the run's"
+    assert judged(public, ran, known=False).follows is None
 
 
 WRONG = {

@@ -75,6 +75,18 @@ def test_a_deployed_run_is_the_simulated_one(tmp_path, name):
     assert_same(deploy(simulation, tmp_path), simulation.run())
 
 
+def test_a_run_inside_a_running_loop_leaves_it_as_it_was(tmp_path):
+    """As in a notebook's cell."""
+
+    async def cell() -> Run:
+        run, loop = deploy(EXAMPLES["extra"].simulation(), tmp_path), asyncio.get_running_loop()
+        await asyncio.sleep(0)
+        assert asyncio.get_running_loop() is loop
+        return run
+
+    assert_same(asyncio.run(cell()), EXAMPLES["extra"].simulation().run())
+
+
 @pytest.mark.slow
 def test_lost_packets_are_sent_again_and_the_gradients_follow_from_the_capture(tmp_path):
     """A fifth of the packets is lost on its way; attempts are rows, and what is inferred has the same bits. A reader

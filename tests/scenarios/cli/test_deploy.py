@@ -81,15 +81,21 @@ ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "tap-your-own.md"
 
 
-@pytest.mark.parametrize(
-    ("forget", "status", "words"), [("", 0, "and its noise"), (" --forget", 1, "there is no noise")]
-)
-def test_a_program_in_an_agents_place_is_judged_by_replay(tmp_path, monkeypatch, forget, status, words):
-    """That of the page, as it stands; also by attacks, which infer its gradients and score those of the others."""
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """The program and the scenario of the page, as they stand."""
     monkeypatch.chdir(tmp_path)
     for name in ("mine.py", "mine.yaml"):
         block = re.search(rf"^```\w+\n(# {name}\n.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
         (tmp_path / name).write_text(block[1])
+
+
+@pytest.mark.parametrize(
+    ("forget", "status", "words"), [("", 0, "and its noise"), (" --forget", 1, "there is no noise")]
+)
+@pytest.mark.usefixtures("mine")
+def test_a_program_in_an_agents_place_is_judged_by_replay(tmp_path, forget, status, words):
+    """Also by attacks, which infer its gradients and score those of the others."""
     assert sum(map(bool, (tmp_path / "mine.py").read_text().splitlines())) <= 60
     program = f"{sys.executable} mine.py{forget}"
     done = runner.invoke(app, ["deploy", "mine.yaml", "--out", "out", "--outside", f"2={program}", "--json"])
@@ -101,6 +107,17 @@ def test_a_program_in_an_agents_place_is_judged_by_replay(tmp_path, monkeypatch,
     assert one["noise_numbers"] == 90
     assert found["gradients"]["queries"] == 3 * 30
     assert not list((tmp_path / "out").rglob("agent-2.json")), "it has the agent's data"
+
+
+@pytest.mark.usefixtures("mine")
+def test_of_a_program_whose_coins_nobody_knows_it_is_said_that_nothing_is_known(tmp_path):
+    """The published algorithm draws batches of records, and this program may have: another status than follows."""
+    program = ["--outside", f"2={sys.executable} mine.py"]
+    done = runner.invoke(app, ["deploy", "mine.yaml", "--out", "out", *program, "-o", "algorithms[0].batch=2"])
+    assert done.exit_code == 3, done.output
+    assert "was not judged: after that its messages depend on private coins" in " ".join(done.output.split())
+    found = json.loads((tmp_path / "out" / "results.json").read_text())["algorithms"][0]
+    assert found["outside_programs"][0]["follows"] is None
 
 
 def test_a_program_that_ends_ends_the_run_with_its_last_words(file):

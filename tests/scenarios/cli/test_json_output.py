@@ -12,6 +12,7 @@ from scenarios.results.attacks import MembershipAllowed
 from scenarios.results.audit import Budget, EpsilonExact
 from scenarios.results.base import as_json
 from scenarios.results.folder import read_results
+from scenarios.results.run import OutsideProgram
 from scenarios.results.tree import (
     AlgorithmSummary,
     AuditSummary,
@@ -51,6 +52,15 @@ def refuted(results):
     exact = EpsilonExact(lower=9.0, estimate=9.0, upper=math.inf, by_formula=False, upper_bound_only=False)
     audit = replace(entry.audit, verdict="refuted", epsilon_exact=exact, witness="witness-x.json")
     return replace(results, algorithms=(replace(entry, audit=audit),))
+
+
+def with_program(results, follows):
+    """The run, had a program taken agent 2's place."""
+    program = OutsideProgram(
+        agent=2, program="./mine", follows=follows, reason="", messages=3, noise_numbers=0, p_value=None
+    )
+    (entry,) = results.algorithms
+    return replace(results, algorithms=(replace(entry, outside_programs=(program,)),))
 
 
 def study(results, *summaries, **changed):
@@ -120,6 +130,10 @@ def test_the_first_that_holds_decides_the_exit_status(results, refuted, tmp_path
         (replace(refuted, algorithms=()), 0, "done"),
         (replace(refuted, algorithms=(replace(entry, outside_model="an active adversary"),)), 0, "done"),
         (replace(results, reproduction=differs), 1, "Fig. 1 of P"),
+        (with_program(results, True), 0, "done"),
+        (with_program(results, None), 3, "follows the algorithm is not known: agent 2 of mine"),
+        (with_program(results, False), 1, "does not follow the algorithm: agent 2 of mine"),
+        (with_program(refuted, None), 1, "a claim does not hold"),
     ):
         found = document(changed, tmp_path)
         assert found.exit_status == status

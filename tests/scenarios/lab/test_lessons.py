@@ -15,7 +15,7 @@ pytest.importorskip("marimo")
 
 from scenarios.lab import server as catalogue
 from scenarios.lab.page import Choice, Number, Until
-from scenarios.lab.scenes import listening, noise
+from scenarios.lab.scenes import listening, noise, tapping
 from scenarios.lab.scenes.own import PLANTED, SOUND, Mistake
 from scenarios.schema.load import load_scenario
 from scenarios.stages.study import planned
@@ -23,7 +23,7 @@ from tests.scenarios.lab.lessons import NAMES, Question, questions, run
 
 # ── at its start ────────────────────────────────────────────────────────────────────────────────────────
 CPU_SECONDS = 40.0
-LONG = {"second-message", "noise", "composition", "how-sure", "norms"}
+LONG = {"second-message", "noise", "composition", "how-sure", "norms", "tap-your-own"}
 """Lessons that compute for about ten seconds or more; what their scenes find is tested beside this, too."""
 
 
@@ -109,6 +109,7 @@ START: dict[str, dict[str, Any]] = {
         "repetitions": 10,
     },
     "your-own": {"start": "algorithm A"},
+    "tap-your-own": {"change": tapping.FAITHFUL, "scale": 0.3},
 }  # fmt: skip
 REACHED: list[tuple[str, dict[str, Any], str]] = [
     ("eavesdropper", {"taps": ["3–4", "4–5"]}, ""),
@@ -118,6 +119,7 @@ REACHED: list[tuple[str, dict[str, Any], str]] = [
     ("composition", {"falls": 0.5, "noise_x": 0.1, "noise_y": 20.0}, ""),
     ("norms", {"dimension": 25, "way": "even"}, ""),
     ("how-sure", {"threshold": 0.5, "trials": 10_000}, ""),
+    ("tap-your-own", {"change": tapping.STEPS, "scale": 0.0003}, ""),
 ]
 NOT_REACHED: list[tuple[str, dict[str, Any], str]] = [
     ("eavesdropper", {"taps": ["3–4", "4–5"], "encrypted": ["4–5"]}, "4–5"),
@@ -136,6 +138,8 @@ NOT_REACHED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("norms", {"dimension": 1, "way": "even", "remedy": REMEDIES[1]}, "1 times the claim"),
     ("how-sure", {"threshold": 3.0, "trials": 20, "factor": 4.0, "tries": 40, "claim": 4.0}, "are they enough?"),
+    ("tap-your-own", {"change": tapping.STEPS}, "hides in the noise"),
+    ("tap-your-own", {"code": "import nowhere"}, "Choose the program"),
 ]
 """Settings of a lesson, and what it says of them to who has to change them; empty where they are what it asks for."""
 SETTINGS = [slow_where(one[0] in LONG or one in NOT_REACHED[1:], *one) for one in REACHED + NOT_REACHED]
@@ -208,6 +212,14 @@ def test_a_mistake_in_the_text_breaks_no_page() -> None:
     assert "herd" in found["shown"].text
     assert "<herd>" not in found["shown"].text
     assert asked(found).now.startswith("The code does not run yet")
+
+
+@pytest.mark.slow
+def test_a_capture_is_shown_to_who_has_predicted_and_a_program_that_fails_breaks_no_page() -> None:
+    assert at("tap-your-own", answer_1=None)["found"].finding.follows
+    found = at("tap-your-own", code="import nowhere\n")
+    assert found["broken"]
+    assert "nowhere" in found["shown"].text
 
 
 # ── what the lessons say, from elsewhere ────────────────────────────────────────────────────────────────
