@@ -31,7 +31,7 @@ from netsim.files import check_regular, read_json
 from netsim.transcript import Transcript
 from netsim.transcript.stored import StreamedTranscript
 from scenarios.build.experiment import Experiment
-from scenarios.challenge.table import CHALLENGES, Challenge, digest, named, slow
+from scenarios.challenge.table import CHALLENGES, Challenge, named
 from scenarios.challenge.worlds import Posed
 from scenarios.files.folders import whole
 from scenarios.files.models import dump
@@ -91,7 +91,17 @@ def key_from(path: Path | None) -> bytes:
         ) from None
     if len(key) < SHORTEST:
         raise ScenarioError("--key", str(path), f"{len(key)} bytes can be guessed", f">= {SHORTEST} bytes, random")
-    return slow(key, b"netsim challenge key")  # its fingerprint is in every folder, and could be searched
+    return _slow(key, b"netsim challenge key")  # its fingerprint is in every folder, and could be searched
+
+
+def _slow(secret: bytes, salt: bytes) -> bytes:
+    """A salted scrypt hash: some 50 ms each."""
+    return hashlib.scrypt(secret, salt=salt, n=2**14, r=8, p=1, dklen=32)
+
+
+def _digest(answer: str, salt: str) -> str:
+    """A salted hash in hex digits: trying all answers is slower than looking."""
+    return _slow(answer.encode(), bytes.fromhex(salt)).hex()
 
 
 def _secret(key: bytes, challenge: str, student: str, purpose: str) -> bytes:
@@ -115,7 +125,7 @@ def answer_of(challenge: Challenge, one: Posed) -> str:
 def _salted(challenge: Challenge, one: Posed, student: str, key: bytes) -> tuple[str, str]:
     """Salt and hash of the right answer; both are in the folder."""
     salt = _secret(key, challenge.name, student, "salt")[:16].hex()
-    return salt, digest(answer_of(challenge, one), salt)
+    return salt, _digest(answer_of(challenge, one), salt)
 
 
 def _fingerprint(key: bytes) -> str:
@@ -287,7 +297,7 @@ def is_right(challenge: Challenge, file: ChallengeFile, answer: str) -> bool:
 
     You get a `ScenarioError` for an answer that is not in the form.
     """
-    return hmac.compare_digest(digest(challenge.form.read(answer), file.salt), file.hash)
+    return hmac.compare_digest(_digest(challenge.form.read(answer), file.salt), file.hash)
 
 
 def opened(folder: str | Path) -> Opened:

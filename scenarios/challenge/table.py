@@ -1,7 +1,6 @@
 """The thirty challenges, in order of difficulty, and the form that an answer has: how many there are, how one is
 read and hashed."""
 
-import hashlib
 import math
 import re
 from dataclasses import dataclass
@@ -58,16 +57,6 @@ class Form:
         return ",".join(sorted(found, key=self.words.index) if self.rule == "set" else found)
 
 
-def digest(answer: str, salt: str) -> str:
-    """A salted hash in hex digits: trying all answers is slower than looking."""
-    return slow(answer.encode(), bytes.fromhex(salt)).hex()
-
-
-def slow(secret: bytes, salt: bytes) -> bytes:
-    """A salted scrypt hash: some 50 ms each."""
-    return hashlib.scrypt(secret, salt=salt, n=2**14, r=8, p=1, dklen=32)
-
-
 @dataclass(frozen=True)
 class Challenge:
     """One challenge. `level` is its difficulty, 1 to 5; gaps of the `question` are filled with a student's facts."""
@@ -85,9 +74,26 @@ def _numbers(below: int) -> tuple[str, ...]:
     return tuple(map(str, range(below)))
 
 
+def _least_squares(records: int, dimension: int = 8) -> Words:
+    data = {"name": "synthetic", "kind": "regression", "records": records, "dimension": dimension}
+    return {"kind": "ridge", "data": data, "ridge": 0.5}
+
+
+def _images(classes: int = 2) -> Words:
+    return {
+        "kind": "logistic" if classes == 2 else "softmax",
+        "data": {"name": "digits", "classes": list(range(classes))},
+        "ridge": 0.5,
+    }
+
+
+def _graph(kind: str, agents: int) -> Words:
+    return {"kind": kind, "agents": agents}
+
+
 _SIGNS = "Is each of its coordinates positive (p) or negative (n)?"
 _AGENTS = Form(_numbers(12), 3, "set")
-_TAPPED: Words = {"topology": worlds.graph("ring", 12), "problem": worlds.least_squares(36, 6)}
+_TAPPED: Words = {"topology": _graph("ring", 12), "problem": _least_squares(36, 6)}
 _NOISY: Words = _TAPPED | {"algorithms": worlds.descent(rounds=5, step=0.01, scale=1.0), "replicas": 200}
 _START = "Every agent starts at the public x = 0: what it sends first is its noise."
 _RESIDUAL = (
@@ -97,11 +103,11 @@ _RESIDUAL = (
 _DELAY: Words = {"links": {"delay": {"kind": "constant", "seconds": 0.01}}}
 _SEALED: Words = {"links": {"delay": {"kind": "constant", "seconds": 0.01}, "encrypted": True}}
 _WALK: Words = {
-    "topology": worlds.graph("complete", 6),
-    "problem": worlds.least_squares(18, 4),
+    "topology": _graph("complete", 6),
+    "problem": _least_squares(18, 4),
     "algorithms": [{"kind": "recal", "activations": 30, "step": 0.4}],
 }
-_IMAGES: Words = {"topology": worlds.graph("ring", 10), "problem": worlds.images(), "algorithms": worlds.descent()}
+_IMAGES: Words = {"topology": _graph("ring", 10), "problem": _images(), "algorithms": worlds.descent()}
 
 CHALLENGES: tuple[Challenge, ...] = (
     Challenge(
@@ -111,8 +117,8 @@ CHALLENGES: tuple[Challenge, ...] = (
         Form(_numbers(12), 4, "distinct"),
         worlds.gradient(
             {
-                "topology": worlds.graph("ring", 5),
-                "problem": worlds.least_squares(15, 12),
+                "topology": _graph("ring", 5),
+                "problem": _least_squares(15, 12),
                 "algorithms": [{"kind": "extra", "rounds": 4, "step": 0.05}],
             },
             0, partial(worlds.largest, 4),
@@ -153,8 +159,8 @@ CHALLENGES: tuple[Challenge, ...] = (
         Form(SIGNS, 10),
         worlds.gradient(
             {
-                "topology": worlds.graph("complete", 4),
-                "problem": worlds.least_squares(12, 10),
+                "topology": _graph("complete", 4),
+                "problem": _least_squares(12, 10),
                 "algorithms": [{"kind": "gradient_tracking", "rounds": 4, "step": 0.02}],
             },
             1, worlds.signs,
@@ -168,8 +174,8 @@ CHALLENGES: tuple[Challenge, ...] = (
         Form(_numbers(10), 3, "distinct"),
         worlds.gradient(
             {
-                "topology": worlds.graph("ring", 6),
-                "problem": worlds.least_squares(18, 10),
+                "topology": _graph("ring", 6),
+                "problem": _least_squares(18, 10),
                 "algorithms": [{"kind": "nids", "rounds": 4, "step": 0.05}],
             },
             2, partial(worlds.largest, 3), door=True,
@@ -190,8 +196,8 @@ CHALLENGES: tuple[Challenge, ...] = (
         Form(SIGNS, 10),
         worlds.gradient(
             {
-                "topology": worlds.graph("ring", 5),
-                "problem": worlds.least_squares(15, 10),
+                "topology": _graph("ring", 5),
+                "problem": _least_squares(15, 10),
                 "algorithms": worlds.descent(rounds=10),
                 "adversary": {"links": "all", "start": 0.035},
                 **_DELAY,
@@ -209,8 +215,8 @@ CHALLENGES: tuple[Challenge, ...] = (
         Form(SIGNS, 10),
         worlds.gradient(
             {
-                "topology": worlds.graph("ring", 5),
-                "problem": worlds.least_squares(15, 10),
+                "topology": _graph("ring", 5),
+                "problem": _least_squares(15, 10),
                 "algorithms": [{"kind": "recal", "activations": 40, "step": 0.4}],
             },
             1, worlds.signs, checked=True,
@@ -232,7 +238,7 @@ CHALLENGES: tuple[Challenge, ...] = (
         "Two of sixteen agents have seeded their noise alike. Which?",
         Form(_numbers(16), 2, "set"),
         worlds.culprits(
-            _NOISY | {"topology": worlds.graph("ring", 16), "replicas": 1}, 2, Habit(generator=1)
+            _NOISY | {"topology": _graph("ring", 16), "replicas": 1}, 2, Habit(generator=1)
         ),
         (_START, "Compare the first messages of every pair."),
     ),
@@ -243,8 +249,8 @@ CHALLENGES: tuple[Challenge, ...] = (
         Form(SIGNS, 10),
         worlds.forgotten_link(
             {
-                "topology": worlds.graph("star", 8),
-                "problem": worlds.least_squares(24, 10),
+                "topology": _graph("star", 8),
+                "problem": _least_squares(24, 10),
                 "algorithms": worlds.descent(rounds=5),
                 **_SEALED,
             }
@@ -265,8 +271,8 @@ CHALLENGES: tuple[Challenge, ...] = (
         Form(_numbers(10), 4),
         worlds.classes(
             {
-                "topology": worlds.graph("ring", 4),
-                "problem": worlds.images(10),
+                "topology": _graph("ring", 4),
+                "problem": _images(10),
                 "algorithms": worlds.descent(rounds=3, step=0.01),
             }
         ),
@@ -340,7 +346,7 @@ CHALLENGES: tuple[Challenge, ...] = (
         "Agent 0, 1, …, 7.",
         Form(("l", "g"), 8),
         worlds.each_agent(
-            _NOISY | {"topology": worlds.graph("ring", 8), "problem": worlds.least_squares(24, 6), "replicas": 500},
+            _NOISY | {"topology": _graph("ring", 8), "problem": _least_squares(24, 6), "replicas": 500},
             ("l", "g"), (Habit(), Habit(gaussian=True)),
         ),
         (_START, "E|n|/√E n² is 0.707 of Laplace noise, 0.798 of Gaussian noise."),
@@ -351,7 +357,7 @@ CHALLENGES: tuple[Challenge, ...] = (
         "scale b, and the release costs 2/b. Is the true ε of agent 0, 1, 2, 3 about 1, 2, 4, 8 or 16?",
         Form(("1", "2", "4", "8", "16"), 4),
         worlds.each_agent(
-            _NOISY | {"topology": worlds.graph("ring", 4), "problem": worlds.least_squares(12, 6)},
+            _NOISY | {"topology": _graph("ring", 4), "problem": _least_squares(12, 6)},
             ("1", "2", "4", "8", "16"), tuple(Habit(factor=2.0**-k) for k in range(-1, 4)),
         ),
         (_START, "The mean of |noise| is b."),
@@ -370,8 +376,8 @@ CHALLENGES: tuple[Challenge, ...] = (
         Form(_numbers(12), 6, "set"),
         worlds.zeros(
             {
-                "topology": worlds.graph("ring", 12),
-                "problem": worlds.images() | {"split": {"kind": "label"}},
+                "topology": _graph("ring", 12),
+                "problem": _images() | {"split": {"kind": "label"}},
                 "algorithms": worlds.descent(rounds=2, scale=0.05),
                 "replicas": 100,
             }
@@ -399,8 +405,8 @@ CHALLENGES: tuple[Challenge, ...] = (
         Form(SIGNS, 10),
         worlds.gradient(
             {
-                "topology": worlds.graph("ring", 5),
-                "problem": worlds.least_squares(15, 10),
+                "topology": _graph("ring", 5),
+                "problem": _least_squares(15, 10),
                 "algorithms": [{"kind": "recal", "activations": 80, "step": 0.4}],
                 "adversary": {"links": "all", "capture_loss": 0.05},
                 **_DELAY,
@@ -417,8 +423,8 @@ CHALLENGES: tuple[Challenge, ...] = (
         Form(("b", "s"), 10),
         worlds.listeners(
             {
-                "topology": worlds.graph("complete", 6),
-                "problem": worlds.least_squares(18, 3),
+                "topology": _graph("complete", 6),
+                "problem": _least_squares(18, 3),
                 "algorithms": [{"kind": "secret_sharing", "rounds": 2, "step": 0.05}],
             },
             10,
@@ -435,8 +441,8 @@ CHALLENGES: tuple[Challenge, ...] = (
         Form(SIGNS, 10),
         worlds.gradient(
             {
-                "topology": worlds.graph("complete", 4),
-                "problem": worlds.least_squares(12, 10),
+                "topology": _graph("complete", 4),
+                "problem": _least_squares(12, 10),
                 "algorithms": [{"kind": "secret_sharing", "rounds": 3, "step": 0.05}],
             },
             0, worlds.signs,
@@ -452,7 +458,7 @@ CHALLENGES: tuple[Challenge, ...] = (
         "fault of docs/gallery.md that its `fault` names (f: its claim fails). Which is which? a, b, …, h.",
         Form(HOLDS, 8),
         worlds.verdicts(
-            {"topology": worlds.graph("ring", 3), "problem": worlds.least_squares(9, 9), "replicas": 200},
+            {"topology": _graph("ring", 3), "problem": _least_squares(9, 9), "replicas": 200},
             (
                 "one_scalar", "sent_before", "reused_seed", "averaged", "fading_noise", "half_noise",
                 "composition_forgotten", "l1_l2_mix_up",
@@ -469,7 +475,7 @@ CHALLENGES: tuple[Challenge, ...] = (
         "truth another scale, or not. Which claims hold (h: more noise costs less), which fail (f)? a, b, …, h.",
         Form(HOLDS, 8),
         worlds.budgets(
-            {"topology": worlds.graph("ring", 3), "problem": worlds.least_squares(9, 9), "replicas": 200}, 8
+            {"topology": _graph("ring", 3), "problem": _least_squares(9, 9), "replicas": 200}, 8
         ),
         (_START, "Compare the mean of |noise| with view.public.algorithm.scale(0): some is as large, or larger."),
     ),

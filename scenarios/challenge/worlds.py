@@ -149,23 +149,6 @@ class _World:
         return Posed(self.public, {"transcript": view}, names, answer, facts)
 
 
-def least_squares(records: int, dimension: int = 8) -> Words:
-    data = {"name": "synthetic", "kind": "regression", "records": records, "dimension": dimension}
-    return {"kind": "ridge", "data": data, "ridge": 0.5}
-
-
-def images(classes: int = 2) -> Words:
-    return {
-        "kind": "logistic" if classes == 2 else "softmax",
-        "data": {"name": "digits", "classes": list(range(classes))},
-        "ridge": 0.5,
-    }
-
-
-def graph(kind: str, agents: int) -> Words:
-    return {"kind": kind, "agents": agents}
-
-
 def descent(**options: Any) -> list[Words]:
     return [{"kind": "private_gradient_descent", "rounds": 4, "step": 0.05, **options}]
 
