@@ -1,11 +1,12 @@
 """Proof of a set of transcripts in ball arithmetic: python check_set.py FILE, with check_witness.py beside it.
 
-A set refutes a claim at δ > 0. If the claim is true, E[w (1 − e^{ε−L})₊] ≤ δ, L the loss of a transcript and w = 1,
-or p/(density drawn from) where its noise was tilted. So W = Π_i (1 + c (w_i (1 − e^{ε−L_i})₊/δ − 1)), in the mean over
-`STAKES` c, is ever above 1/α with probability α at most (Ville). Proven is W, in balls, at the file's lower end of ε.
+A set refutes a claim at δ > 0. If the claim is true, E[w (1 − e^{ε−L})₊] ≤ δ, where L is a transcript's loss and w is
+1, or p/(density drawn from) where its noise was tilted. So W = Π_i (1 + c (w_i (1 − e^{ε−L_i})₊/δ − 1)), in the mean
+over `STAKES` c, is ever above 1/α with probability α at most (Ville). Proven is W, in balls, at the file's lower end
+of ε.
 
-Statistical is α, a part of the audit's error rate: one of `LAWS` chunks is shown, cut after one of as many messages as
-the claim has activations, and each of these looks has an equal part.
+Statistical is α, a part of the audit's error rate: one of `LAWS` chunks is shown, cut after one of as many messages
+as the claim has activations, and each of these looks has an equal part.
 
 Trusted is the draw, besides what check_witness.py trusts: the transcripts are the first of their chunk, none is left
 out, they follow the laws that code and file declare, and nobody chose the seed or the pair by what came of it. The
@@ -120,10 +121,9 @@ class SetFile(check.File):
     def judged(self, exact: Any, loose: Any, source: str, what: str) -> str:
         """By all transcripts."""
         delta, bound, confidence = self.claim["delta"], self.bound(exact, loose), self.confidence
-        sound = bound is not None and delta > 0 and LOWEST <= confidence < 1
-        check.require(
-            sound, f"a set refutes no claim of δ = 0 or without ε, and none at a confidence of {confidence}"
-        )
+        if bound is None or not delta > 0 or not LOWEST <= confidence < 1:
+            why = f"a set refutes no claim of δ = 0 or without ε, and none at a confidence of {confidence}"
+            raise check.Unproven(why)
         check.require(self.lower > bound, f"sample.lower = {self.lower!r} is not above ε = {bound!r}")
         wealths, drawn = [check.to_ball(1) for _ in STAKES], set[bytes]()
         for k in range(self.count):
@@ -137,13 +137,15 @@ class SetFile(check.File):
         asked = LAWS * self.activations / (1 - check.to_ball(confidence))
         why = f"no proof of ε ≥ {self.lower!r}: the wealth is in {wealth.text}, and {asked.text} is asked"
         check.require(check.less(asked, wealth), why)
-        return (
-            f"refuted at confidence {confidence!r}: ε ≥ {self.lower!r} > ε = {bound!r} at δ = {delta:g}, given routes "
-            f"and delays; proven: {self.count} transcripts multiply a bet on it by {wealth.text}, {asked.text} is asked; "
-            f"statistical: where it is false they do with probability {1 - confidence:.3g} at most; trusted, for no "
-            f"file shows it: they are the first of {self.drawn}, their noise has the laws that code and file have, "
-            f"and nobody chose pair, tilt, seed or draw by what came of it ({source}; {what})"
+        refuted = f"ε ≥ {self.lower!r} > ε = {bound!r} at δ = {delta:g}, given routes and delays"
+        proven = f"{self.count} transcripts multiply a bet on it by {wealth.text}, {asked.text} is asked"
+        statistical = f"where it is false they do with probability {1 - confidence:.3g} at most"
+        trusted = (
+            f"for no file shows it: they are the first of {self.drawn}, their noise has the laws that code and file "
+            "have, and nobody chose pair, tilt, seed or draw by what came of it"
         )
+        says = f"refuted at confidence {confidence!r}: {refuted}; proven: {proven}; statistical: {statistical}"
+        return f"{says}; trusted, {trusted} ({source}; {what})"
 
 
 def prove(tree: Any, source: ModuleType | None = None) -> str:

@@ -109,16 +109,15 @@ def refuse(kind: type, what: str, names: str) -> None:
 
 
 # ── balls ───────────────────────────────────────────────────────────────────────────────────────────────
+@dataclass(eq=False, repr=False, slots=True)
 class Ball:
     """A real number: somewhere in the interval `here` in world D, in `there` in world D'.
 
     Balls are ordered where they do not overlap, and in the same way in both worlds; else the reading ends.
     """
 
-    __slots__ = ("here", "there")
-
-    def __init__(self, here: Any, there: Any) -> None:
-        self.here, self.there = here, there
+    here: Any
+    there: Any
 
     def __lt__(self, other: Any) -> bool:
         return decided(less(self, other))
@@ -176,7 +175,7 @@ refuse(Ball, "a ball", "float int index complex round floor ceil trunc format st
 refuse(Ball, "a ball", "mod rmod floordiv rfloordiv divmod rdivmod")
 
 
-def to_ball(x: Any) -> Ball:
+def to_ball(x: Any) -> Any:
     """The number itself."""
     if isinstance(x, Ball):
         return x
@@ -186,13 +185,13 @@ def to_ball(x: Any) -> Ball:
     return Ball(exact, exact)
 
 
-def to_hull(x: Any, y: Any) -> Ball:
+def to_hull(x: Any, y: Any) -> Any:
     """Whatever lies between two numbers."""
     x, y = to_ball(x), to_ball(y)
     return Ball(x.here.union(y.here), x.there.union(y.there))
 
 
-def to_box(x: float) -> Ball:
+def to_box(x: float) -> Any:
     """A recorded number, and what is near it."""
     wide = max(abs(float(x)), 1e-30) * 2.0**-100
     return to_hull(-wide, wide) + float(x)
@@ -220,11 +219,13 @@ def decided(found: bool | None) -> bool:
     return end("balls that overlap, or that the worlds order otherwise, were compared") if found is None else found
 
 
-balls, boxes, positive = (np.frompyfunc(one, 1, 1) for one in (to_ball, to_box, to_positive))
-here = np.frompyfunc(lambda x: Ball(x.here, x.here), 1, 1)
-there = np.frompyfunc(lambda x: Ball(x.there, x.there), 1, 1)
-pairs = np.frompyfunc(lambda x, y: Ball(to_ball(x).here, to_ball(y).there), 2, 1)
-hulls = np.frompyfunc(to_hull, 2, 1)
+balls: Any = np.frompyfunc(to_ball, 1, 1)
+boxes: Any = np.frompyfunc(to_box, 1, 1)
+positive: Any = np.frompyfunc(to_positive, 1, 1)
+hulls: Any = np.frompyfunc(to_hull, 2, 1)
+pairs: Any = np.frompyfunc(lambda x, y: Ball(to_ball(x).here, to_ball(y).there), 2, 1)
+here: Any = np.frompyfunc(lambda x: Ball(x.here, x.here), 1, 1)
+there: Any = np.frompyfunc(lambda x: Ball(x.there, x.there), 1, 1)
 
 
 # ── what the file has ───────────────────────────────────────────────────────────────────────────────────
@@ -246,8 +247,7 @@ def built(tree: Any, source: ModuleType | None = None) -> Any:
     known = source is not None or module.startswith(CODE)
     require(known, f"proof: {module!r:.60} is no file of netsim.algorithms (yours: --algorithm FILE.py)")
     kind = getattr(source or importlib.import_module(module), name)
-    sound = isinstance(kind, type) and is_dataclass(kind)
-    require(sound, f"proof: {name!r:.60} is no algorithm, schedule or codec")
+    require(isinstance(kind, type) and is_dataclass(kind), f"proof: {name!r:.60} is no algorithm, schedule or codec")
     return kind(**{key: built(value) for key, value in tree.items() if key != "class"})
 
 
@@ -268,8 +268,7 @@ class Objectives:
                     (rows if name == "features" else answers)[k] = value
             rows = np.array([numbers(row, d, "features of a record") for row in rows])
             answers = numbers(answers, len(rows), "answers of records")
-            signs = not self.logistic or (abs(answers) == 1).all()
-            require(signs, "proof.objective: a label is neither −1 nor 1")
+            require(not self.logistic or (abs(answers) == 1).all(), "proof.objective: a label is neither −1 nor 1")
             self.worlds.append((rows, answers, numbers(change.get("slope", [0.0] * d), d, "pair.change.slope")))
         self.public = numbers([tree[name] for name in ("mass", "ridge", "weight", "shape")], 4, "proof.objective")
         require(self.public[0] > 0 and min(self.public) >= 0, "proof.objective: a parameter is negative")
@@ -296,8 +295,10 @@ class Objectives:
         return min(ends) + ridge - weight * shape / 2 - rounded, max(ends) + ridge + 2 * weight * shape + rounded
 
     def check_adjacent(self, stated: Any) -> str:
-        """Refuse worlds farther apart than is stated; in what they differ, for who holds it against the adjacency's
-        words. At every x, ∇f' − ∇f lies in the convex hull of `moves`, and so is no longer than the longest of them."""
+        """Refuse worlds farther apart than is stated. In what they differ, to hold it against the adjacency's words.
+
+        At every x, ∇f' − ∇f lies in the convex hull of `moves`, and so is no longer than the longest of them.
+        """
         (rows, answers, slope), (other_rows, other_answers, other_slope) = self.worlds
         replaced = (rows != other_rows).any(axis=1) | (answers != other_answers)
         count, (A, b, c, (mass, *_)) = int(replaced.sum()), self.balls
@@ -307,21 +308,19 @@ class Objectives:
         elif not self.logistic and (rows == other_rows).all():  # other answers add a constant
             moves = [(here(b) - there(b)) @ A / mass + tilt]
         else:  # a record's gradient is −s b a/mass with s in (0, 1), of curvature ‖a‖²/(4 mass) at most
-            one = self.logistic and count == 1
-            require(one, "pair.change: no bound on how far the worlds' gradients are apart")
+            require(self.logistic and count == 1, "pair.change: no bound on how far the worlds' gradients are apart")
             push, bend = b[replaced] @ A[replaced] / mass, (A[replaced] ** 2).sum() / (4 * mass)
             moves = [tilt, tilt + here(push), tilt - there(push), tilt + here(push) - there(push)]
             bends = [here(bend), there(bend)]
-        still = not stated["constant"] or len(moves) == 1
-        require(still, "pair.change: not adjacent: the gradients differ by more than a constant vector")
+        apart = "pair.change: not adjacent: the gradients differ by more than"
+        require(not stated["constant"] or len(moves) == 1, f"{apart} a constant vector")
         sizes = [("curvature", stated["curvature_change"], bend) for bend in bends]
         for v in map(np.abs, moves):
             norms = {"l1": [v.sum()], "l2": [np.sqrt((v * v).sum())], "linf": v}
             sizes += [("l2", stated["gradient_change"], size) for size in norms["l2"]]
             sizes += [(stated["norm"], stated["change"], size) for size in norms[stated["norm"]]]
         for what, bound, size in sizes:
-            within = bound in (None, math.inf) or less(size, bound * (1 + SLACK))
-            require(within, f"pair.change: not adjacent: the gradients differ by more than {bound} in {what}")
+            require(bound in (None, math.inf) or less(size, bound * (1 + SLACK)), f"{apart} {bound} in {what}")
         found = [f"{count} record{'s' * (count > 1)}"] * bool(count)
         found += ["a constant vector in the gradient"] * bool((slope != other_slope).any())
         return " and ".join(found) or "nothing"
@@ -368,7 +367,7 @@ class Release:
     def of_levels(self, seen: Any, codec: Quantizer) -> Ball:
         """Of unit·level: each coordinate lay less than a level away, where its loss, which is monotone, lies between
         that of both ends. Common factors of all levels are in the unit, so several units may have made the code."""
-        unit, found = common_measure(seen), list[Ball]()
+        unit, found = common_measure(seen), list[Any]()
         levels, most = np.abs(np.rint(seen / unit)), codec.levels
         for factor in range(1, most // int(levels.max()) + 1):
             size = unit / factor
@@ -390,11 +389,11 @@ def laplace_cdf(u: Any) -> Any:
 
 
 # ── what the code does ──────────────────────────────────────────────────────────────────────────────────
+@dataclass(eq=False, repr=False)
 class Chosen:
     """One of some options by coins: whom a message goes to, which is seen, and nothing else."""
 
-    def __init__(self, option: int) -> None:
-        self.option = option
+    option: int
 
 
 refuse(Chosen, "what coins choose", "eq hash bool float int index str repr format")
@@ -413,14 +412,13 @@ class Coins(FollowedCoins):
         return Chosen(options[int(self.integers(len(options)))])
 
     def subset(self, total: int, size: int) -> Any:
-        end(f"batches ({size} of {total} records) are not read here")
+        end(f"a batch ({size} of {total} records) is not read here")
 
 
 class Node(SimpleNamespace):
     """The port of `netsim.node`, fed from the file; what is `proven` by what the code sends, or `why` it ended.
 
-    `loss` is that of all releases so far, `largest` the largest after any message; `_room` is how much floats may have
-    rounded so far.
+    `loss` is that of all releases so far, `largest` the largest after any message; floats may be off by `_room`.
     """
 
     def __init__(self, file: "File", bound: float | None) -> None:
@@ -458,7 +456,7 @@ class Node(SimpleNamespace):
         self.activation += 1
 
     async def gradient(self, x: Any, batch: Any = None) -> Any:
-        return self._file.objectives.gradient(self._vector(x)) if batch is None else end("batches are not read here")
+        return self._file.objectives.gradient(self._vector(x)) if batch is None else end("a batch is not read here")
 
     def _threshold(self, v: Any, step: float) -> Any:
         """The proximal map of l1 ‖x‖₁ + square ‖x‖²."""
@@ -537,8 +535,7 @@ class Node(SimpleNamespace):
     def _compare(self, name: str, what: str, value: Any, seen: Any) -> None:
         """Numbers without noise: in D they are the file's; where they are others in D', they are unprotected."""
         for x, y, z in zip(here(value), there(value), seen, strict=True):
-            sent = less(abs(x - z), self._room) or x == z
-            require(sent, f"the code does not send the file's {name!r}: {x.text}, not {z!r}")
+            require(abs(x - z) <= self._room, f"the code does not send the file's {name!r}: {x.text}, not {z!r}")
             if less(x, y) or less(y, x):
                 require(less(self._room, abs(y - z)), f"{name!r} differs by no more than floats round")
                 differs = f"unprotected: {name!r} of {what}: {x.text} in one world, {y.text} in the other"
@@ -579,8 +576,8 @@ class File:
         # readings of a paper, and versions, are texts
         self.named = ", ".join(f"{key} {v!r:.60}" for key, v in proof["algorithm"].items() if isinstance(v, str))
         self.codec, own, d = built(proof["codec"]), self.algorithm.codec, self.setting.dimension
-        same = own is None or self.codec == (None if own.lossless else own)
-        require(same, "proof.codec: not the one of the algorithm")
+        own = self.codec if own is None else None if own.lossless else own
+        require(self.codec == own, "proof.codec: not the one of the algorithm")
         self._read_agent(tree["agent"], tree["activations"], proof, d)
         self._read_transcript(tree["transcript"], d)
         worlds = change.get("worlds", [None, change])[:: (1, -1)[tree["world"]]]
@@ -598,10 +595,9 @@ class File:
         neighbors, agents, horizon = tuple(proof["neighbors"]), self.setting.agents, self.algorithm.horizon
         whole = {*map(type, (activations, agent, *neighbors))} == {int} and activations >= 1
         require(whole, "agent, activations, proof.neighbors: no whole numbers")
-        ends = horizon in (None, activations)
-        require(ends, f"activations: {activations}, and an agent has {horizon} of them")
-        different = len({agent, *neighbors} & {*range(agents)}) == 1 + len(neighbors)
-        require(different, "agent, proof.neighbors: no agents, or one of them twice")
+        require(horizon in (None, activations), f"activations: {activations}, and an agent has {horizon} of them")
+        several = {agent, *neighbors} & {*range(agents)}
+        require(len(several) == 1 + len(neighbors), "agent, proof.neighbors: no agents, or one of them twice")
         weights = numbers(proof["weights"], 1 + len(neighbors), "proof.weights")
         l1_and_square = numbers(proof["regularizer"], 2, "proof.regularizer")
         mixing = abs(weights.sum() - 1) <= SLACK and min([*weights, *l1_and_square]) >= 0
