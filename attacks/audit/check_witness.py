@@ -102,13 +102,26 @@ def in_words(error: Exception) -> str:
     return said if isinstance(error, Unproven) else f"{type(error).__name__}: {said[:160]}"
 
 
-def refuse(kind: type, what: str, names: str) -> None:
-    """Operations that end the reading."""
-    for name in names.split():
-        setattr(kind, f"__{name}__", lambda *_, name=name: end(f"{name} of {what} is not read here"))
-
-
 # ── balls ───────────────────────────────────────────────────────────────────────────────────────────────
+def unary(operate: Any) -> Any:
+    return lambda self: Ball(operate(self.here), operate(self.there))
+
+
+def binary(operate: Any) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        if type(other) is not Ball:
+            if not isinstance(other, NUMBER):
+                return NotImplemented  # an array does it for each of its elements
+            other = to_ball(other)
+        return Ball(operate(self.here, other.here), operate(self.there, other.there))
+
+    return method
+
+
+def refused(why: str) -> Any:
+    return lambda *_: end(why)
+
+
 @dataclass(eq=False, repr=False, slots=True)
 class Ball:
     """A real number: somewhere in the interval `here` in world D, in `there` in world D'.
@@ -118,6 +131,19 @@ class Ball:
 
     here: Any
     there: Any
+
+    __add__ = __radd__ = binary(operator.add)
+    __mul__ = __rmul__ = binary(operator.mul)
+    __sub__, __rsub__ = binary(operator.sub), binary(lambda x, y: y - x)
+    __truediv__, __rtruediv__ = binary(operator.truediv), binary(lambda x, y: y / x)
+    __pow__, __rpow__ = binary(operator.pow), binary(lambda x, y: y**x)
+    __neg__, __pos__, __abs__ = unary(operator.neg), unary(operator.pos), unary(abs)
+    exp, log, sqrt = (unary(operator.methodcaller(name)) for name in ("exp", "log", "sqrt"))  # NumPy calls them
+    conjugate = __pos__
+    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rdivmod__ = refused("arithmetic without balls")
+    __float__ = __int__ = __index__ = __complex__ = refused("a ball was used as a float, an index or a text")
+    __round__ = __floor__ = __ceil__ = __trunc__ = __hash__ = __reduce_ex__ = __int__
+    __format__ = __str__ = __repr__ = __int__
 
     def __lt__(self, other: Any) -> bool:
         return decided(less(self, other))
@@ -146,33 +172,6 @@ class Ball:
         """The interval in D, rounded outwards."""
         low, high = float(self.here.lower()), float(self.here.upper())
         return f"[{math.nextafter(low, -math.inf):.17g}, {math.nextafter(high, math.inf):.17g}]"
-
-
-def _unary(operate: Any) -> Any:
-    return lambda self: Ball(operate(self.here), operate(self.there))
-
-
-def _binary(operate: Any) -> Any:
-    def method(self: Ball, other: Any) -> Any:
-        if type(other) is not Ball:
-            if not isinstance(other, NUMBER):
-                return NotImplemented  # an array does it for each of its elements
-            other = to_ball(other)
-        return Ball(operate(self.here, other.here), operate(self.there, other.there))
-
-    return method
-
-
-for _name in ("neg", "pos", "abs"):
-    setattr(Ball, f"__{_name}__", _unary(getattr(operator, _name)))
-for _name in ("exp", "log", "sqrt"):  # NumPy calls them
-    setattr(Ball, _name, _unary(operator.methodcaller(_name)))
-for _name in ("add", "sub", "mul", "truediv", "pow"):
-    _operate: Any = getattr(operator, _name)
-    setattr(Ball, f"__{_name}__", _binary(_operate))
-    setattr(Ball, f"__r{_name}__", _binary(lambda x, y, operate=_operate: operate(y, x)))
-refuse(Ball, "a ball", "float int index complex round floor ceil trunc format str repr hash reduce_ex")
-refuse(Ball, "a ball", "mod rmod floordiv rfloordiv divmod rdivmod")
 
 
 def to_ball(x: Any) -> Any:
@@ -395,8 +394,8 @@ class Chosen:
 
     option: int
 
-
-refuse(Chosen, "what coins choose", "eq hash bool float int index str repr format")
+    __eq__ = __hash__ = __bool__ = __float__ = refused("what coins choose is more than a receiver")
+    __int__ = __index__ = __str__ = __repr__ = __format__ = refused("what coins choose is more than a receiver")
 
 
 class Coins(FollowedCoins):
