@@ -116,7 +116,7 @@ class SetFile(check.File):
         same = same and (unprotected or check.less(abs(node.loss - self.losses[k]), ROUNDED))
         found = f"{node.loss.text} with ln w in {weight.text}"
         check.require(same, f"transcript {k} has another loss or weight than the file has: {found}")
-        return np.exp(weight) * (1 if unprotected else check.to_positive(1 - np.exp(self.lower - node.loss)))
+        return np.exp(weight) * (1 if unprotected else check.positive(1 - np.exp(self.lower - node.loss)))
 
     def judged(self, exact: Any, loose: Any, source: str, what: str) -> str:
         """By all transcripts."""

@@ -159,7 +159,9 @@ class Ball:
 
     def __eq__(self, other: object) -> bool:
         smaller, larger = less(self, other), less(other, self)
-        return smaller is larger is False or not decided(smaller or larger or None)
+        if smaller is False and larger is False:
+            return True
+        return not decided(True if smaller or larger else None)
 
     def __bool__(self) -> bool:
         return self != 0
@@ -196,31 +198,25 @@ def to_box(x: float) -> Any:
     return to_hull(-wide, wide) + float(x)
 
 
-def to_positive(x: Ball) -> Ball:
-    """max(x, 0)."""
-    zero = arb(0)
-    return Ball(*({True: zero, False: one, None: one.union(zero)}[below(one, zero)] for one in (x.here, x.there)))
-
-
-def below(x: Any, y: Any) -> bool | None:
-    """Whether x < y, of intervals, whose own order is true only where they do not overlap; None where they do."""
-    return True if x < y else False if x >= y else None
-
-
 def less(x: Any, y: Any) -> bool | None:
     """Whether x < y; None where the balls do not say, or say something else in the other world."""
     x, y = to_ball(x), to_ball(y)
-    found = below(x.here, y.here)
-    return found if found is below(x.there, y.there) else None
+    if x.here < y.here and x.there < y.there:  # the intervals' own order is true only where they do not overlap
+        return True
+    return False if x.here >= y.here and x.there >= y.there else None
 
 
 def decided(found: bool | None) -> bool:
     return end("balls that overlap, or that the worlds order otherwise, were compared") if found is None else found
 
 
+def positive(x: Any) -> Any:
+    """max(x, 0)."""
+    return (x + np.abs(x)) / 2
+
+
 balls: Any = np.frompyfunc(to_ball, 1, 1)
 boxes: Any = np.frompyfunc(to_box, 1, 1)
-positive: Any = np.frompyfunc(to_positive, 1, 1)
 hulls: Any = np.frompyfunc(to_hull, 2, 1)
 pairs: Any = np.frompyfunc(lambda x, y: Ball(to_ball(x).here, to_ball(y).there), 2, 1)
 here: Any = np.frompyfunc(lambda x: Ball(x.here, x.here), 1, 1)
@@ -320,8 +316,9 @@ class Objectives:
             sizes += [(stated["norm"], stated["change"], size) for size in norms[stated["norm"]]]
         for what, bound, size in sizes:
             require(bound in (None, math.inf) or less(size, bound * (1 + SLACK)), f"{apart} {bound} in {what}")
-        found = [f"{count} record{'s' * (count > 1)}"] * bool(count)
-        found += ["a constant vector in the gradient"] * bool((slope != other_slope).any())
+        found = [f"{count} record" if count == 1 else f"{count} records"] if count else []
+        if (slope != other_slope).any():
+            found.append("a constant vector in the gradient")
         return " and ".join(found) or "nothing"
 
 
@@ -579,8 +576,10 @@ class File:
         require(self.codec == own, "proof.codec: not the one of the algorithm")
         self._read_agent(tree["agent"], tree["activations"], proof, d)
         self._read_transcript(tree["transcript"], d)
-        worlds = change.get("worlds", [None, change])[:: (1, -1)[tree["world"]]]
-        self.objectives, self.laws = Objectives(proof["objective"], worlds, d), tree["account"]["releases"]
+        require(tree["world"] in (0, 1), "world: neither 0 nor 1")
+        changes = change.get("worlds", [None, change])  # of world 0 and of world 1: D is that of the transcript
+        self.objectives = Objectives(proof["objective"], changes[::-1] if tree["world"] else changes, d)
+        self.laws = tree["account"]["releases"]
         self.claim, adjacency, bend = claim, claim["adjacency"], float(claim["adjacency"]["curvature_change"])
         self.stated = adjacency | {"curvature_change": bend}
         sizes = [one for one in (adjacency["change"], claim["epsilon"]) if one is not None]
@@ -617,7 +616,8 @@ class File:
         for row in record["rows"]:
             known = row["event"] in ("sent", "received") and row["kind"] in ("exchange", "direct")
             require(known, "transcript.rows: neither sent nor received, as an exchange that a deadline closed")
-            own, other = (row["sender"], row["receiver"])[:: 1 if row["event"] == "sent" else -1]
+            ends = row["sender"], row["receiver"]
+            own, other = ends if row["event"] == "sent" else ends[::-1]
             whole = {type(row["number"]), type(own), type(other)} == {int}
             between = whole and own == agent and other in (-1, *neighbors)
             require(between, f"transcript.rows: not between agent {agent} and a neighbor")
@@ -638,16 +638,17 @@ class File:
 
     def claimed(self, slack: float) -> Any:
         """The claim by the algorithm's own formula; of bounds that are as much larger, and hold in both worlds."""
-        more, setting, i = 1 + slack, self.setting, self.port["id"]
-        larger = ("gradient_change", "change", "curvature_change") if slack else ()
-        stated = {k: v * more if k in larger and v is not None else v for k, v in self.stated.items()}
+        setting, i, stated = self.setting, self.port["id"], dict(self.stated)
         high, low, bend = ([*v] for v in (setting.smoothness, setting.strong_convexity, setting.weak_convexity))
         if slack:
+            for name in ("gradient_change", "change", "curvature_change"):
+                stated[name] = None if stated[name] is None else stated[name] * (1 + slack)
             least, largest = self.objectives.curvature()
             high[i], low[i] = max(high[i], largest), min(low[i], max(0.0, least))
             bend[i] = max(bend[i], 0.0, -least)
-        curvatures = {"smoothness": tuple(L * more for L in high), "strong_convexity": tuple(mu / more for mu in low)}
-        setting = replace(setting, releases=self.activations, **curvatures, weak_convexity=tuple(bend))
+        high, low = [L * (1 + slack) for L in high], [mu / (1 + slack) for mu in low]
+        curvatures = {"smoothness": tuple(high), "strong_convexity": tuple(low), "weak_convexity": tuple(bend)}
+        setting = replace(setting, releases=self.activations, **curvatures)
         self.algorithm.check(setting)
         return self.algorithm.claim(Adjacency(**stated), setting.loosened(stated["bending"]), self.claim["delta"])
 
@@ -690,13 +691,13 @@ class File:
         bound = self.bound(exact, loose) if delta == 0 else None
         node = self.reading(bound, exact)
         if node.proven.startswith("unprotected"):
-            alone = f"in this transcript: no claim of δ = {delta:g} is refuted by one; " * (delta > 0)
+            alone = f"in this transcript: no claim of δ = {delta:g} is refuted by one; " if delta > 0 else ""
             return f"{node.proven} ({alone}{what})"
         if node.proven:
             return f"{node.proven} ({source}; {what})"
         require(node.largest is not None, f"no message can be read. {node.why}")
         short = f"is not above ε = {epsilon!r}" if bound is not None else "refutes no claim of δ > 0 or without ε"
-        raise Unproven(f"L = {node.largest.text} {short}" + f" (read until: {node.why})" * bool(node.why))
+        raise Unproven(f"L = {node.largest.text} {short}" + (f" (read until: {node.why})" if node.why else ""))
 
 
 def prove(tree: Any, source: ModuleType | None = None, kind: type = File) -> str:

@@ -102,6 +102,26 @@ except SystemExit as end:
     assert all(one.finished.is_set() for one in timers)  # whoever called it goes on
 
 
+def test_balls_have_an_order_where_they_do_not_overlap_and_both_worlds_agree():
+    low, middle, high = check.to_hull(0, 2), check.to_hull(1, 3), check.to_hull(3, 4)
+    assert (check.less(low, high), check.less(high, low), check.less(low, middle)) == (True, False, None)
+    assert check.less(middle, high) is None  # they touch
+    assert check.less(check.Ball(low.here, high.here), 2.5) is None  # in D, and not in D'
+    assert check.to_ball(2) == check.to_ball(2.0) != check.to_ball(3)
+    for compare in (lambda: low < middle, lambda: low == middle, lambda: bool(check.to_hull(-1, 1))):
+        with pytest.raises(check.Ended):
+            compare()
+
+
+@pytest.mark.parametrize("number", [-2, -0.1, 0, 0.3, 5])
+def test_the_positive_part_of_a_ball_holds_that_of_its_numbers(number):
+    for wide in (0, 0.01, 1):
+        found = check.positive(check.to_hull(number - wide, number + wide))
+        for x in (number - wide, number, number + wide):
+            assert check.less(found, max(x, 0) - 1e-30) is not True
+            assert check.less(max(x, 0) + 1e-30, found) is not True
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cpgt-cpgt-top-3-of-10", "dpp2-dpp-k-1-short-step"])
 def test_without_flint_the_intervals_of_mpmath_prove_the_same(name):
