@@ -72,7 +72,7 @@ class SetFile(check.File):
             self.theta = float(check.numbers([tilting["theta"]], 1, "sample.tilting.theta")[0])
             shifts = tilting["shifts"].items()
             self.shifts = {int(t): check.numbers(v, d, "sample.tilting.shifts") for t, v in shifts}
-        first = tree["world"] in (0, 1) and tree["chunk"] == (TILTED if tilting else 0) and tree["replica"] == 0
+        first = tree["chunk"] == (TILTED if tilting else 0) and tree["replica"] == 0
         check.require(first, "chunk, replica: a set is of the first chunk of its world, or of that of tilted noise")
         sound = self.theta >= 0 and {*self.shifts} <= {*range(len(self.releases))}
         check.require(sound, "sample.tilting: θ < 0, or a shift of no release")

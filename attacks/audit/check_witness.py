@@ -572,8 +572,8 @@ class File:
         # readings of a paper, and versions, are texts
         self.named = ", ".join(f"{key} {v!r:.60}" for key, v in proof["algorithm"].items() if isinstance(v, str))
         self.codec, own, d = built(proof["codec"]), self.algorithm.codec, self.setting.dimension
-        own = self.codec if own is None else None if own.lossless else own
-        require(self.codec == own, "proof.codec: not the one of the algorithm")
+        if own is not None:
+            require(self.codec == (None if own.lossless else own), "proof.codec: not the one of the algorithm")
         self._read_agent(tree["agent"], tree["activations"], proof, d)
         self._read_transcript(tree["transcript"], d)
         require(tree["world"] in (0, 1), "world: neither 0 nor 1")

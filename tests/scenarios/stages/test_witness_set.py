@@ -225,7 +225,7 @@ PLANTED_SETS = {
     surer: "no proof of ε ≥",
     hardly_sure: "none at a confidence of 0.5",
     more_cuts: "activations: 30, and an agent has 20 of them",
-    a_third_world: "a set is of the first chunk",
+    a_third_world: "world: neither 0 nor 1",
     another_chunk: "a set is of the first chunk",
     from_the_second_on: "a set is of the first chunk",
     one_message_twice: "two messages are exchange",
