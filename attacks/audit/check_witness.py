@@ -103,19 +103,26 @@ def in_words(error: Exception) -> str:
 
 
 # ── balls ───────────────────────────────────────────────────────────────────────────────────────────────
-def unary(operate: Any) -> Any:
-    return lambda self: Ball(operate(self.here), operate(self.there))
+def both(operate: Any) -> Any:
+    """A method of balls: what an operation makes of their intervals in either world."""
 
-
-def binary(operate: Any) -> Any:
-    def method(self: Any, other: Any) -> Any:
-        if type(other) is not Ball:
-            if not isinstance(other, NUMBER):
-                return NotImplemented  # an array does it for each of its elements
-            other = to_ball(other)
-        return Ball(operate(self.here, other.here), operate(self.there, other.there))
+    def method(self: Any, other: Any = None) -> Any:
+        if not isinstance(other, Ball | NUMBER | None):
+            return NotImplemented  # an array does it for each of its elements
+        try:
+            if other is None:
+                return Ball(operate(self.here), operate(self.there))
+            other = other if type(other) is Ball else to_ball(other)
+            return Ball(operate(self.here, other.here), operate(self.there, other.there))
+        except (ArithmeticError, ValueError) as error:  # of mpmath, where python-flint has NaN: no code may catch it
+            end(in_words(error))
 
     return method
+
+
+def power(x: Any, y: Any) -> Any:
+    found = x**y
+    return found if isinstance(found, arb) else end("a power that is no real number")
 
 
 def refused(why: str) -> Any:
@@ -132,13 +139,13 @@ class Ball:
     here: Any
     there: Any
 
-    __add__ = __radd__ = binary(operator.add)
-    __mul__ = __rmul__ = binary(operator.mul)
-    __sub__, __rsub__ = binary(operator.sub), binary(lambda x, y: y - x)
-    __truediv__, __rtruediv__ = binary(operator.truediv), binary(lambda x, y: y / x)
-    __pow__, __rpow__ = binary(operator.pow), binary(lambda x, y: y**x)
-    __neg__, __pos__, __abs__ = unary(operator.neg), unary(operator.pos), unary(abs)
-    exp, log, sqrt = (unary(operator.methodcaller(name)) for name in ("exp", "log", "sqrt"))  # NumPy calls them
+    __add__ = __radd__ = both(operator.add)
+    __mul__ = __rmul__ = both(operator.mul)
+    __sub__, __rsub__ = both(operator.sub), both(lambda x, y: y - x)
+    __truediv__, __rtruediv__ = both(operator.truediv), both(lambda x, y: y / x)
+    __pow__, __rpow__ = both(power), both(lambda x, y: power(y, x))
+    __neg__, __pos__, __abs__ = both(operator.neg), both(operator.pos), both(abs)
+    exp, log, sqrt = (both(operator.methodcaller(name)) for name in ("exp", "log", "sqrt"))  # NumPy calls them
     conjugate = __pos__
     __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rdivmod__ = refused("arithmetic without balls")
     __float__ = __int__ = __index__ = __complex__ = refused("a ball was used as a float, an index or a text")
@@ -201,9 +208,10 @@ def to_box(x: float) -> Any:
 def less(x: Any, y: Any) -> bool | None:
     """Whether x < y; None where the balls do not say, or say something else in the other world."""
     x, y = to_ball(x), to_ball(y)
-    if x.here < y.here and x.there < y.there:  # the intervals' own order is true only where they do not overlap
+    worlds = (x.here, y.here), (x.there, y.there)
+    if all(a.upper() < b.lower() for a, b in worlds):
         return True
-    return False if x.here >= y.here and x.there >= y.there else None
+    return False if all(a.lower() >= b.upper() for a, b in worlds) else None
 
 
 def decided(found: bool | None) -> bool:
@@ -576,7 +584,7 @@ class File:
             require(self.codec == (None if own.lossless else own), "proof.codec: not the one of the algorithm")
         self._read_agent(tree["agent"], tree["activations"], proof, d)
         self._read_transcript(tree["transcript"], d)
-        require(tree["world"] in (0, 1), "world: neither 0 nor 1")
+        require(type(tree["world"]) is int and tree["world"] in (0, 1), "world: neither 0 nor 1")
         changes = change.get("worlds", [None, change])  # of world 0 and of world 1: D is that of the transcript
         self.objectives = Objectives(proof["objective"], changes[::-1] if tree["world"] else changes, d)
         self.laws = tree["account"]["releases"]

@@ -123,7 +123,9 @@ def test_the_positive_part_of_a_ball_holds_that_of_its_numbers(number):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["cpgt-cpgt-top-3-of-10", "dpp2-dpp-k-1-short-step"])
+@pytest.mark.parametrize(
+    "name", ["cpgt-cpgt-top-3-of-10", "dpp2-dpp-k-1-short-step", "dp-recal-dp-recal-as-deployable"]
+)
 def test_without_flint_the_intervals_of_mpmath_prove_the_same(name):
     """In another process, where python-flint cannot be imported."""
     pytest.importorskip("mpmath", reason="needs mpmath: the extra `proof`")
@@ -140,6 +142,25 @@ runpy.run_path({str(ROOT / "attacks" / "audit" / "check_witness.py")!r}, run_nam
     )
     assert max(low, least) <= min(high, most)
     assert high - low < 1e-9
+
+
+@pytest.mark.slow
+def test_what_mpmath_raises_ends_the_reading():
+    """Code must not catch it: floats raise nothing there."""
+    pytest.importorskip("mpmath", reason="needs mpmath: the extra `proof`")
+    code = """
+import sys
+sys.modules["flint"] = None
+import attacks.audit.check_witness as check
+negative = check.to_hull(-2, -1)
+for one in (negative.log, negative.sqrt, lambda: negative**0.3, lambda: negative < check.to_hull(-1.5, 1)):
+    try:
+        one()
+    except check.Ended:
+        print("ended")
+"""
+    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert done.stdout.split() == ["ended"] * 4, done.stderr
 
 
 # ── planted proofs ──────────────────────────────────────────────────────────────────────────────────────
