@@ -713,7 +713,7 @@ def prove(tree: Any, source: ModuleType | None = None, kind: type = File) -> str
     ctx.prec = BITS
     try:
         alone = kind is not File or tree.get("sample") is None
-        require(alone, "a set of transcripts, which check_set.py reads, beside this file")
+        require(alone, "a set of transcripts: run check_set.py, which lies beside this file")
         with np.errstate(all="ignore"):
             return kind(tree, source).proof()
     except Unproven:
