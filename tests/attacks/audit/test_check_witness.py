@@ -823,7 +823,7 @@ def replayed(tree, most):
 
 def true(tree, says):
     """Whether a proven statement is one, as floats have it, of the first messages or of all."""
-    for most in (0.5, 1, 1.5, 2, 3, 5, 10, 20, 10**6):
+    for most in (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 10, 20, 10**6):
         try:
             account, claim = replayed(tree, most)
         except NetsimError:  # further on it is no transcript
