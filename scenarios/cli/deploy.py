@@ -136,11 +136,10 @@ def _write_compose(
     """The compose file of a scenario that can be deployed, and how it is used."""
     from netsim.readers.deployed.deploy import checked as checked_deployment
     from netsim.readers.deployed.hosts import Host, Hosts, Place, versions
-    from scenarios.build.variants import alone
     from scenarios.files.document import as_yaml
     from scenarios.files.folders import whole
     from scenarios.results.header import slug
-    from scenarios.schema.load import load_scenario
+    from scenarios.schema.load import alone, load_scenario
     from scenarios.stages.outputs import DEPLOYED
     from scenarios.stages.runner import checked
 

@@ -66,12 +66,11 @@ def carry_out(
     deployed: "Deployment | None" = None,
 ) -> None:
     """Run a scenario, one way or the other, and print what came of it; or what a finished run of it left there."""
-    from scenarios.build.variants import alone
     from scenarios.cli.json_output import document, ending
     from scenarios.cli.progress import Bars, Watcher
     from scenarios.render.verdicts import print_results
     from scenarios.results.folder import standing
-    from scenarios.schema.load import load_scenario
+    from scenarios.schema.load import alone, load_scenario
     from scenarios.stages.study import run_study
 
     apart_from_json, folder = terminal.apart(as_json), out
