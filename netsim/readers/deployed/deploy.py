@@ -23,7 +23,7 @@ from netsim.errors import ScenarioError, SimulationError, StalledError
 from netsim.metrics import Metrics
 from netsim.network.wires import Air
 from netsim.readers.deployed.agent import BORN, GO_ON, LAST, OVER, TURN, Errand, RealLoop
-from netsim.readers.deployed.capture import at_door, rebuilt
+from netsim.readers.deployed.capture import CaptureFile, at_door, rebuilt
 from netsim.readers.deployed.certificates import Certificate, certificates
 from netsim.readers.deployed.ends import PATIENCE, RUN_BYTES, Address
 from netsim.readers.deployed.hosts import Hosts, sealed
@@ -199,9 +199,12 @@ def checked(simulation: Simulation, settings: Deployment) -> Deployment:
     if not tls and any(law.tagged for law in laws):
         why = "the scenario's links are encrypted or authenticated"
         raise ScenarioError("tls", False, why, "true, or links in the clear")
-    if tls and doors:
-        why = "under TLS nothing that passes a door can be read outside the agent"
-        raise ScenarioError("tls", True, why, "taps on links, or links in the clear")
+    sat_at = sorted({agent for adversary in simulation.adversaries for agent in adversary.doors})
+    if tls and not all(map(settings.forks, (agent for agent in sat_at if agent not in settings.outside))):
+        why = "under TLS an agent's own process writes what passes its door, and an agent elsewhere has no file here"
+        raise ScenarioError(
+            "tls", True, why, "agents with taps at their doors on this machine, or links in the clear"
+        )
     whole = all(law.reliable or not (law.losses or law.duplication or law.reordering) for law in laws)
     if tls and (not whole or network.active_adversaries):
         why = "what passes under TLS is one stream: whole, in order, and as it was sent"
@@ -451,9 +454,13 @@ class _Coordinator:
     def _errand(self, i: int) -> Errand:
         settings = self.settings
         order = self.folder / f"order-{i}.txt"
+        tapped = [one for one in self.simulation.adversaries if settings.tls and i in one.doors]
+        doors = [doors_path(self.folder, one, i) for one in tapped]
         if self.agents[i].lives == 1:
             for path in (order, self.folder / f"agent-{i}.log"):
                 path.unlink(missing_ok=True)
+            for path in doors:
+                CaptureFile(path).close()  # with nothing in it, should the agent not come that far
         forked = settings.forks(i)
         return Errand(
             simulation=replace(self.simulation, adversaries=()),
@@ -468,6 +475,7 @@ class _Coordinator:
             order=order if forked else None,
             counted=self.agents[i].counted,
             certificate=self.trust[i],
+            doors=tuple(doors),
         )
 
     def _start(self, i: int) -> None:
