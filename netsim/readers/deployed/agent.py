@@ -30,6 +30,7 @@ from netsim.adversary import Query
 from netsim.arrays import Array
 from netsim.errors import NetsimError, ProtocolError
 from netsim.randomness import EdgeNoise, Streams
+from netsim.readers.deployed import namespaces
 from netsim.readers.deployed.certificates import Certificate
 from netsim.readers.deployed.ends import PATIENCE, Address, Door, Home
 from netsim.readers.deployed.hosts import STANDARD_INPUT, opened
@@ -72,7 +73,11 @@ class Errand:
     certificate: Certificate | None
     """Its own, and whose it trusts; None: links are in the clear."""
     doors: tuple[Path, ...] = ()
-    """Files of taps at its own door, where TLS hides from the relay what passes: the process writes them itself."""
+    """Files of taps at its own door, where no relay sees what passes: the process writes them itself."""
+    namespace: str | None = None
+    """The network namespace that it lives in; none: that of who forks it."""
+    known_by_address: bool = False
+    """Whether it speaks from its own address on links, by which a capture knows it."""
     watched: bool = False
     """Whether it ends with its standard input, of which the coordinator has the other end."""
 
@@ -99,8 +104,8 @@ class RealLoop(asyncio.SelectorEventLoop):
         return (time.monotonic() - self._origin) * self._speed
 
     def _run_once(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """As asyncio has it; but what callbacks lead to, such as the next round of an agent that has all its messages,
-        is done before sockets are asked again."""
+        """As asyncio has it; but what callbacks lead to, such as the next round of an agent that has all messages, is
+        done before sockets are asked again."""
         cast(Any, super())._run_once()
         for _ in range(PASSES):
             for _ in range(len(self._ready)):
@@ -217,7 +222,11 @@ class AgentProcess:
         self.loop.begin(start.ago)
         context = None if trust is None else trust.client()
         dialing = [
-            self.loop.create_task(self.home.dial(j, (host, at), context, bytes.fromhex(ticket)))
+            self.loop.create_task(
+                self.home.dial(
+                    j, (host, at), context, bytes.fromhex(ticket), errand.host if errand.known_by_address else None
+                )
+            )
             for j, (host, at, ticket) in start.addresses.items()
         ]
         pulse = self.loop.create_task(self._beat(writer))
@@ -370,6 +379,8 @@ def _be(errand: Errand) -> NoReturn:
         os.dup2(nothing, stream)
     status = 70
     try:
+        if errand.namespace is not None:
+            namespaces.enter(errand.namespace)
         run(errand)
         status = 0
     except SystemExit as end:

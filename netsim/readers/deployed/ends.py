@@ -315,16 +315,23 @@ class Home:
         )
 
     async def dial(
-        self, neighbor: int, address: Address, context: ssl.SSLContext | None, ticket: bytes = b""
+        self,
+        neighbor: int,
+        address: Address,
+        context: ssl.SSLContext | None,
+        ticket: bytes = b"",
+        source: str | None = None,
     ) -> None:
         """Keep the link to a neighbor up, for as long as this runs. A relay lets nobody in who does not begin with
-        its `ticket`."""
+        its `ticket`. `source`: the agent's own address, if others know it by that."""
         loop, end = asyncio.get_running_loop(), self.ends[neighbor]
         server, handshake = (None, None) if context is None else (name_of(neighbor), HANDSHAKE * self.speed)
         while True:
             link = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
             try:
                 link.setblocking(False)
+                if source is not None:
+                    link.bind((source, 0))
                 await loop.sock_connect(link, address)
                 await loop.sock_sendall(link, ticket)
                 _, connection = await loop.create_connection(

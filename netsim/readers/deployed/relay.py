@@ -73,7 +73,10 @@ class Relay:
     `ticket` first: whoever has none is turned away (`relay.log`), and no link breaks for him.
     """
 
-    def __init__(self, simulation: Simulation, folder: Path, host: str, speed: float, *, tls: bool) -> None:
+    def __init__(
+        self, simulation: Simulation, folder: Path, host: str, speed: float, *, tls: bool, taps: bool = True
+    ) -> None:
+        """`taps`: whether they sit here; or else the kernel captures, and no link needs a relay."""
         self._host, self.speed, self.tls = host, speed, tls
         self.ticket, self._log = secrets.token_bytes(16), (folder / "relay.log").open("w", buffering=1)
         self.connections, self.buffer = set[asyncio.Transport](), memoryview(bytearray(READ))
@@ -87,7 +90,7 @@ class Relay:
         self.files: list[CaptureFile] = []
         self.taps: dict[Edge, list[CaptureFile]] = {}
         self.doors: dict[int, list[CaptureFile]] = {}
-        for adversary in simulation.adversaries:
+        for adversary in simulation.adversaries if taps else ():
             rng = Streams(simulation.seed).plain("adversary", adversary.name)
             tap, file = Tap(adversary, rng), self._file(capture_path(folder, adversary))
             for i, j in sorted(edge for edge in adversary.tapped(topology) if edge[0] < edge[1]):
@@ -100,7 +103,7 @@ class Relay:
         everywhere = any(network.access_law(i) != AccessLaw() for i in range(topology.agents))
         lawful = {
             (i, j)
-            for i, j in topology.edges
+            for i, j in (topology.edges if taps else ())
             for edge in ((i, j), (j, i))
             if everywhere or network.link_law(edge) != LinkLaw() or edge in self.wires.interception.edges
         }
