@@ -21,7 +21,7 @@ run it: whoever has one gradient of known records' number; the model and the poi
 
 *iDLG.* Features, with the label read off a sign:
 
-    c* = the class whose part of the last layer's gradient is negative (`matching_descent.by_sign`);
+    c* = the class whose part of the last layer's gradient is negative (`_by_sign`);
     min over A' of ‖∇_θ ℓ(θ; A', c*) − g‖² by L-BFGS from A' ~ N(0, 1).
 
 Source: Zhao, Mopuri, Bilen, *iDLG: Improved Deep Leakage from Gradients*, 2020 (arXiv 2001.02610), eq. 4 and
@@ -42,7 +42,7 @@ by Adam on the signs of the gradient, 0.1 a step, a tenth of it from 3/8, 5/8 an
 into the range after every step. Source: Geiping, Bauermeister, Dröge, Moeller, *Inverting Gradients – How easy is it
 to break privacy in federated learning?*, NeurIPS 2020, eq. 4 and the authors' code (4800 iterations, α = 0.1).
 
-Labels are recovered where the signs of the last layer's gradient show them (`matching_descent.by_sign`: one record,
+Labels are recovered where the signs of the last layer's gradient show them (`_by_sign`: one record,
 or as many classes with a label's sign as there are records), known where they are public, and else free variables
 with soft labels; the paper assumes them known. Records are of the digits' kind here: in [0, 1] and not normalized by
 a mean and deviation of each colour, so the box is the `value_range`, and starts are N(0, 1) inside it. Departures:
@@ -74,29 +74,27 @@ the seed with the lowest objective. It knows no noise.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from attacks.reconstruction.attack import Case, Needs, Reconstruction, check_all
+from attacks.reconstruction.attack import SEVERAL, Case, Known, Needs, Reconstruction, check_all
 from attacks.reconstruction.gradient_matching import Matching, TotalVariation, logistic_twins
 from attacks.reconstruction.matching_descent import (
     Stack,
-    by_lowest,
-    by_sign,
     descended,
     drawn,
     in_stacks,
-    last_layer,
     matched,
-    non_negative,
     opens,
-    why_no_sign,
 )
 from attacks.reconstruction.optimizers import LBFGS, Adam, Minimum
-from netsim.arrays import Array
+from netsim.arrays import Array, Mask
 from netsim.bounds import Count, Index, NonNegative, Positive
 from netsim.errors import AttackError
-from netsim.models import Linear, Logistic
+from netsim.models import MLP, Linear, Logistic, Model, Softmax
+from netsim.models.lenet import LeNet
+from netsim.models.networks import Dense
 
 EXACT = 1e-18
 """Relative squared misfit at which a gradient counts as matched: the search and its other starts end there."""
@@ -167,14 +165,14 @@ class IDLG(DLG):
         """`AttackError`: more than one record, fewer estimates than `rounds`, or the sign shows no label."""
         check_all(self, cases)
         for case in cases:
-            if case.known.labels is None and (why := why_no_sign(case.known)):
+            if case.known.labels is None and (why := _why_no_sign(case.known)):
                 raise AttackError(f"idlg needs {why}")
 
         def solved(stack: Stack) -> list[Reconstruction]:
             start, y = drawn(rng, stack, self.restarts, self.spread)
             targets, sound = stack.targets, np.ones(stack.pairs, bool)
             if targets is None:
-                labels, sound = by_sign(stack.known, stack.wanted, stack.deviation)
+                labels, sound = _by_sign(stack.known, stack.wanted, stack.deviation)
                 targets = stack.model.targets(labels)
             found, sentences = matched(stack, self.optimizer, start, y, targets, self.kept)
             for k, first in enumerate(stack.firsts):
@@ -224,9 +222,9 @@ class InvertingGradients:
 
         def solved(stack: Stack) -> list[Reconstruction]:
             start, y = drawn(rng, stack, self.restarts, 1.0)
-            targets, layer = stack.targets, last_layer(stack.model)
-            if targets is None and not why_no_sign(stack.known) and layer is not None:
-                labels, sound = by_sign(stack.known, stack.wanted, stack.deviation)
+            targets, layer = stack.targets, _last_layer(stack.model)
+            if targets is None and not _why_no_sign(stack.known) and layer is not None:
+                labels, sound = _by_sign(stack.known, stack.wanted, stack.deviation)
                 # one record's label is the likeliest one, sure or not
                 if stack.records == 1 or (layer.outputs > 1 and sound.all()):
                     targets = stack.model.targets(labels)
@@ -278,14 +276,14 @@ class GradInversion:
         """`AttackError`: no images, fewer estimates than `rounds`, or no valid rule of labels and none public."""
         check_all(self, cases)
         for _, known in cases:
-            layer = last_layer(known.model)
+            layer = _last_layer(known.model)
             if known.labels is not None:
                 continue
             if layer is None or layer.outputs < 2:
                 raise AttackError(
                     f"{self.name} needs several classes, and a {known.model.name} model has none or two"
                 )
-            if not non_negative(known):
+            if not _non_negative(known):
                 raise AttackError(f"{self.name} needs activations that are not negative before the last layer")
             if known.records > layer.outputs:
                 why = f"{known.records} are more than {layer.outputs}"
@@ -315,9 +313,73 @@ class GradInversion:
             start, _ = drawn(rng, stack, self.seeds, 1.0)
             targets = stack.targets
             if targets is None:
-                targets = stack.model.targets(by_lowest(known, stack.wanted, stack.records))
+                targets = stack.model.targets(_by_lowest(known, stack.wanted, stack.records))
             found = descended(stack, start, None, targets, minimize, "squared", fidelity)
             sentences = ["; ".join(s for s in (one, NO_BATCH_NORM) if s) for one in opens(stack, found, False)]
             return stack.answers(self.name, found, sentences)
 
         return in_stacks(cases, self.rounds, solved)
+
+
+@runtime_checkable
+class _Layered(Protocol):
+    """A model with a last dense layer; a softmax follows."""
+
+    @property
+    def last(self) -> Dense: ...
+
+
+def _last_layer(model: Model) -> Dense | None:
+    """None where there is none before a cross-entropy."""
+    if isinstance(model, Logistic):
+        return Dense(0, model.width, 1, bias=False)
+    return model.last if isinstance(model, _Layered) else None
+
+
+def _non_negative(known: Known) -> bool:
+    """Whether what enters the last layer is known to be ≥ 0."""
+    model = known.model
+    if isinstance(model, Softmax | Logistic):
+        return known.value_range is not None and known.value_range[0] >= 0
+    if isinstance(model, MLP):
+        return model.activation in ("sigmoid", "softplus", "relu")
+    return isinstance(model, LeNet)
+
+
+def _why_no_sign(known: Known) -> str:
+    """Why the signs of a gradient show no labels; empty where they do."""
+    layer = _last_layer(known.model)
+    if layer is None:
+        return f"a cross-entropy, and the loss of a {known.model.name} model is none"
+    if not layer.bias and not _non_negative(known):
+        return "an intercept or activations that are not negative before the last layer"
+    return ""
+
+
+def _by_sign(known: Known, wanted: Array, deviation: Array) -> tuple[Array, Mask]:
+    """The m labels, (pairs, m), from wanted (pairs, rounds, dimension), the first round's; and whether it is sure.
+
+    `deviation` (pairs, dimension): of that round's errors, 0 where it is exact. Sound labels are those of exactly m
+    classes `SEVERAL` deviations below 0: these have the sign of a label, so that all labels are different, and known.
+    Of a logistic loss the sum has to be so far from 0.
+    """
+    layer = _last_layer(known.model)
+    assert layer is not None
+    first = wanted[:, 0]
+    if layer.bias:
+        signs, errors = layer.offset(first), layer.offset(deviation)
+    else:
+        signs = np.sum(layer.matrix(first), axis=-1)
+        errors = np.sqrt(np.sum(np.square(layer.matrix(deviation)), axis=-1))
+    if layer.outputs == 1:
+        return np.where(signs < 0, 1.0, -1.0), np.abs(signs[:, 0]) > SEVERAL * errors[:, 0]
+    lowest = np.sort(np.argsort(signs, axis=-1, kind="stable")[:, : known.records], axis=-1)
+    return np.array(known.model.classes)[lowest], np.sum(signs < -SEVERAL * errors, axis=-1) == known.records
+
+
+def _by_lowest(known: Known, wanted: Array, records: int) -> Array:
+    """The labels of m records of different classes, (pairs, m), ascending: Yin and others 2021, eq. 7."""
+    layer = _last_layer(known.model)
+    assert layer is not None
+    lowest = np.min(layer.matrix(wanted[:, 0]), axis=-1)
+    return np.array(known.model.classes)[np.sort(np.argsort(lowest, axis=-1, kind="stable")[:, :records], axis=-1)]

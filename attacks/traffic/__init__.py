@@ -40,7 +40,6 @@ from attacks.traffic.packets import (
     Amount,
     Computing,
     Dimension,
-    Edge,
     Event,
     LinkTraffic,
     ObservedPackets,
@@ -49,7 +48,7 @@ from attacks.traffic.packets import (
 )
 from attacks.traffic.protocol import Protocol
 from attacks.traffic.token_walk import Move, walked
-from netsim.adversary import AdversaryView
+from netsim.adversary import AdversaryView, Edge
 from netsim.arrays import Array
 from netsim.codecs import Codec
 from netsim.errors import AttackError

@@ -24,14 +24,13 @@ import numpy.typing as npt
 from scipy import special
 
 from attacks.traffic.protocol import Protocol
-from netsim.adversary import AdversaryView
+from netsim.adversary import AdversaryView, Edge
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.network.links import Transport
 from netsim.network.network import MAX_BACKOFF
 from netsim.transcript.message import ACK_BYTES, EVERYBODY, TAG_BYTES
 
-Edge = tuple[int, int]
 CLOSE = 1e-9
 TAIL = 0.025
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attacks.traffic.packets import CLOSE, Activity, Amount, Edge, Event, ObservedPackets, due, sent_in_all
+from attacks.traffic.packets import CLOSE, Activity, Amount, Event, ObservedPackets, due, sent_in_all
+from netsim.adversary import Edge
 from netsim.algorithms.algorithm import Stopping
 from netsim.arrays import Array
 from netsim.network.network import MAX_BACKOFF

@@ -11,7 +11,7 @@ Source: RFC 4303 (IPsec ESP), section 3.4.3, the sliding window; DTLS 1.3 (RFC 9
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from netsim.adversary import Tap
+from netsim.adversary import Edge, Tap
 from netsim.clock import Timer, VirtualEnvironment
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import SimulationError
@@ -32,7 +32,6 @@ UNACKNOWLEDGED = 100
 WINDOW = 1024
 """How many of the last numbers are known to have come or not. A packet from before them is rejected, for it may be a
 repeat; what it carried is sent again on a reliable link."""
-Edge = tuple[int, int]
 Observer = Callable[[Message], None]
 UNUSED = random.Random(0)
 """The stream of wires that draw nothing: seeding one each would take longer than a short run."""

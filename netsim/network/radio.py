@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 
 from annotated_types import Ge, Le
 
-from netsim.adversary import Tap, Within
+from netsim.adversary import Edge, Tap, Within
 from netsim.clock import VirtualEnvironment
 from netsim.errors import ScenarioError
 from netsim.network.laws import Outages, Switch
@@ -24,7 +24,6 @@ from netsim.network.network import (
     MAX_BACKOFF,
     UNACKNOWLEDGED,
     UNUSED,
-    Edge,
     Network,
     Observer,
     ReliableChannel,

@@ -90,7 +90,10 @@ def carry_out(
                 located, folder, command=again, progress=bars, watch=look, jobs=jobs, deployed=deployed
             )
     except ScenarioError as error:
-        named = {name: f"--{name.replace('_', '-')}" for name in ("jobs", "agents_on", "ssh", "outside")}
+        named = {
+            name: f"--{name.replace('_', '-')}"
+            for name in ("jobs", "agents_on", "ssh", "outside", "kernel", "namespaces")
+        }
         terminal.fail(error, options={"folder": "--out"} | named, as_json=as_json)
     except Exception as error:  # of a run; or a defect, or an algorithm's own: no finding about a claim
         terminal.fail(error, folder, as_json=as_json)

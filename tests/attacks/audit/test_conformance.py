@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from netsim.transcript.transcript import Transcript
 
 from attacks.audit.conformance import Conformance, conformance
 from attacks.audit.loss.noise_check import ALPHA
@@ -16,6 +15,7 @@ from netsim.node import Node
 from netsim.randomness import Streams, coins_of
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
+from netsim.transcript import Transcript
 from tests.netsim.algorithms.every import DOOR, EXAMPLES
 
 PUBLISHED = PrivateGradientDescent(20, Constant(0.1), Constant(0.3), Clip(1.0))
