@@ -52,8 +52,7 @@ def _report(
     Exit status: 0 done, 2 wrong input.
     """
     from scenarios.cli.progress import Bars
-    from scenarios.render.page.epsilons import export_tables
-    from scenarios.render.page.export import export_figures
+    from scenarios.render.page.export import export_figures, export_tables
     from scenarios.render.page.report import figures as drawn
     from scenarios.results.folder import read_results
 

@@ -1,14 +1,12 @@
-"""The three epsilons: as a picture of the page, and as LaTeX and CSV tables for a paper."""
+"""The three epsilons of audits: as a picture, over time, and the loss breakdown by activation and by release."""
 
-import csv
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from scenarios.files.folders import RESULTS, whole
+from scenarios.render.page.charts import HEIGHT, WIDTH
 from scenarios.render.page.drawing import (
     BLUE,
     INK,
@@ -21,14 +19,14 @@ from scenarios.render.page.drawing import (
     Scale,
     Style,
     canvas,
+    write_ticks,
 )
-from scenarios.render.sentences import word
-from scenarios.results.audit import AuditResult
-from scenarios.results.base import write_text
+from scenarios.render.sentences import Finding, moment, word
+from scenarios.results.audit import AuditResult, LossBreakdown, LossPart, OverTime
 from scenarios.results.findings import Entry as Algorithm
 from scenarios.results.findings import judged
-from scenarios.results.numbers import at_least, exact, known, show
-from scenarios.results.tree import AlgorithmResult, AuditSummary, Results
+from scenarios.results.numbers import MISSING, all_known, at_least, count, exact, known, show
+from scenarios.results.tree import AuditSummary
 
 _LANES = ("claimed", "exact", "audited")
 _BLOCK = 4.7  # lanes an algorithm takes, its name among them
@@ -212,93 +210,6 @@ class _Painter:
         self.plot.annotate("", (end, y), (start, y), arrowprops=look | {"color": colour, "linewidth": width})
 
 
-# ── tables ──────────────────────────────────────────────────────────────────────────────────────────────
-_LATEX = str.maketrans({
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "ε": r"$\varepsilon$", "δ": r"$\delta$", "×": r"$\times$",
-    "∞": r"$\infty$", "⁺": r"$^{+}$", "ℓ": r"$\ell$", "²": r"$^{2}$", "₂": r"$_{2}$", "₁": r"$_{1}$",
-})  # fmt: skip
-
-
-class _TableRow(NamedTuple):
-    """One algorithm of one run; the fields are the columns of the CSV."""
-
-    run: str
-    algorithm: str
-    verdict: str
-    epsilon_claimed: float | None = None
-    epsilon_exact_lower: float | None = None
-    epsilon_exact_estimate: float | None = None
-    epsilon_exact_upper: float | None = None
-    epsilon_audited: float | None = None
-    delta: float | None = None
-    confidence: float | None = None
-    trials: int | None = None
-    adjacency: str | None = None
-    source: str | None = None
-
-
-def export_tables(runs: Mapping[str, Results], folder: Path, source: str = RESULTS) -> list[str]:
-    """Write `epsilons.csv` and `epsilons.tex` of runs, by name, to `folder`; their names are returned.
-
-    The CSV has the numbers in full, "inf" for infinity, empty where there is none. The LaTeX table has three digits
-    and needs booktabs.
-    """
-    rows = [_table_row(run, entry) for run, results in runs.items() for entry in results.algorithms]
-    folder.mkdir(parents=True, exist_ok=True)
-    with whole(folder / "epsilons.csv") as draft, draft.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([_TableRow._fields, *rows])
-    several = len({row.run for row in rows}) > 1
-    head = ["Run"] * several + ["Algorithm", *(rf"$\varepsilon$ {lane}" for lane in _LANES), r"$\delta$", "Verdict"]
-    lines = [
-        f"% The three epsilons; numbers: {source}. Exact: estimate [lower, upper]. Needs booktabs.",
-        r"\begin{tabular}{" + "l" * (1 + several) + "rrrrl}",
-        r"\toprule",
-        " & ".join(head) + r" \\",
-        r"\midrule",
-        *(" & ".join(_cells(row)[not several :]) + r" \\" for row in rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    write_text(folder / "epsilons.tex", "\n".join(lines))
-    return ["epsilons.csv", "epsilons.tex"]
-
-
-def _table_row(run: str, entry: AlgorithmResult) -> _TableRow:
-    audit = entry.audit
-    if not isinstance(audit, AuditResult):
-        return _TableRow(run, entry.name, word(entry))
-    interval, claim = audit.epsilon_exact, audit.claim
-    estimate = interval.estimate if interval.known else None
-    return _TableRow(
-        run, entry.name, word(entry), audit.epsilon_claimed, interval.lower, estimate, interval.upper,
-        audit.epsilon_audited, claim.delta, audit.confidence, audit.trials, claim.adjacency, claim.source,
-    )  # fmt: skip
-
-
-def _cells(row: _TableRow) -> list[str]:
-    """The cells in LaTeX, the run first."""
-    ends = row.epsilon_exact_lower, row.epsilon_exact_estimate, row.epsilon_exact_upper
-    low, middle, high = map(_number, ends)
-    interval = middle if low == high else f"{middle} [{low}, {high}]"
-    if low != high and row.epsilon_exact_upper == math.inf:
-        interval = f"$\\ge$ {low}"
-    audited = _number(row.epsilon_audited)
-    proven = audited if row.epsilon_audited is None else f"$\\ge$ {audited}"
-    names = [text.translate(_LATEX) for text in (row.run, row.algorithm, row.verdict)]
-    return [*names[:2], _number(row.epsilon_claimed), interval, proven, _number(row.delta), names[2]]
-
-
-def _number(value: float | None) -> str:
-    """Three digits in LaTeX."""
-    if value is None or math.isnan(value):
-        return "--"
-    if math.isinf(value):
-        return r"$\infty$"
-    mantissa, _, exponent = f"{value:.3g}".partition("e")
-    return rf"${mantissa} \times 10^{{{int(exponent)}}}$" if exponent else mantissa
-
-
 # ── the evidence of the audits ──────────────────────────────────────────────────────────────────────────
 def epsilon_exact(audit: AuditResult) -> str:
     """ε exact, and the estimate of the sample within it, where it is one for who sees the wire alone."""
@@ -324,3 +235,160 @@ def method(audit: AuditResult) -> str:
         how = "from below by sampled losses, from above " + ("by a bound on the cost" if closed else "not at all")
     more = "; an upper bound, for some noise is not on the wire verbatim"
     return how + (more if interval.upper_bound_only else "")
+
+
+# ── over time, and by release ───────────────────────────────────────────────────────────────────────────
+P = TypeVar("P", bound=LossPart)
+ROWS = 12
+"""Releases and links in a table, the costliest."""
+_BARS = 120
+"""Activations with a bar each, at most."""
+_CLAIMED: Style = {"color": INK, "linestyle": (0, (7, 3))}
+_EXACT: Style = {"color": BLUE, "marker": "o", "markersize": 4.5}
+_AUDITED: Style = {
+    "color": ORANGE, "linestyle": "none", "marker": "s", "markersize": 5.5, "markerfacecolor": PAPER
+}  # fmt: skip
+_EXCEEDED: Style = {"color": VERMILLION, "linestyle": "none", "marker": "X", "markersize": 9}
+_TIME_KEY = (
+    Entry("claimed", (_CLAIMED,)),
+    Entry("exact, of this pair; band: down to what is proven", (_EXACT,)),
+    Entry("audited: at least", (_AUDITED,)),
+    Entry("the claim is first exceeded", (_EXCEEDED,)),
+)
+
+
+def loss_charts(one: Finding, name: str) -> list[Chart]:
+    """ε over time and the cost by activation of an algorithm, if it was audited; ids begin with `name`."""
+    if not isinstance(one.entry.audit, AuditResult):
+        return []
+    drawn = (
+        over_time(one.entry.over_time, f"{name}-time") if one.entry.over_time else None,
+        _bars(one.entry.audit, f"{name}-bars"),
+    )
+    return [chart for chart in drawn if chart is not None]
+
+
+# ── ε over time ─────────────────────────────────────────────────────────────────────────────────────────
+def over_time(time: OverTime, name: str) -> Chart | None:
+    """Claimed, exact and audited ε by activation, the region where ε means nothing, and the first violation.
+
+    None where no curve has more than a point.
+    """
+    if max(len(time.claimed.count), len(time.exact.count)) < 2:
+        return None
+    claimed, at = all_known(time.claimed.epsilon), time.exact.count
+    lines = claimed, time.exact.estimate, time.audited.epsilon
+    scale = Scale.over([v for values in (*lines, time.exact.lower) for v in values])
+    with canvas(WIDTH, HEIGHT) as (figure, plot):
+        scale.set_up(plot)
+        bottom, top = plot.get_ylim()
+        level = scale.at(time.vacuous_above)
+        level = max(bottom, min(level, scale.high) if scale.has_infinity else level)
+        if level < top:
+            plot.axhspan(level, top, color=INK, alpha=0.09, linewidth=0)
+            style: Style = {"ha": "right", "va": "bottom", "fontsize": 10, "style": "italic"}
+            words = f"ε > {show(time.vacuous_above)}: vacuous"
+            plot.text(0.99, level, words, transform=plot.get_yaxis_transform(), **style)
+        low, high = ([scale.at(v) for v in row] for row in (time.exact.lower, time.exact.estimate))
+        plot.fill_between(at, low, high, color=BLUE, alpha=0.2, linewidth=0)
+        plot.plot(time.claimed.count, [scale.at(v) for v in claimed], **_CLAIMED)
+        plot.plot(at, high, markevery=max(1, len(at) // 12), **_EXACT)
+        plot.plot(time.audited.count, [scale.at(v) for v in time.audited.epsilon], **_AUDITED)
+        if time.exceeds_from is not None and time.exceeds is not None:
+            plot.axvline(time.exceeds_from, color=VERMILLION, linewidth=1, alpha=0.7)
+            plot.plot([time.exceeds_from], [scale.at(time.exceeds.exact)], markeredgewidth=0, **_EXCEEDED)
+        if time.undefined_from is not None:
+            plot.axvline(time.undefined_from, color=INK, linewidth=1, alpha=0.5, linestyle=(0, (2, 2)))
+        _whole(plot)
+        plot.set_xlabel("rounds" if time.unit == "rounds" else "activations of one agent (PLF)")
+        plot.set_ylabel("ε by then")
+        last = "; ".join(
+            f"{what} {show(values[-1]) if values else MISSING}"
+            for what, values in zip(("claimed", "exact", "audited at least"), lines, strict=True)
+        )
+        drawing = Drawing(name, f"The three epsilons by {time.unit}. At the end: {last}.", figure)
+    caption = (
+        *_notes(time),
+        "The claim by then is the formula of a run that ends there. Each point holds by itself at the audit's "
+        "confidence, not all of them together.",
+    )
+    return Chart("The three epsilons over time", drawing, _TIME_KEY, caption)
+
+
+def _whole(plot: Any) -> None:
+    """Ticks of a horizontal axis that counts: at whole numbers alone."""
+    from matplotlib.ticker import MaxNLocator
+
+    plot.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
+
+
+def _notes(time: OverTime) -> list[str]:
+    level = show(time.vacuous_above)
+    exceeds = time.exceeds and f"{show(time.exceeds.exact)}, not {show(time.exceeds.claimed)}"
+    notes = (
+        (time.exceeds_from, f"the exact ε is first proven to be above the claim: {exceeds}"),
+        (time.claimed_vacuous_from, f"the claim is above {level} from there on: it promises nothing"),
+        (time.exact_vacuous_from, f"the exact ε of the pair, as estimated, is above {level} from there on"),
+        (time.proven_vacuous_from, f"its proven lower end is above {level} from there on"),
+        (time.undefined_from, f"the claim is undefined from there on: {time.condition}"),
+    )
+    found = [(moment(time, k), words) for k, words in notes if k is not None]
+    return [f"{when[0].upper()}{when[1:]}: {words}." for when, words in found]
+
+
+# ── loss breakdown ───────────────────────────────────────────────────────────────────────────────────────────────
+def _bars(audit: AuditResult, name: str) -> Chart | None:
+    """Cost of each activation: mean over transcripts, and a line from the least to the most; ∞ where a field that no
+    noise protects is first sent."""
+    rows = [one for one in audit.loss_breakdown.activations if math.isfinite(one.cost[1])][:_BARS]
+    last = rows[-1].activation if rows else _BARS
+    bare = sorted({one.activation for one in audit.unprotected_fields if one.activation <= last})
+    if not rows and not bare:
+        return None
+    with canvas(WIDTH, HEIGHT) as (figure, plot):
+        covered = [one for one in rows if one.activation not in bare]
+        mean = [one.cost[1] for one in covered]
+        plot.bar([one.activation for one in covered], mean, width=0.8, color=BLUE, alpha=0.75, linewidth=0)
+        up = plot.get_xaxis_transform()
+        for at in bare:
+            plot.bar([at], [0.9], width=0.8, color=VERMILLION, alpha=0.75, linewidth=0, transform=up)
+            look: Style = {"ha": "center", "va": "bottom", "color": VERMILLION, "fontsize": 16, "weight": "bold"}
+            plot.text(at, 0.9, "∞", transform=up, **look)
+        for one in covered:
+            least, _, most = one.cost
+            if most > least and math.isfinite(most):
+                plot.plot([one.activation] * 2, [least, most], color=INK, linewidth=1.4)
+        _whole(plot)
+        plot.set_xlabel("activations of the audited agent")
+        plot.set_ylabel("cost of its releases")
+        if covered:
+            write_ticks(plot.yaxis)
+            plot.grid(axis="y")
+        else:
+            plot.set_yticks([])
+        words = f"It is ∞ at activation {', '.join(map(count, bare))}, which nothing protects."
+        if not bare:
+            most = max(rows, key=lambda one: one.cost[1])
+            words = f"The costliest is activation {count(most.activation)}, at {show(most.cost[1])} on average."
+        drawing = Drawing(name, f"Cost by activation. {words}", figure)
+    caption = "Cost of all releases of an activation: mean over transcripts, and a line from the least to the most."
+    fields = "Where a field that no noise protects is first sent it is ∞; what follows costs no more."
+    return Chart("Where it is spent", drawing, (), (caption, fields) if bare else (caption,))
+
+
+def costliest(parts: Sequence[P], most: int = ROWS) -> list[P]:
+    """The parts with the highest mean cost."""
+    return sorted(parts, key=lambda one: -1.0 if math.isnan(one.cost[1]) else one.cost[1], reverse=True)[:most]
+
+
+def released(one: LossBreakdown.ReleaseLoss) -> str:
+    """Where a release was made, and what carries it."""
+    where = one.where
+    if where is None:
+        return f"Release {one.release} (not the same in all transcripts)"
+    if where.carriers:
+        first = where.carriers[0]
+        return f"Activation {where.activation}: “{first.name}” to {', '.join(map(str, first.receivers))}"
+    inside = where.inside
+    out = f"inside “{inside.name}” of {inside.kind} {inside.number}" if inside else "not on the wire"
+    return f"Activation {where.activation}: release {one.release}, {out}"

@@ -1,12 +1,15 @@
-"""Figures of a page as files for papers: SVG, PNG and PDF at print size, a caption each."""
+"""A page for papers: its figures as SVG, PNG and PDF at print size, a caption each; the three epsilons as LaTeX and
+CSV tables."""
 
+import csv
 import html
 import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
@@ -20,7 +23,10 @@ from netsim.errors import ScenarioError
 from scenarios.build.duration import Progress, Silent
 from scenarios.files.folders import RESULTS, whole
 from scenarios.render.page.drawing import Chart, Drawing, Entry, glyphs_missing
+from scenarios.render.sentences import word
+from scenarios.results.audit import AuditResult
 from scenarios.results.base import write_text
+from scenarios.results.tree import AlgorithmResult, Results
 
 _FORMATS = ("svg", "png", "pdf")
 _UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27, "": 1.0}
@@ -153,3 +159,95 @@ def _legend(figure: Figure, key: Sequence[Entry], inches: float) -> int:
         loc="outside lower center", ncols=columns, frameon=False, fontsize=10.5, handlelength=2.6,
     )  # fmt: skip
     return -(-len(key) // columns)
+
+
+# ── tables ──────────────────────────────────────────────────────────────────────────────────────────────
+_LATEX = str.maketrans({
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "ε": r"$\varepsilon$", "δ": r"$\delta$", "×": r"$\times$",
+    "∞": r"$\infty$", "⁺": r"$^{+}$", "ℓ": r"$\ell$", "²": r"$^{2}$", "₂": r"$_{2}$", "₁": r"$_{1}$",
+})  # fmt: skip
+
+
+class _TableRow(NamedTuple):
+    """One algorithm of one run; the fields are the columns of the CSV."""
+
+    run: str
+    algorithm: str
+    verdict: str
+    epsilon_claimed: float | None = None
+    epsilon_exact_lower: float | None = None
+    epsilon_exact_estimate: float | None = None
+    epsilon_exact_upper: float | None = None
+    epsilon_audited: float | None = None
+    delta: float | None = None
+    confidence: float | None = None
+    trials: int | None = None
+    adjacency: str | None = None
+    source: str | None = None
+
+
+def export_tables(runs: Mapping[str, Results], folder: Path, source: str = RESULTS) -> list[str]:
+    """Write `epsilons.csv` and `epsilons.tex` of runs, by name, to `folder`; their names are returned.
+
+    The CSV has the numbers in full, "inf" for infinity, empty where there is none. The LaTeX table has three digits
+    and needs booktabs.
+    """
+    rows = [_table_row(run, entry) for run, results in runs.items() for entry in results.algorithms]
+    folder.mkdir(parents=True, exist_ok=True)
+    with whole(folder / "epsilons.csv") as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([_TableRow._fields, *rows])
+    several = len({row.run for row in rows}) > 1
+    head = ["Run"] * several + [
+        "Algorithm",
+        *(rf"$\varepsilon$ {lane}" for lane in ("claimed", "exact", "audited")),
+        r"$\delta$",
+        "Verdict",
+    ]
+    lines = [
+        f"% The three epsilons; numbers: {source}. Exact: estimate [lower, upper]. Needs booktabs.",
+        r"\begin{tabular}{" + "l" * (1 + several) + "rrrrl}",
+        r"\toprule",
+        " & ".join(head) + r" \\",
+        r"\midrule",
+        *(" & ".join(_cells(row)[not several :]) + r" \\" for row in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    write_text(folder / "epsilons.tex", "\n".join(lines))
+    return ["epsilons.csv", "epsilons.tex"]
+
+
+def _table_row(run: str, entry: AlgorithmResult) -> _TableRow:
+    audit = entry.audit
+    if not isinstance(audit, AuditResult):
+        return _TableRow(run, entry.name, word(entry))
+    interval, claim = audit.epsilon_exact, audit.claim
+    estimate = interval.estimate if interval.known else None
+    return _TableRow(
+        run, entry.name, word(entry), audit.epsilon_claimed, interval.lower, estimate, interval.upper,
+        audit.epsilon_audited, claim.delta, audit.confidence, audit.trials, claim.adjacency, claim.source,
+    )  # fmt: skip
+
+
+def _cells(row: _TableRow) -> list[str]:
+    """The cells in LaTeX, the run first."""
+    ends = row.epsilon_exact_lower, row.epsilon_exact_estimate, row.epsilon_exact_upper
+    low, middle, high = map(_number, ends)
+    interval = middle if low == high else f"{middle} [{low}, {high}]"
+    if low != high and row.epsilon_exact_upper == math.inf:
+        interval = f"$\\ge$ {low}"
+    audited = _number(row.epsilon_audited)
+    proven = audited if row.epsilon_audited is None else f"$\\ge$ {audited}"
+    names = [text.translate(_LATEX) for text in (row.run, row.algorithm, row.verdict)]
+    return [*names[:2], _number(row.epsilon_claimed), interval, proven, _number(row.delta), names[2]]
+
+
+def _number(value: float | None) -> str:
+    """Three digits in LaTeX."""
+    if value is None or math.isnan(value):
+        return "--"
+    if math.isinf(value):
+        return r"$\infty$"
+    mantissa, _, exponent = f"{value:.3g}".partition("e")
+    return rf"${mantissa} \times 10^{{{int(exponent)}}}$" if exponent else mantissa

@@ -14,8 +14,20 @@ from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from scenarios.files.folders import whole
 from scenarios.files.models import dump
 from scenarios.render import sentences
-from scenarios.render.page import network, plan, sections
-from scenarios.render.page.charts import FLOOR, HEIGHT, WIDTH, Shown, charts, measures
+from scenarios.render.page import network, plan
+from scenarios.render.page.charts import (
+    FLOOR,
+    HEIGHT,
+    VERDICTS,
+    WIDTH,
+    Shown,
+    charts,
+    hidden,
+    mark,
+    measures,
+    roc,
+    strips,
+)
 from scenarios.render.page.drawing import (
     HIGHEST,
     INK,
@@ -29,7 +41,7 @@ from scenarios.render.page.drawing import (
     series,
     write_ticks,
 )
-from scenarios.render.page.epsilons import epsilon_exact, epsilons, method
+from scenarios.render.page.epsilons import ROWS, costliest, epsilon_exact, epsilons, loss_charts, method, released
 from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, terms
 from scenarios.render.terminal import named
 from scenarios.results import attacked, findings, numbers
@@ -75,12 +87,12 @@ def figures(results: Results) -> list[Chart]:
     net = results.network
     taken = epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered))
     found = [*requested, *([taken] if taken else [])]
-    drawn = [(one, sections.charts(one, f"loss-{k}")) for k, one in enumerate(ordered)]
+    drawn = [(one, loss_charts(one, f"loss-{k}")) for k, one in enumerate(ordered)]
     drawn += [(one, plan.view_charts(one, net, f"views-{k}")) for k, one in enumerate(ordered)]
     drawn += [(one, plan.price_charts(one, net, f"prices-{k}")) for k, one in enumerate(ordered)]
     found += [replace(chart, title=f"{one.entry.name}: {chart.title}") for one, own in drawn for chart in own]
     found += [*charts(shown, listener(results), apart=True), *measures(shown)]
-    found += [game] if (game := sections.roc(shown)) else []
+    found += [game] if (game := roc(shown)) else []
     if net is not None and net.positions:
         found.append(
             Chart("Network", plan.network(net, "network"), plan.Marks.of(net).key, (f"The network: {net.name}.",))
@@ -110,7 +122,7 @@ def _run(results: Results) -> str:
             outside=any(one.entry.outside_model for one in ordered),
             settings=settings,
             scene=network.scene(results, ordered),
-            roc=sections.roc(shown),
+            roc=roc(shown),
             curves_title="The run and the attack",
             run_title="Convergence and traffic",
             run_rows=[],
@@ -155,10 +167,22 @@ def environment() -> Environment:
     )
     names = ("show", "fixed", "percent", "at_least", "setting", "e_to", "plural", "exact", "between")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
-    modules = attacked, findings, network, numbers, plan, sections, sentences
+    modules = attacked, findings, network, numbers, plan, sentences
     cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
     cast("dict[str, object]", found.globals).update(
-        picture=picture, frozenset=frozenset, signs=MARKS, exact_of=epsilon_exact, method_of=method
+        picture=picture,
+        frozenset=frozenset,
+        signs=MARKS,
+        exact_of=epsilon_exact,
+        method_of=method,
+        loss_charts=loss_charts,
+        costliest=costliest,
+        released=released,
+        loss_rows=ROWS,
+        hidden_of=hidden,
+        strips_of=strips,
+        mark_of=mark,
+        attack_verdicts=VERDICTS,
     )
     return found
 

@@ -10,8 +10,8 @@ from netsim.claims import Adjacency, Clip
 from netsim.errors import PrivacyError
 from netsim.schedules import Constant
 from scenarios.render import sentences
+from scenarios.render.page.epsilons import loss_charts
 from scenarios.render.page.report import page
-from scenarios.render.page.sections import charts
 from scenarios.render.sentences import Finding
 from scenarios.results import over_time as curves
 from scenarios.results.audit import OverTime
@@ -173,13 +173,13 @@ class TestPage:
 
     def test_without_curves_the_tables_remain(self, results):
         dying = replace(entry(results, "dying"), over_time=None)
-        assert [one.title for one in charts(Finding(dying), "x")] == ["Where it is spent"]
+        assert [one.title for one in loss_charts(Finding(dying), "x")] == ["Where it is spent"]
         text = page(replace(results, algorithms=(dying,)))
         assert "All that was released" in text
         assert f"The costliest releases; {80 - 12} more are not shown." in text
 
     def test_an_infinite_level_is_drawn_in_the_vacuous_region(self, results):
-        shown = charts(Finding(entry(results, "bare")), "x")
+        shown = loss_charts(Finding(entry(results, "bare")), "x")
         assert "vacuous" in shown[0].drawing.svg
         assert "∞" in shown[0].drawing.svg
 

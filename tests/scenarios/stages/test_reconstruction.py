@@ -13,8 +13,8 @@ from attacks.reconstruction import Prior
 from attacks.reconstruction.posterior import PosteriorMode
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
+from scenarios.render.page.charts import mark
 from scenarios.render.page.report import page
-from scenarios.render.page.sections import mark
 from scenarios.results import attacked as defences
 from scenarios.results.attacks import ReconstructionResult, RecordAttack
 from scenarios.results.folder import read_results

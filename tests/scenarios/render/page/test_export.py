@@ -11,8 +11,7 @@ import pytest
 
 from netsim.errors import ScenarioError
 from scenarios.build.duration import Silent
-from scenarios.render.page.epsilons import export_tables
-from scenarios.render.page.export import export_figures
+from scenarios.render.page.export import export_figures, export_tables
 from scenarios.render.page.report import figures, page
 from scenarios.results.tree import loads
 from tests.scenarios.filled import tree

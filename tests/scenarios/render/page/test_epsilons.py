@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scenarios.render.page.sections import charts, over_time
+from scenarios.render.page.epsilons import loss_charts, over_time
 from scenarios.render.sentences import Finding
 from scenarios.results.audit import AuditResult, OverTime
 from scenarios.results.tree import AlgorithmResult
@@ -34,7 +34,7 @@ def test_bars_have_the_infinity_of_an_unprotected_field(bare, shown, noisy):
     fields = [{"name": "u", "activation": k, "path": "3→4", "reason": "none"} for k in bare]
     audit = {"loss_breakdown": {"activations": costs}, "unprotected_fields": fields}
     made = filled(AlgorithmResult, {"name": "one", "audit": filled(AuditResult, audit)})
-    figures = [one for one in charts(Finding(made), "x") if one.title == "Where it is spent"]
+    figures = [one for one in loss_charts(Finding(made), "x") if one.title == "Where it is spent"]
     assert len(figures) == (noisy or shown > 0)
     for one in figures:
         assert len(re.findall(r">∞</text>", one.drawing.svg)) == shown
