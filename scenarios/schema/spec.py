@@ -50,7 +50,7 @@ else:
     ModelMetaclass = type(BaseModel)
 
 
-class DeclaredModel(ModelMetaclass):
+class _DeclaredModel(ModelMetaclass):
     """Mistakes made in Python raise the errors of a file's mistakes."""
 
     if not TYPE_CHECKING:
@@ -62,7 +62,7 @@ class DeclaredModel(ModelMetaclass):
                 raise mistakes(error, said, None, cls) from None
 
 
-class Model(BaseModel, metaclass=DeclaredModel):
+class Model(BaseModel, metaclass=_DeclaredModel):
     """Closed and frozen; numbers are numbers (no text is turned into one).
 
     Made from Python, `Ring(agents=8)`, it raises one `ScenarioError` with every mistake, as a file would.
@@ -169,7 +169,7 @@ if TYPE_CHECKING:
 
 else:
 
-    class Derived(DeclaredModel):
+    class Derived(_DeclaredModel):
         """Adds the fields of `of`, but for those `without`, to the ones that the class declares itself."""
 
         def __new__(

@@ -79,7 +79,7 @@ class Inferred(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tapped:
+class _Tapped:
     """One run with the program in agent 2's place, and its capture."""
 
     experiment: Experiment
@@ -144,7 +144,7 @@ class Tapped:
         return added.tolist(), expected.tolist()
 
 
-def tapped(text: str, scale: float) -> Tapped | str:
+def tapped(text: str, scale: float) -> _Tapped | str:
     """Run the program in agent 2's place, tap all links, read the capture; a sentence where it cannot be run."""
     if not text.strip():
         return "There is no program."
@@ -152,7 +152,7 @@ def tapped(text: str, scale: float) -> Tapped | str:
 
 
 @lru_cache(64)
-def _tapped(text: str, scale: float) -> Tapped | str:
+def _tapped(text: str, scale: float) -> _Tapped | str:
     experiment = planned(scenario(scale))
     simulation = experiment.subjects[0].simulation
     door = Adversary("door", links=(), nodes=(AGENT,))
@@ -166,11 +166,11 @@ def _tapped(text: str, scale: float) -> Tapped | str:
         except NetsimError as error:
             return str(error).partition("; its log")[0]
         captured = tuple(packets(capture_path(folder / "run", simulation.adversaries[0])))
-    return Tapped(experiment, run, captured)
+    return _Tapped(experiment, run, captured)
 
 
-def published(change: str, scale: float) -> Tapped:
+def published(change: str, scale: float) -> _Tapped:
     """A run of the program with one of the changes."""
     found = tapped(source(change, scale), scale)
-    assert isinstance(found, Tapped), found
+    assert isinstance(found, _Tapped), found
     return found
