@@ -251,7 +251,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class PropertyInference:
-    """`hypotheses` by name, two or more; `draws` simulated batches under each calibrate the scores."""
+    """Property inference: which of several public populations an agent's records are drawn from.
+
+    `hypotheses` by name, two or more; `draws` simulated batches under each calibrate the scores.
+    """
 
     hypotheses: Mapping[str, Prior] = field(repr=False)
     draws: int = 400

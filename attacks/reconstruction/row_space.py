@@ -70,7 +70,8 @@ IDENTIFIED = 1e-2
 
 @dataclass(frozen=True)
 class RowSpace:
-    """Batches of a logistic loss."""
+    """All m records of a logistic loss from the gradients of several rounds, in the few dimensions that these
+    span."""
 
     restarts: Count = 512
     """From how many random starts at most, until one explains the gradients."""
@@ -251,7 +252,10 @@ def _least_squares(batch: _Batch, start: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class LeastSquaresGram:
-    """H and h of a batch of least squares, as one of the batches that have them."""
+    """Second moments that a batch of least squares gives away: H = c AᵀA/m and h = c Aᵀt/m, and nothing else.
+
+    A reconstruction is one of the batches that have them.
+    """
 
     name = "least-squares-gram"
     source = "this project; that only H and h are identifiable is folklore"

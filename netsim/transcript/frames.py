@@ -10,10 +10,13 @@ of kind `NAMES` says them, once for a connection and layout, before the first me
 """
 
 import struct
+import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple, get_args
+
+import numpy as np
 
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import ProtocolError
@@ -99,6 +102,7 @@ class FrameReader:
         self.sender, self.receiver = sender, receiver
         self.layouts = Layouts() if known is None else known
         self._dimension, self._codec, self._each = dimension, codec, codec.size(dimension)
+        self._plain, self._shape = sys.byteorder == "little" and codec == FLOAT64, (1, dimension)
         self._buffer, self._at = bytearray(), 0
         self._usual: dict[bytes, tuple[Kind, tuple[str, ...], int]] = {}
         """By the first 12 bytes of a header: kind, names and bytes of the messages that begin so."""
@@ -116,6 +120,9 @@ class FrameReader:
         if length != size - HEADER_BYTES or number < 0:
             return None
         self._at += size
+        if self._plain and len(names) == 1:  # read-only, as the bytes are
+            value = np.ndarray(self._shape, np.float64, data[HEADER_BYTES:])
+            return Message(self.sender, kind, number, {names[0]: value}, size)
         return self._decoded(kind, number, names, data)
 
     def feed(self, data: bytes) -> Iterator[Frame]:

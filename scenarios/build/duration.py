@@ -55,7 +55,8 @@ def check_data(scenario: Scenario) -> None:
     data: Any = scenario.problem.data
     if data.name in ("synthetic", "sensors"):
         records, dimension = int(data.records), int(data.dimension)
-        count = 4 * NUMBER * records * dimension  # drawn, scaled, dealt to the agents, times their labels
+        # Drawn, scaled and dealt to the agents, each beside what it was made from: 35 numbers a record of 5 (measured).
+        count = 6 * NUMBER * records * (dimension + 1)
         check_memory(count, "problem.data.records", records, "fewer records, or a smaller dimension")
 
 

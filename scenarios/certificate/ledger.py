@@ -111,7 +111,7 @@ NOTE = "ledger.json"
 
 
 @dataclass(frozen=True)
-class StoredEntry:
+class _StoredEntry:
     """Results of an entry, and the seconds that each of its algorithms took, by name."""
 
     results: Results
@@ -135,7 +135,7 @@ def _fingerprint(entry: Entry) -> str:
     return hashlib.sha256(f"{entry.text}\0{libraries}\0{program()}".encode()).hexdigest()
 
 
-def stored_entry(entry: Entry, folder: Path) -> StoredEntry | None:
+def stored_entry(entry: Entry, folder: Path) -> _StoredEntry | None:
     """Results of the entry in `folder`; None unless they are complete, and of this text and code."""
     try:
         note = _NOTES.validate_json((folder / entry.name / NOTE).read_bytes())
@@ -144,10 +144,10 @@ def stored_entry(entry: Entry, folder: Path) -> StoredEntry | None:
         results = read_results(folder / entry.name)
     except (OSError, ValueError, ScenarioError):
         return None
-    return StoredEntry(results, note.seconds) if results.status == "complete" else None
+    return _StoredEntry(results, note.seconds) if results.status == "complete" else None
 
 
-def run_entry(entry: Entry, folder: Path, *, progress: Progress | None = None, jobs: int = 1) -> StoredEntry:
+def run_entry(entry: Entry, folder: Path, *, progress: Progress | None = None, jobs: int = 1) -> _StoredEntry:
     """Run an entry into `folder`/NAME as `netsim run` does, whatever is there.
 
     Raises what `scenarios.stages.study.run_study` does, and a `KeyboardInterrupt` where it was interrupted.
@@ -160,7 +160,7 @@ def run_entry(entry: Entry, folder: Path, *, progress: Progress | None = None, j
     if results.status != "complete":
         raise KeyboardInterrupt
     write_text(place / NOTE, as_json(asdict(_Note(_fingerprint(entry), clock.seconds))))
-    return StoredEntry(results, clock.seconds)
+    return _StoredEntry(results, clock.seconds)
 
 
 @dataclass
@@ -242,7 +242,7 @@ class Row:
         return self.verdict in findings.BROKEN
 
 
-def rows(entry: Entry, stored: StoredEntry, folder: Path) -> list[Row]:
+def rows(entry: Entry, stored: _StoredEntry, folder: Path) -> list[Row]:
     """Rows of all algorithms of an entry, whose results are in `folder`/NAME."""
     return [_row(entry, one, stored.seconds.get(one.name, 0.0), folder) for one in stored.results.algorithms]
 

@@ -112,13 +112,13 @@ def answer_of(challenge: Challenge, one: Posed) -> str:
     return challenge.form.read(",".join(one.answer))
 
 
-def salted(challenge: Challenge, one: Posed, student: str, key: bytes) -> tuple[str, str]:
+def _salted(challenge: Challenge, one: Posed, student: str, key: bytes) -> tuple[str, str]:
     """Salt and hash of the right answer; both are in the folder."""
     salt = _secret(key, challenge.name, student, "salt")[:16].hex()
     return salt, digest(answer_of(challenge, one), salt)
 
 
-def fingerprint(key: bytes) -> str:
+def _fingerprint(key: bytes) -> str:
     """A short hash that tells keys apart."""
     return hashlib.sha256(b"netsim challenge key" + key).hexdigest()[:12]
 
@@ -133,13 +133,13 @@ def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> Chall
         links = view.adversary.links if isinstance(view.adversary.links, tuple) else None
         several = len(one.views) > 1 and links
         recordings[name] = _RecordingFile(algorithm=one.algorithms[name], links=links if several else None)
-    salt, hashed = salted(challenge, one, student, key)
+    salt, hashed = _salted(challenge, one, student, key)
     write_text(folder / PUBLIC, dump(one.public).rstrip())
     found = ChallengeFile(
         challenge=challenge.name,
         version=netsim.__version__,
         student=student,
-        key=fingerprint(key),
+        key=_fingerprint(key),
         question=challenge.question.format(**one.facts),
         form=str(challenge.form),
         salt=salt,
@@ -195,7 +195,7 @@ view = opened(".").view    # views["NAME"] where there are several
     netsim challenge {challenge.name} --answer …      (--hint for a hint, which is counted)"""
 
 
-def read_file(kind: type[T], path: Path, field: str) -> T:
+def _read_file(kind: type[T], path: Path, field: str) -> T:
     """A JSON file of this kind. You get a `ScenarioError` for what is none."""
     try:
         return TypeAdapter(kind).validate_python(read_json(path, MOST_BYTES))
@@ -211,7 +211,7 @@ def read_file(kind: type[T], path: Path, field: str) -> T:
         raise ScenarioError(field, str(path), f"invalid JSON: {error}", "a file that netsim wrote") from None
 
 
-def check_name(student: str, field: str) -> None:
+def _check_name(student: str, field: str) -> None:
     """You get a `ScenarioError` for a name that could pass for another, or for more of a line of `--check`: letters,
     digits and a few signs, one space at a time, and nothing that looks the same and is not."""
     written = unicodedata.normalize("NFKC", student) == student == student.strip() and "  " not in student
@@ -224,8 +224,8 @@ def check_name(student: str, field: str) -> None:
 def _file_in(folder: Path) -> ChallengeFile:
     """The challenge.json of a challenge's folder. You get a `ScenarioError` for one that netsim did not write so."""
     path = folder / FILE
-    found = read_file(ChallengeFile, path, "challenge")
-    check_name(found.student, "student")
+    found = _read_file(ChallengeFile, path, "challenge")
+    _check_name(found.student, "student")
     for name, value, digits in (("salt", found.salt, 32), ("hash", found.hash, 64)):
         if re.fullmatch(f"[0-9a-f]{{{digits}}}", value) is None:
             raise ScenarioError(
@@ -362,16 +362,16 @@ class Sheet(Result):
     @classmethod
     def of(cls, student: str, key: bytes) -> "Sheet":
         """An empty sheet."""
-        one = cls(student=student, version=netsim.__version__, key=fingerprint(key))
+        one = cls(student=student, version=netsim.__version__, key=_fingerprint(key))
         return replace(one, seal=one.sealed())
 
     @classmethod
     def read(cls, path: Path) -> "Sheet":
         """You get a `ScenarioError` for a file that is no sheet."""
-        found = read_file(cls, path, "sheet")
-        check_name(found.student, str(path))
+        found = _read_file(cls, path, "sheet")
+        _check_name(found.student, str(path))
         for one in found.entries:
-            check_name(one.challenge, str(path))  # it is printed, too
+            _check_name(one.challenge, str(path))  # it is printed, too
         return found
 
     def write(self, path: Path) -> None:
@@ -411,8 +411,8 @@ class Sheet(Result):
 
     def faults(self, key: bytes) -> Iterator[str]:
         """What is wrong with it, a sentence each; solved challenges are made again from the key."""
-        if self.key != fingerprint(key):
-            of = "the public key" if self.key == fingerprint(PUBLIC_KEY) else "another key"
+        if self.key != _fingerprint(key):
+            of = "the public key" if self.key == _fingerprint(PUBLIC_KEY) else "another key"
             yield f"its challenges were made with {of}"
             return
         yield from self.alterations()
@@ -430,7 +430,7 @@ class Sheet(Result):
                 yield f"entry {number + 1}: {one.challenge} was solved before"
             elif one.event == "solved":
                 made = posed(challenge, self.student, key)
-                if one.hash != salted(challenge, made, self.student, key)[1]:
+                if one.hash != _salted(challenge, made, self.student, key)[1]:
                     yield f"entry {number + 1}: {one.challenge} is not this student's"
                 elif one.answer != answer_of(challenge, made):
                     yield f"entry {number + 1}: {one.challenge} is not solved by {one.answer!r:.60}"
@@ -466,7 +466,7 @@ def begun(folder: Path, student: str | None, key: bytes | None) -> Sheet:
     if there is None:
         if not student:
             raise ScenarioError("--student", student, "missing: every student has answers of their own", "a name")
-        check_name(student, "--student")
+        _check_name(student, "--student")
         new = Sheet.of(student, key or PUBLIC_KEY)
         for one in CHALLENGES:
             if (folder / one.name / FILE).exists():
@@ -475,7 +475,7 @@ def begun(folder: Path, student: str | None, key: bytes | None) -> Sheet:
     if student not in (None, there.student):
         why = f"{folder} is of student {there.student!r}"
         raise ScenarioError("--student", student, why, "another folder: --out FOLDER")
-    if there.key != fingerprint(key or PUBLIC_KEY):
+    if there.key != _fingerprint(key or PUBLIC_KEY):
         why = "the challenges of this folder were made with another key"
         allowed = "the instructor's --key; who has the folder already needs none to answer"
         raise ScenarioError("--key", None if key is None else "…", why, allowed)

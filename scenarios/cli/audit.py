@@ -175,9 +175,8 @@ class _Order:
 
     def _scenario(self, fields: list[str]) -> NoReturn:
         """Audit a scenario, and do nothing else that it asks for."""
-        from scenarios.build.variants import alone
         from scenarios.results.header import slug
-        from scenarios.schema.load import load_scenario
+        from scenarios.schema.load import alone, load_scenario
 
         scenario = load_scenario(self.what, self.options).scenario
         settings = [*self.options, "attacks={gradients: false}", "replicas=1", "reproduces=null", "figures=[]"]

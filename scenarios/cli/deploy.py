@@ -64,6 +64,12 @@ def _deploy(
         list[str] | None,
         given("--outside", metavar="AGENT=PROGRAM", help="Run this program in the place of an agent; repeatable."),
     ] = None,
+    kernel: Annotated[
+        bool, typer.Option("--kernel", help="Capture by a packet socket of the kernel, without relays.")
+    ] = False,
+    namespaces: Annotated[
+        bool, typer.Option("--namespaces", help="Give every agent a network namespace of its own (Linux, root).")
+    ] = False,
     compose: Annotated[
         Path | None,
         given("--compose", metavar="FILE", help="Write a compose file with a service for each agent; run nothing."),
@@ -87,6 +93,7 @@ def _deploy(
 
     settings, folder = ["replicas=1", *(option or [])], out
     said = {"--tls": tls is True, "--clear": tls is False, "--restart": restart}
+    said |= {"--kernel": kernel, "--namespaces": namespaces}
     said |= {f"--speed {speed:g}": speed != 1, f"--patience {patience:g}": patience != 30}
     said |= {f"--agents-on {shlex.quote(str(agents_on))}": agents_on is not None, "--ssh": ssh}
     said |= {f"--outside {shlex.quote(one)}": True for one in outside or []}
@@ -100,10 +107,13 @@ def _deploy(
             hosts=None if agents_on is None else load_hosts(agents_on),
             ssh=ssh,
             outside=dict(map(_place_taken, outside or [])),
+            kernel=kernel,
+            namespaces=namespaces,
             announce=lambda line: terminal.apart(as_json).print(line, soft_wrap=True, highlight=False, markup=False),
         )
         if compose is not None:
-            for name, what in (("--agents-on", agents_on), ("--ssh", ssh), ("--outside", outside)):
+            others = {"--agents-on": agents_on, "--ssh": ssh, "--outside": outside}
+            for name, what in {**others, "--kernel": kernel, "--namespaces": namespaces}.items():
                 refuse(name, what, "in a compose file every agent is a service", f"without {name}")
             _write_compose(compose, folder, word, scenario, settings, variant, deployed, as_json)
             return
@@ -136,11 +146,10 @@ def _write_compose(
     """The compose file of a scenario that can be deployed, and how it is used."""
     from netsim.readers.deployed.deploy import checked as checked_deployment
     from netsim.readers.deployed.hosts import Host, Hosts, Place, versions
-    from scenarios.build.variants import alone
     from scenarios.files.document import as_yaml
     from scenarios.files.folders import whole
     from scenarios.results.header import slug
-    from scenarios.schema.load import load_scenario
+    from scenarios.schema.load import alone, load_scenario
     from scenarios.stages.outputs import DEPLOYED
     from scenarios.stages.runner import checked
 

@@ -145,8 +145,7 @@ def _guarded(item: "Item", scale: str, folder: Path) -> "_Ran | str":
 
 
 def _one(item: "Item", scale: str, folder: Path, jobs: int, bars: "Bars | None") -> _Ran:
-    from scenarios.build.variants import small
-    from scenarios.schema.load import load_scenario
+    from scenarios.schema.load import load_scenario, small
     from scenarios.stages.study import run_study
 
     assert item.scenario is not None

@@ -253,7 +253,7 @@ def _artifact(
     from scenarios.cli.progress import Bars
     from scenarios.results.folder import read_results
     from scenarios.schema.load import load_scenario
-    from scenarios.stages.artifact import write_artifact
+    from scenarios.stages.outputs import write_artifact
     from scenarios.stages.study import run_study
 
     place = Path(what)

@@ -66,12 +66,11 @@ def carry_out(
     deployed: "Deployment | None" = None,
 ) -> None:
     """Run a scenario, one way or the other, and print what came of it; or what a finished run of it left there."""
-    from scenarios.build.variants import alone
     from scenarios.cli.json_output import document, ending
     from scenarios.cli.progress import Bars, Watcher
     from scenarios.render.verdicts import print_results
     from scenarios.results.folder import standing
-    from scenarios.schema.load import load_scenario
+    from scenarios.schema.load import alone, load_scenario
     from scenarios.stages.study import run_study
 
     apart_from_json, folder = terminal.apart(as_json), out
@@ -91,7 +90,10 @@ def carry_out(
                 located, folder, command=again, progress=bars, watch=look, jobs=jobs, deployed=deployed
             )
     except ScenarioError as error:
-        named = {name: f"--{name.replace('_', '-')}" for name in ("jobs", "agents_on", "ssh", "outside")}
+        named = {
+            name: f"--{name.replace('_', '-')}"
+            for name in ("jobs", "agents_on", "ssh", "outside", "kernel", "namespaces")
+        }
         terminal.fail(error, options={"folder": "--out"} | named, as_json=as_json)
     except Exception as error:  # of a run; or a defect, or an algorithm's own: no finding about a claim
         terminal.fail(error, folder, as_json=as_json)

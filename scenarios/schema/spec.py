@@ -122,7 +122,6 @@ Words = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(max_length=200)]
 """Of a scenario and what is in it: it stands in tables, and in the names of files."""
 Index = Annotated[int, Field(ge=0)]
-MOST_AGENTS = 1_000_000
 Place = Annotated[list[Finite], Field(min_length=2, max_length=2)]
 """x and y."""
 Edge = Annotated[list[Index], Field(min_length=2, max_length=2)]

@@ -1,4 +1,5 @@
-"""Part of a witness file that `attacks.audit.check_witness` reads alone: the agent's data, PRIVATE, and public facts.
+"""Part of a witness file that the checker reads alone (`attacks.audit.check_witness`, of a set `check_set`): the
+agent's data, PRIVATE, and public facts.
 
 As plain numbers, to the last bit; whoever gets it has the agent's records.
 """

@@ -12,7 +12,6 @@ from netsim.readers.deployed.deploy import Deployment
 from netsim.running import Running
 from scenarios.build.duration import LONG, Progress, Silent, duration
 from scenarios.build.experiment import Experiment
-from scenarios.build.variants import Variant, expanded
 from scenarios.files.folders import MANIFEST, PAGE, RESULTS, held
 from scenarios.papers.figures import reproduced
 from scenarios.papers.measures import check_names
@@ -35,7 +34,7 @@ from scenarios.results.tree import (
     save,
 )
 from scenarios.schema import Scenario
-from scenarios.schema.load import Located
+from scenarios.schema.load import Located, Variant, expanded
 from scenarios.schema.own import PythonSpec
 from scenarios.stages.outputs import clear, write_outputs
 from scenarios.stages.runner import checked, prepare, run_scenario

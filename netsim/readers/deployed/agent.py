@@ -30,8 +30,9 @@ from netsim.adversary import Query
 from netsim.arrays import Array
 from netsim.errors import NetsimError, ProtocolError
 from netsim.randomness import EdgeNoise, Streams
+from netsim.readers.deployed import namespaces
 from netsim.readers.deployed.certificates import Certificate
-from netsim.readers.deployed.ends import PATIENCE, Address, Home
+from netsim.readers.deployed.ends import PATIENCE, Address, Door, Home
 from netsim.readers.deployed.hosts import STANDARD_INPUT, opened
 from netsim.readers.deployed.notes import Alive, Failed, Here, Over, Report, Start, Stop, Turnstile, packed, read
 from netsim.readers.live import LiveNode
@@ -71,12 +72,25 @@ class Errand:
     """Activations of a walk that a former life closed: this one repeats them, also where the walk is over."""
     certificate: Certificate | None
     """Its own, and whose it trusts; None: links are in the clear."""
+    doors: tuple[Path, ...] = ()
+    """Files of taps at its own door, where no relay sees what passes: the process writes them itself."""
+    namespace: str | None = None
+    """The network namespace that it lives in; none: that of who forks it."""
+    known_by_address: bool = False
+    """Whether it speaks from its own address on links, by which a capture knows it."""
     watched: bool = False
     """Whether it ends with its standard input, of which the coordinator has the other end."""
 
 
+PASSES = 4
+"""How often a loop does what was called for before it looks at its sockets."""
+
+
 class RealLoop(asyncio.SelectorEventLoop):
     """An event loop whose `time()` is seconds of the run: real ones since `begin`, `speed` times as fast."""
+
+    _ready: Any  # asyncio's own deque of handles
+    _stopping: bool
 
     def __init__(self, speed: float) -> None:
         self._origin, self._speed = time.monotonic(), speed
@@ -88,6 +102,18 @@ class RealLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return (time.monotonic() - self._origin) * self._speed
+
+    def _run_once(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """As asyncio has it; but what callbacks lead to, such as the next round of an agent that has all messages, is
+        done before sockets are asked again."""
+        cast(Any, super())._run_once()
+        for _ in range(PASSES):
+            for _ in range(len(self._ready)):
+                if self._stopping:
+                    return
+                handle = self._ready.popleft()
+                if not handle.cancelled():
+                    handle._run()
 
 
 class _Scaled(selectors.DefaultSelector):
@@ -130,6 +156,7 @@ class AgentProcess:
             noted=self._note,
             refused=_logger.warning,
             admitted=self._admitted if self._walks else None,
+            door=Door(agent, errand.doors, loop.time) if errand.doors else None,
         )
         self.node = self._node()
 
@@ -195,7 +222,11 @@ class AgentProcess:
         self.loop.begin(start.ago)
         context = None if trust is None else trust.client()
         dialing = [
-            self.loop.create_task(self.home.dial(j, (host, at), context, bytes.fromhex(ticket)))
+            self.loop.create_task(
+                self.home.dial(
+                    j, (host, at), context, bytes.fromhex(ticket), errand.host if errand.known_by_address else None
+                )
+            )
             for j, (host, at, ticket) in start.addresses.items()
         ]
         pulse = self.loop.create_task(self._beat(writer))
@@ -348,6 +379,8 @@ def _be(errand: Errand) -> NoReturn:
         os.dup2(nothing, stream)
     status = 70
     try:
+        if errand.namespace is not None:
+            namespaces.enter(errand.namespace)
         run(errand)
         status = 0
     except SystemExit as end:

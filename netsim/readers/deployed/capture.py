@@ -45,9 +45,11 @@ class Parcel(Message):
 class CaptureFile:
     """Writes what taps capture, packet by packet, so that whatever ends the run the file is whole up to there."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("wb", buffering=0)
-        self._file.write(pcapng.opening("link", offset=int(time.time()) - EARLIER))
+    def __init__(self, path: Path, *, append: bool = False) -> None:
+        """`append`: what a former life of the agent wrote stays, and this goes on."""
+        self._file = path.open("ab" if append else "wb", buffering=0)
+        if not self._file.tell():
+            self._file.write(pcapng.opening("link", offset=int(time.time()) - EARLIER))
         self.packets = 0
 
     def opened(self, dials: int, listens: int, now: float, life: int) -> None:

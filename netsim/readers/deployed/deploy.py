@@ -21,9 +21,11 @@ from netsim.adversary import Adversary, InsiderState, Query
 from netsim.clock import outer_loop_hidden
 from netsim.errors import ScenarioError, SimulationError, StalledError
 from netsim.metrics import Metrics
+from netsim.network.links import AccessLaw, LinkLaw
 from netsim.network.wires import Air
+from netsim.readers.deployed import namespaces, sniffer
 from netsim.readers.deployed.agent import BORN, GO_ON, LAST, OVER, TURN, Errand, RealLoop
-from netsim.readers.deployed.capture import at_door, rebuilt
+from netsim.readers.deployed.capture import CaptureFile, at_door, rebuilt
 from netsim.readers.deployed.certificates import Certificate, certificates
 from netsim.readers.deployed.ends import PATIENCE, RUN_BYTES, Address
 from netsim.readers.deployed.hosts import Hosts, sealed
@@ -92,6 +94,12 @@ class Deployment:
     outside: Mapping[int, str] = field(default_factory=dict[int, str])
     """By agent, the command line of a program that takes its place and speaks the frame format. The name of a file
     with all that it has to know, as JSON, is added at its end."""
+    kernel: bool = False
+    """Whether the kernel captures, by a packet socket, what agents send each other directly; or else relays in the
+    links do. Needs Linux and the right to capture, and links without laws of their own."""
+    namespaces: bool = False
+    """Whether every agent has a network namespace of its own, with an interface on a bridge of this machine. Needs
+    Linux, root and `ip`."""
     announce: Callable[[str], object] = print
     """Called with each command line that somebody has to run."""
 
@@ -172,7 +180,7 @@ def deploy(
 
 def checked(simulation: Simulation, settings: Deployment) -> Deployment:
     """The settings with nothing left open. You get a `ScenarioError` for what agents as processes cannot do."""
-    network, timing = simulation.network, simulation.timing
+    network, timing, agents = simulation.network, simulation.timing, range(simulation.topology.agents)
     refused = [
         ("replicas", simulation.replicas, simulation.replicas != 1, "agents draw their noise once", "1"),
         ("header_bytes", network.header_bytes, network.header_bytes != HEADER_BYTES, "of a frame it is 20", "20"),
@@ -199,9 +207,12 @@ def checked(simulation: Simulation, settings: Deployment) -> Deployment:
     if not tls and any(law.tagged for law in laws):
         why = "the scenario's links are encrypted or authenticated"
         raise ScenarioError("tls", False, why, "true, or links in the clear")
-    if tls and doors:
-        why = "under TLS nothing that passes a door can be read outside the agent"
-        raise ScenarioError("tls", True, why, "taps on links, or links in the clear")
+    sat_at = sorted({agent for adversary in simulation.adversaries for agent in adversary.doors})
+    if tls and not all(map(settings.forks, (agent for agent in sat_at if agent not in settings.outside))):
+        why = "under TLS an agent's own process writes what passes its door, and an agent elsewhere has no file here"
+        raise ScenarioError(
+            "tls", True, why, "agents with taps at their doors on this machine, or links in the clear"
+        )
     whole = all(law.reliable or not (law.losses or law.duplication or law.reordering) for law in laws)
     if tls and (not whole or network.active_adversaries):
         why = "what passes under TLS is one stream: whole, in order, and as it was sent"
@@ -212,7 +223,34 @@ def checked(simulation: Simulation, settings: Deployment) -> Deployment:
     if tls and settings.outside:
         why = "nothing that an outside program sends under TLS can be replayed"
         raise ScenarioError("tls", True, why, "links in the clear")
+    if settings.kernel:
+        _check_kernel(simulation, settings)
+    for wrong, problem, allowed in (
+        (settings.hosts is not None, "they are of this machine", "without agents_on"),
+        (bool(settings.outside), "an outside program lives in none", "without outside programs"),
+        (len(agents) > namespaces.HOSTS, "the network has too few addresses", f"<= {namespaces.HOSTS:,} agents"),
+        (settings.namespaces and not namespaces.possible(), "cannot be made (Linux, root, `ip`)", "without them"),
+    ):
+        if settings.namespaces and wrong:
+            raise ScenarioError("namespaces", True, problem, allowed)
     return replace(settings, tls=tls)
+
+
+def _check_kernel(simulation: Simulation, settings: Deployment) -> None:
+    """What cannot be captured without relays."""
+    network, agents = simulation.network, range(simulation.topology.agents)
+    laws = (network.links, *network.link_laws.values())
+    of_tcp = {"encrypted": False, "authenticated": False, "reliable": False, "timeout": None, "reordering": False}
+    bare = all(replace(law, **of_tcp) == LinkLaw() for law in laws)  # reliable and in order it is by itself
+    bare = bare and all(network.access_law(i) == AccessLaw() for i in agents) and not network.active_adversaries
+    for wrong, problem, allowed in (
+        (not bare, "a law of a link, or an active adversary, needs a relay in it", "links without laws"),
+        (settings.hosts is not None, "it sees the agents of this machine alone", "without agents_on"),
+        (bool(settings.outside), "an outside program has no address of its own", "without outside programs"),
+        (not sniffer.capable(), "this process may not capture (Linux, and CAP_NET_RAW)", "captures by relays"),
+    ):
+        if wrong:
+            raise ScenarioError("kernel", True, problem, allowed)
 
 
 def _check_places(simulation: Simulation, settings: Deployment) -> None:
@@ -272,6 +310,11 @@ class _Coordinator:
         self.places: list[Address] = [(settings.host, 0 if port is None else port + i) for i in range(n)]
         if hosts is not None:
             self.places = [(one.address, one.port) for one in hosts.agents]
+        if settings.kernel or settings.namespaces:
+            network = namespaces.NETWORK if settings.namespaces else namespaces.LOOPBACK
+            self.places = [(namespaces.address_of(i, network), at) for i, (_, at) in enumerate(self.places)]
+        self.rooms: tuple[str, ...] = ()
+        self.sniffer: sniffer.Sniffer | None = None
         self.changed = asyncio.Event()
         self.began: float | None = None
         self.stopped = self.over = False
@@ -285,6 +328,12 @@ class _Coordinator:
         """Files that agents began with: keys and private data."""
 
     def run(self) -> Run:
+        if not self.settings.namespaces:
+            return self._run()
+        with namespaces.namespaces(len(self.agents)) as self.rooms:
+            return self._run()
+
+    def _run(self) -> Run:
         whole, interrupted = self._keep(self._whole()), False
         try:
             self.loop.run_until_complete(whole)
@@ -306,7 +355,15 @@ class _Coordinator:
         hosts, host, port = settings.hosts, settings.host, None
         if hosts is not None:
             host, port = hosts.coordinator.address, hosts.coordinator.port
-        self.relay = Relay(self.simulation, self.folder, host, settings.speed, tls=bool(settings.tls))
+        elif settings.namespaces:
+            host = namespaces.address_of(-1)
+        tls, own = bool(settings.tls), not settings.kernel
+        self.relay = Relay(self.simulation, self.folder, host, settings.speed, tls=tls, taps=own)
+        if not own:
+            addresses = [address for address, _ in self.places]
+            self.sniffer = sniffer.Sniffer(
+                self.simulation, self.folder, addresses, lambda i: self.agents[i].port, settings.speed
+            )
         try:
             await self.relay.open(None if port is None else port + 1)
             self.server = await asyncio.start_server(self._hear, host, port or 0)
@@ -451,9 +508,13 @@ class _Coordinator:
     def _errand(self, i: int) -> Errand:
         settings = self.settings
         order = self.folder / f"order-{i}.txt"
+        tapped = [one for one in self.simulation.adversaries if (settings.tls or settings.kernel) and i in one.doors]
+        doors = [doors_path(self.folder, one, i) for one in tapped]
         if self.agents[i].lives == 1:
             for path in (order, self.folder / f"agent-{i}.log"):
                 path.unlink(missing_ok=True)
+            for path in doors:
+                CaptureFile(path).close()  # with nothing in it, should the agent not come that far
         forked = settings.forks(i)
         return Errand(
             simulation=replace(self.simulation, adversaries=()),
@@ -468,6 +529,9 @@ class _Coordinator:
             order=order if forked else None,
             counted=self.agents[i].counted,
             certificate=self.trust[i],
+            doors=tuple(doors),
+            known_by_address=settings.kernel,
+            namespace=self.rooms[i] if self.rooms else None,
         )
 
     def _start(self, i: int) -> None:
@@ -601,6 +665,8 @@ class _Coordinator:
         if self.nursery is not None:
             await self.nursery.close()
         await asyncio.sleep(0)  # so that what was closed lets go of its sockets
+        if self.sniffer is not None:
+            self.sniffer.close()
 
     # ── the run as data ─────────────────────────────────────────────────────────────────────────────────
     def _gathered(self, interrupted: bool) -> Run:

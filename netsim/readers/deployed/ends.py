@@ -11,8 +11,9 @@ import hmac
 import socket
 import ssl
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import cast
 
 from netsim.clock import VirtualEnvironment
@@ -20,6 +21,7 @@ from netsim.codecs import Codec
 from netsim.errors import ProtocolError
 from netsim.network.inbox import Inbox, Tally
 from netsim.network.links import ExchangePolicy
+from netsim.readers.deployed.capture import CaptureFile
 from netsim.transcript.frames import (
     CODES,
     HEAD,
@@ -28,6 +30,7 @@ from netsim.transcript.frames import (
     Frame,
     FrameReader,
     Layouts,
+    encoded,
     head,
     kind_of,
     named,
@@ -45,6 +48,8 @@ HANDSHAKE = 60.0
 """Real seconds that one of TLS may take."""
 AGAIN = 0.05
 """Real seconds until who dials tries again."""
+READ = 1 << 18
+"""Bytes that are read at once."""
 Address = tuple[str, int]
 Sent = tuple[int, int, bytes]
 """The third word of a message's header, its number, and its values as they go on the wire."""
@@ -57,6 +62,40 @@ def name_of(agent: int) -> str:
     return f"agent-{agent}.netsim"
 
 
+class Door:
+    """An agent's own door, where its process writes what passes in the clear, whatever TLS makes of it outside.
+
+    Streams are those of the links, with everything that was sent and what came for the first time.
+    """
+
+    def __init__(self, agent: int, paths: Sequence[Path], now: Callable[[], float]) -> None:
+        self._agent, self._now = agent, now
+        self._files = [CaptureFile(path, append=True) for path in paths]
+        self._lives, self._places = dict[int, int](), dict[tuple[int, int], int]()
+
+    def opened(self, neighbor: int) -> None:
+        """A connection with this neighbor begins."""
+        self._lives[neighbor] = life = self._lives.get(neighbor, 0) + 1
+        dials, listens = max(self._agent, neighbor), min(self._agent, neighbor)
+        self._places[dials, listens] = self._places[listens, dials] = 0
+        for file in self._files:
+            file.opened(dials, listens, self._now(), life)
+
+    def sent(self, neighbor: int, data: bytes) -> None:
+        """Frames of the agent's own."""
+        self._passed(self._agent, neighbor, data, self._lives[neighbor])
+
+    def received(self, neighbor: int, data: bytes) -> None:
+        """A frame that came in."""
+        self._passed(neighbor, self._agent, data, self._lives[neighbor])
+
+    def _passed(self, sender: int, receiver: int, data: bytes, life: int) -> None:
+        at = self._places[sender, receiver]
+        self._places[sender, receiver] = at + len(data)
+        for file in self._files:
+            file.said(sender, receiver, self._now(), at, data, life)
+
+
 class End:
     """One link as this agent has it: what it sent, what it has had, and the connection of the moment."""
 
@@ -65,7 +104,8 @@ class End:
         self.sent: list[Sent] = []
         self._wants: dict[Kind, int] = {"exchange": 0, "direct": 0}
         self._had: dict[Kind, set[int]] = {"exchange": set(), "direct": set()}
-        self._enter = home.inbox.entrance(Tally())
+        enter = home.inbox.entrance(Tally())
+        self._enter = enter if home.door is None else partial(self._through, home.door, enter)
         self.transport: asyncio.Transport | None = None
         self._said = set[int]()
         self._layouts = Layouts()
@@ -83,6 +123,8 @@ class End:
         """The neighbor has greeted: it gets what it has not had, and then everything as it is sent."""
         if self.transport is not None:
             self.transport.abort()  # of its former life
+        if self._home.door is not None:
+            self._home.door.opened(self.neighbor)
         _, exchanges, directs = _GREETING.unpack(frame.body)
         self._said.clear()
         wanted = {CODES["exchange"]: exchanges, CODES["direct"]: directs}
@@ -101,6 +143,8 @@ class End:
     def came(self, reader: FrameReader, frame: Frame) -> None:
         """A frame came in."""
         if frame.kind == NAMES:
+            if self._home.door is not None:
+                self._home.door.received(self.neighbor, frame.bytes)
             return
         if frame.kind == HELLO:
             raise ProtocolError(f"agent {self.neighbor} sent agent {self.agent} a second greeting")
@@ -120,13 +164,38 @@ class End:
         else:
             self._home.received(message, self._enter)
 
+    def _through(self, door: Door, enter: Enter, message: Message) -> None:
+        """A message comes through the door, in its turn."""
+        door.received(self.neighbor, encoded(message, self.agent, self._home.codec))
+        enter(message)
+
     def write(self, transport: asyncio.Transport, sent: "Sent") -> None:
         """Puts a message, and before the first of its layout the names, on a connection."""
         kind, number, values = sent
         if kind not in self._said:
             self._said.add(kind)
-            transport.write(named(self.agent, self.neighbor, self._home.names[kind]))
-        transport.write(HEAD.pack(self.agent, self.neighbor, kind, number, len(values)) + values)
+            names = named(self.agent, self.neighbor, self._home.names[kind])
+            transport.write(names)
+            if self._home.door is not None:
+                self._home.door.sent(self.neighbor, names)
+        frame = HEAD.pack(self.agent, self.neighbor, kind, number, len(values)) + values
+        transport.write(frame)
+        if self._home.door is not None:
+            self._home.door.sent(self.neighbor, frame)
+
+
+class _Arrived(Inbox):
+    """An inbox that knows of no message before it is here."""
+
+    __slots__ = ()
+
+    foresees = False
+
+    def has(self, number: int) -> bool:
+        return len(self._exchanges.get(number, ())) == self._degree
+
+    def _await_last(self, number: int) -> None:  # noqa: ARG002
+        self._wake()
 
 
 class Home:
@@ -137,7 +206,7 @@ class Home:
     messages that a former life of the agent read, in their order: this one gets them in that order; `noted` is called
     with those that come after. `refused` is called with a sentence for every stranger that was turned away.
     `admitted`, of a walk: whether it goes on, asked at every direct message that comes; what an agent sends goes out
-    once it has closed its activation, so that who is asked knows of that.
+    once it has closed its activation, so that who is asked knows of that. `door` gets all that passes, in the clear.
     """
 
     def __init__(
@@ -155,14 +224,23 @@ class Home:
         noted: Callable[[int], None] = lambda _: None,
         refused: Callable[[str], None] = lambda _: None,
         admitted: Callable[[], bool] | None = None,
+        door: "Door | None" = None,
     ) -> None:
+        self.door = door
         self.agent, self.run, self.dimension, self.codec = agent, run, dimension, codec
         self.refused, self._noted, self._admitted = refused, noted, admitted
         self.speed, self.reordered = speed, reordered
+        self.buffer = memoryview(bytearray(READ))
         self._held = list[Callable[[], None]]()
+        self._kinds = dict[tuple[str, ...], int]()
         self.names: dict[int, tuple[str, ...]] = {}
         """Of the values in what it sent, by the third word of a header."""
-        self.inbox = Inbox.of(VirtualEnvironment(), agent, neighbors, policy)  # it asks only whether −∞ has passed
+        clock = VirtualEnvironment()  # which is asked only whether −∞ has passed
+        self.inbox = (
+            _Arrived(clock, agent, neighbors)
+            if policy.deadline is None
+            else Inbox.of(clock, agent, neighbors, policy)
+        )
         self.ends = {j: End(agent, j, self) for j in neighbors}
         self.channels = {(agent, j): end for j, end in self.ends.items()}
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -179,9 +257,11 @@ class Home:
 
     def pass_on(self, ends: tuple[End, ...], message: Message) -> None:
         """Send a message on these links: now, or in a walk after all that the agent does before it waits."""
-        kind = kind_of(message)
-        if kind not in self.names:
-            self.names[kind] = tuple(sorted(message.values))
+        values = message.values
+        kind = self._kinds.get((message.kind, *values))
+        if kind is None:
+            self._kinds[message.kind, *values] = kind = kind_of(message)
+            self.names[kind] = tuple(sorted(values))
         sent = kind, message.number, values_of(message, self.codec)
         for end in ends:
             end.sent.append(sent)
@@ -235,16 +315,23 @@ class Home:
         )
 
     async def dial(
-        self, neighbor: int, address: Address, context: ssl.SSLContext | None, ticket: bytes = b""
+        self,
+        neighbor: int,
+        address: Address,
+        context: ssl.SSLContext | None,
+        ticket: bytes = b"",
+        source: str | None = None,
     ) -> None:
         """Keep the link to a neighbor up, for as long as this runs. A relay lets nobody in who does not begin with
-        its `ticket`."""
+        its `ticket`. `source`: the agent's own address, if others know it by that."""
         loop, end = asyncio.get_running_loop(), self.ends[neighbor]
         server, handshake = (None, None) if context is None else (name_of(neighbor), HANDSHAKE * self.speed)
         while True:
             link = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
             try:
                 link.setblocking(False)
+                if source is not None:
+                    link.bind((source, 0))
                 await loop.sock_connect(link, address)
                 await loop.sock_sendall(link, ticket)
                 _, connection = await loop.create_connection(
@@ -263,10 +350,29 @@ class Home:
             await asyncio.sleep(AGAIN * self.speed)
 
 
-class Connection(asyncio.Protocol):
+class Incoming(asyncio.BufferedProtocol):
+    """A connection that reads into a buffer which stays: an `asyncio.Protocol` has a new one of 256 KiB made, and its
+    pages mapped, for every read. Connections of one loop share the buffer, since what is read is copied at once."""
+
+    def __init__(self, buffer: memoryview) -> None:
+        self._buffer = buffer
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(bytes(self._buffer[:nbytes]))
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came in."""
+        raise NotImplementedError
+
+
+class Connection(Incoming):
     """One TCP connection, of a neighbor or (until it has greeted) of anybody. `end`: whom this agent dialed."""
 
     def __init__(self, home: Home, end: End | None = None) -> None:
+        super().__init__(home.buffer)
         self._home, self._end, self._dialed = home, end, end is not None
         self._begun, self._reader = bytearray(), cast("FrameReader | None", None)
         self._transport: asyncio.Transport | None = None
@@ -281,6 +387,13 @@ class Connection(asyncio.Protocol):
         if self._end is not None:
             self._transport.write(self._end.greeting())
 
+    def buffer_updated(self, nbytes: int) -> None:
+        data, reader, end = bytes(self._buffer[:nbytes]), self._reader, self._end
+        if reader is not None and end is not None and (message := reader.whole(data)) is not None:
+            end.received(message)
+        else:
+            self.data_received(data)
+
     def data_received(self, data: bytes) -> None:
         if self._reader is None:
             self._begun += data
@@ -292,9 +405,6 @@ class Connection(asyncio.Protocol):
         assert reader is not None
         assert end is not None
         try:
-            if (message := reader.whole(data)) is not None:
-                end.received(message)
-                return
             for frame in reader.feed(data):
                 end.came(reader, frame)
         except ProtocolError as error:

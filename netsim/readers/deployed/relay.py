@@ -22,7 +22,7 @@ from netsim.network.links import AccessLaw, LinkLaw
 from netsim.network.network import Edge, Network
 from netsim.randomness import Streams
 from netsim.readers.deployed.capture import RECORD, CaptureFile, Parcel
-from netsim.readers.deployed.ends import AGAIN, PATIENCE, Address
+from netsim.readers.deployed.ends import AGAIN, PATIENCE, READ, Address, Incoming
 from netsim.simulation import Simulation
 from netsim.transcript.frames import HELLO, NAMES, FrameReader, encoded
 from netsim.transcript.message import Message
@@ -73,10 +73,13 @@ class Relay:
     `ticket` first: whoever has none is turned away (`relay.log`), and no link breaks for him.
     """
 
-    def __init__(self, simulation: Simulation, folder: Path, host: str, speed: float, *, tls: bool) -> None:
+    def __init__(
+        self, simulation: Simulation, folder: Path, host: str, speed: float, *, tls: bool, taps: bool = True
+    ) -> None:
+        """`taps`: whether they sit here; or else the kernel captures, and no link needs a relay."""
         self._host, self.speed, self.tls = host, speed, tls
         self.ticket, self._log = secrets.token_bytes(16), (folder / "relay.log").open("w", buffering=1)
-        self.connections = set[asyncio.Transport]()
+        self.connections, self.buffer = set[asyncio.Transport](), memoryview(bytearray(READ))
         self.over = False
         """Whether the walk has ended: what comes out of a wire now, comes after the run."""
         self._loop = asyncio.get_running_loop()
@@ -87,7 +90,7 @@ class Relay:
         self.files: list[CaptureFile] = []
         self.taps: dict[Edge, list[CaptureFile]] = {}
         self.doors: dict[int, list[CaptureFile]] = {}
-        for adversary in simulation.adversaries:
+        for adversary in simulation.adversaries if taps else ():
             rng = Streams(simulation.seed).plain("adversary", adversary.name)
             tap, file = Tap(adversary, rng), self._file(capture_path(folder, adversary))
             for i, j in sorted(edge for edge in adversary.tapped(topology) if edge[0] < edge[1]):
@@ -95,12 +98,12 @@ class Relay:
                 self.wires.wires[i, j].tap(receiver)
                 self.wires.wires[j, i].tap(receiver)
                 self.taps.setdefault((i, j), []).append(file)
-            for agent in adversary.doors:
+            for agent in () if tls else adversary.doors:  # under TLS an agent's process has its own
                 self.doors.setdefault(agent, []).append(self._file(doors_path(folder, adversary, agent)))
         everywhere = any(network.access_law(i) != AccessLaw() for i in range(topology.agents))
         lawful = {
             (i, j)
-            for i, j in topology.edges
+            for i, j in (topology.edges if taps else ())
             for edge in ((i, j), (j, i))
             if everywhere or network.link_law(edge) != LinkLaw() or edge in self.wires.interception.edges
         }
@@ -295,10 +298,11 @@ class _Link:
             self._server.close()
 
 
-class _Side(asyncio.Protocol):
+class _Side(Incoming):
     """The relay's connection with one agent of a link."""
 
     def __init__(self, link: _Link, agent: int) -> None:
+        super().__init__(link.relay.buffer)
         self._link, self._agent = link, agent
         self._transport: asyncio.Transport | None = None
         self._ticket: bytes | None = b"" if agent == link.high else None  # whom the relay dials shows none

@@ -17,13 +17,12 @@ from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES, Comparis
 from scenarios.render.page.charts import WIDTH
 from scenarios.render.page.drawing import Chart, Drawing, Series, canvas
 from scenarios.render.page.epsilons import epsilons
-from scenarios.render.page.plots import chart_of
-from scenarios.render.page.report import environment, progress
+from scenarios.render.page.report import chart_of, environment, progress
 from scenarios.render.sentences import Finding, headline, meanings, terms
 from scenarios.render.terminal import leaves
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
-from scenarios.results.compare import ComparisonResult, Ratio
+from scenarios.results.findings import ComparisonResult, Ratio
 from scenarios.results.numbers import MISSING, at_least, count, exact, known, plural, setting, show
 from scenarios.results.tree import FigureCurve, FigureResult
 
@@ -61,7 +60,7 @@ def comparison_page(comparison: Comparison) -> str:
             epsilons=epsilons([(one.entry.name, one.entry) for one in ordered], terms(ordered)),
             meanings=meanings(ordered),
             cautions=comparison.cautions,
-            verdicts=[(verdict_cells(one), found) for one, found in zip(subjects, ordered, strict=True)],
+            verdicts=[(_verdict_cells(one), found) for one, found in zip(subjects, ordered, strict=True)],
             differences=[(d.field, [_value(v) for v in d.values]) for d in comparison.differences],
             unrecorded=comparison.unrecorded,
             quantities=list(QUANTITIES.values()),
@@ -100,7 +99,7 @@ def _value(value: object) -> str:
 
 
 # ── cells, for the page and for the terminal ────────────────────────────────────────────────────────────
-def verdict_cells(one: Subject) -> list[str]:
+def _verdict_cells(one: Subject) -> list[str]:
     """The three epsilons of an algorithm, δ, and the first violating activation; dashes without an audit."""
     audit = one.entry.audit
     if not isinstance(audit, AuditResult):

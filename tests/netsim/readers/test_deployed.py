@@ -16,7 +16,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from attacks.inference import through_differences
+from attacks.inference import infer, through_differences
 from netsim.adversary import Adversary
 from netsim.algorithms import Extra
 from netsim.codecs import FLOAT64
@@ -24,9 +24,12 @@ from netsim.errors import ScenarioError, StalledError, TranscriptError
 from netsim.network.laws import ConstantDelay, RandomOutages, UniformDelay
 from netsim.network.links import ExchangePolicy, LinkLaw
 from netsim.node import Node
+from netsim.readers.deployed import namespaces
 from netsim.readers.deployed.capture import CaptureFile, packets, rebuilt
 from netsim.readers.deployed.deploy import DeployedRunning, Deployment, DeploymentError, _Coordinator, checked, deploy
 from netsim.readers.deployed.ends import _GREETING, Home
+from netsim.readers.deployed.hosts import Host, Hosts, Place
+from netsim.readers.deployed.sniffer import capable
 from netsim.readers.live import Downtime, PoissonClock
 from netsim.settings import NetworkSettings, Timing
 from netsim.simulation import Run, Simulation
@@ -131,6 +134,94 @@ def test_under_tls_a_tap_has_times_and_sizes(tmp_path):
         assert len(sizes) > expected, "the handshake, the greeting and the names"
     data = (tmp_path / "capture-eavesdropper.pcapng").read_bytes()
     assert not [row for row in simulated.views[0].messages() for v in row.values.values() if v.tobytes() in data]
+
+
+def at_doors(run: Run) -> dict[tuple[object, ...], tuple[int, dict[str, bytes]]]:
+    return {key(row): (row.size, bits(row.values)) for row in run.views[0].transcript if row.place == "node"}
+
+
+@pytest.mark.parametrize("name", ["walkman", pytest.param("extra", marks=pytest.mark.slow)])
+def test_under_tls_an_agents_own_door_is_in_the_clear_and_its_links_are_not(tmp_path, name):
+    """An insider's, and those of victims, of which each message passes two; gradients follow as in the clear."""
+    pytest.importorskip("trustme")
+    doors = Adversary("doors", "all", insiders=(3,), nodes=(0, 4))
+    simulation = replace(
+        EXAMPLES[name].simulation(),
+        network=NetworkSettings(links=LinkLaw(encrypted=True)),
+        adversaries=(doors,),
+    )
+    run, simulated = deploy(simulation, tmp_path), simulation.run()
+    assert at_doors(run) == at_doors(simulated)
+    assert {row.kind for row in run.views[0].transcript if row.place == "link"} == {"sealed"}
+    assert {path.name for path in tmp_path.glob("door-*")} == {f"door-doors-{i}.pcapng" for i in (0, 3, 4)}
+    mine, its = (sorted(infer(one.views[0]), key=lambda g: (g.agent, g.query)) for one in (run, simulated))
+    assert len(mine) == len(its) > 0
+    assert [g.gradient.tobytes() for g in mine] == [g.gradient.tobytes() for g in its]
+
+
+@pytest.mark.slow
+def test_under_tls_the_door_of_an_agent_that_began_anew_has_each_message_once(tmp_path):
+    pytest.importorskip("trustme")
+    simulation = replace(
+        EXAMPLES["extra"].simulation(),
+        network=NetworkSettings(links=LinkLaw(encrypted=True)),
+        adversaries=(Adversary("doors", nodes=(0, 1)),),
+        timing=SLOW,
+    )
+    run = deploy(simulation, tmp_path, Deployment(restart=True), killing(0, halfway))
+    assert at_doors(run) == at_doors(simulation.run())
+
+
+CAPTURES = pytest.mark.skipif(not capable(), reason="this process may not capture: Linux, and CAP_NET_RAW")
+
+
+@CAPTURES
+@pytest.mark.parametrize("name", ["walkman", pytest.param("private_gradient_descent", marks=pytest.mark.slow)])
+def test_what_the_kernel_captures_is_the_simulated_transcript(tmp_path, name):
+    """Of agents that talk to each other directly: on links, and at doors; no relay is there."""
+    doors = Adversary("doors", "all", insiders=(3,), nodes=(0,))
+    simulation = EXAMPLES[name].simulation()
+    some = Adversary("some", ((0, 1), (2, 3)))
+    as_tcp = NetworkSettings(links=LinkLaw(reliable=True))
+    simulation = replace(simulation, adversaries=(some, doors), network=as_tcp)
+    assert_same(deploy(simulation, tmp_path, Deployment(kernel=True)), simulation.run())
+    assert {(one.sender, one.receiver) for one in packets(tmp_path / "capture-some.pcapng")} == {
+        (0, 1), (1, 0), (2, 3), (3, 2)
+    }  # fmt: skip
+
+
+@CAPTURES
+@pytest.mark.skipif(not namespaces.possible(), reason="no namespaces can be made: Linux, root, and ip")
+@pytest.mark.parametrize("kernel", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_agents_in_network_namespaces_are_captured_on_their_interfaces(tmp_path, kernel):
+    """By the kernel, or by the relays that they reach over the bridge; nothing of them stays."""
+
+    def left() -> set[str]:
+        listed = [subprocess.run(["ip", *what], capture_output=True, text=True, check=True).stdout.split()
+                  for what in (["netns"], ["-o", "link"])]  # fmt: skip
+        return {word for words in listed for word in words if word.startswith(("netsim-", "nsb", "nsv"))}
+
+    before, looked = left(), []
+    simulation = replace(EXAMPLES["private_gradient_descent"].simulation(), timing=SLOW)
+    run = deploy(simulation, tmp_path, Deployment(kernel=kernel, namespaces=True), lambda _: looked.append(left()))
+    assert_same(run, simulation.run())
+    assert max(len(one - before) for one in looked) >= 6
+    assert left() <= before
+
+
+@CAPTURES
+@pytest.mark.slow
+def test_the_kernel_captures_records_of_tls_and_connections_that_were_taken_up_again(tmp_path):
+    pytest.importorskip("trustme")
+    simulation = replace(EXAMPLES["extra"].simulation(), timing=SLOW)
+    simulation = replace(simulation, adversaries=(Adversary("doors", "all", nodes=(1,)),))
+    run = deploy(simulation, tmp_path, Deployment(kernel=True, restart=True), killing(0, halfway))
+    assert at_doors(run) == at_doors(simulation.run())
+    sealed = deploy(simulation, tmp_path, Deployment(kernel=True, tls=True))
+    assert at_doors(sealed) == at_doors(simulation.run())
+    rows = [row for row in sealed.views[0].transcript if row.place == "link"]
+    assert {row.kind for row in rows} == {"sealed"}
+    assert len(rows) > 2 * sum(run.activations)
 
 
 def killing(agent: int, when: Callable[[DeployedRunning], bool]) -> Callable[[DeployedRunning], None]:
@@ -307,6 +398,7 @@ def test_a_taken_port_is_said(tmp_path):
             deploy(EXAMPLES["extra"].simulation(), tmp_path, Deployment(port=base))
 
 
+ELSEWHERE = Hosts(Place("127.0.0.1", 7000), tuple(Host("127.0.0.1", 7100 + i) for i in range(6)))
 REFUSED = {
     "replicas": ({"replicas": 2}, {}, "replicas = 2: cannot be deployed: agents draw their noise once"),
     "a clock": ({"timing": Timing(activation=PoissonClock(1.0))}, {}, "timing.activation"),
@@ -322,10 +414,14 @@ REFUSED = {
     "sealed links in the clear": (
         {"network": NetworkSettings(links=LinkLaw(encrypted=True)), "adversaries": ()}, {"tls": False}, "encrypted"
     ),
-    "doors under TLS": ({}, {"tls": True}, "nothing that passes a door"),
+    "doors under TLS elsewhere": ({}, {"tls": True, "hosts": ELSEWHERE}, "has no file here"),
     "losses under TLS": (
         {"network": NetworkSettings(links=LinkLaw(loss=0.1)), "adversaries": ()}, {"tls": True}, "one stream"
     ),
+    "a law without a relay": (
+        {"network": NetworkSettings(links=LinkLaw(ConstantDelay(0.1)))}, {"kernel": True}, "needs a relay"
+    ),
+    "a program without a relay": ({}, {"kernel": True, "outside": {1: "mine"}}, "no address of its own"),
     "no speed": ({}, {"speed": 0.0}, "speed = 0.0"),
 }  # fmt: skip
 

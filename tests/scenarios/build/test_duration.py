@@ -19,7 +19,7 @@ algorithms:
 attacks: {gradients: false}
 """
 TOO_MUCH = {
-    "problem.data.records=10000000": ("problem.data.dimension=1000", "problem.data.records", "320 GB"),
+    "problem.data.records=10000000": ("problem.data.dimension=1000", "problem.data.records", "480 GB"),
     "problem.data.dimension=1000000": ("seed=1", "problem.data.dimension", "80 TB"),
     "problem.data.dimension=9000": ("seed=1", "problem.data.dimension", "before anything runs"),
     "algorithms[0].rounds=1000000": ("replicas=1000", "algorithms[0]", "TB"),
@@ -27,7 +27,7 @@ TOO_MUCH = {
         "audit={adjacency: {change: 1.0}, trials: 5000, chunk: 5000}", "audit.chunk", "TB",
     ),
     "problem={kind: sensors, data: {name: sensors, records: 10000000, dimension: 10000}}": (
-        "seed=1", "problem.data.records", "3.2 TB",
+        "seed=1", "problem.data.records", "4.8 TB",
     ),
 }  # fmt: skip
 

@@ -66,6 +66,7 @@ def test_a_deployed_run_leaves_the_folder_of_a_simulated_one(file):
         (["-o", "timing.activation={rate: 1.0}"], "timing"),
         (["-o", "links.encrypted=true", "--clear"], "encrypted or authenticated"),
         (["--tls", "-o", "links.loss=0.1", "-o", "links.reliable=false"], "one stream"),
+        (["--kernel", "-o", "links.loss=0.1"], "--kernel = True: a law of a link"),
         (["--speed", "0"], "--speed"),
     ],
 )

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.build.variants import small
 from scenarios.certificate.ledger import ENTRIES
 from scenarios.files.library import library
 from scenarios.papers.items import Item, chosen, pages, papers
-from scenarios.schema.load import load_scenario, parse
+from scenarios.schema.load import load_scenario, parse, small
 
 ROOT = Path(__file__).parents[3]
 ITEMS = [item for paper in papers() for item in paper.items]

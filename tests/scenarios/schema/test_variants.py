@@ -5,9 +5,8 @@ import itertools
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.build.variants import expanded
 from scenarios.schema import Scenario
-from scenarios.schema.load import parse
+from scenarios.schema.load import expanded, parse
 from scenarios.stages.study import planned
 
 BASE = """\
