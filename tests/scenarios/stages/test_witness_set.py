@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from attacks.audit.loss import aimed
-from attacks.audit.witness import Place, TranscriptSet, log_threshold
+from attacks.audit.witness import Place, TranscriptSet, _log_threshold
 from attacks.audit.witness_values import Witness
 from netsim.adversary import PublicKnowledge
 from netsim.codecs import FLOAT64
@@ -372,7 +372,7 @@ def test_a_claim_that_holds_has_no_set():
 
 
 def test_a_set_pays_for_every_look():
-    assert log_threshold(40, 0.95) == pytest.approx(np.log(4 * 40 / 0.05))
+    assert _log_threshold(40, 0.95) == pytest.approx(np.log(4 * 40 / 0.05))
 
 
 # ── altered files ───────────────────────────────────────────────────────────────────────────────────────
