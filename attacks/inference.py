@@ -24,7 +24,7 @@ from netsim.adversary import AdversaryView
 from netsim.algorithms import Algorithm, Cpgt, DiaDSP, Dpp2, DPRecal, PrivateGradientDescent, RandomPenaltyAdmm, Recal
 from netsim.errors import AttackError
 from netsim.models.model import L1
-from netsim.transcript.record import Record
+from netsim.transcript.message import Record
 
 
 class _ClosedForm(NamedTuple):
@@ -135,7 +135,7 @@ def probed(
 ) -> Probed:
     """The probe of one agent, with which of its gradients are identifiable.
 
-    `rows`: the record at its door, if it is known already; `prior` and `laplace` as in `attacks.probe.probe`. You get
+    `rows`: the record at its door, if it is known already; `prior` and `laplace` as in `attacks.probe`. You get
     an `AttackError` where nothing was observed of the agent that a probe can use, where it may begin anew, and where
     the probe refuses.
     """

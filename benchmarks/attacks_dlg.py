@@ -38,7 +38,7 @@ import numpy as np
 
 from attacks.estimates import Evidence
 from attacks.reconstruction import Case, Known
-from attacks.reconstruction.dlg import DLG, SEARCH
+from attacks.reconstruction.gradient_inversion import DLG, SEARCH
 from attacks.reconstruction.gradient_matching import Matching
 from netsim.arrays import Array
 from netsim.errors import ScenarioError

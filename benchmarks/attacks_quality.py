@@ -13,8 +13,7 @@ import numpy as np
 
 from attacks.estimates import Evidence
 from attacks.reconstruction import Attack, Case, Known, Prior
-from attacks.reconstruction.dlg import DLG, IDLG
-from attacks.reconstruction.image_inversion import GradInversion, InvertingGradients
+from attacks.reconstruction.gradient_inversion import DLG, IDLG, GradInversion, InvertingGradients
 from netsim.arrays import Array
 from netsim.models import MLP, Model, Softmax
 from netsim.problems import load

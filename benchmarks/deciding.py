@@ -19,8 +19,8 @@ import numpy as np
 from attacks.audit.accounting.intervals import Interval, clopper_pearson
 from attacks.inference import Evidence, through_differences
 from attacks.reconstruction import Case, Known, Prior
+from attacks.reconstruction.informed import PropertyInference
 from attacks.reconstruction.membership import Membership, Records
-from attacks.reconstruction.property_inference import PropertyInference
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent
 from netsim.problems import Dataset, load, logistic

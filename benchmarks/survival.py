@@ -35,9 +35,9 @@ from netsim.arrays import Array
 from netsim.claims import Claim, length
 from netsim.problems import Bent, LogisticLoss, Objective, Tilted
 from netsim.simulation import Simulation
+from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.build.progress import Silent
-from scenarios.ledger.entries import ENTRIES
+from scenarios.certificate.ledger import ENTRIES
 from scenarios.stages.worlds import holding, worlds
 from scenarios.stages.worst_pair import holds_for_any_change, pair_for
 
@@ -82,7 +82,7 @@ class Row:
 
     def samples(self, factor: float = 1.0) -> tuple[Sample, Sample]:
         """Transcripts of both of the pair's worlds with `factor` times the noise, which is aimed at δ = 0."""
-        zero, one = (cast(Objective, hypothesis) for hypothesis in self.pair.hypotheses)
+        zero, one = (cast("Objective", hypothesis) for hypothesis in self.pair.hypotheses)
         algorithm = self.simulation.algorithm
         noisy = replace(self.simulation, algorithm=algorithm if factor == 1.0 else algorithm.scaled(factor))
         simulate = worlds(holding(noisy, self.pair.agent, zero), self.pair.agent, one, REPLICAS)

@@ -34,10 +34,10 @@ from netsim.problems import LeastSquares, Problem
 from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
 from netsim.topology import Topology
+from netsim.transcript import Transcript
 from netsim.transcript.message import Capture, Message
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.stream import TranscriptStream
-from netsim.transcript.transcript import Transcript
 
 AGENTS, DIMENSION = 50, 10
 

@@ -152,7 +152,7 @@ class Planted(InRounds):
         """The fields that together show the fault."""
         parts = [(self.agent, "direct", n, "part") for n in range(1 + (self.fault == "halves"))]
         release = [(self.agent, "exchange", 0, "x")] if self.fault == "noise" else []
-        return frozenset(cast(list[Field], parts + release))
+        return frozenset(cast("list[Field]", parts + release))
 
 
 FAULTS = ("bare", "quiet", "noise", "halves")

@@ -21,9 +21,8 @@ from netsim.models.model import Regularizer
 from netsim.network.links import PLAIN, WAIT_FOR_ALL, ExchangePolicy, Transport
 from netsim.randomness import SharedNoise
 from netsim.topology import Topology
-from netsim.transcript.message import Capture, Fan, Message
-from netsim.transcript.record import EVERYBODY, Door, Record
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
+from netsim.transcript.message import EVERYBODY, Capture, Door, Fan, Message, Record
 
 if TYPE_CHECKING:
     from netsim.algorithms.algorithm import Algorithm

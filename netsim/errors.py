@@ -20,6 +20,13 @@ def brief(text: str) -> str:
     return _LONG.sub(lambda found: found[0][: QUOTED + 1] + "…", text)
 
 
+def short(value: object) -> bool | int | float | str | None:
+    """A value as a document has it that repeats little of somebody else's: a long text or a tree in brief."""
+    if isinstance(value, str):
+        return value if len(value) <= QUOTED else value[:QUOTED] + "…"
+    return value if isinstance(value, bool | int | float | None) else _SHORT.repr(value)
+
+
 def meant(written: str, known: Iterable[str]) -> str:
     """The end of a message about a name that is none of these: the nearest, if one is near."""
     near = difflib.get_close_matches(written, [*known], n=1)

@@ -9,10 +9,13 @@ under a hypothesis about the private data. Five rules make that work:
 - sums over neighbors run in a fixed order (use `Exchange`);
 - replicas are worlds of their own: nothing is decided for all of them by the values of some;
 - no module state.
+
+`Computed` tells which reader ran a run, and on what its gradients were computed.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -21,6 +24,11 @@ from netsim.errors import ProtocolError
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.models.model import Regularizer
 from netsim.transcript.message import Message
+
+Reader = Literal["live", "stacked", "deployed"]
+"""Agent by agent, one run for all agents, or processes (`netsim.readers`)."""
+Backend = Literal["numpy", "torch"]
+Device = Literal["cpu", "cuda"]
 
 
 class Exchange:
@@ -233,3 +241,16 @@ def subset(coins: np.random.Generator, total: int, size: int) -> Sequence[int]:
     if isinstance(coins, FollowedCoins):
         return coins.subset(total, size)
     return sorted(int(one) for one in coins.choice(total, size, replace=False))
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Who computed a run."""
+
+    reader: Reader
+    unstacked: str | None
+    """Why it was not the stacked reader; null where it was."""
+    backend: Backend = "numpy"
+    """Who computed gradients."""
+    device: Device | None = None
+    """Where PyTorch computed them; null of NumPy."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from netsim.adversary import Edge
 from netsim.algorithms import Algorithm
 from netsim.arrays import whole
 from netsim.codecs import FLOAT64, Codec
@@ -12,7 +13,6 @@ from netsim.errors import ScenarioError
 from netsim.network.active_adversaries import ActiveAdversary, Alter
 from netsim.network.laws import ConstantDelay, DelayLaw
 from netsim.network.links import WAIT_FOR_ALL, AccessLaw, ExchangePolicy, LinkLaw, Transport
-from netsim.network.network import Edge
 from netsim.network.radio import Radio
 from netsim.readers.live import Downtime, PoissonClock
 from netsim.topology import Topology

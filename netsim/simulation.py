@@ -17,7 +17,6 @@ from netsim.arrays import Array, PerAgent, unknown
 from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.clock import VirtualEnvironment, VirtualLoop
 from netsim.codecs import Codec, Dither
-from netsim.computed import Backend, Computed, Device
 from netsim.errors import ScenarioError, StalledError, TranscriptError
 from netsim.metrics import Counted, Measures, Metrics
 from netsim.network.active_adversaries import InterceptionReport
@@ -25,6 +24,7 @@ from netsim.network.laws import Switch
 from netsim.network.network import Network, downs
 from netsim.network.radio import Radio, RadioNetwork
 from netsim.network.wires import Air
+from netsim.node import Backend, Computed, Device
 from netsim.problems import Problem
 from netsim.problems.objective import weak_convexity
 from netsim.randomness import EdgeNoise, NoiseThrough, Streams, coins_of, dither_of, noise_of
@@ -34,9 +34,9 @@ from netsim.running import COUNTS, Running, Watch, WatchedLoop
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.shown import Shown, above
 from netsim.topology import Topology
+from netsim.transcript import Transcript
 from netsim.transcript.message import Message, as_sent
 from netsim.transcript.packet_log import PacketLog
-from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scenarios.render.page.drawing import Chart
     from scenarios.results.tree import Results
     from scenarios.schema.scenario import Scenario
-    from scenarios.stages.own_audit import OwnAudit
+    from scenarios.stages.notebook import OwnAudit
 
 __all__ = ["Scenario", "audit", "dump", "load", "plot", "run"]
 
@@ -88,7 +88,7 @@ def audit(
     not in `netsim`, which knows nothing of audits. You get a `ScenarioError` for wrong input, and a `PrivacyError`
     where the audit could not judge.
     """
-    from scenarios.stages.own_audit import audit_own
+    from scenarios.stages.notebook import audit_own
 
     return audit_own(algorithm, claim, *options, trials=trials, confidence=confidence, seed=seed, jobs=jobs)
 
@@ -98,7 +98,7 @@ def plot(found: "Run | Results", title: str | None = None) -> "Chart":
 
     A notebook shows it; `drawing.figure` is matplotlib's. You get a `ScenarioError` for a title that none has.
     """
-    from scenarios.stages.pictures import plot as drawn
+    from scenarios.stages.notebook import plot as drawn
 
     return drawn(found, title)
 

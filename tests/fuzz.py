@@ -124,8 +124,8 @@ def warm() -> None:
     import scenarios.build.experiment
     import scenarios.cli.app
     import scenarios.render.comparison
-    import scenarios.render.page.comparison
     import scenarios.render.page.report
+    import scenarios.render.page.several
     import scenarios.schema.load
     import scenarios.stages.reaudit
     import scenarios.stages.recorded_attack
@@ -133,8 +133,7 @@ def warm() -> None:
     import scenarios.stages.witness
     import scenarios.sweep.run
     from scenarios.files.library import library
-    from scenarios.results.serialize import _adapter
-    from scenarios.results.tree import Manifest, Results
+    from scenarios.results.tree import Manifest, Results, _adapter
 
     library()
     _adapter(Results), _adapter(Manifest)
@@ -190,7 +189,7 @@ def run(arguments: Sequence[str], folder: Path, seconds: float = SECONDS, memory
 
 def may_run_code(arguments: Sequence[str]) -> bool:
     """Whether this command runs files that a scenario names."""
-    from scenarios.cli.commands import RUNS_CODE
+    from scenarios.cli.options import RUNS_CODE
 
     return bool(arguments) and arguments[0] in RUNS_CODE and "--no-code" not in arguments
 

@@ -226,7 +226,7 @@ def pytest_run(files: list[str], plugin: object) -> int:
         "--assert=plain",  # or pytest would load a `…_test.py` of ours by a loader of its own
         "--tb=no",
         "-m",
-        "(few or not slow) and not docs and not browser",
+        "not docs and not browser",
     ]
     return pytest.main([*options, *(f"--deselect={test}" for test in LONG), *files], plugins=[plugin])
 

@@ -1,10 +1,10 @@
 """Audits: the cost of a mechanism, the bound that a game proves of it, and the verdict on its claim.
 
     audit          simulate both worlds, gather, judge: `audit(simulate, pair, claim, …)` gives an `AuditResult`
-    pair           two adjacent worlds            pair_search  the worst adjacent pair
+    pair           two adjacent worlds, and the search for a worst pair
     archive        chunks on disk, so that an audit can be interrupted and go on
     private_coins  what is left of a verdict that was found at one toss of them
-    verdict        one word from three epsilons   witness      one transcript that refutes a claim
+    verdict        one word from three epsilons   witness      transcripts that refute a claim
     loss/          exact loss of transcripts      loss_breakdown  by release, activation and link
     accounting/    intervals, and ε(δ) of products of releases
     games/         coin flips, sequential test, power

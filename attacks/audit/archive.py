@@ -23,8 +23,8 @@ from attacks.audit.loss.noise_check import NoiseScores
 from attacks.audit.loss.unprotected import UnprotectedMessage
 from attacks.audit.loss.wire_fields import Details, Released, UnprotectedField
 from netsim.arrays import Array
-from netsim.computed import Computed
 from netsim.files import draft_of
+from netsim.node import Computed
 
 MARK = "of.json"
 """Name of the file that identifies the audit."""

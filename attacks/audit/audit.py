@@ -34,8 +34,8 @@ from attacks.audit.verdict import BROKEN, ROUNDING, Judgement, Verdict, exceeds,
 from attacks.audit.witness import Place, best, candidate
 from netsim.arrays import Array
 from netsim.claims import Claim
-from netsim.computed import Computed
 from netsim.errors import AttackError, NetsimError, PrivacyError
+from netsim.node import Computed
 from netsim.shown import Shown
 
 

@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import AttackError
-from netsim.transcript.record import EVERYBODY
+from netsim.transcript.message import EVERYBODY
 
 MOST = 2000
 """Columns used, at most: of more, so many are taken at even distances, in order."""

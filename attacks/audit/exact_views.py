@@ -85,7 +85,7 @@ class Price:
 
 
 @dataclass(frozen=True)
-class Coalition:
+class _Coalition:
     """The costliest coalition that was found, of `tried` ones; `exhaustive`: of all of its size."""
 
     members: tuple[int, ...]
@@ -172,7 +172,7 @@ class Priced:
         shown = listener.worst_change(victim) * (size if math.isfinite(size) else 1.0) if change is None else change
         return Price(pair, bound, listener.combination(victim, shown))
 
-    def coalition(self, victim: int, size: int, worlds: tuple[Hypothesis, Hypothesis] | None = None) -> Coalition:
+    def coalition(self, victim: int, size: int, worlds: tuple[Hypothesis, Hypothesis] | None = None) -> _Coalition:
         """The coalition of so many other agents at which the victim's data cost most. You get an `AttackError` for a
         size that there is not."""
         near = self.neighbors[victim]
@@ -201,7 +201,7 @@ class Priced:
             best = ()
             for _ in range(size):
                 best = costliest([tuple(sorted((*best, i))) for i in others if i not in best])
-        return Coalition(best, self.price(victim, self.together(best), best, worlds), len(found), exhaustive)
+        return _Coalition(best, self.price(victim, self.together(best), best, worlds), len(found), exhaustive)
 
     def pairs(self) -> tuple[Array, Array]:
         """Ends of ε over all pairs of the adjacency, [victim, listener], (agents, agents); 0 for an agent by itself,

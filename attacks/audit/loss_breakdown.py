@@ -204,7 +204,7 @@ class _AuditedLevel:
     trials: int
 
 
-def audited_levels(
+def _audited_levels(
     exact: tuple[ExactLoss, ExactLoss], delta: float, confidence: float, rng: np.random.Generator
 ) -> tuple[_AuditedLevel, ...]:
     """White-box games at up to `MOST_LEVELS` activations; none where transcripts differ in when releases are sent.
@@ -283,5 +283,5 @@ class LossBreakdown:
             fields,
             Ratio.of(averages, None, confidence),
             tuple(Ratio.of(averages, t, confidence) for t in range(len(breakdown.releases))),
-            audited_levels(exact, delta, confidence, rng),
+            _audited_levels(exact, delta, confidence, rng),
         )

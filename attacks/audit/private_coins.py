@@ -136,7 +136,7 @@ class PrivateCoins:
         found = 0.0
         if bare and self.claim.coins == "secret":
             with suppress(NetsimError, ValueError, ArithmeticError, LookupError, TypeError):
-                found = epsilon_at_any_toss(simulate, pair.agent, pair.hypotheses, delta, confidence)
+                found = _epsilon_at_any_toss(simulate, pair.agent, pair.hypotheses, delta, confidence)
         return replace(self, unpriced=unpriced, at_any_toss=found)
 
     def at_most(self, bound: float) -> "PrivateCoins":
@@ -204,7 +204,7 @@ PLAYED, DRAWN = 100, 16
 """Transcripts of each world in a game, and histories that are drawn for it."""
 
 
-def epsilon_at_any_toss(
+def _epsilon_at_any_toss(
     simulate: Callable[[int, int], Sample],
     agent: int,
     hypotheses: tuple[Hypothesis, Hypothesis],

@@ -33,7 +33,7 @@ from attacks.audit.pair import INFERRED, Infer, Pair, resemblance, spread
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
 
 CAPTURED = "heard on links"
 """Name in an archive of the captured numbers, (replicas, columns) of float32."""

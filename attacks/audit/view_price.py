@@ -338,24 +338,6 @@ def exposing(design: Array, noise: Array, change: Array, scale: Array | None = N
     return weights / weights[np.argmax(np.abs(weights))]
 
 
-def laplace_vectors(design: Array, noise: Array, scale: Array | None = None) -> Array:
-    """√2 B⁻¹C (noises, columns): what unit changes cost in each release, for a B that is square and invertible.
-
-    You get an `AttackError` where it is not, or where rounding would decide.
-    """
-    if noise.shape[0] != noise.shape[1]:
-        raise AttackError(
-            f"{noise.shape[0]} messages hold {noise.shape[1]} Laplace numbers: a price needs as many of one as of "
-            "the other"
-        )
-    view = GaussianView.of(noise, scale)
-    solved = view.solve(design, np.abs(design))
-    off, lengths = (np.sum(np.abs(part), axis=0) for part in (solved.off, solved.vectors))
-    if len(view.factors.sure) < len(noise) or not np.all(solved.covered & (off <= DECIDED * lengths)):
-        raise AttackError("messages share their Laplace noise but for rounding: the price is not decided")
-    return np.sqrt(2.0) * solved.vectors
-
-
 @lru_cache(maxsize=64)
 def _sides(messages: int) -> Array:
     """Random directions (`SKETCH`, messages): columns that are multiples of each other are so from all sides."""

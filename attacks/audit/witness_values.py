@@ -20,9 +20,8 @@ from netsim.arrays import Array
 from netsim.codecs import Dither
 from netsim.errors import TranscriptError
 from netsim.randomness import SharedNoise
-from netsim.transcript.message import Kind
-from netsim.transcript.record import DoorEvent, Record
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
+from netsim.transcript.message import DoorEvent, Kind, Record
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """A tree that JSON can hold, in which infinities and NaN are texts."""

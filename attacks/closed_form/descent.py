@@ -63,11 +63,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attacks.closed_form.bounds import GradientBounds, Interval, preimage, root_mean_square
 from attacks.closed_form.dpp2 import weigh
 from attacks.closed_form.exchanges import Exchanges
 from attacks.closed_form.token_system import Difference
-from attacks.estimates import Evidence, GradientEstimate, check_lossless
+from attacks.estimates import (
+    Evidence,
+    GradientBounds,
+    GradientEstimate,
+    Interval,
+    check_lossless,
+    preimage,
+    root_mean_square,
+)
 from netsim.adversary import AdversaryView, PublicKnowledge
 from netsim.algorithms import PrivateGradientDescent
 from netsim.algorithms.cpgt import Cpgt

@@ -35,9 +35,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attacks.closed_form.bounds import root_mean_square
 from attacks.closed_form.exchanges import Exchanges
-from attacks.estimates import GradientEstimate, check_lossless
+from attacks.estimates import GradientEstimate, check_lossless, root_mean_square
 from netsim.adversary import AdversaryView
 from netsim.algorithms.dpp2 import Dpp2
 from netsim.arrays import Array, Mask

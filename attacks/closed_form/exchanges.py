@@ -16,8 +16,7 @@ from netsim.adversary import AdversaryView
 from netsim.algorithms import DPRecal, Recal, Walkman
 from netsim.errors import AttackError
 from netsim.network.links import Shelf
-from netsim.transcript.message import Kind, Message, Values
-from netsim.transcript.record import EVERYBODY, Event, Record
+from netsim.transcript.message import EVERYBODY, Event, Kind, Message, Record, Values
 
 
 class Exchanges:

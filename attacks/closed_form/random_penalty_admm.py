@@ -24,9 +24,8 @@ from itertools import count
 
 import numpy as np
 
-from attacks.closed_form.bounds import GradientBounds, root_mean_square
 from attacks.closed_form.exchanges import Exchanges
-from attacks.estimates import Evidence, GradientEstimate, check_lossless
+from attacks.estimates import Evidence, GradientBounds, GradientEstimate, check_lossless, root_mean_square
 from netsim.adversary import AdversaryView
 from netsim.algorithms import RandomPenaltyAdmm
 from netsim.errors import AttackError

@@ -45,10 +45,18 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from attacks.closed_form.bounds import SLACK, GradientBounds, Interval, root_mean_square
 from attacks.closed_form.token_system import TokenSystem, Wire, exactly
 from attacks.closed_form.token_walk import Visit, unbroken_visits
-from attacks.estimates import Evidence, GradientEstimate, Inversion, check_lossless
+from attacks.estimates import (
+    SLACK,
+    Evidence,
+    GradientBounds,
+    GradientEstimate,
+    Interval,
+    Inversion,
+    check_lossless,
+    root_mean_square,
+)
 from netsim.adversary import AdversaryView
 from netsim.algorithms import Algorithm, DPRecal, Recal
 from netsim.algorithms.recal import Walk, coupling

@@ -26,8 +26,7 @@ import numpy as np
 from attacks.closed_form.token_ways import Agreed, Bounds, Id, Pass, Unseen, Way, agreed
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
-from netsim.transcript.message import Values
-from netsim.transcript.record import Record
+from netsim.transcript.message import Record, Values
 
 NOBODY = -2
 """Receiver of a row whose place in the token's way is unknown."""
@@ -36,7 +35,7 @@ START: Id = (-1, 0)
 
 
 @dataclass(frozen=True)
-class ObservedWalk:
+class _ObservedWalk:
     """`values` of each token that was observed, `START` too; `came[visit]`: the token that brought it, where that is
     certain; `made[token]`: how many visits each agent had made when it was sent, its sender's included, where all are
     certain; `visits[agent]`: how many are known of. `open`: ways of which it was one, at each place where there
@@ -49,7 +48,7 @@ class ObservedWalk:
     open: list[list[Way]]
 
 
-def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...], x: Array) -> ObservedWalk:
+def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...], x: Array) -> _ObservedWalk:
     """Tokens and visits of a walk from `first` on, as far as a view shows them; `names` are the token's fields, of
     which ``x`` is x¹, (dimension,), at the start, and the others zeros."""
     public = view.public
@@ -64,7 +63,7 @@ def observed_walk(view: AdversaryView, first: int, names: tuple[str, ...], x: Ar
     for sender, number in values.keys() - {START}:
         counts[sender] = max(counts[sender], number + 1)
     made = {} if public.forgetful else ways.made
-    return ObservedWalk(values, came, made, tuple(counts), [] if doors else ways.open)
+    return _ObservedWalk(values, came, made, tuple(counts), [] if doors else ways.open)
 
 
 def walked(view: AdversaryView, first: int) -> tuple[dict[Id, Record], Agreed]:

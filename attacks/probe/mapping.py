@@ -20,7 +20,7 @@ from typing import Literal, Protocol
 import numpy as np
 from scipy import sparse
 
-from attacks.probe.assumptions import Matrix
+from attacks.probe.linear import Matrix
 from attacks.probe.node import Field, Gap, Inputs, Pass, Query, Release, Seed, Shape, Unknown
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError

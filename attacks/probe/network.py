@@ -29,8 +29,7 @@ from netsim import node as port
 from netsim.adversary import AdversaryView, PublicKnowledge
 from netsim.arrays import Array
 from netsim.errors import AttackError, ProtocolError
-from netsim.transcript.message import Kind, Message, Values
-from netsim.transcript.record import EVERYBODY, Record
+from netsim.transcript.message import EVERYBODY, Kind, Message, Record, Values
 
 Which = tuple[int, Kind, int]
 """A message: its sender, its kind, and the sender's count of that kind, from 0."""

@@ -32,8 +32,7 @@ from netsim.errors import AttackError
 from netsim.mechanisms import Gaussian, Mechanism, OffCenter, UniformModulo
 from netsim.models.model import Regularizer, Zero
 from netsim.node import own_share, share_factor
-from netsim.transcript.message import Kind, Values
-from netsim.transcript.record import Record
+from netsim.transcript.message import Kind, Record, Values
 
 Field = tuple[int, Kind, int, str]
 """A value on the wire: sender, kind and number of the message, name."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attacks.probe.assumptions import Assumption, Free
+from attacks.probe.linear import Assumption, Free
 from attacks.probe.mapping import Law, Map, check_size
 from attacks.probe.node import Field, Gap
 from attacks.probe.system import Bounds, System

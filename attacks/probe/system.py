@@ -30,8 +30,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from attacks.probe.assumptions import Matrix, Model
-from attacks.probe.linear import HIDDEN, RANK, SILENT, independent, outlook, powers, silent, solve
+from attacks.probe.linear import HIDDEN, RANK, SILENT, Matrix, Model, independent, outlook, powers, silent, solve
 from attacks.probe.mapping import LIMIT, SAME, Law, Map
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError

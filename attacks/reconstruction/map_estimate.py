@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from attacks.reconstruction.attack import Case
-from attacks.reconstruction.residuals import Whitener
+from attacks.reconstruction.attack import Case, Whitener
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic, Model, Softmax

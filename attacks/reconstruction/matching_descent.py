@@ -3,18 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 
 from attacks.estimates import Evidence
-from attacks.reconstruction.attack import SEVERAL, Case, Known, Reconstruction, Way
+from attacks.reconstruction.attack import Case, Known, Reconstruction, Way
 from attacks.reconstruction.gradient_matching import Distance, Extra, Matching, free_directions, narrowed
 from attacks.reconstruction.optimizers import LBFGS, Minimum
 from netsim.arrays import Array, Mask
-from netsim.models import MLP, Linear, Logistic, Model, Softmax
-from netsim.models.lenet import LeNet
-from netsim.models.networks import Dense
+from netsim.models import MLP, Linear, Logistic, Model
 
 ALIKE = 1e-6
 """Share of the largest variance: what differs by less counts as equal."""
@@ -272,67 +270,3 @@ def _examined(model: Model, parameters: Array, found: _Candidates, pair: int, so
     which = f"{free} direction{'' if free == 1 else 's'} of the {what}"
     sentence = f"the matched gradients of a {model.name} model do not determine {which} of {len(features)} record(s)"
     return f"{sentence}; {turned}" if turned else sentence
-
-
-@runtime_checkable
-class _Layered(Protocol):
-    """A model with a last dense layer; a softmax follows."""
-
-    @property
-    def last(self) -> Dense: ...
-
-
-def last_layer(model: Model) -> Dense | None:
-    """None where there is none before a cross-entropy."""
-    if isinstance(model, Logistic):
-        return Dense(0, model.width, 1, bias=False)
-    return model.last if isinstance(model, _Layered) else None
-
-
-def non_negative(known: Known) -> bool:
-    """Whether what enters the last layer is known to be ≥ 0."""
-    model = known.model
-    if isinstance(model, Softmax | Logistic):
-        return known.value_range is not None and known.value_range[0] >= 0
-    if isinstance(model, MLP):
-        return model.activation in ("sigmoid", "softplus", "relu")
-    return isinstance(model, LeNet)
-
-
-def why_no_sign(known: Known) -> str:
-    """Why the signs of a gradient show no labels; empty where they do."""
-    layer = last_layer(known.model)
-    if layer is None:
-        return f"a cross-entropy, and the loss of a {known.model.name} model is none"
-    if not layer.bias and not non_negative(known):
-        return "an intercept or activations that are not negative before the last layer"
-    return ""
-
-
-def by_sign(known: Known, wanted: Array, deviation: Array) -> tuple[Array, Mask]:
-    """The m labels, (pairs, m), from wanted (pairs, rounds, dimension), the first round's; and whether it is sure.
-
-    `deviation` (pairs, dimension): of that round's errors, 0 where it is exact. Sound labels are those of exactly m
-    classes `SEVERAL` deviations below 0: these have the sign of a label, so that all labels are different, and known.
-    Of a logistic loss the sum has to be so far from 0.
-    """
-    layer = last_layer(known.model)
-    assert layer is not None
-    first = wanted[:, 0]
-    if layer.bias:
-        signs, errors = layer.offset(first), layer.offset(deviation)
-    else:
-        signs = np.sum(layer.matrix(first), axis=-1)
-        errors = np.sqrt(np.sum(np.square(layer.matrix(deviation)), axis=-1))
-    if layer.outputs == 1:
-        return np.where(signs < 0, 1.0, -1.0), np.abs(signs[:, 0]) > SEVERAL * errors[:, 0]
-    lowest = np.sort(np.argsort(signs, axis=-1, kind="stable")[:, : known.records], axis=-1)
-    return np.array(known.model.classes)[lowest], np.sum(signs < -SEVERAL * errors, axis=-1) == known.records
-
-
-def by_lowest(known: Known, wanted: Array, records: int) -> Array:
-    """The labels of m records of different classes, (pairs, m), ascending: Yin and others 2021, eq. 7."""
-    layer = last_layer(known.model)
-    assert layer is not None
-    lowest = np.min(layer.matrix(wanted[:, 0]), axis=-1)
-    return np.array(known.model.classes)[np.sort(np.argsort(lowest, axis=-1, kind="stable")[:, :records], axis=-1)]

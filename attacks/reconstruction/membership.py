@@ -49,9 +49,8 @@ from scipy import optimize, special
 
 from attacks.audit.accounting.products import ComplexArray, Product
 from attacks.estimates import Evidence
-from attacks.reconstruction.attack import Case, Known, Needs
+from attacks.reconstruction.attack import Case, Known, Needs, Whitener
 from attacks.reconstruction.informed import BatchLaw, Population, rows_of
-from attacks.reconstruction.residuals import Whitener
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
 

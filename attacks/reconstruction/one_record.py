@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attacks.reconstruction.attack import Attack, Case, Needs, Reconstruction, check_all
+from attacks.reconstruction.attack import Attack, Case, Needs, Reconstruction, Whitener, check_all, misfit
 from attacks.reconstruction.map_estimate import MODELS, Product, minimize, objective
 from attacks.reconstruction.posterior import PosteriorMode
 from attacks.reconstruction.record_hypotheses import (
@@ -31,7 +31,6 @@ from attacks.reconstruction.record_hypotheses import (
     rank_one,
     sign_is_open,
 )
-from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.models import MLP, Linear, Softmax

@@ -23,7 +23,6 @@ import numpy as np
 
 from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Case, Known, Needs, Reconstruction, check_all
-from attacks.reconstruction.least_squares_gram import LeastSquaresGram
 from attacks.reconstruction.map_estimate import (
     MODELS,
     Common,
@@ -38,7 +37,7 @@ from attacks.reconstruction.map_estimate import (
     with_intercept,
 )
 from attacks.reconstruction.record_hypotheses import Hypotheses, rank_one
-from attacks.reconstruction.row_space import RowSpace
+from attacks.reconstruction.row_space import LeastSquaresGram, RowSpace
 from netsim.arrays import Array
 from netsim.bounds import Count
 from netsim.errors import AttackError

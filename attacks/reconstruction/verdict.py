@@ -23,9 +23,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from attacks.reconstruction.attack import Case, Known, Reconstruction
+from attacks.reconstruction.attack import Case, Known, Reconstruction, Whitener, misfit
 from attacks.reconstruction.informed import alone
-from attacks.reconstruction.residuals import Whitener, misfit
 from netsim.arrays import Array, Mask
 
 Name = Literal["failed to optimize", "not identifiable", "defended", "recovered in part", "recovered"]

@@ -1,7 +1,44 @@
-"""The replay reader: rerun one agent's public code on what was observed, under a hypothesis about its data."""
+"""Replay of one agent's public code on observed messages, under a hypothesis about its data.
 
-from attacks.replay.replay import Hypothesis, replay
-from attacks.replay.replayed import ULPS, Answer, Comparison, Departure, Perturbed, Release, Replayed, Sending, bits
+`gradient` asks the hypothesis; `privatize` returns the value that was observed and notes the noise that would explain
+it; incoming messages are those observed; every other value that is sent is compared with the one observed, and so is
+which messages there are. Two replays of the same record, one per hypothesis, give the exact privacy loss of every
+release and the messages that no noise protects.
+
+The record is a node tap's: what the agent sent and what was delivered to it, in order. A release that never goes on
+the wire verbatim can be replayed only if the caller grants its value; the loss is then that of an adversary who knows
+it, an upper bound for one who sees the wire. Every value that is sent is encoded before it is compared.
+"""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from attacks.replay.coins import Coins, DrawnCoins
+from attacks.replay.recorded import EndOfRecord, RecordedNode, Recording
+from attacks.replay.replayed import (
+    ULPS,
+    Answer,
+    Comparison,
+    Departure,
+    Perturbed,
+    Release,
+    Replayed,
+    Sending,
+    bits,
+    deviation,
+)
+from netsim.adversary import AdversaryView
+from netsim.arrays import Array, Mask
+from netsim.codecs import Dither, Encoder
+from netsim.errors import TranscriptError
+from netsim.mechanisms import Gaussian, Laplace, Mechanism, UniformLaplace
+from netsim.models.model import Regularizer, Zero
+from netsim.node import own_share, share_factor
+from netsim.randomness import SharedNoise
+from netsim.transcript.message import Kind, Record, Values
 
 __all__ = [
     "ULPS",
@@ -16,3 +53,343 @@ __all__ = [
     "bits",
     "replay",
 ]
+
+ROUNDING = 1e-10
+"""A noise below this fraction of the observed values drowns in their rounding: that replica is judged no more."""
+
+SILENT = 1e-12
+"""A conditional variance below this share of the largest counts as none."""
+
+_Slot = tuple[str, int, str]
+"""Place of a release on the wire: kind and number of the message, name of the field."""
+
+
+class Hypothesis(Protocol):
+    """Hypothetical private objective of an agent. The caller brings it; an attack has no other."""
+
+    def gradient(self, x: Array) -> Array:
+        """∇f(x), (replicas, dimension)."""
+        ...
+
+    def hessian(self, x: Array) -> Array:
+        """∇²f at one point x (dimension,); (dimension, dimension)."""
+        ...
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        """argmin f + ‖· − v‖²/(2·step), with + r if there is one; (replicas, dimension)."""
+        ...
+
+    def batch(self, indices: Sequence[int]) -> "Hypothesis":
+        """The mean over these of its records."""
+        ...
+
+
+def replay(
+    view: AdversaryView,
+    agent: int,
+    hypothesis: Hypothesis,
+    coins: np.random.Generator,
+    releases: Sequence[Array] | None = None,
+    dither: Dither | None = None,
+) -> Replayed:
+    """Rerun `agent` on what a tap at its door recorded.
+
+    `coins` are the agent's private coins from their start (the adversary of an audit knows them); `releases`
+    are the outputs of its `privatize` calls, needed only where one is not sent verbatim; `dither` is what its codec
+    drew, if that is random. Under another hypothesis than the true one (or with other coins) the agent may send
+    other messages than were sent: `Replayed.departure`. You get a `TranscriptError` if no tap sat at the agent, if
+    it may have begun anew without its state, if a release is neither on the wire nor granted, or a dither is missing.
+
+    Noise from seeds that the agent shares is priced as the view has it (`AdversaryView.shared`); without that it is a
+    `TranscriptError`, for neighbors sent the same noise, and how much of it is known then depends on the listener.
+    """
+    if agent in view.public.forgetful:
+        raise TranscriptError(f"agent {agent} may have begun anew without its state: a replay follows one life")
+    recording = Recording(view.public, agent, view.at_node(agent), view.replicas, coins, view.shared.get(agent))
+    encoder = Encoder(view.public.codec, view.public.dimension, dither)
+    if releases is not None:
+        node = _Reader(recording, hypothesis, encoder, None, releases)
+        node.read()
+        return node.finish()
+    traced: _Tracer | None = None
+    for _ in range(2 + len(recording.rows)):
+        before, traced = traced, _Tracer(recording._replace(coins=_copied(coins)), hypothesis, traced)
+        with np.errstate(all="ignore"):
+            traced.read()
+        again = before is not None and traced.slots == before.slots
+        tossed = _copied(coins)
+        node = _Reader(recording._replace(coins=tossed), hypothesis, encoder, traced, None)
+        try:
+            node.read()
+        except TranscriptError:
+            if again:
+                raise
+            continue
+        if node.as_traced:
+            if isinstance(coins, Coins | DrawnCoins):
+                coins.adopt(tossed)
+            return node.finish()
+        if again:
+            break
+    raise TranscriptError(f"where agent {agent}'s releases are sent depends on them: grant the replay their values")
+
+
+def _copied(coins: np.random.Generator) -> Any:
+    """Coins that toss the same; of a history that is followed, without a note of it."""
+    return coins.copied() if isinstance(coins, Coins | DrawnCoins) else deepcopy(coins)
+
+
+class _Reader(RecordedNode):
+    """The hypothesis's gradients, the observed releases, the comparisons."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        hypothesis: Hypothesis,
+        encoder: Encoder,
+        traced: "_Tracer | None",
+        granted: Sequence[Array] | None,
+    ) -> None:
+        super().__init__(recording)
+        self._traced = traced
+        self._found = Replayed()
+        self._codec, self._encoder = recording.public.codec, encoder
+        self._hypothesis, self._granted = hypothesis, granted
+        self._given: dict[int, Release] = {}  # by the identity of the array that `privatize` returned
+        self._largest = self.zeros()  # absolute number that each coordinate has carried
+        self._judged = np.ones(self.replicas, dtype=bool)
+        self._answer: Answer | None = None
+        self._residuals: list[Array] = []  # all noise of the releases that hold noise from shared seeds
+
+    @property
+    def as_traced(self) -> bool:
+        """Whether each release was sent where its value was read."""
+        assert self._traced is not None
+        sent = self._found.sendings
+        for t, release in enumerate(self._found.releases):
+            slot = self._traced.slots.get(t)
+            places = [(sent[message].kind, sent[message].number, name) for message, name in release.carriers[:1]]
+            if places != [slot] and (places or self.departure is None):
+                return False
+        return True
+
+    def finish(self) -> Replayed:
+        """Result, with how the replay ended."""
+        self._found.departure, self._found.overran = self.departure, self.overran
+        return self._found
+
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
+        self._asked()
+        hypothesis = self._hypothesis if batch is None else self._hypothesis.batch(batch)
+        return self._answered("gradient", hypothesis.gradient(x))
+
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
+        self._asked()
+        if regularized and not isinstance(self.regularizer, Zero):
+            return self._answered("proximal", self._hypothesis.proximal(v, step, self.regularizer))
+        return self._answered("proximal", self._hypothesis.proximal(v, step))
+
+    def _answered(self, kind: Literal["gradient", "proximal"], value: Array) -> Array:
+        self._answer = Answer(kind, self._carried(value))
+        return value
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
+        if mechanism.noiseless:
+            return await self.proximal(v, step)
+        self._asked()
+        x = self._carried(self._observed(len(self._found.releases)))
+        pull = (v - x) / step
+        drowned = self._judge(mechanism, np.maximum(np.abs(v), np.abs(x)) / step)
+        identity = np.eye(x.shape[-1]) / step
+        curvature = np.array([self._hypothesis.hessian(row) + identity for row in x])
+        log_jacobian = np.asarray(np.linalg.slogdet(curvature)[1], dtype=np.float64)
+        law = Perturbed(deepcopy(mechanism), pull, log_jacobian)
+        return self._explained(
+            Release(self.sent, law, x, self._hypothesis.gradient(x), self._judged, drowned=drowned)
+        )
+
+    def privatize(
+        self, value: Array, mechanism: Mechanism, shared: Gaussian | None = None, draw: int | None = None
+    ) -> Array:
+        del draw  # the law that is granted says which noise is the same
+        if shared is not None and not shared.noiseless:
+            return self._given_others(value, self._shared_law, self._residuals)
+        if mechanism.noiseless:
+            return value
+        observed = self._carried(self._observed(len(self._found.releases)))
+        drowned = self._judge(mechanism, observed)
+        law = deepcopy(mechanism)  # the code may go on with its arrays
+        made = Release(self.sent, law, observed, value.copy(), self._judged, drowned=drowned)
+        return self._explained(made)
+
+    def split(self, value: Array, mechanism: Gaussian) -> dict[int, Array]:
+        if mechanism.noiseless:
+            return dict.fromkeys((self.id, *self.neighbors), value)
+        factor = share_factor(self.weights) * mechanism.stddev
+        law, noise = SharedNoise(np.zeros((len(factor), *value.shape)), factor @ factor.T), list[Array]()
+        shares = [self._given_others(value, law, noise) for _ in self.neighbors]
+        return {self.id: own_share(value, shares, self.weights), **dict(zip(self.neighbors, shares, strict=True))}
+
+    def _given_others(self, value: Array, law: SharedNoise | None, noise: list[Array]) -> Array:
+        """A release whose noise has this law together with that of earlier ones, `noise`, which it joins."""
+        index = len(self._found.releases)
+        if law is None or len(noise) >= len(law.mean):
+            raise TranscriptError(
+                f"agent {self.id}'s release {index} has noise from seeds that it shares with its neighbors: grant "
+                "what the listener knows of that noise (netsim.randomness.EdgeNoise.known)"
+            )
+        observed = self._carried(self._observed(index))
+        mean, stddev = law.given(noise)
+        if stddev**2 <= SILENT * float(np.max(np.diag(law.covariance))):
+            raise TranscriptError(f"agent {self.id}'s release {index} has no noise that the listener does not know")
+        noise.append(observed - value)
+        mechanism = Gaussian(stddev)
+        drowned = self._judge(mechanism, observed)
+        made = Release(self.sent, mechanism, observed, value + mean, self._judged, drowned=drowned)
+        return self._explained(made)
+
+    def _explained(self, release: Release) -> Array:
+        self._found.releases.append(release)
+        self._given[id(release.observed)] = release
+        return release.observed
+
+    def _observed(self, index: int) -> Array:
+        if self._granted is not None:
+            if index >= len(self._granted):
+                self._found.out_of_releases = True
+                raise EndOfRecord
+            return self._granted[index]
+        assert self._traced is not None
+        slot = self._traced.slots.get(index)
+        found = None if slot is None else self._outgoing[slot[:2]].values[slot[2]]
+        if found is None and self._traced.ends_with(index):
+            self.departure, self.overran = self._traced.departure, self._traced.overran
+            raise EndOfRecord
+        if found is None or not self._codec.lossless:
+            raise TranscriptError(
+                f"agent {self.id}'s release {index} (activation {self.activation}) is not on the wire as it was "
+                "released: grant the replay its value (the loss is then an upper bound)"
+            )
+        return found
+
+    def _judge(self, mechanism: Mechanism, observed: Array) -> Mask:
+        """Where the noise drowns. A function of what was observed alone: the loss stays that of a transcript stopped
+        at some time."""
+        # of a mixture the Laplace noise counts, for its width is data
+        law = Laplace(mechanism.scale) if isinstance(mechanism, UniformLaplace) else mechanism
+        stddev = np.broadcast_to(deviation(law), observed.shape)
+        drowned = np.any((stddev > 0) & (stddev < ROUNDING * np.abs(observed)), axis=-1)
+        if np.any(drowned & self._judged):
+            self._judged = self._judged & ~drowned
+            if self._found.unreliable_from is None:
+                self._found.unreliable_from = self.activation
+        return drowned
+
+    def _seen(self, row: Record) -> None:
+        for value in row.values.values():
+            self._carried(value)
+
+    def _carried(self, value: Array) -> Array:
+        np.fmax(self._largest, np.abs(value), out=self._largest, where=np.isfinite(value))
+        return value
+
+    def _sent(self, row: Record, values: Values) -> None:
+        made = len(self._found.releases)
+        which = row.receiver, row.kind, row.number, tuple(values)
+        self._found.sendings.append(Sending(self.activation, self.clock, self.pace, made, *which))
+        for name, encoded in self._encoder(values).items():
+            value, observed = values[name], row.values[name]
+            identical = np.array_equal(bits(encoded), bits(observed))
+            release = self._given.get(id(value))
+            if release is not None:
+                release.carriers.append((self.sent, name))
+            if release is not None and identical:
+                if self._codec.lossless and release.sent_in is None:
+                    release.sent_in = self.sent
+                continue
+            possible = None if identical else self._possible(value, observed)
+            predicted = observed if identical else encoded
+            kept = None if identical and self._codec.lossless else value.copy()
+            carried = None if identical else self._largest.copy()
+            what = Comparison(self.sent, name, row.receiver, observed, predicted, possible, self._judged, kept)
+            self._found.comparisons.append(what._replace(answer=self._answer, carried=carried))
+
+    def _possible(self, value: Array, observed: Array) -> Mask:
+        """Mask of where the codec may have made what was observed of a value that differs from this one by
+        rounding."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounding = ULPS * np.finfo(float).eps * self._largest
+            anything = np.isinf(rounding) & ~np.isnan(value)
+            low = np.where(anything, -np.inf, value - rounding)
+            high = np.where(anything, np.inf, value + rounding)
+            return self._codec.could_be(observed, low, high)
+
+
+class _Tracer(RecordedNode):
+    """Pass that follows each array that `privatize` returned to where it is sent.
+
+    A release whose place a pass `before` found has the value that is there, another one is empty. A branch on an
+    empty one would not be followed faithfully, and the replay notices.
+    """
+
+    blind_to_receivers = True  # it follows arrays, whoever gets them
+
+    def __init__(self, recording: Recording, hypothesis: Hypothesis, before: "_Tracer | None") -> None:
+        super().__init__(recording)
+        self._hypothesis, self._before = hypothesis, {} if before is None else before.slots
+        self.slots: dict[int, _Slot] = {}
+        self._made_before: list[int] = []  # messages that were sent before each release
+        self._made: list[Array] = []  # kept alive: an id is an array's own as long as it lives
+        self._index: dict[int, int] = {}
+
+    def ends_with(self, index: int) -> bool:
+        """Whether nothing more was sent after this release: another message was than would have been, or none."""
+        ended = self.departure is not None or self.overran
+        return ended and index < len(self._made_before) and self._made_before[index] == self.sent
+
+    async def gradient(self, x: Array, batch: Sequence[int] | None = None) -> Array:
+        if not np.all(np.isfinite(x)):
+            return np.full_like(x, np.nan)
+        return (self._hypothesis if batch is None else self._hypothesis.batch(batch)).gradient(x)
+
+    async def proximal(self, v: Array, step: float, *, regularized: bool = False) -> Array:
+        if not np.all(np.isfinite(v)):
+            return np.full_like(v, np.nan)
+        added = self.regularizer if regularized and not isinstance(self.regularizer, Zero) else None
+        return self._hypothesis.proximal(v, step, *(() if added is None else (added,)))
+
+    async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:  # noqa: ARG002
+        empty = np.full_like(v, np.nan)
+        return empty if mechanism.noiseless else self._follow(empty)
+
+    def privatize(
+        self, value: Array, mechanism: Mechanism, shared: Gaussian | None = None, draw: int | None = None
+    ) -> Array:
+        del draw
+        silent = mechanism.noiseless and (shared is None or shared.noiseless)
+        return value if silent else self._follow(np.full_like(value, np.nan))
+
+    def split(self, value: Array, mechanism: Gaussian) -> dict[int, Array]:
+        if mechanism.noiseless:
+            return dict.fromkeys((self.id, *self.neighbors), value)
+        followed = {j: self._follow(np.full_like(value, np.nan)) for j in self.neighbors}
+        return {self.id: np.full_like(value, np.nan), **followed}
+
+    def _follow(self, empty: Array) -> Array:
+        slot = self._before.get(len(self._made))
+        made = empty if slot is None else self._outgoing[slot[:2]].values[slot[2]].copy()
+        self._index[id(made)] = len(self._made)
+        self._made.append(made)
+        self._made_before.append(self.sent)
+        return made
+
+    def _stand_in(self, sender: int, kind: Kind, number: int, name: str) -> Array:  # noqa: ARG002
+        return np.full((self.replicas, self.dimension), np.nan)
+
+    def _seen(self, row: Record) -> None:
+        pass
+
+    def _sent(self, row: Record, values: Values) -> None:
+        for name, value in values.items():
+            if (index := self._index.get(id(value))) is not None:
+                self.slots.setdefault(index, (row.kind, row.number, name))

@@ -17,8 +17,7 @@ from netsim.models.model import Regularizer
 from netsim.network.links import Shelf
 from netsim.node import Exchange, FollowedCoins
 from netsim.randomness import SharedNoise
-from netsim.transcript.message import Kind, Message, Values, as_sent
-from netsim.transcript.record import EVERYBODY, Event, Record
+from netsim.transcript.message import EVERYBODY, Event, Kind, Message, Record, Values, as_sent
 
 NOT_RECORDED = -1
 """The size of a message that was missed."""

@@ -28,9 +28,9 @@ from scipy import special
 
 from attacks.audit.accounting.intervals import Interval, clopper_pearson
 from attacks.estimates import Evidence, GradientEstimate
+from attacks.reconstruction.attack import Whitener
+from attacks.reconstruction.informed import Choice
 from attacks.reconstruction.membership import Decision
-from attacks.reconstruction.property_inference import Choice
-from attacks.reconstruction.residuals import Whitener
 from attacks.score.robustness import approximate_bound
 from netsim.arrays import Array
 from netsim.truth import Truth
@@ -183,7 +183,7 @@ class _AtLevel:
 
 
 @dataclass(frozen=True)
-class MembershipScore:
+class _MembershipScore:
     """The game's rates. `roc`: false alarms and powers, (2, points), of the scores against one threshold for all."""
 
     trials: tuple[int, int]
@@ -195,7 +195,7 @@ class MembershipScore:
 
 def score_membership(
     inside: Sequence[Decision], out: Sequence[Decision], levels: Sequence[float], confidence: float
-) -> MembershipScore:
+) -> _MembershipScore:
     """Decisions of transcripts in which the first candidate is in, and of such in which it is not."""
     here, there = (np.concatenate([one.scores[:, 0] for one in own]) for own in (inside, out))
     half = 1 - (1 - confidence) / 2  # both rates at once
@@ -208,7 +208,7 @@ def score_membership(
     thresholds = np.unique(np.concatenate([here, there]))[::-1]  # all of them, thinned, from (0, 0) to (1, 1)
     chosen = np.unique(np.linspace(0, thresholds.size - 1, min(thresholds.size, CURVE)).astype(int))
     points = np.array([[np.count_nonzero(own >= t) / own.size for t in thresholds[chosen]] for own in (there, here)])
-    return MembershipScore(
+    return _MembershipScore(
         (here.size, there.size),
         tuple(_AtLevel.of(level, inside, out, confidence) for level in levels),
         Interval(low, found.estimate - alarms.estimate, high, confidence),
@@ -240,7 +240,7 @@ def of_group(size: int, epsilon: float, delta: float) -> tuple[float, float]:
     return size * epsilon, min(total, 1.0)
 
 
-def breaks(score: MembershipScore, epsilon: float, delta: float, confidence: float) -> bool:
+def breaks(score: _MembershipScore, epsilon: float, delta: float, confidence: float) -> bool:
     """Whether the rates at some level prove the claim false, all levels together at this confidence.
 
     Either side of the test may prove it: power above what its false alarms allow, or the same of the complements.

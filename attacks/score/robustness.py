@@ -26,8 +26,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from attacks.audit.accounting.intervals import Interval, clopper_pearson
-from attacks.reconstruction.attack import Case, Reconstruction
-from attacks.reconstruction.residuals import misfit
+from attacks.reconstruction.attack import Case, Reconstruction, misfit
 from attacks.reconstruction.verdict import (
     CLOSE,
     DEFENDED,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from attacks.traffic.packets import same
-from attacks.traffic.results import Amount, Edge, Sealed
+from attacks.traffic.packets import Amount, Sealed, same
+from netsim.adversary import Edge
 from netsim.randomness import Streams
 from netsim.simulation import Run
 from netsim.transcript.packet_log import PacketLog

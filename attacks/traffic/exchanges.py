@@ -22,10 +22,9 @@ from typing import Literal
 
 import numpy as np
 
-from attacks.traffic.packets import CLOSE, ObservedPackets, due, same
+from attacks.traffic.packets import CLOSE, Activity, Amount, Event, ObservedPackets, due, same
 from attacks.traffic.protocol import Protocol
-from attacks.traffic.results import Activity, Amount, Event
-from netsim.network.channels import MAX_BACKOFF
+from netsim.network.network import MAX_BACKOFF
 
 MOST_STATES, MOST_A_MOMENT = 2_000, 10
 """So many states are looked at for one agent, and so many more for each of its moments, of all readings together,

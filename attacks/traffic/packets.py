@@ -1,6 +1,8 @@
-"""Packets as taps on links observed them: which carry data, which repeat another, how many were missed.
+"""Packets as taps on links observed them: which carry data, which repeat another, how many were missed; and results.
 
-The timeout T doubles up to 2^6 T (`netsim.network.channels`). It is a setting of the transport: a tap does not
+A result of traffic analysis has its uncertainty, or why it is not identifiable.
+
+The timeout T doubles up to 2^6 T (`netsim.network.network`). It is a setting of the transport: a tap does not
 know it.
 
 Each packet is observed or not by itself, so of N packets it observes Bin(N, 1 − missed). The interval holds at 95 %:
@@ -13,24 +15,125 @@ import bisect
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from attacks.traffic.protocol import Protocol
-from attacks.traffic.results import Edge
-from netsim.adversary import AdversaryView
+from netsim.adversary import AdversaryView, Edge
 from netsim.arrays import Array
 from netsim.errors import AttackError
-from netsim.network.channels import MAX_BACKOFF
 from netsim.network.links import Transport
-from netsim.transcript.message import ACK_BYTES, TAG_BYTES
-from netsim.transcript.record import EVERYBODY
+from netsim.network.network import MAX_BACKOFF
+from netsim.transcript.message import ACK_BYTES, EVERYBODY, TAG_BYTES
 
 CLOSE = 1e-9
+TAIL = 0.025
+
+
+class Amount(NamedTuple):
+    """`low` ≤ truth ≤ `high`, and the best guess `value`, None where nothing between is likelier."""
+
+    low: float
+    value: float | None
+    high: float
+
+    @classmethod
+    def exactly(cls, value: float) -> "Amount":
+        return cls(value, value, value)
+
+    @property
+    def exact(self) -> bool:
+        return self.low == self.high
+
+    def holds(self, truth: float) -> bool:
+        """Whether the truth is in the interval, up to rounding."""
+        slack = 1e-9 * max(1.0, abs(truth))
+        return self.low - slack <= truth <= self.high + slack
+
+
+class Event(NamedTuple):
+    """An agent put the first message of an activation on the air, at this time in virtual seconds."""
+
+    time: float
+    agent: int
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Activations of all agents. `events` in order of time; `counts[i]`: activations (rounds) of agent i; `complete`:
+    every activation has its event. `refused`: why events are not identifiable, or not all of them; None where they
+    are."""
+
+    events: tuple[Event, ...]
+    counts: tuple[Amount, ...]
+    complete: bool
+    refused: str | None = None
+
+
+@dataclass(frozen=True)
+class Computing:
+    """Time that a private query takes each agent, in seconds.
+
+    `means[i]`: of agent i, over the run; None where nothing is known. `kind`: "measured" (arrivals were acknowledged,
+    so the work is seen from its first moment to its last), "estimated" (the mean wait for a public clock was
+    subtracted), "bounded" (the travel of a message is in it; the interval bounds by how much). `slower`: pairs
+    (i, j) of agents of which i is slower, at 95 % confidence of all of them together; `samples[i]`: how many of its
+    activations were used.
+    """
+
+    means: tuple[Amount | None, ...]
+    kind: str
+    samples: tuple[int, ...]
+    slower: frozenset[tuple[int, int]] = frozenset()
+    refused: str | None = None
+
+    @property
+    def slowest(self) -> int | None:
+        """The agent that is slower than every other one, where there is one."""
+        others = len(self.means) - 1
+        found = [i for i in range(len(self.means)) if sum(one == i for one, _ in self.slower) == others]
+        return found[0] if found and others else None
+
+
+@dataclass(frozen=True)
+class LinkTraffic:
+    """Repetitions and losses of each directed link that was tapped: second and later attempts (`repeated`), and
+    packets that never arrived (`lost`), acknowledgements included."""
+
+    repeated: Mapping[Edge, Amount] = field(default_factory=dict[Edge, Amount])
+    lost: Mapping[Edge, Amount] = field(default_factory=dict[Edge, Amount])
+    repeats_refused: str | None = None
+    losses_refused: str | None = None
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """The length of a vector: all of `low` … `high` make packets of these sizes."""
+
+    low: int = 0
+    high: float = math.inf
+    refused: str | None = None
+
+    @property
+    def value(self) -> int | None:
+        """The dimension, where only one fits."""
+        return self.low if self.low == self.high else None
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """All four. `packets`: rows that were looked at."""
+
+    packets: int
+    activity: Activity
+    computing: Computing
+    links: LinkTraffic
+    dimension: Dimension
 
 
 def same(one: float, other: float) -> bool:
@@ -46,9 +149,6 @@ def due(ages: Array, timeouts: Array, now: float) -> npt.NDArray[np.bool_]:
     power = power + last * np.maximum(np.round((often - power) / last), 0) * (power >= 2 * last - 1)
     near = np.abs(often - power) * timeouts[:, None] <= 100 * CLOSE * max(1.0, now)
     return np.logical_or.reduce(near, axis=1)
-
-
-TAIL = 0.025
 
 
 def sent_in_all(observed: int, missed: float, least: int) -> tuple[int, float, float]:

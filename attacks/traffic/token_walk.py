@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attacks.traffic.packets import CLOSE, ObservedPackets, due, sent_in_all
-from attacks.traffic.results import Activity, Amount, Edge, Event
+from attacks.traffic.packets import CLOSE, Activity, Amount, Event, ObservedPackets, due, sent_in_all
+from netsim.adversary import Edge
 from netsim.algorithms.algorithm import Stopping
 from netsim.arrays import Array
-from netsim.network.channels import MAX_BACKOFF
+from netsim.network.network import MAX_BACKOFF
 
 Z = 1.96
 """Quantile of two-sided intervals of 95 %."""

@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Self, get_type_hints
 
 import numpy as np
@@ -242,6 +243,7 @@ class Algorithm(ABC):
         if not (0 < epsilon < math.inf and 0 <= delta < 1):
             raise PrivacyError(f"cannot calibrate to ε = {epsilon:g}, δ = {delta:g}: need ε > 0 and 0 <= δ < 1")
 
+        @cache  # a claim of many releases takes long, and the search asks at its ends again
         def excess(log_factor: float) -> float:
             claim = claimed(2.0**log_factor)
             if claim is None:

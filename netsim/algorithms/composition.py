@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+
 from netsim.algorithms.algorithm import Algorithm, Setting
 from netsim.bounds import Auto, check
 from netsim.claims import Adjacency, Claim
@@ -131,10 +133,11 @@ class Noisy(Algorithm):
         """The claim of composition for the agent that pays most, whose releases move by at most `moves` in ℓ2."""
 
         def epsilon(agent: int, scales: list[float]) -> float:
-            pairs = zip(moves(agent), scales, strict=True)
-            if self.noise == "laplace":
-                return math.fsum(math.sqrt(setting.dimension) * m / b for m, b in pairs)
-            return zcdp_epsilon(math.fsum((m / s) ** 2 / 2 for m, s in pairs), delta)
+            with np.errstate(over="ignore"):
+                moved = np.array(moves(agent))
+                if self.noise == "laplace":
+                    return math.fsum((math.sqrt(setting.dimension) * moved / scales).tolist())
+                return zcdp_epsilon(math.fsum(((moved / scales) ** 2 / 2).tolist()), delta)
 
         return self._claim(adjacency, setting, delta, source, releases, epsilon)
 

@@ -10,7 +10,7 @@
 
 Source: E. Cyffers, M. Even, A. Bellet, L. Massoulié 2022, of which the abstract and the authors' code were at hand:
 totilas/muffliato at b72cc1a, `muffliato.py` lines 20–160 (`simulation` is m = 0, `acceleratedsimulation` has the m of
-`chebyshev`), `graphutils.py` lines 5–71, `versatile.py`. Its weights are Metropolis' (networkx counts a loop twice
+`_chebyshev`), `graphutils.py` lines 5–71, `versatile.py`. Its weights are Metropolis' (networkx counts a loop twice
 in a degree). Its descent (`private.py`) differs: it clips after the noise, and gossips for many rounds.
 
 Claims. At an agent's own door, who hears all links: ρ = B²/(2σ²) of zCDP, once or in each round, ε(α) = αρ of Rényi
@@ -55,7 +55,7 @@ Messages = Literal["counted", "sent"]
 """W¹ … W^T, which `simulation` counts, or W⁰ … W^{T−1}, which are sent and which `versatile.py` counts."""
 
 
-def chebyshev(topology: "Topology") -> float:
+def _chebyshev(topology: "Topology") -> float:
     """m = γ − 1 of the accelerated gossip: γ = 2(1 − √(λ(1 − λ/4)))/(1 − λ/2)², λ = 1 − λ₂(W)."""
     gap = 1 - float(np.linalg.eigvalsh(topology.weights)[-2])
     return 2 * (1 - math.sqrt(gap * (1 - gap / 4))) / (1 - gap / 2) ** 2 - 1
@@ -112,7 +112,7 @@ def _costs(algorithm: _NoisyGossip, topology: "Topology") -> Array:
 class Muffliato(_NoisyGossip):
     """Muffliato: the mean of private vectors −∇f_i(0) by gossip, after Gaussian noise that is added once."""
 
-    momentum: Annotated[Share, Auto("γ − 1 of Chebyshev's polynomials", lambda at: chebyshev(at.topology))] = 0.0
+    momentum: Annotated[Share, Auto("γ − 1 of Chebyshev's polynomials", lambda at: _chebyshev(at.topology))] = 0.0
     """m, by how much a round goes beyond the mean; 0: plain gossip."""
 
     stackable = True

@@ -5,8 +5,7 @@ the model alone.
 """
 
 from netsim.models.lenet import LeNet
-from netsim.models.linear import Linear, Logistic
-from netsim.models.model import NOTHING, Model, Penalty, mixed_gradient, stepped
+from netsim.models.model import NOTHING, Linear, Logistic, Model, Penalty, mixed_gradient, stepped
 from netsim.models.networks import MLP, ActivationName, Dense, Softmax
 
 __all__ = [

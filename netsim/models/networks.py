@@ -14,8 +14,7 @@ import numpy as np
 
 from netsim.arrays import Array, unknown, whole
 from netsim.errors import ScenarioError
-from netsim.models.linear import sigmoid, softplus
-from netsim.models.model import Model, mixed_gradient
+from netsim.models.model import Model, mixed_gradient, sigmoid, softplus
 
 ActivationName = Literal["sigmoid", "tanh", "softplus", "relu"]
 

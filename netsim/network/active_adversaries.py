@@ -249,7 +249,7 @@ class ActiveAdversary:
 
 
 @dataclass
-class InterceptionCounts:
+class _InterceptionCounts:
     """Packets touched so far, and how many of those that were altered or replayed were rejected."""
 
     dropped: int = 0
@@ -303,10 +303,10 @@ class Interception:
         codec: Codec = FLOAT64,
     ) -> None:
         self._streams, self._chunk, self._codec = streams, chunk, codec
-        self._all: list[tuple[ActiveAdversary, tuple[Edge, ...], InterceptionCounts]] = []
-        self._on: dict[Edge, list[tuple[ActiveAdversary, InterceptionCounts]]] = {}
+        self._all: list[tuple[ActiveAdversary, tuple[Edge, ...], _InterceptionCounts]] = []
+        self._on: dict[Edge, list[tuple[ActiveAdversary, _InterceptionCounts]]] = {}
         for who in active_adversaries:
-            edges, counts = tuple(sorted(who.tampered(topology))), InterceptionCounts()
+            edges, counts = tuple(sorted(who.tampered(topology))), _InterceptionCounts()
             self._all.append((who, edges, counts))
             for edge in edges:
                 self._on.setdefault(edge, []).append((who, counts))
@@ -351,7 +351,7 @@ class _Middle:
         environment: VirtualEnvironment,
         wire: LossyWire,
         adversary: ActiveAdversary,
-        counts: InterceptionCounts,
+        counts: _InterceptionCounts,
         rng: random.Random,
         noise: np.random.Generator,
         codec: Codec,

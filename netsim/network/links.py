@@ -31,7 +31,7 @@ class LinkLaw:
 
     On an `authenticated` link every packet, acknowledgements too, carries a tag of 16 bytes more (`TAG_BYTES`), and
     the receiver rejects what was altered on its way and what it had before, the network's own copies included
-    (`netsim.network.channels`). An `encrypted` link is authenticated as well (AEAD): a tap sees time, size, endpoints
+    (`netsim.network.network`). An `encrypted` link is authenticated as well (AEAD): a tap sees time, size, endpoints
     of a packet, and nothing else.
     """
 

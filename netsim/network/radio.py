@@ -15,18 +15,24 @@ from typing import Annotated, NamedTuple
 
 from annotated_types import Ge, Le
 
-from netsim.adversary import Tap, Within
+from netsim.adversary import Edge, Tap, Within
 from netsim.clock import VirtualEnvironment
 from netsim.errors import ScenarioError
-from netsim.network.channels import MAX_BACKOFF, UNACKNOWLEDGED, ReliableChannel
 from netsim.network.laws import Outages, Switch
 from netsim.network.links import AccessLaw, ExchangePolicy, LinkLaw
-from netsim.network.network import UNUSED, Edge, Network, Observer, downs
+from netsim.network.network import (
+    MAX_BACKOFF,
+    UNACKNOWLEDGED,
+    UNUSED,
+    Network,
+    Observer,
+    ReliableChannel,
+    downs,
+)
 from netsim.network.wires import Air, Listener, LossyWire, Wire
 from netsim.randomness import Streams
 from netsim.topology import Topology
-from netsim.transcript.message import Ciphertext, Message, Packet, Segment, Tagged
-from netsim.transcript.record import EVERYBODY
+from netsim.transcript.message import EVERYBODY, Ciphertext, Message, Packet, Segment, Tagged
 
 
 class _Reception(LossyWire):

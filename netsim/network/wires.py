@@ -107,7 +107,7 @@ class Wire(Tally, ABC):
     switch: Switch | None = None
     """When the link is down; None: never."""
     rejected: int = 0
-    """Of those that arrived, how many the receiver rejected as altered or repeated (`netsim.network.channels`)."""
+    """Of those that arrived, how many the receiver rejected as altered or repeated (`netsim.network.network`)."""
 
     def __init__(self, environment: VirtualEnvironment, source: int, target: int, air: Air | None = None) -> None:
         super().__init__()

@@ -5,10 +5,9 @@
 
 from netsim.models.model import L1, ElasticNet, FusedLasso, LInf, Regularizer, Zero
 from netsim.problems.data import Cache, Dataset, load
-from netsim.problems.functions import FromFunctions, objective
 from netsim.problems.losses import LeastSquares, LogisticLoss, NonconvexLogistic, PoissonLoss
 from netsim.problems.minimizers import Optimum, regularized_proximal
-from netsim.problems.modelled import Modelled
+from netsim.problems.modelled import FromFunctions, Modelled, objective
 from netsim.problems.objective import Bent, Objective, Sampled, Tilted, weak_convexity
 from netsim.problems.problem import (
     Problem,

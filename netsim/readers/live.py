@@ -26,8 +26,7 @@ from netsim.node import Exchange, own_share, share_factor
 from netsim.problems import Problem
 from netsim.randomness import EdgeNoise
 from netsim.topology import Topology
-from netsim.transcript.message import Kind, Message, Values, as_sent
-from netsim.transcript.record import EVERYBODY
+from netsim.transcript.message import EVERYBODY, Kind, Message, Values, as_sent
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,12 @@ from netsim.adversary import Adversary, InsiderState, Query, Tap
 from netsim.algorithms import Algorithm
 from netsim.arrays import Array, PerAgent
 from netsim.codecs import Codec, Dither, Encoder
-from netsim.computed import Backend, Device
 from netsim.errors import NetsimError
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
 from netsim.metrics import Metrics
 from netsim.models.model import Regularizer, Zero
 from netsim.network.links import AccessLaw, LinkLaw
+from netsim.node import Backend, Device
 from netsim.problems.problem import Gradients, Problem, stacked_gradients
 from netsim.randomness import EdgeNoise, Streams
 from netsim.readers.live import FLOAT64, gaussian_stddev
@@ -49,8 +49,8 @@ from netsim.readers.torch_gradients import TorchGradients
 from netsim.readers.torch_gradients import obstacle as torch_obstacle
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.topology import Topology
+from netsim.transcript import Transcript
 from netsim.transcript.message import Values, as_sent
-from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
 
 
@@ -153,7 +153,7 @@ class _Neighbors:
         raise NotStackableError("the algorithm asks who its neighbors are")
 
 
-class StackedExchange:
+class _StackedExchange:
     """Of one exchange: all agents' messages."""
 
     def __init__(
@@ -226,7 +226,7 @@ def _union(parts: Iterable[Whole]) -> Whole:
 
 
 @dataclasses.dataclass(frozen=True)
-class StackedRun:
+class _StackedRun:
     """What happened, in the parts of which a `netsim.simulation.Run` is made."""
 
     transcripts: tuple[Transcript, ...]
@@ -243,7 +243,7 @@ class StackedRun:
     """Where torch computed gradients; None where NumPy did."""
 
 
-class StackedNode:
+class _StackedNode:
     """A `Node` that stands for all agents of a simulation."""
 
     def __init__(self, simulation: _Setup) -> None:
@@ -455,7 +455,7 @@ class StackedNode:
         self.moments.wait(seconds, waits)
 
     # ── messages ────────────────────────────────────────────────────────────────────────────────────────
-    async def exchange(self, **values: Array) -> StackedExchange:
+    async def exchange(self, **values: Array) -> _StackedExchange:
         sent = self._encoded({name: as_sent(self._checked(value)) for name, value in values.items()})
         for value in sent.values():
             value.setflags(write=False)
@@ -477,7 +477,7 @@ class StackedNode:
         self._exchanges += 1
         self._done += 1
         self._bytes += size
-        return StackedExchange(self._graph, self.neighbors, sent, self._shape)
+        return _StackedExchange(self._graph, self.neighbors, sent, self._shape)
 
     def _encoded(self, values: Values) -> Values:
         """What receivers decode; a random codec draws of each agent's own stream."""
@@ -506,7 +506,7 @@ class StackedNode:
         return value
 
     # ── after the run ───────────────────────────────────────────────────────────────────────────────────
-    def outcome(self, *, interrupted: bool) -> StackedRun:
+    def outcome(self, *, interrupted: bool) -> _StackedRun:
         """All that happened."""
         simulation, links, closed = self._simulation, self._links, self._closed
         asked, released, recording = self._asked, self._released, simulation.recording
@@ -541,7 +541,7 @@ class StackedNode:
             self._note(self.metrics)
         taps = [Tap(one, self._streams.plain("adversary", one.name)) for one in simulation.adversaries]
         transcripts = tuple(map(self._heard, taps, self._ears))
-        return StackedRun(
+        return _StackedRun(
             transcripts,
             tuple(inside),
             self.metrics,
@@ -606,11 +606,11 @@ class StackedNode:
         return Transcript.deferred(lambda: ([row for _, row in heard.captured()], heard.at_doors()), count, self._r)
 
 
-def run_stacked(simulation: _Setup) -> StackedRun:
+def run_stacked(simulation: _Setup) -> _StackedRun:
     """Run all agents at once. You get a `NotStackableError` where they are unlike; Ctrl-C ends it early."""
     if (why := obstacle(simulation)) is not None:
         raise NotStackableError(why)
-    node, interrupted = StackedNode(simulation), False
+    node, interrupted = _StackedNode(simulation), False
     program = simulation.algorithm.run(node)  # type: ignore[arg-type]
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result

@@ -34,8 +34,7 @@ from netsim.problems.problem import MANY
 from netsim.randomness import Streams
 from netsim.settings import NetworkSettings
 from netsim.topology import Sparse, Topology
-from netsim.transcript.message import TAG_BYTES, Capture, Ciphertext, Message, Tagged, Values
-from netsim.transcript.record import EVERYBODY, Door
+from netsim.transcript.message import EVERYBODY, TAG_BYTES, Capture, Ciphertext, Door, Message, Tagged, Values
 
 Whole: TypeAlias = NDArray[np.int64]
 BEGUN, TIMER, DELIVERED = 0, 1, 2

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.arrays import Array
-from netsim.computed import Device
 from netsim.errors import install
 from netsim.models.lenet import CHANNELS, KERNEL, LeNet
 from netsim.models.networks import MLP, Softmax
+from netsim.node import Device
 from netsim.problems.modelled import Modelled
 from netsim.problems.objective import Objective
 

@@ -64,11 +64,6 @@ def kind_of(message: Message) -> int:
     return CODES[message.kind] | _layout(tuple(message.values)) << 8
 
 
-def names_of(message: Message, receiver: int) -> bytes:
-    """The frame that says the names of a message's values."""
-    return named(message.sender, receiver, tuple(message.values))
-
-
 def named(sender: int, receiver: int, names: Sequence[str]) -> bytes:
     """The frame that says these names of values."""
     text = "\0".join(sorted(names)).encode()

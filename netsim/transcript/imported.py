@@ -24,10 +24,8 @@ from netsim.errors import ScenarioError, TranscriptError
 from netsim.files import MOST_BYTES, check_regular, parse_json
 from netsim.readers.deployed.capture import rebuilt
 from netsim.transcript import pcapng
-from netsim.transcript.foreign import LARGEST, LEAST, WORDS
 from netsim.transcript.frames import HEAD, KINDS
-from netsim.transcript.message import HEADER_BYTES
-from netsim.transcript.record import COLUMNS, EVERYBODY, Record
+from netsim.transcript.message import COLUMNS, EVERYBODY, HEADER_BYTES, LARGEST, LEAST, WORDS, Record
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".pcapng")
 """Names of files that `read` takes."""

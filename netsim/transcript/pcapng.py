@@ -8,8 +8,7 @@ from pathlib import Path
 from netsim.codecs import FLOAT64, Codec
 from netsim.errors import TranscriptError
 from netsim.transcript.frames import CODES, head, layout
-from netsim.transcript.message import ACK_BYTES, HEADER_BYTES, TAG_BYTES, Kind
-from netsim.transcript.record import EVERYBODY, Place, Record
+from netsim.transcript.message import ACK_BYTES, EVERYBODY, HEADER_BYTES, TAG_BYTES, Kind, Place, Record
 
 PORTS: dict[Kind, int] = {kind: 61001 + code for kind, code in CODES.items()}
 _BROADCAST = 0x0AFFFFFF

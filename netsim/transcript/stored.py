@@ -3,7 +3,7 @@
 """Stored transcripts, read lazily: a stream on disk or a Parquet file.
 
 A stream is one Arrow IPC stream. Each record batch holds what the taps recorded between two moments, in order of
-arrival: first what went over links, then what passed doors. Its columns: `netsim.transcript.record.COLUMNS`
+arrival: first what went over links, then what passed doors. Its columns: `netsim.transcript.message.COLUMNS`
 (`place`, `event` and `kind` as dictionaries of strings) and two more:
 
 - ``values``, map<string, list<float64>>: field name → numbers, replica-major. A map, because nobody knows at the
@@ -13,11 +13,15 @@ arrival: first what went over links, then what passed doors. Its columns: `netsi
 
 Each batch names in its metadata (``netsim``, JSON) how many rows are from links, the earliest and latest time at
 links and at doors, and the fields. A process killed at any moment leaves every batch it wrote readable.
+
+Anybody may have written a file: types are checked when it is opened, rows as they are read. What cannot be is a
+`TranscriptError` that names the file and the column.
 """
 
 import math
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
@@ -29,13 +33,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from netsim.errors import TranscriptError
-from netsim.files import check_regular
+from netsim.bounds import MOST
+from netsim.errors import QUOTED, TranscriptError
+from netsim.files import check_regular, parse_json
 from netsim.memory import check_memory
-from netsim.transcript import foreign
-from netsim.transcript.foreign import WORDS, Facts
-from netsim.transcript.message import Values
-from netsim.transcript.record import COLUMNS, EVERY, Record, Selection, SelectionOptions
+from netsim.transcript.message import (
+    COLUMNS,
+    EVERY,
+    LARGEST,
+    LEAST,
+    WORDS,
+    Record,
+    Selection,
+    SelectionOptions,
+    Values,
+)
 
 Column = NDArray[Any]
 Rows = dict[str, Column]
@@ -59,6 +71,8 @@ GROUP = 32_768
 MEMORY = 64 * 2**20
 GROWTH = 16
 _PAGED = 256
+_ROWS_A_BYTE = 1_000
+"""More rows in a byte of a file than times that differ can have: a file made to fill the memory, or the day."""
 
 
 def _read_only(numbers: Any) -> Column:
@@ -221,7 +235,7 @@ class StreamedTranscript:
 
     def columns(self) -> Iterator[Rows]:
         """The same rows as columns (`COLUMNS`), some thousands at a time; their values are not read."""
-        with foreign.reading(self.path):
+        with _reading(self.path):
             yield from self._source.read(self._selection, values=False)
 
     def to_parquet(self, path: Path) -> None:
@@ -232,7 +246,7 @@ class StreamedTranscript:
         _write(self._rows(), self.replicas, self.fields, path)
 
     def _rows(self) -> Iterator[Rows]:
-        with foreign.reading(self.path):
+        with _reading(self.path):
             yield from self._cut_to_replica(self._source.read(self._selection), self._replica)
 
     @staticmethod
@@ -283,7 +297,7 @@ class _StreamFile:
         head = pages[:stop]
         file.seek(0)
         stream: Any = pa.ipc.open_stream(file, options=pa.ipc.IpcReadOptions(included_fields=[0]))
-        replicas = foreign.replicas_of(path, stream.schema.metadata)
+        replicas = _replicas_of(path, stream.schema.metadata)
         _check_spool(path, pa.ipc.open_stream(head).schema)
         stream.read_next_batch()
         index: list[_Batch] = []
@@ -295,8 +309,8 @@ class _StreamFile:
             except (StopIteration, OSError, ValueError):  # the end, or a batch that was not finished
                 break
             stop = file.tell()
-            facts = Facts.of(path, metadata, batch.num_rows)
-            foreign.check_counts(path, batch.num_rows)
+            facts = _Facts.of(path, metadata, batch.num_rows)
+            _check_counts(path, batch.num_rows)
             fields.update(facts.fields)
             index.append(_Batch(start, stop, batch.num_rows, facts.links, facts.air, facts.doors))
             if hasattr(mmap, "MADV_DONTNEED") and len(index) % _PAGED == 0:
@@ -344,7 +358,7 @@ class _StreamFile:
         stream.read_next_batch()
         table = stream.read_next_batch()
         table.validate(full=True)  # offsets and indices of others lead out of the memory
-        foreign.check_rows(self.path, table)
+        _check_rows(self.path, table)
         first, last = (0, batch.links) if part == "air" else (batch.links, batch.rows)
         every: Rows = {name: table[name].to_numpy()[first:last] for name in _NUMBERS}
         for name in WORDS:
@@ -357,7 +371,7 @@ class _StreamFile:
             owners, owner = np.unique(at, return_inverse=True)
             maps = table["values"].take(pa.array(owners))
             names, bounds, ends = maps.keys.to_pylist(), maps.offsets.to_pylist(), maps.items.offsets.to_numpy()
-            foreign.check_values(self.path, "values", maps.items.values, ends, self.replicas)
+            _check_values(self.path, "values", maps.items.values, ends, self.replicas)
             flat = _read_only(maps.items.values)
             arrays = [flat[a:b].reshape(self.replicas, -1) for a, b in pairwise(ends.tolist())]
             each = [dict(zip(names[a:b], arrays[a:b], strict=True)) for a, b in pairwise(bounds)]
@@ -390,9 +404,9 @@ class _ParquetFile:
         with pq.ParquetFile(path) as file:
             schema: Any = file.schema_arrow
             values = [name for name in schema.names if name.startswith("value.")]
-            foreign.check_types(path, schema, values)
-            replicas = foreign.replicas_of(path, schema.metadata)
-            foreign.check_counts(path, file.metadata.num_rows)
+            _check_types(path, schema, values)
+            replicas = _replicas_of(path, schema.metadata)
+            _check_counts(path, file.metadata.num_rows)
             fields = [name.removeprefix("value.") for name in values]
             return cls(path, replicas, tuple(fields), file.metadata.num_rows)
 
@@ -412,7 +426,7 @@ class _ParquetFile:
             rows = max(1, min(GROUP, MEMORY // (self.replicas * heaviest))) if values else GROUP
             names = [*COLUMNS, *(f"value.{name}" for name in self.fields if values)]
             for batch in file.iter_batches(rows, row_groups=groups, columns=names):
-                foreign.check_rows(self.path, batch)
+                _check_rows(self.path, batch)
                 every: Rows = {name: batch[name].to_numpy(zero_copy_only=False) for name in COLUMNS}
                 chosen = selection.among(every)
                 if len(chosen):
@@ -424,8 +438,116 @@ class _ParquetFile:
         for field in self.fields:
             column = batch[f"value.{field}"]
             starts = column.offsets.to_numpy()
-            foreign.check_values(self.path, f"value.{field}", column.values, starts, self.replicas)
+            _check_values(self.path, f"value.{field}", column.values, starts, self.replicas)
             flat, ends = _read_only(column.values), starts.tolist()
             for row in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
                 values[row][field] = flat[ends[row] : ends[row + 1]].reshape(self.replicas, -1)
         return _objects(values)
+
+
+@contextmanager
+def _reading(path: Path) -> Generator[None]:
+    """A `TranscriptError` in place of errors of Arrow: a file that is damaged, or cut off, further in."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise TranscriptError(f"{path}: damaged ({why[:QUOTED]})") from error
+
+
+def _replicas_of(path: Path, metadata: Any) -> int:
+    """How many a file has by its metadata."""
+    text = (metadata or {}).get(b"replicas", b"none")
+    number = int(text) if text.isdigit() and len(text) < 10 else 0
+    if not 1 <= number <= MOST:
+        raise TranscriptError(f"{path}: replicas = {text[:40]!r} in its metadata; allowed: 1 … {MOST:,}")
+    return number
+
+
+def _check_types(path: Path, schema: Any, values: Sequence[str]) -> None:
+    """Columns of `COLUMNS` with types that can hold them, and lists of float64 as `values`."""
+    for name in COLUMNS:
+        if name not in schema.names:
+            raise TranscriptError(f"{path}: neither a spool nor a transcript: it has no column {name!r}")
+    for name in dict.fromkeys((*COLUMNS, *values)):
+        if schema.names.count(name) > 1:
+            raise TranscriptError(f"{path}: column {name[:QUOTED]!r} is there twice")
+        kind, fits, wanted = schema.field(name).type, _is_numbers, "lists of float64"
+        if name in COLUMNS:
+            fits, wanted = _FITS.get(name, (pa.types.is_integer, "whole numbers"))
+        if not fits(kind):
+            raise TranscriptError(f"{path}: column {name[:QUOTED]!r} has {str(kind)[:QUOTED]}; allowed: {wanted}")
+
+
+def _is_numbers(kind: Any) -> bool:
+    return (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and kind.value_type == pa.float64()
+
+
+def _is_text(kind: Any) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+_FITS = dict.fromkeys(WORDS, (_is_text, "texts")) | {"time": (pa.types.is_floating, "float64")}
+
+
+def _check_counts(path: Path, rows: int) -> None:
+    """As many rows as a file of such a length can have."""
+    if not 0 <= rows <= _ROWS_A_BYTE * (size := path.stat().st_size):
+        raise TranscriptError(f"{path}: says that it has {rows:,} rows, in {size:,} bytes")
+
+
+def _check_rows(path: Path, batch: Any) -> None:
+    """Rows of a batch: nothing is missing, words are known, and numbers and times are possible."""
+    for name in COLUMNS:
+        column = batch[name]
+        if column.null_count:
+            raise TranscriptError(f"{path}: column {name!r} has rows without a value")
+        if name in WORDS:
+            known = column.dictionary if pa.types.is_dictionary(column.type) else column.unique()
+            for word in known.to_pylist():
+                if word not in WORDS[name]:
+                    allowed = ", ".join(WORDS[name])
+                    raise TranscriptError(f"{path}: column {name!r} has {str(word)[:QUOTED]!r}; allowed: {allowed}")
+            continue
+        numbers = column.to_numpy(zero_copy_only=False)
+        if name == "time" and not np.isfinite(numbers).all():
+            raise TranscriptError(f"{path}: column 'time' has a time that is not finite")
+        if name in LEAST and len(numbers) and not (LEAST[name] <= numbers.min() and numbers.max() <= LARGEST):
+            ends = f"{numbers.min()} … {numbers.max()}"
+            raise TranscriptError(f"{path}: column {name!r} has {ends}; allowed: {LEAST[name]} … {LARGEST}")
+
+
+def _check_values(path: Path, name: str, flat: Any, ends: "np.ndarray[Any, Any]", replicas: int) -> None:
+    """Values that have as many numbers as replicas, or a multiple of it; none is missing."""
+    if flat.null_count:
+        raise TranscriptError(f"{path}: column {name[:QUOTED]!r} has values without a number")
+    if (odd := np.flatnonzero(np.diff(ends) % replicas)).size:
+        count = int(np.diff(ends)[odd[0]])
+        why = f"a value of {count:,} numbers, which {replicas:,} replicas cannot share"
+        raise TranscriptError(f"{path}: column {name[:QUOTED]!r} has {why}")
+
+
+class _Facts(NamedTuple):
+    """_Facts about a batch of a spool, from its metadata: rows that are of links, spans of time, fields."""
+
+    links: int
+    air: list[float]
+    doors: list[float]
+    fields: list[str]
+
+    @classmethod
+    def of(cls, path: Path, metadata: Any, rows: int) -> "_Facts":
+        try:
+            tree: Any = parse_json(metadata[b"netsim"].decode())
+            links, air, doors, fields = (tree[name] for name in cls._fields)
+            fits = type(links) is int and 0 <= links <= rows
+            fits &= all(isinstance(span, list) and len(span) in (0, 2) for span in (air, doors))
+            fits &= all(type(time) is float and math.isfinite(time) for span in (air, doors) for time in span)
+            fits &= isinstance(fields, list) and all(isinstance(name, str) for name in fields)
+            found = cls(links, air, doors, fields)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            fits, found = False, cls(0, [], [], [])
+        if not fits:
+            raise TranscriptError(f"{path}: damaged (metadata of a batch of {rows:,} rows)")
+        return found

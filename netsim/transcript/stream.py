@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from netsim.errors import TranscriptError
-from netsim.transcript.message import Capture, Ciphertext, Fan, Message, Packet, Tagged, contents
-from netsim.transcript.record import Door
+from netsim.transcript.message import WORDS, Capture, Ciphertext, Door, Fan, Message, Packet, Tagged, contents
 from netsim.transcript.stored import (
     BATCH,
     CODES,
@@ -21,7 +20,6 @@ from netsim.transcript.stored import (
     MEMORY,
     SCHEMA,
     TEXT,
-    WORDS,
     Column,
     StreamedTranscript,
     offsets,

@@ -20,14 +20,12 @@ from netsim.readers.live import Downtime
 from netsim.settings import NetworkSettings, Recording, Timing
 from netsim.simulation import Simulation
 from netsim.topology import Topology
-from scenarios.build.adjacency import curvature_of, in_words
-from scenarios.build.cost import Cost, audit_cost, check_audit, check_run, cost
+from scenarios.build.duration import Cost, Progress, Silent, audit_cost, check_audit, check_run, cost
 from scenarios.build.inference import check_attacks, check_worlds
-from scenarios.build.problem import AnyLogistic, Ownership, farthest, gradient_change, posed
-from scenarios.build.progress import Progress, Silent
+from scenarios.build.problem import AnyLogistic, Ownership, curvature_of, farthest, gradient_change, in_words, posed
 from scenarios.schema import AlgorithmSpec, Ground, Scenario
-from scenarios.schema.base import built
 from scenarios.schema.scenario import GradientChange
+from scenarios.schema.spec import built
 
 OFFSET = 2.0
 """The default pair's gradient moves by tanh 2, that is by 96 %, of what it may at the public x = 0."""
@@ -156,7 +154,7 @@ def adjacency_of(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adja
     bound = 2 * largest
     if scenario.audit is not None and scenario.audit.adjacency == "agent":
         return Adjacency(bound, "all data of one agent replaced", curvature)
-    fewest = min(cast(Sampled, f).records for f in problem.objectives)
+    fewest = min(cast("Sampled", f).records for f in problem.objectives)
     relation = "one record of one agent replaced"
     if scenario.problem.kind not in (*LOGISTIC, "softmax") and math.isfinite(bound):
         relation += f", each record's gradient assumed to be at most {largest:.4g} in ℓ2"

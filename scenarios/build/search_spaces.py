@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 
-from attacks.audit.pair_search import Candidate, Direction, families, near, scaled
+from attacks.audit.pair import Candidate, Direction, families, near, scaled
 from netsim.arrays import Array
 from netsim.claims import Norm, length
 from netsim.problems import Bent, Objective, Problem, Tilted
-from scenarios.build.adjacency import in_words
-from scenarios.build.problem import AnyLogistic, farthest
+from scenarios.build.problem import AnyLogistic, farthest, in_words
 
 COORDINATES = 2**12
 """Of points of a run, together: more coordinates, fewer points."""
@@ -267,7 +266,7 @@ class Records(_Replaced):
 
     def near(self, candidate: Candidate) -> list[Callable[[], Candidate]]:
         """The same record by others, others by the same one: those that move the gradient most first."""
-        out, new = cast(tuple[int, int], candidate.key)
+        out, new = cast("tuple[int, int]", candidate.key)
         moves: list[Callable[[], Candidate]] = []
         if new < 0:
             return moves

@@ -283,16 +283,16 @@ def failed(marks: Sequence[Mark]) -> list[Mark]:
 
 
 # ── netsim's own ────────────────────────────────────────────────────────────────────────────────────────
-def by_game(zero: Array, one: Array, *, delta: float, confidence: float, rng: np.random.Generator) -> float:
+def _by_game(zero: Array, one: Array, *, delta: float, confidence: float, rng: np.random.Generator) -> float:
     """Distinguishing game of an audit, of one column of scores."""
     return play(zero, one, delta=delta, confidence=confidence, rng=rng).epsilon_audited
 
 
-def by_anytime_game(zero: Array, one: Array, *, delta: float, confidence: float, rng: np.random.Generator) -> float:
+def _by_anytime_game(zero: Array, one: Array, *, delta: float, confidence: float, rng: np.random.Generator) -> float:
     """Anytime game of an audit, of one column of scores, played to the end."""
     found = SequentialTestResult.play(zero, one, 0.0, delta, 1 - confidence, rng, to_the_end=True)
     return found.epsilon_audited
 
 
-OWN = (Candidate("netsim, game", by_game), Candidate("netsim, anytime game", by_anytime_game, share=10))
+OWN = (Candidate("netsim, game", _by_game), Candidate("netsim, anytime game", _by_anytime_game, share=10))
 """Auditors of netsim that take samples alone. Whole audits, which replay an algorithm, are the certificate's."""

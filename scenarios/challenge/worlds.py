@@ -4,12 +4,13 @@ A builder is given a private generator and returns a `Posed`, or None where a ri
 rounding or by chance; then it is called again with the next generator.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +20,15 @@ from netsim.adversary import Adversary, AdversaryView
 from netsim.algorithms import Algorithm, PrivateGradientDescent
 from netsim.arrays import Array
 from netsim.errors import AttackError
+from netsim.mechanisms import Gaussian, Laplace
+from netsim.node import Node
 from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
 from scenarios.build.experiment import Experiment
 from scenarios.build.problem import problem_of
-from scenarios.challenge.careless import Careless, Habit
 from scenarios.schema import Scenario
 
-Words = dict[str, Any]
+Words = dict[str, object]
 """Part of a scenario, in the words of its file."""
 LETTERS = "abcdefghijklmnopqrst"
 SIGNS = ("p", "n")
@@ -52,6 +54,54 @@ Builder = Callable[[np.random.Generator], Posed | None]
 
 
 @dataclass(frozen=True)
+class Habit:
+    """How one agent draws its noise: `factor` times the published scale, times `fading` to the power of the round.
+
+    `bare`: rounds without noise. `scalar`: one number for all coordinates. `reused`: rounds that share one draw.
+    `generator`: a seed of the agent's own in place of its private stream. `gaussian`: Gaussian noise of the same
+    standard deviation.
+    """
+
+    factor: float = 1.0
+    fading: float = 1.0
+    bare: tuple[int, ...] = ()
+    scalar: bool = False
+    reused: tuple[int, ...] = ()
+    generator: int | None = None
+    gaussian: bool = False
+
+
+@dataclass(frozen=True)
+class _Careless(PrivateGradientDescent):
+    """`PrivateGradientDescent` in which some agents do not follow the published code."""
+
+    habits: Mapping[int, Habit] = field(default_factory=dict[int, Habit])
+
+    stackable = False  # agents are unlike
+
+    async def run(self, node: Node) -> None:
+        x, kept = node.zeros(), node.zeros()
+        habit = self.habits.get(node.id, Habit())
+        for k in range(self.rounds):
+            noise = self._drawn(node, habit, k)
+            if k in habit.reused:
+                kept = noise = noise if k == min(habit.reused) else kept
+            received = await node.exchange(x=x + noise)
+            x = received.mix("x") - self.step(k) * await node.gradient(x)
+            node.estimate(x)
+
+    def _drawn(self, node: Node, habit: Habit, k: int) -> Array:
+        scale, nothing = self.scale(k) * habit.factor * habit.fading**k, node.zeros()
+        if k in habit.bare:
+            return nothing
+        if habit.generator is not None:
+            return np.random.default_rng((habit.generator, k)).laplace(0.0, scale, nothing.shape)
+        law = Gaussian(scale * math.sqrt(2)) if habit.gaussian else Laplace(scale)
+        noise = node.privatize(nothing, law)
+        return nothing + noise[:, :1] if habit.scalar else noise
+
+
+@dataclass(frozen=True)
 class _World:
     """A scenario with public seeds, and the same experiment with private ones and what is hidden.
 
@@ -67,8 +117,9 @@ class _World:
         whole: Words = {"name": "challenge", "adversary": {"links": "all"}, **deepcopy(words)}
         public = Scenario.model_validate(whole | {"seed": 0})
         whole |= deepcopy(hidden or {})
-        if whole["problem"]["data"]["name"] == "synthetic":
-            whole["problem"]["data"]["seed"] = int(rng.integers(2**48))
+        data = cast("Words", cast("Words", whole["problem"])["data"])
+        if data["name"] == "synthetic":
+            data["seed"] = int(rng.integers(2**48))
         return cls(public, Experiment.of(Scenario.model_validate(whole | {"seed": int(rng.integers(2**48))})))
 
     @classmethod
@@ -120,7 +171,7 @@ def descent(**options: Any) -> list[Words]:
 
 
 def _agents(words: Words) -> int:
-    return int(words["topology"]["agents"])
+    return cast("int", cast("Words", words["topology"])["agents"])
 
 
 def _numbers(drawn: NDArray[Any]) -> list[int]:
@@ -239,8 +290,8 @@ def zeros(words: Words) -> Builder:
 
 
 # ── noise ───────────────────────────────────────────────────────────────────────────────────────────────
-def _careless(habits: Mapping[int, Habit], published: PrivateGradientDescent) -> Careless:
-    return Careless(published.rounds, step=published.step, scale=published.scale, habits=habits)
+def _careless(habits: Mapping[int, Habit], published: PrivateGradientDescent) -> _Careless:
+    return _Careless(published.rounds, step=published.step, scale=published.scale, habits=habits)
 
 
 def _subset(rng: np.random.Generator, of: int, count: int) -> list[int]:
@@ -268,7 +319,8 @@ def rounds_of(words: Words, count: int, habit: Callable[[tuple[int, ...]], Habit
 
     def build(rng: np.random.Generator) -> Posed:
         agent = int(rng.integers(_agents(words)))
-        chosen = _subset(rng, words["algorithms"][0]["rounds"], count)
+        (published,) = cast("list[Words]", words["algorithms"])
+        chosen = _subset(rng, cast("int", published["rounds"]), count)
         world = _World.of(rng, words)
         run = world.run(partial(_careless, {agent: habit(tuple(chosen))}))
         return world.posed(run.views[0], [str(one) for one in chosen])

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from scenarios.cli import (
-    artifact,
     attack,
     audit,
     catalogue,
@@ -25,13 +24,13 @@ from scenarios.cli import (
     views,
     witness,
 )
-from scenarios.cli.commands import app
+from scenarios.cli.options import app
 from scenarios.files.code import LISTENERS
 from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
 MODULES = (
-    artifact, attack, audit, catalogue, challenge, deploy, lab, ledger, new, papers, report, run, sweep, trace, views,
+    attack, audit, catalogue, challenge, deploy, lab, ledger, new, papers, report, run, sweep, trace, views,
     witness,
 )  # fmt: skip
 """Every one registers its commands."""

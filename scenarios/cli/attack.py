@@ -10,8 +10,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError, meant
-from scenarios.cli.commands import command
-from scenarios.cli.options import OfTranscript, dated_folder, given, of_run, of_variant, refuse
+from scenarios.cli.options import OfTranscript, command, dated_folder, given, of_run, of_variant, refuse
 from scenarios.render.terminal import DONE, INTERRUPTED, apart, fail, print_page, problems, write_result
 
 if TYPE_CHECKING:
@@ -263,7 +262,7 @@ class _Order:
         from scenarios.files.folders import held
         from scenarios.results.base import write_text
         from scenarios.results.folder import is_results
-        from scenarios.results.serialize import dumps
+        from scenarios.results.tree import dumps
         from scenarios.stages.recorded_attack import attack_recording
 
         wanted = experiment.scenario.attacks

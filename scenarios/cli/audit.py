@@ -13,8 +13,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError, meant, together
-from scenarios.cli.commands import command
-from scenarios.cli.options import Replace, Strict, dated_folder, given, of_run, of_variant, refuse, repeated
+from scenarios.cli.options import Replace, Strict, command, dated_folder, given, of_run, of_variant, refuse, repeated
 from scenarios.render import terminal
 
 if TYPE_CHECKING:
@@ -176,9 +175,8 @@ class _Order:
 
     def _scenario(self, fields: list[str]) -> NoReturn:
         """Audit a scenario, and do nothing else that it asks for."""
-        from scenarios.build.variants import alone
         from scenarios.results.header import slug
-        from scenarios.schema.load import load_scenario
+        from scenarios.schema.load import alone, load_scenario
 
         scenario = load_scenario(self.what, self.options).scenario
         settings = [*self.options, "attacks={gradients: false}", "replicas=1", "reproduces=null", "figures=[]"]
@@ -351,7 +349,7 @@ def _around(place: str, settings: list[str], claim: tuple[float | None, float] |
     from scenarios.results.header import slug
     from scenarios.schema import own_code
     from scenarios.schema.load import validated
-    from scenarios.stages.own_audit import WORLD
+    from scenarios.stages.notebook import WORLD
 
     try:
         found = own_code.load(place)

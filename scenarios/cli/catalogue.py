@@ -17,9 +17,8 @@ from rich.padding import Padding
 from rich.table import Table
 
 from netsim.errors import ScenarioError, meant
-from scenarios.cli.commands import command
 from scenarios.cli.data import print_sets, sets
-from scenarios.cli.options import YAML, AsJson, Settings, Subject, given, taken
+from scenarios.cli.options import YAML, AsJson, Settings, Subject, command, given, taken
 from scenarios.files.folders import written
 from scenarios.render.terminal import console, fail, write, write_document
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from netsim.algorithms import Algorithm
     from netsim.claims import Claim
-    from scenarios.schema.export import Kind as FileKind
+    from scenarios.schema.load import Kind as FileKind
 
 Kind = StrEnum(
     "Kind", ["scenarios", "algorithms", "attacks", "problems", "data", "topologies", "codecs", "faults", "ledger"]
@@ -173,8 +172,7 @@ def _scenario(name: str, resolved: bool, settings: list[str]) -> str:
     from scenarios.files.document import Fields, place_of
     from scenarios.files.library import EXTENDS, library, plain_tree, variant_names
     from scenarios.files.models import dump
-    from scenarios.schema.export import MARK, schema_line, with_schema_line
-    from scenarios.schema.load import load_scenario
+    from scenarios.schema.load import MARK, load_scenario, schema_line, with_schema_line
 
     if resolved or settings:
         note = f"# {name}{''.join(f' -o {one}' for one in settings)}, with every default.\n"
@@ -288,8 +286,8 @@ def _rows(kind: str) -> Iterator[_Row]:
     """The rows of a list. A scenario has `data_present`: None where a variant names other data."""
     from netsim.algorithms.planted_faults import FAULTS
     from scenarios.files.library import shipped
-    from scenarios.results.serialize import plain
-    from scenarios.schema.network import MessageSpec, TopologySpec
+    from scenarios.results.tree import plain
+    from scenarios.schema.world import MessageSpec, TopologySpec
 
     match kind:
         case "scenarios":
@@ -308,7 +306,7 @@ def _rows(kind: str) -> Iterator[_Row]:
                 fields = {"name": one.__name__, "what": _first(one.__doc__), "lesson": one.lesson}
                 yield _Row({**fields}, (one.__name__, one.lesson))
         case "ledger":
-            from scenarios.ledger.entries import ENTRIES
+            from scenarios.certificate.ledger import ENTRIES
 
             for one in ENTRIES:
                 scenario = one.located.scenario
@@ -342,8 +340,8 @@ def _attack_rows() -> Iterator[_Row]:
     """On gradients, by inversions; then on records (the kinds of `attacks.reconstruct`) and on facts (membership and
     properties), by their words in a scenario."""
     from attacks.inference import inversions_of
+    from attacks.reconstruction.informed import PropertyInference
     from attacks.reconstruction.membership import Membership
-    from attacks.reconstruction.property_inference import PropertyInference
     from scenarios.schema.attacks import KINDS as RECORDS
 
     def row(on: str, name: str, kind: str | None, what: str, needs: list[str], source: str, tried: object) -> _Row:
@@ -446,7 +444,7 @@ def _schema(
 
     Exit status: 0 done, 2 wrong input.
     """
-    from scenarios.schema.export import MARK, schema_file
+    from scenarios.schema.load import MARK, schema_file
 
     name: FileKind | None = None if what == "results" else "sweep" if sweep else what
     if where and name is not None:
@@ -467,7 +465,7 @@ def _schema(
 
 def _schema_text(kind: "FileKind | None") -> str:
     """The schema of such a file; None: that of results.json."""
-    from scenarios.results.serialize import schema as results_schema
+    from scenarios.results.tree import schema as results_schema
     from scenarios.schema import json_schema
     from scenarios.sweep.points import json_schema as sweep_schema
 

@@ -10,8 +10,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import NetsimError, ScenarioError, meant
-from scenarios.cli.commands import command
-from scenarios.cli.options import AsJson, given, refuse, taken
+from scenarios.cli.options import AsJson, command, given, refuse, taken
 from scenarios.files.folders import held
 from scenarios.render.terminal import (
     DONE,
@@ -29,8 +28,7 @@ from scenarios.render.terminal import (
 )
 
 if TYPE_CHECKING:
-    from scenarios.challenge.folder import ChallengeFile
-    from scenarios.challenge.sheet import Sheet
+    from scenarios.challenge.folder import ChallengeFile, Sheet
     from scenarios.challenge.table import Challenge
 
 ALL = "all"
@@ -114,7 +112,7 @@ def _named(name: str) -> "Challenge":
 
 
 def _list(folder: Path, as_json: bool) -> NoReturn:
-    from scenarios.challenge.sheet import sheet_in
+    from scenarios.challenge.folder import sheet_in
     from scenarios.challenge.table import CHALLENGES
 
     sheet = sheet_in(folder)
@@ -163,16 +161,16 @@ def _words(sheet: "Sheet") -> str:
 
 def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json: bool) -> NoReturn:
     """Make a challenge, or all; one that is there is shown again."""
-    from scenarios.challenge import sheet
+    from scenarios.challenge import folder
     from scenarios.challenge.table import CHALLENGES
 
     chosen = list(CHALLENGES) if name == ALL else [_named(name)]
-    begun = sheet.sheet_in(out)
+    begun = folder.sheet_in(out)
     if begun is None or student is not None or key is not None:
-        begun = sheet.begun(out, student, key)
+        begun = folder.begun(out, student, key)
     out.mkdir(parents=True, exist_ok=True)
     with held(out, f"netsim challenge {name}"):
-        shown = _made(chosen, sheet.sheet_in(out) or begun, out, key)
+        shown = _made(chosen, folder.sheet_in(out) or begun, out, key)
     if as_json:
         write_document({"folder": str(out), "challenges": [asdict(one) for one in shown]})
     elif name == ALL:
@@ -189,7 +187,7 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json:
 
 def _made(chosen: "Sequence[Challenge]", begun: "Sheet", out: Path, key: bytes | None) -> "list[ChallengeFile]":
     """Challenges as they are in the folder, made where they are not there, or not whole."""
-    from scenarios.challenge import folder, sheet
+    from scenarios.challenge import folder
 
     shown: list[ChallengeFile] = []
     for one in chosen:
@@ -197,24 +195,24 @@ def _made(chosen: "Sequence[Challenge]", begun: "Sheet", out: Path, key: bytes |
         there = (place / folder.FILE).exists()
         file = folder.own_file(place, one.name, begun.student, begun.key) if there else None
         if file is None or not folder.is_whole(place, file):
-            begun = sheet.begun(out, begun.student, key)  # the key that is needed to make it
+            begun = folder.begun(out, begun.student, key)  # the key that is needed to make it
             remark(f"making {one.name}" if len(chosen) > 1 else "")
             file = folder.write(one, begun.student, key or folder.PUBLIC_KEY, place)
         if not posed:  # else only its files were gone
             begun = begun.with_entry(one.name, "posed", file.hash)
-            begun.write(out / sheet.FILE)
+            begun.write(out / folder.SHEET)
         shown.append(file)
     return shown
 
 
 def _hint(challenge: "Challenge", out: Path, as_json: bool) -> NoReturn:
-    from scenarios.challenge import sheet
+    from scenarios.challenge import folder
 
     own, file = _posed(challenge, out)
     before = own.standing(challenge.name)
     counts = before.hints < len(challenge.hints) and not before.solved
     if counts:
-        own.with_entry(challenge.name, "hint", file.hash).write(out / sheet.FILE)
+        own.with_entry(challenge.name, "hint", file.hash).write(out / folder.SHEET)
     given = challenge.hints[: before.hints + 1] if counts else challenge.hints
     if as_json:
         write_document({"challenge": challenge.name, "hints": list(given), "of": len(challenge.hints)})
@@ -226,14 +224,14 @@ def _hint(challenge: "Challenge", out: Path, as_json: bool) -> NoReturn:
 
 
 def _answer(challenge: "Challenge", out: Path, text: str, as_json: bool) -> NoReturn:
-    from scenarios.challenge import folder, sheet
+    from scenarios.challenge import folder
 
     own, file = _posed(challenge, out)
     spelled, right = challenge.form.read(text), folder.is_right(challenge, file, text)
     before = own.standing(challenge.name)
     if not before.solved:
         own = own.with_entry(challenge.name, "solved" if right else "wrong", file.hash, spelled)
-        own.write(out / sheet.FILE)
+        own.write(out / folder.SHEET)
     now = own.standing(challenge.name)
     if as_json:
         write_document({**asdict(now), "points": now.points, "right": right})
@@ -247,9 +245,9 @@ def _answer(challenge: "Challenge", out: Path, text: str, as_json: bool) -> NoRe
 
 def _posed(challenge: "Challenge", out: Path) -> "tuple[Sheet, ChallengeFile]":
     """The sheet, and a challenge that is in the folder."""
-    from scenarios.challenge import folder, sheet
+    from scenarios.challenge import folder
 
-    own, place = sheet.sheet_in(out), out / challenge.name / folder.FILE
+    own, place = folder.sheet_in(out), out / challenge.name / folder.FILE
     if own is None or not place.exists():
         why = f"not in {out}: make it first"
         raise ScenarioError("name", challenge.name, why, f"netsim challenge {challenge.name} --student YOUR-NAME")
@@ -257,7 +255,7 @@ def _posed(challenge: "Challenge", out: Path) -> "tuple[Sheet, ChallengeFile]":
 
 
 def _check(paths: Sequence[Path], key: bytes, as_json: bool) -> NoReturn:
-    from scenarios.challenge.sheet import Sheet
+    from scenarios.challenge.folder import Sheet
 
     rows: list[Mapping[str, object]] = []
     first = dict["Sheet", Path]()

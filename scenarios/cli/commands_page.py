@@ -49,7 +49,7 @@ def page() -> str:
     from typer.main import get_command
 
     from scenarios.cli.app import app
-    from scenarios.cli.commands import GROUPS, RUNS_CODE
+    from scenarios.cli.options import GROUPS, RUNS_CODE
 
     looks = sorted({name for names in GROUPS.values() for name in names} - {*RUNS_CODE, "lab"})
     listed = [", ".join(f"`{name}`" for name in names) for names in (sorted(RUNS_CODE), looks)]

@@ -9,8 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.cli.commands import app
-from scenarios.cli.options import AsJson, DataSet, given
+from scenarios.cli.options import AsJson, DataSet, app, given
 from scenarios.render.terminal import DONE, FAILED, WRONG_INPUT, apart, console, fail, problems, write, write_document
 
 _data = typer.Typer(help="Data sets by name: list them, fetch one, print their folder.", no_args_is_help=True)
@@ -26,7 +25,7 @@ def _list(as_json: AsJson = False) -> None:
     from netsim.problems.data.cache import folder
 
     if as_json:
-        from scenarios.results.serialize import plain
+        from scenarios.results.tree import plain
 
         write_document({"data": [plain(one) for one in sets()], "folder": str(folder())})
         return
@@ -98,7 +97,7 @@ def _fetch(
         sentence = f"{name}, {one.part}: {verb}: {dataset.records:,} records × {dataset.dimension:,}{note}"
         to_people.print(sentence, highlight=False, soft_wrap=True)
     if as_json:
-        from scenarios.results.serialize import plain
+        from scenarios.results.tree import plain
 
         write_document({"exit_status": DONE, **plain(_data_set(name))})
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from netsim.errors import ScenarioError
-from scenarios.cli.commands import command
 from scenarios.cli.options import (
     AsJson,
     Jobs,
@@ -19,6 +18,7 @@ from scenarios.cli.options import (
     Settings,
     Strict,
     Variant,
+    command,
     dated_folder,
     given,
     refuse,
@@ -89,7 +89,7 @@ def _deploy(
     follow the algorithm, 3 where that cannot be said.
     """
     from netsim.readers.deployed.deploy import Deployment
-    from scenarios.schema.hosts import load_hosts
+    from scenarios.schema.load import load_hosts
 
     settings, folder = ["replicas=1", *(option or [])], out
     said = {"--tls": tls is True, "--clear": tls is False, "--restart": restart}
@@ -146,11 +146,10 @@ def _write_compose(
     """The compose file of a scenario that can be deployed, and how it is used."""
     from netsim.readers.deployed.deploy import checked as checked_deployment
     from netsim.readers.deployed.hosts import Host, Hosts, Place, versions
-    from scenarios.build.variants import alone
     from scenarios.files.document import as_yaml
     from scenarios.files.folders import whole
     from scenarios.results.header import slug
-    from scenarios.schema.load import load_scenario
+    from scenarios.schema.load import alone, load_scenario
     from scenarios.stages.outputs import DEPLOYED
     from scenarios.stages.runner import checked
 

@@ -14,14 +14,13 @@ from rich.padding import Padding
 from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.cli.commands import command
-from scenarios.cli.options import Jobs, given, taken
+from scenarios.cli.options import Jobs, command, given, taken
 from scenarios.files.folders import whole
 from scenarios.render import terminal
 
 if TYPE_CHECKING:
     from scenarios.certificate.certificate import Certificate
-    from scenarios.ledger.entries import Entry, Row
+    from scenarios.certificate.ledger import Entry, Row
 
 DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 COLOURS = {
@@ -50,7 +49,7 @@ def _ledger(
     Exit status: 0 done, whatever was found; 2 wrong input, 70 an entry failed, 130 interrupted (finished entries are
     kept).
     """
-    from scenarios.ledger.entries import ENTRIES, chosen, rows, stored_entry, write_page
+    from scenarios.certificate.ledger import ENTRIES, chosen, rows, stored_entry, write_page
 
     said = terminal.apart(as_json)
     try:
@@ -85,8 +84,8 @@ def _ledger(
 
 def _run(entries: Sequence["Entry"], folder: Path, jobs: int, again: bool, said: Console) -> int:
     """Run the entries without results; the exit status."""
+    from scenarios.certificate.ledger import run_entry, stored_entry
     from scenarios.cli.progress import Bars
-    from scenarios.ledger.entries import run_entry, stored_entry
 
     status = terminal.DONE
     left = [entry for entry in entries if again or stored_entry(entry, folder) is None]

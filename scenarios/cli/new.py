@@ -16,8 +16,7 @@ from rich.markup import escape
 
 from netsim.errors import ScenarioError
 from scenarios.cli.catalogue import NOISE, models, starter
-from scenarios.cli.commands import command
-from scenarios.cli.options import Algorithm, Base, taken
+from scenarios.cli.options import Algorithm, Base, command, taken
 from scenarios.files.folders import whole
 from scenarios.render.terminal import console, fail
 
@@ -82,8 +81,7 @@ def _new(
 def _extending(name: str, base: str) -> str:
     """A file that extends another, with the fields that one might want to say."""
     from scenarios.files.library import library
-    from scenarios.schema.export import schema_line
-    from scenarios.schema.load import load_scenario
+    from scenarios.schema.load import load_scenario, schema_line
 
     scenario = load_scenario(base).scenario
     there = base if base in library() else str(Path(base))
@@ -141,7 +139,7 @@ def _attempts(kind: str) -> Iterator[Mapping[str, object]]:
 
 def _scenario(name: str, kind: str, graph: str, fields: Mapping[str, object]) -> str:
     from scenarios.results.numbers import setting
-    from scenarios.schema.export import schema_line
+    from scenarios.schema.load import schema_line
 
     lines: list[str] = []
     for key, value in fields.items():

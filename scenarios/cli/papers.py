@@ -14,8 +14,7 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from netsim.errors import ScenarioError
-from scenarios.cli.commands import command
-from scenarios.cli.options import AsJson, Jobs, given, taken
+from scenarios.cli.options import AsJson, Jobs, command, given, taken
 from scenarios.files.folders import written as file_written
 from scenarios.render import terminal
 
@@ -146,8 +145,7 @@ def _guarded(item: "Item", scale: str, folder: Path) -> "_Ran | str":
 
 
 def _one(item: "Item", scale: str, folder: Path, jobs: int, bars: "Bars | None") -> _Ran:
-    from scenarios.build.variants import small
-    from scenarios.schema.load import load_scenario
+    from scenarios.schema.load import load_scenario, small
     from scenarios.stages.study import run_study
 
     assert item.scenario is not None

@@ -1,4 +1,4 @@
-"""Commands `netsim report` and `netsim compare`: pages of results that are there already; nothing is run."""
+"""Commands `netsim report`, `netsim compare` and `netsim artifact`: pages and artifacts of results that are there."""
 
 import webbrowser
 from pathlib import Path
@@ -10,13 +10,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.cli.commands import command
-from scenarios.cli.options import given, of_folder
+from scenarios.cli.options import command, dated_folder, given, of_folder, of_run
 from scenarios.files.folders import PAGE, RESULTS, SWEEP, SWEPT, written
-from scenarios.render.terminal import console, fail, line, problems, write_result
+from scenarios.render.terminal import INTERRUPTED, console, fail, line, problems, write_result
 
 if TYPE_CHECKING:
-    from scenarios.build.progress import Progress
+    from scenarios.build.duration import Progress
     from scenarios.render.comparison import Comparison
     from scenarios.render.page.drawing import Chart
     from scenarios.results.tree import Results
@@ -103,8 +102,8 @@ def _of_sweep(
     folder: Path, out: Path | None, chosen: tuple[str, str], tables: bool
 ) -> "tuple[list[Path], list[Chart]]":
     """Write the page of a sweep; its path, and its figures over `chosen` columns of the `chosen` quantities."""
-    from scenarios.render.page.sweep import figures, page
-    from scenarios.sweep.page import swept
+    from scenarios.render.page.several import figures, sweep_page
+    from scenarios.sweep.folder import swept
 
     if tables:
         raise ScenarioError("--tables", "true", "a sweep is a table", f"{SWEPT} in its folder")
@@ -114,7 +113,7 @@ def _of_sweep(
         raise ScenarioError("--over", chosen[0], f"{len(over)} columns", "one or two")
     path = folder / PAGE if out is None else out / PAGE if out.is_dir() else out
     with written(path) as draft:
-        draft.write_text(page(table, over, of), encoding="utf-8")
+        draft.write_text(sweep_page(table, over, of), encoding="utf-8")
     return [path], [one for _, charts in figures(table, over, of) for one in charts]
 
 
@@ -163,7 +162,7 @@ def _compare(
         with Bars(problems, lines=False) as bars:
             bars.begin("comparing", 3)
             from scenarios.render.comparison import Comparison, read_runs
-            from scenarios.render.page.comparison import page as page_of
+            from scenarios.render.page.several import comparison_page
 
             runs = read_runs(places)
             bars.advance(1)
@@ -177,7 +176,7 @@ def _compare(
                     why = f"there is no folder {page.parent}"
                     raise ScenarioError("--out", str(page), why, "a folder that is there")
                 with written(page) as draft:
-                    draft.write_text(page_of(comparison), encoding="utf-8")
+                    draft.write_text(comparison_page(comparison), encoding="utf-8")
     except ScenarioError as error:
         fail(error, as_json=as_json)
     if as_json:
@@ -189,7 +188,7 @@ def _compare(
 
 def _print(comparison: "Comparison") -> None:
     from scenarios.render.comparison import ABSENT, CONFIDENCE, QUANTITIES
-    from scenarios.render.page.comparison import against_words, run_cells
+    from scenarios.render.page.several import against_words, run_cells
     from scenarios.render.terminal import Column, fitted
     from scenarios.render.verdicts import coloured, epsilon_columns
     from scenarios.results.audit import AuditResult
@@ -237,3 +236,44 @@ def _table(*heads: str) -> Table:
     for name in heads:
         table.add_column(name, overflow="fold")
     return table
+
+
+@command("artifact", "netsim artifact results/mine --out artifact", "netsim artifact private-descent --out artifact")
+def _artifact(
+    what: Annotated[str, of_run(help="A results folder; or a scenario, which is run first.")],
+    out: Annotated[Path, given(help="The folder to write: a new one.")],
+) -> None:
+    """Write a folder that a reviewer runs offline: `python run.py` repeats the scenario and compares every verdict.
+
+    It has the scenario with its code and data, netsim itself, the versions of what it needs, and the results that are
+    expected.
+
+    Exit status: 0 done, 2 wrong input, 70 failed, 130 interrupted.
+    """
+    from scenarios.cli.progress import Bars
+    from scenarios.results.folder import read_results
+    from scenarios.schema.load import load_scenario
+    from scenarios.stages.outputs import write_artifact
+    from scenarios.stages.study import run_study
+
+    place = Path(what)
+    try:
+        if (place / RESULTS).is_file():
+            results = read_results(place)
+        else:
+            if out.exists():
+                raise ScenarioError("--out", str(out), "is there", "a new folder")
+            located = load_scenario(what)
+            place = dated_folder(located.scenario.name)
+            with Bars(console) as bars:
+                results = run_study(located, place, command=f"netsim artifact {what}", progress=bars)
+        if results.status == "interrupted":
+            raise typer.Exit(INTERRUPTED)
+        write_artifact(results, place, out)
+    except ScenarioError as error:
+        fail(error)
+    except typer.Exit:
+        raise
+    except Exception as error:  # of a run, or of somebody's code
+        fail(error, place)
+    console.print(f"Artifact: [bold]{out}[/] (python {out}/run.py)", highlight=False, soft_wrap=True)

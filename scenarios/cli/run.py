@@ -8,7 +8,6 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError
-from scenarios.cli.commands import command
 from scenarios.cli.options import (
     AsJson,
     Jobs,
@@ -18,6 +17,7 @@ from scenarios.cli.options import (
     Settings,
     Strict,
     Variant,
+    command,
     dated_folder,
     repeated,
 )
@@ -66,12 +66,11 @@ def carry_out(
     deployed: "Deployment | None" = None,
 ) -> None:
     """Run a scenario, one way or the other, and print what came of it; or what a finished run of it left there."""
-    from scenarios.build.variants import alone
     from scenarios.cli.json_output import document, ending
     from scenarios.cli.progress import Bars, Watcher
     from scenarios.render.verdicts import print_results
     from scenarios.results.folder import standing
-    from scenarios.schema.load import load_scenario
+    from scenarios.schema.load import alone, load_scenario
     from scenarios.stages.study import run_study
 
     apart_from_json, folder = terminal.apart(as_json), out

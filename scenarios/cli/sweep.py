@@ -10,8 +10,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError, install
-from scenarios.cli.commands import command
-from scenarios.cli.options import dated_folder, given
+from scenarios.cli.options import command, dated_folder, given
 from scenarios.files.folders import SWEPT
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, console, fail, interrupted, problems
 

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from scenarios.cli.commands import command
-from scenarios.cli.options import given, of_folder
+from scenarios.cli.options import command, given, of_folder
 from scenarios.render.terminal import WRONG_INPUT, console, fail, line, remark, write
 
 KindName = StrEnum("KindName", ["exchange", "direct", "ack", "sealed"])
@@ -57,7 +56,7 @@ def _trace(
     Exit status: 0 done, 2 wrong input.
     """
     from netsim.errors import NetsimError, TranscriptError
-    from netsim.transcript.record import Selection
+    from netsim.transcript.message import Selection
     from scenarios.render.trace import Totals, Traced
 
     most, shown_replica = ROWS if limit is None else limit, replica or 0

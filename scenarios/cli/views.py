@@ -9,8 +9,7 @@ import typer
 from rich.table import Table
 
 from netsim.errors import NetsimError, ScenarioError
-from scenarios.cli.commands import command
-from scenarios.cli.options import AsJson, Scenario, Settings, given
+from scenarios.cli.options import AsJson, Scenario, Settings, command, given
 from scenarios.render import terminal
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ def _write(found: "ViewPrices", experiment: "Experiment", listener: int | None, 
     """The matrix as tables, and the figures of the page as files."""
     from scenarios.render.page.export import save
     from scenarios.render.page.plan import by_distance, exposure, heat_map
-    from scenarios.results.network import network
+    from scenarios.results.header import network
     from scenarios.results.tables import write_pairs
 
     pairs = found.pairs

@@ -14,8 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError, install
-from scenarios.cli.commands import command
-from scenarios.cli.options import given, taken
+from scenarios.cli.options import command, given, taken
 from scenarios.files.folders import written
 from scenarios.render.terminal import (
     DONE,
@@ -108,7 +107,8 @@ def _prove(file: Path, out: Path | None, as_json: bool, trusted: bool) -> NoRetu
     from scenarios.cli.progress import Bars
 
     try:
-        from attacks.audit.check_witness import Unproven, prove
+        from attacks.audit.check_set import prove
+        from attacks.audit.check_witness import Unproven
     except ImportError as error:
         why = f"needs python-flint or mpmath ({error})"
         fail(ScenarioError("--prove", str(file), why, install("proof")), as_json=as_json)

@@ -181,7 +181,7 @@ def read_yaml(text: str, file: str) -> Any:
     try:
         node = _composed(text)
     except ReaderError as error:
-        line = text.count("\n", 0, int(cast(Any, error).position)) + 1
+        line = text.count("\n", 0, int(cast("Any", error).position)) + 1
         raise ScenarioError("file", file, "holds characters that are no text", "text in UTF-8", file, line) from error
     except MarkedYAMLError as error:
         raise _not_yaml(error, file, text.splitlines()) from error
@@ -202,7 +202,7 @@ def read_yaml(text: str, file: str) -> Any:
 @lru_cache(maxsize=128)  # a command reads the same text several times, in a tenth of a second each
 def _composed(text: str) -> Any:
     """The nodes of a text, None for an empty one; who reads them changes nothing of them."""
-    return cast(Any, YAML(typ="safe", pure=True)).compose(StringIO(text))
+    return cast("Any", YAML(typ="safe", pure=True)).compose(StringIO(text))
 
 
 def _not_yaml(error: MarkedYAMLError, file: str, lines: list[str]) -> ScenarioError:
@@ -346,7 +346,7 @@ def _null(representer: Any, _: None) -> Any:
     return representer.represent_scalar("tag:yaml.org,2002:null", "null")
 
 
-cast(Any, _Representer).add_representer(type(None), _null)
+cast("Any", _Representer).add_representer(type(None), _null)
 
 
 def _node(value: Any, depth: int) -> Any:
@@ -358,9 +358,9 @@ def _node(value: Any, depth: int) -> Any:
         node = CommentedSeq(_node(one, depth + 1) for one in cast("list[Any]", value))
     else:
         return _scalar(value)
-    short = 2 * depth + len(str(cast(Any, value))) <= WIDE
+    short = 2 * depth + len(str(cast("Any", value))) <= WIDE
     numbers = isinstance(value, list) and not any(isinstance(one, Mapping | list) for one in cast("list[Any]", value))
-    if depth and (short or numbers) and not _deep(cast(Any, value)):
+    if depth and (short or numbers) and not _deep(cast("Any", value)):
         node.fa.set_flow_style()
     return node
 

@@ -53,7 +53,7 @@ def plain_tree(source: str) -> Tree:
 
     Raises `ScenarioError` for a file that cannot be read.
     """
-    return cast(Tree, full_tree(*read_source(source)))
+    return cast("Tree", full_tree(*read_source(source)))
 
 
 def variant_names(tree: Tree) -> list[str]:

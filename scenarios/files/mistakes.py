@@ -128,9 +128,9 @@ class _Mistakes:
                 tag = None  # the member that was chosen, even where a field has the same name
                 continue
             if isinstance(node, Mapping) and key in node:
-                node = cast(Mapping[Any, Any], node)[key]
-            elif isinstance(node, list) and isinstance(key, int) and key < len(cast(list[Any], node)):
-                node = cast(list[Any], node)[key]
+                node = cast("Mapping[Any, Any]", node)[key]
+            elif isinstance(node, list) and isinstance(key, int) and key < len(cast("list[Any]", node)):
+                node = cast("list[Any]", node)[key]
             elif last and isinstance(node, Mapping) and isinstance(key, str) and key.isidentifier():
                 return [*keys, key]  # a missing field
             elif isinstance(node, Mapping) and key in self._not_meant(keys):
@@ -139,7 +139,7 @@ class _Mistakes:
                 continue
             keys.append(key)
             tags = map(tag_field, self._models_at(keys)) if isinstance(node, Mapping) else ()
-            tag = next((cast(Tree, node).get(one) for one in tags if one is not None), None)
+            tag = next((cast("Tree", node).get(one) for one in tags if one is not None), None)
         return keys
 
     def _not_meant(self, keys: Sequence[Key]) -> set[str]:
@@ -211,7 +211,7 @@ class _Mistakes:
                 models = [one for field in fields for one in models_in(field.annotation)]
             else:
                 named_by_user = False
-            written: Tree = cast(Tree, node) if isinstance(cast(object, node), Mapping) else {}
+            written: Tree = cast("Tree", node) if isinstance(cast("object", node), Mapping) else {}
             tags = [(model, tag_field(model)) for model in models if tagged or place < len(keys)]
             models = [m for m, tag in tags if tag and written.get(tag) in literals(m, tag)] or models
         return models

@@ -23,7 +23,7 @@ from scenarios.render.page.drawing import (
     framed,
     picture,
 )
-from scenarios.results.network import network as surroundings
+from scenarios.results.header import network as surroundings
 from scenarios.results.numbers import show
 
 COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE)

@@ -16,12 +16,12 @@ from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.simulation import Run
+from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.build.progress import Silent
 from scenarios.files.models import dump
 from scenarios.lab.figures import Html, pictures
 from scenarios.results.attacks import ReconstructionResult, RecordAttack
-from scenarios.results.measured import errors_of
+from scenarios.results.over_time import errors_of
 from scenarios.results.tree import Results
 from scenarios.schema import Adversary, AlgorithmSpec, Digits, Problem, Ring, Scenario
 from scenarios.schema.load import parse

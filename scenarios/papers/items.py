@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from netsim.errors import ScenarioError
 from scenarios.files import mistakes
 from scenarios.files.library import read_fields
-from scenarios.schema.base import Model, Words
+from scenarios.schema.spec import Model, Words
 
 PAPERS = ("dp-recal", "dp-recal-v1", "dpp2", "cpgt", "thesis")
 """Keys of the papers, with which their items' names begin, in the order of all lists."""

@@ -19,7 +19,7 @@ from scenarios.results import findings
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Setting, taken
-from scenarios.results.compare import ComparedAlgorithm, ComparisonResult, Ratio, Side
+from scenarios.results.findings import ComparedAlgorithm, ComparisonResult, Ratio, Side
 from scenarios.results.folder import read_manifest, read_results
 from scenarios.results.numbers import show
 from scenarios.results.tree import AlgorithmResult, Results

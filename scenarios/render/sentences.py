@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scenarios.results import attack_words, findings
+from scenarios.results import attacked, findings
 from scenarios.results.attacks import GradientResult, ImageResult, Traffic, TrafficResult
 from scenarios.results.audit import AuditResult, OverTime, Prices, ViewPrices, Views, ViewsResult
 from scenarios.results.base import Refused
@@ -212,7 +212,7 @@ def about(results: Results, entry: AlgorithmResult) -> list[str]:
         lines.append(f"Agent {one.agent}, `{one.program}`, {word[one.follows]}: {one.reason}.")
     lines += [*gradients(entry.gradients, findings.listener(results)), *traffic(entry.traffic_analysis)]
     lines += filter(None, [findings.deadline_note(results, entry)])
-    lines += [*images(entry.images), *attack_words.lines(entry)]
+    lines += [*images(entry.images), *attacked.lines(entry)]
     lines += prices(entry.prices)
     return lines + views(entry.views, findings.exact_loss_refutes(entry))
 

@@ -2,9 +2,10 @@
 
 import errno
 import os
+import re
 import traceback
 import warnings
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,10 +18,22 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from netsim.errors import NetsimError, ScenarioError, brief, together
+from netsim.errors import NetsimError, ScenarioError, brief, short, together
 from netsim.memory import allowed, shown
 from scenarios.files.folders import PAGE
-from scenarios.render.names import named
+
+_AGENT = re.compile(r"\b([Aa]gent) (\d+)\b(?! \()")
+
+
+def named(text: str, names: Sequence[str], write: Callable[[str], str] = str) -> str:
+    """A text in which "agent 3" is "agent 3 (Lima)"; the same text where agents have numbers alone."""
+
+    def beside(found: re.Match[str]) -> str:
+        agent = int(found[2])
+        return f"{found[0]} ({write(names[agent])})" if agent < len(names) else found[0]
+
+    return _AGENT.sub(beside, text) if names else text
+
 
 DONE, REFUTED, WRONG_INPUT, UNDECIDED, FAILED, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -88,7 +101,7 @@ def write_document(value: object) -> None:
 
 def write_result(found: object) -> None:
     """The same of a result, a frozen dataclass."""
-    from scenarios.results.serialize import plain
+    from scenarios.results.tree import plain
 
     write_document(plain(found))
 
@@ -199,8 +212,7 @@ def _as_plain(error: Exception) -> dict[str, object]:
         names = ("file", "line", "field", "value", "problem", "allowed")
         mistakes = [{name: getattr(one, name) for name in names} for one in error.each()]
         for one in mistakes:
-            if not isinstance(one["value"], bool | int | float | str | None):
-                one["value"] = repr(one["value"])
+            one["value"] = short(one["value"])
             one |= {name: brief(value) for name, value in one.items() if isinstance(value, str) and name != "file"}
         plain["mistakes"] = mistakes
     return plain

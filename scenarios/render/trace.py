@@ -16,7 +16,7 @@ from rich.table import Table
 
 from netsim.errors import ScenarioError, TranscriptError
 from netsim.files import read_json
-from netsim.transcript.record import COLUMNS, EVERYBODY, Place, Record, Selection
+from netsim.transcript.message import COLUMNS, EVERYBODY, Place, Record, Selection
 from netsim.transcript.stored import StreamedTranscript
 from scenarios.files.folders import MANIFEST
 
@@ -97,7 +97,7 @@ class Traced:
         from pydantic import ValidationError
 
         from netsim.transcript.pcapng import export
-        from scenarios.schema.network import MessageSpec  # takes its time to load
+        from scenarios.schema.world import MessageSpec  # takes its time to load
 
         if place is None and _any(self.rows.select(place="node")) and not _any(self.rows.select(place="link")):
             raise TranscriptError(
@@ -413,5 +413,5 @@ def _laid_out(cells: list[tuple[str, ...]], last: str, width: int) -> Table:
 
 def _json_number(value: Any) -> Any:
     if isinstance(value, list):
-        return [_json_number(one) for one in cast(list[Any], value)]
+        return [_json_number(one) for one in cast("list[Any]", value)]
     return value if math.isfinite(value) else str(value)

@@ -2,14 +2,16 @@
 
 from typing import Literal, TypeAlias
 
-from scenarios.results.base import Counts, Edge, LeftOut, Numbers, Rate, Refused, Result, Rows
+from scenarios.results.base import Counts, Edge, LeftOut, Numbers, Rate, Refused, Result, Rows, Table
 from scenarios.schema.attacks import HypothesisSpec, Inversion, Labels, Rounds
 from scenarios.schema.checks import Outcome
 
 
 # ── gradients ───────────────────────────────────────────────────────────────────────────────────────────
-class GradientScores(Result):
+class GradientScores(Table):
     """Inferred gradients against the true ones, as relative errors; null where nothing was estimated."""
+
+    COLUMNS = ("inferred", "hidden")
 
     estimated: int
     queries: int
@@ -38,7 +40,7 @@ class GradientResult(GradientScores):
 class Leakage(Result):
     """Inferred gradients by query and by agent, insiders left out."""
 
-    class LeakageByQuery(Result):
+    class LeakageByQuery(Table):
         """Over agents, for each query number from 1."""
 
         query: Counts

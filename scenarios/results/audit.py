@@ -1,23 +1,27 @@
 """The audit of one claim: three epsilons, games, loss breakdown, views, ε over time, and what was known before."""
 
 import math
-from typing import Literal
+from typing import Literal, Self
+
+from pydantic import model_validator
 
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.games.power import Prospect
 from attacks.audit.loss.exact import Level
 from attacks.audit.loss.wire_fields import Cause, Released
 from attacks.audit.views import Kind as ViewKind
-from netsim.computed import Computed
+from netsim.node import Computed
 from netsim.shown import Shown
-from scenarios.results.base import Counts, Edge, Ends, Numbers, Refused, Result, Rows, Unit, Verdict
+from scenarios.results.base import Counts, Edge, Ends, Numbers, Refused, Result, Rows, Table, Unit, Verdict
 from scenarios.results.numbers import at_least, exact, percent, show
 from scenarios.schema.scenario import AuditSpec
 
 
 # ── before the run ──────────────────────────────────────────────────────────────────────────────────────
-class Budget(Result):
+class Budget(Table):
     """The claimed ε as a formula of the length of the run."""
+
+    COLUMNS = ("count", "epsilon")
 
     class ClaimedLevel(Result):
         """Count after which the claimed ε is first above a level."""
@@ -414,20 +418,20 @@ class AuditResult(_Repeated, Shown):
 class OverTime(Result):
     """The three epsilons by activation, and from where on they mean nothing."""
 
-    class ClaimedCurve(Result):
+    class ClaimedCurve(Table):
         """ε claimed had the run ended there."""
 
         count: Counts
         epsilon: tuple[float | None, ...]
 
-    class ExactCurve(Result):
+    class ExactCurve(Table):
         """ε exact by the end of each activation."""
 
         count: Counts
         lower: Numbers
         estimate: Numbers
 
-    class AuditedCurve(Result):
+    class AuditedCurve(Table):
         """ε audited by the end of some activations."""
 
         count: Counts
@@ -571,6 +575,14 @@ class ViewPrices(Result):
         """Victim and listener, those farthest above their claims first."""
         witness: Combination | None
         """Of the first of them."""
+
+        @model_validator(mode="after")
+        def _square(self) -> Self:
+            n = len(self.upper)
+            matrices = [self.lower, self.upper, self.hops, *([] if self.claimed is None else [self.claimed])]
+            if any(len(rows) != n or any(len(row) != n for row in rows) for rows in matrices):
+                raise ValueError("lower, upper, hops and claimed are not all one row and one column an agent")
+            return self
 
     agent: int
     pair: str

@@ -2,12 +2,12 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, dataclass_transform
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, dataclass_transform
 
-from pydantic import BeforeValidator, ConfigDict, JsonValue
+from pydantic import BeforeValidator, ConfigDict, JsonValue, model_validator
 from pydantic_core import PydanticSerializationError, to_json
 
 from scenarios.files.folders import whole
@@ -28,14 +28,38 @@ class Result:
         dataclass(frozen=True, kw_only=True)(cls)
 
 
+class Table(Result):
+    """A result whose lists are the columns of one table: they are of one length.
+
+    `COLUMNS` names them where other lists stand beside them. A file that has a column of another length is no file of
+    results, and is refused as it is read.
+    """
+
+    COLUMNS: ClassVar[tuple[str, ...]] = ()
+
+    @model_validator(mode="after")
+    def _as_many_of_each(self) -> Self:
+        own = cast("dict[str, object]", vars(self))
+        columns = {name: own[name] for name in self.COLUMNS or own}
+        lengths = {
+            name: len(column)
+            for name, column in columns.items()
+            if isinstance(column, Sized) and not isinstance(column, str)
+        }
+        if len(set(lengths.values())) > 1:
+            found = ", ".join(f"{n} {name}" for name, n in lengths.items())
+            raise ValueError(f"lists of {found}: they are columns of one table")
+        return self
+
+
 def taken(cls: type[T], source: object, /, **others: object) -> T:
     """An instance of a result type: each field is the attribute of that name of `source`, but for `others`.
 
     A field that neither has keeps its default; one without a default is a `TypeError`.
     """
-    names = [field.name for field in fields(cast(Any, cls)) if field.name not in others]
+    names = [field.name for field in fields(cast("Any", cls)) if field.name not in others]
     own = {name: getattr(source, name) for name in names if hasattr(source, name)}
-    return cast(Any, cls)(**own, **others)
+    return cast("Any", cls)(**own, **others)
 
 
 TEXTS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

@@ -9,9 +9,8 @@ from netsim.errors import ScenarioError
 from netsim.files import check_regular
 from scenarios.build.experiment import Experiment
 from scenarios.files.folders import MANIFEST, RESULTS
-from scenarios.results import serialize
 from scenarios.results.header import problem_facts, versions
-from scenarios.results.tree import AlgorithmResult, Manifest, Results
+from scenarios.results.tree import AlgorithmResult, Manifest, Results, loads, loads_manifest, save
 from scenarios.schema import Scenario
 from scenarios.schema.own import PythonSpec
 
@@ -23,12 +22,12 @@ def is_results(folder: Path) -> bool:
 
 def read_results(folder: Path) -> Results:
     """The tree in results.json. You get a `ScenarioError` where it is not there, or of another version."""
-    return serialize.loads(_text(folder / RESULTS), str(folder / RESULTS))
+    return loads(_text(folder / RESULTS), str(folder / RESULTS))
 
 
 def read_manifest(folder: Path) -> Manifest:
     """The tree in manifest.json. Errors as those of `read_results`."""
-    return serialize.loads_manifest(_text(folder / MANIFEST), str(folder / MANIFEST))
+    return loads_manifest(_text(folder / MANIFEST), str(folder / MANIFEST))
 
 
 def standing(folder: Path, scenario: Scenario, verb: str) -> Results | None:
@@ -171,7 +170,7 @@ class RunFolder:
 
     def save(self) -> None:
         """Write the results."""
-        serialize.save(self.folder, self.results)
+        save(self.folder, self.results)
 
 
 def _placed(manifest: Manifest) -> Scenario:

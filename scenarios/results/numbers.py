@@ -64,7 +64,7 @@ def between(ends: tuple[float, float] | None, digits: int = 3) -> str:
     return upper if lower == upper else f"{lower} … {upper}"
 
 
-class Interval(Protocol):
+class _Interval(Protocol):
     """ε between two proven ends, or not known."""
 
     @property
@@ -75,7 +75,7 @@ class Interval(Protocol):
     def upper(self) -> float: ...
 
 
-def exact(epsilon: Interval | None, digits: int = 3) -> str:
+def exact(epsilon: _Interval | None, digits: int = 3) -> str:
     """ε exact between its proven ends, everywhere in these words; an estimate within them is no end."""
     if epsilon is not None and not epsilon.known:
         return "not known"

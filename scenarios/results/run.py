@@ -4,13 +4,15 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from netsim.computed import Computed
 from netsim.metrics import Reached
-from scenarios.results.base import Counts, Edge, Numbers, Result, Unit
+from netsim.node import Computed
+from scenarios.results.base import Counts, Edge, Numbers, Result, Table, Unit
 
 
-class Convergence(Result):
+class Convergence(Table):
     """Relative error by activation or round, over replicas; empty where a run made no estimate."""
+
+    COLUMNS = ("count", "median", "low", "high")
 
     unit: Unit
     count: Counts
@@ -113,7 +115,7 @@ class ToAccuracy(Result):
 class MeasureResults(Result):
     """Curves of all measures but the relative error, and costs."""
 
-    class CostCurves(Result):
+    class CostCurves(Table):
         """Cost of the run by the end of each `count`, at most 200 points."""
 
         count: Counts
@@ -128,7 +130,7 @@ class MeasureResults(Result):
         time: Numbers
         """Virtual seconds."""
 
-    class MeasureCurve(Result):
+    class MeasureCurve(Table):
         """One measure over the run: median and 5 %, 95 % quantiles over replicas."""
 
         count: Counts
@@ -149,7 +151,7 @@ class MeasureResults(Result):
 
 
 # ── links and packets ───────────────────────────────────────────────────────────────────────────────────
-class LinkLoads(Result):
+class LinkLoads(Table):
     """Traffic of each link, both ways together, or of each sender in a network of more than 200 links."""
 
     by: Literal["link", "sender"]
@@ -168,8 +170,13 @@ Fate: TypeAlias = Literal["arrived", "lost", "dropped", "on the way"]
 Captured: TypeAlias = Literal["yes", "sealed", "missed", "no"]
 
 
-class Timeline(Result):
+class Timeline(Table):
     """A bounded choice of packets, one entry in each list a packet."""
+
+    COLUMNS = (
+        "sent", "arrived", "sender", "receiver", "kind", "number", "attempt", "bytes", "activation", "fate",
+        "captured",
+    )  # fmt: skip
 
     class Window(Result):
         """Consecutive packets of the timeline."""
@@ -204,7 +211,7 @@ class Timeline(Result):
         time: float | None
         """Virtual seconds; null where this run did not send it."""
 
-    class BudgetInTime(Result):
+    class BudgetInTime(Table):
         """Exact ε of all that the audited agent had released, from the first message of each activation on."""
 
         agent: int
@@ -238,13 +245,7 @@ class Timeline(Result):
     budget: BudgetInTime | None
 
     @model_validator(mode="after")
-    def _as_many_of_each(self) -> Self:
-        columns = "sent", "arrived", "sender", "receiver", "kind", "number", "attempt", "bytes", "activation"
-        lengths = {name: len(getattr(self, name)) for name in (*columns, "fate", "captured")}
-        if len(set(lengths.values())) > 1:
-            raise ValueError(
-                f"lists of {', '.join(f'{n} {name}' for name, n in lengths.items())}: one entry a packet"
-            )
-        if sum(window.packets for window in self.windows) != lengths["sent"]:
+    def _windows_hold_all(self) -> Self:
+        if sum(window.packets for window in self.windows) != len(self.sent):
             raise ValueError("the windows hold another number of packets than are listed")
         return self

@@ -19,7 +19,7 @@ from attacks.reconstruction.verdict import seen
 from netsim.truth import Truth
 from scenarios.files.folders import whole
 from scenarios.results import curves
-from scenarios.results.attack_words import Rebuilt, headline
+from scenarios.results.attacked import Rebuilt, headline
 from scenarios.results.attacks import GradientResult, MembershipResult, PropertyResult, Success
 from scenarios.results.audit import ViewPrices
 from scenarios.results.base import Rate

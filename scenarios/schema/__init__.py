@@ -32,7 +32,7 @@ from scenarios.schema.checks import (
     MeasureSpec as Measures, OptimumIsZero, Other, Rebuilt, ReproducesSpec as Reproduces, Slope, VacuousFrom,
     VariantSpec as Variant, Verdict,
 )  # fmt: skip
-from scenarios.schema.network import (
+from scenarios.schema.world import (
     AccessSpec as Access, ActiveAdversarySpec as ActiveAdversary, AdversarySpec as Adversary,
     AlterSpec as Alter, AroundSpec as Around, BalancedTree, BarabasiAlbert, BurstLoss, Complete, ConstantDelay,
     ConstantValue, CutSpec as Cut, DelaySpec as Delay, DowntimeSpec as Downtime, DropSpec as Drop, Edges,
@@ -45,7 +45,7 @@ from scenarios.schema.network import (
 )  # fmt: skip
 from scenarios.schema.own import AlgorithmSpec, OwnClaim
 from scenarios.schema.own import PythonSpec as Python
-from scenarios.schema.problem import (
+from scenarios.schema.world import (
     Adult, BreastCancer, CifarCatDog, Covtype, CsvFile, Digits, DirichletSplit, ElasticNetSpec as ElasticNet,
     EqualSplit, FashionMnist, FusedLassoSpec as FusedLasso, Ijcnn1, LabelSplit, LibsvmFile, LInfSpec as LInf,
     Mnist, ProblemSpec as Problem, Sensors, Synthetic,

@@ -20,9 +20,23 @@ from netsim.problems import Problem
 from netsim.schedules import Constant, Schedule
 from netsim.simulation import setting_of
 from netsim.topology import Topology
-from scenarios.schema.base import Model, Name, NonNegative, Positive, Probability, built
-from scenarios.schema.network import CodecSpec
-from scenarios.schema.spec import OF_TYPE, OF_VALUE, Spec, automatic, core, derived, parameters, union
+from scenarios.schema.spec import (
+    OF_TYPE,
+    OF_VALUE,
+    Model,
+    Name,
+    NonNegative,
+    Positive,
+    Probability,
+    Spec,
+    automatic,
+    built,
+    core,
+    derived,
+    parameters,
+    union,
+)
+from scenarios.schema.world import CodecSpec
 
 REMEDY = "noise given outright, or conditions that hold (of a constant change: audit: {adjacency: {change: …}})"
 

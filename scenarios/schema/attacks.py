@@ -8,10 +8,8 @@ from pydantic import Field, field_validator
 
 from attacks.reconstruction import membership
 from attacks.reconstruction.attack import Attack
-from attacks.reconstruction.dlg import DLG, IDLG
-from attacks.reconstruction.image_inversion import GradInversion, InvertingGradients
+from attacks.reconstruction.gradient_inversion import DLG, IDLG, GradInversion, InvertingGradients
 from attacks.reconstruction.informed import FinitePrior, Informed
-from attacks.reconstruction.least_squares_gram import LeastSquaresGram
 from attacks.reconstruction.one_record import (
     DenseLayerRecord,
     LeastSquaresRecord,
@@ -21,11 +19,10 @@ from attacks.reconstruction.one_record import (
     SoftmaxRecord,
 )
 from attacks.reconstruction.posterior import PosteriorBatch, PosteriorMean, PosteriorMode, PureMatching
-from attacks.reconstruction.row_space import RowSpace
+from attacks.reconstruction.row_space import LeastSquaresGram, RowSpace
 from netsim.bounds import MOST, Count
 from scenarios.files.models import literals
-from scenarios.schema.base import Index, Model, Words
-from scenarios.schema.spec import Spec
+from scenarios.schema.spec import Index, Model, Spec, Words
 
 Rounds = Literal["first", "last", "clearest", "all"]
 Inversion = Literal["strongest", "published"]

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from netsim.bounds import Count
 from scenarios.files.library import VARIANT_NAME
-from scenarios.schema.base import Finite, Index, Model, Name, NonNegative, Positive, Words
+from scenarios.schema.spec import Finite, Index, Model, Name, NonNegative, Positive, Words
 
 Falling = Literal[
     "relative_error", "mean_error", "consensus_error", "consensus_distance", "objective_gap", "relative_gap",

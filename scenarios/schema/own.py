@@ -20,8 +20,7 @@ from netsim.schedules import Schedule
 from scenarios.files.document import Tree
 from scenarios.schema import own_code as owncode
 from scenarios.schema.algorithms import AlgorithmModel, ClipSpec, Ground, ScheduleSpec, schedule
-from scenarios.schema.base import Model, NonNegative, Share, Words
-from scenarios.schema.spec import kinds_of
+from scenarios.schema.spec import Model, NonNegative, Share, Words, kinds_of
 
 FIELD = "algorithm.parameters"
 BY_HAND = "no norm of its own"
@@ -58,7 +57,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
     def _named(cls, said: Any) -> Any:
         """The class's name, or the file's, is the algorithm's where it is given none."""
         if not isinstance(said, dict) or cast("Tree", said).get("name"):
-            return cast(Any, said)
+            return cast("Any", said)
         path = str(cast("Tree", said).get("path", "")).rpartition("/")[2]
         where, _, name = path.rpartition(":")
         return {**cast("Tree", said), "name": (name if where else path).removesuffix(".py") or "own"}

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.machinery import PathFinder, SourceFileLoader
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import accumulate
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -264,7 +264,7 @@ def _run(place: str, texts: _Texts) -> ModuleType:
         sys.dont_write_bytecode = writes
     for pickler in ("cloudpickle", "joblib.externals.cloudpickle"):  # older releases of joblib have their own copy
         with suppress(ImportError):
-            cast(Any, importlib.import_module(pickler)).register_pickle_by_value(module)
+            cast("Any", importlib.import_module(pickler)).register_pickle_by_value(module)
     _HELPERS.update({one: text for one, text in texts.found.items() if one != texts.file})
     _PRINTS[module] = _code_of(module, texts.found)
     return module
@@ -272,9 +272,11 @@ def _run(place: str, texts: _Texts) -> ModuleType:
 
 def _imported(place: str, name: str) -> ModuleType:
     _reachable(Path.cwd())
-    if name not in sys.modules and name.partition(".")[0] not in OURS:
-        announce(place, name)
     try:
+        if name not in sys.modules:
+            _check_found(name)
+            if name.partition(".")[0] not in OURS:
+                announce(place, name)
         module = importlib.import_module(name)
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
@@ -288,6 +290,17 @@ def _imported(place: str, name: str) -> ModuleType:
         found = sources(file, file.read_bytes(), module.__package__ or "")
         _PRINTS[module] = _code_of(module, found)
     return module
+
+
+def _check_found(name: str) -> None:
+    """Raise a `ModuleNotFoundError` for a module that is not there, before packages that it would be in are run."""
+    first, *inner = accumulate(name.split("."), "{}.{}".format)
+    spec = find_spec(first)
+    for one in inner:
+        inside = None if spec is None else spec.submodule_search_locations
+        spec = None if inside is None else PathFinder.find_spec(one, inside)
+    if spec is None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def _does_not_run(place: str, error: BaseException, file: str | None = None) -> ScenarioError:

@@ -3,18 +3,19 @@
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic.json_schema import JsonSchemaValue
 
 from netsim.bounds import MOST, Count
 from netsim.claims import Norm
-from netsim.computed import Backend
+from netsim.node import Backend
 from scenarios.files.library import full_tree
 from scenarios.files.mistakes import validated
 from scenarios.files.models import dump
 from scenarios.schema.attacks import Labels, MembershipSpec, PropertySpec, RebuildSpec, Rounds
-from scenarios.schema.base import Index, Model, Name, Positive
 from scenarios.schema.checks import FigureSpec, MeasureSpec, ReproducesSpec, VariantSpec
-from scenarios.schema.export import Schema, exported
-from scenarios.schema.network import (
+from scenarios.schema.own import AlgorithmSpec
+from scenarios.schema.spec import Index, Model, Name, Positive, exported
+from scenarios.schema.world import (
     AccessSpec,
     ActiveAdversarySpec,
     AdversarySpec,
@@ -26,11 +27,10 @@ from scenarios.schema.network import (
     MediumSpec,
     MessageSpec,
     PoissonClockSpec,
+    ProblemSpec,
     StragglerSpec,
     TopologySpec,
 )
-from scenarios.schema.own import AlgorithmSpec
-from scenarios.schema.problem import ProblemSpec
 
 Victims = Literal["one_by_one", "jointly"]
 """Whose gradients are inferred from one system of equations: one agent's at a time, or all agents'."""
@@ -301,11 +301,11 @@ class Scenario(Model):
         return validated(type(self), full_tree(dump(self), "", options), "", options)
 
 
-def json_schema() -> Schema:
+def json_schema() -> JsonSchemaValue:
     """The JSON Schema of a scenario file, for editors: one that `extends` another need not say all itself."""
     schema = exported(Scenario)
     meaning = "A shipped scenario's name, or the path of a file from this one: what is not said here is as it says."
-    extends: Schema = {"title": "Extends", "type": "string", "minLength": 1, "description": meaning}
+    extends: JsonSchemaValue = {"title": "Extends", "type": "string", "minLength": 1, "description": meaning}
     schema["properties"] = {"extends": extends} | schema["properties"]
     schema["anyOf"] = [{"required": schema.pop("required")}, {"required": ["extends"]}]
     return schema

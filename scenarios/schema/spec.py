@@ -1,4 +1,5 @@
-"""Specs: models whose fields are those of a core dataclass or function, with its bounds, defaults and documentation.
+"""The closed model that every part of a scenario is, numbers with bounds, and specs: models whose fields are those of
+a core dataclass or function, with its bounds, defaults and documentation; and the JSON Schema of a file of models.
 
     class FixedPoint(Spec, of=codecs.FixedPoint, kind="fixed_point"):
         limit: Positive
@@ -12,7 +13,7 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from typing import (
     Any,
     ClassVar,
     Literal,
+    Self,
     TypeVar,
     Union,
     cast,
@@ -32,13 +34,106 @@ from typing import (
 )
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import PydanticKnownError, PydanticUndefined
 
-from netsim.bounds import Auto
-from scenarios.files.models import literals, tag_field
-from scenarios.schema.base import UP_TO_LARGEST, DeclaredModel, Model, built
+from netsim.bounds import LARGEST, Auto
+from netsim.errors import ScenarioError
+from scenarios.files.mistakes import mistakes
+from scenarios.files.models import differing, literals, places, tag_field
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
+
+class DeclaredModel(ModelMetaclass):
+    """Mistakes made in Python raise the errors of a file's mistakes."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args: Any, **said: Any) -> Any:  # noqa: N805
+            try:
+                return super().__call__(*args, **said)
+            except ValidationError as error:
+                raise mistakes(error, said, None, cls) from None
+
+
+class Model(BaseModel, metaclass=DeclaredModel):
+    """Closed and frozen; numbers are numbers (no text is turned into one).
+
+    Made from Python, `Ring(agents=8)`, it raises one `ScenarioError` with every mistake, as a file would.
+    Its repr is Python that makes it again, from the names of `scenarios.schema`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
+
+    @field_validator("name", "title", "group", "source", "description", check_fields=False)
+    @classmethod
+    def _can_be_shown(cls, said: Any, info: ValidationInfo) -> Any:
+        """Names and titles are printed: they have no characters that act on a terminal. Descriptions have lines."""
+        lines = "\n\t" if info.field_name == "description" else ""
+        bad = [one for one in said if not (one.isprintable() or one in lines)] if isinstance(said, str) else []
+        if bad:
+            raise ValueError(f"has a character that is not printable: U+{ord(bad[0]):04X}")
+        return said
+
+    def replace(self, **fields: Any) -> Self:
+        """The same with these fields replaced, checked as a whole. Raises a `ScenarioError` with every mistake."""
+        return type(self)(**({name: getattr(self, name) for name in self.model_fields_set} | fields))
+
+    def __repr_name__(self) -> str:
+        return public_name(type(self))
+
+    def __repr_args__(self) -> "Iterator[tuple[str | None, Any]]":
+        return ((name, getattr(self, name)) for name in differing(self) if name != tag_field(type(self), alone=True))
+
+
+def public_name(model: type[BaseModel]) -> str:
+    """The name of a model in `scenarios.schema`."""
+    return NAMES.get(model.__name__, model.__name__.removesuffix("Spec"))
+
+
+NAMES = {
+    "AttackSpec": "Attacks", "DPRecalSpec": "DpRecal", "LinkSpec": "Links", "MeasureSpec": "Measures",
+    "MessageSpec": "Messages",
+}  # fmt: skip
+"""Models whose public name is not their class's without Spec."""
+
+
+def _has_a_square(number: float) -> float:
+    if abs(number) > LARGEST:
+        raise PydanticKnownError("less_than_equal", {"le": LARGEST})
+    return number
+
+
+UP_TO_LARGEST = AfterValidator(_has_a_square)
+"""Of every number without an end; no schema and no page says it of each."""
+Finite = Annotated[float, Field(allow_inf_nan=False), UP_TO_LARGEST]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), UP_TO_LARGEST]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), UP_TO_LARGEST]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Probability = Annotated[float, Field(gt=0, lt=1)]
+
+Words = Annotated[str, Field(min_length=1)]
+Name = Annotated[str, Field(max_length=200)]
+"""Of a scenario and what is in it: it stands in tables, and in the names of files."""
+Index = Annotated[int, Field(ge=0)]
+Place = Annotated[list[Finite], Field(min_length=2, max_length=2)]
+"""x and y."""
+Edge = Annotated[list[Index], Field(min_length=2, max_length=2)]
+
+
+def built(field: str, spec: Any) -> Any:
+    """The core's object for a part; an error that has no place in another file is one of this field."""
+    try:
+        return spec.build()
+    except ScenarioError as error:
+        raise error if error.file is not None else error.under(field) from None
+
 
 OF_TYPE: dict[Any, Any] = {}
 """The annotation by which a scenario says a value of a core type: `Schedule` is a number or a kind of schedule."""
@@ -136,12 +231,15 @@ _S = TypeVar("_S", bound=Spec)
 def derived(title: str, base: type[_S], of: Any, kind: str, tag: str = "kind", **options: Any) -> type[_S]:
     """`class title(base, of=of, kind=kind, **options): ...` of the module that calls it; `tag`: a field in place of
     `kind`, which comes last."""
-    fields: dict[str, Any] = {"__module__": cast(Any, sys)._getframe(1).f_globals["__name__"], "__qualname__": title}
+    fields: dict[str, object] = {
+        "__module__": cast("Any", sys)._getframe(1).f_globals["__name__"],
+        "__qualname__": title,
+    }
     if tag == "kind":
         options["kind"] = kind
     else:
         fields |= {"__annotations__": {tag: Literal[kind]}, tag: kind}
-    return cast(Any, type(base))(title, (base,), fields, of=of, **options)
+    return cast("Any", type(base))(title, (base,), fields, of=of, **options)
 
 
 def union(specs: Sequence[Any], tag: str = "kind") -> Any:
@@ -188,7 +286,7 @@ def _auto(annotation: Any) -> Auto | None:
 
 def automatic(of: Any, field: str) -> Auto:
     """How the theory chooses a field that a scenario may call "auto"."""
-    return cast(Auto, _auto(parameters(of)[field][0]))
+    return cast("Auto", _auto(parameters(of)[field][0]))
 
 
 # ── types of a scenario ─────────────────────────────────────────────────────────────────────────────────
@@ -221,7 +319,7 @@ def _default(value: Any) -> Any:
     """A default of the core as a scenario says it."""
     if isinstance(value, tuple):
         return [_default(one) for one in cast("tuple[Any, ...]", value)]
-    made: Any = OF_VALUE.get(cast(Any, type(value)))
+    made: Any = OF_VALUE.get(cast("Any", type(value)))
     if made is None or not hasattr(made, "of"):
         return value if made is None else made(value)
     fields = {name: _default(getattr(value, name)) for name in parameters(made.of)}
@@ -294,3 +392,25 @@ def tag_of(model: type[BaseModel]) -> tuple[str, str] | None:
     """The field and the word by which a file says that it means this model, if there are others in its place."""
     name = tag_field(model)
     return None if name is None else (name, ", ".join(map(str, literals(model, name))))
+
+
+# ── JSON Schema ─────────────────────────────────────────────────────────────────────────────────────────
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def exported(root: type[BaseModel]) -> JsonSchemaValue:
+    """The JSON Schema of a file that is a `root`, with what pydantic does not say of it."""
+    schema = root.model_json_schema()
+    for _, model in places(root):
+        part = schema if model is root else schema["$defs"].get(model.__name__)
+        if part is None:
+            continue
+        part["title"], tag = public_name(model), tag_field(model)
+        if tag is not None and tag not in part.setdefault("required", []):
+            part["required"].append(tag)
+        for name, field in part["properties"].items():
+            field["title"] = name.replace("_", " ").capitalize()
+            field["description"] = meaning(model, name)
+            if name == tag:
+                field.pop("default", None)
+    return {"$schema": DRAFT} | schema

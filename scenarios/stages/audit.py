@@ -25,9 +25,8 @@ from netsim.errors import AttackError, NetsimError, PrivacyError
 from netsim.problems import Tilted
 from netsim.settings import Recording
 from netsim.simulation import Simulation
+from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.build.progress import Progress
-from scenarios.results import serialize
 from scenarios.results.audit import (
     AuditRefused,
     Combination,
@@ -43,7 +42,7 @@ from scenarios.results.base import Refused, Rows, taken, write_text
 from scenarios.results.findings import DONE, NO_CLAIM, REFUSED
 from scenarios.results.numbers import plural
 from scenarios.results.over_time import over_time
-from scenarios.results.tree import AlgorithmResult
+from scenarios.results.tree import AlgorithmResult, dumps
 from scenarios.schema.scenario import ViewsSpec
 from scenarios.stages import witness as witnesses
 from scenarios.stages.worlds import AuditOptions, audited, insiders, look, views_of, worlds
@@ -76,7 +75,7 @@ class Judge:
         if options is None:
             return entry
         self.keep(entry)
-        write_text(audit_file(self.folder, entry.slug), serialize.dumps(entry.audit))
+        write_text(audit_file(self.folder, entry.slug), dumps(entry.audit))
         return self.looked(entry, options)
 
     def decide(

@@ -12,8 +12,8 @@ import numpy as np
 from attacks.audit.accounting.intervals import Interval
 from attacks.estimates import Evidence
 from attacks.reconstruction.attack import Case, Known
+from attacks.reconstruction.informed import Choice, PropertyInference
 from attacks.reconstruction.membership import Decision, Membership, Records
-from attacks.reconstruction.property_inference import Choice, PropertyInference
 from attacks.score.inference import (
     allowed_advantage,
     allowed_right,
@@ -28,11 +28,11 @@ from netsim.errors import AttackError, ScenarioError
 from netsim.problems import Dataset
 from netsim.randomness import Streams
 from netsim.simulation import Run
+from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject, adjacency_of
 from scenarios.build.inference import FIRST, Staging
-from scenarios.build.progress import Progress
 from scenarios.results import attacks as results
-from scenarios.results.attack_words import ABSENT, VACUOUS, headline, interval, percent, rate
+from scenarios.results.attacked import ABSENT, VACUOUS, headline, interval, percent, rate
 from scenarios.results.attacks import Allowed, AtLevel, Bounded, MembershipAllowed, MembershipResult, PropertyResult
 from scenarios.results.base import Rate, taken
 from scenarios.results.numbers import show

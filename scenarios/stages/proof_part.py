@@ -1,4 +1,5 @@
-"""Part of a witness file that `attacks.audit.check_witness` reads alone: the agent's data, PRIVATE, and public facts.
+"""Part of a witness file that the checker reads alone (`attacks.audit.check_witness`, of a set `check_set`): the
+agent's data, PRIVATE, and public facts.
 
 As plain numbers, to the last bit; whoever gets it has the agent's records.
 """
@@ -56,7 +57,7 @@ def _numbers(values: Array) -> list[plain.Json]:
 def _parameters(value: object) -> plain.Json:
     """Parameters of an algorithm: {"class": MODULE:NAME, and the fields} of every dataclass."""
     if is_dataclass(value) and not isinstance(value, type):
-        kind = cast(Any, type(cast(Any, value)))
+        kind = cast("Any", type(cast("Any", value)))
         own = {one.name: _parameters(getattr(value, one.name)) for one in fields(value) if one.init}
         return {"class": f"{kind.__module__}:{kind.__qualname__}", **own}
     if isinstance(value, tuple | list):

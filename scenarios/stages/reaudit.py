@@ -9,18 +9,17 @@ from attacks.audit.archive import MARK
 from netsim.errors import ScenarioError
 from netsim.settings import Recording
 from netsim.transcript.packet_log import PacketLog
+from scenarios.build.duration import Progress, simulated
 from scenarios.build.experiment import Subject
-from scenarios.build.progress import Progress, simulated
 from scenarios.files.folders import PAGE, RESULTS, undisturbed
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
 from scenarios.render.sentences import missing
-from scenarios.results import serialize
 from scenarios.results.audit import Audit, AuditRefused, AuditResult, EpsilonInterval, OtherAudit
 from scenarios.results.base import Setting, taken, write_text
 from scenarios.results.findings import BROKEN, DONE, NO_CLAIM, REFUSED
 from scenarios.results.folder import RunFolder, read_results
-from scenarios.results.tree import AlgorithmResult
+from scenarios.results.tree import AlgorithmResult, dumps
 from scenarios.schema import Scenario
 from scenarios.schema.scenario import AuditSpec, ViewsSpec
 from scenarios.stages.audit import Judge, audit_file
@@ -178,7 +177,7 @@ class Reaudit:
         """Write what comes after results.json where a command was killed between the two."""
         folder, results = self.kept.folder, self.kept.results
         for entry in results.algorithms:
-            text = None if entry.audit is None else serialize.dumps(entry.audit)
+            text = None if entry.audit is None else dumps(entry.audit)
             path = audit_file(folder, entry.slug)
             if text is not None and (not path.is_file() or path.read_text(encoding="utf-8").strip() != text):
                 write_text(path, text)
@@ -269,8 +268,8 @@ class Reaudit:
             _move(file_of(folder, slug), file_of(folder, slug + former_draft))
             _move(file_of(folder, slug + draft), file_of(folder, slug))
         elif not shown:
-            write_text(audit_file(folder, slug + draft), serialize.dumps(new))
-        write_text(audit_file(folder, slug), serialize.dumps(found.audit))
+            write_text(audit_file(folder, slug + draft), dumps(new))
+        write_text(audit_file(folder, slug), dumps(found.audit))
         return found, shown
 
     def _look(self, entry: AlgorithmResult, judge: Judge, options: AuditOptions) -> None:

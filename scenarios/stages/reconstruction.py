@@ -20,9 +20,9 @@ from netsim.arrays import Array
 from netsim.errors import AttackError
 from netsim.randomness import Streams
 from netsim.simulation import Run
+from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject, adjacency_of
-from scenarios.build.progress import Progress
-from scenarios.results.attack_words import Rebuilt, sentence
+from scenarios.results.attacked import Rebuilt, sentence
 from scenarios.results.attacks import Original, ReconstructionResult, RecordAttack, Success, Way
 from scenarios.results.base import LeftOut, Rows
 from scenarios.schema.attacks import InformedSpec, Inversion, RebuildModel, Rounds

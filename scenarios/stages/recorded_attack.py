@@ -17,8 +17,8 @@ from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.audit.loss.comparison import Sample, compare_worlds
 from attacks.inference import Evidence
 from attacks.reconstruction.attack import Case, Known, Prior
+from attacks.reconstruction.informed import PropertyInference
 from attacks.reconstruction.membership import Decision, Membership, Records
-from attacks.reconstruction.property_inference import PropertyInference
 from attacks.reconstruction.verdict import seen
 from attacks.replay import replay
 from attacks.score import score_gradients
@@ -28,16 +28,15 @@ from netsim.errors import AttackError, PrivacyError, ScenarioError, TranscriptEr
 from netsim.randomness import Streams, coins_of
 from netsim.readers.deployed.capture import at_door
 from netsim.simulation import Run, Simulation
+from netsim.transcript import Transcript
 from netsim.transcript.packet_log import PacketLog
 from netsim.transcript.stored import StreamedTranscript
-from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
+from scenarios.build.duration import Progress, simulated
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.build.inference import Staging, check_shares_of
 from scenarios.build.problem import Ownership, parts_of_agents, prior_of
-from scenarios.build.progress import Progress, simulated
 from scenarios.render import sentences as words
-from scenarios.results.attack_words import headline, percent, rate
 from scenarios.results.attacked import (
     AttackReport,
     KeptGradients,
@@ -47,16 +46,18 @@ from scenarios.results.attacked import (
     KeptProperty,
     KeptRecords,
     TruthStatus,
+    headline,
+    percent,
+    rate,
 )
 from scenarios.results.attacks import RecordAttack, Traffic
 from scenarios.results.base import LeftOut, Rate, Refused, taken
 from scenarios.results.numbers import show
 from scenarios.results.tables import write_estimates, write_records
 from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec, RebuildModel
-from scenarios.stages.gradients import gradient_scores
 from scenarios.stages.inference import attempted
+from scenarios.stages.listening import analyse_traffic, gradient_scores
 from scenarios.stages.reconstruction import Rebuilding, chosen, inferred
-from scenarios.stages.traffic import analyse_traffic
 
 T = TypeVar("T")
 

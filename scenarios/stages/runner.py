@@ -17,29 +17,26 @@ from netsim.readers.deployed.deploy import checked as checked_deployment
 from netsim.running import Running
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
+from scenarios.build.duration import EVERY, Progress, Silent, estimates
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.build.progress import EVERY, Progress, Silent, estimates
 from scenarios.files.folders import LOCK, MANIFEST, held, is_draft, whole
 from scenarios.papers.figures import exact_numbers, reproduced
-from scenarios.papers.names import check_names
+from scenarios.papers.measures import check_names
 from scenarios.papers.outcome import Ran
-from scenarios.results import serialize
 from scenarios.results.base import Status, taken, write_text
 from scenarios.results.header import header, manifest, slug
-from scenarios.results.measured import convergence, measures_of
-from scenarios.results.over_time import budget
+from scenarios.results.over_time import budget, convergence, measures_of
 from scenarios.results.run import MeasureResults, OutsideProgram, RunSummary
-from scenarios.results.tree import AlgorithmResult, Results, RunError
+from scenarios.results.tree import AlgorithmResult, Results, RunError, dumps, save
 from scenarios.schema import Scenario
 from scenarios.schema.load import Located
 from scenarios.schema.own_code import await_hint
 from scenarios.stages.audit import Judge
-from scenarios.stages.gradients import infer_gradients, rebuild_images
 from scenarios.stages.inference import Games
+from scenarios.stages.listening import analyse_traffic, infer_gradients, rebuild_images
 from scenarios.stages.outputs import AT_DOORS, DEPLOYED, TranscriptFiles, clear, write_outputs
 from scenarios.stages.reconstruction import Rebuilding
 from scenarios.stages.timeline import Chronicle
-from scenarios.stages.traffic import analyse_traffic
 
 T = TypeVar("T")
 FLUSH = 1.0
@@ -147,12 +144,12 @@ class _Session:
     deployed: Deployment | None
 
     def run(self) -> Results:
-        write_text(self.folder / MANIFEST, serialize.dumps(manifest(self.results, self.experiment)))
+        write_text(self.folder / MANIFEST, dumps(manifest(self.results, self.experiment)))
         names: list[str] = []
         for subject in self.experiment.subjects:
             names.append(slug(subject.spec.name, names))
         clear(self.folder, names)
-        serialize.save(self.folder, self.results)
+        save(self.folder, self.results)
         try:
             for subject, name in zip(self.experiment.subjects, names, strict=True):
                 self._subject(subject, name)
@@ -175,7 +172,7 @@ class _Session:
         if not self.part:
             ran = Ran("", results, f"failed: {results.error.type}" if results.error else None)
             self.results = reproduced(results, [ran], {"": {}}, status != "interrupted")
-        serialize.save(self.folder, self.results)
+        save(self.folder, self.results)
         if self.page:
             write_outputs(self.results, {None: self.results}, self.folder, self.progress)
 
@@ -189,7 +186,7 @@ class _Session:
         """Take more of the algorithm at work into the results, and write them."""
         entry = replace(entry or self._entry, **parts)
         self.results = replace(self.results, algorithms=(*self.results.algorithms[:-1], entry))
-        serialize.save(self.folder, self.results)
+        save(self.folder, self.results)
 
     def _subject(self, subject: Subject, slug: str) -> None:
         experiment, simulation, name = self.experiment, subject.simulation, subject.spec.name

@@ -10,15 +10,13 @@ from attacks.audit.pair import spread
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError
 from netsim.readers.deployed.deploy import Deployment
 from netsim.running import Running
-from scenarios.build.cost import LONG, duration
+from scenarios.build.duration import LONG, Progress, Silent, duration
 from scenarios.build.experiment import Experiment
-from scenarios.build.progress import Progress, Silent
-from scenarios.build.variants import Variant, expanded
 from scenarios.files.folders import MANIFEST, PAGE, RESULTS, held
 from scenarios.papers.figures import reproduced
-from scenarios.papers.names import check_names
+from scenarios.papers.measures import check_names
 from scenarios.papers.outcome import Ran
-from scenarios.results import findings, serialize
+from scenarios.results import findings
 from scenarios.results.attacks import GradientResult, MembershipResult, ReconstructionResult
 from scenarios.results.audit import AuditRefused, AuditResult
 from scenarios.results.base import Setting, taken, write_text
@@ -32,9 +30,11 @@ from scenarios.results.tree import (
     Results,
     VariantResult,
     VariantStatus,
+    dumps,
+    save,
 )
 from scenarios.schema import Scenario
-from scenarios.schema.load import Located
+from scenarios.schema.load import Located, Variant, expanded
 from scenarios.schema.own import PythonSpec
 from scenarios.stages.outputs import clear, write_outputs
 from scenarios.stages.runner import checked, prepare, run_scenario
@@ -150,18 +150,18 @@ def _studied(
     plan: _Plan, folder: Path, command: str, progress: Progress, watch: Watch | None, jobs: int, page: bool
 ) -> Results:
     results = blank(plan.scenario, command)
-    write_text(folder / MANIFEST, serialize.dumps(manifest(results)))
+    write_text(folder / MANIFEST, dumps(manifest(results)))
     clear(folder)
     for variant in plan.variants:
         (folder / variant.name / RESULTS).unlink(missing_ok=True)
     fields = {v.name: v.fields for v in plan.variants} or {ALONE: {}}
     ran = {name: _ended(name, own, "not reached") for name, own in fields.items()}
     ran |= {name: _ended(name, fields[name], "data not present", None, why) for name, why in plan.absent.items()}
-    serialize.save(folder, _with(results, [*ran.values()]))
+    save(folder, _with(results, [*ran.values()]))
     try:
         for done in _each(plan, folder, command, progress, watch, jobs, page):
             ran[done[0].name] = done
-            serialize.save(folder, _with(results, [*ran.values()]))
+            save(folder, _with(results, [*ran.values()]))
     except KeyboardInterrupt:  # variants in other processes left results in their folders
         for name, (one, _) in ran.items():
             if one.status == "not reached" and (folder / name / RESULTS).exists():
@@ -305,7 +305,7 @@ def _with(results: Results, ended: Sequence[Ended]) -> Results:
 def _written(folder: Path, results: Results, ended: Sequence[Ended], page: bool = True) -> Results:
     """The same, with its files, at the end."""
     results = _with(results, ended if page else [(replace(one, report=None), own) for one, own in ended])
-    serialize.save(folder, results)
+    save(folder, results)
     if page:
         write_outputs(results, {one.name: own for one, own in ended if own is not None}, folder, Silent())
     return results

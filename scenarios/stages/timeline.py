@@ -13,10 +13,9 @@ from netsim.network.network import downs
 from netsim.randomness import Streams
 from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
-from netsim.transcript.message import Kind
+from netsim.transcript.message import EVERYBODY, Kind
 from netsim.transcript.packet_log import LinkCount, PacketFate, PacketKey, PacketLog
-from netsim.transcript.record import EVERYBODY
-from scenarios.build.progress import Progress, simulated
+from scenarios.build.duration import Progress, simulated
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Counts
 from scenarios.results.run import Captured, LinkLoads, Timeline

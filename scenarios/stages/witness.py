@@ -17,8 +17,17 @@ from attacks.audit.loss.aimed import TILTED, WORST_CASE
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import Pair, Simulate
 from attacks.audit.verdict import ROUNDING, exceeds
-from attacks.audit.witness import Account, Place, itemize
-from attacks.audit.witness_set import MOST_NUMBERS, Cut, Evidence, TranscriptSet, numbers_until, smallest
+from attacks.audit.witness import (
+    MOST_NUMBERS,
+    Account,
+    Cut,
+    Evidence,
+    Place,
+    TranscriptSet,
+    itemize,
+    numbers_until,
+    smallest,
+)
 from attacks.audit.witness_values import Witness
 from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array
@@ -27,18 +36,18 @@ from netsim.errors import NetsimError, ScenarioError, TranscriptError
 from netsim.files import check_regular, parse_json
 from netsim.problems import Bent, Objective, Tilted
 from netsim.simulation import Simulation
-from scenarios.build.adjacency import change_of, changed, check_adjacent
+from scenarios.build.duration import Progress, Silent
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.build.progress import Progress, Silent
+from scenarios.build.problem import change_of, changed, check_adjacent
 from scenarios.files.folders import whole
 from scenarios.files.mistakes import RENAMED
 from scenarios.results.findings import capitalized
 from scenarios.results.header import versions
 from scenarios.results.numbers import plural
 from scenarios.schema import own_code
-from scenarios.schema.base import Index, Model
 from scenarios.schema.load import validated
 from scenarios.schema.own import PythonSpec
+from scenarios.schema.spec import Index, Model
 from scenarios.stages.proof_part import proof_of
 from scenarios.stages.worlds import holding, worlds
 from scenarios.stages.worst_pair import SATURATED, allows, bounds_releases, holds_for_any_change, share_left
@@ -67,7 +76,7 @@ class _DataPrint(Model):
 
 
 class _PairPrint(Model):
-    """The other world: in words, and the `change` of the agent's own objective (`scenarios.build.adjacency`); where
+    """The other world: in words, and the `change` of the agent's own objective (`scenarios.build.problem`); where
     both worlds are changed, {"worlds": both changes}."""
 
     description: str
@@ -207,7 +216,7 @@ def fingerprint(objectives: Sequence[object]) -> str:
 
     def take(value: object) -> None:
         if isinstance(value, np.ndarray):
-            array = cast(Array, value)
+            array = cast("Array", value)
             found.update(repr(array.shape).encode())
             with np.errstate(over="ignore"):
                 found.update((array + 0.0).astype("<f4").tobytes())
@@ -350,14 +359,14 @@ def _looks(subject: Subject, activations: int) -> int:
 def _simulator(experiment: Experiment, subject: Subject, pair: Pair, delta: float) -> Simulate:
     spec = experiment.scenario.audit
     assert spec is not None
-    zero, other = (cast(Objective, one) for one in pair.hypotheses)
+    zero, other = (cast("Objective", one) for one in pair.hypotheses)
     simulation = holding(subject.simulation, pair.agent, zero)
     return worlds(simulation, pair.agent, other, spec.together, spec.draw, delta)
 
 
 def _of_world(simulation: Simulation, pair: Pair, world: int) -> Simulation:
     """The simulation where the agent holds what it has in this world."""
-    return holding(simulation, pair.agent, cast(Objective, pair.hypotheses[world]))
+    return holding(simulation, pair.agent, cast("Objective", pair.hypotheses[world]))
 
 
 def _evidence(chosen: TranscriptSet, public: PublicKnowledge, pair: Pair, world: int) -> Evidence:
@@ -377,7 +386,7 @@ def _file(
     says: str,
 ) -> WitnessFile:
     pair, own = audited.pair, subject.simulation.problem.objectives[audited.pair.agent]
-    zero, other = (cast(Objective, one) for one in pair.hypotheses)
+    zero, other = (cast("Objective", one) for one in pair.hypotheses)
     return WitnessFile(
         says=f"{subject.spec.name}, agent {pair.agent}. {says}",
         versions=versions(),
@@ -464,7 +473,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
     progress.begin("building both worlds and replaying the agent's code in them", 2 * parts)
     experiment, pair = _rebuilt(file, progress)
     subject = experiment.subject(file.algorithm)
-    simulation, hypotheses = subject.simulation, [cast(Objective, one) for one in pair.hypotheses]
+    simulation, hypotheses = subject.simulation, [cast("Objective", one) for one in pair.hypotheses]
     true, other = hypotheses[file.world], hypotheses[1 - file.world]
     public = _of_world(simulation, pair, file.world).public()
     try:
@@ -595,7 +604,7 @@ def _check_allowed(
     """You get a `ScenarioError` for a pair of which the claim says nothing: one that is not adjacent, unless the
     claim holds for any change and the algorithm bounds what it makes of it, which is simulated again."""
     own = subject.simulation.problem.objectives[pair.agent]
-    zero, other = (cast(Objective, one) for one in pair.hypotheses)
+    zero, other = (cast("Objective", one) for one in pair.hypotheses)
     try:
         if isinstance(zero, Tilted) and isinstance(other, Tilted):
             check_adjacent(own, Tilted(own, other.slope - zero.slope), experiment.adjacency)
@@ -616,10 +625,10 @@ def _check_allowed(
 def _renamed(tree: T) -> T:
     """A scenario of an earlier version under today's words: what a witness shows outlives them."""
     if plain.is_mapping(tree):
-        return cast(T, {RENAMED.get(key, key): _renamed(value) for key, value in tree.items()})
+        return cast("T", {RENAMED.get(key, key): _renamed(value) for key, value in tree.items()})
     if plain.is_list(tree):
-        return cast(T, [_renamed(one) for one in tree])
-    return cast(T, RENAMED.get(tree, tree)) if isinstance(tree, str) else tree
+        return cast("T", [_renamed(one) for one in tree])
+    return cast("T", RENAMED.get(tree, tree)) if isinstance(tree, str) else tree
 
 
 # ── in words ────────────────────────────────────────────────────────────────────────────────────────────

@@ -18,8 +18,7 @@ from attacks.audit.loss import aimed
 from attacks.audit.loss.comparison import Sample, reproduces
 from attacks.audit.loss.exact import SINGLES
 from attacks.audit.loss.secret_coins import SECRET
-from attacks.audit.pair import Infer, Pair, Simulate
-from attacks.audit.pair_search import FIRST_CHUNK
+from attacks.audit.pair import FIRST_CHUNK, Infer, Pair, Simulate
 from attacks.audit.views import SimulateViews, View, ViewsResult, audit_views
 from attacks.inference import infer
 from attacks.replay import Hypothesis
@@ -32,8 +31,8 @@ from netsim.randomness import NoiseThrough, Streams, coins_of
 from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
 from netsim.topology import Topology
-from scenarios.build.adjacency import data_print
 from scenarios.build.experiment import Subject
+from scenarios.build.problem import data_print
 from scenarios.results.header import versions
 from scenarios.schema import Scenario
 from scenarios.schema import own_code as owncode
@@ -63,12 +62,12 @@ class AuditOptions:
     @property
     def simulation(self) -> Simulation:
         """World 0: the subject's simulation, where the agent holds the pair's first objective."""
-        return holding(self.subject.simulation, self.pair.agent, cast(Objective, self.pair.hypotheses[0]))
+        return holding(self.subject.simulation, self.pair.agent, cast("Objective", self.pair.hypotheses[0]))
 
     @property
     def other(self) -> Objective:
         """The agent's objective in the other world."""
-        return cast(Objective, self.pair.hypotheses[1])
+        return cast("Objective", self.pair.hypotheses[1])
 
     @property
     def plan(self) -> Plan | None:
@@ -271,7 +270,7 @@ class _Worlds:
         listening = replace(self.simulation.adversaries[0], nodes=tuple(others))
         runs = [self._run(w, SINGLES, 1, adversaries=(listening,)) for w in (world, 1 - world)]
         for i in set(others) - self.simulation.timing.forgetful:
-            reproduces(self._seen(runs[0], i), i, cast(Hypothesis, runs[0].simulation.problem.objectives[i]))
+            reproduces(self._seen(runs[0], i), i, cast("Hypothesis", runs[0].simulation.problem.objectives[i]))
 
 
 @cache

@@ -18,11 +18,11 @@ from scipy.spatial.distance import cdist
 
 from attacks.audit.loss.aimed import WORST_CASE
 from attacks.audit.loss.comparison import Sample, compare_worlds
-from attacks.audit.pair import Pair
-from attacks.audit.pair_search import (
+from attacks.audit.pair import (
     FIRST_CHUNK,
     Candidate,
     Direction,
+    Pair,
     Searched,
     change_used,
     observed,
@@ -39,10 +39,9 @@ from netsim.models.model import Regularizer
 from netsim.problems import Bent, Objective, Tilted
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
-from scenarios.build.adjacency import curvature_of
+from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.build.problem import AnyLogistic
-from scenarios.build.progress import Progress
+from scenarios.build.problem import AnyLogistic, curvature_of
 from scenarios.build.search_spaces import Data, Moved, Records, Spaces
 from scenarios.results.audit import PairSearch
 from scenarios.results.base import taken
@@ -88,13 +87,13 @@ def pair_for(
 ) -> tuple[Pair, PairSearch | None]:
     """The pair under audit, and the search that found it; without `audit.search` the experiment's own.
 
-    `activations` is Θ, at which the claim was evaluated. Errors as `attacks.audit.pair_search.search`'s.
+    `activations` is Θ, at which the claim was evaluated. Errors as `attacks.audit.pair.search`'s.
     """
     spec, pair = experiment.scenario.audit, experiment.pair
     assert spec is not None
     assert pair is not None
     if spec.search is None:
-        sample = worlds(subject.simulation, pair.agent, cast(Objective, pair.hypotheses[1]), TRANSCRIPTS)
+        sample = worlds(subject.simulation, pair.agent, cast("Objective", pair.hypotheses[1]), TRANSCRIPTS)
         points = observed(sample(0, FIRST_CHUNK), pair.agent, pair.hypotheses[0])
         return replace(pair, change_used=change_used(pair, points, claim.adjacency)), None
     progress.begin(f"{subject.spec.name}: searching the worst pair", spec.search.candidates)
@@ -144,7 +143,7 @@ def _searched(
 
 def _aimed(subject: Subject, pair: Pair) -> float:
     """Largest loss of a pair in a few transcripts of world 0 whose noise points away from the other world."""
-    zero, other = (cast(Objective, one) for one in pair.hypotheses)
+    zero, other = (cast("Objective", one) for one in pair.hypotheses)
     sample = worlds(holding(subject.simulation, pair.agent, zero), pair.agent, other, TRANSCRIPTS)(0, WORST_CASE)
     return float(np.max(compare_worlds(sample, pair.agent, zero, other).losses_on_wire(np.inf)))
 

@@ -1,6 +1,6 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # (pyarrow ships no types)
-"""Folder of a sweep: manifest, a file for each finished point, and the table over them."""
+"""Folder of a sweep: manifest, a file for each finished point, and the table over them, which its page reads."""
 
 import json
 import os
@@ -13,6 +13,7 @@ from typing import Any, cast
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyarrow
+from pyarrow import ArrowException, parquet
 from pydantic import JsonValue, TypeAdapter
 
 from netsim.errors import ScenarioError
@@ -20,6 +21,8 @@ from netsim.files import draft_of, parse_json, read_json
 from scenarios.files.folders import LOCK, is_draft, whole
 from scenarios.files.folders import SWEEP as MANIFEST
 from scenarios.files.folders import SWEPT as TABLE
+from scenarios.render.page.several import Point as TablePoint
+from scenarios.render.page.several import SweptTable
 from scenarios.results import tables
 from scenarios.results.base import Setting, Status, as_json, write_text
 from scenarios.results.header import versions
@@ -236,3 +239,21 @@ class Points:
             return self._place(point.index).read_text(encoding="utf-8")
         except (OSError, ValueError):
             return None
+
+
+def swept(folder: Path) -> SweptTable:
+    """The points that are done. You get a `ScenarioError` for a folder without a table, or a damaged one."""
+    path = folder / TABLE
+    if not path.is_file():
+        raise ScenarioError("folder", str(folder), f"has no {TABLE}", "a sweep of which a point is done")
+    try:
+        manifest = cast("dict[str, dict[str, object]]", read_json(folder / MANIFEST))
+        scenario, command = str(manifest["scenario"]["name"]), str(manifest.get("command", ""))
+        version = str(manifest["versions"].get("netsim-lab", ""))
+        table = parquet.read_table(path)
+        names: list[str] = table.column_names
+        fields = tuple(names[: names.index(next(iter(POINT)))])
+        return SweptTable(scenario, command, version, fields, cast("list[TablePoint]", table.to_pylist()))
+    except (ArrowException, OSError, ValueError, LookupError, TypeError) as error:
+        why = str(error).splitlines()[0]
+        raise ScenarioError("folder", str(folder), f"damaged ({why})", "what `netsim sweep` wrote") from None

@@ -14,14 +14,12 @@ from pydantic.json_schema import JsonSchemaValue
 
 from netsim.bounds import Count
 from netsim.errors import ScenarioError, together
-from scenarios.build.variants import without_name
 from scenarios.files import mistakes
 from scenarios.files.document import keys_of, place_of, plain, put
 from scenarios.files.library import placed, read_fields
 from scenarios.results.base import Setting
-from scenarios.schema.base import Finite, Index, Model, Positive
-from scenarios.schema.export import exported
-from scenarios.schema.load import Located, validated
+from scenarios.schema.load import Located, validated, without_name
+from scenarios.schema.spec import Finite, Index, Model, Positive, exported
 
 
 def _has_width(law: Any) -> Any:

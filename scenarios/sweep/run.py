@@ -21,7 +21,7 @@ from joblib.externals.loky.process_executor import ProcessPoolExecutor, Terminat
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError, together
-from scenarios.build.progress import Progress, Silent
+from scenarios.build.duration import Progress, Silent
 from scenarios.files.folders import held
 from scenarios.results.header import versions
 from scenarios.schema.load import Located, validated

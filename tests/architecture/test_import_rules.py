@@ -37,17 +37,17 @@ def test_the_rules_hold(copy):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.few("scenarios/files/document.py-import scenarios.schema.base")
+@pytest.mark.few("scenarios/files/document.py-import scenarios.schema.spec")
 @pytest.mark.parametrize(
     ("file", "line"),
     [
         ("netsim/clock.py", "import attacks.replay"),
-        ("attacks/replay/replay.py", "import scenarios.stages.runner"),
+        ("attacks/replay/__init__.py", "import scenarios.stages.runner"),
         ("attacks/closed_form/recal.py", "from netsim.truth import Truth"),
         ("attacks/audit/loss/exact.py", "from netsim.problems import Problem"),
         ("attacks/reconstruction/one_record.py", "import netsim.simulation"),
         ("attacks/reconstruction/membership.py", "import attacks.score"),
-        ("scenarios/files/document.py", "import scenarios.schema.base"),
+        ("scenarios/files/document.py", "import scenarios.schema.spec"),
         ("scenarios/build/problem.py", "import scenarios.results.run"),
         ("scenarios/results/run.py", "def f():\n    import scenarios.render.terminal"),
     ],

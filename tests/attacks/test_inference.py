@@ -22,8 +22,8 @@ from netsim.problems import L1, Problem
 from netsim.schedules import Constant
 from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
-from netsim.transcript.record import Record
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
+from netsim.transcript.message import Record
 from tests.worlds import ROUGH, digits_problem, dp_recal, synthetic_problem, tapped_ring
 
 DIGITS = digits_problem()

@@ -10,7 +10,7 @@ from netsim.algorithms import Algorithm
 from netsim.errors import AttackError, ScenarioError
 from netsim.problems import L1
 from netsim.simulation import Run
-from netsim.transcript.record import EVERYBODY
+from netsim.transcript.message import EVERYBODY
 from tests.netsim.algorithms.every import ADJACENCY, DOOR, EXAMPLES, Example, problem
 
 HEAD = ("algorithm", "`kind`", "exact", "sends", "claim", "r", "attack")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from netsim.transcript.record import COLUMNS
+from netsim.transcript.message import COLUMNS
 from netsim.transcript.stored import SCHEMA
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import load_scenario
@@ -97,13 +97,20 @@ def test_commands_work_in_order(page, tmp_path):
             works(command, tmp_path)
 
 
-def test_the_demo_is_a_smaller_run_of_a_scenario_that_takes_no_minute():
-    """`make demo` would set up an environment; what it would run can be checked, and says how long it takes."""
+def test_the_demo_is_a_smaller_run_of_a_scenario():
+    """`make demo` would set up an environment; what it would run can be checked, and says how long it takes.
+
+    Seconds are those of a machine, and of what else it does: their ratio to those of the whole run is not.
+    """
     recipe = subprocess.run(["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     words = shlex.split(recipe[recipe.index("netsim run") :].partition(";")[0])
     located = load_scenario(words[2], words[4::2])
     assert set(words[3::2]) == {"-o"}
-    assert 10 < sum(one.seconds for one in Experiment.of(located.scenario).costs().values()) < 120
+    demo, whole = (
+        sum(one.seconds for one in Experiment.of(of.scenario).costs().values())
+        for of in (located, load_scenario(words[2]))
+    )
+    assert 0 < demo < 0.5 * whole
 
 
 def works(command: str, folder: Path) -> None:

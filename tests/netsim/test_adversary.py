@@ -17,7 +17,7 @@ from netsim.schedules import Constant
 from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
 from netsim.topology import from_edges, path, ring
-from netsim.transcript.record import EVERYBODY
+from netsim.transcript.message import EVERYBODY
 
 FALSE_ALARM = 1e-8
 ROUNDS = 6

@@ -2,7 +2,7 @@
 
 import pytest
 
-from netsim.errors import QUOTED, ScenarioError, brief
+from netsim.errors import QUOTED, ScenarioError, brief, short
 
 LONG = "y" * 5000
 
@@ -25,3 +25,15 @@ def test_what_is_said_oneself_is_not():
     allowed = ", ".join(f"'name-{k}'" for k in range(500)) + ", agents' x, the scenario's y"
     assert brief(allowed) == allowed
     assert str(ScenarioError("field", 1, "unknown", allowed)).endswith(allowed)
+
+
+@pytest.mark.parametrize(
+    "value", ["word " * 10_000, {"a": ["x" * 1000] * 1000, "b": {"c": {"d": [1] * 1000}}}, [0] * 9999]
+)
+def test_a_value_in_a_document_is_cut(value):
+    assert len(short(value)) <= QUOTED + 1 if isinstance(value, str) else len(short(value)) <= 1000
+
+
+@pytest.mark.parametrize("value", [True, 3, 0.5, "a few words", None])
+def test_a_small_value_in_a_document_is_itself(value):
+    assert short(value) == value

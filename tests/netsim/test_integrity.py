@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netsim.adversary import Adversary
-from netsim.network.channels import WINDOW, Guard
 from netsim.network.links import LinkLaw
+from netsim.network.network import WINDOW, Guard
 from netsim.transcript.message import TAG_BYTES, Tagged
 from tests.netsim.network.intercepted import descent, estimates, message
 

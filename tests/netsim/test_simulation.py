@@ -23,8 +23,8 @@ from netsim.problems import L1, Problem, least_squares, load, logistic
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Run, Simulation
 from netsim.topology import complete, ring
+from netsim.transcript import Transcript
 from netsim.transcript.stored import StreamedTranscript
-from netsim.transcript.transcript import Transcript
 from tests.worlds import changed, simulated
 
 ROUNDS = 12

@@ -10,7 +10,7 @@ L the loss of the Laplace coordinates alone and κ theirs,
     W_ε = e^{κ(θ) − θL} D(ε − L),   D(u) = E[(1 − e^{u−G})₊],   δ(ε) = E_θ[W_ε].
 
 And a control variate is subtracted, H(L) − E_θ[H], for a sum H of waves e^{ihkL}, whose means are known (the
-characteristic function): the first ones of the quadrature of `attacks.audit.accounting.quadrature`. The rest, V_ε,
+characteristic function): the first ones of the quadrature of `attacks.audit.accounting.products`. The rest, V_ε,
 has mean δ(ε). With a Gaussian release a few dozen waves leave nothing but a bounded remainder, and the interval is
 the quadrature with a bound of its error. Without waves the samples judge alone, independently of the quadrature.
 
@@ -33,8 +33,7 @@ import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_delta
 from attacks.audit.accounting.intervals import Interval, boundary, error_rate
-from attacks.audit.accounting.products import ComplexArray, Product
-from attacks.audit.accounting.quadrature import kernel, product_epsilon, saddle_for
+from attacks.audit.accounting.products import ComplexArray, Product, kernel, product_epsilon, saddle_for
 from netsim.arrays import Array
 from netsim.errors import PrivacyError
 

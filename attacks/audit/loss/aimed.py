@@ -31,8 +31,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from attacks.audit.accounting.products import Product
-from attacks.audit.accounting.quadrature import saddle
+from attacks.audit.accounting.products import Product, saddle
 from attacks.audit.loss.comparison import Sample, Tilting
 from attacks.replay import Hypothesis, Release, replay
 from netsim.arrays import Array

@@ -43,10 +43,10 @@ from attacks.replay import (
 from netsim.adversary import AdversaryView
 from netsim.arrays import Array
 from netsim.codecs import Codec, Dither
-from netsim.computed import Computed
 from netsim.errors import NetsimError, PrivacyError
 from netsim.models.model import Regularizer
-from netsim.transcript.transcript import Transcript
+from netsim.node import Computed
+from netsim.transcript import Transcript
 
 
 class _Wire(NamedTuple):

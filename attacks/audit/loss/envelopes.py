@@ -36,8 +36,7 @@ from zlib import crc32
 import numpy as np
 
 from attacks.audit.accounting.intervals import Interval, check_delta, clopper_pearson, error_rate
-from attacks.audit.accounting.products import Product
-from attacks.audit.accounting.quadrature import product_epsilon
+from attacks.audit.accounting.products import Product, product_epsilon
 from attacks.audit.accounting.tilting import epsilon_interval
 from attacks.replay import Release
 from netsim.arrays import Array

@@ -19,8 +19,7 @@ from attacks.audit.accounting.formulas import (
     leaks,
 )
 from attacks.audit.accounting.intervals import Interval, clopper_pearson, error_rate
-from attacks.audit.accounting.products import Product
-from attacks.audit.accounting.quadrature import product_epsilon
+from attacks.audit.accounting.products import Product, product_epsilon
 from attacks.audit.loss.comparison import WorldComparison
 from attacks.audit.loss.envelopes import CONSTANT, SLACK, Measured
 from attacks.audit.loss.noise_check import ALPHA, NoiseCheck, NoiseScores

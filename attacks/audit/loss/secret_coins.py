@@ -34,7 +34,7 @@ from netsim.arrays import Array
 from netsim.claims import Claim
 from netsim.errors import AttackError, PrivacyError
 from netsim.mechanisms import DiscreteMechanism, UniformModulo
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
 
 SECRET = 2**44
 """First number of the chunks of one transcript with tosses of its own, of which `Simulate` makes two a toss: plain

@@ -26,7 +26,7 @@ from attacks.replay import ULPS, Answer, Comparison, Departure, Release, Replaye
 from netsim.arrays import Array, Mask
 from netsim.errors import NetsimError
 from netsim.mechanisms import DiscreteMechanism
-from netsim.transcript.record import EVERYBODY
+from netsim.transcript.message import EVERYBODY
 
 _MOST = 128
 """Unseen numbers of noise, at most: with more, nothing is claimed."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from attacks.replay import Perturbed, Replayed
 from netsim.arrays import Array
-from netsim.transcript.record import EVERYBODY
+from netsim.transcript.message import EVERYBODY
 
 FOLLOWED = 8
 """Releases not on the wire verbatim that are followed to where they come out, at most."""

@@ -18,8 +18,7 @@ from netsim.adversary import PublicKnowledge
 from netsim.errors import ProtocolError
 from netsim.transcript import pcapng
 from netsim.transcript.frames import HELLO, NAMES, FrameReader, Layouts
-from netsim.transcript.message import Capture, Message, Segment
-from netsim.transcript.record import EVERYBODY, Record
+from netsim.transcript.message import EVERYBODY, Capture, Message, Record, Segment
 
 LISTENS, DIALS, LIVES = 61000, 61001, 4000
 TCP = 6

@@ -46,10 +46,10 @@ from netsim.readers.deployed.notes import (
 from netsim.readers.deployed.relay import Relay, capture_path, doors_path
 from netsim.running import COUNTS, Running, Watch
 from netsim.simulation import Run, Simulation, measures_of, views_of
+from netsim.transcript import Transcript
 from netsim.transcript.frames import Layouts, layout
 from netsim.transcript.message import HEADER_BYTES
 from netsim.transcript.packet_log import PacketLog
-from netsim.transcript.transcript import Transcript
 from netsim.truth import Truth
 
 STARTING, BY_HAND = 60.0, 600.0

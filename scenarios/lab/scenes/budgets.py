@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from attacks.audit.accounting.products import Product
-from attacks.audit.accounting.quadrature import product_epsilon
+from attacks.audit.accounting.products import Product, product_epsilon
 from attacks.audit.audit import AuditResult, audit
 from attacks.audit.pair import Pair
 from netsim import topology

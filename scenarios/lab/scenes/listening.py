@@ -10,7 +10,7 @@ import numpy as np
 from attacks.inference import GradientEstimate, infer, inferred, through_probe
 from netsim.arrays import Array
 from netsim.errors import AttackError
-from netsim.transcript.record import Record
+from netsim.transcript.message import Record
 from scenarios.lab.live import AGENTS, Pixels, Played, digits, planned, play
 from scenarios.schema import (
     Adversary,

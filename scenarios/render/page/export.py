@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from netsim.errors import ScenarioError
-from scenarios.build.progress import Progress, Silent
+from scenarios.build.duration import Progress, Silent
 from scenarios.files.folders import RESULTS, whole
 from scenarios.render.page.drawing import Chart, Drawing, Entry, glyphs_missing
 from scenarios.results.base import write_text

@@ -8,7 +8,7 @@ from attacks.audit.loss.aimed import WORST_CASE
 from attacks.audit.loss.comparison import compare_worlds
 from attacks.inference import infer
 from netsim.algorithms.planted_faults import FAULTS, SentBefore
-from netsim.computed import Computed
+from netsim.node import Computed
 from scenarios.results.audited import audit_result
 from scenarios.stages.worlds import worlds
 from tests.attacks import auditing

@@ -22,7 +22,7 @@ from netsim.mechanisms import Gaussian, Laplace
 from netsim.problems import LeastSquares, Tilted
 from netsim.schedules import Constant
 from scenarios.build.experiment import Experiment
-from scenarios.ledger.entries import chosen
+from scenarios.certificate.ledger import chosen
 from scenarios.stages.worlds import worlds
 from tests.attacks.audit.test_end_to_end import Averaging, record_pair
 from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world

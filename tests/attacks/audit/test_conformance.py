@@ -15,7 +15,7 @@ from netsim.node import Node
 from netsim.randomness import Streams, coins_of
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
 from tests.netsim.algorithms.every import DOOR, EXAMPLES
 
 PUBLISHED = PrivateGradientDescent(20, Constant(0.1), Constant(0.3), Clip(1.0))

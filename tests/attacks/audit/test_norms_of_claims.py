@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.pair_search import estimated
+from attacks.audit.pair import estimated
 from netsim import topology
 from netsim.algorithms import DAdmm, Dmsp, PrivateGradientDescent, RAdmm, RandomPenaltyAdmm
 from netsim.claims import ORDERS, Adjacency

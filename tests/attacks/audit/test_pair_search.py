@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss.comparison import Reproduced, compare_worlds
 from attacks.audit.loss.exact import ExactLoss
-from attacks.audit.pair_search import FIRST_CHUNK, estimated, families, near, observed, search
+from attacks.audit.pair import FIRST_CHUNK, estimated, families, near, observed, search
 from netsim import topology
 from netsim.algorithms import DiaDSP, IcAdmm
 from netsim.algorithms.planted_faults import HalfNoise, L1L2MixUp, OneScalar, SecondMessage, WrongClip

@@ -21,9 +21,9 @@ from netsim.network.laws import ConstantDelay, ExponentialDelay
 from netsim.network.links import LinkLaw
 from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
 from scenarios.results.audited import audit_result
-from scenarios.results.serialize import plain
+from scenarios.results.tree import plain
 from scenarios.stages.worlds import worlds
 from tests.attacks import auditing
 from tests.attacks.audit.test_archive import Stopped

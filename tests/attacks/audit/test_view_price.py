@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.view_price import GaussianView, exposing, laplace_vectors, worst_change
+from attacks.audit.view_price import GaussianView, exposing, worst_change
 from attacks.probe import message_map
 from benchmarks.views import STDDEV, dense, listeners, run_of
 from netsim import topology
@@ -297,26 +297,10 @@ def test_the_worst_change_lies_between_its_ends(order: int, seed: int) -> None:
     np.testing.assert_allclose(*same_sign, rtol=1e-12)
 
 
-def test_laplace_needs_as_many_messages_as_noises_and_counts_each() -> None:
-    noise = np.array([[2.0, 0.0], [1.0, 4.0]])
-    design = noise @ np.array([[1.0], [-3.0]])
-    np.testing.assert_allclose(laplace_vectors(design, noise), np.sqrt(2) * np.array([[1.0], [-3.0]]))
-    with pytest.raises(AttackError, match="2 messages hold 3"):
-        laplace_vectors(design, np.ones((2, 3)))
-    with pytest.raises(AttackError, match="not decided"):
-        laplace_vectors(design, np.array([[1.0, 0.0], [1.0, 1e-9]]))
-
-
 def test_changes_that_are_not_allowed_loosen_no_price() -> None:
     noise, design = np.eye(3)[:, :2], np.eye(3)
     ends = GaussianView.of(noise).prices(design).worst(slice(0, 3), np.array([1.0, 1.0, 0.0]))
     np.testing.assert_allclose(ends, np.sqrt(2))
-
-
-def test_laplace_prices_are_good_to_nine_digits_whatever_the_ratio_of_the_noise() -> None:
-    for ratio in 10.0 ** np.arange(0, 18, 3):
-        noise = np.array([[10.0, ratio], [1.0, 1.0]])
-        np.testing.assert_allclose(laplace_vectors(noise @ np.ones((2, 1)), noise), np.sqrt(2), rtol=1e-9)
 
 
 def test_the_attack_is_named_as_a_combination_of_messages() -> None:

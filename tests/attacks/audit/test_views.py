@@ -37,8 +37,8 @@ from netsim.node import Node
 from netsim.problems import LeastSquares, Problem, Tilted
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
-from netsim.transcript.record import Record
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
+from netsim.transcript.message import Record
 from scenarios.stages.worlds import look, seen_by, views_of
 
 

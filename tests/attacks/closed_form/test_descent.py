@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attacks.closed_form.bounds import preimage
 from attacks.closed_form.descent import (
     compressed_bounds,
     hessian_from,
@@ -14,7 +13,7 @@ from attacks.closed_form.descent import (
     tracking_differences,
     tracking_evidence,
 )
-from attacks.estimates import Evidence
+from attacks.estimates import Evidence, preimage
 from attacks.inference import through_probe
 from attacks.score import score_gradients
 from netsim import topology

@@ -18,7 +18,7 @@ from netsim.network.laws import UniformDelay
 from netsim.network.links import ExchangePolicy, LinkLaw
 from netsim.node import Node
 from netsim.problems import L1
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
 from tests.attacks.probe.joint_worlds import GRAPH, Proximal, Shifted, ran, step
 from tests.attacks.probe.scripted import worst
 from tests.worlds import synthetic_problem

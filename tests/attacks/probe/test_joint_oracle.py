@@ -12,7 +12,7 @@ from attacks.probe import probe_network
 from netsim import topology
 from netsim.adversary import Adversary, AdversaryView
 from netsim.algorithms import GradientTracking, PrivateGradientDescent
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
 from tests.attacks.probe.joint_worlds import step
 from tests.attacks.probe.scripted import drawn, run_script
 

@@ -19,7 +19,7 @@ from netsim.network.radio import Radio
 from netsim.node import Node
 from netsim.schedules import Constant as Step
 from netsim.schedules import Geometric
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
 from tests.attacks.probe.joint_worlds import (
     EDGE,
     NEIGHBORS,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Prior
-from attacks.reconstruction.least_squares_gram import NOT_IDENTIFIABLE, LeastSquaresGram
+from attacks.reconstruction.row_space import NOT_IDENTIFIABLE, LeastSquaresGram
 from netsim.models import Linear, Penalty
 from tests.attacks.reconstruction.records import case_of
 

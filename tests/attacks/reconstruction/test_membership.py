@@ -7,8 +7,7 @@ import pytest
 from scipy import integrate, special
 
 from attacks.audit.accounting.intervals import clopper_pearson
-from attacks.audit.accounting.products import Product
-from attacks.audit.accounting.quadrature import product_delta
+from attacks.audit.accounting.products import Product, product_delta
 from attacks.closed_form.descent import through_differences
 from attacks.inference import Evidence, infer
 from attacks.reconstruction import Case, Known, Prior

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.least_squares_gram import LeastSquaresGram
 from attacks.reconstruction.one_record import LeastSquaresRecord, LogisticRecord
 from attacks.reconstruction.record_hypotheses import MIRRORED, preference
-from attacks.reconstruction.row_space import RowSpace
+from attacks.reconstruction.row_space import LeastSquaresGram, RowSpace
 from netsim.models import Linear, Logistic
 from tests.attacks.noisy import noisy_evidence, white_noise
 

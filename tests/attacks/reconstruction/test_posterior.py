@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from attacks.reconstruction import Case, Known, Prior
+from attacks.reconstruction.attack import misfit
 from attacks.reconstruction.map_estimate import Product, Weighted, objective
 from attacks.reconstruction.posterior import PosteriorBatch, PosteriorMean, PosteriorMode, PureMatching
 from attacks.reconstruction.record_hypotheses import Hypotheses
-from attacks.reconstruction.residuals import misfit
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic, Penalty, Softmax
 from tests.attacks.noisy import noisy_evidence, white_noise

@@ -9,8 +9,7 @@ from scipy import stats
 from attacks.closed_form.descent import through_differences
 from attacks.inference import Evidence
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.informed import BatchLaw, Population
-from attacks.reconstruction.property_inference import PropertyInference
+from attacks.reconstruction.informed import BatchLaw, Population, PropertyInference
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent
 from netsim.errors import AttackError

@@ -1,4 +1,7 @@
-"""The published attacks: what they recover without noise, what stays open, and that noise beats them."""
+"""The published attacks: what they recover without noise, what stays open, and that noise beats them.
+
+Clipping is public: what it may have changed is refused by whoever reads lengths.
+"""
 
 from dataclasses import replace
 
@@ -8,18 +11,27 @@ import pytest
 from attacks.estimates import Evidence
 from attacks.inference import infer
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.dlg import DLG, IDLG
-from attacks.reconstruction.image_inversion import GradInversion, InvertingGradients
-from attacks.reconstruction.matching_descent import by_lowest, by_sign
+from attacks.reconstruction.attack import misfit
+from attacks.reconstruction.gradient_inversion import (
+    DLG,
+    IDLG,
+    GradInversion,
+    InvertingGradients,
+    _by_lowest,
+    _by_sign,
+)
+from attacks.reconstruction.one_record import LogisticRecord
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent
+from netsim.claims import Clip
 from netsim.errors import AttackError
 from netsim.models import MLP, Linear, Logistic, Penalty, Softmax
 from netsim.models.lenet import LeNet
 from netsim.problems import load, softmax
 from netsim.simulation import Simulation
 from scenarios.schema.attacks import KINDS
+from tests.attacks.noisy import noisy_evidence, white_noise
 from tests.attacks.reconstruction.matchings import DIGITS, digits, psnr, secret
 
 IMAGE = {"value_range": (0.0, 1.0), "image_shape": (8, 8)}
@@ -159,13 +171,13 @@ def test_the_rule_of_signs():
     model = MLP((64, 32, 10))
     held = secret(model, *digits(0, 4, 9))
     wanted = held.case.evidence.gradients.swapaxes(0, 1)
-    labels, sound = by_sign(held.case.known, wanted, np.zeros_like(wanted[:, 0]))
+    labels, sound = _by_sign(held.case.known, wanted, np.zeros_like(wanted[:, 0]))
     assert sound.all()
     assert list(labels[0]) == [0, 4, 9]
-    assert list(by_lowest(held.case.known, wanted, 3)[0]) == [0, 4, 9]
+    assert list(_by_lowest(held.case.known, wanted, 3)[0]) == [0, 4, 9]
     twice = secret(model, *(np.concatenate(p) for p in zip(digits(5), digits(5, skip=1), strict=True)))
     equal = twice.case.evidence.gradients.swapaxes(0, 1)
-    assert not by_sign(twice.case.known, equal, np.zeros_like(equal[:, 0]))[1].any()
+    assert not _by_sign(twice.case.known, equal, np.zeros_like(equal[:, 0]))[1].any()
     noisy = secret(Softmax(64, 10), *digits(3), stddev=1.0, replicas=5)
     assert "the label is a guess in" in attacked(IDLG(), noisy)[0].open
 
@@ -178,7 +190,7 @@ def test_labels_that_noise_may_have_told_are_not_called_sound(model, stddev):
     records, labels = rng.uniform(0, 1, (pairs, 1, 16)), rng.choice(model.classes, (pairs, 1))
     gradients = model.gradient(0.3 * rng.standard_normal((pairs, model.dimension)), records, model.targets(labels))
     heard = gradients + stddev * rng.standard_normal(gradients.shape)
-    received, sound = by_sign(Known(model, 1, value_range=(0.0, 1.0)), heard[:, None], np.full_like(heard, stddev))
+    received, sound = _by_sign(Known(model, 1, value_range=(0.0, 1.0)), heard[:, None], np.full_like(heard, stddev))
     assert not np.any(sound & (received != labels)[:, 0])
     assert stddev > 1e-3 or np.mean(sound) > 0.95
 
@@ -281,3 +293,58 @@ def test_from_a_tapped_network_to_images():
     for i, answer in enumerate(DLG().reconstruct(cases, np.random.default_rng(0))):
         assert psnr(answer.features, parts[i].features) > 80
         assert answer.labels(cases[i].known.model)[0, 0] == parts[i].labels[0]
+
+
+WIDTH, ROUNDS, REPLICAS = 9, 3, 200
+MODEL = Logistic(WIDTH)
+RNG = np.random.default_rng(0)
+RECORD = RNG.uniform(0.2, 1, (1, WIDTH))
+KNOWN = Known(MODEL, 1, value_range=(0.0, 1.0), image_shape=(3, 3))
+
+
+def clipped(clip, stddev=0.0, scale=0.3):
+    rng = np.random.default_rng(1)
+    points = scale * rng.standard_normal((ROUNDS, REPLICAS, WIDTH))
+    noise = white_noise(stddev, ROUNDS, WIDTH)
+    exact = noisy_evidence(MODEL, points, RECORD, MODEL.targets(np.ones(1)), 0 * noise, "gaussian", rng)
+    gradients = clip(exact.gradients) + stddev * rng.standard_normal(exact.gradients.shape)
+    return Case(replace(exact, gradients=gradients, covariance=noise), replace(KNOWN, clip=clip))
+
+
+def largest(norm):
+    order = {"l1": 1, "l2": 2, "linf": np.inf}[norm]
+    return float(np.max(np.linalg.norm(clipped(Clip(1e9)).evidence.gradients, order, axis=-1)))
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("stddev", [0.0, 1e-3])
+def test_only_a_clip_that_cannot_have_acted_is_let_pass(norm, stddev):
+    low, high = Clip(0.99 * largest(norm), norm), Clip(1.5 * largest(norm), norm)
+    with pytest.raises(AttackError, match=r"the algorithm clips them to a norm \(l"):
+        LogisticRecord().reconstruct([clipped(low, stddev)], RNG)
+    found = LogisticRecord().reconstruct([clipped(high, stddev)], RNG)[0]
+    assert np.max(np.abs(found.features - RECORD)) < 1e-8 + 50 * stddev
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_every_replica_that_was_clipped_is_refused(norm):
+    """Noise takes the norm of a clipped gradient below its bound, but not by several deviations."""
+    case = clipped(Clip(0.05, norm), 0.003)
+    for r in range(REPLICAS):
+        one = case.evidence.gradients[:, r : r + 1]
+        with pytest.raises(AttackError, match="the algorithm clips them"):
+            LogisticRecord.needs.check("record", Case(replace(case.evidence, gradients=one), case.known))
+
+
+def test_directions_are_read_all_the_same_but_for_a_penalty():
+    case = clipped(Clip(0.05))
+    InvertingGradients().needs.check("cosine", case)
+    with pytest.raises(AttackError, match="the algorithm clips them"):
+        InvertingGradients().needs.check("cosine", Case(case.evidence, replace(case.known, penalty=Penalty(0.1))))
+
+
+def test_the_true_record_explains_clipped_gradients():
+    case = clipped(Clip(0.05))
+    features = np.repeat(RECORD[None], REPLICAS, axis=0)
+    targets = np.ones((REPLICAS, 1, 1))
+    assert np.max(misfit(case, features, targets).relative) < 1e-12

@@ -6,7 +6,7 @@ import pytest
 from attacks.estimates import Evidence
 from attacks.inference import GradientEstimate
 from attacks.reconstruction import Case, Known
-from attacks.reconstruction.residuals import misfit
+from attacks.reconstruction.attack import misfit
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic, Penalty, Softmax
 

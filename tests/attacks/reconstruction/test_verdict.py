@@ -6,7 +6,7 @@ from scipy import stats
 
 from attacks.estimates import Evidence
 from attacks.reconstruction import Case, Known
-from attacks.reconstruction.residuals import misfit
+from attacks.reconstruction.attack import misfit
 from netsim.models import Linear
 
 LEVEL, DRAWS = 1e-3, 200_000

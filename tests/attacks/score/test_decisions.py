@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import special
 
+from attacks.reconstruction.informed import Choice
 from attacks.reconstruction.membership import Decision, GaussianRatio
-from attacks.reconstruction.property_inference import Choice
 from attacks.score.inference import (
     allowed_advantage,
     allowed_right,

@@ -7,9 +7,8 @@ import pytest
 
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.reconstruction import Case, Known, Prior
-from attacks.reconstruction.attack import Reconstruction
+from attacks.reconstruction.attack import Reconstruction, misfit
 from attacks.reconstruction.informed import FinitePrior
-from attacks.reconstruction.residuals import misfit
 from attacks.reconstruction.verdict import seen
 from attacks.score import score_records
 from attacks.score.robustness import outcomes

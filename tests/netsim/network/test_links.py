@@ -10,9 +10,9 @@ from scipy import stats
 
 from netsim.clock import VirtualEnvironment
 from netsim.errors import ScenarioError
-from netsim.network.channels import MAX_BACKOFF, UNACKNOWLEDGED, ReliableChannel
 from netsim.network.laws import ConstantDelay, LognormalDelay, Switch, UniformDelay
 from netsim.network.links import LinkLaw
+from netsim.network.network import MAX_BACKOFF, UNACKNOWLEDGED, ReliableChannel
 from netsim.network.wires import LossyWire, PlainWire, fan_out
 from netsim.transcript.message import ACK_BYTES, HEADER_BYTES, Message, Segment
 from tests.netsim.network.intercepted import Line, message

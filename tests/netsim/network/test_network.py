@@ -14,10 +14,9 @@ from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, Stopping
 from netsim.clock import VirtualEnvironment
 from netsim.errors import DeadlockError, ProtocolError
-from netsim.network.channels import ReliableChannel
 from netsim.network.laws import ConstantDelay, UniformDelay
 from netsim.network.links import LinkLaw
-from netsim.network.network import Inbox, Network
+from netsim.network.network import Inbox, Network, ReliableChannel
 from netsim.network.wires import LossyWire, PlainWire, Tally, Wire
 from netsim.node import Node
 from netsim.problems import least_squares, load

@@ -24,9 +24,8 @@ from netsim.readers.live import Downtime
 from netsim.schedules import Constant
 from netsim.simulation import Simulation
 from netsim.topology import complete, grid, random_geometric, ring, star
-from netsim.transcript.message import ACK_BYTES, TAG_BYTES, Message
+from netsim.transcript.message import ACK_BYTES, EVERYBODY, TAG_BYTES, Message
 from netsim.transcript.pcapng import export
-from netsim.transcript.record import EVERYBODY
 from netsim.transcript.stored import StreamedTranscript
 from tests.worlds import simulated
 

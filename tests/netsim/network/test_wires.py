@@ -12,7 +12,6 @@ from netsim.adversary import Adversary
 from netsim.algorithms import PrivateGradientDescent
 from netsim.clock import VirtualEnvironment
 from netsim.errors import ScenarioError
-from netsim.network.channels import ReliableChannel
 from netsim.network.laws import (
     Bernoulli,
     ConstantDelay,
@@ -23,6 +22,7 @@ from netsim.network.laws import (
     UniformDelay,
 )
 from netsim.network.links import AccessLaw, LinkLaw
+from netsim.network.network import ReliableChannel
 from netsim.network.wires import LossyWire, Pipe
 from netsim.problems import least_squares, load
 from netsim.randomness import Streams

@@ -32,9 +32,8 @@ from netsim.readers.deployed.hosts import Host, Hosts, Place
 from netsim.readers.live import Downtime, PoissonClock
 from netsim.settings import NetworkSettings, Timing
 from netsim.simulation import Run, Simulation
-from netsim.transcript.frames import Frame, Layouts, encoded, names_of
-from netsim.transcript.message import Message
-from netsim.transcript.record import Record
+from netsim.transcript.frames import Frame, Layouts, encoded, named
+from netsim.transcript.message import Message, Record
 from tests.netsim.algorithms.every import EXAMPLES
 
 SLOW = Timing(compute=ConstantDelay(0.1))
@@ -465,7 +464,7 @@ def test_a_packet_of_a_former_connection_is_none_of_the_next(tmp_path):
     """A link sends again what was on its way when an agent died: the place in its stream is that of other bytes."""
     file, path = CaptureFile(tmp_path / "it.pcapng"), tmp_path / "it.pcapng"
     first, second = (encoded(direct(k, k / 8), 0) for k in (5, 6))
-    names = names_of(direct(0, 0), 0)
+    names = named(1, 0, ["x"])
     file.opened(1, 0, 0.0, 1)
     file.said(1, 0, 0.1, 0, names, 1)
     file.said(1, 0, 0.2, len(names), first, 1)
@@ -491,7 +490,9 @@ def test_after_a_break_nothing_is_missing_that_came_late(reordered, wanted):
         end = home.ends[1]
         greeting = Frame(1, 0, 255, 0, 0, bytes(20) + _GREETING.pack(bytes(16), 0, 0), 0)
         reader = end.begins(Mock(), greeting)
-        for frame in reader.feed(names_of(direct(5, 0.0), 0) + encoded(direct(5, 0.0), 0)):
+        for frame in reader.feed(
+            named(direct(5, 0.0).sender, 0, tuple(direct(5, 0.0).values)) + encoded(direct(5, 0.0), 0)
+        ):
             end.came(reader, frame)
         return _GREETING.unpack(end.greeting()[20:])[2]
 

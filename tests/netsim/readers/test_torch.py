@@ -11,12 +11,11 @@ from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, PrivateGradientDescent, Setting, stable_step
 from netsim.codecs import Float16
-from netsim.computed import Computed
 from netsim.errors import ScenarioError, install
 from netsim.models import MLP, LeNet, Linear, Model, Penalty, Softmax
 from netsim.network.laws import ConstantDelay, UniformDelay
 from netsim.network.links import LinkLaw
-from netsim.node import Node
+from netsim.node import Computed, Node
 from netsim.problems import Modelled, Problem, Tilted
 from netsim.problems.problem import stacked_gradients
 from netsim.readers import torch_gradients

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from netsim.codecs import FLOAT64, Codec, FixedPoint, Float16, ScaledSign, TopK
 from netsim.errors import ProtocolError
-from netsim.transcript.frames import CODES, HEAD, MOST_NAMES, NAMES, FrameReader, encoded, head, layout, names_of
+from netsim.transcript.frames import CODES, HEAD, MOST_NAMES, NAMES, FrameReader, encoded, head, layout, named
 from netsim.transcript.message import HEADER_BYTES, Message
 
 SENDER, RECEIVER, DIMENSION = 3, 5, 7
@@ -33,7 +33,7 @@ def stream(*messages: Message, codec: Codec = FLOAT64) -> bytes:
     for one in messages:
         if (names := tuple(sorted(one.values))) not in said:
             said.add(names)
-            data += names_of(one, RECEIVER)
+            data += named(one.sender, RECEIVER, tuple(one.values))
         data += encoded(one, RECEIVER, codec)
     return data
 
@@ -50,7 +50,9 @@ def test_messages_come_back_to_the_last_bit_from_any_pieces(codec, cuts, seed):
     sent = [message(codec, ("x", "y"), k, "exchange", seed + k) for k in range(3)]
     sent += [message(codec, (), 7), message(codec, ("baton",), 9, seed=seed)]
     data = stream(*sent, codec=codec)
-    assert sum(one.size for one in sent) == len(data) - len(names_of(sent[0], 0)) - 20 - len(names_of(sent[4], 0))
+    assert sum(one.size for one in sent) == len(data) - len(
+        named(sent[0].sender, 0, tuple(sent[0].values))
+    ) - 20 - len(named(sent[4].sender, 0, tuple(sent[4].values)))
     places = sorted({0, len(data), *(cut % len(data) for cut in cuts)})
     came = messages_in(reader(codec), [data[a:b] for a, b in pairwise(places)])
     assert [(m.kind, m.number, m.sender, m.size) for m in came] == [(m.kind, m.number, 3, m.size) for m in sent]

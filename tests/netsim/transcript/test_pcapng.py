@@ -13,11 +13,10 @@ from netsim.errors import TranscriptError
 from netsim.network.laws import UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.schedules import Constant
-from netsim.transcript.message import Ciphertext, Message, Segment
+from netsim.transcript import Transcript
+from netsim.transcript.message import EVERYBODY, Ciphertext, Message, Record, Segment
 from netsim.transcript.pcapng import PORTS, export
-from netsim.transcript.record import EVERYBODY, Record
 from netsim.transcript.stored import StreamedTranscript
-from netsim.transcript.transcript import Transcript
 from tests.worlds import ROUGH, synthetic_problem, tapped_ring
 
 # ── a reader that knows nothing of the writer ───────────────────────────────────────────────────────────

@@ -18,9 +18,8 @@ from netsim.schedules import Constant
 from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import ring
-from netsim.transcript.message import ACK_BYTES, Message, Segment
-from netsim.transcript.record import COLUMNS, EVERYBODY, Record
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
+from netsim.transcript.message import ACK_BYTES, COLUMNS, EVERYBODY, Message, Record, Segment
 
 
 def flat(transcript: Transcript) -> list[tuple]:

@@ -1,20 +1,44 @@
-"""What a scenario says of its problem and data reaches the run."""
+"""What a scenario says of its problem and data reaches the run; adjacent objectives; prints of data; priors."""
 
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from attacks.reconstruction import Case, Known
+from attacks.reconstruction.posterior import PosteriorMode
+from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
-from netsim.problems import FusedLasso, LeastSquares, NonconvexLogistic, PoissonLoss, build, load
+from netsim.models import Linear
+from netsim.problems import (
+    Bent,
+    Dataset,
+    FromFunctions,
+    FusedLasso,
+    LeastSquares,
+    LogisticLoss,
+    NonconvexLogistic,
+    PoissonLoss,
+    Tilted,
+    build,
+    least_squares,
+    load,
+)
 from scenarios.build import problem as problems
 from scenarios.build.experiment import Experiment
-from scenarios.build.problem import farthest
+from scenarios.build.problem import Ownership, change_of, changed, check_adjacent, data_print, farthest, prior_of
 from scenarios.render.page.report import page
 from scenarios.results.header import header
 from scenarios.results.tree import ProblemResult
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
+from tests.attacks.noisy import noisy_evidence, white_noise
 from tests.netsim.problems.data import written
 
 HEAD = """\
@@ -237,3 +261,218 @@ algorithms:
     def test_without_it_no_noise_can_be_made(self):
         with pytest.raises(ScenarioError, match="no bound on one record's gradient"):
             Experiment.of(parse(self.TEXT.replace(", gradient_bound: 3.0", "")).scenario)
+
+
+# ── adjacent objectives ──────────────────────────────────────────────────────────────────────────────
+RNG = np.random.default_rng(4)
+FEATURES, LABELS = RNG.standard_normal((6, 3)), np.array([1.0, -1, 1, 1, -1, -1])
+OWN = LogisticLoss(FEATURES, LABELS, 0.1)
+OTHERS = {
+    "a constant move": Tilted(OWN, np.array([0.1, -0.0, 1e-300])),
+    "a bend": Bent(OWN, np.array([0.1, 0.0, 0.2]), 0.3, -1.0),
+    "a record": OWN.with_record(2, np.array([1.0, 0.1, -3.0]), -1.0),
+    "all labels": replace(OWN, labels=-LABELS),
+    "more records": replace(OWN, features=np.repeat(FEATURES, 2, axis=0), labels=np.repeat(LABELS, 2)),
+    "itself": OWN,
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_read_it_is_the_same_function_to_the_last_bit(other):
+    told = json.loads(json.dumps(change_of(OWN, OTHERS[other]), allow_nan=False))
+    x = RNG.standard_normal((4, 3))
+    read = changed(OWN, told)
+    assert type(read) is type(OTHERS[other])
+    assert np.array_equal(read.gradient(x), OTHERS[other].gradient(x))
+    assert change_of(OWN, read) == change_of(OWN, OTHERS[other]) or other in ("a constant move", "a bend")
+
+
+def test_only_what_differs_is_stored():
+    told = change_of(OWN, OTHERS["a record"])
+    assert told == {"records": {"features": {"rows": [2], "values": [[1.0, 0.1, -3.0]]},
+                                "labels": {"rows": [2], "values": [-1.0]}}}  # fmt: skip
+    assert change_of(OWN, OWN) == {"records": {}}
+
+
+def test_another_kind_of_objective_or_another_parameter_is_refused():
+    with pytest.raises(ScenarioError, match="no change of the agent's own objective"):
+        change_of(OWN, LeastSquares(FEATURES, LABELS))
+    with pytest.raises(ScenarioError, match="another parameter"):
+        change_of(OWN, replace(OWN, ridge=0.2))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"records": 3},
+        {"records": {"features": {"rows": [9], "values": [[0.0, 0.0, 0.0]]}}},
+        {"records": {"features": {"rows": [1, 2], "values": [[0.0, 0.0, 0.0]]}}},
+        {"records": {"features": {"rows": ["a"], "values": [[0.0, 0.0, 0.0]]}}},
+        {"records": {"features": {"rows": [1], "values": [["x", 0.0, 0.0]]}}},
+        {"records": {"ridge": {"rows": None, "values": [[1.0], [2.0, 3.0]]}}},
+        {"moved": "Problem"},
+        {"moved": "Tilted"},
+        {"moved": "Tilted", "slope": [1.0, 2.0]},
+        {"moved": "Tilted", "slope": [1.0, 2.0, 3.0], "size": 1.0},
+    ],
+)
+def test_what_tells_of_no_objective_is_refused(told):
+    with pytest.raises(ScenarioError):
+        changed(OWN, told)
+
+
+def test_who_is_too_far_is_not_adjacent():
+    """By hand: a move of norm 5; one record of six, sup = max(‖z‖, ‖z'‖, ‖z − z'‖)/6; all, the two largest norms."""
+    moved = Tilted(OWN, np.array([3.0, 0.0, 4.0]))
+    z, new = LABELS[2] * FEATURES[2], -np.array([1.0, 0.1, -3.0])
+    record = max(map(np.linalg.norm, (z, new, z - new))) / 6
+    everything = 2 * max(map(np.linalg.norm, FEATURES))
+    for other, size in ((moved, 5.0), (OTHERS["a record"], record), (OTHERS["all labels"], everything)):
+        check_adjacent(OWN, other, Adjacency(size, ""))
+        check_adjacent(OWN, other, Adjacency(math.inf, ""))
+        with pytest.raises(ScenarioError, match="not adjacent"):
+            check_adjacent(OWN, other, Adjacency(0.999 * size, ""))
+    curved = NonconvexLogistic(FEATURES, LABELS)
+    check_adjacent(curved, curved.with_record(0, FEATURES[0], LABELS[0]), Adjacency(0.0, ""))
+    with pytest.raises(ScenarioError, match="not adjacent"):
+        check_adjacent(LeastSquares(FEATURES, LABELS), LeastSquares(FEATURES, -LABELS), Adjacency(1e9, ""))
+
+
+def test_a_move_is_measured_in_the_norm_of_the_adjacency():
+    """By hand: (3, 0, −4) has norms 7, 5 and 4."""
+    slope = np.array([3.0, 0.0, -4.0])
+    for norm, size in {"l1": 7.0, "l2": 5.0, "linf": 4.0}.items():
+        for other in (Tilted(OWN, slope), Bent(OWN, slope, 0.3)):
+            check_adjacent(OWN, other, Adjacency.within(size, norm, 3, "", curvature=0.3))
+            with pytest.raises(ScenarioError, match="not adjacent"):
+                check_adjacent(OWN, other, Adjacency.within(0.999 * size, norm, 3, "", curvature=0.3))
+
+
+def test_who_is_bent_too_much_is_not_adjacent():
+    for allowed in (0.29, None):
+        with pytest.raises(ScenarioError, match="Hessian"):
+            check_adjacent(OWN, OTHERS["a bend"], Adjacency.within(1.0, "l2", 3, "", curvature=allowed))
+
+
+# ── the print of data with functions among them ──────────────────────────────────────────────────────
+TEXT = """
+import numpy as np
+from functools import partial
+from netsim.problems import FromFunctions
+from scenarios.build.problem import data_print
+
+CENTER = np.arange(3.0)
+
+def made(scale):
+    def slope(x, gain=2.0):
+        return scale * helped(x, gain)
+    return FromFunctions(lambda x: float(scale * (x @ x)), slope, 3, 4.0, bending=partial(bend, 2.0))
+
+def helped(x, gain):
+    return gain * (x - CENTER)
+
+def bend(a, x):
+    return a * np.eye(3) if x[0] not in {1.5, 2.5, 3.5} else bend(a, x + 1)
+
+print(data_print([made(1.0)]), data_print([made(1.0 + 2**-50)]))
+"""
+
+
+def printed(text, salt):
+    environment = {"PYTHONHASHSEED": str(salt), "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=True)
+    return done.stdout.split()
+
+
+def test_two_processes_print_functions_alike_and_every_change_is_another_print():
+    one, other = printed(TEXT, 1)
+    assert [one, other] == printed(TEXT, 2)
+    changes = [("gain=2.0", "gain=2.5"), ("x - CENTER", "x + CENTER"), ("np.arange(3.0)", "np.arange(3.0) + 1e-9")]
+    changes += [("bend, 2.0", "bend, 2.25"), ("a * np.eye(3)", "a + np.eye(3)"), ("float(scale *", "float(2 *")]
+    found = {one, other} | {printed(TEXT.replace(*change), 1)[0] for change in changes}
+    assert len(found) == 2 + len(changes)
+
+
+class Pull:
+    def __init__(self, by):
+        self.by = by
+
+    def value(self, x):
+        return float(self.by @ x)
+
+    def __call__(self, x):
+        return self.by
+
+
+def test_methods_objects_and_partial_functions_are_told_by_what_they_hold():
+    def with_slope(slope):
+        return data_print([FromFunctions(Pull(np.ones(3)).value, slope, 3, 1.0)])
+
+    by = np.arange(3.0)
+    slopes = [Pull(by), Pull(by + 1e-9), Pull(by).__call__, partial(Pull.__call__, Pull(by)), np.sign, np.abs]
+    assert len({with_slope(one) for one in slopes}) == len(slopes)
+    assert with_slope(Pull(by)) == with_slope(Pull(by.copy()))
+
+
+def test_what_cannot_be_told_from_another_is_refused():
+    with open(__file__) as file, pytest.raises(ScenarioError, match="TextIOWrapper, which cannot be told"):
+        data_print([FromFunctions(lambda x: float(file.read()), np.sign, 3, 1.0)])
+
+
+# ── the prior of records that nobody holds ───────────────────────────────────────────────────────────
+def test_the_prior_of_a_regression_knows_the_law_of_targets():
+    rng = np.random.default_rng(0)
+    width, count, rounds, replicas = 8, 600, 10, 40
+    features = rng.uniform(0, 1, (count, width))
+    targets = 3 + features @ rng.standard_normal(width) + 0.3 * rng.standard_normal(count)
+    data = Dataset("own", features, targets)
+    prior = prior_of(data.take(list(range(2, count))), least_squares([data]))
+    assert prior.target == pytest.approx((np.mean(targets[2:]), np.var(targets[2:])), rel=1e-3)
+    assert prior.labels == (pytest.approx(np.mean(targets[2:])),)
+    points = 0.3 * rng.standard_normal((rounds, replicas, width))
+    model, known = Linear(width), Known(Linear(width), 1, prior=prior, value_range=(0.0, 1.0))
+    noise = white_noise(0.1, rounds, width)
+    evidence = noisy_evidence(model, points, features[:1], model.targets(targets[:1]), noise, "gaussian", rng)
+    found = PosteriorMode().reconstruct([Case(evidence, known)], rng)[0]
+    error = np.mean((found.features - features[0]) ** 2)
+    assert error < 0.1 * np.mean((prior.overall - features[0]) ** 2)
+
+
+SIGNS, NUMBERS = (-1.0, 1.0), (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("kind", "labels"), [("logistic", SIGNS), ("softmax", NUMBERS), ("mlp", NUMBERS)])
+def test_two_classes_are_counted_as_the_model_counts_them(kind, labels):
+    rng = np.random.default_rng(0)
+    data = Dataset("own", rng.uniform(0, 1, (60, 3)), np.resize([-1.0, 1.0], 60))
+    problem = build(kind, [data])
+    prior = prior_of(data.take(list(range(2, 60))), problem)
+    assert prior.labels == labels
+    assert prior.target is None
+    holding = Ownership((data.take([0, 1]), data.take([2, 3])), problem, prior)
+    assert tuple(holding.labels(0)) == labels
+    assert tuple(build(kind, holding.parts).objectives[0].labels) == labels
+
+
+TWO = """\
+name: two
+seed: 3
+problem: {kind: softmax, data: {name: digits, classes: [0, 1]}, ridge: 0.1}
+topology: {kind: ring, agents: 4}
+algorithms:
+  - {kind: recal, name: plain, step: 0.05, per_agent: 8}
+attacks:
+  gradients: false
+  holding: 3
+  reconstruct:
+    - {kind: informed, name: told all but one, then: softmax_record}
+"""
+
+
+def test_who_is_told_all_records_but_one_of_two_classes_rebuilds_it(tmp_path):
+    """The others' gradients are subtracted: with their labels counted otherwise nothing is left that explains one."""
+    (entry,) = run_scenario(parse(TWO), tmp_path).algorithms
+    (informed,) = entry.reconstructions.attacks
+    assert "record 2" not in (tmp_path / "report.html").read_text()
+    assert informed.success.rate == 1.0

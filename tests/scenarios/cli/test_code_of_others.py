@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.cli.commands import GROUPS, RUNS_CODE
+from scenarios.cli.options import GROUPS, RUNS_CODE
 
 MARK = """
 from pathlib import Path

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 import netsim
 from scenarios.cli import app as cli
 from scenarios.cli.app import app
-from scenarios.cli.commands import GROUPS
 from scenarios.cli.commands_page import page as commands_page
+from scenarios.cli.options import GROUPS
 from tests.scenarios.small import SMALL
 
 runner = CliRunner()

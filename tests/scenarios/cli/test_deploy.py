@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
 from netsim.readers.deployed.hosts import versions
-from netsim.transcript.transcript import Transcript
+from netsim.transcript import Transcript
 from scenarios.cli.app import app
 from tests.netsim.readers.test_deployed import free_ports
 

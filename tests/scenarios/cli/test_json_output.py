@@ -13,7 +13,6 @@ from scenarios.results.audit import Budget, EpsilonExact
 from scenarios.results.base import as_json
 from scenarios.results.folder import read_results
 from scenarios.results.run import OutsideProgram
-from scenarios.results.serialize import plain
 from scenarios.results.tree import (
     AlgorithmSummary,
     AuditSummary,
@@ -21,6 +20,7 @@ from scenarios.results.tree import (
     Reproduction,
     RunError,
     VariantResult,
+    plain,
 )
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario

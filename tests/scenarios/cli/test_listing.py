@@ -9,13 +9,12 @@ from typer.testing import CliRunner
 
 from netsim.problems.data import LOADERS
 from netsim.problems.problem import Kind
-from scenarios.build.variants import expanded
 from scenarios.cli import catalogue
 from scenarios.cli.app import app
 from scenarios.cli.catalogue import models
 from scenarios.files.library import library, plain_tree, variant_names
 from scenarios.schema.attacks import KINDS as RECORDS
-from scenarios.schema.load import load_scenario, parse
+from scenarios.schema.load import expanded, load_scenario, parse
 
 runner = CliRunner()
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from scenarios.cli.app import app
 from scenarios.files.library import library, plain_tree, variant_names
 from scenarios.results.numbers import show
-from scenarios.schema.export import with_schema_line
+from scenarios.schema.load import with_schema_line
 from tests.scenarios.small import SMALL, TINY
 
 runner = CliRunner()

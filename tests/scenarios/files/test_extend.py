@@ -7,9 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.build.variants import expanded
 from scenarios.cli.app import app
-from scenarios.schema.load import load_scenario, parse
+from scenarios.schema.load import expanded, load_scenario, parse
 from scenarios.sweep.points import load_sweep
 from tests.scenarios.small import TINY
 

@@ -5,11 +5,10 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
-from scenarios.build.variants import expanded
 from scenarios.cli.app import app
 from scenarios.files import document
 from scenarios.files.document import plain_scalar, read_yaml
-from scenarios.schema.load import load_scenario, parse
+from scenarios.schema.load import expanded, load_scenario, parse
 from scenarios.stages.runner import checked
 from scenarios.sweep.points import load_sweep, points
 from tests.scenarios.files.mistaken import FILES, GOOD, SWEEPS

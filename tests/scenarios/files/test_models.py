@@ -14,7 +14,6 @@ from pydantic.fields import FieldInfo
 import scenarios.schema
 from netsim.errors import ScenarioError
 from scenarios import Scenario, dump, load
-from scenarios.build.variants import expanded
 from scenarios.files.document import plain, read_yaml
 from scenarios.files.library import library
 from scenarios.files.models import as_mappings, places
@@ -29,8 +28,8 @@ from scenarios.schema import (
     Synthetic,
     Target,
 )
-from scenarios.schema.base import public_name
-from scenarios.schema.load import parse
+from scenarios.schema.load import expanded, parse
+from scenarios.schema.spec import public_name
 
 LIMITS = ("gt", "ge", "lt", "le", "min_length", "max_length", "pattern")
 TEXTS = ["yes", "0.2", "a # b", "- x", "DPP², ε ≤ 1: so", " led", "null", "~", "two\nlines", "'", '"', "[", "x" * 130]

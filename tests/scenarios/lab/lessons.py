@@ -4,7 +4,7 @@ import importlib.util
 from types import SimpleNamespace
 from typing import Any
 
-from scenarios.lab import server as catalogue
+from scenarios.cli import lab as catalogue
 from scenarios.lab.page import Choice, Number, Until
 
 Question = Number | Choice | Until

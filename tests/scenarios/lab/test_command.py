@@ -10,9 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError, install
+from scenarios.cli import lab as catalogue
 from scenarios.cli.app import app
-from scenarios.lab import server
-from scenarios.lab import server as catalogue
 
 LESSON = '''"""My own.
 
@@ -44,7 +43,7 @@ def sent(scope: dict[str, Any], lessons: Any) -> list[Any]:
     async def receive() -> Any:
         return {"type": "http.request"}
 
-    asyncio.run(server.application(lessons, 2719, TOKEN)(scope, receive, send))
+    asyncio.run(catalogue.application(lessons, 2719, TOKEN)(scope, receive, send))
     return found
 
 
@@ -100,7 +99,7 @@ def test_a_lesson_is_chosen_by_number_name_or_beginning(name: str, chosen: str) 
         (["99"], "no such lesson"),
         ([""], "no such lesson"),
         (["no.py"], "no such file"),
-        ([str(server.__file__)], "no marimo notebook"),
+        ([str(catalogue.__file__)], "no marimo notebook"),
         ([str(Path(__file__).parent / "..")], "a folder without a lesson"),
         (["--edit"], "--edit opens one lesson"),
     ],
@@ -133,12 +132,12 @@ def test_without_marimo_it_says_what_to_install(words: list[str], monkeypatch: p
 
 def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_passed_over() -> None:
     with socket.socket() as taken:
-        taken.bind((server.HOST, 0))
+        taken.bind((catalogue.HOST, 0))
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(ScenarioError, match="listens there"):
-            server.free_port(port)
-    assert server.free_port() in range(server.PORT, server.PORT + server.TRIED)
+            catalogue.free_port(port)
+    assert catalogue.free_port() in range(catalogue.PORT, catalogue.PORT + catalogue.TRIED)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 pytest.importorskip("marimo")
 
-from scenarios.lab import server as catalogue
+from scenarios.cli import lab as catalogue
 from scenarios.lab.page import Choice, Number, Until
 from scenarios.lab.scenes import listening, noise, tapping
 from scenarios.lab.scenes.own import PLANTED, SOUND, Mistake

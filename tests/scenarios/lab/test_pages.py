@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scenarios.lab.server import free_port
+from scenarios.cli.lab import free_port
 from tests.scenarios.browser import Chromium
 from tests.scenarios.lab.lessons import NAMES
 

@@ -14,7 +14,7 @@ from scenarios import load, run
 from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
 from scenarios.papers.measures import measured
-from scenarios.results import attack_words as defences
+from scenarios.results import attacked as defences
 from scenarios.results.curves import NotMeasuredError
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.checks import AtEnd, CostTo, Growth

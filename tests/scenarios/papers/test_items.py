@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.build.variants import small
+from scenarios.certificate.ledger import ENTRIES
 from scenarios.files.library import library
-from scenarios.ledger.entries import ENTRIES
 from scenarios.papers.items import Item, chosen, pages, papers
-from scenarios.schema.load import load_scenario, parse
+from scenarios.schema.load import load_scenario, parse, small
 
 ROOT = Path(__file__).parents[3]
 ITEMS = [item for paper in papers() for item in paper.items]
@@ -69,6 +68,10 @@ def test_the_small_scale_is_what_is_other_than_printed():
     assert (shrunk.algorithms[0].activations, shrunk.topology.agents) == (20, 3)
     assert shrunk.reproduces.missing == ["small scale: algorithms[0].activations = 20, topology.agents = 3"]
     assert shrunk.reproduces.small is None
+    fewer = TEXT.replace("topology.agents: 3", "variants: [{name: tiny, set: {seed: 5}}]")
+    assert small(parse(fewer)).scenario.reproduces.missing == [
+        "small scale: algorithms[0].activations = 20, variants = ['tiny']"
+    ]
 
 
 @pytest.mark.parametrize(

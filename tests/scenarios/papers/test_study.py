@@ -13,7 +13,7 @@ from scenarios.files.library import library
 from scenarios.render.page import report
 from scenarios.results.folder import read_results
 from scenarios.results.numbers import setting as flow
-from scenarios.results.serialize import dumps
+from scenarios.results.tree import dumps
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study

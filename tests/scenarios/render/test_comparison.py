@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
 from scenarios.render.comparison import ABSENT, Comparison, Run, read_runs
-from scenarios.render.page.comparison import against_words, page
+from scenarios.render.page.several import against_words, comparison_page
 from scenarios.results.base import as_json
-from scenarios.results.serialize import dumps, loads
+from scenarios.results.tree import dumps, loads
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.own_algorithm import MINE
@@ -214,8 +214,8 @@ def test_places_that_cannot_be_read_are_named(pair, tmp_path, places, said):
 @pytest.mark.slow
 def test_the_page_is_whole_and_the_same_each_time(pair):
     comparison = Comparison(read_runs([str(folder) for folder in pair]))
-    text = page(comparison)
-    assert text == page(Comparison(read_runs([str(folder) for folder in pair])))
+    text = comparison_page(comparison)
+    assert text == comparison_page(Comparison(read_runs([str(folder) for folder in pair])))
     read = Page(text)
     assert len(read.ids) == len(set(read.ids))
     assert set(read.references) <= set(read.ids)
@@ -230,7 +230,9 @@ def test_the_page_is_whole_and_the_same_each_time(pair):
 @pytest.mark.slow
 def test_names_are_escaped(pair):
     run = read_runs([str(pair[0])])[0]
-    text = page(Comparison([run, changed(run, "<b>x</b>", algorithms__0__name="<script>alert(1)</script>")]))
+    text = comparison_page(
+        Comparison([run, changed(run, "<b>x</b>", algorithms__0__name="<script>alert(1)</script>")])
+    )
     assert "<script" not in text
     assert "<b>x</b>" not in text
 
@@ -305,7 +307,7 @@ def test_what_an_own_class_sets_and_its_code_are_compared(tmp_path):
     (loud / "manifest.json").unlink()
     comparison = Comparison(read_runs([f"{quiet}", f"{loud}"]))
     assert [one.partition(" · ")[0] for one in comparison.unrecorded] == ["mine"]
-    assert "nothing else differs" not in page(comparison)
+    assert "nothing else differs" not in comparison_page(comparison)
 
 
 def test_an_algorithm_that_a_run_has_not_is_one_row(pair):

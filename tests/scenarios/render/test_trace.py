@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from netsim.transcript import Transcript
 from netsim.transcript import stored as reading
-from netsim.transcript.message import Kind, Message, Segment
-from netsim.transcript.record import COLUMNS
+from netsim.transcript.message import COLUMNS, Kind, Message, Segment
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.stream import TranscriptStream
-from netsim.transcript.transcript import Transcript
 from scenarios.cli.app import app
 from scenarios.cli.trace import KindName
 from scenarios.render.terminal import console

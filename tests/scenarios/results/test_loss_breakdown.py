@@ -10,8 +10,8 @@ from netsim.claims import Adjacency, Clip
 from netsim.errors import PrivacyError
 from netsim.schedules import Constant
 from scenarios.render import sentences
-from scenarios.render.page.loss_breakdown import charts
 from scenarios.render.page.report import page
+from scenarios.render.page.sections import charts
 from scenarios.render.sentences import Finding
 from scenarios.results import over_time as curves
 from scenarios.results.audit import OverTime

@@ -12,9 +12,8 @@ from scenarios.files.document import plain, read_yaml
 from scenarios.files.library import EXTENDS, library
 from scenarios.files.models import dump, places, tag_field
 from scenarios.schema import Scenario, json_schema
-from scenarios.schema.base import public_name
-from scenarios.schema.export import MARK, schema_file, schema_line, with_schema_line
-from scenarios.schema.load import load_scenario
+from scenarios.schema.load import MARK, load_scenario, schema_file, schema_line, with_schema_line
+from scenarios.schema.spec import public_name
 from scenarios.sweep.points import Sweep
 from scenarios.sweep.points import json_schema as sweep_schema
 from tests.scenarios.files.mistaken import FILES, SWEEPS, UNTOLD

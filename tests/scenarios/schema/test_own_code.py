@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.build.progress import Silent
+from scenarios.build.duration import Silent
 from scenarios.results.folder import RunFolder
 from scenarios.schema import own_code as owncode
 from scenarios.schema.load import parse
@@ -98,6 +98,17 @@ def test_a_module_of_a_package_has_the_code_that_it_imports_from_above_itself(fo
         CODE.format(at_the_top="from ..numbers import SCALE", within="pass", scale="SCALE")
     )
     assert owncode.load("helpers.deep.mine:Mine").sha256
+
+
+@pytest.mark.parametrize("name", ["helper_runs.helper_runs", "helpers.missing", "nowhere_at_all.mine"])
+def test_a_module_that_is_not_there_runs_nothing_of_what_it_would_be_in(folder, name, capsys):
+    (folder / "helpers").mkdir()
+    for file in (folder / "helper_runs.py", folder / "helpers" / "__init__.py"):
+        file.write_text("from pathlib import Path\nPath('it-ran').write_text('')\n")
+    with pytest.raises(ScenarioError, match=f"no module named '{name}'"):
+        owncode.load(f"{name}:Mine")
+    assert not (folder / "it-ran").exists()
+    assert "is run" not in capsys.readouterr().err
 
 
 def test_files_that_are_not_the_users_own_are_not_of_the_code(folder):

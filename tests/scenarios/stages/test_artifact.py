@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
-from scenarios.stages.artifact import _take
+from scenarios.stages.outputs import _take
 
 OWN = """\
 from dataclasses import dataclass

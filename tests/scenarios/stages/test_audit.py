@@ -10,8 +10,8 @@ from attacks.audit.loss.aimed import WORST_CASE
 from netsim.claims import Adjacency, Claim
 from netsim.errors import ScenarioError
 from netsim.problems import Bent, Tilted
+from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
-from scenarios.build.progress import Silent
 from scenarios.render import sentences
 from scenarios.results.numbers import show
 from scenarios.schema.load import parse

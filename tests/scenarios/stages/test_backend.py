@@ -5,8 +5,8 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from netsim.computed import Computed
 from netsim.errors import ScenarioError, install
+from netsim.node import Computed
 from netsim.readers.torch_gradients import TOLERANCE, device
 from scenarios.schema.load import parse
 from scenarios.stages.runner import checked, run_scenario

@@ -11,8 +11,8 @@ from netsim.errors import ScenarioError
 from netsim.problems import load
 from scenarios.build.experiment import Experiment
 from scenarios.build.inference import Staging
-from scenarios.render.page.attacks import borders
 from scenarios.render.page.drawing import INK, Series
+from scenarios.render.page.sections import borders
 from scenarios.results.attacks import MembershipResult
 from scenarios.schema.attacks import HypothesisSpec, MembershipSpec, PropertySpec
 from scenarios.schema.load import parse

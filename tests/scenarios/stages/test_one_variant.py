@@ -4,10 +4,9 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.build.variants import alone
 from scenarios.cli.app import app
 from scenarios.results.folder import read_results
-from scenarios.schema.load import parse
+from scenarios.schema.load import alone, parse
 
 TEXT = """\
 name: two

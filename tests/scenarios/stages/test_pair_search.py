@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.pair_search import FIRST_CHUNK, estimated
+from attacks.audit.pair import FIRST_CHUNK, estimated
 from attacks.audit.verdict import Verdict
 from netsim.errors import ScenarioError
 from netsim.problems import Bent
+from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
-from scenarios.build.progress import Silent
 from scenarios.files.library import library
 from scenarios.render.page.report import page
 from scenarios.schema.load import parse

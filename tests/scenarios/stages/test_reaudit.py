@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
-from scenarios.build.progress import Silent
 from scenarios.cli.app import app
 from scenarios.files.folders import undisturbed
 from scenarios.results.audit import OtherAudit
@@ -524,6 +524,14 @@ def test_a_stop_while_files_are_brought_in_step_comes_after_that(tmp_path, monke
 
 
 def test_without_a_stop_nothing_happens_and_the_handler_is_the_former():
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    try:
+        _check_the_handler()
+    finally:
+        signal.signal(signal.SIGINT, inherited)
+
+
+def _check_the_handler():
     before = signal.getsignal(signal.SIGINT)
     with undisturbed():
         assert signal.getsignal(signal.SIGINT) is not before

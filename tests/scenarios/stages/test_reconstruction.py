@@ -13,9 +13,9 @@ from attacks.reconstruction import Prior
 from attacks.reconstruction.posterior import PosteriorMode
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
-from scenarios.render.page.attacks import mark
 from scenarios.render.page.report import page
-from scenarios.results import attack_words as defences
+from scenarios.render.page.sections import mark
+from scenarios.results import attacked as defences
 from scenarios.results.attacks import ReconstructionResult, RecordAttack
 from scenarios.results.folder import read_results
 from scenarios.schema.attacks import KINDS, RebuildModel, RebuildSpec

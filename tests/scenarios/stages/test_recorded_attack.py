@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from scenarios.cli.app import app
 from scenarios.results.folder import read_results
-from scenarios.results.serialize import dumps
 from scenarios.results.tables import GRADIENT_COLUMNS, RECORD_COLUMNS
+from scenarios.results.tree import dumps
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 

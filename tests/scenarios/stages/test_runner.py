@@ -7,8 +7,8 @@ import pytest
 
 from netsim.errors import ScenarioError
 from netsim.readers.live import LiveNode
-from netsim.transcript.transcript import Transcript
-from scenarios.build.progress import Silent
+from netsim.transcript import Transcript
+from scenarios.build.duration import Silent
 from scenarios.render import sentences
 from scenarios.results import findings as findings
 from scenarios.results import header as describe

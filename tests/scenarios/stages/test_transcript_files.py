@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from netsim.errors import DeadlockError, TranscriptError
+from netsim.transcript import Transcript
 from netsim.transcript.stored import StreamedTranscript
-from netsim.transcript.transcript import Transcript
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.small import SMALL

@@ -18,9 +18,9 @@ from scenarios.cli.json_output import ending
 from scenarios.render import sentences
 from scenarios.render.page.report import page
 from scenarios.render.verdicts import print_results
-from scenarios.results import serialize
 from scenarios.results.audit import AuditResult, ViewPrices, ViewsResult
 from scenarios.results.base import Refused
+from scenarios.results.tree import dumps, loads
 from scenarios.schema.load import load_scenario, parse
 from scenarios.schema.scenario import ViewsSpec
 from scenarios.stages.audit import price_views
@@ -181,7 +181,7 @@ def test_the_games_prove_less_than_the_exact_prices_and_the_door_costs_what_the_
 
 @pytest.mark.slow
 def test_results_and_page_have_them(results) -> None:
-    again = serialize.loads(serialize.dumps(results))
+    again = loads(dumps(results))
     assert again.algorithms[0].prices == results.algorithms[0].prices
     text = page(results)
     assert "The exact ε of every view" in text

@@ -17,10 +17,9 @@ from attacks.audit.witness_values import Witness
 from netsim import randomness
 from netsim.simulation import Simulation
 from scenarios.build.experiment import Experiment
-from scenarios.build.variants import expanded
 from scenarios.cli.app import app
 from scenarios.files.library import library
-from scenarios.schema.load import parse, validated
+from scenarios.schema.load import expanded, parse, validated
 from scenarios.stages.witness import Audited, WitnessFile, confirm, file_of, fingerprint, make, save
 from scenarios.stages.worlds import worlds
 from tests.scenarios.small import SMALL

@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.pair_search import FIRST_CHUNK, estimated
+from attacks.audit.pair import FIRST_CHUNK, estimated
 from netsim.problems import Tilted
+from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
-from scenarios.build.progress import Silent
 from scenarios.cli.app import app
 from scenarios.schema import Scenario
 from scenarios.stages.runner import run_scenario

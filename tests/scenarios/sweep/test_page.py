@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
-from scenarios.render.page.sweep import SweptTable, constant, figures, page
+from scenarios.render.page.several import SweptTable, constant, figures, sweep_page
 from scenarios.results import tables
 from scenarios.sweep.folder import COLUMNS, PointResult, write
 
@@ -128,7 +128,7 @@ def test_over_is_of_a_sweep_alone(tmp_path):
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_is_clean_and_fits(chromium, folder, tmp_path, width):
     fields = ("scale", "rounds")
-    (tmp_path / "page.html").write_text(page(SweptTable("small", "x", "0", fields, rows())), encoding="utf-8")
+    (tmp_path / "page.html").write_text(sweep_page(SweptTable("small", "x", "0", fields, rows())), encoding="utf-8")
     with chromium.open(tmp_path / "page.html", width=width) as one:
         assert one.sideways <= 0
         assert one.evaluate("document.querySelectorAll('#figures figure svg').length") == 3

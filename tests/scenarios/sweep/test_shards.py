@@ -9,7 +9,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
-from scenarios.build.progress import Silent
+from scenarios.build.duration import Silent
 from scenarios.cli import sweep as command
 from scenarios.cli.app import app
 from scenarios.schema.load import parse

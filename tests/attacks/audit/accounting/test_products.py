@@ -14,9 +14,10 @@ from attacks.audit.accounting.products import (
     Product,
     claimed_event,
     claimed_loss,
+    product_delta,
+    product_epsilon,
     product_event,
 )
-from attacks.audit.accounting.quadrature import product_delta, product_epsilon
 from netsim.claims import Adjacency, Claim
 from netsim.errors import PrivacyError
 from tests.attacks.audit.accounting.accountants import accountant, mixes

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.accounting.products import Product
-from attacks.audit.accounting.quadrature import product_delta, product_epsilon
+from attacks.audit.accounting.products import Product, product_delta, product_epsilon
 from attacks.audit.accounting.tilting import (
     _control,
     _highest,

@@ -10,8 +10,7 @@ from scipy import integrate, optimize
 
 from attacks.audit.accounting.formulas import gaussian_delta
 from attacks.audit.accounting.intervals import clopper_pearson
-from attacks.audit.accounting.products import Product
-from attacks.audit.accounting.quadrature import product_delta, product_epsilon
+from attacks.audit.accounting.products import Product, product_delta, product_epsilon
 from attacks.audit.archive import Archive
 from attacks.audit.loss import exact as exact_loss
 from attacks.audit.loss.aimed import TILTED

@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 import pytest
 
 from netsim.errors import ScenarioError
-from scenarios.build.progress import Silent
+from scenarios.build.duration import Silent
 from scenarios.render.page.epsilons import export_tables
 from scenarios.render.page.export import export_figures
 from scenarios.render.page.report import figures, page
-from scenarios.results.serialize import loads
+from scenarios.results.tree import loads
 from tests.scenarios.filled import tree
 from tests.scenarios.render.page.test_report import sample
 

@@ -3,9 +3,9 @@
 import pytest
 
 from scenarios.render.comparison import Comparison, read_runs
-from scenarios.render.page.comparison import page as comparison_page
 from scenarios.render.page.report import render
-from scenarios.results.serialize import loads
+from scenarios.render.page.several import comparison_page
+from scenarios.results.tree import loads
 from tests.scenarios.filled import tree
 from tests.scenarios.render.page.test_reading import contrast
 from tests.scenarios.render.page.test_report import sample

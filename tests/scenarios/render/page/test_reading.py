@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.render.page.plots import reproduction
-from scenarios.render.page.report import page
+from scenarios.render.page.report import page, reproduction
 from scenarios.schema.load import load_scenario
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.filled import tree

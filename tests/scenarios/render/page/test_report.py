@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from markupsafe import Markup
 
-from scenarios.render.page.attacks import hidden
 from scenarios.render.page.drawing import Drawing, Scale, picture
 from scenarios.render.page.epsilons import epsilons
 from scenarios.render.page.report import page as page_of
 from scenarios.render.page.report import render
+from scenarios.render.page.sections import hidden
 from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import deadline_note

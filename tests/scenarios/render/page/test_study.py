@@ -6,7 +6,7 @@ import re
 import pytest
 
 from scenarios.render.page.report import page
-from scenarios.results.serialize import loads
+from scenarios.results.tree import loads
 from scenarios.schema.load import parse
 from scenarios.stages.study import run_study
 from tests.scenarios.pair import AUDIT, TEXT

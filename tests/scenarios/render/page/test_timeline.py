@@ -12,8 +12,8 @@ import pytest
 
 from netsim.errors import DeadlockError
 from netsim.transcript.packet_log import PacketLog
+from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
-from scenarios.build.progress import Silent
 from scenarios.render.page import network as played
 from scenarios.render.page.report import render
 from scenarios.results.folder import RunFolder, read_results

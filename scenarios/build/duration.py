@@ -1,0 +1,186 @@
+"""How long work takes: memory and time that a scenario asks for, estimated before anything of that size is allocated;
+and the progress of what is running."""
+
+import time
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from attacks.audit.loss.exact import TOSSES
+from netsim.errors import ScenarioError
+from netsim.memory import check_memory, shown
+from netsim.problems import Problem
+from netsim.problems.minimizers import DENSE
+from netsim.running import Running
+from netsim.simulation import Run, Simulation
+from netsim.transcript.packet_log import PacketLog
+from scenarios.schema import Scenario
+
+NUMBER = 8
+"""Bytes."""
+PACKET = 3e-5
+"""Seconds that a packet takes from its sender to its receiver, beside its numbers."""
+ACTIVATION = 2e-4
+"""Seconds that an activation of a walk takes, beside its gradient: waits, acknowledgements, what is recorded."""
+LONG = 10.0
+"""Seconds of work before which its duration is said."""
+FLOPS = 5e9
+"""Operations a second of dense linear algebra, on one core; on the low side."""
+LONGEST = 3600.0
+"""Seconds of linear algebra before time 0 that are waited for."""
+_RESIDUALS = 3
+"""Numbers that a gradient takes of each record and replica."""
+_PROBED = 10**7
+"""Residuals of the gradient that is measured, at most."""
+_COPIES = 4
+"""Times that a run holds a number of each gradient: where it was taken, what came of it, its release, and in part."""
+_SPECTRAL = ("ridge", "lasso", "sensors")
+"""Problems whose agents keep the eigenvectors of their own Hessians."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """About how many bytes and seconds a run takes; `seconds` is nan where only chance ends it."""
+
+    memory: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"about {duration(self.seconds)} and {shown(self.memory)}"
+
+
+def check_data(scenario: Scenario) -> None:
+    """Raise a `ScenarioError` for drawn data that do not fit into the memory: records, and their features."""
+    data: Any = scenario.problem.data
+    if data.name in ("synthetic", "sensors"):
+        records, dimension = int(data.records), int(data.dimension)
+        # Drawn, scaled and dealt to the agents, each beside what it was made from (measured: 35 numbers for 5).
+        count = 6 * NUMBER * records * (dimension + 1)
+        check_memory(count, "problem.data.records", records, "fewer records, or a smaller dimension")
+
+
+def check_problem(scenario: Scenario, agents: int, records: int, dimension: int) -> None:
+    """Raise a `ScenarioError` for Hessians and spectra of this problem that do not fit into the memory, or that take
+    more than an hour."""
+    spec = scenario.problem
+    if spec.kind == "mlp" or (spec.kind == "softmax" and dimension > DENSE):
+        return  # products with the Hessian alone
+    kept = agents if spec.kind in _SPECTRAL else 0
+    count = NUMBER * dimension**2 * (4 + kept)
+    field = "problem.data.dimension" if hasattr(spec.data, "dimension") else "problem.data"
+    check_memory(count, field, dimension, "fewer coordinates")
+    seconds = (25 * dimension**3 * (1 + kept) + 10 * min(records, dimension) ** 2 * max(records, dimension)) / FLOPS
+    if seconds > LONGEST:
+        why = f"its Hessians take about {duration(seconds)} before anything runs"
+        raise ScenarioError(field, dimension, why, f"at most {duration(LONGEST)}: fewer coordinates")
+
+
+def audit_cost(simulation: Simulation, trials: int, together: int) -> Cost:
+    """Cost of an audit: `trials` transcripts of either world, some `together`, each run, and replayed in both; and of
+    a walk, whose agents toss coins, of transcripts by themselves."""
+    one, alone = cost(simulation, together), cost(simulation, 1)
+    tosses = TOSSES if _walks(simulation) else 1
+    return Cost(one.memory, 6 * (one.seconds * -(-trials // together) + alone.seconds * tosses))
+
+
+def check_run(simulation: Simulation, field: str, name: str) -> None:
+    """Raise a `ScenarioError` at this field for a run of more memory than is allowed."""
+    check_memory(cost(simulation).memory, field, name, "fewer rounds, agents, replicas, records or coordinates")
+
+
+def check_audit(simulation: Simulation, trials: int, together: int) -> None:
+    """Raise a `ScenarioError` for transcripts that, so many `together`, need more memory than is allowed."""
+    memory = audit_cost(simulation, trials, together).memory
+    check_memory(memory, "audit.chunk", together, "a smaller chunk, fewer rounds, agents or records")
+
+
+def cost(simulation: Simulation, replicas: int | None = None) -> Cost:
+    """Cost of one run, with its own replicas or so many."""
+    problem, topology, algorithm = simulation.problem, simulation.topology, simulation.algorithm
+    each, stops = algorithm.horizon, algorithm.stopping()
+    if each is not None:
+        gradients = each * topology.agents
+        packets = each * 2 * topology.links
+    elif stops.activations is not None:
+        gradients = packets = stops.activations
+    else:
+        gradients = packets = (stops.per_agent or 0) * topology.agents
+    replicas = replicas or simulation.replicas
+    numbers = replicas * problem.dimension
+    memory = NUMBER * numbers * (_COPIES * gradients + 10 * topology.agents)
+    memory += NUMBER * replicas * _RESIDUALS * max(problem.records)  # of one gradient, while it is computed
+    turn = ACTIVATION if _walks(simulation) else 0.0
+    seconds = gradients * (_gradient_seconds(problem, replicas) + turn) + PACKET * packets
+    return Cost(memory, seconds if gradients else float("nan"))
+
+
+def _walks(simulation: Simulation) -> bool:
+    stops = simulation.algorithm.stopping()
+    return bool(stops.activations or stops.per_agent)
+
+
+def _gradient_seconds(problem: Problem, replicas: int) -> float:
+    """Time of one gradient of one agent, with what is done with it: measured."""
+    together = min(replicas, max(1, _PROBED // max(problem.records)))
+    objective, x = problem.objectives[0], np.zeros((together, problem.dimension))
+    begun = time.perf_counter()
+    objective.gradient(x)
+    return 2 * (time.perf_counter() - begun) * replicas / together
+
+
+def duration(seconds: float) -> str:
+    """In words: 3 s, 5 min, 2 h."""
+    for most, unit, name in ((90, 1, "s"), (5400, 60, "min"), (172_800, 3600, "h"), (float("inf"), 86_400, "days")):
+        if seconds < most:
+            return f"{max(1, round(seconds / unit)):,} {name}"
+    return "for ever"
+
+
+class Progress(Protocol):
+    """Receiver of how far the run is: `begin` a stage of `total` steps, `advance` by some, and what else to `say`."""
+
+    def begin(self, stage: str, total: int) -> None: ...
+
+    def advance(self, steps: int) -> None: ...
+
+    def say(self, sentence: str) -> None: ...
+
+
+class Silent:
+    """Tells nobody."""
+
+    def begin(self, stage: str, total: int) -> None:
+        pass
+
+    def advance(self, steps: int) -> None:
+        pass
+
+    def say(self, sentence: str) -> None:
+        pass
+
+
+EVERY = 0.1
+"""Seconds of real time between two looks at a simulation."""
+
+
+def simulated(simulation: Simulation, stage: str, progress: Progress, packet_log: PacketLog | None = None) -> Run:
+    """The run, to its end. You get a `KeyboardInterrupt` where it was interrupted."""
+    progress.begin(stage, estimates(simulation))
+    done = 0
+
+    def look(running: Running) -> None:
+        nonlocal done
+        progress.advance(running.estimates - done)
+        done = running.estimates
+
+    run = simulation.run(look, every=EVERY, packet_log=packet_log)
+    if run.interrupted:
+        raise KeyboardInterrupt
+    return run
+
+
+def estimates(simulation: Simulation) -> int:
+    """How many estimates a run makes, at most."""
+    algorithm = simulation.algorithm
+    return algorithm.stopping().activations or simulation.topology.agents * (algorithm.horizon or 1)

@@ -1,0 +1,146 @@
+"""For a notebook: the audit of an object, an algorithm of a class that may be in no file, in a small world that
+options change; and figures of the page for a run, an audit, or results."""
+
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from html import escape
+
+from attacks.audit.verdict import BROKEN
+from netsim.algorithms import Algorithm
+from netsim.arrays import unknown
+from netsim.errors import PrivacyError
+from netsim.settings import Recording
+from netsim.simulation import Run
+from scenarios.build.duration import Silent
+from scenarios.build.experiment import Experiment
+from scenarios.render.page.charts import charts
+from scenarios.render.page.drawing import Chart, Series
+from scenarios.render.page.epsilons import epsilons
+from scenarios.render.page.report import figures
+from scenarios.render.sentences import Finding, meaning, terms
+from scenarios.results.audit import AuditResult
+from scenarios.results.audited import audit_result
+from scenarios.results.base import Verdict
+from scenarios.results.findings import PASSED
+from scenarios.results.over_time import convergence
+from scenarios.results.run import Convergence
+from scenarios.results.tree import AlgorithmResult, Results
+from scenarios.schema import Scenario
+from scenarios.schema.own import claiming
+from scenarios.stages.worlds import AuditOptions, audited
+from scenarios.stages.worst_pair import pair_for
+
+WORLD: dict[str, object] = {
+    "problem": {
+        "kind": "logistic",
+        "data": {"name": "synthetic", "records": 40, "dimension": 6, "seed": 3, "norm_bound": 1.0},
+        "ridge": 0.5,
+    },
+    "topology": {"kind": "ring", "agents": 5},
+    "attacks": {"gradients": False},
+    "audit": {},
+}
+"""The scenario around an algorithm of one's own: five agents on a ring with synthetic data."""
+_GOOD, _OPEN, _BAD = "#1b6e3c", "#8a6d00", "#b00020"
+
+
+@dataclass(frozen=True)
+class OwnAudit:
+    """The audit of one algorithm, `audit` (as in results.json). It shows itself in a terminal and in a notebook."""
+
+    name: str
+    audit: AuditResult
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.audit.verdict
+
+    def __str__(self) -> str:
+        rows = "\n".join(f"  {term + ':':14}{text}" for term, text in self.audit.facts().items() if term != "verdict")
+        return f"{self.name}: {self.verdict}. {self.audit.reason}\n{rows}"
+
+    def _repr_html_(self) -> str:
+        """A table, for notebooks."""
+        colour = _GOOD if self.verdict in PASSED else _BAD if self.verdict in BROKEN else _OPEN
+        head = f'{escape(self.name)}: <span style="color: {colour}" title="{escape(meaning(self.verdict))}">'
+        return f"<p><b>{head}{self.verdict}</span></b>. {escape(self.audit.reason)}</p>{self.audit.table()}"
+
+    def plot(self) -> Chart:
+        """The three epsilons, as the page draws them; a notebook shows it."""
+        return _epsilons_of(self.name, self.audit)
+
+
+def audit_own(
+    algorithm: Algorithm,
+    claim: float | tuple[float, float] | None = None,
+    *options: str,
+    trials: int = 2000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    jobs: int = 1,
+) -> OwnAudit:
+    """Audit an algorithm against its own claim, or against ε or (ε, δ) of a whole run, claimed by hand.
+
+    The world is `WORLD` with `options` set, as `Scenario.with_options` does: ``topology.kind=complete``,
+    ``audit.adjacency=agent``. The pair is the one that costs most within what the claim allows
+    (`scenarios.stages.worst_pair`). You get a `ScenarioError` for wrong input, and a `PrivacyError` where a
+    self-check of the audit fails: then there is no verdict.
+    """
+    name = type(algorithm).__name__
+    stand_in = {"kind": "gradient_tracking", "name": name, "rounds": 1}  # gives the world; the code is `algorithm`
+    sizes = {"trials": trials, "confidence": confidence}
+    tree = {"name": "own", "seed": seed, "algorithms": [stand_in], **deepcopy(WORLD), "audit": sizes}
+    scenario = Scenario.model_validate(tree).with_options(*options)
+    experiment = Experiment.of(scenario)
+    (subject,) = experiment.subjects
+    epsilon, delta = claim if isinstance(claim, tuple) else (claim, 0.0)
+    simulation = replace(subject.simulation, algorithm=claiming(algorithm, epsilon, delta))
+    subject = replace(subject, simulation=simulation, delta=delta or subject.delta)
+    activations = simulation.algorithm.horizon
+    if activations is None:
+        activations = replace(simulation, recording=Recording(measure=False)).run().largest_activations
+    stated = simulation.claim(experiment.adjacency, activations, subject.delta)
+    if stated is None:
+        raise PrivacyError(f"{name} claims nothing here: hand in ε, or (ε, δ)")
+    pair, search = pair_for(experiment, subject, stated, activations, Silent())
+    found = audited(AuditOptions(scenario, subject, pair, stated), None, None, jobs)
+    return OwnAudit(name, replace(audit_result(found), search=search))
+
+
+# ── figures ─────────────────────────────────────────────────────────────────────────────────────────────
+def plot(found: Run | Results, title: str | None = None) -> Chart:
+    """`scenarios.plot`."""
+    if isinstance(found, Results):
+        drawn = figures(found)
+    else:
+        algorithm = found.simulation.algorithm
+        entry = _entry(type(algorithm).__name__, algorithm.summary, algorithm.noisy, convergence=convergence(found))
+        drawn = charts([(Finding(entry), Series(0))], "")
+    for one in drawn:
+        if title in (None, one.title):
+            return one
+    raise unknown("title", title or "", [one.title for one in drawn])
+
+
+def _epsilons_of(name: str, audit: AuditResult) -> Chart:
+    """The three epsilons of one audit."""
+    finding = Finding(_entry(name, "", True, audit=audit))
+    drawn = epsilons([(name, finding.entry)], terms([finding]))
+    assert drawn is not None  # there is an audit
+    return drawn
+
+
+def _entry(
+    name: str, summary: str, noise: bool, convergence: Convergence | None = None, audit: AuditResult | None = None
+) -> AlgorithmResult:
+    return AlgorithmResult(
+        name=name,
+        slug="",
+        kind=name,
+        baseline=False,
+        summary=summary,
+        noise=noise,
+        audit_status="not requested" if audit is None else "done",
+        convergence=convergence,
+        audit=audit,
+    )

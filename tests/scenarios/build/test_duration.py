@@ -1,0 +1,86 @@
+"""What a scenario asks for is said before it is allocated; what is too much is refused at its field."""
+
+import numpy as np
+import pytest
+
+from netsim.errors import ScenarioError
+from netsim.problems import LeastSquares
+from scenarios.build.duration import cost, duration
+from scenarios.build.experiment import Experiment
+from scenarios.schema.load import parse
+
+SCENARIO = """\
+name: large
+replicas: 4
+problem: {kind: ridge, ridge: 0.5, data: {name: synthetic, kind: regression, records: 60, dimension: 8}}
+topology: {kind: ring, agents: 6}
+algorithms:
+  - {kind: private_gradient_descent, rounds: 50, clip: {bound: 1.0}, scale: {epsilon: 4.0}}
+attacks: {gradients: false}
+"""
+TOO_MUCH = {
+    "problem.data.records=10000000": ("problem.data.dimension=1000", "problem.data.records", "480 GB"),
+    "problem.data.dimension=1000000": ("seed=1", "problem.data.dimension", "80 TB"),
+    "problem.data.dimension=9000": ("seed=1", "problem.data.dimension", "before anything runs"),
+    "algorithms[0].rounds=1000000": ("replicas=1000", "algorithms[0]", "TB"),
+    "algorithms[0].rounds=999999": (
+        "audit={adjacency: {change: 1.0}, trials: 5000, chunk: 5000}", "audit.chunk", "TB",
+    ),
+    "problem={kind: sensors, data: {name: sensors, records: 10000000, dimension: 10000}}": (
+        "seed=1", "problem.data.records", "4.8 TB",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("setting", TOO_MUCH)
+def test_too_much_is_refused_where_it_is_asked_for(setting, monkeypatch):
+    monkeypatch.setenv("NETSIM_MEMORY", str(20 * 10**9))
+    other, field, words = TOO_MUCH[setting]
+    located = parse(SCENARIO, settings=[setting, other])
+    with pytest.raises(ScenarioError, match=words) as caught:
+        Experiment.of(located.scenario)
+    assert caught.value.field == field
+    if "before" not in words:
+        assert "20 GB here" in caught.value.allowed
+
+
+def test_residuals_of_many_records_and_transcripts_count_and_are_not_allocated(monkeypatch):
+    """20,000 records of 6 agents, 1,000 transcripts: 80 MB for one gradient alone."""
+    monkeypatch.setenv("NETSIM_MEMORY", str(4 * 10**7))
+    taken = list[int]()
+
+    def gradient(objective, x):
+        taken.append(len(x) * objective.records)
+        return np.zeros_like(x)
+
+    more = ["problem.data.records=20000", "algorithms[0].rounds=2", "audit={adjacency: {change: 1.0}, chunk: 1000}"]
+    monkeypatch.setattr(LeastSquares, "gradient", gradient)
+    monkeypatch.setattr("scenarios.build.duration._PROBED", 10**5)
+    with pytest.raises(ScenarioError, match="asks for") as caught:
+        Experiment.of(parse(SCENARIO, settings=more).scenario)
+    assert caught.value.field == "audit.chunk"
+    assert 0 < max(taken) <= 10**5
+    monkeypatch.setenv("NETSIM_MEMORY", str(2 * 10**8))
+    Experiment.of(parse(SCENARIO, settings=more).scenario)
+
+
+def test_memory_that_is_allowed_is_enough(monkeypatch):
+    monkeypatch.setenv("NETSIM_MEMORY", "100000")
+    with pytest.raises(ScenarioError, match="asks for"):
+        Experiment.of(parse(SCENARIO).scenario)
+    monkeypatch.setenv("NETSIM_MEMORY", "10000000")
+    Experiment.of(parse(SCENARIO).scenario)
+
+
+def test_a_run_of_twice_the_rounds_or_replicas_takes_twice_the_memory():
+    one, rounds, replicas = (
+        cost(Experiment.of(parse(SCENARIO, settings=list(more)).scenario).subjects[0].simulation).memory
+        for more in ((), ["algorithms[0].rounds=100"], ["replicas=8"])
+    )
+    assert replicas == 2 * one
+    assert rounds == pytest.approx(2 * one, rel=0.1)
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.1, "1 s"), (300, "5 min"), (7200, "2 h"), (1e6, "12 days")])
+def test_durations(seconds, words):
+    assert duration(seconds) == words

@@ -1,0 +1,59 @@
+"""Agents that a topology's file names are named on the terminal, on the page, in results and in traces."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from scenarios.cli.app import app
+from scenarios.render.terminal import named
+from scenarios.results.folder import read_results
+
+SCENARIO = """\
+name: cities
+problem: {kind: ridge, data: {name: synthetic, kind: regression, records: 20, dimension: 2}, ridge: 0.5}
+topology: {kind: file, path: cities.csv}
+algorithms:
+  - {kind: private_gradient_descent, name: mine, rounds: 2, clip: {bound: 1.0}, scale: 0.1}
+attacks: {gradients: true}
+"""
+LINKS = "from,to\nLima,Oslo\nOslo,<Bern>\n<Bern>,Lima\n"
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    place = tmp_path_factory.mktemp("named")
+    (place / "cities.csv").write_text(LINKS)
+    (place / "cities.yaml").write_text(SCENARIO)
+    out = CliRunner().invoke(app, ["run", str(place / "cities.yaml"), "--out", str(place / "out")])
+    assert out.exit_code == 0, out.output
+    return place / "out", out.output
+
+
+def test_a_name_stands_behind_its_number_once():
+    text = "agent 1, Agent 0's and agents 1; agent 7, agent 10"
+    assert named(text, ("Lima", "Oslo")) == "agent 1 (Oslo), Agent 0 (Lima)'s and agents 1; agent 7, agent 10"
+    assert named(named(text, ("Lima", "Oslo")), ("Lima", "Oslo")) == named(text, ("Lima", "Oslo"))
+    assert named(text, ()) == text
+
+
+def test_results_terminal_and_page_have_the_names(ran):
+    folder, output = ran
+    assert read_results(folder).network.names == ("Lima", "Oslo", "<Bern>")
+    assert json.loads((folder / "manifest.json").read_text())["names"] == ["Lima", "Oslo", "<Bern>"]
+    assert "0 Lima, 1 Oslo, 2 <Bern>" in output
+    page = (folder / "report.html").read_text()
+    assert 'aria-label="Agent 1 (Oslo)' in page
+    assert "Agent 2 (&lt;Bern&gt;)" in page
+    assert "<Bern>" not in page.partition("<script")[0]
+
+
+def test_a_trace_has_the_names(ran):
+    shown = CliRunner().invoke(app, ["trace", str(ran[0])], env={"COLUMNS": "120"})
+    assert "Oslo" in shown.output
+    assert "<Bern>" in shown.output
+    summary = CliRunner().invoke(app, ["trace", str(ran[0]), "--summary"], env={"COLUMNS": "120"})
+    assert "Lima → Oslo" in summary.output
+    lines = CliRunner().invoke(app, ["trace", str(ran[0]), "--jsonl", "--limit", "1"])
+    row = json.loads(lines.stdout)
+    assert row["from"] == ["Lima", "Oslo", "<Bern>"][row["sender"]]

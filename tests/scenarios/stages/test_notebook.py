@@ -1,0 +1,116 @@
+"""`scenarios.audit` audits an object, as the command audits a file, and shows itself in a notebook."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import scenarios
+from netsim.algorithms import Algorithm
+from netsim.claims import Claim, Clip
+from netsim.errors import ScenarioError
+from netsim.mechanisms import Laplace
+from netsim.node import subset
+from scenarios.render.page.report import figures
+from tests.scenarios.small import TINY
+
+
+@dataclass(frozen=True)
+class Mine(Algorithm):
+    rounds: int = 4
+    scale: float = 2.0
+    sensitivity: float = 2.0
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            g = node.privatize(Clip(1.0)(await node.gradient(x)), Laplace(self.scale))
+            x = x - 0.1 * (await node.exchange(g=g)).mix("g")
+            node.estimate(x)
+
+    def claim(self, adjacency, setting, delta):
+        return Claim(self.rounds * self.sensitivity / self.scale, 0.0, "<theorem>", adjacency, "l1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("algorithm", "claim", "verdict"),
+    [(Mine(), None, "consistent"), (Mine(sensitivity=1.0), None, "refuted"), (Mine(), 3.9, "refuted")],
+)
+def test_an_object_is_audited(algorithm, claim, verdict):
+    found = scenarios.audit(algorithm, claim, trials=50)
+    assert (found.verdict, found.audit.epsilon_claimed) == (
+        verdict,
+        claim or (4.0 if verdict == "consistent" else 2.0),
+    )
+    assert found.audit.epsilon_exact.lower == pytest.approx(4.0, rel=1e-4)
+    assert found.audit.change_used > 0.99
+    shown = found._repr_html_()
+    assert verdict in shown
+    assert "<theorem>" not in shown  # text is escaped
+    assert f"Mine: {verdict}." in str(found)
+
+
+@pytest.mark.slow
+def test_options_are_those_of_the_command():
+    found = scenarios.audit(Mine(), None, "topology.kind=complete", "audit.agent=3", "audit.search=null", trials=50)
+    assert "agent 3" in found.audit.pair
+    assert found.audit.search is None
+    with pytest.raises(ScenarioError, match="agnts"):
+        scenarios.audit(Mine(), None, "topology.agnts=4")
+
+
+@dataclass(frozen=True)
+class Batch(Algorithm):
+    """The gradient of two records of eight that nobody knows."""
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros(), subset(node.coins, node.records, 2))
+        node.broadcast(x=node.privatize(gradient, Laplace(0.5)))
+        node.estimate(gradient)
+
+
+@pytest.mark.slow
+def test_private_coins_are_priced_known_and_secret():
+    """A change of one record is in a batch at a quarter of the tosses. Who knows it loses s, who does not at most
+    ln(3/4 + e^s/4), and less where the other batches have other gradients."""
+    for coins, verdict in (("secret", "consistent"), ("known", "refuted")):
+        found = scenarios.audit(Batch(), 0.8, f"audit.coins={coins}", trials=50)
+        both = found.audit.secret_coins
+        assert (both.histories, both.unlisted, found.audit.claim.coins) == (28, None, coins)
+        s, lost = both.known[0], both.secret[0]
+        most = np.log(0.75 + 0.25 * np.exp(s))
+        assert most / 2 < lost <= most
+        assert found.audit.epsilon_exact.lower == (lost if coins == "secret" else pytest.approx(s, rel=1e-6))
+        assert found.verdict == verdict
+        for shown in (str(found), found._repr_html_()):
+            assert f"for who does not know them ε of the pair is between {lost:.4g} and ∞" in shown
+
+
+def test_an_audit_draws_its_epsilons():
+    found = scenarios.audit(Mine(), 3.9, trials=50)
+    drawn = found.plot()
+    assert "Mine: refuted; claimed 3.9" in drawn.drawing.words
+    assert "Mine" in drawn._repr_html_()
+    assert "refuted" in repr(found)
+
+
+# ── figures ─────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return scenarios.run(scenarios.load(TINY), tmp_path_factory.mktemp("r") / "run", page=False)
+
+
+def test_a_figure_is_chosen_by_its_title(results):
+    titles = [one.title for one in figures(results)]
+    assert [scenarios.plot(results, one).title for one in titles] == titles
+    assert scenarios.plot(results).title == titles[0]
+    with pytest.raises(ScenarioError, match="Does it converge"):
+        scenarios.plot(results, "Does it converge")
+
+
+def test_results_and_their_audit_are_one_line(results):
+    (entry,) = results.algorithms
+    assert repr(results) == f"Results(name: tiny, status: complete, seed: 0, mine: {entry.audit.verdict})"
+    assert f"verdict: {entry.audit.verdict}" in repr(entry.audit)
+    assert entry.audit.verdict in results._repr_html_()
