@@ -85,13 +85,7 @@ class Inbox:
             if inbox._future is not None and inbox._wanted is None:
                 inbox._wake()
             return
-        number, sender = message.number, message.sender  # as `expect` has it, of one that is here
-        slot = inbox._exchanges.get(number)
-        if slot is None:
-            slot = inbox._exchanges[number] = {}
-        slot[sender] = HERE, sender, message
-        if number == inbox._wanted and len(slot) == inbox._degree:
-            inbox._await_last(number)
+        Inbox.expect(message, HERE, ((inbox, 0.0, message.sender),))
 
     @staticmethod
     def expect(message: Message, now: float, ways: "Iterable[tuple[Inbox, float, int]]") -> None:

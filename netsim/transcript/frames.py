@@ -102,7 +102,7 @@ class FrameReader:
         self.sender, self.receiver = sender, receiver
         self.layouts = Layouts() if known is None else known
         self._dimension, self._codec, self._each = dimension, codec, codec.size(dimension)
-        self._plain, self._shape = sys.byteorder == "little" and codec == FLOAT64, (1, dimension)
+        self._plain = sys.byteorder == "little" and codec == FLOAT64
         self._buffer, self._at = bytearray(), 0
         self._usual: dict[bytes, tuple[Kind, tuple[str, ...], int]] = {}
         """By the first 12 bytes of a header: kind, names and bytes of the messages that begin so."""
@@ -121,7 +121,7 @@ class FrameReader:
             return None
         self._at += size
         if self._plain and len(names) == 1:  # read-only, as the bytes are
-            value = np.ndarray(self._shape, np.float64, data[HEADER_BYTES:])
+            value = np.frombuffer(data[HEADER_BYTES:])[None]
             return Message(self.sender, kind, number, {names[0]: value}, size)
         return self._decoded(kind, number, names, data)
 

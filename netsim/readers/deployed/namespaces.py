@@ -48,6 +48,7 @@ def namespaces(agents: int) -> Generator[tuple[str, ...]]:
     """
     mark = secrets.token_hex(3)
     bridge, names = f"nsb{mark}", tuple(f"netsim-{mark}-{i}" for i in range(agents))
+    ends = [f"nsv{mark}{i:x}" for i in range(agents)]
     taken = _ip(f"-o address show to {NETWORK}/{PREFIX}")
     if taken.strip():
         raise SimulationError(f"the network {NETWORK}/{PREFIX} is in use: {taken.split()[1]}")
@@ -55,8 +56,7 @@ def namespaces(agents: int) -> Generator[tuple[str, ...]]:
         _ip(f"link add {bridge} type bridge")
         _ip(f"address add {address_of(-1)}/{PREFIX} dev {bridge}")
         _ip(f"link set {bridge} up")
-        for i, name in enumerate(names):
-            here = f"nsv{mark}{i:x}"
+        for i, (name, here) in enumerate(zip(names, ends, strict=True)):
             _ip(f"netns add {name}")
             _ip(f"link add {here} type veth peer name eth0 netns {name}")
             _ip(f"link set {here} master {bridge} up")
@@ -65,7 +65,8 @@ def namespaces(agents: int) -> Generator[tuple[str, ...]]:
             _ip(f"-n {name} link set lo up")
         yield names
     finally:
-        for command in (*(f"netns delete {name}" for name in names), f"link delete {bridge}"):
+        away = [f"link delete {one}" for one in (*ends, bridge)]  # the kernel takes its time with a namespace's own
+        for command in (*away, *(f"netns delete {name}" for name in names)):
             with contextlib.suppress(SimulationError):  # it was not made, or is gone
                 _ip(command)
 

@@ -20,16 +20,15 @@ from attacks.inference import infer, through_differences
 from netsim.adversary import Adversary
 from netsim.algorithms import Extra
 from netsim.codecs import FLOAT64
-from netsim.errors import ScenarioError, StalledError, TranscriptError
+from netsim.errors import ScenarioError, SimulationError, StalledError, TranscriptError
 from netsim.network.laws import ConstantDelay, RandomOutages, UniformDelay
 from netsim.network.links import ExchangePolicy, LinkLaw
 from netsim.node import Node
-from netsim.readers.deployed import namespaces
+from netsim.readers.deployed import namespaces, sniffer
 from netsim.readers.deployed.capture import CaptureFile, packets, rebuilt
 from netsim.readers.deployed.deploy import DeployedRunning, Deployment, DeploymentError, _Coordinator, checked, deploy
 from netsim.readers.deployed.ends import _GREETING, Home
 from netsim.readers.deployed.hosts import Host, Hosts, Place
-from netsim.readers.deployed.sniffer import capable
 from netsim.readers.live import Downtime, PoissonClock
 from netsim.settings import NetworkSettings, Timing
 from netsim.simulation import Run, Simulation
@@ -172,7 +171,7 @@ def test_under_tls_the_door_of_an_agent_that_began_anew_has_each_message_once(tm
     assert at_doors(run) == at_doors(simulation.run())
 
 
-CAPTURES = pytest.mark.skipif(not capable(), reason="this process may not capture: Linux, and CAP_NET_RAW")
+CAPTURES = pytest.mark.skipif(not sniffer.capable(), reason="this process may not capture: Linux, and CAP_NET_RAW")
 
 
 @CAPTURES
@@ -188,6 +187,16 @@ def test_what_the_kernel_captures_is_the_simulated_transcript(tmp_path, name):
     assert {(one.sender, one.receiver) for one in packets(tmp_path / "capture-some.pcapng")} == {
         (0, 1), (1, 0), (2, 3), (3, 2)
     }  # fmt: skip
+
+
+@CAPTURES
+def test_where_the_kernel_had_to_drop_packets_the_run_is_an_error(tmp_path, monkeypatch):
+    """Nobody reads, and the buffer is as small as it can be; captures stay."""
+    monkeypatch.setattr(sniffer, "BUFFER", 1)
+    monkeypatch.setattr(sniffer.Sniffer, "_read", lambda _: None)
+    with pytest.raises(SimulationError, match=r"the kernel dropped [\d,]+ of [\d,]+ packets"):
+        deploy(EXAMPLES["extra"].simulation(), tmp_path, Deployment(kernel=True))
+    assert (tmp_path / "capture-ears.pcapng").exists()
 
 
 @CAPTURES
