@@ -4,12 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import scenarios
+from attacks.audit.accounting.formulas import gaussian_epsilon
 from netsim.algorithms import Algorithm
 from netsim.claims import Claim, Clip
 from netsim.errors import ScenarioError
-from netsim.mechanisms import Laplace
+from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import subset
 from scenarios.render.page.report import figures
 from tests.scenarios.small import TINY
@@ -49,6 +51,29 @@ def test_an_object_is_audited(algorithm, claim, verdict):
     assert verdict in shown
     assert "<theorem>" not in shown  # text is escaped
     assert f"Mine: {verdict}." in str(found)
+
+
+@dataclass(frozen=True)
+class Composed(Mine):
+    """Four releases of what is clipped to 1 under Gaussian noise, which compose to μ = 4/scale."""
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            g = node.privatize(Clip(1.0)(await node.gradient(x)), Gaussian(self.scale))
+            x = x - 0.1 * (await node.exchange(g=g)).mix("g")
+            node.estimate(x)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(("claimed", "verdict"), [(1.8, "refuted"), (2.0, "consistent")])
+def test_a_tenth_too_little_is_found_at_a_small_delta_with_500_transcripts(claimed, verdict, seed):
+    """δ = 10⁻⁵ is far below 1/500: noise is tilted, and the mean of weighted losses is bounded."""
+    delta = 1e-5
+    mu = brentq(lambda mu: gaussian_epsilon(mu, delta) - 2.0, 0.1, 2.0)
+    found = scenarios.audit(Composed(scale=4 / mu), (claimed, delta), trials=500, seed=seed)
+    assert found.verdict == verdict
 
 
 @pytest.mark.slow
