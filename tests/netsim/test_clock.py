@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import traceback
+import weakref
 
 import pytest
 import simpy
@@ -769,6 +770,24 @@ def test_what_lived_before_a_run_is_the_collectors_again_after_it():
 
     assert clock.run(frozen()) > 1000 + clock.FROZEN_BY_PYTHON
     assert gc.get_freeze_count() == 0
+
+
+def test_what_runs_leave_behind_is_collected_before_it_is_much(monkeypatch):
+    """A loop of audits in a notebook makes thousands of runs, whose parts refer to each other."""
+    monkeypatch.setattr(clock, "MOST_LEFT", 1000)
+    left = list[weakref.ref[list[object]]]()
+
+    class Ring(list[object]):
+        pass
+
+    async def parts() -> None:
+        ring = Ring()
+        ring.extend([[ring] for _ in range(300)])
+        left.append(weakref.ref(ring))
+
+    for _ in range(40):
+        clock.run(parts())
+    assert 0 < sum(ring() is not None for ring in left) < 15
 
 
 # ── pages of the future ─────────────────────────────────────────────────────────────────────────────────
