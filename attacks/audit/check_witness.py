@@ -18,10 +18,10 @@ balls that overlap are compared, the worlds take different branches, a ball beco
 here, or the record ends, also if the code catches the exception. What was sent before counts.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
-algorithm's file and what it imports: that it does not look at where it runs, nor goes on after a `TypeError` of
-NumPy's (`np.isnan` knows no balls). Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums over
-neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs`, `transcript.message` and their imports.
-Gradients, densities and laws of codes are written again below.
+algorithm's file and what it imports: that it does not look at where it runs (a type, the bytes of an array), nor goes
+on after an error that floats do not raise (`np.isnan` knows no balls). Of netsim that is `algorithms.algorithm`,
+`node` (`Exchange`: sums over neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs`,
+`transcript.message` and their imports. Gradients, densities and laws of codes are written again below.
 
 Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages; that the
 algorithm's file is the paper's; what the file says of other agents' objectives, and of W but for its row, so that a
@@ -71,12 +71,16 @@ from netsim.transcript.message import Message
 BITS = 128  # of a ball: recorded numbers are boxes by far wider than what so many bits round
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
 MOST, SECONDS = 10**6, 100  # largest whole number among the parameters; time for a file
-NUMBER = int | float | np.integer | np.floating
+NUMBER = int | float | np.integer | np.floating | np.bool_
 CODE = "netsim.algorithms.", "netsim.schedules", "netsim.codecs", "netsim.claims", "netsim.models.model"
 
 
 class Unproven(Exception):  # noqa: N818
-    """Why a file proves nothing."""
+    """Why a file proves nothing, on one line: texts of a file do not look like a verdict."""
+
+    def __str__(self) -> str:
+        said = " ".join(super().__str__().split())
+        return said if said.isprintable() else ascii(said)
 
 
 class Ended(BaseException):  # no `except Exception` of the code catches it
@@ -97,9 +101,8 @@ def require(holds: Any, why: str) -> None:
         raise Unproven(why)
 
 
-def in_words(error: Exception) -> str:
-    said = " ".join(str(error).split())
-    return said if isinstance(error, Unproven) else f"{type(error).__name__}: {said[:160]}"
+def in_words(error: BaseException) -> str:
+    return str(error) if isinstance(error, Unproven) else f"{type(error).__name__}: {error!s:.160}"
 
 
 # ── balls ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -107,14 +110,14 @@ def both(operate: Any) -> Any:
     """A method of balls: what an operation makes of their intervals in either world."""
 
     def method(self: Any, other: Any = None) -> Any:
-        if not isinstance(other, Ball | NUMBER | None):
-            return NotImplemented  # an array does it for each of its elements
+        if isinstance(other, np.ndarray):
+            return NotImplemented  # it does it for each of its elements
         try:
             if other is None:
                 return Ball(operate(self.here), operate(self.there))
             other = other if type(other) is Ball else to_ball(other)
             return Ball(operate(self.here, other.here), operate(self.there, other.there))
-        except (ArithmeticError, ValueError) as error:  # of mpmath, where python-flint has NaN: no code may catch it
+        except Exception as error:  # of mpmath, where python-flint has NaN: no code may catch it
             end(in_words(error))
 
     return method
@@ -376,7 +379,7 @@ class Release:
         for factor in range(1, most // int(levels.max()) + 1):
             size = unit / factor
             small, large = ((np.clip(levels * factor + way, 0, most) ** 2).sum() for way in (-1, 1))
-            norm = small < most**2 < large if codec.norm == "l2" else levels.max() * factor == most
+            norm = small <= most**2 <= large if codec.norm == "l2" else levels.max() * factor == most
             if not norm or math.frexp(size)[0] * 2.0 ** (53 - codec.bits) % 1:  # a unit is rounded up to so many bits
                 continue
             step = np.copysign(size * codec.shrinkage(len(seen)), seen)
@@ -393,14 +396,24 @@ def laplace_cdf(u: Any) -> Any:
 
 
 # ── what the code does ──────────────────────────────────────────────────────────────────────────────────
-@dataclass(eq=False, repr=False)
-class Chosen:
-    """One of some options by coins: whom a message goes to, which is seen, and nothing else."""
+class Chosen(SimpleNamespace):
+    """One of some `option`s by coins: whom a message goes to, which is seen, and nothing else."""
 
-    option: int
 
-    __eq__ = __hash__ = __bool__ = __float__ = refused("what coins choose is more than a receiver")
-    __int__ = __index__ = __str__ = __repr__ = __format__ = refused("what coins choose is more than a receiver")
+_COMPARED = (
+    "__eq__",
+    "__ne__",
+    "__lt__",
+    "__le__",
+    "__gt__",
+    "__ge__",
+    "__hash__",
+    "__str__",
+    "__repr__",
+    "__format__",
+)
+for _name in {*dir(int)} - {*dir(object)} | {*_COMPARED}:
+    setattr(Chosen, _name, property(refused("what coins choose is more than a receiver")))
 
 
 class Coins(FollowedCoins):
@@ -413,13 +426,22 @@ class Coins(FollowedCoins):
 
     def choose(self, options: Any) -> Any:
         self.routes.integers(len(options))
-        return Chosen(options[int(self.integers(len(options)))])
+        return Chosen(option=options[int(self.integers(len(options)))])
+
+    spawn = __reduce_ex__ = refused("coins that are copied are not read here")
 
     def subset(self, total: int, size: int) -> Any:
         end(f"a batch ({size} of {total} records) is not read here")
 
 
-class Node(SimpleNamespace):
+class Port(SimpleNamespace):
+    """What code asks of it and it has not ends the reading: no code may catch an `AttributeError`."""
+
+    def __getattr__(self, name: str) -> Any:
+        end(f"node.{name} is not read here")
+
+
+class Node(Port):
     """The port of `netsim.node`, fed from the file; what is `proven` by what the code sends, or `why` it ended.
 
     `loss` is that of all releases so far, `largest` the largest after any message; floats may be off by `_room`.
@@ -427,7 +449,7 @@ class Node(SimpleNamespace):
 
     def __init__(self, file: "File", bound: float | None) -> None:
         super().__init__(**file.port, proven="", loss=to_ball(0), largest=None, activation=1, coins=Coins(file.coins))
-        self.regularizer, self._file, self._bound = SimpleNamespace(proximal=self._threshold), file, bound
+        self.regularizer, self._file, self._bound = Port(proximal=self._threshold), file, bound
         self.releases, self.counts, self._room = list[Release](), {"exchange": 0, "direct": 0}, 0.0
         self._direct = deque(row for row in file.received if row["kind"] == "direct")
         ended.clear()
@@ -437,16 +459,13 @@ class Node(SimpleNamespace):
             ended.append("the code awaits something that is not the node's")
         except (StopIteration, Ended):
             pass
-        except Exception as error:
+        except BaseException as error:
             ended.append(in_words(error))
         finally:
             coroutine.close()
         self.why = ended[0] if ended else ""
         if isinstance(self.why, Unproven):
             raise self.why
-
-    def __getattr__(self, name: str) -> Any:
-        end(f"node.{name} is not read here")
 
     def _vector(self, x: Any) -> Any:
         if np.shape(x) != self.shape:
@@ -473,15 +492,15 @@ class Node(SimpleNamespace):
             end(f"noise that is {law.__name__}, or shared, is not read here")
         if mechanism.noiseless:
             return value
-        if t == len(file.releases):
+        if t >= min(len(file.releases), len(file.laws)):
             end()
         if law is UniformLaplace and any(width != 0 for width in self._vector(mechanism.width)[0]):
             end("noise that is in part uniform is not read here")
-        scale = np.asarray(mechanism.stddev if law is Gaussian else mechanism.scale, dtype=np.float64)
+        scale = np.array(mechanism.stddev if law is Gaussian else mechanism.scale, dtype=np.float64)  # as it is now
         scale, value = np.broadcast_to(scale, self.shape)[0], self._vector(value)
-        said, seen = file.laws[t], file.releases[t]
-        if said["law"] != law.__name__ or not np.allclose(said["scale"], scale, rtol=1e-12, atol=0):
-            end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said['law']!r}"))
+        (said, size), seen = file.laws[t], file.releases[t]
+        if said != law.__name__ or not np.allclose(size, scale, rtol=1e-12, atol=0):
+            end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said!r:.20}"))
         # with a codec, no reader knows the release itself: it may be any number
         made = np.where(scale > 0, boxes(seen) if file.codec is None else 1 / to_hull(-1, 1), value)
         self.releases.append(Release(law, scale, value[0], seen, made, [*made[0]]))
@@ -506,7 +525,7 @@ class Node(SimpleNamespace):
             end(Unproven(f"{kind} message {number}: {in_words(error)}"))
         if self.proven or file.codec is not None:  # receivers have codes: what follows is no function of these
             end()
-        return Message(self.id, kind, number, values)
+        return Message(self.id, kind, number, {name: v[None] for name, v in vectors.items()})  # as it was sent
 
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:
         """What is proven by one more message: by its releases, as they were made, and by all else in it."""
@@ -583,11 +602,14 @@ class File:
         if own is not None:
             require(self.codec == (None if own.lossless else own), "proof.codec: not the one of the algorithm")
         self._read_agent(tree["agent"], tree["activations"], proof, d)
+        known = self.port["records"] == len(proof["objective"]["features"])
+        require(known, "proof.setting.records: not as many as the agent has")
         self._read_transcript(tree["transcript"], d)
         require(type(tree["world"]) is int and tree["world"] in (0, 1), "world: neither 0 nor 1")
         changes = change.get("worlds", [None, change])  # of world 0 and of world 1: D is that of the transcript
         self.objectives = Objectives(proof["objective"], changes[::-1] if tree["world"] else changes, d)
-        self.laws = tree["account"]["releases"]
+        laws = tree["account"]["releases"]
+        self.laws = [(one["law"], np.broadcast_to(np.asarray(one["scale"], dtype=np.float64), d)) for one in laws]
         self.claim, adjacency, bend = claim, claim["adjacency"], float(claim["adjacency"]["curvature_change"])
         self.stated = adjacency | {"curvature_change": bend}
         sizes = [one for one in (adjacency["change"], claim["epsilon"]) if one is not None]
@@ -627,7 +649,7 @@ class File:
             ends = row["sender"], row["receiver"]
             own, other = ends if row["event"] == "sent" else ends[::-1]
             whole = {type(row["number"]), type(own), type(other)} == {int}
-            between = whole and own == agent and other in (-1, *neighbors)
+            between = whole and own == agent and (other in neighbors or (other, row["event"]) == (-1, "sent"))
             require(between, f"transcript.rows: not between agent {agent} and a neighbor")
             name = f"{row['kind']} {row['number']} of agent {row['sender']}"
             same = once.setdefault(name, row["values"]) == row["values"]
@@ -669,7 +691,7 @@ class File:
         require(same, f"claim.epsilon: {epsilon!r}, and the algorithm's formula has {exact.epsilon!r}")
         holds = loose.epsilon is not None and loose.epsilon >= 0  # NaN is not
         require(holds, f"claim: not in both worlds: {loose.failed_conditions}")
-        return max(epsilon, loose.epsilon)
+        return max(epsilon, exact.epsilon, loose.epsilon)
 
     def reading(self, bound: float | None, exact: Any) -> Node:
         """What the code does. It is run twice: code that keeps state may do something else the second time."""
@@ -720,33 +742,49 @@ def prove(tree: Any, source: ModuleType | None = None, kind: type = File) -> str
         raise
     except Ended:
         raise Unproven(ended[-1]) from None
-    except Exception as error:
+    except BaseException as error:
         raise Unproven(f"a malformed file, or code that cannot be read ({in_words(error)})") from None
+
+
+def loaded(path: str) -> ModuleType:
+    """Somebody's own file of algorithms."""
+    try:
+        spec = importlib.util.spec_from_file_location("algorithm", path)
+        source = sys.modules["algorithm"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(source)
+    except BaseException as error:
+        raise Unproven(f"{path!r} cannot be imported ({in_words(error)})") from None
+    return source
 
 
 def main(arguments: list[str], prove: Any = prove) -> int:
     """Read FILE [--algorithm FILE.py], print one line."""
 
+    def say(text: str) -> None:
+        code = sys.stdout.encoding or "utf-8"
+        print(text.encode(code, "backslashreplace").decode(code), flush=True)
+
     def late() -> None:  # nothing catches it
-        print(f"Not proven: more than {SECONDS} s.", flush=True)
+        say(f"Not proven: more than {SECONDS} s.")
         os._exit(1)
 
     timer = threading.Timer(SECONDS, late)
     timer.daemon = True
     timer.start()
     try:
-        tree, source = json.loads(Path(arguments[0]).read_text(encoding="utf-8")), None
-        if arguments[1:2] == ["--algorithm"]:
-            spec = importlib.util.spec_from_file_location("algorithm", arguments[2])
-            source = sys.modules["algorithm"] = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(source)
-        print("Proven.", prove(tree, source))
+        path, *more = arguments
+        tree, source = json.loads(Path(path).read_text(encoding="utf-8")), None
+        if more:
+            option, code = more
+            require(option == "--algorithm", f"{option!r} is no option")
+            source = loaded(code)
+        say(f"Proven. {prove(tree, source)}")
         return 0
     except Unproven as error:
-        print(f"Not proven: {error}.")
+        say(f"Not proven: {error}.")
         return 1
-    except (OSError, ValueError, RecursionError, IndexError) as error:
-        print(f"No witness: {type(error).__name__}: {error}.")
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        say(f"No witness: {type(error).__name__}: {error}.")
         return 2
     finally:
         timer.cancel()
