@@ -367,7 +367,8 @@ class Release:
         """Of the k largest coordinates: the density of these, and P(|x| ≤ the least of them) for each other one."""
         require(np.count_nonzero(seen) == codec.kept(len(seen)), "a message that its codec does not make")
         hidden, least = seen == 0, to_box(np.abs(seen[seen != 0]).min())
-        low, high = (laplace_cdf((end - self.value[hidden]) / self.scale[hidden]) for end in (-least, least))
+        ends = ((end - self.value[hidden]) / self.scale[hidden] for end in (-least, least))
+        low, high = (np.exp(-positive(-u)) - np.exp(-positive(u)) for u in ends)  # 2 P(Laplace(1) ≤ u) − 1
         logs = np.log(high - low)
         return self.losses(seen, ~hidden).sum() + (here(logs) - there(logs)).sum()
 
@@ -388,11 +389,6 @@ class Release:
             found.append(hulls(*(self.losses(step * end, levels >= 0) for end in (low, high))).sum())
         require(found, "a message that its codec does not make")
         return hulls.reduce(found)
-
-
-def laplace_cdf(u: Any) -> Any:
-    """P(Laplace(1) ≤ u)."""
-    return (np.exp(-positive(-u)) + 1 - np.exp(-positive(u))) / 2
 
 
 # ── what the code does ──────────────────────────────────────────────────────────────────────────────────
@@ -428,10 +424,8 @@ class Coins(FollowedCoins):
         self.routes.integers(len(options))
         return Chosen(option=options[int(self.integers(len(options)))])
 
+    subset = refused("a batch of records is not read here")
     spawn = __reduce_ex__ = refused("coins that are copied are not read here")
-
-    def subset(self, total: int, size: int) -> Any:
-        end(f"a batch ({size} of {total} records) is not read here")
 
 
 class Port(SimpleNamespace):
@@ -549,10 +543,8 @@ class Node(Port):
                 release.carried = True
                 value, seen = value[release.scale == 0], seen[release.scale == 0]
             self._compare(name, what, value, seen)
-        if self.proven:
-            return
         self.largest = self.loss if self.largest is None or less(self.largest, self.loss) else self.largest
-        if self._bound is not None and less(self._bound, self.loss):
+        if not self.proven and self._bound is not None and less(self._bound, self.loss):
             self.proven = f"refuted: L ∈ {self.loss.text} > ε = {self._file.claim['epsilon']!r}"
 
     def _compare(self, name: str, what: str, value: Any, seen: Any) -> None:
@@ -567,8 +559,9 @@ class Node(Port):
     def _taken(self, row: Any) -> Message:
         """A message of the file."""
         self._room = max([self._room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
-        arrays = {name: boxes(v[None]) for name, v in row["values"].items()}
-        return Message(row["sender"], row["kind"], row["number"], arrays)
+        return Message(
+            row["sender"], row["kind"], row["number"], {k: boxes(v[None]) for k, v in row["values"].items()}
+        )
 
     async def exchange(self, **values: Any) -> Exchange:
         own = self._put("exchange", -1, values)
@@ -608,8 +601,8 @@ class File:
         require(type(tree["world"]) is int and tree["world"] in (0, 1), "world: neither 0 nor 1")
         changes = change.get("worlds", [None, change])  # of world 0 and of world 1: D is that of the transcript
         self.objectives = Objectives(proof["objective"], changes[::-1] if tree["world"] else changes, d)
-        laws = tree["account"]["releases"]
-        self.laws = [(one["law"], np.broadcast_to(np.asarray(one["scale"], dtype=np.float64), d)) for one in laws]
+        laws = [(one["law"], np.asarray(one["scale"], dtype=np.float64)) for one in tree["account"]["releases"]]
+        self.laws = [(law, np.broadcast_to(scale, d)) for law, scale in laws]
         self.claim, adjacency, bend = claim, claim["adjacency"], float(claim["adjacency"]["curvature_change"])
         self.stated = adjacency | {"curvature_change": bend}
         sizes = [one for one in (adjacency["change"], claim["epsilon"]) if one is not None]
@@ -746,26 +739,11 @@ def prove(tree: Any, source: ModuleType | None = None, kind: type = File) -> str
         raise Unproven(f"a malformed file, or code that cannot be read ({in_words(error)})") from None
 
 
-def loaded(path: str) -> ModuleType:
-    """Somebody's own file of algorithms."""
-    try:
-        spec = importlib.util.spec_from_file_location("algorithm", path)
-        source = sys.modules["algorithm"] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(source)
-    except BaseException as error:
-        raise Unproven(f"{path!r} cannot be imported ({in_words(error)})") from None
-    return source
-
-
 def main(arguments: list[str], prove: Any = prove) -> int:
     """Read FILE [--algorithm FILE.py], print one line."""
 
-    def say(text: str) -> None:
-        code = sys.stdout.encoding or "utf-8"
-        print(text.encode(code, "backslashreplace").decode(code), flush=True)
-
     def late() -> None:  # nothing catches it
-        say(f"Not proven: more than {SECONDS} s.")
+        print(f"Not proven: more than {SECONDS} s.", flush=True)
         os._exit(1)
 
     timer = threading.Timer(SECONDS, late)
@@ -777,18 +755,21 @@ def main(arguments: list[str], prove: Any = prove) -> int:
         if more:
             option, code = more
             require(option == "--algorithm", f"{option!r} is no option")
-            source = loaded(code)
-        say(f"Proven. {prove(tree, source)}")
+            spec = importlib.util.spec_from_file_location("algorithm", code)
+            source = sys.modules["algorithm"] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(source)
+        print("Proven.", prove(tree, source))
         return 0
-    except Unproven as error:
-        say(f"Not proven: {error}.")
-        return 1
     except (OSError, ValueError, RecursionError, MemoryError) as error:
-        say(f"No witness: {type(error).__name__}: {error}.")
+        print(f"No witness: {Unproven(in_words(error))}.")
         return 2
+    except BaseException as error:  # also what the algorithm's file raises
+        print(f"Not proven: {Unproven(in_words(error))}.")
+        return 1
     finally:
         timer.cancel()
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without Greek letters
     sys.exit(main(sys.argv[1:]))
