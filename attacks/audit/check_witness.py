@@ -625,9 +625,13 @@ class File:
         require(mixing, "proof.weights, regularizer: no row of a mixing matrix, or a weight below 0")
         self.activations, self.regularizer = activations, balls(l1_and_square)
         self.setting = replace(self.setting, regularized=self.setting.regularized or bool(l1_and_square.any()))
-        if (near := proof.get("graph")) is not None:  # all neighbors of all agents
-            links = {(i, j) for i, row in enumerate(near) for j in row if type(j) is int and i != j}
-            sound = len(near) == agents and links == {(j, i) for i, j in links} and (*near[agent],) == neighbors
+        if proof.get("graph") is not None:  # all neighbors of all agents
+            near = [*map(tuple, proof["graph"])]
+            links = [(i, j) for i, row in enumerate(near) for j in row]
+            sound = len({*links}) == len(links) and {*links} == {
+                (j, i) for i, j in links if type(j) is int and i != j
+            }
+            sound = sound and len(near) == agents and near[agent] == neighbors
             require(sound, "proof.graph: not the neighbors of all agents, or others than proof.neighbors")
             graph = SimpleNamespace(agents=agents, neighbors=near.__getitem__, degrees=[*map(len, near)])
             self.setting = replace(self.setting, topology=graph)

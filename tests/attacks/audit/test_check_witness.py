@@ -370,6 +370,22 @@ def test_planted_proofs_are_rejected(change):
     assert PLANTED[change] in why(planted("cpgt-cpgt", change))
 
 
+@pytest.mark.parametrize("row", [[2, 4, 4], [2, 4, "x"], [2, 4, 3], [2, True], [2], [2, 4, 7], [2, 3.0]])
+def test_a_graph_of_which_one_row_is_none(row):
+    """Claims count on degrees."""
+    tree = read("by-frequency-dp-nids")
+    tree["proof"]["graph"][3] = row
+    with pytest.raises(check.Unproven, match="not the neighbors of all agents"):
+        check.File(tree, None)
+
+
+def test_a_graph_has_neighbors_as_the_algorithms_know_them():
+    """DP-ADMM holds them against those of a star."""
+    tree = read("by-frequency-dp-nids")
+    own = check.File(tree, None).setting.topology
+    assert [own.neighbors(i) for i in range(own.agents)] == [*map(tuple, tree["proof"]["graph"])]
+
+
 @pytest.mark.parametrize("name", ["cpgt-cpgt-top-3-of-10", "cpgt-cpgt-4-bits"])
 def test_a_code_that_no_release_becomes(name):
     """Its probability is 0 in both worlds, and what a formula gives for it is nothing."""
