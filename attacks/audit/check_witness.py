@@ -453,7 +453,7 @@ class Node(Port):
             ended.append("the code awaits something that is not the node's")
         except (StopIteration, Ended):
             pass
-        except BaseException as error:
+        except (Exception, SystemExit) as error:
             ended.append(in_words(error))
         finally:
             coroutine.close()
@@ -595,8 +595,7 @@ class File:
         if own is not None:
             require(self.codec == (None if own.lossless else own), "proof.codec: not the one of the algorithm")
         self._read_agent(tree["agent"], tree["activations"], proof, d)
-        known = self.port["records"] == len(proof["objective"]["features"])
-        require(known, "proof.setting.records: not as many as the agent has")
+        require(self.port["records"] == len(proof["objective"]["features"]), "proof.setting: not the agent's records")
         self._read_transcript(tree["transcript"], d)
         require(type(tree["world"]) is int and tree["world"] in (0, 1), "world: neither 0 nor 1")
         changes = change.get("worlds", [None, change])  # of world 0 and of world 1: D is that of the transcript
@@ -739,7 +738,7 @@ def prove(tree: Any, source: ModuleType | None = None, kind: type = File) -> str
         raise
     except Ended:
         raise Unproven(ended[-1]) from None
-    except BaseException as error:
+    except (Exception, SystemExit) as error:
         raise Unproven(f"a malformed file, or code that cannot be read ({in_words(error)})") from None
 
 

@@ -358,7 +358,7 @@ PLANTED = {
     a_message_of_the_same_number: "two messages are exchange 0",
     coins_of_no_generator: "no state of PCG64",
     a_message_of_everybody: "not between agent 0 and a neighbor",
-    more_records: "not as many as the agent has",
+    more_records: "not the agent's records",
     a_verdict_among_its_texts: r"Proven. \x1b[2K\ud800",
     an_agent_from_the_end: "no agents",
 }
