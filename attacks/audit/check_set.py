@@ -155,4 +155,5 @@ def prove(tree: Any, source: ModuleType | None = None) -> str:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(check.main(sys.argv[1:], prove))

@@ -18,10 +18,10 @@ balls that overlap are compared, the worlds take different branches, a ball beco
 here, or the record ends, also if the code catches the exception. What was sent before counts.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
-algorithm's file and what it imports: that it does not look at where it runs, nor goes on after a `TypeError` of
-NumPy's (`np.isnan` knows no balls). Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums over
-neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs`, `transcript.message` and their imports.
-Gradients, densities and laws of codes are written again below.
+algorithm's file and what it imports: that it does not look at where it runs (a type, the bytes of an array), nor goes
+on after an error that floats do not raise (`np.isnan` knows no balls). Of netsim that is `algorithms.algorithm`,
+`node` (`Exchange`: sums over neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs`,
+`transcript.message` and their imports. Gradients, densities and laws of codes are written again below.
 
 Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages; that the
 algorithm's file is the paper's; what the file says of other agents' objectives, and of W but for its row, so that a
@@ -71,12 +71,16 @@ from netsim.transcript.message import Message
 BITS = 128  # of a ball: recorded numbers are boxes by far wider than what so many bits round
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
 MOST, SECONDS = 10**6, 100  # largest whole number among the parameters; time for a file
-NUMBER = int | float | np.integer | np.floating
+NUMBER = int | float | np.integer | np.floating | np.bool_
 CODE = "netsim.algorithms.", "netsim.schedules", "netsim.codecs", "netsim.claims", "netsim.models.model"
 
 
 class Unproven(Exception):  # noqa: N818
-    """Why a file proves nothing."""
+    """Why a file proves nothing, on one line: texts of a file do not look like a verdict."""
+
+    def __str__(self) -> str:
+        said = " ".join(super().__str__().split())
+        return said if said.isprintable() else ascii(said)
 
 
 class Ended(BaseException):  # no `except Exception` of the code catches it
@@ -97,9 +101,8 @@ def require(holds: Any, why: str) -> None:
         raise Unproven(why)
 
 
-def in_words(error: Exception) -> str:
-    said = " ".join(str(error).split())
-    return said if isinstance(error, Unproven) else f"{type(error).__name__}: {said[:160]}"
+def in_words(error: BaseException) -> str:
+    return str(error) if isinstance(error, Unproven) else f"{type(error).__name__}: {error!s:.160}"
 
 
 # ── balls ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -107,14 +110,14 @@ def both(operate: Any) -> Any:
     """A method of balls: what an operation makes of their intervals in either world."""
 
     def method(self: Any, other: Any = None) -> Any:
-        if not isinstance(other, Ball | NUMBER | None):
-            return NotImplemented  # an array does it for each of its elements
+        if isinstance(other, np.ndarray):
+            return NotImplemented  # it does it for each of its elements
         try:
             if other is None:
                 return Ball(operate(self.here), operate(self.there))
             other = other if type(other) is Ball else to_ball(other)
             return Ball(operate(self.here, other.here), operate(self.there, other.there))
-        except (ArithmeticError, ValueError) as error:  # of mpmath, where python-flint has NaN: no code may catch it
+        except Exception as error:  # of mpmath, where python-flint has NaN: no code may catch it
             end(in_words(error))
 
     return method
@@ -364,7 +367,8 @@ class Release:
         """Of the k largest coordinates: the density of these, and P(|x| ≤ the least of them) for each other one."""
         require(np.count_nonzero(seen) == codec.kept(len(seen)), "a message that its codec does not make")
         hidden, least = seen == 0, to_box(np.abs(seen[seen != 0]).min())
-        low, high = (laplace_cdf((end - self.value[hidden]) / self.scale[hidden]) for end in (-least, least))
+        ends = ((end - self.value[hidden]) / self.scale[hidden] for end in (-least, least))
+        low, high = (np.exp(-positive(-u)) - np.exp(-positive(u)) for u in ends)  # 2 P(Laplace(1) ≤ u) − 1
         logs = np.log(high - low)
         return self.losses(seen, ~hidden).sum() + (here(logs) - there(logs)).sum()
 
@@ -376,7 +380,7 @@ class Release:
         for factor in range(1, most // int(levels.max()) + 1):
             size = unit / factor
             small, large = ((np.clip(levels * factor + way, 0, most) ** 2).sum() for way in (-1, 1))
-            norm = small < most**2 < large if codec.norm == "l2" else levels.max() * factor == most
+            norm = small <= most**2 <= large if codec.norm == "l2" else levels.max() * factor == most
             if not norm or math.frexp(size)[0] * 2.0 ** (53 - codec.bits) % 1:  # a unit is rounded up to so many bits
                 continue
             step = np.copysign(size * codec.shrinkage(len(seen)), seen)
@@ -387,20 +391,25 @@ class Release:
         return hulls.reduce(found)
 
 
-def laplace_cdf(u: Any) -> Any:
-    """P(Laplace(1) ≤ u)."""
-    return (np.exp(-positive(-u)) + 1 - np.exp(-positive(u))) / 2
-
-
 # ── what the code does ──────────────────────────────────────────────────────────────────────────────────
-@dataclass(eq=False, repr=False)
-class Chosen:
-    """One of some options by coins: whom a message goes to, which is seen, and nothing else."""
+class Chosen(SimpleNamespace):
+    """One of some `option`s by coins: whom a message goes to, which is seen, and nothing else."""
 
-    option: int
 
-    __eq__ = __hash__ = __bool__ = __float__ = refused("what coins choose is more than a receiver")
-    __int__ = __index__ = __str__ = __repr__ = __format__ = refused("what coins choose is more than a receiver")
+_COMPARED = (
+    "__eq__",
+    "__ne__",
+    "__lt__",
+    "__le__",
+    "__gt__",
+    "__ge__",
+    "__hash__",
+    "__str__",
+    "__repr__",
+    "__format__",
+)
+for _name in {*dir(int)} - {*dir(object)} | {*_COMPARED}:
+    setattr(Chosen, _name, property(refused("what coins choose is more than a receiver")))
 
 
 class Coins(FollowedCoins):
@@ -413,13 +422,20 @@ class Coins(FollowedCoins):
 
     def choose(self, options: Any) -> Any:
         self.routes.integers(len(options))
-        return Chosen(options[int(self.integers(len(options)))])
+        return Chosen(option=options[int(self.integers(len(options)))])
 
-    def subset(self, total: int, size: int) -> Any:
-        end(f"a batch ({size} of {total} records) is not read here")
+    subset = refused("a batch of records is not read here")
+    spawn = __reduce_ex__ = refused("coins that are copied are not read here")
 
 
-class Node(SimpleNamespace):
+class Port(SimpleNamespace):
+    """What code asks of it and it has not ends the reading: no code may catch an `AttributeError`."""
+
+    def __getattr__(self, name: str) -> Any:
+        end(f"node.{name} is not read here")
+
+
+class Node(Port):
     """The port of `netsim.node`, fed from the file; what is `proven` by what the code sends, or `why` it ended.
 
     `loss` is that of all releases so far, `largest` the largest after any message; floats may be off by `_room`.
@@ -427,7 +443,7 @@ class Node(SimpleNamespace):
 
     def __init__(self, file: "File", bound: float | None) -> None:
         super().__init__(**file.port, proven="", loss=to_ball(0), largest=None, activation=1, coins=Coins(file.coins))
-        self.regularizer, self._file, self._bound = SimpleNamespace(proximal=self._threshold), file, bound
+        self.regularizer, self._file, self._bound = Port(proximal=self._threshold), file, bound
         self.releases, self.counts, self._room = list[Release](), {"exchange": 0, "direct": 0}, 0.0
         self._direct = deque(row for row in file.received if row["kind"] == "direct")
         ended.clear()
@@ -437,16 +453,13 @@ class Node(SimpleNamespace):
             ended.append("the code awaits something that is not the node's")
         except (StopIteration, Ended):
             pass
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             ended.append(in_words(error))
         finally:
             coroutine.close()
         self.why = ended[0] if ended else ""
         if isinstance(self.why, Unproven):
             raise self.why
-
-    def __getattr__(self, name: str) -> Any:
-        end(f"node.{name} is not read here")
 
     def _vector(self, x: Any) -> Any:
         if np.shape(x) != self.shape:
@@ -473,15 +486,15 @@ class Node(SimpleNamespace):
             end(f"noise that is {law.__name__}, or shared, is not read here")
         if mechanism.noiseless:
             return value
-        if t == len(file.releases):
+        if t >= min(len(file.releases), len(file.laws)):
             end()
         if law is UniformLaplace and any(width != 0 for width in self._vector(mechanism.width)[0]):
             end("noise that is in part uniform is not read here")
-        scale = np.asarray(mechanism.stddev if law is Gaussian else mechanism.scale, dtype=np.float64)
+        scale = np.array(mechanism.stddev if law is Gaussian else mechanism.scale, dtype=np.float64)  # as it is now
         scale, value = np.broadcast_to(scale, self.shape)[0], self._vector(value)
-        said, seen = file.laws[t], file.releases[t]
-        if said["law"] != law.__name__ or not np.allclose(said["scale"], scale, rtol=1e-12, atol=0):
-            end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said['law']!r}"))
+        (said, size), seen = file.laws[t], file.releases[t]
+        if said != law.__name__ or not np.allclose(size, scale, rtol=1e-12, atol=0):
+            end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said!r:.20}"))
         # with a codec, no reader knows the release itself: it may be any number
         made = np.where(scale > 0, boxes(seen) if file.codec is None else 1 / to_hull(-1, 1), value)
         self.releases.append(Release(law, scale, value[0], seen, made, [*made[0]]))
@@ -506,7 +519,7 @@ class Node(SimpleNamespace):
             end(Unproven(f"{kind} message {number}: {in_words(error)}"))
         if self.proven or file.codec is not None:  # receivers have codes: what follows is no function of these
             end()
-        return Message(self.id, kind, number, values)
+        return Message(self.id, kind, number, {name: v[None] for name, v in vectors.items()})  # as it was sent
 
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:
         """What is proven by one more message: by its releases, as they were made, and by all else in it."""
@@ -530,10 +543,8 @@ class Node(SimpleNamespace):
                 release.carried = True
                 value, seen = value[release.scale == 0], seen[release.scale == 0]
             self._compare(name, what, value, seen)
-        if self.proven:
-            return
         self.largest = self.loss if self.largest is None or less(self.largest, self.loss) else self.largest
-        if self._bound is not None and less(self._bound, self.loss):
+        if not self.proven and self._bound is not None and less(self._bound, self.loss):
             self.proven = f"refuted: L ∈ {self.loss.text} > ε = {self._file.claim['epsilon']!r}"
 
     def _compare(self, name: str, what: str, value: Any, seen: Any) -> None:
@@ -548,8 +559,9 @@ class Node(SimpleNamespace):
     def _taken(self, row: Any) -> Message:
         """A message of the file."""
         self._room = max([self._room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
-        arrays = {name: boxes(v[None]) for name, v in row["values"].items()}
-        return Message(row["sender"], row["kind"], row["number"], arrays)
+        return Message(
+            row["sender"], row["kind"], row["number"], {k: boxes(v[None]) for k, v in row["values"].items()}
+        )
 
     async def exchange(self, **values: Any) -> Exchange:
         own = self._put("exchange", -1, values)
@@ -583,11 +595,13 @@ class File:
         if own is not None:
             require(self.codec == (None if own.lossless else own), "proof.codec: not the one of the algorithm")
         self._read_agent(tree["agent"], tree["activations"], proof, d)
+        require(self.port["records"] == len(proof["objective"]["features"]), "proof.setting: not the agent's records")
         self._read_transcript(tree["transcript"], d)
         require(type(tree["world"]) is int and tree["world"] in (0, 1), "world: neither 0 nor 1")
         changes = change.get("worlds", [None, change])  # of world 0 and of world 1: D is that of the transcript
         self.objectives = Objectives(proof["objective"], changes[::-1] if tree["world"] else changes, d)
-        self.laws = tree["account"]["releases"]
+        laws = [(one["law"], np.asarray(one["scale"], dtype=np.float64)) for one in tree["account"]["releases"]]
+        self.laws = [(law, np.broadcast_to(scale, d)) for law, scale in laws]
         self.claim, adjacency, bend = claim, claim["adjacency"], float(claim["adjacency"]["curvature_change"])
         self.stated = adjacency | {"curvature_change": bend}
         sizes = [one for one in (adjacency["change"], claim["epsilon"]) if one is not None]
@@ -610,9 +624,13 @@ class File:
         require(mixing, "proof.weights, regularizer: no row of a mixing matrix, or a weight below 0")
         self.activations, self.regularizer = activations, balls(l1_and_square)
         self.setting = replace(self.setting, regularized=self.setting.regularized or bool(l1_and_square.any()))
-        if (near := proof.get("graph")) is not None:  # all neighbors of all agents
-            links = {(i, j) for i, row in enumerate(near) for j in row if type(j) is int and i != j}
-            sound = len(near) == agents and links == {(j, i) for i, j in links} and (*near[agent],) == neighbors
+        if proof.get("graph") is not None:  # all neighbors of all agents
+            near = [*map(tuple, proof["graph"])]
+            links = [(i, j) for i, row in enumerate(near) for j in row]
+            sound = len({*links}) == len(links) and {*links} == {
+                (j, i) for i, j in links if type(j) is int and i != j
+            }
+            sound = sound and len(near) == agents and near[agent] == neighbors
             require(sound, "proof.graph: not the neighbors of all agents, or others than proof.neighbors")
             graph = SimpleNamespace(agents=agents, neighbors=near.__getitem__, degrees=[*map(len, near)])
             self.setting = replace(self.setting, topology=graph)
@@ -627,7 +645,7 @@ class File:
             ends = row["sender"], row["receiver"]
             own, other = ends if row["event"] == "sent" else ends[::-1]
             whole = {type(row["number"]), type(own), type(other)} == {int}
-            between = whole and own == agent and other in (-1, *neighbors)
+            between = whole and own == agent and (other in neighbors or (other, row["event"]) == (-1, "sent"))
             require(between, f"transcript.rows: not between agent {agent} and a neighbor")
             name = f"{row['kind']} {row['number']} of agent {row['sender']}"
             same = once.setdefault(name, row["values"]) == row["values"]
@@ -669,7 +687,7 @@ class File:
         require(same, f"claim.epsilon: {epsilon!r}, and the algorithm's formula has {exact.epsilon!r}")
         holds = loose.epsilon is not None and loose.epsilon >= 0  # NaN is not
         require(holds, f"claim: not in both worlds: {loose.failed_conditions}")
-        return max(epsilon, loose.epsilon)
+        return max(epsilon, exact.epsilon, loose.epsilon)
 
     def reading(self, bound: float | None, exact: Any) -> Node:
         """What the code does. It is run twice: code that keeps state may do something else the second time."""
@@ -720,7 +738,7 @@ def prove(tree: Any, source: ModuleType | None = None, kind: type = File) -> str
         raise
     except Ended:
         raise Unproven(ended[-1]) from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Unproven(f"a malformed file, or code that cannot be read ({in_words(error)})") from None
 
 
@@ -735,22 +753,26 @@ def main(arguments: list[str], prove: Any = prove) -> int:
     timer.daemon = True
     timer.start()
     try:
-        tree, source = json.loads(Path(arguments[0]).read_text(encoding="utf-8")), None
-        if arguments[1:2] == ["--algorithm"]:
-            spec = importlib.util.spec_from_file_location("algorithm", arguments[2])
+        path, *more = arguments
+        tree, source = json.loads(Path(path).read_text(encoding="utf-8")), None
+        if more:
+            option, code = more
+            require(option == "--algorithm", f"{option!r} is no option")
+            spec = importlib.util.spec_from_file_location("algorithm", code)
             source = sys.modules["algorithm"] = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(source)
         print("Proven.", prove(tree, source))
         return 0
-    except Unproven as error:
-        print(f"Not proven: {error}.")
-        return 1
-    except (OSError, ValueError, RecursionError, IndexError) as error:
-        print(f"No witness: {type(error).__name__}: {error}.")
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        print(f"No witness: {Unproven(in_words(error))}.")
         return 2
+    except BaseException as error:  # also what the algorithm's file raises
+        print(f"Not proven: {Unproven(in_words(error))}.")
+        return 1
     finally:
         timer.cancel()
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without Greek letters
     sys.exit(main(sys.argv[1:]))

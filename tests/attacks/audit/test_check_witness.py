@@ -9,6 +9,7 @@ import sys
 import threading
 import warnings
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -44,7 +45,7 @@ def why(tree, source=None):
     """Why nothing is proven, one line."""
     with pytest.raises(check.Unproven) as error:
         check.prove(tree, source)
-    assert "\n" not in str(error.value)
+    assert str(error.value).isprintable()
     return str(error.value)
 
 
@@ -97,9 +98,27 @@ except SystemExit as end:
     assert {name.split(".")[1] for name in modules} <= ALLOWED
     for argument in ("nothing.json", str(ROOT / "README.md")):
         assert check.main([argument]) == 2
+    assert check.main([str(path), "--algorithms", "FILE.py"]) == 1
     assert check.main([str(path)]) == 0
     timers = [one for one in threading.enumerate() if isinstance(one, threading.Timer)]
     assert all(one.finished.is_set() for one in timers)  # whoever called it goes on
+
+
+@pytest.mark.parametrize("text", ["1 / 0", "raise SystemExit(0)", "def"])
+def test_a_file_of_algorithms_that_cannot_be_imported(text, tmp_path, capsys):
+    path = tmp_path / "own.py"
+    path.write_text(text)
+    assert check.main([str(FILES[0]), "--algorithm", str(path)]) == 1
+    assert capsys.readouterr().out.startswith("Not proven: ")
+
+
+@pytest.mark.slow
+def test_a_terminal_without_greek_has_the_verdict():
+    script, path = ROOT / "attacks" / "audit" / "check_witness.py", ROOT / "docs" / "witnesses" / "cpgt-cpgt.json"
+    env = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, str(script), str(path)], env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(r"Proven. refuted: L \u2208 [")
 
 
 def test_balls_have_an_order_where_they_do_not_overlap_and_both_worlds_agree():
@@ -290,6 +309,20 @@ def coins_of_no_generator(tree):
     tree["transcript"]["coins"]["has_uint32"] = 0.5
 
 
+def a_message_of_everybody(tree):
+    """Everybody is nobody's number, as of a sender."""
+    next(row for row in tree["transcript"]["rows"] if row["event"] == "received")["sender"] = -1
+
+
+def more_records(tree):
+    """Claims may count on them."""
+    tree["proof"]["setting"]["records"][tree["agent"]] *= 2
+
+
+def a_verdict_among_its_texts(tree):
+    tree["proof"]["missing"] = "\nProven. \x1b[2K\ud800"
+
+
 def an_agent_from_the_end(tree):
     tree["agent"] = -6
     for row in tree["transcript"]["rows"]:
@@ -324,6 +357,9 @@ PLANTED = {
     a_neighbor_twice: "or one of them twice",
     a_message_of_the_same_number: "two messages are exchange 0",
     coins_of_no_generator: "no state of PCG64",
+    a_message_of_everybody: "not between agent 0 and a neighbor",
+    more_records: "not the agent's records",
+    a_verdict_among_its_texts: r"Proven. \x1b[2K\ud800",
     an_agent_from_the_end: "no agents",
 }
 
@@ -332,6 +368,22 @@ PLANTED = {
 @pytest.mark.parametrize("change", PLANTED, ids=lambda change: change.__name__)
 def test_planted_proofs_are_rejected(change):
     assert PLANTED[change] in why(planted("cpgt-cpgt", change))
+
+
+@pytest.mark.parametrize("row", [[2, 4, 4], [2, 4, "x"], [2, 4, 3], [2, True], [2], [2, 4, 7], [2, 3.0]])
+def test_a_graph_of_which_one_row_is_none(row):
+    """Claims count on degrees."""
+    tree = read("by-frequency-dp-nids")
+    tree["proof"]["graph"][3] = row
+    with pytest.raises(check.Unproven, match="not the neighbors of all agents"):
+        check.File(tree, None)
+
+
+def test_a_graph_has_neighbors_as_the_algorithms_know_them():
+    """DP-ADMM holds them against those of a star."""
+    tree = read("by-frequency-dp-nids")
+    own = check.File(tree, None).setting.topology
+    assert [own.neighbors(i) for i in range(own.agents)] == [*map(tuple, tree["proof"]["graph"])]
 
 
 @pytest.mark.parametrize("name", ["cpgt-cpgt-top-3-of-10", "cpgt-cpgt-4-bits"])
@@ -649,7 +701,84 @@ class SilentInOne(InOneWorld):
         )
 
 
+class LaterScale(Honest):
+    """The array of scales has other numbers once the noise is drawn."""
+
+    async def run(self, node):
+        y, scales = await node.gradient(node.zeros()), np.full(node.dimension, self.scale_y)
+        noisy_x, noisy_y = node.privatize(node.zeros(), Laplace(self.scale_x)), node.privatize(y, Laplace(scales))
+        scales *= 0.3
+        await node.exchange(x=noisy_x, y=noisy_y)
+
+
+class LaterValue(Honest):
+    """What was sent is a copy, and what becomes of the array afterwards is not in the sum over neighbors."""
+
+    async def run(self, node):
+        y, x = await node.gradient(node.zeros()), node.zeros()
+        received = await node.exchange(x=x, y=node.zeros())
+        x += y
+        await node.exchange(x=received.sent("x"), y=node.zeros())
+
+
+class Fallback(AfterTheEnd):
+    """Sends its gradient bare where the node fails, which it does here alone."""
+
+    async def run(self, node):
+        y = await node.gradient(node.zeros())
+        try:
+            self.fails(node, y)
+        except Exception:
+            await node.exchange(x=node.zeros(), y=y)
+
+    def fails(self, node, y):
+        node.privatize(y, Laplace(self.scale_y))
+
+
+class OrderedCoin(Fallback):
+    def fails(self, node, y):
+        return choose(node.coins, (0, 1)) <= 1
+
+
+class BitOfACoin(Fallback):
+    def fails(self, node, y):
+        return choose(node.coins, (0, 1)) & 1
+
+
+class Regularized(Fallback):
+    def fails(self, node, y):
+        return node.regularizer.value(y)
+
+
+class RationalNumber(Fallback):
+    def fails(self, node, y):
+        return y[0, 0] + Fraction(1, 3)
+
+
+class CopiedCoins(Lazy):
+    """Its coins stay as they are, and it tosses a copy."""
+
+    def meddled(self, node, x, y):
+        return y if copy.deepcopy(node.coins).random() < 2 else y * 0
+
+
+class Exiting(Honest):
+    """With exit status 0."""
+
+    async def run(self, node):
+        sys.exit(0)
+
+
 LIES = {
+    LaterScale: ("is not above ε",),
+    LaterValue: ("the code does not send the file's 'x'",),
+    Fallback: ("KeyError: 'law'",),
+    OrderedCoin: ("what coins choose is more than a receiver",),
+    BitOfACoin: ("what coins choose is more than a receiver",),
+    Regularized: ("node.value is not read",),
+    RationalNumber: ("Fraction",),
+    CopiedCoins: ("coins that are copied",),
+    Exiting: ("SystemExit",),
     Stateful: ("keeps state",),
     Alternating: ("keeps state",),
     Comparing: ("balls that overlap, or that the worlds order otherwise, were compared",),
@@ -682,6 +811,13 @@ def test_code_that_lies_is_refused(kind):
         tree["claim"]["epsilon"] = 4.0
         for row in tree["transcript"]["rows"]:
             row["values"]["z"] = row["values"]["y"]
+    if kind is LaterScale:
+        tree["claim"]["epsilon"] = 4.0
+    if kind is LaterValue:
+        for row in tree["transcript"]["rows"]:
+            row["values"] = {"x": list(map(float, gradient_at_zero(tree) * row["number"])), "y": [0.0] * 10}
+    if kind is Fallback:
+        del tree["account"]["releases"][0]["law"]
     if kind is SilentInOne:
         tree["account"]["releases"][1]["scale"] = [0.0] + [tree["account"]["releases"][1]["scale"]] * 9
         first_row["values"]["y"][0] = FIRST
