@@ -127,6 +127,9 @@ def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> Chall
     """Make the challenge and write its folder: transcripts, public.yaml, challenge.json, README.md."""
     one = posed(challenge, student, key)
     folder.mkdir(parents=True, exist_ok=True)
+    for there in (folder / name for name in (FILE, PUBLIC, README, *(f"{name}.parquet" for name in one.views))):
+        if there.exists():
+            check_regular(there)  # who writes to a pipe may wait for ever
     recordings: dict[str, _RecordingFile] = {}
     for name, view in one.views.items():
         _record(view.transcript, folder / f"{name}.parquet")
@@ -192,7 +195,9 @@ from scenarios.challenge import opened
 view = opened(".").view    # views["NAME"] where there are several
 ```
 
-    netsim challenge {challenge.name} --answer …      (--hint for a hint, which is counted)"""
+    netsim challenge {challenge.name} --answer …      (--hint for a hint, which is counted)
+
+beside the folder `challenges`; where it has another name, with --out and the folder that has {SHEET}."""
 
 
 def _read_file(kind: type[T], path: Path, field: str) -> T:
@@ -204,7 +209,7 @@ def _read_file(kind: type[T], path: Path, field: str) -> T:
         raise ScenarioError(field, str(path), why, "a file that netsim wrote") from None
     except ValidationError as error:
         first: Any = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
+        where = ".".join(map(str, first["loc"])).encode("unicode_escape").decode() or "the file"  # keys are theirs
         why = f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"
         raise ScenarioError(field, str(path), why, "a file that netsim wrote") from None
     except ValueError as error:
@@ -369,9 +374,8 @@ class Sheet(Result):
     def read(cls, path: Path) -> "Sheet":
         """You get a `ScenarioError` for a file that is no sheet."""
         found = _read_file(cls, path, "sheet")
-        _check_name(found.student, str(path))
-        for one in found.entries:
-            _check_name(one.challenge, str(path))  # it is printed, too
+        for one in (found.student, found.version, *(entry.challenge for entry in found.entries)):
+            _check_name(one, str(path))  # they are printed
         return found
 
     def write(self, path: Path) -> None:
