@@ -50,8 +50,8 @@ MOST_BYTES = 1_000_000
 ATTEMPTS = 1000
 FILE, PUBLIC, README = "challenge.json", "public.yaml", "README.md"
 LONGEST = 60
-_FILLERS = "\u115f\u1160"
-"""Letters that nobody sees."""
+_UNSEEN = re.compile("[\u115f\u1160\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""Letters and marks that nobody sees."""
 
 
 class _RecordingFile(Result):
@@ -221,7 +221,7 @@ def _check_name(student: str, field: str) -> None:
     digits and a few signs, one space at a time, and nothing that looks the same and is not."""
     written = unicodedata.normalize("NFKC", student) == student == student.strip() and "  " not in student
     known = all(c in " .,'’_@+-" or unicodedata.category(c)[0] in "LMN" for c in student) and student
-    if not written or not known or len(student) > LONGEST or set(student) & set(_FILLERS):
+    if not written or not known or len(student) > LONGEST or _UNSEEN.search(student):
         allowed = f"at most {LONGEST} letters and digits, as they are usually written, single spaces, . , ' _ @ + -"
         raise ScenarioError(field, student, "is no plain name", allowed)
 

@@ -178,7 +178,8 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json:
 
     begun()  # what is refused leaves no folder
     out.mkdir(parents=True, exist_ok=True)
-    with held(out, f"netsim challenge {name}"):
+    places = (out, *(out / one.name for one in chosen))
+    with held(out, f"netsim challenge {name}", drafts=places):
         sheet, shown = _made(chosen, begun(), out, key)  # again: another command may have begun one meanwhile
     if as_json:
         write_document({"folder": str(out), "challenges": [asdict(one) for one in shown]})

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
+from netsim.files import draft_of
 from scenarios.challenge.folder import A_LEVEL, PUBLIC_KEY, Entry, Sheet, answer_of, key_from, opened, posed, write
 from scenarios.challenge.table import CHALLENGES, Form, named
 from scenarios.cli.app import app
@@ -308,6 +309,14 @@ def test_mistakes_get_one_line(tmp_path, monkeypatch, words, why):
     assert said.count("\n") == 1
 
 
+def test_what_a_killed_command_left_is_removed(course):
+    drafts = [draft_of(course / "sheet.json"), draft_of(course / "no-noise" / "README.md")]
+    for one in drafts:
+        one.touch()
+    netsim("no-noise", "--out", course)
+    assert not any(one.exists() for one in drafts)
+
+
 def test_files_that_are_gone_are_made_again_and_nothing_is_counted(course):
     before, file = (course / "sheet.json").read_bytes(), course / "no-noise" / "challenge.json"
     kept = file.read_bytes()
@@ -483,7 +492,7 @@ def test_two_commands_do_not_write_to_one_sheet(made):
 
 def test_of_two_students_who_begin_at_once_in_one_folder_the_second_is_refused(tmp_path, monkeypatch):
     @contextmanager
-    def late(folder, command):
+    def late(folder, command, **_options):
         Sheet.of("ada", PUBLIC_KEY).write(folder / "sheet.json")
         with held(folder, command):
             yield
@@ -547,7 +556,7 @@ def test_a_challenge_file_that_is_another_s_or_damaged_gets_one_line(made, chang
 @pytest.mark.parametrize(
     "name",
     ["ada\neve: 30 of 30 solved", "ada\x1b[2K", "\udcff", " ", "eve: 30 of 30".ljust(80) + "ada", " ada", "ada ",
-     "ad\u3164a", "\u115fada", "e\u0301va", "[b]ada", "a" * 61],
+     "ad\u3164a", "ada\ufe0f", "\u115fada", "e\u0301va", "[b]ada", "a" * 61],
 )  # fmt: skip
 def test_a_name_that_could_pass_for_more_or_for_another_is_refused(tmp_path, name):
     said = netsim("no-noise", "--student", name, "--out", tmp_path / "new", exit_status=2)
