@@ -50,8 +50,8 @@ MOST_BYTES = 1_000_000
 ATTEMPTS = 1000
 FILE, PUBLIC, README = "challenge.json", "public.yaml", "README.md"
 LONGEST = 60
-_FILLERS = "\u115f\u1160"
-"""Letters that nobody sees."""
+_UNSEEN = re.compile("[\u115f\u1160\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""Letters and marks that nobody sees."""
 
 
 class _RecordingFile(Result):
@@ -137,6 +137,9 @@ def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> Chall
     """Make the challenge and write its folder: transcripts, public.yaml, challenge.json, README.md."""
     one = posed(challenge, student, key)
     folder.mkdir(parents=True, exist_ok=True)
+    for there in (folder / name for name in (FILE, PUBLIC, README, *(f"{name}.parquet" for name in one.views))):
+        if there.exists():
+            check_regular(there)  # who writes to a pipe may wait for ever
     recordings: dict[str, _RecordingFile] = {}
     for name, view in one.views.items():
         _record(view.transcript, folder / f"{name}.parquet")
@@ -202,7 +205,9 @@ from scenarios.challenge import opened
 view = opened(".").view    # views["NAME"] where there are several
 ```
 
-    netsim challenge {challenge.name} --answer …      (--hint for a hint, which is counted)"""
+    netsim challenge {challenge.name} --answer …      (--hint for a hint, which is counted)
+
+beside the folder `challenges`; where it has another name, with --out and the folder that has {SHEET}."""
 
 
 def _read_file(kind: type[T], path: Path, field: str) -> T:
@@ -214,7 +219,7 @@ def _read_file(kind: type[T], path: Path, field: str) -> T:
         raise ScenarioError(field, str(path), why, "a file that netsim wrote") from None
     except ValidationError as error:
         first: Any = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
+        where = ".".join(map(str, first["loc"])).encode("unicode_escape").decode() or "the file"  # keys are theirs
         why = f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"
         raise ScenarioError(field, str(path), why, "a file that netsim wrote") from None
     except ValueError as error:
@@ -226,7 +231,7 @@ def _check_name(student: str, field: str) -> None:
     digits and a few signs, one space at a time, and nothing that looks the same and is not."""
     written = unicodedata.normalize("NFKC", student) == student == student.strip() and "  " not in student
     known = all(c in " .,'’_@+-" or unicodedata.category(c)[0] in "LMN" for c in student) and student
-    if not written or not known or len(student) > LONGEST or set(student) & set(_FILLERS):
+    if not written or not known or len(student) > LONGEST or _UNSEEN.search(student):
         allowed = f"at most {LONGEST} letters and digits, as they are usually written, single spaces, . , ' _ @ + -"
         raise ScenarioError(field, student, "is no plain name", allowed)
 
@@ -379,9 +384,8 @@ class Sheet(Result):
     def read(cls, path: Path) -> "Sheet":
         """You get a `ScenarioError` for a file that is no sheet."""
         found = _read_file(cls, path, "sheet")
-        _check_name(found.student, str(path))
-        for one in found.entries:
-            _check_name(one.challenge, str(path))  # it is printed, too
+        for one in (found.student, found.version, *(entry.challenge for entry in found.entries)):
+            _check_name(one, str(path))  # they are printed
         return found
 
     def write(self, path: Path) -> None:

@@ -49,7 +49,7 @@ class Form:
         found = [one for one in re.split(r"[\s,;\[\](){}'\"]+", bare) if one]
         if len(found) == 1 and self.length > 1 and all(len(word) == 1 for word in self.words):
             found = list(found[0])
-        found = [re.sub(r"^0*([0-9]+)(?:\.0*)?$", r"\1", one) for one in found]
+        found = [re.sub(r"^(?>0*(?=[0-9]))([0-9]++)(?:\.0*+)?$", r"\1", one) for one in found]
         twice = self.rule in ("distinct", "set") and len(set(found)) < len(found)
         stays = self.rule == "walk" and any(a == b for a, b in pairwise([self.words[0], *found]))
         if len(found) != self.length or twice or stays or not set(found) <= set(self.words):
@@ -124,7 +124,8 @@ CHALLENGES: tuple[Challenge, ...] = (
             0, partial(worlds.largest, 4),
         ),
         (
-            "netsim attack transcript.parquet --scenario public.yaml writes the gradients that follow from it.",
+            "In its folder, netsim attack transcript.parquet --scenario public.yaml writes the gradients that follow "
+            "from it: a Parquet table with agent, query and gradient.",
             "attacks.inference.infer(view) is the same in Python: .agent, .query, .gradient (replicas, dimension).",
         ),
     ),

@@ -1,5 +1,6 @@
 """Command `netsim challenge`: transcripts with a question, and score sheets."""
 
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from scenarios.challenge.table import Challenge
 
 ALL = "all"
+_MOST = 5
+"""Faults of one sheet that are printed; --json has all."""
 
 
 @command(
@@ -80,7 +83,8 @@ def _challenge(
         if hint and answer is not None:
             raise ScenarioError("--hint", True, "beside --answer", "one of the two at a time")
         if len(given_names) > 1 or (plays and given_names == [ALL]):
-            raise ScenarioError("name", " ".join(given_names), "one challenge at a time", "one name")
+            allowed = "one name; quotes around an answer with spaces"
+            raise ScenarioError("name", " ".join(given_names), "one challenge at a time", allowed)
         if plays or not given_names:
             for option, value in (("--student", student), ("--key", key)):
                 refuse(option, value, "only of use to make a challenge", "with NAME, or all")
@@ -98,6 +102,8 @@ def _challenge(
     except NetsimError as error:
         fail(error, as_json=as_json)
     except OSError as error:
+        if error.filename == "standard output":
+            raise
         why = f"cannot be written ({error.strerror or error})"
         fail(ScenarioError("--out", str(out), why, "a folder to write to"), as_json=as_json)
 
@@ -165,12 +171,16 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json:
     from scenarios.challenge.table import CHALLENGES
 
     chosen = list(CHALLENGES) if name == ALL else [_named(name)]
-    begun = folder.sheet_in(out)
-    if begun is None or student is not None or key is not None:
-        begun = folder.begun(out, student, key)
+
+    def begun() -> "Sheet":
+        there = folder.sheet_in(out) if student is None and key is None else None
+        return folder.begun(out, student, key) if there is None else there
+
+    begun()  # what is refused leaves no folder
     out.mkdir(parents=True, exist_ok=True)
-    with held(out, f"netsim challenge {name}"):
-        shown = _made(chosen, folder.sheet_in(out) or begun, out, key)
+    places = (out, *(out / one.name for one in chosen))
+    with held(out, f"netsim challenge {name}", drafts=places):
+        sheet, shown = _made(chosen, begun(), out, key)  # again: another command may have begun one meanwhile
     if as_json:
         write_document({"folder": str(out), "challenges": [asdict(one) for one in shown]})
     elif name == ALL:
@@ -182,27 +192,44 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json:
         place = "" if out == Path("challenges") else f" --out {shlex.quote(str(out))}"
         line(f"Answer:  netsim challenge {name}{place} --answer …   ({visible(one.form)})")
         line(f"Hints:   netsim challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)")
+        _print_hints(chosen[0], sheet.standing(name).hints)
     raise typer.Exit(DONE)
 
 
-def _made(chosen: "Sequence[Challenge]", begun: "Sheet", out: Path, key: bytes | None) -> "list[ChallengeFile]":
-    """Challenges as they are in the folder, made where they are not there, or not whole."""
+def _made(
+    chosen: "Sequence[Challenge]", begun: "Sheet", out: Path, key: bytes | None
+) -> "tuple[Sheet, list[ChallengeFile]]":
+    """Challenges as they are in the folder, made where they are not there, or not whole, and the sheet with them."""
     from scenarios.challenge import folder
 
     shown: list[ChallengeFile] = []
     for one in chosen:
-        place, posed = out / one.name, any(each.challenge == one.name for each in begun.entries)
+        place = out / one.name
         there = (place / folder.FILE).exists()
         file = folder.own_file(place, one.name, begun.student, begun.key) if there else None
         if file is None or not folder.is_whole(place, file):
             begun = folder.begun(out, begun.student, key)  # the key that is needed to make it
             remark(f"making {one.name}" if len(chosen) > 1 else "")
             file = folder.write(one, begun.student, key or folder.PUBLIC_KEY, place)
-        if not posed:  # else only its files were gone
-            begun = begun.with_entry(one.name, "posed", file.hash)
-            begun.write(out / folder.SHEET)
+        longer = _with_posed(begun, file)
+        if longer is not begun:
+            longer.write(out / folder.SHEET)
+        begun = longer
         shown.append(file)
-    return shown
+    return begun, shown
+
+
+def _with_posed(sheet: "Sheet", file: "ChallengeFile") -> "Sheet":
+    """The sheet, on which the challenge is as one that was made: it may have been begun anew, or not been written
+    any more."""
+    if any(one.challenge == file.challenge for one in sheet.entries):
+        return sheet
+    return sheet.with_entry(file.challenge, "posed", file.hash)
+
+
+def _print_hints(challenge: "Challenge", count: int) -> None:
+    for number, one in enumerate(challenge.hints[:count], 1):
+        line(f"Hint {number} of {len(challenge.hints)}: {one}")
 
 
 def _hint(challenge: "Challenge", out: Path, as_json: bool) -> NoReturn:
@@ -213,11 +240,12 @@ def _hint(challenge: "Challenge", out: Path, as_json: bool) -> NoReturn:
     counts = before.hints < len(challenge.hints) and not before.solved
     if counts:
         own.with_entry(challenge.name, "hint", file.hash).write(out / folder.SHEET)
-    given = challenge.hints[: before.hints + 1] if counts else challenge.hints
+    count = before.hints + 1 if counts else len(challenge.hints)
     if as_json:
-        write_document({"challenge": challenge.name, "hints": list(given), "of": len(challenge.hints)})
-    for number, one in enumerate(() if as_json else given, 1):
-        line(f"Hint {number} of {len(challenge.hints)}: {one}")
+        hints = list(challenge.hints[:count])
+        write_document({"challenge": challenge.name, "hints": hints, "of": len(challenge.hints)})
+    else:
+        _print_hints(challenge, count)
     if not counts:
         remark("None was counted.")
     raise typer.Exit(DONE)
@@ -244,14 +272,21 @@ def _answer(challenge: "Challenge", out: Path, text: str, as_json: bool) -> NoRe
 
 
 def _posed(challenge: "Challenge", out: Path) -> "tuple[Sheet, ChallengeFile]":
-    """The sheet, and a challenge that is in the folder."""
+    """The sheet, which has the challenge, and a challenge that is in the folder."""
     from scenarios.challenge import folder
 
     own, place = folder.sheet_in(out), out / challenge.name / folder.FILE
     if own is None or not place.exists():
-        why = f"not in {out}: make it first"
-        raise ScenarioError("name", challenge.name, why, f"netsim challenge {challenge.name} --student YOUR-NAME")
-    return own, folder.own_file(place.parent, challenge.name, own.student, own.key)
+        why = f"not in {out}: make it first, or say where it is"
+        allowed = f"netsim challenge {challenge.name} --student YOUR-NAME, or --out and the folder of {folder.SHEET}"
+        raise ScenarioError("name", challenge.name, why, allowed)
+    file = folder.own_file(place.parent, challenge.name, own.student, own.key)
+    return _with_posed(own, file), file
+
+
+def _quoted(path: Path) -> str:
+    """A name of a file, which may be somebody else's: one with spaces could pass for the rest of a line."""
+    return shlex.quote(visible(str(path), lines=""))
 
 
 def _check(paths: Sequence[Path], key: bytes, as_json: bool) -> NoReturn:
@@ -261,10 +296,10 @@ def _check(paths: Sequence[Path], key: bytes, as_json: bool) -> NoReturn:
     first = dict["Sheet", Path]()
     unread = altered = False
     for path in paths:
-        shown = visible(str(path), lines="")
+        shown = _quoted(path)
         remark(f"checking {shown}" if len(paths) > 1 else "")
         try:
-            one = Sheet.read(path / "sheet.json" if path.is_dir() else path)
+            one = Sheet.read(path / "sheet.json" if os.path.isdir(path) else path)
         except ScenarioError as error:
             if len(paths) == 1:
                 raise
@@ -275,19 +310,22 @@ def _check(paths: Sequence[Path], key: bytes, as_json: bool) -> NoReturn:
         if one in first:
             rows.append({"file": str(path), "same_as": str(first[one])})
             if not as_json:
-                line(f"{shown}: the same sheet as {visible(str(first[one]), lines='')}")
+                line(f"{shown}: the same sheet as {_quoted(first[one])}")
             continue
         another = next((there for other, there in first.items() if other.student == one.student), None)
         first[one] = path
         wrong = list(one.faults(key))
         altered |= bool(wrong)
-        rows.append({**_summary(one), "file": str(path), "holds": not wrong, "faults": wrong})
+        other = None if another is None else str(another)
+        rows.append({**_summary(one), "file": str(path), "holds": not wrong, "faults": wrong, "another_sheet": other})
         if not as_json:
             line(f"{shown}: {'DOES NOT HOLD' if wrong else 'holds'}. {_words(one)}")
             if another is not None:
-                line(f"  another sheet of this student: {visible(str(another), lines='')}")
-            for each in wrong:
+                line(f"  another sheet of this student: {_quoted(another)}")
+            for each in wrong[:_MOST]:
                 line(f"  {each}")
+            if len(wrong) > _MOST:
+                line(f"  … and {len(wrong) - _MOST} more (--json lists them)")
     if as_json:
         write_document({"sheets": rows})
     raise typer.Exit(WRONG_INPUT if unread else REFUTED if altered else DONE)

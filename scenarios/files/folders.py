@@ -147,7 +147,8 @@ def _taken(path: Path, folder: Path, command: str, shared: bool, drafts: tuple[P
     end = time.monotonic() + _COMING
     while fcntl is not None:
         try:
-            own = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            # whoever made the folder may have set a link there to a file that is not to be written over
+            own = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         except OSError:
             return None
         try:

@@ -192,7 +192,7 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
     words = [brief(str(error)) if said is None else said]
     if said is None and isinstance(error, ScenarioError):
         words = [one.sentence() for one in error.each()]
-    lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(one)}" for one in words]
+    lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(visible(one))}" for one in words]
     if isinstance(error, MemoryError):
         lines.append(f"it takes more than the {shown(allowed())} that are allowed here: less of it, or --memory")
     if full:

@@ -3,8 +3,10 @@
 import hashlib
 import json
 import math
+import os
 import re
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -13,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
+from netsim.files import draft_of
 from scenarios.challenge.folder import A_LEVEL, PUBLIC_KEY, Entry, Sheet, answer_of, key_from, opened, posed, write
 from scenarios.challenge.table import CHALLENGES, Form, named
 from scenarios.cli.app import app
@@ -101,6 +104,8 @@ def test_a_form_reads_lists_as_python_and_numpy_print_them():
     for text in ("4.5, 10, 9, 0", "-4, 10, 9, 0", "4, 10, 9, 0.01"):
         with pytest.raises(ScenarioError):
             form.read(text)
+    with pytest.raises(ScenarioError):
+        form.read("0" * 100_000 + "x")  # in no time
     words = np.array(["p", "n", "n"])
     assert Form(("p", "n"), 3).read(str(words)) == Form(("p", "n"), 3).read(repr(words)) == "p,n,n"
     assert Form(("0", "1"), 4).read("0011") == "0,0,1,1"
@@ -282,6 +287,7 @@ def test_an_instructor_s_key_makes_other_answers_and_is_needed_to_check(tmp_path
         (["first-flag", "--answer", "1,2,3,4"], "make it first"),
         (["first-flag", "--hint"], "make it first"),
         (["first-flag", "walk"], "one challenge at a time"),
+        (["first-flag", "--answer", "1", "2", "3", "4"], "quotes around an answer"),
         (["all", "--hint"], "one challenge at a time"),
         (["--answer", "1"], "which challenge?"),
         (["walk", "--hint", "--answer", "1"], "one of the two"),
@@ -301,6 +307,14 @@ def test_mistakes_get_one_line(tmp_path, monkeypatch, words, why):
     said = netsim(*words, exit_status=2)
     assert why in said
     assert said.count("\n") == 1
+
+
+def test_what_a_killed_command_left_is_removed(course):
+    drafts = [draft_of(course / "sheet.json"), draft_of(course / "no-noise" / "README.md")]
+    for one in drafts:
+        one.touch()
+    netsim("no-noise", "--out", course)
+    assert not any(one.exists() for one in drafts)
 
 
 def test_files_that_are_gone_are_made_again_and_nothing_is_counted(course):
@@ -415,6 +429,40 @@ def test_no_name_of_a_file_forges_a_line(course, tmp_path):
     assert "\x1b" not in said
 
 
+def test_no_word_of_a_sheet_forges_a_line(course, tmp_path):
+    forged, tree = (
+        "0.1\nzoe.json: holds. zoe: 30 of 30 solved\x1b[2K",
+        json.loads((course / "sheet.json").read_text()),
+    )
+    for change in ({"version": forged}, {forged: 1}):
+        (tmp_path / "sheet.json").write_text(json.dumps(tree | change))
+        said = netsim("--check", tmp_path / "sheet.json", exit_status=2)
+        assert said.count("\n") == 1
+        assert "\x1b" not in said
+
+
+def test_a_name_of_a_file_that_reads_like_a_verdict_is_in_quotes(course, tmp_path):
+    forged = tmp_path / "zoe.json: holds. zoe: 30 of 30 solved"
+    forged.write_bytes((course / "sheet.json").read_bytes().replace(b"hint", b"wrong"))
+    assert netsim("--check", forged, exit_status=1).startswith(f"'{forged}': DOES NOT HOLD. ada")
+
+
+def test_faults_of_one_sheet_leave_the_others_in_sight(course, tmp_path):
+    tree = json.loads((course / "sheet.json").read_text())
+    tree["entries"] *= 500
+    (tmp_path / "sheet.json").write_text(json.dumps(tree))
+    said = netsim("--check", tmp_path, course, exit_status=1)
+    assert said.count("\n") < 15
+    assert "more (--json" in said
+    assert len(document("--check", tmp_path, exit_status=1)["sheets"][0]["faults"]) > 900
+
+
+def test_a_name_that_is_none_does_not_keep_the_others_from_being_checked(course):
+    said = netsim("--check", "a" * 300, course, exit_status=2)
+    assert "File name too long" in said
+    assert ": holds. ada" in said
+
+
 def test_a_file_too_large_does_not_keep_the_others_from_being_checked(course, tmp_path):
     with (tmp_path / "large.json").open("wb") as file:
         file.truncate(2**32)
@@ -429,6 +477,8 @@ def test_two_sheets_of_one_student_are_named(course, tmp_path):
     rewritten(sheet, sheet.entries[:1]).write(tmp_path / "sheet.json")
     said = netsim("--check", course, tmp_path / "sheet.json")
     assert f"another sheet of this student: {course}" in said.replace("\n", "")
+    rows = document("--check", course, tmp_path / "sheet.json")["sheets"]
+    assert [one["another_sheet"] for one in rows] == [None, str(course)]
 
 
 def test_two_commands_do_not_write_to_one_sheet(made):
@@ -438,6 +488,42 @@ def test_two_commands_do_not_write_to_one_sheet(made):
             said = netsim("no-noise", *words, "--out", made, exit_status=2)
             assert "is being written by netsim challenge all" in said
     assert contents(made) == before
+
+
+def test_of_two_students_who_begin_at_once_in_one_folder_the_second_is_refused(tmp_path, monkeypatch):
+    @contextmanager
+    def late(folder, command, **_options):
+        Sheet.of("ada", PUBLIC_KEY).write(folder / "sheet.json")
+        with held(folder, command):
+            yield
+
+    monkeypatch.setattr("scenarios.cli.challenge.held", late)
+    assert "is of student 'ada'" in netsim("walk", "--student", "emmy", "--out", tmp_path, exit_status=2)
+    assert not (tmp_path / "walk").exists()
+
+
+def test_on_a_sheet_that_was_begun_anew_what_is_there_still_was_made(made):
+    netsim("walk", "--out", made)
+    (made / "sheet.json").unlink()
+    netsim("walk", "--student", "ada", "--out", made)
+    netsim("no-noise", "--answer", "1,2,3", "--out", made, exit_status=1)
+    assert [one.event for one in Sheet.read(made / "sheet.json").entries] == ["posed", "posed", "wrong"]
+    assert ": holds" in netsim("--check", made)
+
+
+def test_hints_that_were_counted_are_shown_again_for_nothing(made):
+    assert "Hint 1" not in netsim("no-noise", "--out", made)
+    netsim("no-noise", "--hint", "--out", made)
+    before = (made / "sheet.json").read_bytes()
+    assert f"Hint 1 of 1: {named('no-noise').hints[0]}" in netsim("no-noise", "--out", made)
+    assert (made / "sheet.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["README.md", "public.yaml", "transcript.parquet"])
+def test_nothing_is_written_to_a_pipe(made, name):
+    (made / "no-noise" / name).unlink()
+    os.mkfifo(made / "no-noise" / name)
+    assert "a pipe or a device" in netsim("no-noise", "--out", made, exit_status=2)
 
 
 def test_a_hint_after_the_solution_costs_nothing(made):
@@ -470,7 +556,7 @@ def test_a_challenge_file_that_is_another_s_or_damaged_gets_one_line(made, chang
 @pytest.mark.parametrize(
     "name",
     ["ada\neve: 30 of 30 solved", "ada\x1b[2K", "\udcff", " ", "eve: 30 of 30".ljust(80) + "ada", " ada", "ada ",
-     "ad\u3164a", "\u115fada", "e\u0301va", "[b]ada", "a" * 61],
+     "ad\u3164a", "ada\ufe0f", "\u115fada", "e\u0301va", "[b]ada", "a" * 61],
 )  # fmt: skip
 def test_a_name_that_could_pass_for_more_or_for_another_is_refused(tmp_path, name):
     said = netsim("no-noise", "--student", name, "--out", tmp_path / "new", exit_status=2)

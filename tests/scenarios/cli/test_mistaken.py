@@ -59,7 +59,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     assert "Traceback" not in done.output
 
 
-@pytest.mark.parametrize("words", ["list", "list --json", "show private-descent"])
+@pytest.mark.parametrize("words", ["list", "list --json", "show private-descent", "challenge"])
 def test_a_full_standard_output_is_named(words):
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "scenarios.cli.app", *words.split()]

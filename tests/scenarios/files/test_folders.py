@@ -49,6 +49,17 @@ def test_a_folder_that_somebody_writes_to_is_refused_until_that_has_ended_or_was
     assert not any(tmp_path.iterdir())
 
 
+def test_a_lock_that_is_a_link_writes_over_no_file(tmp_path):
+    """Somebody who hands on a folder may have set it there."""
+    kept, folder = tmp_path / "kept", tmp_path / "folder"
+    kept.write_text("precious")
+    folder.mkdir()
+    (folder / LOCK).symlink_to(kept)
+    with held(folder):
+        assert kept.read_text() == "precious"
+    assert kept.read_text() == "precious"
+
+
 def test_of_many_that_come_and_go_one_at_a_time_is_in(tmp_path):
     code = HOLD.split("with held")[0] + (
         "for _ in range(200):\n"
