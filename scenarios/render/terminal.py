@@ -50,7 +50,16 @@ class _Console(Console):
     takes no more (a full disk) says which output it is."""
 
     agents: Sequence[str] = ()
-    """The agents' names, where a file gives them some: texts have them behind the numbers."""
+    """The agents' names, within `naming`."""
+
+    @contextmanager
+    def naming(self, agents: Sequence[str]) -> Generator[None]:
+        """Within, texts have the agents' names, where a file gives them some, behind the numbers."""
+        before, self.agents = self.agents, agents
+        try:
+            yield
+        finally:
+            self.agents = before
 
     def print(self, *args: Any, **options: Any) -> None:
         shown = [named(one, self.agents, escape) if isinstance(one, str) else one for one in args]

@@ -64,19 +64,19 @@ def epsilon_columns(entries: Sequence[Entry]) -> list[Column]:
 # ── a run ───────────────────────────────────────────────────────────────────────────────────────────────
 def print_results(results: Results, folder: Path) -> None:
     """Verdicts and findings of a run or a study, and where to look further."""
-    if results.variants is not None:
-        _print_variants(results.variants)
-    else:
-        _print_run(results)
-    if (paper := results.reproduction) is not None:
-        line(f"{paper.paper}, {paper.item}: {paper.outcome}. {paper.sentence}", soft_wrap=False)
-    _print_witnesses(results, folder)
+    with console.naming(() if results.network is None else results.network.names):
+        if results.variants is not None:
+            _print_variants(results.variants)
+        else:
+            _print_run(results)
+        if (paper := results.reproduction) is not None:
+            line(f"{paper.paper}, {paper.item}: {paper.outcome}. {paper.sentence}", soft_wrap=False)
+        _print_witnesses(results, folder)
 
 
 def _print_run(results: Results) -> None:
     """The network, the three epsilons, what was found of each algorithm, and other audits of the same claims."""
     if results.network is not None:
-        console.agents = results.network.names
         grid = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         grid.add_column(style="dim", no_wrap=True)
         grid.add_column()

@@ -294,13 +294,12 @@ def _imported(place: str, name: str) -> ModuleType:
 
 def _check_found(name: str) -> None:
     """Raise a `ModuleNotFoundError` for a module that is not there, before packages that it would be in are run."""
-    first, *inner = accumulate(name.split("."), "{}.{}".format)
-    spec = find_spec(first)
-    for one in inner:
-        inside = None if spec is None else spec.submodule_search_locations
-        spec = None if inside is None else PathFinder.find_spec(one, inside)
-    if spec is None:
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    inside: list[str] = []
+    for one in accumulate(name.split("."), "{}.{}".format):
+        spec = PathFinder.find_spec(one, inside) if "." in one else find_spec(one)
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {one!r}", name=one)
+        inside = [*(spec.submodule_search_locations or ())]  # of a module that is no package: none
 
 
 def _does_not_run(place: str, error: BaseException, file: str | None = None) -> ScenarioError:

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scenarios.cli.app import app
+from scenarios.render import terminal
 from scenarios.render.terminal import named
 from scenarios.results.folder import read_results
 
@@ -57,3 +58,12 @@ def test_a_trace_has_the_names(ran):
     lines = CliRunner().invoke(app, ["trace", str(ran[0]), "--jsonl", "--limit", "1"])
     row = json.loads(lines.stdout)
     assert row["from"] == ["Lima", "Oslo", "<Bern>"][row["sender"]]
+
+
+def test_names_of_agents_are_those_of_one_table():
+    """Nor of the next command in one process, whose agents have none."""
+    with terminal.console.naming(("left", "right")), terminal.console.capture() as inside:
+        terminal.line("agent 1")
+    with terminal.console.capture() as after:
+        terminal.line("agent 1")
+    assert (inside.get(), after.get()) == ("agent 1 (right)\n", "agent 1\n")

@@ -100,12 +100,19 @@ def test_a_module_of_a_package_has_the_code_that_it_imports_from_above_itself(fo
     assert owncode.load("helpers.deep.mine:Mine").sha256
 
 
-@pytest.mark.parametrize("name", ["helper_runs.helper_runs", "helpers.missing", "nowhere_at_all.mine"])
-def test_a_module_that_is_not_there_runs_nothing_of_what_it_would_be_in(folder, name, capsys):
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [
+        ("helper_runs.helper_runs", "helper_runs.helper_runs"),
+        ("helpers.missing.mine", "helpers.missing"),
+        ("nowhere_at_all.mine", "nowhere_at_all"),
+    ],
+)
+def test_a_module_that_is_not_there_runs_nothing_of_what_it_would_be_in(folder, name, missing, capsys):
     (folder / "helpers").mkdir()
     for file in (folder / "helper_runs.py", folder / "helpers" / "__init__.py"):
         file.write_text("from pathlib import Path\nPath('it-ran').write_text('')\n")
-    with pytest.raises(ScenarioError, match=f"no module named '{name}'"):
+    with pytest.raises(ScenarioError, match=f"no module named '{missing}'"):
         owncode.load(f"{name}:Mine")
     assert not (folder / "it-ran").exists()
     assert "is run" not in capsys.readouterr().err
