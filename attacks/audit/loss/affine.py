@@ -39,8 +39,10 @@ Again = Callable[[list[Array]], Replayed]
 
 
 class Priced(NamedTuple):
-    """`steps` and `cost` as in `WorldComparison`, those of a message put down to the last release in it; `sent_in[t]`:
-    the message by which a release is on the wire, in whatever form."""
+    """`steps` and `cost` as in `WorldComparison`, those of a message put down to the last release in it.
+
+    `sent_in[t]`: the message by which a release is on the wire, in whatever form.
+    """
 
     steps: Array
     cost: Array
