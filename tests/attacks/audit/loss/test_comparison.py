@@ -117,6 +117,27 @@ def test_a_message_that_one_world_alone_sends_is_unprotected(world):
     assert found.uncovered.message == 1
 
 
+@dataclass(frozen=True)
+class BesideALargeNumber(Algorithm):
+    """Sends its gradient where a public 1e13 has been, or what rounding leaves of 0.1 when it comes and goes."""
+
+    bare: bool
+
+    async def run(self, node):
+        g = await node.gradient(node.zeros())
+        node.broadcast(x=node.zeros() + 1e13)
+        node.broadcast(x=g if self.bare else (0.1 + g) - g)
+        node.estimate(g)
+
+
+@pytest.mark.parametrize("bare", [True, False])
+def test_a_large_public_number_hides_no_difference_and_rounding_is_none(bare):
+    simulation, pair = quadratic_world(BesideALargeNumber(bare))
+    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 10)(0, 0), 1, *pair.hypotheses)
+    assert found.leaked.tolist() == [1.0 if bare else np.inf] * 10
+    assert (found.uncovered is None, found.faint is None) == (not bare, bare)
+
+
 def test_hidden_releases_are_followed_to_where_each_comes_out():
     simulation, pair = quadratic_world(Inside())
     found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)

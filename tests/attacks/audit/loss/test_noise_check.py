@@ -40,11 +40,11 @@ def test_the_p_value_is_one_of_noise_that_follows_its_law(law):
 def test_each_release_is_compared_with_all_before_it_added_with_signs():
     """With a difference of 0, what is along it is nothing; along one sum ±w_0 ± w_1 ± … the length is normal."""
     rng, zero = np.random.default_rng(2), np.zeros((40, 3))
-    noise = rng.standard_normal((4, 40, 3))
+    noise = rng.standard_normal((6, 40, 3))
     releases = [Release(0, Gaussian(1.0), w, zero, np.ones(40, dtype=bool)) for w in noise]
-    found = NoiseScores.of(releases, [zero] * 4)
+    found = NoiseScores.of(releases, [zero] * 6)
     assert found.along_difference.size == 0
-    for t, scores in enumerate(np.split(found.along_earlier, 3), start=1):
+    for t, scores in enumerate(np.split(found.along_earlier, 5), start=1):
         sums = [np.tensordot(signs, noise[:t], 1) for signs in product((-1.0, 1.0), repeat=t)]
         along = [np.sum(noise[t] * one, axis=-1) / np.linalg.norm(one, axis=-1) for one in sums]
         assert any(np.allclose(scores, special.ndtr(one), atol=1e-9) for one in along)
