@@ -40,6 +40,8 @@ class Inside(Algorithm):
             case "beside":
                 await node.exchange(x=one)
                 await node.exchange(x=one + node.privatize(gradient, Gaussian(SIGMA)))
+            case "under another":
+                await node.exchange(x=node.privatize(one + gradient, Gaussian(SIGMA)))
             case "beside the value":
                 await node.exchange(x=one + gradient)
             case "of another law in the other world":
@@ -60,10 +62,11 @@ MU = {
     "twice": 1.0,
     "chain": np.sqrt(2.0),
     "beside": np.sqrt(2.0),
+    "under another": 2 / np.sqrt(2),
     "beside the value": 2.0,
 }
-"""μ·σ/‖Δ‖: of the sum, and of the value that is sent once more, 2Δ over σ√2 and σ; of the others each noise is sent
-once."""
+"""μ·σ/‖Δ‖: of sums, in a message or under another release, 2Δ over σ√2; of a value that is sent once more, over σ; of
+the others each noise is sent once."""
 
 
 @pytest.mark.slow
