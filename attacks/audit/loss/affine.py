@@ -39,8 +39,10 @@ Again = Callable[[list[Array]], Replayed]
 
 
 class Priced(NamedTuple):
-    """`steps` and `cost` as in `WorldComparison`; `sent_in[t]`: the message by which a release is on the wire, in
-    whatever form."""
+    """`steps` and `cost` as in `WorldComparison`, those of a message put down to the last release in it.
+
+    `sent_in[t]`: the message by which a release is on the wire, in whatever form.
+    """
 
     steps: Array
     cost: Array
@@ -106,7 +108,7 @@ def _fits(mine: Replayed, theirs: Replayed) -> bool:
         and all(isinstance(a.mechanism, Gaussian) and isinstance(b.mechanism, Gaussian) for a, b in pairs)
         and all(np.array_equal(a.stddev, b.stddev) and np.all(a.stddev > 0) for a, b in pairs)
         and all(np.all(a.stddev == a.stddev[:1]) and a.sent_in == b.sent_in and np.all(a.judged) for a, b in pairs)
-        and all(c.value is None and np.all(c.judged) for c in theirs.comparisons)
+        and all(np.all(c.judged) for c in theirs.comparisons)
     )
 
 
@@ -158,12 +160,8 @@ def _mapped(one: Replayed, releases: Sequence[Array], again: Again) -> _Map | No
             room = _SAME * 4 * (np.abs(matrix) @ np.abs(drawn))[:, None] + 64 * np.finfo(float).eps * np.abs(old)
             if np.any(np.abs(new - old - factor * (matrix @ drawn)[:, None]) > room):
                 return None
-    # a release is its value, which the noise of others moves, and its own noise; what is on the wire stays as it is
-    inside = np.ones(len(stddev), dtype=np.bool_)
-    for t in visible:
-        inside[ends[t] : ends[t + 1]] = False
-    drift = np.where(inside[:, None] & inside[None, :], moves, 0.0)
-    change = np.linalg.solve(np.eye(len(stddev)) - drift, np.diag(np.where(inside, stddev, 0.0)))
+    # a release is its value, which the noise of others moves, and its own noise; what is on the wire moves nothing
+    change = np.linalg.solve(np.eye(len(stddev)) - moves, np.diag(stddev))
     on_wire = [moves[ends[t] : ends[t + 1]] @ change + np.diag(stddev)[ends[t] : ends[t + 1]] for t in visible]
     rows = np.concatenate([*on_wire, effects @ change])
     at = [float(one.releases[t].sent_in or 0) for t in visible for _ in range(ends[t + 1] - ends[t])]

@@ -112,6 +112,7 @@ def test_zcdp_values():
         lambda: epsilon_from_losses(np.array([1.0, np.nan]), 0.1, 0.95),
         lambda: epsilon_from_losses(np.array([]), 0.1, 0.95),
         lambda: epsilon_from_losses(np.ones(3), 0.1, 95.0),
+        lambda: epsilon_from_losses(np.ones(3), 1.5, 0.95),
     ],
 )
 def test_nonsense_is_refused(call):

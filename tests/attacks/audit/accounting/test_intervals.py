@@ -17,6 +17,7 @@ from attacks.audit.accounting.intervals import (
     falls_short,
     log_wealth,
     mean_lower_bound,
+    normal_mean,
     running_log_wealth,
 )
 from netsim.errors import PrivacyError
@@ -54,6 +55,16 @@ def test_clopper_pearson_at_the_ends():
 def test_clopper_pearson_refuses_what_is_not_a_count_or_a_confidence(k, n, confidence):
     with pytest.raises(PrivacyError):
         clopper_pearson(k, n, confidence)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_the_normal_interval_of_a_mean_is_the_textbook_s(confidence):
+    values = np.random.default_rng(0).exponential(3.0, 400)
+    found = normal_mean(values, confidence)
+    ends = stats.norm.interval(confidence, np.mean(values), stats.sem(values))
+    assert (found.lower, found.upper) == pytest.approx(ends, rel=1e-12)
+    assert found.estimate == np.mean(values)
+    assert normal_mean(np.array([1.0, np.inf]), confidence).upper == math.inf
 
 
 def test_an_interval_contains_its_ends_and_nothing_outside():

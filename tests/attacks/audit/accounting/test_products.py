@@ -17,6 +17,7 @@ from attacks.audit.accounting.products import (
     product_delta,
     product_epsilon,
     product_event,
+    saddle_for,
 )
 from netsim.claims import Adjacency, Claim
 from netsim.errors import PrivacyError
@@ -95,6 +96,17 @@ def test_cumulants_are_those_of_the_density(theta):
     assert value == pytest.approx(float(kappa(theta)), rel=1e-12, abs=1e-14)
     assert slope == pytest.approx(float(mpmath.diff(kappa, theta)), rel=1e-6, abs=1e-7)
     assert bend == pytest.approx(float(mpmath.diff(kappa, theta, 2)), rel=1e-6)
+
+
+@pytest.mark.parametrize(("product", "epsilon"), [(Product(1.0), 0.1), (Product(0.3, (0.2, 0.2, 1.5)), 0.5)])
+def test_the_saddle_point_s_guess_is_laplace_s_method(product, epsilon):
+    """δ ≈ e^{κ(θ) − θε}/(θ(1 + θ)√(2π/θ'(ε))): the curvature there is how fast ε moves with θ."""
+    at, step = saddle_for(product, epsilon), 1e-4
+    slope = (saddle_for(product, epsilon + step).theta - saddle_for(product, epsilon - step).theta) / (2 * step)
+    exponent = product.cumulants(at.theta)[0] - at.theta * epsilon
+    expected = exponent - math.log(at.theta * (1 + at.theta)) - math.log(2 * math.pi / slope) / 2
+    assert at.log_delta == pytest.approx(expected, abs=1e-6)
+    assert at.log_delta == pytest.approx(math.log(product_delta(product, epsilon)), abs=0.1)
 
 
 def test_the_characteristic_function_is_the_cumulant_continued():

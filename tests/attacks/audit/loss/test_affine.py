@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
+from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
-from netsim.mechanisms import Gaussian
+from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import Node
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
 
 SIGMA, DELTA = 0.4, 1e-3
@@ -38,6 +40,17 @@ class Inside(Algorithm):
             case "beside":
                 await node.exchange(x=one)
                 await node.exchange(x=one + node.privatize(gradient, Gaussian(SIGMA)))
+            case "under another":
+                await node.exchange(x=node.privatize(one + gradient, Gaussian(SIGMA)))
+            case "beside the value":
+                await node.exchange(x=one + gradient)
+            case "of another law in the other world":
+                law = Laplace(SIGMA) if gradient[0, 0] > -0.3 else Gaussian(SIGMA * np.sqrt(2))
+                await node.exchange(x=one + node.privatize(gradient, law))
+            case "past a threshold":  # which the noise of no transcript passes, nor all noises moved together
+                await node.exchange(x=2 * one + 3)
+                name = "y" if np.any(one[:, 0] > 4 * SIGMA) else "x"
+                await node.exchange(**{name: node.privatize(gradient, Gaussian(SIGMA))})
             case _:
                 raise AssertionError(self.how)
         node.estimate(gradient)
@@ -49,8 +62,11 @@ MU = {
     "twice": 1.0,
     "chain": np.sqrt(2.0),
     "beside": np.sqrt(2.0),
+    "under another": 2 / np.sqrt(2),
+    "beside the value": 2.0,
 }
-"""μ·σ/‖Δ‖: of the sum 2Δ over σ√2; of the others each noise is sent once."""
+"""μ·σ/‖Δ‖: of sums, in a message or under another release, 2Δ over σ√2; of a value that is sent once more, over σ; of
+the others each noise is sent once."""
 
 
 @pytest.mark.slow
@@ -67,3 +83,26 @@ def test_affine_messages_cost_what_their_own_law_says(how):
     assert true.judgement.verdict in HELD
     false = judged(simulation, pair, claim_of(0.7 * epsilon, DELTA), attack=None, trials=2_000)
     assert false.judgement.verdict is Verdict.REFUTED
+
+
+def explained(how):
+    simulation, pair = quadratic_world(Inside(how))
+    zero = np.zeros((1, 4))
+    change = float(np.linalg.norm(pair.hypotheses[0].gradient(zero) - pair.hypotheses[1].gradient(zero)))
+    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
+    return found, (change / SIGMA) ** 2
+
+
+@pytest.mark.parametrize("how", MU)
+def test_the_cost_of_a_message_is_put_down_to_the_last_release_in_it(how):
+    found, one = explained(how)
+    assert found.granted_from == np.inf
+    np.testing.assert_allclose(found.cost.sum(axis=0), MU[how] ** 2 * one, rtol=1e-9)
+    for t, message in enumerate(found.sent_in[:-1]):
+        assert (found.cost[t, 0] == 0) == (found.sent_in[t + 1] == message)
+
+
+@pytest.mark.parametrize("how", ["of another law in the other world", "past a threshold"])
+def test_where_the_messages_are_no_gaussian_vector_the_release_is_granted(how):
+    """Both worlds' noise has one deviation; a threshold shows in which messages there are, as the noise is moved."""
+    assert explained(how)[0].granted_from == 0

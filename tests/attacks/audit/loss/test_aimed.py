@@ -13,6 +13,7 @@ from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.loss.exact import ExactLoss
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
+from attacks.replay import Release
 from netsim.algorithms import Algorithm, PrivateGradientDescent
 from netsim.algorithms.random_mixing import RandomPenaltyAdmm
 from netsim.claims import Clip
@@ -118,6 +119,27 @@ def test_the_noise_keeps_its_size():
     rest = Laplace(2.0).release(np.zeros((50, 3)), drawn)
     assert np.any(rest > 0)
     assert np.any(rest < 0)
+
+
+def test_noise_on_a_grid_keeps_its_size_and_has_the_sign_it_was_given():
+    signs = np.where(np.arange(150).reshape(50, 3) % 2, 1.0, -1.0)
+    aimed = DiscreteLaplace(2.0, 0.5).release(
+        np.zeros((50, 3)), WorstCaseNoise(np.random.default_rng(1), [Aim(signs)])
+    )
+    plain = DiscreteLaplace(2.0, 0.5).release(np.zeros((50, 3)), np.random.default_rng(1))
+    assert np.any(plain != 0)
+    np.testing.assert_array_equal(aimed, signs * np.abs(plain))
+
+
+@pytest.mark.parametrize("width", [0.5, -0.5])
+@pytest.mark.parametrize("moved", [0.1, -0.1])
+def test_a_uniform_number_is_put_at_the_end_away_from_the_other_world(width, moved):
+    """It is a number that the law can draw: with no Laplace noise beside it, an end of the interval of means."""
+    law, value, judged = UniformLaplace(width, 0.0), np.full((5, 2), 3.0), np.ones(5, dtype=bool)
+    true, other = (Release(0, law, value, v, judged) for v in (value, value + moved))
+    drawn = law.release(value, WorstCaseNoise(np.random.default_rng(0), [Aim.of(true, other)]))
+    ends = sorted((3.0, 3.0 + width))
+    np.testing.assert_array_equal(drawn, ends[0] if moved > 0 else ends[1])
 
 
 def test_half_of_what_a_random_codec_rounds_goes_away_from_zero():

@@ -148,6 +148,22 @@ def test_scaled_signs_against_convolutions(law):
     assert loss_of(ScaledSign(), signs * norm / 6, law, value, other) == pytest.approx(logs[0] - logs[1], abs=1e-5)
 
 
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_scaled_signs_far_out_against_convolutions(law):
+    """A norm four times the usual, of probability e^−80 under Gaussian noise: a contour that does not pass the saddle
+    point would have to cancel all of that."""
+    rng, count, norm = np.random.default_rng(1), 16, 40.0
+    value, other = rng.normal(0, 0.3, (2, count))
+    u = np.linspace(0, 1, 2001)
+    logs: list[float] = []
+    for v in (value, other):
+        parts = [np.exp(law.log_density((norm * u)[:, None], np.full((len(u), 1), mean))) for mean in v]
+        logs.append(np.log(on_a_grid(parts, len(u))))
+    assert loss_of(ScaledSign(), np.full(count, norm / count), law, value, other) == pytest.approx(
+        logs[0] - logs[1], abs=1e-3
+    )
+
+
 # ── what makes a likelihood ratio one ───────────────────────────────────────────────────────────────────
 
 

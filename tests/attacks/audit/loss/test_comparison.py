@@ -62,6 +62,30 @@ class EachByItself(Algorithm):
             node.estimate(g)
 
 
+@dataclass(frozen=True)
+class OneMore(Algorithm):
+    """Sends zeros too where its own gradient is small: the worlds have −1/4 and −3/8 there."""
+
+    async def run(self, node):
+        g = await node.gradient(node.zeros())
+        node.broadcast(x=node.privatize(g, Laplace(1.0)))
+        if g[0, 0] > -0.3:
+            node.broadcast(x=node.zeros())
+        node.estimate(g)
+
+
+@dataclass(frozen=True)
+class Inside(Algorithm):
+    """Two releases come out inside others' messages: the second before the first, which another release covers."""
+
+    async def run(self, node):
+        g = await node.gradient(node.zeros())
+        first, second = (node.privatize(g, Laplace(1.0)) for _ in range(2))
+        node.broadcast(y=np.exp(second))
+        node.broadcast(x=node.privatize(first + g, Laplace(1.0)))
+        node.estimate(g)
+
+
 @pytest.mark.parametrize("algorithm", [ClippedTogether, MeanTogether, ScaledTogether])
 def test_code_that_mixes_replicas_is_refused(algorithm):
     simulation, pair = quadratic_world(algorithm())
@@ -82,3 +106,43 @@ def test_code_that_does_not_is_not():
     found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
     alone = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 1)(0, 0), 1, *pair.hypotheses)
     np.testing.assert_allclose(found.cost, np.broadcast_to(alone.cost, found.cost.shape), rtol=1e-12)
+
+
+@pytest.mark.parametrize("world", [0, 1])
+def test_a_message_that_one_world_alone_sends_is_unprotected(world):
+    simulation, pair = quadratic_world(OneMore())
+    true, other = pair.hypotheses[world], pair.hypotheses[1 - world]
+    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(world, 0), 1, true, other)
+    assert found.leaked.tolist() == [1.0] * 5
+    assert found.uncovered.message == 1
+
+
+@dataclass(frozen=True)
+class BesideALargeNumber(Algorithm):
+    """Sends its gradient where a public 1e13 has been, or what rounding leaves of 0.1 when it comes and goes."""
+
+    bare: bool
+
+    async def run(self, node):
+        g = await node.gradient(node.zeros())
+        node.broadcast(x=node.zeros() + 1e13)
+        node.broadcast(x=g if self.bare else (0.1 + g) - g)
+        node.estimate(g)
+
+
+@pytest.mark.parametrize("bare", [True, False])
+def test_a_large_public_number_hides_no_difference_and_rounding_is_none(bare):
+    simulation, pair = quadratic_world(BesideALargeNumber(bare))
+    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 10)(0, 0), 1, *pair.hypotheses)
+    assert found.leaked.tolist() == [1.0 if bare else np.inf] * 10
+    assert (found.uncovered is None, found.faint is None) == (not bare, bare)
+
+
+def test_hidden_releases_are_followed_to_where_each_comes_out():
+    simulation, pair = quadratic_world(Inside())
+    found = compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 5)(0, 0), 1, *pair.hypotheses)
+    first, second, shown = found.details.released
+    assert (first.inside.message, first.inside.name) == (1, "x")
+    assert (second.inside.message, second.inside.name) == (0, "y")
+    assert shown.inside is None
+    assert [(one.message, one.name) for one in shown.carriers] == [(1, "x")]

@@ -266,11 +266,12 @@ class TestDifferencesThatAreTheSame:
 
     @pytest.mark.few("Laplace")
     def test_ends_are_those_of_the_product_and_the_unseen_share(self, mechanisms):
-        """As many transcripts as wanted, of which only the number is said here: the ends close around the truth."""
+        """As many transcripts as wanted, of which only the number is said here: a quarter of α for each end to have
+        been seen in none of them."""
         delta, product = 1e-3, product_of(mechanisms)
-        part = replace(explained(Releases(mechanisms)).measured, transcripts=1_000_000)
+        part = replace(explained(Releases(mechanisms)).measured, transcripts=10_000)
         interval = part.enclosed(delta, 0.95)
-        unseen = clopper_pearson(0, 1_000_000, 1 - 0.05 / 4, "upper").upper
+        unseen = 1 - (0.05 / 4) ** (1 / 10_000)
         assert interval.lower == pytest.approx(product_epsilon(product, delta + unseen), rel=2e-3)
         assert interval.upper == pytest.approx(product_epsilon(product, delta - unseen), rel=2e-3)
         assert product_epsilon(product, delta) in interval
@@ -405,6 +406,14 @@ class TestReference:
         assert (part.least, part.greatest) == (1.0, 1.0)
         shifts[5, 2] = 3 * SLACK
         assert measured_of(shifts).greatest == pytest.approx(3.0)
+
+    def test_transcripts_that_make_no_difference_make_the_same_one(self):
+        shifts = np.zeros((8, 3))
+        shifts[:2] = 0.25  # the reference's
+        part = measured_of(shifts)
+        assert (part.least, part.greatest) == (0.0, 0.0)
+        assert part.constant
+        assert part.until(1) == Product()
 
 
 def measured_of(shifts):

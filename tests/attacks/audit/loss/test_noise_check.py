@@ -1,13 +1,14 @@
 """Noise that does not follow its declared law is noticed; noise that does is not."""
 
 from dataclasses import dataclass
+from itertools import product
 from zlib import crc32
 
 import numpy as np
 import pytest
 from scipy import special, stats
 
-from attacks.audit.loss.noise_check import Draws, NoiseCheck, NoiseScores, check_draws
+from attacks.audit.loss.noise_check import Draws, NoiseCheck, NoiseScores, check_draws, check_law
 from attacks.replay import Release
 from netsim.errors import PrivacyError
 from netsim.mechanisms import DiscreteLaplace, Gaussian
@@ -34,6 +35,19 @@ def test_the_p_value_is_one_of_noise_that_follows_its_law(law):
     """Two tests share Bonferroni's p: below 0.1 in at most a tenth. 38 of 200 or more have probability below 1e-4."""
     low = sum(checked(law, 1.0, 2000, seed).p < 0.1 for seed in range(200))
     assert low < 38
+
+
+def test_each_release_is_compared_with_all_before_it_added_with_signs():
+    """With a difference of 0, what is along it is nothing; along one sum ±w_0 ± w_1 ± … the length is normal."""
+    rng, zero = np.random.default_rng(2), np.zeros((40, 3))
+    noise = rng.standard_normal((6, 40, 3))
+    releases = [Release(0, Gaussian(1.0), w, zero, np.ones(40, dtype=bool)) for w in noise]
+    found = NoiseScores.of(releases, [zero] * 6)
+    assert found.along_difference.size == 0
+    for t, scores in enumerate(np.split(found.along_earlier, 5), start=1):
+        sums = [np.tensordot(signs, noise[:t], 1) for signs in product((-1.0, 1.0), repeat=t)]
+        along = [np.sum(noise[t] * one, axis=-1) / np.linalg.norm(one, axis=-1) for one in sums]
+        assert any(np.allclose(scores, special.ndtr(one), atol=1e-9) for one in along)
 
 
 # ── laws of somebody's own, drawn again ─────────────────────────────────────────────────────────────────
@@ -156,3 +170,18 @@ class Slotted(Gaussian):
 
 def test_what_a_law_is_made_of_does_not_matter():
     check_draws(released(Slotted(1.0), np.zeros((200, 3))))
+
+
+class OtherQuantiles(Drawn):
+    """Quantiles of half the deviation."""
+
+    def quantiles(self, observed, value):
+        return Gaussian(self.stddev / 2).quantiles(observed, value)
+
+
+@pytest.mark.parametrize("stddev", [1e-6, 1.0, 1e6])
+def test_density_and_quantiles_are_compared_in_units_of_the_noise(stddev):
+    value = np.zeros((30, 2))
+    check_law(*released(Drawn(stddev), value))
+    with pytest.raises(PrivacyError, match="not those of its density"):
+        check_law(*released(OtherQuantiles(stddev), value))

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.loss.secret_coins import SecretCoins, price_of_secret
+from attacks.audit.loss.secret_coins import SECRET, SecretCoins, _History, _losses, _total, price_of_secret
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim.algorithms import Algorithm
@@ -74,6 +74,31 @@ def truth(mu: float, delta: float, rounds: int) -> float:
         gaps = [np.sum(np.maximum(p - np.exp(middle) * q, 0.0)) for p, q in (both, both[::-1])]
         low, high = (low, middle) if max(gaps) * 0.02**rounds <= delta else (middle, high)
     return high
+
+
+@pytest.mark.parametrize("own", [0, 1])
+def test_losses_of_a_subsampled_gaussian_are_those_of_the_mixture(own: int) -> None:
+    """ln φ(x)/((1 − Q)φ(x) + Qφ(x − μ)), or its opposite; who knows the coin loses 0, or ln φ(x)/φ(x − μ)."""
+    mu = 2.0
+    simulation, pair = world(Subsampled(), mu)
+    simulate = worlds(simulation, 1, pair.hypotheses[1], 1, 0, 0.05)
+    samples = [simulate(own, SECRET + 2 * k) for k in range(12)]
+    found = _losses(samples, 1, pair.hypotheses[own], pair.hypotheses[1 - own])
+    x = np.array([sample.releases[0].item() for sample in samples])
+    x = x * np.sign(pair.hypotheses[1].gradient(np.zeros((1, 1))).item())
+    sign, gap = 1 - 2 * own, norm.logpdf(x) - norm.logpdf(x - mu)
+    mixed = norm.logpdf(x) - np.log((1 - Q) * norm.pdf(x) + Q * norm.pdf(x - mu))
+    assert found.secret is not None
+    np.testing.assert_allclose(found.secret, sign * mixed, atol=1e-9)
+    used = ~np.isclose(found.known, 0.0)
+    assert 0 < np.sum(used) < 12
+    np.testing.assert_allclose(found.known[used], sign * gap[used], atol=1e-9)
+
+
+def test_histories_of_more_numbers_with_a_density_count_nothing_beside_those_of_fewer() -> None:
+    """Noise hits a point with probability 0."""
+    found = _History(np.log([[0.2, 0.2], [0.3, 0.3]]), np.array([[1.0, 2.0], [2.0, 2.0]]), np.ones((2, 2)))
+    np.testing.assert_allclose(_total(found, np.array([1.0, 2.0])), np.log([0.2, 0.5]))
 
 
 @pytest.mark.slow

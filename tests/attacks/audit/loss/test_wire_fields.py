@@ -1,6 +1,7 @@
 """Every field that no noise protects is listed: which, where it went, how much it tells, and why."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -110,3 +111,20 @@ def test_an_audit_lists_them_of_both_worlds():
     assert (listed.transcripts, listed.distinguishing) == (80, 80)
     assert listed.activation == found.uncovered.activation == found.first_violation
     assert math.isinf(found.epsilon_exact)
+
+
+def test_each_release_has_the_place_of_the_message_that_carries_it():
+    found = explained(PrivateGradientDescent(3, Constant(0.2), Constant(0.3)))
+    assert len(found.details.released) > 1
+    for one in found.details.released:
+        (carrier,) = one.carriers
+        assert (one.agent, one.activation) == (1, found.dates[carrier.message])
+        assert one.links == ((1, 0), (1, 2))
+        assert str(one) == f"'x' of exchange {carrier.number} (activation {one.activation})"
+
+
+def test_a_release_s_place_in_words():
+    shown, place = explained(PrivateGradientDescent(2, Constant(0.2), Constant(0.3))).details.released[0], "exchange"
+    hidden = replace(shown, carriers=(), inside=replace(shown.carriers[0], name="y", number=7))
+    assert str(hidden) == f"inside 'y' of {place} 7 (activation {shown.activation})"
+    assert str(replace(hidden, inside=None)) == f"not on the wire (activation {shown.activation})"
