@@ -71,7 +71,7 @@ def carry_out(
     from scenarios.render.verdicts import print_results
     from scenarios.results.folder import standing
     from scenarios.schema.load import alone, load_scenario
-    from scenarios.stages.study import run_study
+    from scenarios.stages.study import finish, run_study
 
     apart_from_json, folder = terminal.apart(as_json), out
     again = repeated(f"netsim {word}", scenario, settings, variant)
@@ -85,6 +85,7 @@ def carry_out(
         results = None if replace else standing(folder, located.scenario, word.partition(" ")[0])
         if results is not None:
             terminal.remark(terminal.FINISHED)
+            finish(folder, results, again)
         with Bars(apart_from_json, watcher) as bars:
             results = results or run_study(
                 located, folder, command=again, progress=bars, watch=look, jobs=jobs, deployed=deployed

@@ -155,6 +155,13 @@ def write_outputs(results: Results, runs: Mapping[str | None, Results], folder: 
         )
 
 
+def complete(results: Results, folder: Path, progress: Progress) -> None:
+    """Write what comes after results.json where a command was killed between the two."""
+    page = folder / PAGE
+    if not page.is_file() or page.stat().st_mtime_ns < (folder / RESULTS).stat().st_mtime_ns:
+        write_outputs(results, {None: results}, folder, progress)
+
+
 FILES = (
     "witness-*.json", "audit-*.json", "attack-*.json", "metrics-*.parquet", "transcript-*.parquet",
     "second-*.parquet", "estimates-*.parquet", "records-*.parquet", "algorithms.parquet", "attacks.parquet",

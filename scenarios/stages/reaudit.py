@@ -11,7 +11,7 @@ from netsim.settings import Recording
 from netsim.transcript.packet_log import PacketLog
 from scenarios.build.duration import Progress, simulated
 from scenarios.build.experiment import Subject
-from scenarios.files.folders import PAGE, RESULTS, undisturbed
+from scenarios.files.folders import undisturbed
 from scenarios.papers.figures import reproduced
 from scenarios.papers.outcome import Ran
 from scenarios.render.sentences import missing
@@ -23,7 +23,7 @@ from scenarios.results.tree import AlgorithmResult, dumps
 from scenarios.schema import Scenario
 from scenarios.schema.scenario import AuditSpec, ViewsSpec
 from scenarios.stages.audit import Judge, audit_file
-from scenarios.stages.outputs import write_outputs
+from scenarios.stages.outputs import complete, write_outputs
 from scenarios.stages.timeline import Chronicle
 from scenarios.stages.witness import file_of
 from scenarios.stages.worlds import AuditOptions
@@ -181,9 +181,7 @@ class Reaudit:
             path = audit_file(folder, entry.slug)
             if text is not None and (not path.is_file() or path.read_text(encoding="utf-8").strip() != text):
                 write_text(path, text)
-        page = folder / PAGE
-        if not page.is_file() or page.stat().st_mtime_ns < (folder / RESULTS).stat().st_mtime_ns:
-            write_outputs(results, {None: results}, folder, self.progress)
+        complete(results, folder, self.progress)
 
     # ── what is to be done ──────────────────────────────────────────────────────────────────────────────
     def _due(self, entry: AlgorithmResult) -> AuditSpec | None:

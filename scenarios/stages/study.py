@@ -36,7 +36,7 @@ from scenarios.results.tree import (
 from scenarios.schema import Scenario
 from scenarios.schema.load import Located, Variant, expanded
 from scenarios.schema.own import PythonSpec
-from scenarios.stages.outputs import clear, write_outputs
+from scenarios.stages.outputs import clear, complete, write_outputs
 from scenarios.stages.runner import checked, prepare, run_scenario
 
 ALONE = ""
@@ -174,6 +174,15 @@ def _studied(
     else:
         results = replace(results, status="failed" if "failed" in statuses else "complete")
     return _written(folder, results, [*ran.values()], page)
+
+
+def finish(folder: Path, results: Results, command: str) -> None:
+    """Write the page, and remove drafts and the lock, of finished results whose command was killed before it did."""
+    with held(folder, command, drafts=(folder,)):
+        if results.variants is None:
+            complete(results, folder, Silent())
+        elif not (folder / PAGE).is_file():
+            refresh(folder)
 
 
 def refresh(folder: Path) -> None:

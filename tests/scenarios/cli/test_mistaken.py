@@ -100,6 +100,13 @@ def test_finished_results_are_replaced_on_request_only(tmp_path, monkeypatch):
     assert (status, results.read_bytes()) == (0, before)
     assert "finished: nothing was run" in output
     assert "Report: out/report.html" in output
+    page = Path("out/report.html")
+    whole = page.read_bytes()
+    page.unlink()  # a command was killed in its last moments
+    Path("out/.netsim-lock").write_text("1 since then: netsim run")
+    assert run()[0] == 0
+    assert (page.read_bytes(), results.read_bytes()) == (whole, before)
+    assert not Path("out/.netsim-lock").exists()
     status, output = run("-o", "seed=7")
     assert (status, results.read_bytes()) == (2, before)
     says = "--out = 'out': holds finished results of tiny, with seed 0; allowed: another folder, or --replace"
