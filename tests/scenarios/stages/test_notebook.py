@@ -67,13 +67,14 @@ class Composed(Mine):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize(("claimed", "verdict"), [(1.8, "refuted"), (2.0, "consistent")])
-def test_a_tenth_too_little_is_found_at_a_small_delta_with_500_transcripts(claimed, verdict, seed):
-    """δ = 10⁻⁵ is far below 1/500: noise is tilted, and the mean of weighted losses is bounded."""
+@pytest.mark.parametrize(("claimed", "verdicts"), [(1.8, ("refuted",)), (2.0, ("consistent", "underpowered"))])
+def test_a_tenth_too_little_is_found_at_a_small_delta_with_500_transcripts(claimed, verdicts, seed):
+    """δ = 10⁻⁵ is far below 1/500: noise is tilted, and the mean of weighted losses is bounded. Of the true ε an
+    estimate may be a little above it, and its interval reaches below: that is no comfort, and no accusation."""
     delta = 1e-5
     mu = brentq(lambda mu: gaussian_epsilon(mu, delta) - 2.0, 0.1, 2.0)
     found = scenarios.audit(Composed(scale=4 / mu), (claimed, delta), trials=500, seed=seed)
-    assert found.verdict == verdict
+    assert found.verdict in verdicts
 
 
 @pytest.mark.slow
