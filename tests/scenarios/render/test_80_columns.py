@@ -5,7 +5,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 
 from scenarios import load
 from scenarios.cli import catalogue
@@ -23,7 +22,7 @@ FIELDS = ["algorithms[0].scale.epsilon", "links.reordering.probability", "links.
 @pytest.fixture
 def narrow(monkeypatch):
     out = io.StringIO()
-    console = Console(file=out, width=80)
+    console = type(terminal.console)(file=out, width=80)
     monkeypatch.setattr(command, "console", console)
     monkeypatch.setattr(verdicts, "console", console)
     monkeypatch.setattr(terminal, "console", console)
