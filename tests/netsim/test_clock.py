@@ -790,6 +790,22 @@ def test_what_runs_leave_behind_is_collected_before_it_is_much(monkeypatch):
     assert 0 < sum(ring() is not None for ring in left) < 15
 
 
+def test_who_never_ends_is_named_by_the_error_and_not_again_by_the_collector(caplog):
+    async def stubborn() -> None:
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.get_running_loop().create_future()
+
+    async def main() -> None:
+        asyncio.create_task(stubborn(), name="stubborn")
+        await asyncio.sleep(1)
+
+    with pytest.raises(DeadlockError):
+        clock.run(main())
+    gc.collect()
+    assert "destroyed" not in caplog.text
+
+
 # ── pages of the future ─────────────────────────────────────────────────────────────────────────────────
 
 
