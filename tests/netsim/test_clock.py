@@ -797,8 +797,9 @@ def test_who_never_ends_is_named_by_the_error_and_not_again_by_the_collector(cap
                 await asyncio.get_running_loop().create_future()
 
     async def main() -> None:
-        asyncio.create_task(stubborn(), name="stubborn")
+        task = asyncio.create_task(stubborn(), name="stubborn")
         await asyncio.sleep(1)
+        assert not task.done()
 
     with pytest.raises(DeadlockError):
         clock.run(main())
