@@ -681,7 +681,7 @@ def main() -> None:
     kind, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0
     only = int(sys.argv[4]) if len(sys.argv) > 4 else None
     base = Path(tempfile.mkdtemp(prefix="fuzz-"))
-    kept = Path(f"fuzz-{kind}-{seed}")
+    kept = Path("results/fuzz") / f"{kind}-{seed}"
     warm()
     whole = Path(os.environ.get("FUZZ_WHOLE", base / "whole"))
     if kind == "artefacts" and not (whole / "swept").exists():

@@ -54,6 +54,8 @@ class Case:
     before: Sequence[str] = ()
 
 
+KEPT = Path("results/kills")
+"""Folders of what went wrong."""
 CASES: Mapping[str, Sequence[Case]] = {
     "run": (Case("run scenario.yaml --out out --jobs {jobs}"), Case("run variants.yaml --out out --jobs {jobs}")),
     "audit": (
@@ -216,7 +218,7 @@ def main() -> None:
         if wrong:
             print(second.words[-1500:])
         if wrong or given.only is not None:
-            shutil.copytree(folder, f"kills-{given.seed}-{k}", dirs_exist_ok=True)
+            shutil.copytree(folder, KEPT / f"{given.seed}-{k}", dirs_exist_ok=True)
     shutil.rmtree(base)
     print(f"{sum(killed.values())} kills, seed {given.seed}: {killed}")
     print_faults(found)

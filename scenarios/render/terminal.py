@@ -63,11 +63,11 @@ class _Console(Console):
 
     def print(self, *args: Any, **options: Any) -> None:
         shown = [named(one, self.agents, escape) if isinstance(one, str) else one for one in args]
-        with self.named():
+        with self.errors_named():
             super().print(*shown, **options)
 
     @contextmanager
-    def named(self) -> Generator[None]:
+    def errors_named(self) -> Generator[None]:
         """An `OSError` that knows no file is of this output."""
         try:
             yield
@@ -94,7 +94,7 @@ def apart(as_json: bool) -> Console:
 def write(text: str) -> None:
     """A text on the standard output as it is, with a line end: no colours, nothing wrapped or cut."""
     try:
-        with console.named():
+        with console.errors_named():
             console.file.write(text + "\n")
             console.file.flush()
     except BrokenPipeError:

@@ -66,6 +66,14 @@ class _Wires(Network):
         return leave
 
 
+def link_taps(simulation: Simulation, folder: Path) -> Iterator[tuple[Adversary, Tap, CaptureFile, list[Edge]]]:
+    """Every adversary, with its tap, the file that it writes, and the links that it sits on, each once."""
+    for adversary in simulation.adversaries:
+        tap = Tap(adversary, Streams(simulation.seed).plain("adversary", adversary.name))
+        edges = sorted(edge for edge in adversary.tapped(simulation.topology) if edge[0] < edge[1])
+        yield adversary, tap, CaptureFile(capture_path(folder, adversary)), edges
+
+
 class Relay:
     """All links of a deployment that need one: those that are tapped, or whose law is not that of bare loopback.
 
@@ -90,16 +98,17 @@ class Relay:
         self.files: list[CaptureFile] = []
         self.taps: dict[Edge, list[CaptureFile]] = {}
         self.doors: dict[int, list[CaptureFile]] = {}
-        for adversary in simulation.adversaries if taps else ():
-            rng = Streams(simulation.seed).plain("adversary", adversary.name)
-            tap, file = Tap(adversary, rng), self._file(capture_path(folder, adversary))
-            for i, j in sorted(edge for edge in adversary.tapped(topology) if edge[0] < edge[1]):
+        for adversary, tap, file, edges in link_taps(simulation, folder) if taps else ():
+            self.files.append(file)
+            for i, j in edges:
                 receiver = tap.receiver(file.capture)
                 self.wires.wires[i, j].tap(receiver)
                 self.wires.wires[j, i].tap(receiver)
                 self.taps.setdefault((i, j), []).append(file)
             for agent in () if tls else adversary.doors:  # under TLS an agent's process has its own
-                self.doors.setdefault(agent, []).append(self._file(doors_path(folder, adversary, agent)))
+                door = CaptureFile(doors_path(folder, adversary, agent))
+                self.files.append(door)
+                self.doors.setdefault(agent, []).append(door)
         everywhere = any(network.access_law(i) != AccessLaw() for i in range(topology.agents))
         lawful = {
             (i, j)
@@ -110,10 +119,6 @@ class Relay:
         around = {(min(i, j), max(i, j)) for i in self.doors for j in topology.neighbors(i)}
         self.links = {edge: _Link(self, *edge) for edge in sorted(lawful | around | set(self.taps))}
         self.failed: asyncio.Future[None] = self._loop.create_future()
-
-    def _file(self, path: Path) -> CaptureFile:
-        self.files.append(CaptureFile(path))
-        return self.files[-1]
 
     async def open(self, port: int | None = None) -> None:
         """Listen for the agents that dial: on this port and those that follow; None: the system chooses."""

@@ -16,12 +16,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from netsim.adversary import Tap
 from netsim.errors import SimulationError
 from netsim.network.network import Edge
-from netsim.randomness import Streams
 from netsim.readers.deployed.capture import ACK, SYN, TCP, CaptureFile, Parcel
-from netsim.readers.deployed.relay import capture_path
+from netsim.readers.deployed.relay import link_taps
 from netsim.simulation import Simulation
 from netsim.transcript.message import Capture, Message
 
@@ -60,13 +58,11 @@ class Sniffer:
         self._files: dict[Edge, list[CaptureFile]] = {}
         self._taps: dict[Edge, list[_Put]] = {}
         self._all = list[CaptureFile]()
-        for adversary in simulation.adversaries:
-            tap = Tap(adversary, Streams(simulation.seed).plain("adversary", adversary.name))
-            file = CaptureFile(capture_path(folder, adversary))
+        for _, tap, file, edges in link_taps(simulation, folder):
             self._all.append(file)
-            for i, j in sorted(edge for edge in adversary.tapped(simulation.topology) if edge[0] < edge[1]):
-                self._files.setdefault((i, j), []).append(file)
-                self._taps.setdefault((i, j), []).append(tap.receiver(file.capture))
+            for edge in edges:
+                self._files.setdefault(edge, []).append(file)
+                self._taps.setdefault(edge, []).append(tap.receiver(file.capture))
         self._lives = dict[Edge, int]()
         self._known = dict[tuple[int, int, bytes], tuple[int, int]]()
         """Of each way of a connection of this run, by its ends and ports: its life, and the first sequence number."""

@@ -74,7 +74,7 @@ def test_values_that_a_codec_made_equal_are_a_faint_difference():
 
 
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
-def test_multiples_of_two_answers_are_told_in_any_units(size):
+def test_multiples_of_two_answers_are_recognized_in_any_units(size):
     rng = np.random.default_rng(0)
     here, there, other = size * rng.standard_normal((3, 6, 5))
     factors = rng.standard_normal((2, 6, 1))
