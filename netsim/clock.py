@@ -413,15 +413,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
                     raise DeadlockError(f"nothing is left to happen at t={self.time():g} s, and {waiting}")
                 return
             steps += 1
-            if not steps % CHECK_EVERY:
-                self._check_instant(CHECK_EVERY)
+            if steps == CHECK_EVERY:
+                self._check_instant(steps)
+                steps = 0
             entry = heappop(queue)
             if len(entry) == 5:  # a call: here, not in `step`, for speed
                 environment.now, environment.horizon = entry[0], entry[2]
                 entry[3](entry[4])
             else:
                 environment.dispatch(entry)
-        self._check_instant(steps % CHECK_EVERY)
+        if environment.now > self._instant:
+            self._instant, self._steps = environment.now, steps
+        else:
+            self._check_instant(steps)
 
     def _check_instant(self, steps: int) -> None:
         """Count what happened without time moving; too much of it is an error."""

@@ -23,6 +23,7 @@ from netsim.arrays import Array
 from netsim.errors import ProtocolError
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.models.model import Regularizer
+from netsim.randomness import Coins
 from netsim.transcript.message import Message
 
 Reader = Literal["live", "stacked", "deployed"]
@@ -219,28 +220,24 @@ def own_share(value: Array, shares: Sequence[Array], weights: Array) -> Array:
     return value - added(noise) / weights[0]
 
 
-class FollowedCoins(np.random.Generator):
+class FollowedCoins(Coins):
     """Coins of a reader that follows what becomes of each toss (`attacks.replay.coins`)."""
 
     def choose(self, options: Sequence[int]) -> int:
-        """One of the options, uniformly."""
         raise NotImplementedError
 
     def subset(self, total: int, size: int) -> Sequence[int]:
-        """So many of range(total), ascending, uniformly."""
         raise NotImplementedError
 
 
 def choose(coins: np.random.Generator, options: Sequence[int]) -> int:
     """One of the options, uniformly. Hand it on as it is: an audit then knows that it decides nothing else."""
-    return coins.choose(options) if isinstance(coins, FollowedCoins) else options[int(coins.integers(len(options)))]
+    return coins.choose(options) if isinstance(coins, Coins) else options[int(coins.integers(len(options)))]
 
 
 def subset(coins: np.random.Generator, total: int, size: int) -> Sequence[int]:
     """So many of range(total), uniformly, each once and ascending: a batch of records. Hand it on as it is."""
-    if isinstance(coins, FollowedCoins):
-        return coins.subset(total, size)
-    return sorted(int(one) for one in coins.choice(total, size, replace=False))
+    return (coins if isinstance(coins, Coins) else Coins(coins.bit_generator)).subset(total, size)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ attack changes no other stream. Generators of different names are independent (N
 
 import hashlib
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy import linalg, sparse
@@ -16,6 +16,7 @@ from scipy import linalg, sparse
 from netsim.arrays import Array
 
 Name = str | int
+WORD = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,11 @@ class Streams:
 
     def generator(self, *name: Name) -> np.random.Generator:
         """A fresh NumPy generator for this name, always starting at the same place."""
-        return np.random.Generator(np.random.PCG64(self._sequence(name)))
+        return np.random.Generator(self.bits(*name))
+
+    def bits(self, *name: Name) -> np.random.PCG64:
+        """What a generator of this name draws from."""
+        return np.random.PCG64(self._sequence(name))
 
     def plain(self, *name: Name) -> random.Random:
         """A fresh `random.Random`, for scalars: faster than NumPy one number at a time."""
@@ -61,9 +66,33 @@ def dither_of(streams: Streams, chunk: int, agent: int) -> np.random.Generator:
     return streams.generator("agent", agent, "codec", chunk)
 
 
-def coins_of(streams: Streams, agent: int, tosses: int = 0) -> np.random.Generator:
+class Coins(np.random.Generator):
+    """An agent's private coins: NumPy's generator, which also makes the choices of `netsim.node`."""
+
+    _next: Callable[[int | None], int] | None = None
+
+    def choose(self, options: Sequence[int]) -> int:
+        """One of the options, uniformly: `options[self.integers(len(options))]`, in a third of its time."""
+        count = len(options)
+        if count < 2:
+            return options[int(self.integers(count))]
+        if self._next is None:
+            drawn = self.bit_generator.ctypes
+            self._next, self._state = cast(Callable[[int | None], int], drawn.next_uint32), drawn.state_address
+        scaled = self._next(self._state) * count  # Lemire's multiply and shift, as in NumPy
+        if scaled % WORD < count:
+            while scaled % WORD < WORD % count:
+                scaled = self._next(self._state) * count
+        return options[scaled // WORD]
+
+    def subset(self, total: int, size: int) -> Sequence[int]:
+        """So many of range(total), ascending, uniformly."""
+        return sorted(int(one) for one in self.choice(total, size, replace=False))
+
+
+def coins_of(streams: Streams, agent: int, tosses: int = 0) -> Coins:
     """An agent's private coins, of these tosses. An audit hands them to a replay: its adversary knows them."""
-    return streams.generator("agent", agent, "coins", *((tosses,) if tosses else ()))
+    return Coins(streams.bits("agent", agent, "coins", *((tosses,) if tosses else ())))
 
 
 # ── noise from seeds that neighbors share ───────────────────────────────────────────────────────────

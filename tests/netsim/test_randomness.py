@@ -1,11 +1,13 @@
 """Named streams: what a name draws depends on the seed and the name, and on nothing else."""
 
 import itertools
+from copy import deepcopy
 
 import numpy as np
 import pytest
 
-from netsim.randomness import Streams
+from netsim.node import choose, subset
+from netsim.randomness import Streams, coins_of
 
 GOLDEN_GENERATOR = [0.973988935830481, 0.849415404509993, 0.06021123169925524]
 GOLDEN_PLAIN = 0.9065319765946652
@@ -60,3 +62,24 @@ def test_streams_of_different_names_are_uncorrelated():
     correlations = np.corrcoef(drawn)
     for i, j in itertools.combinations(range(len(NAMES)), 2):
         assert abs(correlations[i, j]) * np.sqrt(count) < 6.5, (NAMES[i], NAMES[j])
+
+
+def test_choices_of_coins_are_those_of_numpy_bit_for_bit():
+    """Whatever is drawn between them, and among so many options that a word in three is drawn anew."""
+    coins, script = coins_of(Streams(4), 1), np.random.default_rng(2)
+    for k in range(3_000):
+        plain = deepcopy(coins)
+        many = range(int(script.choice([1, 2, 3, 10, 2**31 + 1, 3 * 2**30])))
+        match k % 4:
+            case 0:
+                assert coins.random() == plain.random()
+            case 1:
+                assert subset(coins, 9, 4) == sorted(plain.choice(9, 4, replace=False))
+            case _:
+                assert choose(coins, many) == many[int(plain.integers(len(many)))]
+        assert coins.bit_generator.state == plain.bit_generator.state
+
+
+def test_no_option_is_no_choice():
+    with pytest.raises(ValueError, match=r"high <= 0|low >= high"):
+        choose(coins_of(Streams(4), 1), ())
