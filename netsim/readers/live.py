@@ -306,7 +306,6 @@ class LiveNode:
         number = self._exchanges
         self._exchanges = number + 1
         message = self._outgoing("exchange", number, values, len(self.neighbors))
-        del values  # while this agent waits nobody needs what was not sent
         self._broadcast(message)
         inbox = self._inbox
         if not inbox.has(number):
@@ -350,14 +349,14 @@ class LiveNode:
         self._inbox.forget()
 
     def _outgoing(self, kind: Kind, number: int, values: Values, receivers: int, to: int = EVERYBODY) -> Message:
-        """A message as it goes on the wire: a copy that nobody can write to, recorded at the door, and counted."""
-        sent: Values = {}
+        """A message as it goes on the wire: copies that nobody can write to, which take the place of `values`,
+        recorded at the door, and counted."""
         for name, value in values.items():
             self._check(value, "sends", name)
-            sent[name] = copy = as_sent(value)
+            values[name] = copy = as_sent(value)
             copy.setflags(write=False)
         size = self._header_bytes + self._value_bytes * len(values)
-        message = Message(self.id, kind, number, sent if self._encoder is None else self._encoder(sent), size)
+        message = Message(self.id, kind, number, values if self._encoder is None else self._encoder(values), size)
         for tap in self._taps:
             tap.sent(self._now(), message, to)
         self.messages += receivers

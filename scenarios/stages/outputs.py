@@ -155,10 +155,15 @@ def write_outputs(results: Results, runs: Mapping[str | None, Results], folder: 
         )
 
 
+def is_behind(folder: Path) -> bool:
+    """Whether the page is older than the results, or not there: a command was killed between the two."""
+    page = folder / PAGE
+    return not page.is_file() or page.stat().st_mtime_ns < (folder / RESULTS).stat().st_mtime_ns
+
+
 def complete(results: Results, folder: Path, progress: Progress) -> None:
     """Write what comes after results.json where a command was killed between the two."""
-    page = folder / PAGE
-    if not page.is_file() or page.stat().st_mtime_ns < (folder / RESULTS).stat().st_mtime_ns:
+    if is_behind(folder):
         write_outputs(results, {None: results}, folder, progress)
 
 

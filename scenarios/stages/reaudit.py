@@ -23,7 +23,7 @@ from scenarios.results.tree import AlgorithmResult, dumps
 from scenarios.schema import Scenario
 from scenarios.schema.scenario import AuditSpec, ViewsSpec
 from scenarios.stages.audit import Judge, audit_file
-from scenarios.stages.outputs import complete, write_outputs
+from scenarios.stages.outputs import complete, is_behind, write_outputs
 from scenarios.stages.timeline import Chronicle
 from scenarios.stages.witness import file_of
 from scenarios.stages.worlds import AuditOptions
@@ -147,7 +147,7 @@ class Reaudit:
         Results and page are written after each. A Ctrl-C is a `KeyboardInterrupt`: transcripts of the audit are kept,
         and the same call continues it. You get a `ScenarioError` for an algorithm that was never run.
         """
-        done = False
+        done, killed = False, is_behind(self.kept.folder)
         for entry in self.kept.entries(algorithm):
             if entry.run is None or entry.run.stopped:
                 self.say(f"{entry.name} was never run to its end: netsim run, with this folder, does that.")
@@ -158,10 +158,11 @@ class Reaudit:
             elif entry.audit_status == DONE and entry.audit is not None and not entry.audit.later:
                 spec = _before(entry, self.kept.scenario)
                 seen = spec.seen_from
-                if (seen.game == "none" or entry.views) and (not seen.prices or entry.prices):
+                looked = (seen.game == "none" or entry.views) and (not seen.prices or entry.prices)
+                if looked and not (killed and entry.timeline):
                     continue
-                # The audit that is shown was stopped when its verdict was there, and its views were not.
-                self.say(f"{entry.name}: what was to be seen from single views follows.")
+                # The audit that is shown was stopped when its verdict was there, and what is seen of it was not.
+                self.say(f"{entry.name}: what is seen of its audit from elsewhere follows.")
                 self.kept.check_code(entry.name)
                 own = spec.model_copy(update={"confidence": _confidence_of(entry.audit)})
                 scenario = self.kept.scenario.model_copy(update={"audit": own})
@@ -169,12 +170,11 @@ class Reaudit:
                 self._look(entry, judge, judge.options(subject, entry.run.largest_activations))
                 self._finish(scenario)
                 done = True
-        if not done:
-            self._mend()
+        self._mend()
         return done
 
     def _mend(self) -> None:
-        """Write what comes after results.json where a command was killed between the two."""
+        """Write what comes after results.json where it is not there: a command was killed between the two."""
         folder, results = self.kept.folder, self.kept.results
         for entry in results.algorithms:
             text = None if entry.audit is None else dumps(entry.audit)

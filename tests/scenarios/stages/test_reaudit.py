@@ -23,6 +23,7 @@ from scenarios.stages.reaudit import Reaudit
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.study import run_study
 from scenarios.stages.witness import WitnessFile, confirm
+from tests.kills import tree
 from tests.scenarios.own_algorithm import MINE
 from tests.scenarios.stages.test_audit import SMALL, StopAfter
 
@@ -122,8 +123,30 @@ def test_what_a_killed_command_wrote_to_results_alone_comes_to_page_and_file(fol
     files[0].write_text("of the audit before")
     os.utime(files[0], (1, 1))
     files[1].unlink()
-    assert not again(folder, {})[0]
+    again(folder, {})
     assert [one.read_bytes() for one in files] == whole
+    assert not again(folder, {})[0]
+
+
+class Killed(BaseException):
+    """Nobody has time to clean up."""
+
+
+def test_killed_when_a_verdict_is_in_the_results_alone_while_another_audit_is_due(tmp_path, monkeypatch):
+    for name in ("run", "whole"):
+        run_scenario(parse(TWO.replace("audit: {agent: 1, trials: 300, chunk: 50}", "")), tmp_path / name)
+
+    def write(path, _):
+        raise Killed(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(several, "write_text", write)
+        with pytest.raises(Killed, match="audit-louder"):
+            again(tmp_path / "run", {"trials": 50})
+    assert entry_of(tmp_path / "run")["audit"]
+    for name in ("run", "whole"):
+        again(tmp_path / name, {"trials": 50})
+    assert tree(tmp_path / "run") == tree(tmp_path / "whole")
 
 
 @pytest.mark.slow
@@ -431,7 +454,7 @@ def test_a_new_audit_that_is_stopped_at_its_views_is_done_and_its_draw_counts(tm
     assert json.loads((tmp_path / "run" / "audit-noisy.json").read_text()) == stopped["audit"]
     sentences = again(tmp_path / "run")
     again(tmp_path / "whole")
-    assert any("views follows" in one for one in sentences)
+    assert any("from elsewhere follows" in one for one in sentences)
     after = entry_of(tmp_path / "run")
     assert after["views"] is not None
     assert after == entry_of(tmp_path / "whole")
