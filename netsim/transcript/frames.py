@@ -30,6 +30,8 @@ _CONSTANT, _VARYING = 12, struct.Struct("<ii")
 """Bytes of a header that are the same in all messages of a kind and layout, and what follows them."""
 MOST_NAMES = 4096
 """Bytes that the names of one message's values may have."""
+MOST_LAYOUTS = 1000
+"""Layouts that the messages of one run may have."""
 
 
 def layout(names: Sequence[str]) -> int:
@@ -202,7 +204,9 @@ class FrameReader:
         elif names not in self.layouts:
             raise self._error(f"values of the unknown layout {names:06x}")
         elif length != (right := len(self.layouts[names]) * self._each):
-            raise self._error(f"a frame of {length:,} bytes; {', '.join(self.layouts[names])} have {right:,}")
+            raise self._error(
+                f"a frame of {length:,} bytes; {', '.join(self.layouts[names]) or 'no values'} have {right:,}"
+            )
         if number < 0:
             raise self._error(f"a message of number {number}")
 
@@ -215,6 +219,8 @@ class FrameReader:
             raise self._error(f"names that no message has: {names!r:.80}")
         if layout(names) != frame.layout:
             raise self._error(f"names of another layout than {frame.layout:06x}")
+        if frame.layout not in self.layouts and len(self.layouts) == MOST_LAYOUTS:
+            raise self._error(f"more than {MOST_LAYOUTS:,} layouts")
         self.layouts[frame.layout] = tuple(names)
 
     def _error(self, what: str) -> ProtocolError:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from netsim.codecs import FLOAT64, Codec, FixedPoint, Float16, ScaledSign, TopK
 from netsim.errors import ProtocolError
-from netsim.transcript.frames import CODES, HEAD, MOST_NAMES, NAMES, FrameReader, encoded, head, layout, named
+from netsim.transcript.frames import CODES, HEAD, MOST_LAYOUTS, MOST_NAMES, NAMES, FrameReader, encoded, head, layout, named
 from netsim.transcript.message import HEADER_BYTES, Message
 
 SENDER, RECEIVER, DIMENSION = 3, 5, 7
@@ -83,6 +83,15 @@ def test_what_no_agent_sends_is_refused_with_the_senders_name(lie):
     list(listening.feed(stream(message(names=("x",)))))
     with pytest.raises(ProtocolError, match=f"agent {SENDER} sent agent {RECEIVER}"):
         list(listening.feed(LIES[lie]))
+
+
+def test_names_without_end_are_refused():
+    listening = reader()
+    said = b"".join(named(SENDER, RECEIVER, (f"x{k}",)) for k in range(MOST_LAYOUTS))
+    assert len(list(listening.feed(said))) == MOST_LAYOUTS
+    assert list(listening.feed(named(SENDER, RECEIVER, ("x0",)))), "known ones may be said again"
+    with pytest.raises(ProtocolError, match=f"agent {SENDER} sent agent {RECEIVER} more than 1,000 layouts"):
+        list(listening.feed(named(SENDER, RECEIVER, ("y",))))
 
 
 def test_bytes_that_the_codec_never_makes_are_refused():
