@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 
 from netsim.codecs import FLOAT64, Codec, FixedPoint, Float16, ScaledSign, TopK
 from netsim.errors import ProtocolError
-from netsim.transcript.frames import CODES, HEAD, MOST_LAYOUTS, MOST_NAMES, NAMES, FrameReader, encoded, head, layout, named
+from netsim.transcript.frames import (
+    CODES,
+    HEAD,
+    MOST_LAYOUTS,
+    MOST_NAMES,
+    NAMES,
+    FrameReader,
+    encoded,
+    head,
+    layout,
+    named,
+)
 from netsim.transcript.message import HEADER_BYTES, Message
 
 SENDER, RECEIVER, DIMENSION = 3, 5, 7
