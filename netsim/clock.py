@@ -422,10 +422,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 entry[3](entry[4])
             else:
                 environment.dispatch(entry)
-        if environment.now > self._instant:
-            self._instant, self._steps = environment.now, steps
-        else:
-            self._check_instant(steps)
+        self._check_instant(steps)
 
     def _check_instant(self, steps: int) -> None:
         """Count what happened without time moving; too much of it is an error."""
