@@ -1,4 +1,6 @@
-"""Damaged scenario files and damaged results, given to the commands that read them: `python -m tests.fuzz artefacts 1000 SEED`.
+"""Damaged scenario files and damaged results, given to the commands that read them.
+
+By hand: `python -m tests.fuzz scenarios|artefacts COUNT SEED [only this CASE]`. What fails is kept in results/fuzz.
 
 Each case runs in a process of its own with a limit of memory and of time, and must end in a status that the command
 documents, with a line of words, without a traceback and before memory is at its limit. It may have written nothing
