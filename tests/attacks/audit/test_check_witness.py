@@ -24,7 +24,7 @@ from attacks.audit.witness_values import Witness
 from netsim.adversary import PublicKnowledge
 from netsim.algorithms.mixing import LaplaceInRounds
 from netsim.claims import Adjacency, Claim
-from netsim.codecs import FLOAT64
+from netsim.codecs import FLOAT64, Quantizer, common_measure
 from netsim.errors import NetsimError
 from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace
 from netsim.models.model import ElasticNet, Zero
@@ -395,6 +395,17 @@ def test_a_code_that_no_release_becomes(name):
     assert "a message that its codec does not make" in why(tree)
 
 
+def test_a_code_of_the_largest_coordinate_one_level_below_the_last():
+    """Its scale is rounded up, so that the largest coordinate lies a little below the last level."""
+    codec, rng = Quantizer(4, "linf"), np.random.default_rng(1)
+    released = rng.normal(size=(1, 10))
+    seen = codec.encode(released, np.full((1, 10), 1 - 2.0**-53))[0]
+    assert np.abs(seen).max() / common_measure(seen) == codec.levels - 1
+    means = check.pairs(check.balls(np.zeros(10)), check.balls(np.full(10, 0.1)))
+    low, high = map(float, check.Release(Laplace, np.ones(10), means, None).loss(seen, codec).text[1:-1].split(","))
+    assert low < np.abs(released - 0.1).sum() - np.abs(released).sum() < high
+
+
 def test_a_number_of_which_all_others_are_no_multiples_is_told_without_a_warning():
     tree = read("cpgt-cpgt-4-bits")
     value = next(row for row in tree["transcript"]["rows"] if row["event"] == "sent")["values"]["y"]
@@ -545,7 +556,7 @@ class Alternating(Honest):
     """Runs of odd number are other ones."""
 
     def meddled(self, node, x, y):
-        if not x.any():
+        if (x == 0).all():
             RUNS.append(0)
         return y * (1 + len(RUNS) % 2)
 
@@ -645,7 +656,7 @@ class InOneWorld(Honest):
     """Does something where the private gradient is above a number that lies between both worlds."""
 
     def meddled(self, node, x, y):
-        if not x.any() and y[0, 0] > self.between(node):
+        if (x == 0).all() and y[0, 0] > self.between(node):
             self.done(node)
         return y
 
@@ -762,6 +773,88 @@ class CopiedCoins(Lazy):
         return y if copy.deepcopy(node.coins).random() < 2 else y * 0
 
 
+class PutBack(Lazy):
+    """Its coins are as they were after a toss."""
+
+    def meddled(self, node, x, y):
+        bits = node.coins.bit_generator
+        before, toss = bits.state, node.coins.random()
+        bits.state = before
+        return y if toss < 2 else y * 0
+
+
+class LookedAt(Lazy):
+    """Its coins are read, and not tossed."""
+
+    def meddled(self, node, x, y):
+        return y if np.random.Generator(node.coins._bit_generator.jumped()).random() < 2 else y * 0
+
+
+class KeptCoin(Lazy):
+    """What coins chose, as the options are told it."""
+
+    def meddled(self, node, x, y):
+        class Options(tuple):
+            def __getitem__(self, k):
+                kept.append(k)
+                return super().__getitem__(k)
+
+        kept = []
+        choose(node.coins, Options(node.neighbors))
+        return y if kept[0] >= 0 else y * 0
+
+
+class TruthOfNumbers(Honest):
+    """A number or zero is true, and twice as much as a half of what it is."""
+
+    def meddled(self, node, x, y):
+        return np.logical_or(np.abs(y), 0) * y + y
+
+
+class LongDoubles(Honest):
+    """A number that no float is; 0 where it becomes one."""
+
+    def meddled(self, node, x, y):
+        return y + ((np.longdouble(1) + np.longdouble(2) ** -60) * y - y) * 2.0**58
+
+
+class Written(AfterTheEnd):
+    """Writes into what it has sent, which nobody can on the network."""
+
+    async def run(self, node):
+        y = await node.gradient(node.zeros())
+        received = await node.exchange(x=node.zeros(), y=node.zeros())
+        received.sent("y")[...] = y
+        await node.exchange(x=node.zeros(), y=received.sent("y"))
+
+
+class ToNobody(AfterTheEnd):
+    """Agent −1 is no neighbor, and nobody else is told of it."""
+
+    async def failing(self, node, y):
+        node.send(-1, x=node.zeros(), y=y)
+
+
+class ToAFraction(AfterTheEnd):
+    async def failing(self, node, y):
+        node.send(node.neighbors[0] + 0.5, x=node.zeros(), y=y)
+
+
+class OfAnotherShape(AfterTheEnd):
+    """Estimates what is no point; the network ends there."""
+
+    async def failing(self, node, y):
+        node.estimate(y[:, :3])
+        await node.exchange(x=node.zeros(), y=y)
+
+
+class OfWholeNumbers(AfterTheEnd):
+    """Sends whole numbers; the network ends there."""
+
+    async def failing(self, node, y):
+        await node.exchange(x=np.zeros(node.shape, dtype=np.int64), y=y)
+
+
 class Exiting(Honest):
     """With exit status 0."""
 
@@ -770,11 +863,21 @@ class Exiting(Honest):
 
 
 LIES = {
+    PutBack: ("coins that are looked at, or put back",),
+    LookedAt: ("coins that are looked at, or put back",),
+    KeptCoin: ("coins that choose among others than whole numbers",),
+    TruthOfNumbers: ("a ball was used as a float, an index, a truth",),
+    LongDoubles: ("longdouble",),
+    Written: ("is not above ε",),
+    ToNobody: ("sent to no neighbor",),
+    ToAFraction: ("sent to no neighbor",),
+    OfAnotherShape: ("of shape (1, 3), not floats",),
+    OfWholeNumbers: ("not floats of shape (1, 10)",),
     LaterScale: ("is not above ε",),
     LaterValue: ("the code does not send the file's 'x'",),
     Fallback: ("KeyError: 'law'",),
-    OrderedCoin: ("what coins choose is more than a receiver",),
-    BitOfACoin: ("what coins choose is more than a receiver",),
+    OrderedCoin: ("balls that overlap",),
+    BitOfACoin: ("a ball was used as a float, an index, a truth",),
     Regularized: ("node.value is not read",),
     RationalNumber: ("Fraction",),
     CopiedCoins: ("coins that are copied",),
@@ -786,7 +889,7 @@ LIES = {
     Altering: ("does not send", "is not the release", "no message"),
     Hiding: ("no message can be read",),
     Awaiting: ("awaits something", "no running event loop"),
-    Failing: ("a vector of shape",),
+    Failing: ("of shape (1, 3), not floats of shape (1, 10)",),
     Doubled: ("is not above ε",),
     AfterTheEnd: ("no message can be read",),
     AfterARefusal: ("noise that is DiscreteLaplace",),
@@ -796,7 +899,7 @@ LIES = {
     OtherRoutes: ("no message can be read",),
     Rescued: ("tanh of a ball is not read",),
     RescuedRemainder: ("arithmetic without balls",),
-    Lazy: ("what coins choose is more than a receiver",),
+    Lazy: ("a ball was used as a float, an index, a truth",),
     SilentInOne: ("no message can be read",),
 }
 
@@ -821,7 +924,14 @@ def test_code_that_lies_is_refused(kind):
     if kind is SilentInOne:
         tree["account"]["releases"][1]["scale"] = [0.0] + [tree["account"]["releases"][1]["scale"]] * 9
         first_row["values"]["y"][0] = FIRST
-    if issubclass(kind, AfterTheEnd):
+    if kind is TruthOfNumbers:
+        tree["claim"]["epsilon"] = 1e-6
+    if kind is Written:
+        for row in tree["transcript"]["rows"]:
+            row["values"] = {"x": [0.0] * 10, "y": list(map(float, gradient_at_zero(tree) * row["number"]))}
+    if kind in (ToNobody, ToAFraction):
+        first_row |= {"kind": "direct", "receiver": -1 if kind is ToNobody else tree["proof"]["neighbors"][0]}
+    if issubclass(kind, AfterTheEnd) and kind is not Written:
         first_row["values"] = {"x": [0.0] * 10, "y": list(map(float, gradient_at_zero(tree)))}
     says = why(tree, SimpleNamespace(**{kind.__name__: kind}))
     assert any(one in says for one in LIES[kind]), says
