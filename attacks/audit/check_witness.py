@@ -633,10 +633,8 @@ class File:
         if proof.get("graph") is not None:  # all neighbors of all agents
             near = [*map(tuple, proof["graph"])]
             links = [(i, j) for i, row in enumerate(near) for j in row]
-            sound = len({*links}) == len(links) and {*links} == {
-                (j, i) for i, j in links if type(j) is int and i != j
-            }
-            sound = sound and len(near) == agents and near[agent] == neighbors
+            back = {(j, i) for i, j in links if type(j) is int and i != j}
+            sound = {*links} == back and len(links) == len(back) and len(near) == agents and near[agent] == neighbors
             require(sound, "proof.graph: not the neighbors of all agents, or others than proof.neighbors")
             graph = SimpleNamespace(agents=agents, neighbors=near.__getitem__, degrees=[*map(len, near)])
             self.setting = replace(self.setting, topology=graph)

@@ -23,7 +23,7 @@ from attacks.audit.witness import itemize
 from attacks.audit.witness_values import Witness
 from netsim.adversary import PublicKnowledge
 from netsim.algorithms.mixing import LaplaceInRounds
-from netsim.claims import Adjacency, Claim
+from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.codecs import FLOAT64, Quantizer, common_measure
 from netsim.errors import NetsimError
 from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace
@@ -951,13 +951,19 @@ class OfNoNumber(Claiming):
     beyond = math.nan
 
 
+class OfOneListener(Claiming):
+    def claim(self, adjacency, setting, delta):
+        return replace(super().claim(adjacency, setting, delta), standpoint=Standpoint(0, (3,)))
+
+
 def test_a_claim_is_told_with_what_its_theorem_states_besides_and_does_not_hold():
     tree = read("diadsp-diadsp-step-02")
     tree["claim"]["epsilon"] = 0.5
-    for kind in (Claiming, OfNoNumber):
+    refusals = {Claiming: "", OfNoNumber: "not in both worlds", OfOneListener: "what some listeners alone see"}
+    for kind, refused in refusals.items():
         tree["proof"]["algorithm"] = {"class": f"anywhere:{kind.__name__}", **parameters(tree)}
-        if kind is OfNoNumber:
-            assert "not in both worlds" in why(tree, SimpleNamespace(OfNoNumber=kind))
+        if refused:
+            assert refused in why(tree, SimpleNamespace(**{kind.__name__: kind}))
             continue
         says = check.prove(tree, SimpleNamespace(Claiming=kind))
         assert says.startswith("refuted: ")
