@@ -395,13 +395,13 @@ class Release:
 # ── what the code does ──────────────────────────────────────────────────────────────────────────────────
 @dataclass(eq=False, repr=False, slots=True)
 class Chosen(Ball):
-    """One of some `option`s by coins: whom a message goes to, which is seen. Else it may be any number."""
+    """Whom a message goes to by coins, the `option`, which is seen; in anything else it may be any number."""
 
     option: Any
 
 
 class Coins(FollowedCoins):
-    """The agent's coins, while they choose receivers, which are seen, `routes_alone`."""
+    """The agent's coins. `routes_alone`: they have chosen receivers, which are seen, and nothing else."""
 
     def __init__(self, state: Any) -> None:
         self._bits = np.random.PCG64()
