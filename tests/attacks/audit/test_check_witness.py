@@ -823,9 +823,28 @@ class Written(AfterTheEnd):
 
     async def run(self, node):
         y = await node.gradient(node.zeros())
-        received = await node.exchange(x=node.zeros(), y=node.zeros())
-        received.sent("y")[...] = y
-        await node.exchange(x=node.zeros(), y=received.sent("y"))
+        array = self.array(await node.exchange(x=node.zeros(), y=node.zeros()))
+        array[...] = y
+        await node.exchange(x=node.zeros(), y=array)
+
+    def array(self, received):
+        return received.sent("y")
+
+
+class WrittenAsReceived(Written):
+    def array(self, received):
+        return received.values("y")[0]
+
+
+class WrittenAsReleased(Honest):
+    """Writes into what was released, which nobody can on the network, and sends nothing of it there."""
+
+    def sent(self, noisy):
+        try:
+            noisy[0, 0] = noisy[0, 0]
+        except ValueError:
+            return noisy * 0
+        return noisy
 
 
 class ToNobody(AfterTheEnd):
@@ -869,6 +888,8 @@ LIES = {
     TruthOfNumbers: ("a ball was used as a float, an index, a truth",),
     LongDoubles: ("longdouble",),
     Written: ("is not above ε",),
+    WrittenAsReceived: ("is not above ε",),
+    WrittenAsReleased: ("not on the wire as it was made",),
     ToNobody: ("sent to no neighbor",),
     ToAFraction: ("sent to no neighbor",),
     OfAnotherShape: ("of shape (1, 3), not floats",),
@@ -926,12 +947,12 @@ def test_code_that_lies_is_refused(kind):
         first_row["values"]["y"][0] = FIRST
     if kind is TruthOfNumbers:
         tree["claim"]["epsilon"] = 1e-6
-    if kind is Written:
-        for row in tree["transcript"]["rows"]:
-            row["values"] = {"x": [0.0] * 10, "y": list(map(float, gradient_at_zero(tree) * row["number"]))}
     if kind in (ToNobody, ToAFraction):
         first_row |= {"kind": "direct", "receiver": -1 if kind is ToNobody else tree["proof"]["neighbors"][0]}
-    if issubclass(kind, AfterTheEnd) and kind is not Written:
+    if issubclass(kind, Written):
+        for row in tree["transcript"]["rows"]:
+            row["values"] = {"x": [0.0] * 10, "y": list(map(float, gradient_at_zero(tree) * row["number"]))}
+    elif issubclass(kind, AfterTheEnd):
         first_row["values"] = {"x": [0.0] * 10, "y": list(map(float, gradient_at_zero(tree)))}
     says = why(tree, SimpleNamespace(**{kind.__name__: kind}))
     assert any(one in says for one in LIES[kind]), says
