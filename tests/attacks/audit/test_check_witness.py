@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from attacks.audit.loss.aimed import log_weight
 from attacks.audit.loss.comparison import Sample
@@ -24,7 +25,7 @@ from attacks.audit.witness_values import Witness
 from netsim.adversary import PublicKnowledge
 from netsim.algorithms.mixing import LaplaceInRounds
 from netsim.claims import Adjacency, Claim, Standpoint
-from netsim.codecs import FLOAT64, Quantizer, common_measure
+from netsim.codecs import FLOAT64, Quantizer, TopK, common_measure
 from netsim.errors import NetsimError
 from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace
 from netsim.models.model import ElasticNet, Zero
@@ -395,14 +396,59 @@ def test_a_code_that_no_release_becomes(name):
     assert "a message that its codec does not make" in why(tree)
 
 
+def ends_of_code(codec, seen, scale, means):
+    """The interval in which the checker says that the loss of a code lies."""
+    value = check.pairs(*map(check.balls, means))
+    text = check.Release(Laplace, scale, value, None).loss(seen, codec).text
+    return [float(one) for one in text.strip("[]").split(",")]
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_ends_for_a_quantizer_hold_the_loss_by_integration(norm):
+    """Over all vectors in the plane whose norm is that of a scale, and over the scales that may have made the code."""
+    rng, angles = np.random.default_rng(5), np.linspace(0, 2 * np.pi, 40_000, endpoint=False)
+    across, one = np.linspace(-1, 1, 10_000), np.ones(10_000)
+    sides = [(one, across), (-one, across), (across, one), (across, -one)]
+    around = np.array([np.cos(angles), np.sin(angles)]) if norm == "l2" else np.concatenate(sides, axis=1)
+    for bits in (1, 2, 3, 4) * 3:
+        codec, means, scale = Quantizer(bits, norm), rng.normal(size=(2, 2)), rng.uniform(0.5, 2, 2)
+        seen = codec.encode(means[:1] + scale * rng.laplace(size=(1, 2)), rng.random((1, 2)))[0]
+        if not seen.any():
+            continue
+        measure, found = Fraction(common_measure(seen)), np.zeros(2)
+        levels = np.abs(seen) / float(measure)
+        for factor in range(1, int(codec.levels // levels.max()) + 1):
+            unit = measure / factor
+            if unit != float(unit) or math.frexp(unit)[0] * 2.0 ** (53 - bits) % 1:
+                continue  # no scale that is sent
+            size = float(unit) * codec.shrinkage(2)
+            vectors = around.T * size * codec.levels
+            made = np.maximum(1 - np.abs(np.abs(vectors) / size - levels * factor), 0).prod(axis=1)
+            made *= ((seen == 0) | (np.sign(vectors) == np.sign(seen))).all(axis=1) * size
+            found += [made @ np.exp(-(np.abs(vectors - mean) / scale).sum(axis=1)) for mean in means]
+        low, high = ends_of_code(codec, seen, scale, means)
+        assert low - 1e-3 < math.log(found[0] / found[1]) < high + 1e-3
+
+
+def test_ends_for_the_largest_coordinates_hold_the_loss_by_distribution_functions():
+    rng = np.random.default_rng(6)
+    for k in (1, 2, 3, 4, 5) * 4:
+        codec, means, scale = TopK(k), rng.normal(size=(2, 5)), rng.uniform(0.3, 2, 5)
+        seen = codec.encode(means[:1] + scale * rng.laplace(size=(1, 5)))[0]
+        least, laws = np.abs(seen[seen != 0]).min(), [stats.laplace(mean, scale) for mean in means]
+        logs = [np.where(seen, law.logpdf(seen), np.log(law.cdf(least) - law.cdf(-least))).sum() for law in laws]
+        low, high = ends_of_code(codec, seen, scale, means)
+        assert low - 1e-9 < logs[0] - logs[1] < high + 1e-9
+        assert high - low < 1e-9
+
+
 def test_a_code_of_the_largest_coordinate_one_level_below_the_last():
     """Its scale is rounded up, so that the largest coordinate lies a little below the last level."""
     codec, rng = Quantizer(4, "linf"), np.random.default_rng(1)
     released = rng.normal(size=(1, 10))
     seen = codec.encode(released, np.full((1, 10), 1 - 2.0**-53))[0]
     assert np.abs(seen).max() / common_measure(seen) == codec.levels - 1
-    means = check.pairs(check.balls(np.zeros(10)), check.balls(np.full(10, 0.1)))
-    low, high = map(float, check.Release(Laplace, np.ones(10), means, None).loss(seen, codec).text[1:-1].split(","))
+    low, high = ends_of_code(codec, seen, np.ones(10), (np.zeros(10), np.full(10, 0.1)))
     assert low < np.abs(released - 0.1).sum() - np.abs(released).sum() < high
 
 
