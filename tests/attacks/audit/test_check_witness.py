@@ -405,7 +405,7 @@ def ends_of_code(codec, seen, scale, means):
 
 @pytest.mark.parametrize("norm", ["l2", "linf"])
 def test_ends_for_a_quantizer_hold_the_loss_by_integration(norm):
-    """Over all vectors in the plane whose norm is that of a scale, and over the scales that may have made the code."""
+    """Over all vectors in the plane whose norm is that of a scale, and all scales that may have made the code."""
     rng, angles = np.random.default_rng(5), np.linspace(0, 2 * np.pi, 40_000, endpoint=False)
     across, one = np.linspace(-1, 1, 10_000), np.ones(10_000)
     sides = [(one, across), (-one, across), (across, one), (across, -one)]
