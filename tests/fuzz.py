@@ -1,4 +1,6 @@
-"""Damaged scenario files and damaged results, given to the commands that read them: `python -m tests.fuzz 1000`.
+"""Damaged scenario files and damaged results, given to the commands that read them.
+
+By hand: `python -m tests.fuzz scenarios|artefacts COUNT SEED [only this CASE]`. What fails is kept in results/fuzz.
 
 Each case runs in a process of its own with a limit of memory and of time, and must end in a status that the command
 documents, with a line of words, without a traceback and before memory is at its limit. It may have written nothing
@@ -501,8 +503,14 @@ def damaged_table(data: bytes, rng: random.Random) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def _column(rows: int, rng: random.Random) -> pa.Array:
-    makers: list[Callable[[], pa.Array]] = [
+def _bomb(rows: int) -> pa.ChunkedArray:
+    """So many rows of 100,000 numbers, small here and in a file: all are one row."""
+    row = pa.array([[0.0] * 100_000])
+    return pa.chunked_array([row] * rows, row.type)
+
+
+def _column(rows: int, rng: random.Random) -> pa.Array | pa.ChunkedArray:
+    makers: list[Callable[[], pa.Array | pa.ChunkedArray]] = [
         lambda: pa.array(["text"] * rows),
         lambda: pa.array([rng.choice((1e300, float("nan"), float("inf"), -1.0, 0.0)) for _ in range(rows)]),
         lambda: pa.array([rng.choice((0, -1, 2**62, 5, 10**9)) for _ in range(rows)], pa.int64()),
@@ -518,7 +526,7 @@ def _column(rows: int, rng: random.Random) -> pa.Array:
         lambda: pa.array([None if rng.random() < 0.5 else "link" for _ in range(rows)]),
         lambda: pa.array(np.zeros(rows, "datetime64[s]")),
         lambda: pa.array(["x" * 10_000] * rows).dictionary_encode(),
-        lambda: pa.array([[0.0] * 100_000] * rows),
+        lambda: _bomb(rows),
         lambda: pa.array([[float("nan")] * 6] * rows),
         lambda: pa.array([[1.0, None, 2.0, 3.0, 4.0, 5.0]] * rows),
         lambda: pa.array([[1, 2, 3, 4, 5, 6]] * rows),
@@ -545,7 +553,8 @@ def damaged_spool(data: bytes, rng: random.Random) -> bytes:
     for batch, facts in batches:
         columns = list(batch.columns)
         if way < 3:
-            columns[at] = _column(batch.num_rows, rng)
+            column = _column(batch.num_rows, rng)
+            columns[at] = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         elif way == 3 and facts:
             tree = json.loads(facts[b"netsim"])
             key = rng.choice(sorted(tree))

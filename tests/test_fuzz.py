@@ -73,3 +73,11 @@ def test_code_of_a_scenario_is_run_by_commands_that_may_after_a_line(tmp_path, m
 
         monkeypatch.setattr(app, "main", command)
         assert fuzz.run(words.split(), here).fault == f"ran: {fuzz.OWN}" * fault
+
+
+def test_a_column_of_a_thousand_million_numbers_is_small_where_it_is_made():
+    """What the process of all cases holds, each case needs memory for."""
+    before = pa.total_allocated_bytes()
+    column = fuzz._bomb(10_000)
+    assert (len(column), len(column[9_999])) == (10_000, 100_000)
+    assert pa.total_allocated_bytes() - before < 2**21

@@ -18,10 +18,11 @@ balls that overlap are compared, the worlds take different branches, a ball beco
 here, or the record ends, also if the code catches the exception. What was sent before counts.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
-algorithm's file and what it imports: that it does not look at where it runs (a type, the bytes of an array), nor goes
-on after an error that floats do not raise (`np.isnan` knows no balls). Of netsim that is `algorithms.algorithm`,
-`node` (`Exchange`: sums over neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs`,
-`transcript.message` and their imports. Gradients, densities and laws of codes are written again below.
+algorithm's file and what it imports: that it looks neither at where it runs (a type, an identity, the bytes of an
+array, names that other nodes do not have) nor at what raises an error (`np.isnan` of balls does), nor reckons with
+numbers as truths (`np.logical_or` of balls is one of them). Of netsim that is `algorithms.algorithm`, `node`
+(`Exchange`: sums over neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs`, `transcript.message`
+and their imports. Gradients, densities and laws of codes are written again below.
 
 Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages; that the
 algorithm's file is the paper's; what the file says of other agents' objectives, and of W but for its row, so that a
@@ -41,7 +42,6 @@ import sys
 import threading
 from collections import deque
 from dataclasses import dataclass, is_dataclass, replace
-from functools import partialmethod
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
@@ -71,7 +71,7 @@ from netsim.transcript.message import Message
 BITS = 128  # of a ball: recorded numbers are boxes by far wider than what so many bits round
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
 MOST, SECONDS = 10**6, 100  # largest whole number among the parameters; time for a file
-NUMBER = int | float | np.integer | np.floating | np.bool_
+NUMBER = int | float | np.integer | np.float32 | np.bool_  # no long double: a float is less
 CODE = "netsim.algorithms.", "netsim.schedules", "netsim.codecs", "netsim.claims", "netsim.models.model"
 
 
@@ -151,9 +151,11 @@ class Ball:
     exp, log, sqrt = (both(operator.methodcaller(name)) for name in ("exp", "log", "sqrt"))  # NumPy calls them
     conjugate = __pos__
     __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rdivmod__ = refused("arithmetic without balls")
-    __float__ = __int__ = __index__ = __complex__ = refused("a ball was used as a float, an index or a text")
-    __round__ = __floor__ = __ceil__ = __trunc__ = __hash__ = __reduce_ex__ = __int__
+    __float__ = __int__ = __index__ = __complex__ = refused("a ball was used as a float, an index, a truth or a text")
+    __bool__ = __round__ = __floor__ = __ceil__ = __trunc__ = __hash__ = __reduce_ex__ = __int__
     __format__ = __str__ = __repr__ = __int__
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = __int__
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __int__
 
     def __lt__(self, other: Any) -> bool:
         return decided(less(self, other))
@@ -172,9 +174,6 @@ class Ball:
         if smaller is False and larger is False:
             return True
         return not decided(True if smaller or larger else None)
-
-    def __bool__(self) -> bool:
-        return self != 0
 
     def __getattr__(self, name: str) -> Any:  # np.tanh asks for `tanh`
         raise AttributeError(name) if name.startswith("__") else end(f"{name} of a ball is not read here")
@@ -226,6 +225,8 @@ def positive(x: Any) -> Any:
     return (x + np.abs(x)) / 2
 
 
+ANY: Any = 1 / to_hull(-1, 1)
+"""Any number."""
 balls: Any = np.frompyfunc(to_ball, 1, 1)
 boxes: Any = np.frompyfunc(to_box, 1, 1)
 hulls: Any = np.frompyfunc(to_hull, 2, 1)
@@ -380,7 +381,7 @@ class Release:
         for factor in range(1, most // int(levels.max()) + 1):
             size = unit / factor
             small, large = ((np.clip(levels * factor + way, 0, most) ** 2).sum() for way in (-1, 1))
-            norm = small <= most**2 <= large if codec.norm == "l2" else levels.max() * factor == most
+            norm = small <= most**2 <= large if codec.norm == "l2" else levels.max() * factor >= most - 1
             if not norm or math.frexp(size)[0] * 2.0 ** (53 - codec.bits) % 1:  # a unit is rounded up to so many bits
                 continue
             step = np.copysign(size * codec.shrinkage(len(seen)), seen)
@@ -392,40 +393,43 @@ class Release:
 
 
 # ── what the code does ──────────────────────────────────────────────────────────────────────────────────
-class Chosen(SimpleNamespace):
-    """One of some `option`s by coins: whom a message goes to, which is seen, and nothing else."""
+@dataclass(eq=False, repr=False, slots=True)
+class Chosen(Ball):
+    """Whom a message goes to by coins, the `option`, which is seen; in anything else it may be any number."""
 
-
-_COMPARED = (
-    "__eq__",
-    "__ne__",
-    "__lt__",
-    "__le__",
-    "__gt__",
-    "__ge__",
-    "__hash__",
-    "__str__",
-    "__repr__",
-    "__format__",
-)
-for _name in {*dir(int)} - {*dir(object)} | {*_COMPARED}:
-    setattr(Chosen, _name, property(refused("what coins choose is more than a receiver")))
+    option: Any
 
 
 class Coins(FollowedCoins):
-    """The agent's coins; `routes` has tossed those alone that chose receivers, which are seen."""
+    """The agent's coins. `routes_alone`: they have chosen receivers, which are seen, and nothing else."""
 
     def __init__(self, state: Any) -> None:
-        bits, self.routes = np.random.PCG64(), np.random.Generator(np.random.PCG64())
-        bits.state = self.routes.bit_generator.state = state
-        super().__init__(bits)
+        self._bits = np.random.PCG64()
+        self._bits.state = state
+        self._left = self._bits.state  # by the last choice of a receiver
+        super().__init__(self._bits)
+
+    @property
+    def routes_alone(self) -> bool:
+        return self._bits.state == self._left
 
     def choose(self, options: Any) -> Any:
-        self.routes.integers(len(options))
-        return Chosen(option=options[int(self.integers(len(options)))])
+        if type(options) not in (tuple, list) or {*map(type, options)} != {int}:
+            end("coins that choose among others than whole numbers are not read here")
+        before = self.routes_alone
+        chosen = Chosen(ANY.here, ANY.there, options[self.integers(len(options))])
+        self._left = self._bits.state if before else None
+        return chosen
 
     subset = refused("a batch of records is not read here")
-    spawn = __reduce_ex__ = refused("coins that are copied are not read here")
+    spawn = __reduce__ = __reduce_ex__ = __getstate__ = refused("coins that are copied are not read here")
+    bit_generator = _bit_generator = property(refused("coins that are looked at, or put back, are not read here"))
+
+
+def read_only(array: Any) -> Any:
+    """As what was released, sent or received is."""
+    array.setflags(write=False)
+    return array
 
 
 class Port(SimpleNamespace):
@@ -462,14 +466,16 @@ class Node(Port):
             raise self.why
 
     def _vector(self, x: Any) -> Any:
-        if np.shape(x) != self.shape:
-            end(f"the code has a vector of shape {np.shape(x)}, not {self.shape}")
+        if type(x) is not np.ndarray or x.dtype not in (object, np.float64) or x.shape != self.shape:
+            found = f"{type(x).__name__} of shape {getattr(x, 'shape', ())}"
+            end(f"the code has {found}, not floats of shape {self.shape}")
         return balls(x)
 
     def zeros(self) -> Any:
         return balls(np.zeros(self.shape))
 
-    def estimate(self, x: Any) -> None:  # noqa: ARG002
+    def estimate(self, x: Any) -> None:
+        self._vector(x)
         self.activation += 1
 
     async def gradient(self, x: Any, batch: Any = None) -> Any:
@@ -496,7 +502,7 @@ class Node(Port):
         if said != law.__name__ or not np.allclose(size, scale, rtol=1e-12, atol=0):
             end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said!r:.20}"))
         # with a codec, no reader knows the release itself: it may be any number
-        made = np.where(scale > 0, boxes(seen) if file.codec is None else 1 / to_hull(-1, 1), value)
+        made = read_only(np.where(scale > 0, boxes(seen) if file.codec is None else ANY, value))
         self.releases.append(Release(law, scale, value[0], seen, made, [*made[0]]))
         return made
 
@@ -511,15 +517,14 @@ class Node(Port):
         self.counts[kind] += 1
         self._taken(row)  # its numbers, too, say how much floats round
         try:
-            receiver = to.option if type(to) is Chosen else int(to)
-            same = receiver == row["receiver"] and values.keys() == row["values"].keys()
+            same = to == row["receiver"] and values.keys() == row["values"].keys()
             require(same, "the code sends other fields, or to others, than the file has")
             self._judge(f"{kind} message {number}", row["values"], values, vectors)
         except Exception as error:
             end(Unproven(f"{kind} message {number}: {in_words(error)}"))
         if self.proven or file.codec is not None:  # receivers have codes: what follows is no function of these
             end()
-        return Message(self.id, kind, number, {name: v[None] for name, v in vectors.items()})  # as it was sent
+        return Message(self.id, kind, number, {k: read_only(v[None]) for k, v in vectors.items()})  # as it was sent
 
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:
         """What is proven by one more message: by its releases, as they were made, and by all else in it."""
@@ -559,9 +564,8 @@ class Node(Port):
     def _taken(self, row: Any) -> Message:
         """A message of the file."""
         self._room = max([self._room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
-        return Message(
-            row["sender"], row["kind"], row["number"], {k: boxes(v[None]) for k, v in row["values"].items()}
-        )
+        values = {name: read_only(boxes(v[None])) for name, v in row["values"].items()}
+        return Message(row["sender"], row["kind"], row["number"], values)
 
     async def exchange(self, **values: Any) -> Exchange:
         own = self._put("exchange", -1, values)
@@ -570,10 +574,12 @@ class Node(Port):
             end()
         return Exchange(self, own, {j: self._taken(rows[j]) for j in self.neighbors})
 
-    def send(self, to: int, **values: Any) -> None:
-        self._put("direct", to, values)
+    def send(self, to: Any, **values: Any) -> None:
+        receiver = to.option if type(to) is Chosen else to
+        self._put("direct", receiver if receiver in self.neighbors else end("sent to no neighbor"), values)
 
-    broadcast = partialmethod(send, -1)
+    def broadcast(self, **values: Any) -> None:
+        self._put("direct", -1, values)
 
     async def receive(self) -> Message:
         return self._taken(self._direct.popleft()) if self._direct else end()
@@ -627,10 +633,8 @@ class File:
         if proof.get("graph") is not None:  # all neighbors of all agents
             near = [*map(tuple, proof["graph"])]
             links = [(i, j) for i, row in enumerate(near) for j in row]
-            sound = len({*links}) == len(links) and {*links} == {
-                (j, i) for i, j in links if type(j) is int and i != j
-            }
-            sound = sound and len(near) == agents and near[agent] == neighbors
+            back = {(j, i) for i, j in links if type(j) is int and i != j}
+            sound = {*links} == back and len(links) == len(back) and len(near) == agents and near[agent] == neighbors
             require(sound, "proof.graph: not the neighbors of all agents, or others than proof.neighbors")
             graph = SimpleNamespace(agents=agents, neighbors=near.__getitem__, degrees=[*map(len, near)])
             self.setting = replace(self.setting, topology=graph)
@@ -684,6 +688,7 @@ class File:
         if epsilon is None or exact is None:
             return None if epsilon is None else epsilon * (1 + SLACK)
         same = exact.epsilon and abs(exact.epsilon / epsilon - 1) <= 1e-12 and {exact.delta, loose.delta} == {delta}
+        require(exact.standpoint is None, "claim: of what some listeners alone see")
         require(same, f"claim.epsilon: {epsilon!r}, and the algorithm's formula has {exact.epsilon!r}")
         holds = loose.epsilon is not None and loose.epsilon >= 0  # NaN is not
         require(holds, f"claim: not in both worlds: {loose.failed_conditions}")
@@ -694,9 +699,8 @@ class File:
         node, again = Node(self, bound), Node(self, bound)
         same = self.outcome(node) == self.outcome(again)
         require(same, "the code does something else when it is run again: it keeps state")
-        routes_alone = node.coins.bit_generator.state == node.coins.routes.bit_generator.state
         known = exact is not None and exact.coins == "known"  # the claim holds for who knows the agent's coins
-        require(routes_alone or known, "the claim counts on the agent's coins, which are known here")
+        require(node.coins.routes_alone or known, "the claim counts on the agent's coins, which are known here")
         return node
 
     def outcome(self, node: Node) -> Any:

@@ -18,7 +18,7 @@ from attacks.audit.loss.comparison import Sample
 from netsim.adversary import Adversary, AdversaryView, PublicKnowledge
 from netsim.arrays import Array
 from netsim.codecs import Dither
-from netsim.errors import TranscriptError
+from netsim.errors import TranscriptError, brief, short
 from netsim.randomness import SharedNoise
 from netsim.transcript import Transcript
 from netsim.transcript.message import DoorEvent, Kind, Record
@@ -331,7 +331,7 @@ class _Drawn(Dither):
 
 
 def differences(stored: object, found: object, where: str = "") -> Iterator[str]:
-    """Places where two plain trees differ by more than 1e-9, relative (of numbers below 1: absolute)."""
+    """Places where two plain trees differ by more than 1e-9, relative (of numbers below 1: absolute), in brief."""
     if is_mapping(found) and is_mapping(stored):
         for key in (*stored, *(key for key in found if key not in stored)):
             yield from differences(stored.get(key), found.get(key), f"{where}.{key}" if where else key)
@@ -349,5 +349,5 @@ def differences(stored: object, found: object, where: str = "") -> Iterator[str]
         else:
             same = stored == found
         if not same:
-            one, other = (f"{value:.10g}" if isinstance(value, float) else str(value) for value in pair)
-            yield f"{where}: {one} stored, {other} found"
+            one, other = (f"{value:.10g}" if isinstance(value, float) else str(short(value)) for value in pair)
+            yield brief(f"{where}: {one} stored, {other} found")

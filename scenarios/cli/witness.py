@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from netsim.errors import ScenarioError, install
+from netsim.errors import ScenarioError, brief, install
 from scenarios.cli.options import command, given, taken
 from scenarios.files.folders import written
 from scenarios.render.terminal import (
@@ -134,7 +134,7 @@ def _prove(file: Path, out: Path | None, as_json: bool, trusted: bool) -> NoRetu
 
 def _print(found: "Confirmation", every: bool) -> None:
     def say(text: str) -> None:
-        console.print(text, highlight=False, soft_wrap=True)
+        console.print(brief(text), highlight=False, soft_wrap=True)
 
     file = found.file
     if not file.intact:

@@ -66,8 +66,26 @@ class Deployment:
 
 def checked(simulation: Simulation, settings: Deployment) -> Deployment:
     """The settings with nothing left open. You get a `ScenarioError` for what agents as processes cannot do."""
-    network, timing, agents = simulation.network, simulation.timing, range(simulation.topology.agents)
-    refused = [
+    _check_scenario(simulation, settings)
+    _check_places(simulation, settings)
+    tls = any(law.tagged for law in _laws(simulation)) if settings.tls is None else settings.tls
+    settings = replace(settings, tls=tls)
+    _check_tls(simulation, settings)
+    if settings.kernel:
+        _check_kernel(simulation, settings)
+    if settings.namespaces:
+        _check_namespaces(simulation, settings)
+    return settings
+
+
+def _laws(simulation: Simulation) -> tuple[LinkLaw, ...]:
+    return (simulation.network.links, *simulation.network.link_laws.values())
+
+
+def _check_scenario(simulation: Simulation, settings: Deployment) -> None:
+    """What is of a simulation alone, and what taps at doors could not record."""
+    network, timing, policy = simulation.network, simulation.timing, simulation.network.exchange_policy
+    for name, value, wrong, problem, allowed in (
         ("replicas", simulation.replicas, simulation.replicas != 1, "agents draw their noise once", "1"),
         ("header_bytes", network.header_bytes, network.header_bytes != HEADER_BYTES, "of a frame it is 20", "20"),
         ("medium", str(network.medium), network.medium != "links", "sockets are no radio", "links"),
@@ -75,59 +93,48 @@ def checked(simulation: Simulation, settings: Deployment) -> Deployment:
         ("dither_through", "…", bool(simulation.dither_through), "it changes draws of a simulation's codecs", "none"),
         ("timing.activation", str(timing.activation), timing.activation is not None, "agents have no clocks", "none"),
         ("timing.downtimes", "…", bool(timing.downtimes), "processes go down when they are killed", "none"),
-    ]
-    for name, value, wrong, problem, allowed in refused:
+    ):
         if wrong:
             raise ScenarioError(name, value, f"cannot be deployed: {problem}", allowed)
-    policy = network.exchange_policy
     doors = bool(settings.outside) or any(adversary.doors for adversary in simulation.adversaries)
-    if not policy.endless and doors:
+    if doors and not policy.endless:
         why = "cannot be deployed with taps at doors: no packet says when an agent closed its exchange"
         raise ScenarioError("exchange_policy.deadline", policy.deadline, why, "none, or taps on links")
+    if doors and network.active_adversaries:
+        why = "cannot be deployed with taps at doors: what an active adversary makes has no place in a stream"
+        raise ScenarioError("active_adversaries", "…", why, "taps on links")
     if settings.restart and not policy.endless:
         why = "an agent that begins anew would close its exchanges with other messages"
         raise ScenarioError("restart", True, why, "exchanges without a deadline")
-    _check_places(simulation, settings)
-    laws = (network.links, *network.link_laws.values())
-    tls = any(law.tagged for law in laws) if settings.tls is None else settings.tls
-    if not tls and any(law.tagged for law in laws):
-        why = "the scenario's links are encrypted or authenticated"
-        raise ScenarioError("tls", False, why, "true, or links in the clear")
-    sat_at = sorted({agent for adversary in simulation.adversaries for agent in adversary.doors})
-    if tls and not all(map(settings.forks, (agent for agent in sat_at if agent not in settings.outside))):
+
+
+def _check_tls(simulation: Simulation, settings: Deployment) -> None:
+    """What links cannot do under TLS, or without."""
+    laws = _laws(simulation)
+    if not settings.tls:
+        if any(law.tagged for law in laws):
+            why = "the scenario's links are encrypted or authenticated"
+            raise ScenarioError("tls", False, why, "true, or links in the clear")
+        return
+    tapped = {agent for adversary in simulation.adversaries for agent in adversary.doors} - {*settings.outside}
+    if not all(map(settings.forks, tapped)):
         why = "under TLS an agent's own process writes what passes its door, and an agent elsewhere has no file here"
-        raise ScenarioError(
-            "tls", True, why, "agents with taps at their doors on this machine, or links in the clear"
-        )
+        allowed = "agents with taps at their doors on this machine, or links in the clear"
+        raise ScenarioError("tls", True, why, allowed)
     whole = all(law.reliable or not (law.losses or law.duplication or law.reordering) for law in laws)
-    if tls and (not whole or network.active_adversaries):
+    if not whole or simulation.network.active_adversaries:
         why = "what passes under TLS is one stream: whole, in order, and as it was sent"
         raise ScenarioError("tls", True, why, "reliable links or those that lose, repeat and reorder nothing")
-    if network.active_adversaries and doors:
-        why = "cannot be deployed with taps at doors: what an active adversary makes has no place in a stream"
-        raise ScenarioError("active_adversaries", "…", why, "taps on links")
-    if tls and settings.outside:
+    if settings.outside:
         why = "nothing that an outside program sends under TLS can be replayed"
         raise ScenarioError("tls", True, why, "links in the clear")
-    if settings.kernel:
-        _check_kernel(simulation, settings)
-    for wrong, problem, allowed in (
-        (settings.hosts is not None, "they are of this machine", "without agents_on"),
-        (bool(settings.outside), "an outside program lives in none", "without outside programs"),
-        (len(agents) > namespaces.HOSTS, "the network has too few addresses", f"<= {namespaces.HOSTS:,} agents"),
-        (settings.namespaces and not namespaces.possible(), "cannot be made (Linux, root, `ip`)", "without them"),
-    ):
-        if settings.namespaces and wrong:
-            raise ScenarioError("namespaces", True, problem, allowed)
-    return replace(settings, tls=tls)
 
 
 def _check_kernel(simulation: Simulation, settings: Deployment) -> None:
     """What cannot be captured without relays."""
     network, agents = simulation.network, range(simulation.topology.agents)
-    laws = (network.links, *network.link_laws.values())
     of_tcp = {"encrypted": False, "authenticated": False, "reliable": False, "timeout": None, "reordering": False}
-    bare = all(replace(law, **of_tcp) == LinkLaw() for law in laws)  # reliable and in order it is by itself
+    bare = all(replace(law, **of_tcp) == LinkLaw() for law in _laws(simulation))  # TCP is reliable by itself
     bare = bare and all(network.access_law(i) == AccessLaw() for i in agents) and not network.active_adversaries
     for wrong, problem, allowed in (
         (not bare, "a law of a link, or an active adversary, needs a relay in it", "links without laws"),
@@ -137,6 +144,19 @@ def _check_kernel(simulation: Simulation, settings: Deployment) -> None:
     ):
         if wrong:
             raise ScenarioError("kernel", True, problem, allowed)
+
+
+def _check_namespaces(simulation: Simulation, settings: Deployment) -> None:
+    """What has no network namespace."""
+    many = simulation.topology.agents > namespaces.HOSTS
+    for wrong, problem, allowed in (
+        (settings.hosts is not None, "they are of this machine", "without agents_on"),
+        (bool(settings.outside), "an outside program lives in none", "without outside programs"),
+        (many, "the network has too few addresses", f"<= {namespaces.HOSTS:,} agents"),
+        (not namespaces.possible(), "cannot be made (Linux, root, `ip`)", "without them"),
+    ):
+        if wrong:
+            raise ScenarioError("namespaces", True, problem, allowed)
 
 
 def _check_places(simulation: Simulation, settings: Deployment) -> None:

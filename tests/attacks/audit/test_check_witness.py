@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from attacks.audit.loss.aimed import log_weight
 from attacks.audit.loss.comparison import Sample
@@ -23,8 +24,8 @@ from attacks.audit.witness import itemize
 from attacks.audit.witness_values import Witness
 from netsim.adversary import PublicKnowledge
 from netsim.algorithms.mixing import LaplaceInRounds
-from netsim.claims import Adjacency, Claim
-from netsim.codecs import FLOAT64
+from netsim.claims import Adjacency, Claim, Standpoint
+from netsim.codecs import FLOAT64, Quantizer, TopK, common_measure
 from netsim.errors import NetsimError
 from netsim.mechanisms import DiscreteLaplace, Gaussian, Laplace
 from netsim.models.model import ElasticNet, Zero
@@ -395,6 +396,62 @@ def test_a_code_that_no_release_becomes(name):
     assert "a message that its codec does not make" in why(tree)
 
 
+def ends_of_code(codec, seen, scale, means):
+    """The interval in which the checker says that the loss of a code lies."""
+    value = check.pairs(*map(check.balls, means))
+    text = check.Release(Laplace, scale, value, None).loss(seen, codec).text
+    return [float(one) for one in text.strip("[]").split(",")]
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_ends_for_a_quantizer_hold_the_loss_by_integration(norm):
+    """Over all vectors in the plane whose norm is that of a scale, and all scales that may have made the code."""
+    rng, angles = np.random.default_rng(5), np.linspace(0, 2 * np.pi, 40_000, endpoint=False)
+    across, one = np.linspace(-1, 1, 10_000), np.ones(10_000)
+    sides = [(one, across), (-one, across), (across, one), (across, -one)]
+    around = np.array([np.cos(angles), np.sin(angles)]) if norm == "l2" else np.concatenate(sides, axis=1)
+    for bits in (1, 2, 3, 4) * 3:
+        codec, means, scale = Quantizer(bits, norm), rng.normal(size=(2, 2)), rng.uniform(0.5, 2, 2)
+        seen = codec.encode(means[:1] + scale * rng.laplace(size=(1, 2)), rng.random((1, 2)))[0]
+        if not seen.any():
+            continue
+        measure, found = Fraction(common_measure(seen)), np.zeros(2)
+        levels = np.abs(seen) / float(measure)
+        for factor in range(1, int(codec.levels // levels.max()) + 1):
+            unit = measure / factor
+            if unit != float(unit) or math.frexp(unit)[0] * 2.0 ** (53 - bits) % 1:
+                continue  # no scale that is sent
+            size = float(unit) * codec.shrinkage(2)
+            vectors = around.T * size * codec.levels
+            made = np.maximum(1 - np.abs(np.abs(vectors) / size - levels * factor), 0).prod(axis=1)
+            made *= ((seen == 0) | (np.sign(vectors) == np.sign(seen))).all(axis=1) * size
+            found += [made @ np.exp(-(np.abs(vectors - mean) / scale).sum(axis=1)) for mean in means]
+        low, high = ends_of_code(codec, seen, scale, means)
+        assert low - 1e-3 < math.log(found[0] / found[1]) < high + 1e-3
+
+
+def test_ends_for_the_largest_coordinates_hold_the_loss_by_distribution_functions():
+    rng = np.random.default_rng(6)
+    for k in (1, 2, 3, 4, 5) * 4:
+        codec, means, scale = TopK(k), rng.normal(size=(2, 5)), rng.uniform(0.3, 2, 5)
+        seen = codec.encode(means[:1] + scale * rng.laplace(size=(1, 5)))[0]
+        least, laws = np.abs(seen[seen != 0]).min(), [stats.laplace(mean, scale) for mean in means]
+        logs = [np.where(seen, law.logpdf(seen), np.log(law.cdf(least) - law.cdf(-least))).sum() for law in laws]
+        low, high = ends_of_code(codec, seen, scale, means)
+        assert low - 1e-9 < logs[0] - logs[1] < high + 1e-9
+        assert high - low < 1e-9
+
+
+def test_a_code_of_the_largest_coordinate_one_level_below_the_last():
+    """Its scale is rounded up, so that the largest coordinate lies a little below the last level."""
+    codec, rng = Quantizer(4, "linf"), np.random.default_rng(1)
+    released = rng.normal(size=(1, 10))
+    seen = codec.encode(released, np.full((1, 10), 1 - 2.0**-53))[0]
+    assert np.abs(seen).max() / common_measure(seen) == codec.levels - 1
+    low, high = ends_of_code(codec, seen, np.ones(10), (np.zeros(10), np.full(10, 0.1)))
+    assert low < np.abs(released - 0.1).sum() - np.abs(released).sum() < high
+
+
 def test_a_number_of_which_all_others_are_no_multiples_is_told_without_a_warning():
     tree = read("cpgt-cpgt-4-bits")
     value = next(row for row in tree["transcript"]["rows"] if row["event"] == "sent")["values"]["y"]
@@ -545,7 +602,7 @@ class Alternating(Honest):
     """Runs of odd number are other ones."""
 
     def meddled(self, node, x, y):
-        if not x.any():
+        if (x == 0).all():
             RUNS.append(0)
         return y * (1 + len(RUNS) % 2)
 
@@ -645,7 +702,7 @@ class InOneWorld(Honest):
     """Does something where the private gradient is above a number that lies between both worlds."""
 
     def meddled(self, node, x, y):
-        if not x.any() and y[0, 0] > self.between(node):
+        if (x == 0).all() and y[0, 0] > self.between(node):
             self.done(node)
         return y
 
@@ -762,6 +819,107 @@ class CopiedCoins(Lazy):
         return y if copy.deepcopy(node.coins).random() < 2 else y * 0
 
 
+class PutBack(Lazy):
+    """Its coins are as they were after a toss."""
+
+    def meddled(self, node, x, y):
+        bits = node.coins.bit_generator
+        before, toss = bits.state, node.coins.random()
+        bits.state = before
+        return y if toss < 2 else y * 0
+
+
+class LookedAt(Lazy):
+    """Its coins are read, and not tossed."""
+
+    def meddled(self, node, x, y):
+        return y if np.random.Generator(node.coins._bit_generator.jumped()).random() < 2 else y * 0
+
+
+class KeptCoin(Lazy):
+    """What coins chose, as the options are told it."""
+
+    def meddled(self, node, x, y):
+        class Options(tuple):
+            def __getitem__(self, k):
+                kept.append(k)
+                return super().__getitem__(k)
+
+        kept = []
+        choose(node.coins, Options(node.neighbors))
+        return y if kept[0] >= 0 else y * 0
+
+
+class TruthOfNumbers(Honest):
+    """A number or zero is true, and twice as much as a half of what it is."""
+
+    def meddled(self, node, x, y):
+        return np.logical_or(np.abs(y), 0) * y + y
+
+
+class LongDoubles(Honest):
+    """A number that no float is; 0 where it becomes one."""
+
+    def meddled(self, node, x, y):
+        return y + ((np.longdouble(1) + np.longdouble(2) ** -60) * y - y) * 2.0**58
+
+
+class Written(AfterTheEnd):
+    """Writes into what it has sent, which nobody can on the network."""
+
+    async def run(self, node):
+        y = await node.gradient(node.zeros())
+        array = self.array(await node.exchange(x=node.zeros(), y=node.zeros()))
+        array[...] = y
+        await node.exchange(x=node.zeros(), y=array)
+
+    def array(self, received):
+        return received.sent("y")
+
+
+class WrittenAsReceived(Written):
+    def array(self, received):
+        return received.values("y")[0]
+
+
+class WrittenAsReleased(Honest):
+    """Writes into what was released, which nobody can on the network, and sends nothing of it there."""
+
+    def sent(self, noisy):
+        try:
+            noisy[0, 0] = noisy[0, 0]
+        except ValueError:
+            return noisy * 0
+        return noisy
+
+
+class ToNobody(AfterTheEnd):
+    """Agent −1 is no neighbor, and nobody else is told of it."""
+
+    async def failing(self, node, y):
+        node.send(-1, x=node.zeros(), y=y)
+
+
+class ToAFraction(AfterTheEnd):
+    async def failing(self, node, y):
+        node.send(node.neighbors[0] + 0.5, x=node.zeros(), y=y)
+
+
+class OfAnotherShape(AfterTheEnd):
+    """Estimates what is no point; the network ends there."""
+
+    async def failing(self, node, y):
+        node.estimate(y[:, :3])
+        await node.exchange(x=node.zeros(), y=y)
+
+
+class OfWholeNumbers(AfterTheEnd):
+    """Sends whole numbers; the network ends there."""
+
+    async def failing(self, node, y):
+        await node.exchange(x=np.zeros(node.shape, dtype=np.int64), y=y)
+
+
 class Exiting(Honest):
     """With exit status 0."""
 
@@ -770,11 +928,23 @@ class Exiting(Honest):
 
 
 LIES = {
+    PutBack: ("coins that are looked at, or put back",),
+    LookedAt: ("coins that are looked at, or put back",),
+    KeptCoin: ("coins that choose among others than whole numbers",),
+    TruthOfNumbers: ("a ball was used as a float, an index, a truth",),
+    LongDoubles: ("longdouble",),
+    Written: ("is not above ε",),
+    WrittenAsReceived: ("is not above ε",),
+    WrittenAsReleased: ("not on the wire as it was made",),
+    ToNobody: ("sent to no neighbor",),
+    ToAFraction: ("sent to no neighbor",),
+    OfAnotherShape: ("of shape (1, 3), not floats",),
+    OfWholeNumbers: ("not floats of shape (1, 10)",),
     LaterScale: ("is not above ε",),
     LaterValue: ("the code does not send the file's 'x'",),
     Fallback: ("KeyError: 'law'",),
-    OrderedCoin: ("what coins choose is more than a receiver",),
-    BitOfACoin: ("what coins choose is more than a receiver",),
+    OrderedCoin: ("balls that overlap",),
+    BitOfACoin: ("a ball was used as a float, an index, a truth",),
     Regularized: ("node.value is not read",),
     RationalNumber: ("Fraction",),
     CopiedCoins: ("coins that are copied",),
@@ -786,7 +956,7 @@ LIES = {
     Altering: ("does not send", "is not the release", "no message"),
     Hiding: ("no message can be read",),
     Awaiting: ("awaits something", "no running event loop"),
-    Failing: ("a vector of shape",),
+    Failing: ("of shape (1, 3), not floats of shape (1, 10)",),
     Doubled: ("is not above ε",),
     AfterTheEnd: ("no message can be read",),
     AfterARefusal: ("noise that is DiscreteLaplace",),
@@ -796,7 +966,7 @@ LIES = {
     OtherRoutes: ("no message can be read",),
     Rescued: ("tanh of a ball is not read",),
     RescuedRemainder: ("arithmetic without balls",),
-    Lazy: ("what coins choose is more than a receiver",),
+    Lazy: ("a ball was used as a float, an index, a truth",),
     SilentInOne: ("no message can be read",),
 }
 
@@ -821,7 +991,14 @@ def test_code_that_lies_is_refused(kind):
     if kind is SilentInOne:
         tree["account"]["releases"][1]["scale"] = [0.0] + [tree["account"]["releases"][1]["scale"]] * 9
         first_row["values"]["y"][0] = FIRST
-    if issubclass(kind, AfterTheEnd):
+    if kind is TruthOfNumbers:
+        tree["claim"]["epsilon"] = 1e-6
+    if kind in (ToNobody, ToAFraction):
+        first_row |= {"kind": "direct", "receiver": -1 if kind is ToNobody else tree["proof"]["neighbors"][0]}
+    if issubclass(kind, Written):
+        for row in tree["transcript"]["rows"]:
+            row["values"] = {"x": [0.0] * 10, "y": list(map(float, gradient_at_zero(tree) * row["number"]))}
+    elif issubclass(kind, AfterTheEnd):
         first_row["values"] = {"x": [0.0] * 10, "y": list(map(float, gradient_at_zero(tree)))}
     says = why(tree, SimpleNamespace(**{kind.__name__: kind}))
     assert any(one in says for one in LIES[kind]), says
@@ -841,13 +1018,19 @@ class OfNoNumber(Claiming):
     beyond = math.nan
 
 
+class OfOneListener(Claiming):
+    def claim(self, adjacency, setting, delta):
+        return replace(super().claim(adjacency, setting, delta), standpoint=Standpoint(0, (3,)))
+
+
 def test_a_claim_is_told_with_what_its_theorem_states_besides_and_does_not_hold():
     tree = read("diadsp-diadsp-step-02")
     tree["claim"]["epsilon"] = 0.5
-    for kind in (Claiming, OfNoNumber):
+    refusals = {Claiming: "", OfNoNumber: "not in both worlds", OfOneListener: "what some listeners alone see"}
+    for kind, refused in refusals.items():
         tree["proof"]["algorithm"] = {"class": f"anywhere:{kind.__name__}", **parameters(tree)}
-        if kind is OfNoNumber:
-            assert "not in both worlds" in why(tree, SimpleNamespace(OfNoNumber=kind))
+        if refused:
+            assert refused in why(tree, SimpleNamespace(**{kind.__name__: kind}))
             continue
         says = check.prove(tree, SimpleNamespace(Claiming=kind))
         assert says.startswith("refuted: ")

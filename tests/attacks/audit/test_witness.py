@@ -308,6 +308,12 @@ def test_differences_name_what_differs_by_more_than_rounding():
     assert "3 entries stored, 4 found" in next(plain.differences(short, witnessed))
 
 
+@pytest.mark.parametrize("value", ["x" * 100_000, "a word " * 10_000, [1.0] * 10_000, {"x" * 5000: 1}])
+def test_differences_repeat_little_of_what_is_in_a_file(value):
+    assert [one for one in plain.differences({"loss": value}, {"loss": 1.0}) if len(one) < 500]
+    assert [one for one in plain.differences({"x" * 5000: 1.0}, {"x" * 5000: value}) if len(one) < 1000]
+
+
 # ── another machine ─────────────────────────────────────────────────────────────────────────────────────
 
 
