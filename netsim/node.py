@@ -13,9 +13,9 @@ under a hypothesis about the private data. Five rules make that work:
 `Computed` tells which reader ran a run, and on what its gradients were computed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 import numpy as np
 
@@ -23,13 +23,13 @@ from netsim.arrays import Array
 from netsim.errors import ProtocolError
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.models.model import Regularizer
-from netsim.randomness import Coins
 from netsim.transcript.message import Message
 
 Reader = Literal["live", "stacked", "deployed"]
 """Agent by agent, one run for all agents, or processes (`netsim.readers`)."""
 Backend = Literal["numpy", "torch"]
 Device = Literal["cpu", "cuda"]
+WORD = 1 << 32
 
 
 class Exchange:
@@ -218,6 +218,30 @@ def own_share(value: Array, shares: Sequence[Array], weights: Array) -> Array:
     """My own share of a split `value`, from those of my neighbors: all noise sums to zero, my weight is the first."""
     noise = np.array([share - value for share in shares]) * weights[1:, None, None]
     return value - added(noise) / weights[0]
+
+
+class Coins(np.random.Generator):
+    """An agent's private coins: NumPy's generator, which `choose` and `subset` toss as well."""
+
+    _next: Callable[[int | None], int] | None = None
+
+    def choose(self, options: Sequence[int]) -> int:
+        """One of the options, uniformly: `options[self.integers(len(options))]`, in a third of its time."""
+        count = len(options)
+        if count < 2:
+            return options[int(self.integers(count))]
+        if self._next is None:
+            drawn = self.bit_generator.ctypes
+            self._next, self._state = cast(Callable[[int | None], int], drawn.next_uint32), drawn.state_address
+        scaled = self._next(self._state) * count  # Lemire's multiply and shift, as in NumPy
+        if scaled % WORD < count:
+            while scaled % WORD < WORD % count:
+                scaled = self._next(self._state) * count
+        return options[scaled // WORD]
+
+    def subset(self, total: int, size: int) -> Sequence[int]:
+        """So many of range(total), ascending, uniformly."""
+        return sorted(int(one) for one in self.choice(total, size, replace=False))
 
 
 class FollowedCoins(Coins):

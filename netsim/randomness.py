@@ -6,17 +6,17 @@ attack changes no other stream. Generators of different names are independent (N
 
 import hashlib
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 
 from netsim.arrays import Array
+from netsim.node import Coins
 
 Name = str | int
-WORD = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -64,30 +64,6 @@ def noise_of(streams: Streams, chunk: int, agent: int) -> np.random.Generator:
 def dither_of(streams: Streams, chunk: int, agent: int) -> np.random.Generator:
     """What an agent's random codec draws, in this chunk of replicas. An audit hands it to a replay."""
     return streams.generator("agent", agent, "codec", chunk)
-
-
-class Coins(np.random.Generator):
-    """An agent's private coins: NumPy's generator, which also makes the choices of `netsim.node`."""
-
-    _next: Callable[[int | None], int] | None = None
-
-    def choose(self, options: Sequence[int]) -> int:
-        """One of the options, uniformly: `options[self.integers(len(options))]`, in a third of its time."""
-        count = len(options)
-        if count < 2:
-            return options[int(self.integers(count))]
-        if self._next is None:
-            drawn = self.bit_generator.ctypes
-            self._next, self._state = cast(Callable[[int | None], int], drawn.next_uint32), drawn.state_address
-        scaled = self._next(self._state) * count  # Lemire's multiply and shift, as in NumPy
-        if scaled % WORD < count:
-            while scaled % WORD < WORD % count:
-                scaled = self._next(self._state) * count
-        return options[scaled // WORD]
-
-    def subset(self, total: int, size: int) -> Sequence[int]:
-        """So many of range(total), ascending, uniformly."""
-        return sorted(int(one) for one in self.choice(total, size, replace=False))
 
 
 def coins_of(streams: Streams, agent: int, tosses: int = 0) -> Coins:
