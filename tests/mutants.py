@@ -3,7 +3,8 @@
 `make mutants` takes a seeded sample of each file. The tests that mirror its folder, and the laws named here, run once
 to learn who calls what for how long; a mutant meets the tests that call its function, the file's own and the quick
 ones first. Outcomes are kept in results/mutants: another run goes on where the last was stopped, and tries survivors
-again once their tests have changed. Each is to be killed by a better test, or has its line in tests/explained_mutants.txt.
+again once their tests have changed. Each is to be killed by a better test, or has its line in
+tests/explained_mutants.txt.
 The tree is copied first, and a mutant exists in the memory of its own process alone.
 """
 
