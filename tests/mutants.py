@@ -3,8 +3,7 @@
 `make mutants` takes a seeded sample of each file. The tests that mirror its folder, and the laws named here, run once
 to learn who calls what for how long; a mutant meets the tests that call its function, the file's own and the quick
 ones first. Outcomes are kept in results/mutants: another run goes on where the last was stopped, and tries survivors
-again once their tests have changed. Each is to be killed by a better test, or has its line in
-tests/explained_mutants.txt.
+again once their tests have changed. Each is to be killed by a better test, or has its line in docs/mutants.md.
 The tree is copied first, and a mutant exists in the memory of its own process alone.
 """
 
@@ -369,7 +368,7 @@ def main() -> None:
     if not options.list:
         work([mutant for mutant in chosen if mutant.name not in known], options.budget)
     known = outcomes(chosen)
-    explained = (ROOT / "tests" / "explained_mutants.txt").read_text(encoding="utf-8")
+    explained = (ROOT / "docs" / "mutants.md").read_text(encoding="utf-8")
     kinds = ("killed", "explained", "survived", "not tried")
     rows: dict[str, Counter[str]] = {where: Counter() for where in [*options.where, "all"]}
     survivors: list[str] = []
