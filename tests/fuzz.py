@@ -7,6 +7,7 @@ documents, with a line of words, without a traceback and before memory is at its
 outside of its folder, and run no code but what a command that runs code has named.
 """
 
+import argparse
 import contextlib
 import functools
 import gc
@@ -687,8 +688,13 @@ def print_faults(found: dict[str, list[int]]) -> None:
 
 
 def main() -> None:
-    kind, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    only = int(sys.argv[4]) if len(sys.argv) > 4 else None
+    ask = argparse.ArgumentParser(description="Damaged scenario files and damaged results, given to commands.")
+    ask.add_argument("kind", choices=("scenarios", "artefacts"))
+    ask.add_argument("count", type=int)
+    ask.add_argument("seed", type=int, nargs="?", default=0)
+    ask.add_argument("only", type=int, nargs="?", help="this case alone; what it wrote is kept")
+    given = ask.parse_args()
+    kind, count, seed, only = given.kind, given.count, given.seed, given.only
     base = Path(tempfile.mkdtemp(prefix="fuzz-"))
     kept = Path("results/fuzz") / f"{kind}-{seed}"
     warm()
