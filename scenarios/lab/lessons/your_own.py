@@ -184,6 +184,7 @@ def _(asked, found, mistaken):
         ask=f"3. **Repair algorithm {asked.name}** in the field above: until nothing is found against its claim, "
         "the claim is at most twice that of the sound twin, and the error too. (Fewer rounds, or more noise, is no "
         "repair.)",
+        by={"code": asked.sound, "changes": asked.changes},
     )
     page.ask(question_3)
     return missing, question_3

@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from netsim.files import draft_of
-from scenarios.challenge.folder import A_LEVEL, PUBLIC_KEY, Entry, Sheet, answer_of, key_from, opened, posed, write
+from scenarios.challenge.folder import PUBLIC_KEY, answer_of, key_from, opened, posed, write
+from scenarios.challenge.sheet import A_LEVEL, Entry, Sheet
 from scenarios.challenge.table import CHALLENGES, Form, named
 from scenarios.cli.app import app
 from scenarios.files.folders import held
