@@ -317,7 +317,7 @@ def _check(paths: Sequence[Path], key: bytes, lessons: Path | None, as_json: boo
     from scenarios.challenge.sheet import Sheet
 
     rows: list[Mapping[str, object]] = []
-    first = dict["Sheet", Path]()
+    read = list[tuple["Sheet", Path]]()
     missing = altered = False
     for path in paths:
         shown = _quoted(path)
@@ -331,13 +331,13 @@ def _check(paths: Sequence[Path], key: bytes, lessons: Path | None, as_json: boo
             rows.append({"file": str(path), "error": str(error)})
             missing = True
             continue
-        if one in first:
-            rows.append({"file": str(path), "same_as": str(first[one])})
+        if (same := next((there for other, there in read if other == one), None)) is not None:
+            rows.append({"file": str(path), "same_as": str(same)})
             if not as_json:
-                line(f"{shown}: the same sheet as {_quoted(first[one])}")
+                line(f"{shown}: the same sheet as {_quoted(same)}")
             continue
-        another = next((there for other, there in first.items() if other.student == one.student), None)
-        first[one] = path
+        another = next((there for other, there in read if other.student == one.student), None)
+        read.append((one, path))
         wrong, unread = list(one.faults(key)), list[str]()
         if one.answers:
             mistaken, unread = _examined(one, lessons)

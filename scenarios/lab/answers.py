@@ -63,13 +63,18 @@ keeper: Keeper | None = None
 
 
 def keep(folder: Path, student: str | None) -> Keeper:
-    """Keep answers from now on, in the sheet of a folder, or in a new one of this student.
+    """Keep answers from now on, in the sheet of a folder, or in a new one of this student."""
+    global keeper  # the lessons run in threads of this process
+    keeper = Keeper(folder, joined_or_begun(folder, student))
+    return keeper
+
+
+def joined_or_begun(folder: Path, student: str | None) -> "Sheet":
+    """The sheet that is in a folder, whoever's key made its challenges, or a new one.
 
     You get a `ScenarioError` where the sheet is another student's or was edited, or where there is neither a sheet
     nor a name.
     """
     from scenarios.challenge.sheet import begun, joined
 
-    global keeper  # the lessons run in threads of this process
-    keeper = Keeper(folder, joined(folder, student) or begun(folder, student, None))
-    return keeper
+    return joined(folder, student) or begun(folder, student, None)

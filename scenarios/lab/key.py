@@ -128,7 +128,8 @@ def _graded(lesson: Lesson, settings: str) -> Mapping[str, Question] | str:
     odd = [there[name] for name in set(values) - set(early) if not _offers(there[name], values[name])]
     if odd:
         return OWN_CODE if all(_kind(one) == "code_editor" for one in odd) else NOT_OFFERED
-    return _questions(found if _are_at(there, values) else lesson.run(values))
+    same = _are_at(there, {name: values[name] for name in there})  # what was placed is no widget there
+    return _questions(found if same else lesson.run(values))
 
 
 def _are_at(widgets: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
