@@ -14,7 +14,7 @@ from netsim.errors import ScenarioError, install
 SHIPPED = Path(__file__).parent / "lessons"
 ORDER = (
     "eavesdropper", "pictures", "noise", "second-message", "composition", "norms", "how-sure", "your-own",
-    "tap-your-own",
+    "tap-your-own", "every-view", "a-reviewers-hour",
 )  # fmt: skip
 """The shipped lessons, in the order of the course."""
 
