@@ -146,8 +146,8 @@ def _(answer_3, records):
         ),
         hint=lambda _: f"2R/m, with R = {show(scene.NORM)} and m = {records}.",
         ask=f"3. Let all records have length {show(scene.NORM)} at most, before and after. The loss is logistic, so "
-        f"that ‖∇ℓ‖₂ ≤ ‖a‖₂ for a record a, and an agent's objective is the mean over its {records} records. Which δ is "
-        "needed for one record that is replaced?",
+        f"that ‖∇ℓ‖₂ ≤ ‖a‖₂ for a record a, and an agent's objective is the mean over its {records} records. Which δ "
+        "is needed for one record that is replaced?",
     )
     page.stack(
         mo.md("""

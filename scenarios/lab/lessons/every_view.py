@@ -136,17 +136,20 @@ def _(answer_1, seen, victim):
         f"{show(seen.nearest)} at a neighbor, {show(seen.farthest)} where agent {victim.value} is farthest: what it "
         "told was mixed with others' messages, and others' noise, on the way."
         if seen.farthest > 0
-        else "Nothing of it arrives there: every round carries a message one hop.",
+        else f"What arrives there is so faint that δ = {show(seen.delta)} covers all of it.",
         tolerance=0.05,
         traps=(
-            (seen.farthest / seen.nearest if seen.farthest > 0 else math.inf, "The other way round."),
+            (
+                seen.farthest / seen.nearest if seen.farthest > 0 else math.inf,
+                "That is the other way round: the farthest over the neighbor.",
+            ),
             (seen.nearest - seen.farthest, "That is how much more, not how many times as much."),
         ),
         hint=lambda _: (
             f"Divide the largest ε among neighbors by the largest among the farthest, in row {victim.value}."
         ),
         ask=f"1. In row {victim.value} of the matrix, as set above: the neighbor that learns most, how many times as "
-        "much does it learn as the agent that is the most hops away? (0 if nothing arrives there.)",
+        "much does it learn as the agent that is the most hops away? (0 if that ε is 0.)",
     )
     page.ask(question_1, answer_1)
     return (question_1,)

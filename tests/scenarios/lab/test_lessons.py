@@ -23,7 +23,7 @@ from tests.scenarios.lab.lessons import NAMES, questions, run
 
 # ── at its start ────────────────────────────────────────────────────────────────────────────────────────
 CPU_SECONDS = 40.0
-LONG = {"second-message", "noise", "composition", "how-sure", "norms", "tap-your-own"}
+LONG = {"second-message", "noise", "composition", "how-sure", "norms", "tap-your-own", "a-reviewers-hour"}
 """Lessons that compute for about ten seconds or more; what their scenes find is tested beside this, too."""
 
 
@@ -110,6 +110,8 @@ START: dict[str, dict[str, Any]] = {
     },
     "your-own": {"start": "algorithm A"},
     "tap-your-own": {"change": tapping.FAITHFUL, "scale": 0.3},
+    "every-view": {"topology": "ring", "own": 0.5, "shared": 0.0, "victim": 0},
+    "a-reviewers-hour": {"step": 0.1, "rounds": 2, "direction": "even"},
 }  # fmt: skip
 NOT_REACHED: list[tuple[str, dict[str, Any], str]] = [
     ("eavesdropper", {"taps": ["3–4", "4–5"], "encrypted": ["4–5"]}, "4–5"),
@@ -130,6 +132,11 @@ NOT_REACHED: list[tuple[str, dict[str, Any], str]] = [
     ("how-sure", {"threshold": 3.0, "trials": 20, "factor": 4.0, "tries": 40, "claim": 4.0}, "are they enough?"),
     ("tap-your-own", {"change": tapping.STEPS}, "hides in the noise"),
     ("tap-your-own", {"code": "import nowhere"}, "Choose the program"),
+    ("every-view", {"topology": "path", "shared": 16.0, "victim": 3}, "learn ε = 23.1 of agent 3"),
+    ("every-view", {"topology": "star", "shared": 8.0, "own": 8.0}, "Own noise is σ = 8"),
+    ("every-view", {"topology": "complete", "shared": 8.0}, "who do not hear each other"),
+    ("every-view", {"topology": "path"}, "learn ε = 23.1 of agent 0"),
+    ("a-reviewers-hour", {"step": 0.001, "direction": "coordinate", "rounds": 3}, "loose"),
 ]
 """Settings of a lesson that are not what it asks for, and what it says of them to who has to change them."""
 SETTINGS = [slow_where(one[0] in LONG or one in NOT_REACHED[1:], *one) for one in NOT_REACHED]
