@@ -24,7 +24,7 @@ with app.setup(hide_code=True):
 def _():
     topology = mo.ui.dropdown(["ring", "path", "star", "complete"], value="ring", label="Graph")
     own = mo.ui.slider(steps=list(scene.OWN), value=0.5, label="own noise σ =", show_value=True)
-    shared = mo.ui.slider(steps=list(scene.SHARED), value=0.0, label="shared noise σ′ =", show_value=True)
+    shared = mo.ui.slider(steps=list(scene.SHARED), value=4.0, label="shared noise σ′ =", show_value=True)
     victim = mo.ui.slider(0, scene.AGENTS - 1, step=1, value=0, label="about agent", show_value=True)
     page.stack(
         mo.md(rf"""
@@ -35,16 +35,16 @@ def _():
     listeners. Here are {scene.AGENTS} agents, {scene.ROUNDS} rounds of descent on least squares, with
     $\eta = {scene.STEP}$. Agent $i$ puts noise of two kinds on its gradient:
 
-    $$x_i^{{k+½}} = x_i^k - \eta\Big(\nabla f_i(x_i^k) + \xi_i + \sum_{{j \sim i}} v_{{ij}}\Big), \qquad
+    $$x_i^{{k+1/2}} = x_i^k - \eta\Big(\nabla f_i(x_i^k) + \xi_i + \sum_{{j \sim i}} v_{{ij}}\Big), \qquad
     \xi_i \sim \mathcal N(0, \sigma^2 I), \quad v_{{ij}} = -v_{{ji}} \sim \mathcal N(0, \sigma'^2 I) .$$
 
     The first is its own. The second it shares with each neighbor: both draw it from a seed that they agreed on, one
-    adds it and the other subtracts it, so that in the mean of all agents it cancels. Then each sends $x^{{k+½}}$ to
+    adds it and the other subtracts it, so that in the mean of all agents it cancels. Then each sends $x^{{k+1/2}}$ to
     its neighbors and mixes. (The algorithm is DECOR, of Allouah et al. 2024.)
 
-    **The setting.** Two worlds differ in the gradient of one agent, by a constant vector of norm
-    {scene.CHANGE:g}. All messages are linear in that vector and in the noise, so that every ε below is exact, not an
-    estimate, and no attack can do better.
+    **The setting.** Two worlds differ in the gradient of one agent, by a constant vector of length {scene.CHANGE:g}.
+    All messages are linear in that vector and in the noise, so that every ε below is exact, not an estimate, and no
+    attack can do better.
     """),
         page.panel(topology, own, shared, victim),
     )
@@ -61,7 +61,7 @@ def _(own, shared, topology, victim):
     Every agent follows the protocol, and looks at what arrives. The matrix has ε at δ = {show(seen.delta)} of each
     victim (row) at each listener (column); the network shows the row of agent {victim.value}.
     """),
-        page.side_by_side([seen.matrix("matrix"), seen.exposure("exposure")]),
+        page.side_by_side([figures.chart(seen.matrix), figures.chart(seen.exposure)]),
     )
     return (seen,)
 
@@ -104,7 +104,8 @@ def _(own, seen, shared, topology, victim):
         mo.md(
             f"The costliest two are agents {members[0]} and {members[1]}, with ε = {show(_pair)}."
             + (
-                " **Now give σ′ a value**: single listeners see noise that costs the mean of all agents nothing."
+                " Without shared noise the two curves are one: **give σ′ a value**. It costs the mean of all agents "
+                "nothing."
                 if shared.value == 0
                 else f" Who holds all seeds of agent {victim.value} subtracts that noise as if it were not there."
             )

@@ -110,7 +110,7 @@ START: dict[str, dict[str, Any]] = {
     },
     "your-own": {"start": "algorithm A"},
     "tap-your-own": {"change": tapping.FAITHFUL, "scale": 0.3},
-    "every-view": {"topology": "ring", "own": 0.5, "shared": 0.0, "victim": 0},
+    "every-view": {"topology": "ring", "own": 0.5, "shared": 4.0, "victim": 0},
     "a-reviewers-hour": {"step": 0.1, "rounds": 2, "direction": "even"},
 }  # fmt: skip
 NOT_REACHED: list[tuple[str, dict[str, Any], str]] = [
@@ -135,7 +135,7 @@ NOT_REACHED: list[tuple[str, dict[str, Any], str]] = [
     ("every-view", {"topology": "path", "shared": 16.0, "victim": 3}, "learn ε = 23.1 of agent 3"),
     ("every-view", {"topology": "star", "shared": 8.0, "own": 8.0}, "Own noise is σ = 8"),
     ("every-view", {"topology": "complete", "shared": 8.0}, "who do not hear each other"),
-    ("every-view", {"topology": "path"}, "learn ε = 23.1 of agent 0"),
+    ("every-view", {"topology": "path", "shared": 0.0}, "learn ε = 23.1 of agent 0"),
     ("a-reviewers-hour", {"step": 0.001, "direction": "coordinate", "rounds": 3}, "loose"),
 ]
 """Settings of a lesson that are not what it asks for, and what it says of them to who has to change them."""

@@ -71,13 +71,18 @@ def lab(served: tuple[str, str], chromium: Chromium, tmp_path) -> str:
     return served[0]
 
 
-def test_the_index_leads_to_the_lessons(chromium: Chromium, lab: str, tmp_path) -> None:
+def test_the_index_leads_to_the_lessons_and_to_the_first_flag(
+    chromium: Chromium, lab: str, kept: Path, tmp_path
+) -> None:
     (tmp_path / "blank.html").write_text("<title>blank</title>")
     with chromium.open(tmp_path / "blank.html", width=390) as page:
         page.go(lab)
         assert page.evaluate("[...document.querySelectorAll('li a')].map(a => a.getAttribute('href'))") == [
             f"/{name}/" for name in NAMES
         ]
+        text = page.evaluate("document.body.innerText")
+        assert f"Answers of ada are kept in {kept / 'sheet.json'}" in text
+        assert "netsim challenge first-flag" in text
         assert page.sideways == 0
         assert not page.errors
 
