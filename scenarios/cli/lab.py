@@ -245,9 +245,14 @@ def _key(lessons: Sequence[Lesson], place: str | None, as_json: bool) -> None:
             continue
         where = one.name if one.path.parent == SHIPPED else place or one.name
         line(f"# {one.title}\n\nnetsim lab {where}\n")
+        at: Mapping[str, object] = {}
         for each in solved:
+            if each.at != at:
+                line(f"## {', '.join(f'{name}: {_written(value)}' for name, value in each.at.items())}\n")
+            at = each.at
             settings = [f"{name}: {_written(value)}" for name, value in (each.settings or {}).items()]
-            line("\n".join([f"{each.ask}\n", *(f"- {answer}" for answer in (*each.answers, *settings))]))
+            ask = f"{each.ask}\n" + ("\nOne of these:\n" if len(each.answers) > 1 else "")
+            line("\n".join([ask, *(f"- {answer}" for answer in (*each.answers, *settings))]))
             line(f"\n{each.why}\n")
     if as_json:
         write_document({"version": version("netsim-lab"), "lessons": rows})

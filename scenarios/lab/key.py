@@ -19,40 +19,51 @@ REMEMBERED = 256
 
 
 class Solved(Result):
-    """One question with its answers. `why`: what the lesson replies to them. `settings`: those that are the answer,
-    or None; all other answers are for the settings at which the lesson opens."""
+    """One question with its answers, each right by itself, `at` these settings of a lesson that is else as it opens.
+
+    `why`: what the lesson replies to them. `settings`: those that are the answer themselves; None where no settings
+    are asked for, or where the lesson names none that reach it.
+    """
 
     question: str
     ask: str
     answers: Sequence[str]
     why: str
     settings: Mapping[str, Any] | None = None
+    at: Mapping[str, Any]
 
 
 def key_of(lesson: Lesson) -> Iterator[Solved]:
-    """The answer key of one lesson, which is run as it opens, and once more for every question about its settings."""
+    """The answer key of one lesson, which is run as it opens, and once more for every question about its settings.
+
+    A lesson that defines `key_at`, a list of settings, has its key at each of them.
+    """
     opened = lesson.run()
-    for name, question in _questions(opened).items():
-        match question:
-            case Number():
-                exact = question.margin < 1e-3 * abs(question.truth)
-                within = "" if exact else f", within {show(question.margin, 2)}"
-                yield Solved(
-                    question=name, ask=question.ask, answers=[f"{show(question.truth)}{within}"], why=question.why
-                )
-            case Choice():
-                right = list(question.right_answers())
-                why = " ".join(dict.fromkeys(question.options[one].why for one in right))
-                yield Solved(question=name, ask=question.ask, answers=right, why=why)
-            case Until():
-                there = (
-                    _questions(lesson.run(_placed(lesson, opened, question.by)))[name] if question.by else question
-                )
-                said = there.check(None)
-                assert said is not None
-                why = said.says if said.right else f"The lesson names no settings that reach it. {said.says}"
-                settings = dict(question.by) if said.right else None
-                yield Solved(question=name, ask=question.ask, answers=[], why=why, settings=settings)
+    for at in opened.get("key_at", [{}]):
+        defined = lesson.run(_placed(lesson, opened, at)) if at else opened
+        for name, question in _questions(defined).items():
+            yield _solved(lesson, opened, at, name, question)
+
+
+def _solved(
+    lesson: Lesson, opened: Mapping[str, Any], at: Mapping[str, Any], name: str, question: Question
+) -> Solved:
+    answers, settings = list[str](), None
+    match question:
+        case Number():
+            exact = question.margin < 1e-3 * abs(question.truth)
+            within = "" if exact else f", within {show(question.margin, 2)}"
+            answers, why = [f"{show(question.truth)}{within}"], question.why
+        case Choice():
+            answers = list(question.right_answers())
+            why = " ".join(dict.fromkeys(question.options[one].why for one in answers))
+        case Until():
+            there = lesson.run(_placed(lesson, opened, {**at, **question.by})) if question.by else {name: question}
+            said = _questions(there)[name].check(None)
+            assert said is not None
+            why = said.says if said.right else f"The lesson names no settings that reach it. {said.says}"
+            settings = dict(question.by) if said.right else None
+    return Solved(question=name, ask=question.ask, answers=answers, why=why, settings=settings, at=at)
 
 
 def _questions(defined: Mapping[str, Any]) -> dict[str, Question]:

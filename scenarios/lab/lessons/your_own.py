@@ -212,8 +212,9 @@ def _():
         "netsim ledger": "The ledger: every shipped algorithm, audited at its paper's parameters.",
         "netsim show private-descent": "The same audit as a scenario, for the algorithms that come with netsim.",
     }
+    key_at = [{"start": f"algorithm {one.name}"} for one in PLANTED]
     page.go_on(further)
-    return (further,)
+    return further, key_at
 
 
 if __name__ == "__main__":

@@ -109,6 +109,22 @@ def test_a_key_has_the_answers_that_the_lesson_computes_and_settings_that_were_t
     assert (four.settings, four.why) == (None, "The lesson names no settings that reach it. Not four.")
 
 
+def test_a_lesson_may_name_the_settings_of_its_key(lesson: Lesson, tmp_path: Path) -> None:
+    cell = '@app.cell\ndef _():\n    key_at = [{"side": 4}, {"unit": 1000}]\n    return (key_at,)\n\n\nif __name__'
+    (tmp_path / "squares.py").write_text(LESSON.replace("if __name__", cell))
+    (altered,) = lessons(tmp_path)
+    found = list(key_of(altered))
+    assert [(one.question, one.at) for one in found[::4]] == [
+        ("question_1", {"side": 4}),
+        ("question_1", {"unit": 1000}),
+    ]
+    assert [list(one.answers) for one in found[::4]] == [["16, within 1.6"], ["9 × 10⁶, within 9 × 10⁵"]]
+    assert [found[1].answers, found[5].answers] == [["yes"], ["no"]]
+    assert [found[2].why, found[3].why[-5:]] == ["Enough.", "Four."]
+    shown = command("lab", str(altered.path), "--key").stdout
+    assert shown.index("## side: 4\n\n1. Area?") < shown.index("## unit: 1000\n\n1. Area?")
+
+
 def test_settings_that_do_not_reach_what_is_asked_for_are_no_answer(lesson: Lesson, tmp_path: Path) -> None:
     (tmp_path / "squares.py").write_text(LESSON.replace('["0", "2"]', '["0"]'))
     (altered,) = lessons(tmp_path)
