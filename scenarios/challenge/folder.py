@@ -9,10 +9,12 @@ import hashlib
 import hmac
 import json
 import re
+import shutil
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +24,7 @@ import netsim
 from netsim.adversary import Adversary, AdversaryView
 from netsim.errors import ScenarioError, SimulationError
 from netsim.files import check_regular, read_json
+from netsim.settings import Recording
 from netsim.transcript import Transcript
 from netsim.transcript.stored import StreamedTranscript
 from scenarios.build.experiment import Experiment
@@ -43,6 +46,8 @@ MOST_BYTES = 1_000_000
 """Of a sheet, a challenge.json, a key."""
 ATTEMPTS = 1000
 FILE, PUBLIC, README, SHEET = "challenge.json", "public.yaml", "README.md", "sheet.json"
+CAPTURE = "capture.pcapng"
+"""TCP packets that were tapped, where the challenge was run live."""
 LONGEST = 60
 _UNSEEN = re.compile("[\u115f\u1160\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 """Letters and marks that nobody sees."""
@@ -127,10 +132,19 @@ def fingerprint(key: bytes) -> str:
     return hashlib.sha256(b"netsim challenge key" + key).hexdigest()[:12]
 
 
-def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> ChallengeFile:
-    """Make the challenge and write its folder: transcripts, public.yaml, challenge.json, README.md."""
+def write(challenge: Challenge, student: str, key: bytes, folder: Path, *, live: bool = False) -> ChallengeFile:
+    """Make the challenge and write its folder: transcripts, public.yaml, challenge.json, README.md.
+
+    `live`: agents are processes that talk over loopback, capture.pcapng has what was tapped, and the transcript is
+    rebuilt from it. You get a `ScenarioError` where the challenge is not one that allows that.
+    """
     one = posed(challenge, student, key)
+    if live and one.simulation is None:
+        raise ScenarioError("--live", challenge.name, "is simulated, and in no other way", "first-flag, signs")
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / CAPTURE).unlink(missing_ok=True)  # one of an earlier run is not that of this transcript
+    if live:
+        one = _tapped(one, folder)
     for there in (folder / name for name in (FILE, PUBLIC, README, *(f"{name}.parquet" for name in one.views))):
         if there.exists():
             check_regular(there)  # who writes to a pipe may wait for ever
@@ -155,8 +169,22 @@ def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> Chall
         files={name: _hash_of(folder / name) for name in _solved_from(recordings)},
     )
     write_text(folder / FILE, TypeAdapter(ChallengeFile).dump_json(found, indent=1).decode())
-    write_text(folder / README, _readme(challenge, found))
+    write_text(folder / README, _readme(challenge, found, live))
     return found
+
+
+def _tapped(one: Posed, folder: Path) -> Posed:
+    """The challenge as it is when every agent is a process and its links are TCP on this machine."""
+    from netsim.readers.deployed.deploy import deploy
+    from netsim.readers.deployed.relay import capture_path
+
+    assert one.simulation is not None
+    simulation = replace(one.simulation, recording=Recording(measure=False, private="nothing"))
+    with TemporaryDirectory(prefix="netsim-challenge-") as place:
+        (view,) = deploy(simulation, Path(place)).views
+        with whole(folder / CAPTURE) as draft:
+            shutil.copyfile(capture_path(Path(place), view.adversary), draft)
+    return replace(one, views=dict.fromkeys(one.views, view))
 
 
 def _solved_from(recordings: Mapping[str, _RecordingFile]) -> list[str]:
@@ -179,15 +207,16 @@ def _record(transcript: Transcript, path: Path) -> None:
         stored_plainly(draft)
 
 
-def _readme(challenge: Challenge, made: ChallengeFile) -> str:
+def _readme(challenge: Challenge, made: ChallengeFile, live: bool) -> str:
     files = ", ".join(f"`{name}.parquet`" for name in made.recordings)
+    tapped = f"\n- `{CAPTURE}`: the TCP packets that it was made from, for Wireshark or tshark." if live else ""
     return f"""# {challenge.title}
 
 {made.question}
 
 Answer: {made.form}.
 
-- {files}: what the eavesdropper recorded, columns as in docs/results.md.
+- {files}: what the eavesdropper recorded, columns as in docs/results.md.{tapped}
 - `{PUBLIC}`: what is public: the published algorithm and its parameters, the graph, the taps, the kind of the
   problem. Its seeds are not those of the run, so its records and noise are others; and agents may not do what is
   published, where the question says so.

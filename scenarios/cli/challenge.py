@@ -65,6 +65,13 @@ def _challenge(
         Path | None,
         given(metavar="FOLDER", help="With --check: lessons of your own that were answered. Default: netsim's."),
     ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Make first-flag or signs anew: agents are processes on loopback, capture.pcapng is the tap.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Thirty transcripts, each with a question that has to be answered from what was recorded and what is public.
@@ -82,7 +89,7 @@ def _challenge(
     try:
         given_names = names or []
         if check:
-            for option, value in (("--answer", answer), ("--hint", hint), ("--student", student)):
+            for option, value in (("--answer", answer), ("--hint", hint), ("--student", student), ("--live", live)):
                 refuse(option, value, "nothing is played while sheets are checked", "without --check")
             refuse("sheets", not given_names, "missing: --check needs score sheets", "sheet.json of students")
             _check([Path(one) for one in given_names], key_from(key), lessons, as_json)
@@ -94,7 +101,7 @@ def _challenge(
             allowed = "one name; quotes around an answer with spaces"
             raise ScenarioError("name", " ".join(given_names), "one challenge at a time", allowed)
         if plays or not given_names:
-            for option, value in (("--student", student), ("--key", key)):
+            for option, value in (("--student", student), ("--key", key), ("--live", live)):
                 refuse(option, value, "only of use to make a challenge", "with NAME, or all")
         if not given_names:
             refuse("name", plays, "missing: which challenge?", "a name of `netsim challenge`")
@@ -106,7 +113,7 @@ def _challenge(
                 if answer is not None:
                     _answer(challenge, out, answer, as_json)
                 _hint(challenge, out, as_json)
-        _make(name, student, out, None if key is None else key_from(key), as_json)
+        _make(name, student, out, None if key is None else key_from(key), live, as_json)
     except NetsimError as error:
         fail(error, as_json=as_json)
     except OSError as error:
@@ -178,11 +185,12 @@ def _words(sheet: "Sheet") -> str:
     return f"{sheet.student}: {found['solved']} of {len(CHALLENGES)} solved, {found['points']} points{lessons}"
 
 
-def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json: bool) -> NoReturn:
-    """Make a challenge, or all; one that is there is shown again."""
-    from scenarios.challenge import sheet
+def _make(name: str, student: str | None, out: Path, key: bytes | None, live: bool, as_json: bool) -> NoReturn:
+    """Make a challenge, or all; one that is there is shown again, and `live` run anew."""
+    from scenarios.challenge import folder, sheet
     from scenarios.challenge.table import CHALLENGES
 
+    refuse("--live", live and name == ALL, "one challenge at a time", "with a name")
     chosen = list(CHALLENGES) if name == ALL else [_named(name)]
 
     def begun() -> "Sheet":
@@ -193,7 +201,7 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json:
     out.mkdir(parents=True, exist_ok=True)
     places = (out, *(out / one.name for one in chosen))
     with held(out, f"netsim challenge {name}", drafts=places):
-        own, shown = _made(chosen, begun(), out, key)  # again: another command may have begun one meanwhile
+        own, shown = _made(chosen, begun(), out, key, live)  # again: another command may have begun one meanwhile
     if as_json:
         write_document({"folder": str(out), "challenges": [asdict(one) for one in shown]})
     elif name == ALL:
@@ -201,7 +209,9 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json:
     else:
         one = shown[0]
         line(visible(f"{chosen[0].title}\n\n{one.question}\n"))
-        line(f"In {out / name}: {', '.join(f'{each}.parquet' for each in one.recordings)}, public.yaml, README.md")
+        files = [*(f"{each}.parquet" for each in one.recordings), "public.yaml", folder.README]
+        files += [folder.CAPTURE] if (out / name / folder.CAPTURE).exists() else []
+        line(f"In {out / name}: {', '.join(files)}")
         place = "" if out == Path(FOLDER) else f" --out {shlex.quote(str(out))}"
         line(f"Answer:  netsim challenge {name}{place} --answer …   ({visible(one.form)})")
         line(f"Hints:   netsim challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)")
@@ -210,7 +220,7 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json:
 
 
 def _made(
-    chosen: "Sequence[Challenge]", begun: "Sheet", out: Path, key: bytes | None
+    chosen: "Sequence[Challenge]", begun: "Sheet", out: Path, key: bytes | None, live: bool
 ) -> "tuple[Sheet, list[ChallengeFile]]":
     """Challenges as they are in the folder, made where they are not there, or not whole, and the sheet with them."""
     from scenarios.challenge import folder, sheet
@@ -220,10 +230,10 @@ def _made(
         place = out / one.name
         there = (place / folder.FILE).exists()
         file = folder.own_file(place, one.name, begun.student, begun.key) if there else None
-        if file is None or not folder.is_whole(place, file):
+        if live or file is None or not folder.is_whole(place, file):
             begun = sheet.begun(out, begun.student, key)  # the key that is needed to make it
             remark(f"making {one.name}" if len(chosen) > 1 else "")
-            file = folder.write(one, begun.student, key or folder.PUBLIC_KEY, place)
+            file = folder.write(one, begun.student, key or folder.PUBLIC_KEY, place, live=live)
         longer = _with_posed(begun, file)
         if longer is not begun:
             longer.write(out / folder.SHEET)
