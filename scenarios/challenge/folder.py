@@ -1,25 +1,21 @@
-"""A challenge for one student: made from a key, written to a folder, opened by who solves it, and its score sheet.
+"""A challenge for one student: made from a key, written to a folder, opened by who solves it.
 
 Everything private is drawn from HMAC-SHA256(key, challenge and student). With the public key, which is used where
 none is given, whoever knows the student's name can make the answer again: an honour system. With a key that the
 instructor keeps nobody else can. The folder has the salted hash of the answer alone.
-
-The sheet is a chain of entries that an instructor collects and checks. Each entry has a hash of itself and all before
-it, and the sheet a seal of the last one: a sheet that was edited by hand shows it, and nothing is added to it any
-more. Who computes hashes can forge the chain, but no right answer: those are compared with ones made again from the
-key.
 """
 
 import hashlib
 import hmac
 import json
 import re
+import shutil
 import unicodedata
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -28,14 +24,15 @@ import netsim
 from netsim.adversary import Adversary, AdversaryView
 from netsim.errors import ScenarioError, SimulationError
 from netsim.files import check_regular, read_json
+from netsim.settings import Recording
 from netsim.transcript import Transcript
 from netsim.transcript.stored import StreamedTranscript
 from scenarios.build.experiment import Experiment
-from scenarios.challenge.table import CHALLENGES, Challenge, named
+from scenarios.challenge.table import Challenge, named
 from scenarios.challenge.worlds import Posed
 from scenarios.files.folders import whole
 from scenarios.files.models import dump
-from scenarios.results.base import Edge, Result, as_json, write_text
+from scenarios.results.base import Edge, Result, write_text
 from scenarios.schema.load import load_scenario
 from scenarios.schema.own import PythonSpec
 
@@ -48,7 +45,9 @@ SHORTEST = 16
 MOST_BYTES = 1_000_000
 """Of a sheet, a challenge.json, a key."""
 ATTEMPTS = 1000
-FILE, PUBLIC, README = "challenge.json", "public.yaml", "README.md"
+FILE, PUBLIC, README, SHEET = "challenge.json", "public.yaml", "README.md", "sheet.json"
+CAPTURE = "capture.pcapng"
+"""TCP packets that were tapped, where the challenge was run live."""
 LONGEST = 60
 _UNSEEN = re.compile("[\u115f\u1160\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 """Letters and marks that nobody sees."""
@@ -122,21 +121,30 @@ def answer_of(challenge: Challenge, one: Posed) -> str:
     return challenge.form.read(",".join(one.answer))
 
 
-def _salted(challenge: Challenge, one: Posed, student: str, key: bytes) -> tuple[str, str]:
+def salted(challenge: Challenge, one: Posed, student: str, key: bytes) -> tuple[str, str]:
     """Salt and hash of the right answer; both are in the folder."""
     salt = _secret(key, challenge.name, student, "salt")[:16].hex()
     return salt, _digest(answer_of(challenge, one), salt)
 
 
-def _fingerprint(key: bytes) -> str:
+def fingerprint(key: bytes) -> str:
     """A short hash that tells keys apart."""
     return hashlib.sha256(b"netsim challenge key" + key).hexdigest()[:12]
 
 
-def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> ChallengeFile:
-    """Make the challenge and write its folder: transcripts, public.yaml, challenge.json, README.md."""
+def write(challenge: Challenge, student: str, key: bytes, folder: Path, *, live: bool = False) -> ChallengeFile:
+    """Make the challenge and write its folder: transcripts, public.yaml, challenge.json, README.md.
+
+    `live`: agents are processes that talk over loopback, capture.pcapng has what was tapped, and the transcript is
+    rebuilt from it. You get a `ScenarioError` where the challenge is not one that allows that.
+    """
     one = posed(challenge, student, key)
+    if live and one.simulation is None:
+        raise ScenarioError("--live", challenge.name, "is simulated, and in no other way", "first-flag, signs")
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / CAPTURE).unlink(missing_ok=True)  # one of an earlier run is not that of this transcript
+    if live:
+        one = _tapped(one, folder)
     for there in (folder / name for name in (FILE, PUBLIC, README, *(f"{name}.parquet" for name in one.views))):
         if there.exists():
             check_regular(there)  # who writes to a pipe may wait for ever
@@ -146,13 +154,13 @@ def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> Chall
         links = view.adversary.links if isinstance(view.adversary.links, tuple) else None
         several = len(one.views) > 1 and links
         recordings[name] = _RecordingFile(algorithm=one.algorithms[name], links=links if several else None)
-    salt, hashed = _salted(challenge, one, student, key)
+    salt, hashed = salted(challenge, one, student, key)
     write_text(folder / PUBLIC, dump(one.public).rstrip())
     found = ChallengeFile(
         challenge=challenge.name,
         version=netsim.__version__,
         student=student,
-        key=_fingerprint(key),
+        key=fingerprint(key),
         question=challenge.question.format(**one.facts),
         form=str(challenge.form),
         salt=salt,
@@ -161,8 +169,22 @@ def write(challenge: Challenge, student: str, key: bytes, folder: Path) -> Chall
         files={name: _hash_of(folder / name) for name in _solved_from(recordings)},
     )
     write_text(folder / FILE, TypeAdapter(ChallengeFile).dump_json(found, indent=1).decode())
-    write_text(folder / README, _readme(challenge, found))
+    write_text(folder / README, _readme(challenge, found, live))
     return found
+
+
+def _tapped(one: Posed, folder: Path) -> Posed:
+    """The challenge as it is when every agent is a process and its links are TCP on this machine."""
+    from netsim.readers.deployed.deploy import deploy
+    from netsim.readers.deployed.relay import capture_path
+
+    assert one.simulation is not None
+    simulation = replace(one.simulation, recording=Recording(measure=False, private="nothing"))
+    with TemporaryDirectory(prefix="netsim-challenge-") as place:
+        (view,) = deploy(simulation, Path(place)).views
+        with whole(folder / CAPTURE) as draft:
+            shutil.copyfile(capture_path(Path(place), view.adversary), draft)
+    return replace(one, views=dict.fromkeys(one.views, view))
 
 
 def _solved_from(recordings: Mapping[str, _RecordingFile]) -> list[str]:
@@ -185,15 +207,16 @@ def _record(transcript: Transcript, path: Path) -> None:
         stored_plainly(draft)
 
 
-def _readme(challenge: Challenge, made: ChallengeFile) -> str:
+def _readme(challenge: Challenge, made: ChallengeFile, live: bool) -> str:
     files = ", ".join(f"`{name}.parquet`" for name in made.recordings)
+    tapped = f"\n- `{CAPTURE}`: the TCP packets that it was made from, for Wireshark or tshark." if live else ""
     return f"""# {challenge.title}
 
 {made.question}
 
 Answer: {made.form}.
 
-- {files}: what the eavesdropper recorded, columns as in docs/results.md.
+- {files}: what the eavesdropper recorded, columns as in docs/results.md.{tapped}
 - `{PUBLIC}`: what is public: the published algorithm and its parameters, the graph, the taps, the kind of the
   problem. Its seeds are not those of the run, so its records and noise are others; and agents may not do what is
   published, where the question says so.
@@ -210,7 +233,7 @@ view = opened(".").view    # views["NAME"] where there are several
 beside the folder `challenges`; where it has another name, with --out and the folder that has {SHEET}."""
 
 
-def _read_file(kind: type[T], path: Path, field: str) -> T:
+def read_file(kind: type[T], path: Path, field: str) -> T:
     """A JSON file of this kind. You get a `ScenarioError` for what is none."""
     try:
         return TypeAdapter(kind).validate_python(read_json(path, MOST_BYTES))
@@ -226,7 +249,7 @@ def _read_file(kind: type[T], path: Path, field: str) -> T:
         raise ScenarioError(field, str(path), f"invalid JSON: {error}", "a file that netsim wrote") from None
 
 
-def _check_name(student: str, field: str) -> None:
+def check_name(student: str, field: str) -> None:
     """You get a `ScenarioError` for a name that could pass for another, or for more of a line of `--check`: letters,
     digits and a few signs, one space at a time, and nothing that looks the same and is not."""
     written = unicodedata.normalize("NFKC", student) == student == student.strip() and "  " not in student
@@ -239,8 +262,8 @@ def _check_name(student: str, field: str) -> None:
 def _file_in(folder: Path) -> ChallengeFile:
     """The challenge.json of a challenge's folder. You get a `ScenarioError` for one that netsim did not write so."""
     path = folder / FILE
-    found = _read_file(ChallengeFile, path, "challenge")
-    _check_name(found.student, "student")
+    found = read_file(ChallengeFile, path, "challenge")
+    check_name(found.student, "student")
     for name, value, digits in (("salt", found.salt, 32), ("hash", found.hash, 64)):
         if re.fullmatch(f"[0-9a-f]{{{digits}}}", value) is None:
             raise ScenarioError(
@@ -329,168 +352,3 @@ def opened(folder: str | Path) -> Opened:
         transcript = Transcript.stored(StreamedTranscript.open(folder / f"{name}.parquet"))
         views[name] = AdversaryView(adversary, transcript, simulation.public())
     return Opened(replace(challenge, hints=()), file, views)
-
-
-# ── the score sheet ─────────────────────────────────────────────────────────────────────────────────────
-SHEET = "sheet.json"
-Event = Literal["posed", "hint", "wrong", "solved"]
-A_LEVEL, A_HINT, A_WRONG = 10, 2, 1
-"""Points of a challenge by level, less for each hint and each wrong answer; at least one a level."""
-
-
-class Entry(Result):
-    """One thing that happened; `hash` is that of the challenge's answer."""
-
-    at: str
-    challenge: str
-    event: Event
-    answer: str | None = None
-    hash: str
-    link: str
-
-
-class _Standing(Result):
-    """How far a student is with one challenge."""
-
-    challenge: str
-    level: int
-    solved: bool
-    hints: int
-    wrong: int
-
-    @property
-    def points(self) -> int:
-        lost = A_HINT * self.hints + A_WRONG * self.wrong
-        return max(A_LEVEL * self.level - lost, self.level) if self.solved else 0
-
-
-class Sheet(Result):
-    """Entries of one student; `key` is the fingerprint of the key that made the challenges, `version` that of the
-    netsim with which the sheet was begun."""
-
-    student: str
-    version: str
-    key: str
-    entries: tuple[Entry, ...] = ()
-    seal: str = ""
-
-    @classmethod
-    def of(cls, student: str, key: bytes) -> "Sheet":
-        """An empty sheet."""
-        one = cls(student=student, version=netsim.__version__, key=_fingerprint(key))
-        return replace(one, seal=one.sealed())
-
-    @classmethod
-    def read(cls, path: Path) -> "Sheet":
-        """You get a `ScenarioError` for a file that is no sheet."""
-        found = _read_file(cls, path, "sheet")
-        for one in (found.student, found.version, *(entry.challenge for entry in found.entries)):
-            _check_name(one, str(path))  # they are printed
-        return found
-
-    def write(self, path: Path) -> None:
-        write_text(path, as_json(asdict(self)))
-
-    def with_entry(self, challenge: str, event: Event, hashed: str, answer: str | None = None) -> "Sheet":
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        entry = Entry(at=at, challenge=challenge, event=event, answer=answer, hash=hashed, link="")
-        entry = replace(entry, link=self._link(self._last(len(self.entries)), entry))
-        longer = replace(self, entries=(*self.entries, entry))
-        return replace(longer, seal=longer.sealed())
-
-    def sealed(self) -> str:
-        return _hash("seal", self._last(len(self.entries)), len(self.entries))
-
-    def _last(self, count: int) -> str:
-        return self.entries[count - 1].link if count else _hash("sheet", self.student, self.version, self.key)
-
-    def _link(self, before: str, entry: Entry) -> str:
-        return _hash(before, {name: value for name, value in asdict(entry).items() if name != "link"})
-
-    def standing(self, challenge: str) -> _Standing:
-        """You get a `StopIteration` for a challenge that is none."""
-        level = next(one.level for one in CHALLENGES if one.name == challenge)
-        own = [one.event for one in self.entries if one.challenge == challenge]
-        return _Standing(
-            challenge=challenge,
-            level=level,
-            solved="solved" in own,
-            hints=own.count("hint"),
-            wrong=own.count("wrong"),
-        )
-
-    def standings(self) -> list[_Standing]:
-        """Of all challenges, in their order."""
-        return [self.standing(one.name) for one in CHALLENGES]
-
-    def faults(self, key: bytes) -> Iterator[str]:
-        """What is wrong with it, a sentence each; solved challenges are made again from the key."""
-        if self.key != _fingerprint(key):
-            of = "the public key" if self.key == _fingerprint(PUBLIC_KEY) else "another key"
-            yield f"its challenges were made with {of}"
-            return
-        yield from self.alterations()
-        if self.version != netsim.__version__:
-            yield f"it is of netsim {self.version}, and this is {netsim.__version__}, which may make other challenges"
-        before = set[tuple[str, str]]()
-        for number, one in enumerate(self.entries):
-            challenge, twice = named(one.challenge), (one.challenge, "solved") in before
-            before.add((one.challenge, one.event))
-            if challenge is None:
-                yield f"entry {number + 1}: there is no challenge {one.challenge!r}"
-            elif (one.challenge, "posed") not in before:
-                yield f"entry {number + 1}: {one.challenge} was not made before it was played"
-            elif one.event == "solved" and twice:
-                yield f"entry {number + 1}: {one.challenge} was solved before"
-            elif one.event == "solved":
-                made = posed(challenge, self.student, key)
-                if one.hash != _salted(challenge, made, self.student, key)[1]:
-                    yield f"entry {number + 1}: {one.challenge} is not this student's"
-                elif one.answer != answer_of(challenge, made):
-                    yield f"entry {number + 1}: {one.challenge} is not solved by {one.answer!r:.60}"
-
-    def alterations(self) -> Iterator[str]:
-        """What was edited by hand, a sentence each; none where the chain and the seal are right."""
-        for number, one in enumerate(self.entries):
-            if one.link != self._link(self._last(number), one):
-                yield f"entry {number + 1} ({one.challenge}, {one.event}) or the one before it was altered"
-        if self.seal != self.sealed():
-            yield "entries at its end were altered or removed"
-
-
-def _hash(*parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def sheet_in(folder: Path) -> Sheet | None:
-    """The sheet of a folder; None where there is none yet. You get a `ScenarioError` for one that was edited: sealed
-    anew with another entry it would pass for right."""
-    if not (folder / SHEET).exists():
-        return None
-    found = Sheet.read(folder / SHEET)
-    if (fault := next(found.alterations(), None)) is not None:
-        raise ScenarioError("sheet", str(folder / SHEET), fault, "the sheet as netsim wrote it")
-    return found
-
-
-def begun(folder: Path, student: str | None, key: bytes | None) -> Sheet:
-    """The sheet of a folder, or a new one. You get a `ScenarioError` where it, or a challenge that is there without
-    a sheet, is of another student or key."""
-    there = sheet_in(folder)
-    if there is None:
-        if not student:
-            raise ScenarioError("--student", student, "missing: every student has answers of their own", "a name")
-        _check_name(student, "--student")
-        new = Sheet.of(student, key or PUBLIC_KEY)
-        for one in CHALLENGES:
-            if (folder / one.name / FILE).exists():
-                own_file(folder / one.name, one.name, new.student, new.key)
-        return new
-    if student not in (None, there.student):
-        why = f"{folder} is of student {there.student!r}"
-        raise ScenarioError("--student", student, why, "another folder: --out FOLDER")
-    if there.key != _fingerprint(key or PUBLIC_KEY):
-        why = "the challenges of this folder were made with another key"
-        allowed = "the instructor's --key; who has the folder already needs none to answer"
-        raise ScenarioError("--key", None if key is None else "…", why, allowed)
-    return there

@@ -121,7 +121,7 @@ CHALLENGES: tuple[Challenge, ...] = (
                 "problem": _least_squares(15, 12),
                 "algorithms": [{"kind": "extra", "rounds": 4, "step": 0.05}],
             },
-            0, partial(worlds.largest, 4),
+            0, partial(worlds.largest, 4), live=True,
         ),
         (
             "In its folder, netsim attack transcript.parquet --scenario public.yaml writes the gradients that follow "
@@ -164,7 +164,7 @@ CHALLENGES: tuple[Challenge, ...] = (
                 "problem": _least_squares(12, 10),
                 "algorithms": [{"kind": "gradient_tracking", "rounds": 4, "step": 0.02}],
             },
-            1, worlds.signs,
+            1, worlds.signs, live=True,
         ),
         ("attacks.inference.infer(view) needs no knowledge of the algorithm but its public code.",),
     ),

@@ -40,7 +40,8 @@ class Posed:
     """A challenge for one student. `answer` is PRIVATE; the rest is written into the folder.
 
     `views` by the name of the recording; `algorithms` has the name that the algorithm of a recording has in the
-    `public` scenario. `facts` fill the gaps of the question.
+    `public` scenario. `facts` fill the gaps of the question. `simulation`, PRIVATE, is what was run, where the answer
+    is the same if agents are processes.
     """
 
     public: Scenario
@@ -48,6 +49,7 @@ class Posed:
     algorithms: Mapping[str, str]
     answer: Sequence[str]
     facts: Mapping[str, object] = field(default_factory=dict[str, object])
+    simulation: Simulation | None = None
 
 
 Builder = Callable[[np.random.Generator], Posed | None]
@@ -180,9 +182,11 @@ def largest(count: int, vector: Array) -> list[str] | None:
     return None if (-np.diff(sizes[: count + 1])).min() < CLEAR * sizes[0] else [str(k) for k in order[:count]]
 
 
-def gradient(words: Words, query: int, reading: Reading, *, door: bool = False, checked: bool = False) -> Builder:
+def gradient(
+    words: Words, query: int, reading: Reading, *, door: bool = False, checked: bool = False, live: bool = False
+) -> Builder:
     """One agent's gradient, counted from 0. `door`: the tap sits at the agent's door alone; `checked`: only where
-    netsim's own inversion finds it."""
+    netsim's own inversion finds it. `live`: agents may be processes, that is, no packet is lost or missed."""
 
     def build(rng: np.random.Generator) -> Posed | None:
         agent = int(rng.integers(_agents(words)))
@@ -194,7 +198,8 @@ def gradient(words: Words, query: int, reading: Reading, *, door: bool = False, 
         answer = reading(own[query].gradient[0]) if query < len(own) else None
         if answer is None or (checked and not _found(run.views[0], agent, query)):
             return None
-        return world.posed(run.views[0], answer, agent=agent)
+        one = world.posed(run.views[0], answer, agent=agent)
+        return replace(one, simulation=world.simulation()) if live else one
 
     return build
 

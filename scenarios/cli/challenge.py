@@ -13,6 +13,7 @@ from rich.markup import escape
 from netsim.errors import NetsimError, ScenarioError, meant
 from scenarios.cli.options import AsJson, command, given, refuse, taken
 from scenarios.files.folders import held
+from scenarios.lab.answers import FOLDER
 from scenarios.render.terminal import (
     DONE,
     REFUTED,
@@ -29,7 +30,8 @@ from scenarios.render.terminal import (
 )
 
 if TYPE_CHECKING:
-    from scenarios.challenge.folder import ChallengeFile, Sheet
+    from scenarios.challenge.folder import ChallengeFile
+    from scenarios.challenge.sheet import Sheet
     from scenarios.challenge.table import Challenge
 
 ALL = "all"
@@ -54,11 +56,22 @@ def _challenge(
     ] = None,
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Folder of one student's challenges and score sheet.")
-    ] = Path("challenges"),
+    ] = Path(FOLDER),
     hint: Annotated[bool, typer.Option("--hint", help="Print the next hint; it is counted.")] = False,
     answer: Annotated[str | None, given(metavar="TEXT", help="Answer; a wrong one is counted.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Check score sheets against answers made again.")] = False,
     key: Annotated[Path | None, given(metavar="FILE", help="The instructor's secret. Default: a public one.")] = None,
+    lessons: Annotated[
+        Path | None,
+        given(metavar="FOLDER", help="With --check: lessons of your own that were answered. Default: netsim's."),
+    ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Make first-flag or signs anew: agents are processes on loopback, capture.pcapng is the tap.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Thirty transcripts, each with a question that has to be answered from what was recorded and what is public.
@@ -66,7 +79,8 @@ def _challenge(
     netsim challenge NAME --student ada
 
     makes one in ./challenges/NAME: the transcript, public.yaml, the question. Only a salted hash of the answer is
-    there. --hint and --answer go on the score sheet, ./challenges/sheet.json; --check checks collected ones.
+    there. --hint and --answer go on the score sheet, ./challenges/sheet.json, and so do answers in the lessons of
+    `netsim lab --student ada`; --check checks collected ones.
 
     Exit status: 0 done, 1 a wrong answer, or a sheet that does not hold, 2 wrong input, also one sheet of many.
     """
@@ -75,10 +89,11 @@ def _challenge(
     try:
         given_names = names or []
         if check:
-            for option, value in (("--answer", answer), ("--hint", hint), ("--student", student)):
+            for option, value in (("--answer", answer), ("--hint", hint), ("--student", student), ("--live", live)):
                 refuse(option, value, "nothing is played while sheets are checked", "without --check")
             refuse("sheets", not given_names, "missing: --check needs score sheets", "sheet.json of students")
-            _check([Path(one) for one in given_names], key_from(key), as_json)
+            _check([Path(one) for one in given_names], key_from(key), lessons, as_json)
+        refuse("--lessons", lessons, "only of use to check sheets", "with --check")
         plays = hint or answer is not None
         if hint and answer is not None:
             raise ScenarioError("--hint", True, "beside --answer", "one of the two at a time")
@@ -86,7 +101,7 @@ def _challenge(
             allowed = "one name; quotes around an answer with spaces"
             raise ScenarioError("name", " ".join(given_names), "one challenge at a time", allowed)
         if plays or not given_names:
-            for option, value in (("--student", student), ("--key", key)):
+            for option, value in (("--student", student), ("--key", key), ("--live", live)):
                 refuse(option, value, "only of use to make a challenge", "with NAME, or all")
         if not given_names:
             refuse("name", plays, "missing: which challenge?", "a name of `netsim challenge`")
@@ -98,7 +113,7 @@ def _challenge(
                 if answer is not None:
                     _answer(challenge, out, answer, as_json)
                 _hint(challenge, out, as_json)
-        _make(name, student, out, None if key is None else key_from(key), as_json)
+        _make(name, student, out, None if key is None else key_from(key), live, as_json)
     except NetsimError as error:
         fail(error, as_json=as_json)
     except OSError as error:
@@ -118,7 +133,7 @@ def _named(name: str) -> "Challenge":
 
 
 def _list(folder: Path, as_json: bool) -> NoReturn:
-    from scenarios.challenge.folder import sheet_in
+    from scenarios.challenge.sheet import sheet_in
     from scenarios.challenge.table import CHALLENGES
 
     sheet = sheet_in(folder)
@@ -150,37 +165,43 @@ def _list(folder: Path, as_json: bool) -> NoReturn:
 
 def _summary(sheet: "Sheet") -> Mapping[str, object]:
     standings = [one for one in sheet.standings() if one.solved or one.hints or one.wrong]
-    return {
+    found: dict[str, object] = {
         "student": sheet.student,
         "solved": sum(one.solved for one in standings),
         "points": sum(one.points for one in standings),
         "challenges": [asdict(one) | {"points": one.points} for one in standings],
     }
+    kept = ("at", "lesson", "question", "answer", "right")
+    answers = [{name: getattr(one, name) for name in kept} for one in sheet.answers]
+    return found | ({"answers": answers} if answers else {})
 
 
 def _words(sheet: "Sheet") -> str:
     from scenarios.challenge.table import CHALLENGES
 
-    found = _summary(sheet)
-    return f"{sheet.student}: {found['solved']} of {len(CHALLENGES)} solved, {found['points']} points"
+    found, right = _summary(sheet), sum(one.right for one in sheet.answers)
+    asked = len({(one.lesson, one.question) for one in sheet.answers})
+    lessons = f"; {right} of {asked} questions of lessons right" if asked else ""
+    return f"{sheet.student}: {found['solved']} of {len(CHALLENGES)} solved, {found['points']} points{lessons}"
 
 
-def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json: bool) -> NoReturn:
-    """Make a challenge, or all; one that is there is shown again."""
-    from scenarios.challenge import folder
+def _make(name: str, student: str | None, out: Path, key: bytes | None, live: bool, as_json: bool) -> NoReturn:
+    """Make a challenge, or all; one that is there is shown again, and `live` run anew."""
+    from scenarios.challenge import folder, sheet
     from scenarios.challenge.table import CHALLENGES
 
+    refuse("--live", live and name == ALL, "one challenge at a time", "with a name")
     chosen = list(CHALLENGES) if name == ALL else [_named(name)]
 
     def begun() -> "Sheet":
-        there = folder.sheet_in(out) if student is None and key is None else None
-        return folder.begun(out, student, key) if there is None else there
+        there = sheet.sheet_in(out) if student is None and key is None else None
+        return sheet.begun(out, student, key) if there is None else there
 
     begun()  # what is refused leaves no folder
     out.mkdir(parents=True, exist_ok=True)
     places = (out, *(out / one.name for one in chosen))
     with held(out, f"netsim challenge {name}", drafts=places):
-        sheet, shown = _made(chosen, begun(), out, key)  # again: another command may have begun one meanwhile
+        own, shown = _made(chosen, begun(), out, key, live)  # again: another command may have begun one meanwhile
     if as_json:
         write_document({"folder": str(out), "challenges": [asdict(one) for one in shown]})
     elif name == ALL:
@@ -188,29 +209,31 @@ def _make(name: str, student: str | None, out: Path, key: bytes | None, as_json:
     else:
         one = shown[0]
         line(visible(f"{chosen[0].title}\n\n{one.question}\n"))
-        line(f"In {out / name}: {', '.join(f'{each}.parquet' for each in one.recordings)}, public.yaml, README.md")
-        place = "" if out == Path("challenges") else f" --out {shlex.quote(str(out))}"
+        files = [*(f"{each}.parquet" for each in one.recordings), "public.yaml", folder.README]
+        files += [folder.CAPTURE] if (out / name / folder.CAPTURE).exists() else []
+        line(f"In {out / name}: {', '.join(files)}")
+        place = "" if out == Path(FOLDER) else f" --out {shlex.quote(str(out))}"
         line(f"Answer:  netsim challenge {name}{place} --answer …   ({visible(one.form)})")
         line(f"Hints:   netsim challenge {name}{place} --hint   ({len(chosen[0].hints)}, counted)")
-        _print_hints(chosen[0], sheet.standing(name).hints)
+        _print_hints(chosen[0], own.standing(name).hints)
     raise typer.Exit(DONE)
 
 
 def _made(
-    chosen: "Sequence[Challenge]", begun: "Sheet", out: Path, key: bytes | None
+    chosen: "Sequence[Challenge]", begun: "Sheet", out: Path, key: bytes | None, live: bool
 ) -> "tuple[Sheet, list[ChallengeFile]]":
     """Challenges as they are in the folder, made where they are not there, or not whole, and the sheet with them."""
-    from scenarios.challenge import folder
+    from scenarios.challenge import folder, sheet
 
     shown: list[ChallengeFile] = []
     for one in chosen:
         place = out / one.name
         there = (place / folder.FILE).exists()
         file = folder.own_file(place, one.name, begun.student, begun.key) if there else None
-        if file is None or not folder.is_whole(place, file):
-            begun = folder.begun(out, begun.student, key)  # the key that is needed to make it
+        if live or file is None or not folder.is_whole(place, file):
+            begun = sheet.begun(out, begun.student, key)  # the key that is needed to make it
             remark(f"making {one.name}" if len(chosen) > 1 else "")
-            file = folder.write(one, begun.student, key or folder.PUBLIC_KEY, place)
+            file = folder.write(one, begun.student, key or folder.PUBLIC_KEY, place, live=live)
         longer = _with_posed(begun, file)
         if longer is not begun:
             longer.write(out / folder.SHEET)
@@ -222,7 +245,7 @@ def _made(
 def _with_posed(sheet: "Sheet", file: "ChallengeFile") -> "Sheet":
     """The sheet, on which the challenge is as one that was made: it may have been begun anew, or not been written
     any more."""
-    if any(one.challenge == file.challenge for one in sheet.entries):
+    if sheet.has(file.challenge):
         return sheet
     return sheet.with_entry(file.challenge, "posed", file.hash)
 
@@ -273,9 +296,9 @@ def _answer(challenge: "Challenge", out: Path, text: str, as_json: bool) -> NoRe
 
 def _posed(challenge: "Challenge", out: Path) -> "tuple[Sheet, ChallengeFile]":
     """The sheet, which has the challenge, and a challenge that is in the folder."""
-    from scenarios.challenge import folder
+    from scenarios.challenge import folder, sheet
 
-    own, place = folder.sheet_in(out), out / challenge.name / folder.FILE
+    own, place = sheet.sheet_in(out), out / challenge.name / folder.FILE
     if own is None or not place.exists():
         why = f"not in {out}: make it first, or say where it is"
         allowed = f"netsim challenge {challenge.name} --student YOUR-NAME, or --out and the folder of {folder.SHEET}"
@@ -284,17 +307,28 @@ def _posed(challenge: "Challenge", out: Path) -> "tuple[Sheet, ChallengeFile]":
     return _with_posed(own, file), file
 
 
+def _examined(sheet: "Sheet", folder: Path | None) -> tuple[list[str], list[str]]:
+    """Faults in a sheet's answers to lessons, and what to look at. You get a `ScenarioError` without marimo."""
+    from scenarios.lab.course import lessons, need_marimo
+
+    need_marimo("--check")
+    from scenarios.lab.key import examined
+
+    found = lessons() if folder is None else (*lessons(), *lessons(folder))
+    return examined(sheet, found)
+
+
 def _quoted(path: Path) -> str:
     """A name of a file, which may be somebody else's: one with spaces could pass for the rest of a line."""
     return shlex.quote(visible(str(path), lines=""))
 
 
-def _check(paths: Sequence[Path], key: bytes, as_json: bool) -> NoReturn:
-    from scenarios.challenge.folder import Sheet
+def _check(paths: Sequence[Path], key: bytes, lessons: Path | None, as_json: bool) -> NoReturn:
+    from scenarios.challenge.sheet import Sheet
 
     rows: list[Mapping[str, object]] = []
-    first = dict["Sheet", Path]()
-    unread = altered = False
+    read = list[tuple["Sheet", Path]]()
+    missing = altered = False
     for path in paths:
         shown = _quoted(path)
         remark(f"checking {shown}" if len(paths) > 1 else "")
@@ -305,27 +339,31 @@ def _check(paths: Sequence[Path], key: bytes, as_json: bool) -> NoReturn:
                 raise
             print_error(error)
             rows.append({"file": str(path), "error": str(error)})
-            unread = True
+            missing = True
             continue
-        if one in first:
-            rows.append({"file": str(path), "same_as": str(first[one])})
+        if (same := next((there for other, there in read if other == one), None)) is not None:
+            rows.append({"file": str(path), "same_as": str(same)})
             if not as_json:
-                line(f"{shown}: the same sheet as {_quoted(first[one])}")
+                line(f"{shown}: the same sheet as {_quoted(same)}")
             continue
-        another = next((there for other, there in first.items() if other.student == one.student), None)
-        first[one] = path
-        wrong = list(one.faults(key))
+        another = next((there for other, there in read if other.student == one.student), None)
+        read.append((one, path))
+        wrong, unread = list(one.faults(key)), list[str]()
+        if one.answers:
+            mistaken, unread = _examined(one, lessons)
+            wrong += mistaken
         altered |= bool(wrong)
         other = None if another is None else str(another)
-        rows.append({**_summary(one), "file": str(path), "holds": not wrong, "faults": wrong, "another_sheet": other})
+        row = {**_summary(one), "file": str(path), "holds": not wrong, "faults": wrong, "another_sheet": other}
+        rows.append(row | ({"to_look_at": unread} if one.answers else {}))
         if not as_json:
             line(f"{shown}: {'DOES NOT HOLD' if wrong else 'holds'}. {_words(one)}")
             if another is not None:
                 line(f"  another sheet of this student: {_quoted(another)}")
-            for each in wrong[:_MOST]:
+            for each in [*unread, *wrong[:_MOST]]:
                 line(f"  {each}")
             if len(wrong) > _MOST:
                 line(f"  … and {len(wrong) - _MOST} more (--json lists them)")
     if as_json:
         write_document({"sheets": rows})
-    raise typer.Exit(WRONG_INPUT if unread else REFUTED if altered else DONE)
+    raise typer.Exit(WRONG_INPUT if missing else REFUTED if altered else DONE)

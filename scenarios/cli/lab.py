@@ -1,16 +1,15 @@
 """Command `netsim lab`, and its page: an index of lessons, each served as a marimo app to this machine alone."""
 
-import ast
 import contextlib
 import os
-import re
 import secrets
 import socket
 import threading
 import webbrowser
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from dataclasses import asdict
 from hmac import compare_digest
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, cast
 from urllib.parse import parse_qs, quote
@@ -19,64 +18,11 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from netsim.errors import ScenarioError, install
-from scenarios.cli.options import command, given, taken
-from scenarios.render.terminal import console, fail, line
-
-SHIPPED = Path(__file__).parents[1] / "lab" / "lessons"
-ORDER = (
-    "eavesdropper", "pictures", "noise", "second-message", "composition", "norms", "how-sure", "your-own",
-    "tap-your-own",
-)  # fmt: skip
-"""The shipped lessons, in the order of the course."""
-
-
-@dataclass(frozen=True)
-class _Lesson:
-    """One notebook: its name on the command line and in addresses, its file, and what it says it is about."""
-
-    name: str
-    path: Path
-    title: str
-    sentence: str
-
-    @classmethod
-    def of(cls, path: Path) -> "_Lesson | None":
-        """The lesson in a file; None where the file is no marimo notebook."""
-        text = path.read_text(encoding="utf-8")
-        if not re.search(r"^\w+ = marimo\.App\(", text, re.MULTILINE):
-            return None
-        try:
-            about = ast.get_docstring(ast.parse(text)) or ""
-        except SyntaxError as error:
-            why = f"line {error.lineno} is no Python ({error.msg})"
-            raise ScenarioError("lesson", str(path), why, "a marimo notebook") from None
-        name = path.stem.replace("_", "-")
-        title, _, rest = about.partition("\n")
-        return cls(name, path, title.rstrip(".") or name, " ".join(rest.strip().partition("\n\n")[0].split()))
-
-
-def lessons(folder: Path = SHIPPED) -> tuple[_Lesson, ...]:
-    """The lessons of a folder, or those that come with netsim: the course in its order, then the others by name."""
-    found = [one for path in sorted(folder.glob("*.py")) if (one := _Lesson.of(path)) is not None]
-    return tuple(
-        sorted(found, key=lambda one: (ORDER.index(one.name) if one.name in ORDER else len(ORDER), one.name))
-    )
-
-
-def chosen(name: str, among: Sequence[_Lesson]) -> _Lesson:
-    """A lesson by its number in the course (from 1), its name, or the beginning of it that no other name has."""
-    if name.isdigit() and 1 <= int(name) <= len(among):
-        return among[int(name) - 1]
-    plain = name.replace("_", "-")
-    exact = [one for one in among if one.name == plain]
-    begun = exact or [one for one in among if plain and one.name.startswith(plain)]
-    if len(begun) == 1:
-        return begun[0]
-    names = ", ".join(f"{k} {one.name}" for k, one in enumerate(among, 1))
-    why = "begins the names of several lessons" if begun else "no such lesson"
-    raise ScenarioError("lesson", name, why, f"{names}, or a notebook's file or folder")
-
+from netsim.errors import ScenarioError
+from scenarios.cli.options import AsJson, command, given, refuse, taken
+from scenarios.lab import answers
+from scenarios.lab.course import SHIPPED, Lesson, chosen, lessons, need_marimo
+from scenarios.render.terminal import console, fail, line, remark, write_document
 
 HOST = "127.0.0.1"
 PORT = 2719
@@ -88,7 +34,7 @@ _Send = Callable[[Any], Awaitable[None]]
 _App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 
 
-def application(lessons: Sequence[_Lesson], port: int, token: str) -> _App:
+def application(lessons: Sequence[Lesson], port: int, token: str) -> _App:
     """The whole lab as an ASGI app. It answers those who address this machine by its own name, from its own pages,
     and know the token: ?token=… of the address, which the browser keeps as a cookie from then on.
 
@@ -105,7 +51,7 @@ def application(lessons: Sequence[_Lesson], port: int, token: str) -> _App:
     for lesson in lessons:
         builder = builder.with_app(path=f"/{lesson.name}", root=str(lesson.path))
     notebooks: _App = builder.build()
-    index = environment.get_template("index.html.j2").render(lessons=lessons).encode()
+    index = environment.get_template("index.html.j2").render(lessons=lessons, kept=answers.keeper).encode()
 
     cookie = f"netsim-lab-{port}"  # cookies of one machine are those of all its ports
 
@@ -153,7 +99,7 @@ def application(lessons: Sequence[_Lesson], port: int, token: str) -> _App:
     return app
 
 
-def _serve(lessons: Sequence[_Lesson], port: int, token: str, *, browser: str | None = None) -> None:
+def _serve(lessons: Sequence[Lesson], port: int, token: str, *, browser: str | None = None) -> None:
     """Serve until Ctrl-C. `browser` is an address to open once the server answers; None opens nothing."""
     import uvicorn
 
@@ -188,10 +134,16 @@ def free_port(wanted: int | None = None) -> int:
 # ── the command ─────────────────────────────────────────────────────────────────────────────────────────
 COPIES = Path("netsim-lab")
 """Folder for the copy of a shipped lesson that `--edit` opens."""
-NEEDED = ("marimo", "uvicorn", "zmq")
 
 
-@command("lab", "netsim lab", "netsim lab noise", "netsim lab --list")
+@command(
+    "lab",
+    "netsim lab",
+    "netsim lab noise",
+    "netsim lab --list",
+    "netsim lab --student ada",
+    "netsim lab noise --key",
+)
 def _lab(
     lesson: Annotated[
         str | None, taken(help="A lesson's number or name, a notebook (.py), or a folder of them. Default: all.")
@@ -207,26 +159,44 @@ def _lab(
         Path | None,
         given(help="Copy the lesson, or all, into this folder; existing files are kept.", metavar="FOLDER"),
     ] = None,
+    key: Annotated[
+        bool,
+        typer.Option("--key", help="Print every question with its answer, for who teaches; the lessons are run."),
+    ] = False,
+    student: Annotated[
+        str | None, given(metavar="NAME", help="Keep this student's answers on a score sheet. Default: the sheet's.")
+    ] = None,
+    out: Annotated[
+        Path | None, given(metavar="FOLDER", help="Folder of the score sheet. Default with --student: ./challenges.")
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """The teaching lab: lessons that run live in the browser, with sliders and questions.
 
-    Everything runs on this machine, and the page is served to this machine only. Ctrl-C ends it. Exit status: 0 done,
-    2 wrong input, or marimo is missing.
+    Everything runs on this machine, and the page is served to this machine only. Ctrl-C ends it. With --student
+    answers go on the score sheet of `netsim challenge`, whose --check grades them again. Exit status: 0 done, 2 wrong
+    input, or marimo is missing.
     """
     try:
-        found, one = list(lessons()), cast("_Lesson | None", None)
+        found, one = list(lessons()), cast("Lesson | None", None)
         if lesson and (place := Path(lesson)).is_dir():
             if not (found := list(lessons(place))):
                 allowed = "a folder with marimo notebooks (.py)"
                 raise ScenarioError("lesson", lesson, "a folder without a lesson", allowed)
         elif lesson is not None and lesson.endswith(".py"):
-            if not Path(lesson).is_file() or (one := _Lesson.of(Path(lesson))) is None:
+            if not Path(lesson).is_file() or (one := Lesson.of(Path(lesson))) is None:
                 why = "no marimo notebook" if Path(lesson).is_file() else "no such file"
                 raise ScenarioError("lesson", lesson, why, "a marimo notebook (.py)")
             found = [one]
         elif lesson is not None:
             one = chosen(lesson, found)
-        if listed:
+        refuse("--json", as_json and not key, "is for the answer key", "with --key")
+        keeps = student is not None or out is not None
+        refuse("--student, --out", keeps and (listed or key or edit or copy), "no answers are given here", "without")
+        if key:
+            need_marimo("all" if one is None else one.name)
+            _key(found if one is None else [one], lesson, as_json)
+        elif listed:
             table = Table(box=None, padding=(0, 2, 0, 0))
             for column in ("", "lesson", "subject"):
                 table.add_column(column, no_wrap=column == "lesson")
@@ -239,20 +209,64 @@ def _lab(
         elif copy is not None:
             _copy(found if one is None else [one], copy)
         else:
-            _need_marimo(one)
+            need_marimo("all" if one is None else one.name)
+            kept = answers.keep(out or Path(answers.FOLDER), student) if keeps else None
             number = free_port(port)
             token = secrets.token_urlsafe(16)
             page = f"http://{HOST}:{number}/{'' if one is None else f'{one.name}/'}?token={token}"
             console.print(f"The lab: [bold]{page}[/] Ctrl-C ends it.", highlight=False, soft_wrap=True)
+            if kept is not None:
+                console.print(
+                    f"Answers of {kept.student}: {kept.path}", highlight=False, soft_wrap=True, markup=False
+                )
             console.file.flush()
             _serve(found, number, token, browser=page if browser and not headless else None)
             console.file.flush()
             os._exit(0)  # the lessons that were opened go on in threads, for which a normal end would wait
     except ScenarioError as error:
-        fail(error)
+        fail(error, as_json=as_json)
+    except OSError as error:
+        if error.filename == "standard output":
+            raise
+        why = f"cannot be written ({error.strerror or error})"
+        fail(ScenarioError("--out", str(out), why, "a folder to write to"), as_json=as_json)
 
 
-def _copy(lessons: list[_Lesson], folder: Path) -> list[Path]:
+def _key(lessons: Sequence[Lesson], place: str | None, as_json: bool) -> None:
+    """Print the answer key, in Markdown, lesson after lesson as they are run."""
+    from scenarios.lab.key import key_of
+
+    rows: list[Mapping[str, object]] = []
+    for one in lessons:
+        remark(f"running {one.name}")
+        solved = list(key_of(one))
+        rows.append({"lesson": one.name, "title": one.title, "questions": [asdict(each) for each in solved]})
+        if as_json:
+            continue
+        where = one.name if one.path.parent == SHIPPED else place or one.name
+        line(f"# {one.title}\n\nnetsim lab {where}\n")
+        at: Mapping[str, object] = {}
+        for each in solved:
+            if each.at != at:
+                line(f"## {', '.join(f'{name}: {_written(value)}' for name, value in each.at.items())}\n")
+            at = each.at
+            settings = [f"{name}: {_written(value)}" for name, value in (each.settings or {}).items()]
+            ask = f"{each.ask}\n" + ("\nOne of these:\n" if len(each.answers) > 1 else "")
+            line("\n".join([ask, *(f"- {answer}" for answer in (*each.answers, *settings))]))
+            line(f"\n{each.why}\n")
+    if as_json:
+        write_document({"version": version("netsim-lab"), "lessons": rows})
+
+
+def _written(value: object) -> str:
+    """A setting's value; code on lines of its own."""
+    if isinstance(value, list):
+        return ", ".join(map(str, cast("list[object]", value))) or "none"
+    text = str(value)
+    return f"\n\n```python\n{text.rstrip()}\n```" if "\n" in text else text
+
+
+def _copy(lessons: list[Lesson], folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         copies = [folder / one.path.name for one in lessons]
@@ -267,13 +281,13 @@ def _copy(lessons: list[_Lesson], folder: Path) -> list[Path]:
     return copies
 
 
-def _edit(one: _Lesson | None, folder: Path | None, port: int | None, browser: bool) -> None:
+def _edit(one: Lesson | None, folder: Path | None, port: int | None, browser: bool) -> None:
     import subprocess
     import sys
 
     if one is None:
         raise ScenarioError("lesson", None, "--edit opens one lesson", "the number, name or file of one")
-    _need_marimo(one)
+    need_marimo(one.name)
     path = _copy([one], folder or COPIES)[0] if folder or one.path.parent == SHIPPED else one.path
     command = [sys.executable, "-m", "marimo", "edit", str(path), "--host", HOST, "--port", str(free_port(port))]
     console.print(f"Editing [bold]{path}[/]. Ctrl-C ends it.", highlight=False)
@@ -281,12 +295,3 @@ def _edit(one: _Lesson | None, folder: Path | None, port: int | None, browser: b
         subprocess.run([*command, "--skip-update-check", *([] if browser else ["--headless"])], check=False)
     except KeyboardInterrupt:
         return
-
-
-def _need_marimo(one: _Lesson | None) -> None:
-    """You get a `ScenarioError` that names the extra where marimo is not installed."""
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in NEEDED):
-        opened = "all" if one is None else one.name
-        raise ScenarioError("lesson", opened, "needs marimo, which is not installed", install("lab"))

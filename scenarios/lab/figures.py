@@ -1,11 +1,13 @@
 """Figures of lessons as HTML for any notebook: network, curves, rows of images, tables."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import count
 from typing import Any
+
+from matplotlib.ticker import MaxNLocator
 
 from scenarios.build.experiment import Experiment
 from scenarios.render.page import charts as drawn
@@ -18,6 +20,7 @@ from scenarios.render.page.drawing import (
     ORANGE,
     PURPLE,
     VERMILLION,
+    Chart,
     Drawing,
     canvas,
     framed,
@@ -67,6 +70,19 @@ def network(experiment: Experiment) -> Html:
     return Html(framed(plan.network(surroundings(experiment), _name()), 470, key))
 
 
+def chart(draw: Callable[[str], Chart]) -> Html:
+    """A figure of the report, with its key; `draw` makes it from a prefix for the ids inside."""
+    found = draw(_name())
+    swatches = [one.swatch.replace("<svg ", '<svg style="display: inline" ', 1) for one in found.key]
+    labels = [escape(one.label) for one in found.key]
+    key = [
+        f'<span style="white-space: nowrap">{swatch} {label}</span>'
+        for swatch, label in zip(swatches, labels, strict=True)
+    ]
+    caption = "".join(f'<p style="font-size: .88rem; margin: 0">{escape(one)}</p>' for one in found.caption)
+    return Html(f'<div style="width: 400px; max-width: 100%">{framed(found.drawing, 400, key)}{caption}</div>')
+
+
 def curves(
     lines: Sequence[Curve],
     x: str,
@@ -90,10 +106,12 @@ def curves(
             plot.axvline(at, color=INK, alpha=0.5, linewidth=1.2, linestyle=(0, (2, 2)))
         plot.set_xlabel(x)
         plot.set_ylabel(y)
-        if log_x:
-            _decades(plot, [value for line in lines for value in line.x])
         if log_y:
             drawn.errors(plot, [value for line in lines for value in line.y])
+        if log_x:
+            _decades(plot, [value for line in lines for value in line.x])
+        elif all(isinstance(value, int) for line in lines for value in line.x):
+            plot.xaxis.set_major_locator(MaxNLocator(integer=True))
         plot.grid(axis="y")
         ends = "; ".join(f"{line.label}: {show(line.y[-1])}" for line in lines if line.y)
         drawing = Drawing(_name(), f"{y} by {x}. At the end, {ends}.", figure)

@@ -7,10 +7,13 @@ first.
 
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from netsim.errors import NetsimError
+from scenarios.lab import answers
 from scenarios.lab.figures import Html, table
 from scenarios.results.numbers import show
 
@@ -140,13 +143,15 @@ class Choice:
 class Until:
     """Change the settings until something holds: whether it does now (`reached`), and what is so now.
 
-    The settings themselves are the answer. `now` is said until then, `why` afterwards.
+    The settings themselves are the answer. `now` is said until then, `why` afterwards. `by`: settings, by name of the
+    widget, that reach it from where the lesson opens; the answer key sets them and looks.
     """
 
     reached: bool
     now: str
     why: str
     ask: str = ""
+    by: Mapping[str, object] = field(default_factory=dict[str, object])
 
     def check(self, answer: object = None) -> _Reply:
         del answer
@@ -176,15 +181,35 @@ def choice(*options: str) -> Any:
     return _mo().ui.radio(options=list(options))
 
 
-def ask(question: Number | Choice | Until, field: Any = None) -> Any:
-    """What is asked, the field for the answer, and the reply: none before there is an answer."""
-    said = question.check(None if field is None else field.value)
+Question = Number | Choice | Until
+
+
+def ask(question: Question, place: Any = None) -> Any:
+    """What is asked, the field for the answer, and the reply: none before there is an answer.
+
+    Where answers are kept (`netsim lab --student`) this one is, by the name that the notebook has for the question.
+    """
+    said = question.check(None if place is None else place.value)
     if said is None:
-        reply = _mo().md("*No answer yet.*")
+        reply = [_mo().md("*No answer yet.*")]
     else:
         begin, kind = ("**Right.** ", "success") if said.right else ("**Not yet.** ", "warn")
-        reply = _mo().callout(_mo().md(begin + said.says), kind=kind)
-    return stack(_mo().md(question.ask), *([] if field is None else [field]), reply)
+        reply = [_mo().callout(_mo().md(begin + said.says), kind=kind)]
+        if said.right or place is not None:
+            notebook = sys._getframe(1).f_globals  # pyright: ignore[reportPrivateUsage]  # cells name no notebook
+            reply += _kept(question, None if place is None else str(place.value), said.right, notebook)
+    return stack(_mo().md(question.ask), *([] if place is None else [place]), *reply)
+
+
+def _kept(question: Question, answer: str | None, right: bool, notebook: Mapping[str, Any]) -> list[Any]:
+    """Keep an answer, and say so, or why not."""
+    if (keeper := answers.keeper) is None:
+        return []
+    try:
+        keeper.add(question, answer, right, notebook)
+    except (NetsimError, OSError) as error:
+        return [_mo().callout(_mo().md(f"**Not kept.** {error}"), kind="danger")]
+    return [_mo().md(f"*Kept for {keeper.student}.*")]
 
 
 def go_on(commands: Mapping[str, str]) -> Any:

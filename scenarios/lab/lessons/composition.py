@@ -320,6 +320,7 @@ def _(claim, falls, tracked):
         f"the budget is up to 1/q = {show(1 / falls.value)} times the claimed one.",
         ask=r"4. **Move the sliders** of the second part ($\alpha$, $q$, $d_x$, $d_y$) until eq. 23 claims 1 at "
         r"most, and the exact $\varepsilon$ is at least a third above what it claims.",
+        by={"falls": 0.5, "noise_x": 0.1, "noise_y": 20.0},
     )
     page.ask(question_4)
     return (question_4,)

@@ -223,7 +223,7 @@ def _(answer_3, closed, sizes):
 
 
 @app.cell(hide_code=True)
-def _(counts, seen, taps):
+def _(counts, links, seen, taps):
     target = scene.TARGET
     needed, deaf = seen.links_of_target()
     enough = counts[target] > 0
@@ -237,6 +237,7 @@ def _(counts, seen, taps):
         f"{counts[target]} of {scene.ROUNDS}: all that it tells and all that it hears passes its own {needed} links.",
         ask=f"4. **Change the setting** until the gradients of agent {target} can be computed, with no more taps "
         "than it takes.",
+        by={"taps": [one for one in links if str(target) in one.split("–")], "encrypted": []},
     )
     page.ask(question_4)
     return question_4, target

@@ -318,6 +318,7 @@ def _(epsilon, game):
         "the price of 95 %.",
         ask="4. **Change the rule and the number of coins** in the game at the top until it proves at least 90 % "
         r"of the true $\varepsilon$.",
+        by={"threshold": 0.5, "trials": 10_000},
     )
     page.ask(question_4)
     return question_4, share

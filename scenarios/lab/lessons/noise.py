@@ -246,6 +246,7 @@ def _(noisy):
         "agents with so few images cannot have both.",
         ask=f"3. **Move the slider** until neither attack has a skill above {scene.BEATEN}. What do ε and the "
         "error at the end say there?",
+        by={"scale": scene.SCALES[-1]},
     )
     page.ask(question_3)
     return (question_3,)

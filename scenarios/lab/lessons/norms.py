@@ -243,6 +243,7 @@ def _(mixed):
         "more than ‖Δ‖₂ = 1.",
         ask="4. **Change the setting** at the top until the audit finds at least five times the claimed "
         r"$\varepsilon$.",
+        by={"dimension": 25, "way": "even"},
     )
     page.ask(question_4)
     return (question_4,)

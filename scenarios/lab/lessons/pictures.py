@@ -215,6 +215,7 @@ def _(attacked, images):
         "of an agent are as good as all of them: what was missed, was told before or will be told again.",
         ask="3. **Change the setting** until fewer than half of the gradients follow from the recording, and "
         "every image is rebuilt all the same.",
+        by={"miss": 0.4},
     )
     page.ask(question_3)
     return (question_3,)

@@ -241,6 +241,7 @@ def _(leaked):
         f"{show(leaked.audit.epsilon_exact.estimate)} of the claimed {show(leaked.epsilon)} was found on this pair.",
         ask="3. **Change the setting** until no image is rebuilt better than a guess, and the audit finds nothing "
         "against a claim that means something.",
+        by={"reading": list(scene.READINGS)[-1]},
     )
     page.ask(question_3)
     return (question_3,)

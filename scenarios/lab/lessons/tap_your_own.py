@@ -306,6 +306,7 @@ def _(broken, change, found, scale, text, code):
         "the noise.",
         "" if broken else f"At b = {show(scale.value)} the replay says: {found.finding.reason}.",
         ask="6. **Change the setting** until the program that takes twice the step is found.",
+        by={"change": scene.STEPS, "scale": 0.0003},
     )
     page.ask(question_6)
     return caught, doubled, question_6

@@ -184,6 +184,7 @@ def _(asked, found, mistaken):
         ask=f"3. **Repair algorithm {asked.name}** in the field above: until nothing is found against its claim, "
         "the claim is at most twice that of the sound twin, and the error too. (Fewer rounds, or more noise, is no "
         "repair.)",
+        by={"code": asked.sound, "changes": asked.changes},
     )
     page.ask(question_3)
     return missing, question_3
@@ -211,8 +212,9 @@ def _():
         "netsim ledger": "The ledger: every shipped algorithm, audited at its paper's parameters.",
         "netsim show private-descent": "The same audit as a scenario, for the algorithms that come with netsim.",
     }
+    key_at = [{"start": f"algorithm {one.name}"} for one in PLANTED]
     page.go_on(further)
-    return (further,)
+    return further, key_at
 
 
 if __name__ == "__main__":

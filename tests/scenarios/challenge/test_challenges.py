@@ -16,7 +16,9 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from netsim.files import draft_of
-from scenarios.challenge.folder import A_LEVEL, PUBLIC_KEY, Entry, Sheet, answer_of, key_from, opened, posed, write
+from netsim.readers.deployed.capture import packets
+from scenarios.challenge.folder import PUBLIC_KEY, answer_of, key_from, opened, posed, write
+from scenarios.challenge.sheet import A_LEVEL, Entry, Sheet
 from scenarios.challenge.table import CHALLENGES, Form, named
 from scenarios.cli.app import app
 from scenarios.files.folders import held
@@ -565,3 +567,47 @@ def test_a_name_that_could_pass_for_more_or_for_another_is_refused(tmp_path, nam
     (tmp_path / "sheet.json").write_text(json.dumps({"student": name, "version": "0", "key": "0" * 12}))
     said = netsim("--check", tmp_path / "sheet.json", exit_status=2)
     assert said.count("\n") == 1
+
+
+@pytest.mark.few("first-flag")
+@pytest.mark.parametrize("name", ["first-flag", "signs"])
+def test_a_challenge_that_is_run_live_has_the_tapped_packets_and_the_same_answer(name, tmp_path):
+    """Agents are processes on loopback; what was on the wire is what the simulated run has there, to the last bit."""
+    simulated, live = tmp_path / "simulated", tmp_path / "live"
+    netsim(name, "--student", "ada", "--out", simulated)
+    assert "capture.pcapng" in netsim(name, "--student", "ada", "--out", live, "--live")
+    one, other = (opened(folder / name) for folder in (simulated, live))
+    answer = solved(other)
+    assert other.right(answer)
+    assert (one.file.hash, solved(one)) == (other.file.hash, answer)
+    sent = [sorted(_values(each.view)) for each in (one, other)]
+    assert sent[0] == sent[1]
+    carried = b"".join(packet.data for packet in packets(live / name / "capture.pcapng"))
+    assert all(values in carried for *_, values in sent[1])
+    assert "capture.pcapng" in (live / name / "README.md").read_text()
+    netsim(name, "--out", live, "--answer", answer)
+    netsim("--check", live)
+    (live / name / "transcript.parquet").unlink()
+    assert "capture.pcapng" not in netsim(name, "--out", live), "it was simulated: the packets were another run's"
+
+
+def _values(view):
+    return [
+        (one.sender, one.receiver, one.number, name, values.tobytes())
+        for one in view.messages()
+        for name, values in one.values.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["walk", "--student", "ada", "--live"], "is simulated, and in no other way"),
+        (["all", "--student", "ada", "--live"], "one challenge at a time"),
+        (["first-flag", "--hint", "--live"], "only of use to make a challenge"),
+        (["--check", "sheet.json", "--live"], "nothing is played"),
+    ],
+)
+def test_only_some_challenges_are_run_live(tmp_path, words, why):
+    assert why in netsim(*words, "--out", tmp_path / "course", exit_status=2)
+    assert not (tmp_path / "course" / "walk").exists()

@@ -10,8 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError, install
-from scenarios.cli import lab as catalogue
+from scenarios.cli import lab as command
 from scenarios.cli.app import app
+from scenarios.lab import course
 
 LESSON = '''"""My own.
 
@@ -43,7 +44,7 @@ def sent(scope: dict[str, Any], lessons: Any) -> list[Any]:
     async def receive() -> Any:
         return {"type": "http.request"}
 
-    asyncio.run(catalogue.application(lessons, 2719, TOKEN)(scope, receive, send))
+    asyncio.run(command.application(lessons, 2719, TOKEN)(scope, receive, send))
     return found
 
 
@@ -57,14 +58,14 @@ def answer(headers: dict[str, str], lessons: Any) -> tuple[int, bytes]:
 def test_it_lists_the_lessons() -> None:
     shown = lab("--list")
     assert shown.exit_code == 0
-    for one in catalogue.lessons():
+    for one in course.lessons():
         assert one.name in shown.output
         assert one.title in shown.output
 
 
 def test_copies_are_lessons_and_are_not_written_over(tmp_path: Path) -> None:
     assert lab("--copy", str(tmp_path / "course")).exit_code == 0
-    assert [one.name for one in catalogue.lessons(tmp_path / "course")] == [one.name for one in catalogue.lessons()]
+    assert [one.name for one in course.lessons(tmp_path / "course")] == [one.name for one in course.lessons()]
     mine = tmp_path / "course" / "noise.py"
     mine.write_text(LESSON)
     again = lab("noise", "--copy", str(tmp_path / "course"))
@@ -77,7 +78,7 @@ def test_own_lessons_come_after_those_of_the_course(tmp_path: Path) -> None:
     for name in ("about_us", "noise", "eavesdropper"):
         (tmp_path / f"{name}.py").write_text(LESSON)
     (tmp_path / "helper.py").write_text("x = 1\n")
-    found = catalogue.lessons(tmp_path)
+    found = course.lessons(tmp_path)
     assert [one.name for one in found] == ["eavesdropper", "noise", "about-us"]
     assert found[0].title == "My own"
     assert found[0].sentence == "Of my own making."
@@ -88,7 +89,7 @@ def test_own_lessons_come_after_those_of_the_course(tmp_path: Path) -> None:
     ("name", "chosen"), [("1", "eavesdropper"), ("second", "second-message"), ("noise", "noise")]
 )
 def test_a_lesson_is_chosen_by_number_name_or_beginning(name: str, chosen: str) -> None:
-    assert catalogue.chosen(name, catalogue.lessons()).name == chosen
+    assert course.chosen(name, course.lessons()).name == chosen
 
 
 @pytest.mark.few(5)
@@ -99,7 +100,7 @@ def test_a_lesson_is_chosen_by_number_name_or_beginning(name: str, chosen: str) 
         (["99"], "no such lesson"),
         ([""], "no such lesson"),
         (["no.py"], "no such file"),
-        ([str(catalogue.__file__)], "no marimo notebook"),
+        ([str(command.__file__)], "no marimo notebook"),
         ([str(Path(__file__).parent / "..")], "a folder without a lesson"),
         (["--edit"], "--edit opens one lesson"),
     ],
@@ -132,18 +133,18 @@ def test_without_marimo_it_says_what_to_install(words: list[str], monkeypatch: p
 
 def test_a_port_that_is_taken_is_refused_and_the_usual_one_is_passed_over() -> None:
     with socket.socket() as taken:
-        taken.bind((catalogue.HOST, 0))
+        taken.bind((command.HOST, 0))
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(ScenarioError, match="listens there"):
-            catalogue.free_port(port)
-    assert catalogue.free_port() in range(catalogue.PORT, catalogue.PORT + catalogue.TRIED)
+            command.free_port(port)
+    assert command.free_port() in range(command.PORT, command.PORT + command.TRIED)
 
 
 @pytest.mark.slow
 def test_the_index_links_every_lesson() -> None:
-    _, page = answer({"host": "localhost:2719"} | KNOWN, catalogue.lessons())
-    for one in catalogue.lessons():
+    _, page = answer({"host": "localhost:2719"} | KNOWN, course.lessons())
+    for one in course.lessons():
         assert f'href="/{one.name}/"' in page.decode()
     assert b"http" not in page.replace(b"http-equiv", b"")
 
@@ -166,7 +167,7 @@ def test_the_index_links_every_lesson() -> None:
     ],
 )
 def test_only_its_own_pages_on_this_machine_are_answered(headers: dict[str, str], status: int) -> None:
-    found, page = answer(headers, catalogue.lessons()[:1])
+    found, page = answer(headers, course.lessons()[:1])
     assert found == status
     assert (b"netsim lab" in page) == (status == 200)
 
@@ -176,12 +177,12 @@ def test_a_socket_from_elsewhere_or_without_the_token_is_closed(host: str, heade
     pairs = [(name.encode(), value.encode()) for name, value in {"host": host, **headers}.items()]
     query = f"token={TOKEN}".encode()
     scope = {"type": "websocket", "path": "/eavesdropper/ws", "query_string": query, "headers": pairs}
-    assert sent(scope, catalogue.lessons()[:1]) == [{"type": "websocket.close", "code": 1008}]
+    assert sent(scope, course.lessons()[:1]) == [{"type": "websocket.close", "code": 1008}]
 
 
 def test_a_manifest_needs_no_token_and_is_nobody_elses_either() -> None:
     """It is the one thing that a browser asks for without cookies."""
-    lessons, there = catalogue.lessons()[:1], {"type": "http", "method": "GET", "path": "/eavesdropper/manifest.json"}
+    lessons, there = course.lessons()[:1], {"type": "http", "method": "GET", "path": "/eavesdropper/manifest.json"}
     elsewhere = there | {"query_string": b"", "headers": [(b"host", b"example.org")]}
     assert sent(elsewhere, lessons)[0]["status"] == 403
     socket_ = elsewhere | {"type": "websocket", "headers": [(b"host", b"127.0.0.1:2719")]}
@@ -194,7 +195,7 @@ def test_a_manifest_needs_no_token_and_is_nobody_elses_either() -> None:
 )
 def test_the_token_of_the_address_becomes_a_cookie_of_this_server(query: str, host: str, status: int) -> None:
     scope = {"type": "http", "method": "GET", "path": "/noise/", "query_string": f"token={query}".encode()}
-    start = sent(scope | {"headers": [(b"host", host.encode())]}, catalogue.lessons()[:1])[0]
+    start = sent(scope | {"headers": [(b"host", host.encode())]}, course.lessons()[:1])[0]
     headers = dict(start["headers"])
     assert start["status"] == status
     assert headers.get(b"location") == (b"/noise/" if status == 303 else None)

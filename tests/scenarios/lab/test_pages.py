@@ -6,9 +6,13 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from scenarios.challenge.sheet import Sheet
+from scenarios.cli.app import app
 from scenarios.cli.lab import free_port
 from tests.scenarios.browser import Chromium
 from tests.scenarios.lab.lessons import NAMES
@@ -33,10 +37,17 @@ def answered(address: str) -> int | None:
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[tuple[str, str]]:
+def kept(tmp_path_factory) -> Path:
+    """Where the lab that runs keeps answers."""
+    return tmp_path_factory.mktemp("ada") / "course"
+
+
+@pytest.fixture(scope="module")
+def served(kept: Path) -> Iterator[tuple[str, str]]:
     """The address of a lab that runs, and the ?token=… that opens it."""
     port = free_port()
     words = [sys.executable, "-m", "scenarios.cli.app", "lab", "--headless", "--port", str(port)]
+    words += ["--student", "ada", "--out", str(kept)]
     lab = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert lab.stdout is not None
     address, _, key = lab.stdout.readline().split()[2].partition("?")
@@ -60,13 +71,18 @@ def lab(served: tuple[str, str], chromium: Chromium, tmp_path) -> str:
     return served[0]
 
 
-def test_the_index_leads_to_the_lessons(chromium: Chromium, lab: str, tmp_path) -> None:
+def test_the_index_leads_to_the_lessons_and_to_the_first_flag(
+    chromium: Chromium, lab: str, kept: Path, tmp_path
+) -> None:
     (tmp_path / "blank.html").write_text("<title>blank</title>")
     with chromium.open(tmp_path / "blank.html", width=390) as page:
         page.go(lab)
         assert page.evaluate("[...document.querySelectorAll('li a')].map(a => a.getAttribute('href'))") == [
             f"/{name}/" for name in NAMES
         ]
+        text = page.evaluate("document.body.innerText")
+        assert f"Answers of ada are kept in {kept / 'sheet.json'}" in text
+        assert "netsim challenge first-flag" in text
         assert page.sideways == 0
         assert not page.errors
 
@@ -90,6 +106,34 @@ def test_a_lesson_opens_without_an_error(chromium: Chromium, lab: str, tmp_path,
         assert [url for url in page.elsewhere if not url.startswith(lab)] == []
         assert [error for error in page.errors if "preload" not in error] == []
         assert page.sideways == 0
+
+
+def test_answers_go_on_the_sheet_as_they_are_given_and_are_graded_again(
+    chromium: Chromium, lab: str, kept: Path, tmp_path
+) -> None:
+    fields = "[...document.querySelectorAll('marimo-text')].map(f => f.shadowRoot.querySelector('input'))"
+    (tmp_path / "blank.html").write_text("<title>blank</title>")
+    with chromium.open(tmp_path / "blank.html", width=1200, height=6000) as page:
+        page.go(f"{lab}eavesdropper/")
+        page.wait_for(ENDED, PATIENCE)
+        page.wait_for(IDLE, PATIENCE)
+        for count, text in enumerate(("65", "64"), 1):
+            page.evaluate(f"(f => {{ f.focus(); f.select(); }})({fields}.at(-1))")
+            for key in text:
+                page.press(key)
+            page.press("Enter")
+            until = time.monotonic() + PATIENCE
+            while len(Sheet.read(kept / "sheet.json").answers) < count:
+                assert time.monotonic() < until
+                page.wait(0.1)
+        page.wait_for("document.body.innerText.includes('Kept for ada.')", PATIENCE)
+    sheet = Sheet.read(kept / "sheet.json")
+    answered = [(one.lesson, one.question, one.answer, one.right) for one in sheet.answers]
+    assert answered == [("eavesdropper", "question_3", answer, answer == "64") for answer in ("65", "64")]
+    assert sheet.answers[0].settings["taps"] == ["0–1", "1–2", "2–3"]
+    checked = CliRunner().invoke(app, ["challenge", "--check", str(kept / "sheet.json")])
+    assert checked.exit_code == 0, checked.output
+    assert "1 of 1 questions of lessons right" in checked.output
 
 
 def test_a_page_from_elsewhere_cannot_drive_it(chromium: Chromium, lab: str, tmp_path) -> None:
