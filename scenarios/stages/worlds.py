@@ -132,7 +132,20 @@ def audited(
         raise
     if archive is not None:
         archive.remove()
-    return found
+    seen = as_its_claim_sees(simulation, options.pair.agent)
+    if seen is simulation:
+        return found
+    reason = f"{found.judgement.reason} Audited is not the door. {seen.algorithm.summary}"
+    return replace(found, judgement=replace(found.judgement, reason=reason))
+
+
+def as_its_claim_sees(simulation: Simulation, agent: int) -> Simulation:
+    """The simulation at whose door of `agent` there is what the claim's listeners see; itself where that is the door,
+    and where messages are altered on their way."""
+    seen = simulation.algorithm.as_its_claim_sees(agent)
+    if seen is simulation.algorithm or simulation.network.active_adversaries:
+        return simulation
+    return replace(simulation, algorithm=seen)
 
 
 def holding(simulation: Simulation, agent: int, objective: Objective) -> Simulation:
@@ -164,6 +177,8 @@ def worlds(
     """Simulator of both worlds of an audit: as the simulation is, and with `agent` holding `other`.
 
     An auditor taps the agent's door and its links; on radio it receives what the agent and its neighbors transmit.
+    Unless `holders` are given, an algorithm whose claim is of listeners who see less than the door is simulated as
+    these see it (`Algorithm.as_its_claim_sees`), where no message is altered on its way.
     Every (world, index) has noise of its own. In the chunk `WORST_CASE` the agent's noise points away from the other
     world; in the chunk `TILTED` it is tilted towards the losses that decide at `delta`. Chunks from `SINGLES` on are
     of one transcript, with tosses of the private coins of its own; with the first of these comes a `PrivacyError`
@@ -174,6 +189,7 @@ def worlds(
     near = () if simulation.network.medium == "links" else simulation.topology.neighbors(agent)
     auditor = Adversary("auditor", Around((agent, *near)), nodes=(agent,))
     recording = Recording(measure=False, private="releases")
+    simulation = as_its_claim_sees(simulation, agent) if holders is None else simulation
     base = replace(simulation, adversaries=(auditor,), recording=recording, backend="numpy")  # replays compare bits
     return _Worlds(base, agent, (simulation.problem.objectives[agent], other), chunk, draw, delta, holders)
 
