@@ -19,6 +19,7 @@ from attacks.audit.loss.comparison import Sample, reproduces
 from attacks.audit.loss.exact import SINGLES
 from attacks.audit.loss.secret_coins import SECRET
 from attacks.audit.pair import FIRST_CHUNK, Infer, Pair, Simulate
+from attacks.audit.verdict import Verdict
 from attacks.audit.views import SimulateViews, View, ViewsResult, audit_views
 from attacks.inference import infer
 from attacks.replay import Hypothesis
@@ -33,6 +34,7 @@ from netsim.simulation import Run, Simulation
 from netsim.topology import Topology
 from scenarios.build.experiment import Subject
 from scenarios.build.problem import data_print
+from scenarios.results.audit import PairSearch
 from scenarios.results.header import versions
 from scenarios.schema import Scenario
 from scenarios.schema import own_code as owncode
@@ -46,12 +48,13 @@ _CHUNKS = 2**20
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """Subject of an audit: one algorithm of a scenario, its claim and its pair."""
+    """Subject of an audit: one algorithm of a scenario, its claim, its pair and the search that found it."""
 
     scenario: Scenario
     subject: Subject
     pair: Pair
     claim: Claim
+    search: PairSearch | None = None
 
     @property
     def spec(self) -> AuditSpec:
@@ -132,11 +135,15 @@ def audited(
         raise
     if archive is not None:
         archive.remove()
-    seen = as_its_claim_sees(simulation, options.pair.agent)
-    if seen is simulation:
-        return found
-    reason = f"{found.judgement.reason} Audited is not the door. {seen.algorithm.summary}"
-    return replace(found, judgement=replace(found.judgement, reason=reason))
+    judgement, seen = found.judgement, as_its_claim_sees(simulation, options.pair.agent)
+    if seen is not simulation:
+        reason = f"{judgement.reason} Audited is not the door. {seen.algorithm.summary}"
+        judgement = replace(judgement, reason=reason)
+    rare = options.search is not None and options.search.winner.epsilon == math.inf
+    if rare and judgement.verdict is Verdict.CONSISTENT:
+        reason = f"The search for the pair saw an unprotected message, the audit none: it is rare. {judgement.reason}"
+        judgement = replace(judgement, verdict=Verdict.UNDERPOWERED, reason=reason)
+    return replace(found, judgement=judgement)
 
 
 def as_its_claim_sees(simulation: Simulation, agent: int) -> Simulation:
