@@ -617,7 +617,8 @@ def _not_judged(exact: tuple[ExactLoss, ExactLoss], claimed: float | None, pure:
         if e.unreliable_from is not None:
             return f"from activation {e.unreliable_from} on some noise is below the rounding of the values it covers"
         if e.uncovered is not None and not e.unprotected and math.isinf(e.epsilon.upper):
-            return f"{e.uncovered}, in {e.leaks:.2g} of the transcripts: whether that is above δ is not proven"
+            share = f"{e.leaks:.2g} of the transcripts" if e.leaks else "one whose noise was aimed"
+            return f"{e.uncovered}, in {share}: whether that is above δ is not proven"
         if e.faint is not None:
             return f"{e.faint}; that may be rounding or chance, and no noise protects it"
         bounded = claimed is not None and (e.epsilon.upper <= claimed or (pure and not exceeds(e.dearest, claimed)))

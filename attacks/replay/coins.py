@@ -70,6 +70,11 @@ class Coins(FollowedCoins):
         return tuple(self._tosses.outcomes)
 
     @property
+    def tossed(self) -> tuple[Odds, ...]:
+        """Odds of each toss so far."""
+        return tuple(self._tosses.odds)
+
+    @property
     def log_chance(self) -> float:
         """ln of the probability of all that was tossed."""
         odds = zip(self._tosses.odds, self._tosses.outcomes, strict=False)

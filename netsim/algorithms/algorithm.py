@@ -177,6 +177,13 @@ class Algorithm(ABC):
         """The agents whose noise and seeds the adversary of its claim holds; none unless it says so."""
         return ()
 
+    def as_its_claim_sees(self, agent: int) -> "Algorithm":  # noqa: ARG002
+        """The algorithm at whose door of `agent` there is as much to see as its claim's listeners see of that agent.
+
+        Itself, unless the claim is of listeners who see less than what passes the door. An audit is of this one.
+        """
+        return self
+
     @property
     def noisy(self) -> bool:
         """Whether its agents add any randomness to what they release."""

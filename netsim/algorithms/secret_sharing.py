@@ -44,22 +44,28 @@ It fails for whoever sees more than the broadcasts:
 - who hears all links in the clear adds up the shares of each agent: only that agent's own σ_k protects it;
 - an agent knows its own noise, and colluding agents know theirs: the noise of the `honest` ones is left, ρ·n/N';
 - a tap at an agent's own door sees its shares: `attacks.replay`, granted v_i, prices σ_k alone.
+
+So an audit is of `SumOfStates`, where an agent's door shows what the claim's listeners see of it. Whom shares tell
+nothing has of the N' others' states the sums T' = Σ v_j alone; of exact states it knows all but that of one agent i,
+for x_j^{k+1} follows from T, the data of j and x_j^k. What is left of T' is x_i + Σ_j N(0, σ_k² I): one Gaussian
+release of agent i, with the noise of all N'.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
 
-from netsim.algorithms.algorithm import InRounds, Setting, silent_release, unmet
+from netsim.algorithms.algorithm import Algorithm, InRounds, Setting, silent_release, unmet
 from netsim.algorithms.composition import zcdp_epsilon
 from netsim.algorithms.mixing import check_smooth
 from netsim.arrays import Array, whole
 from netsim.bounds import Auto, Count, Positive, check
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import FLOAT64, Codec
+from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian, UniformModulo
 from netsim.node import Node
 from netsim.schedules import SILENT, Constant, Schedule
@@ -68,6 +74,8 @@ PRIME = 2**53 - 111
 """The largest prime below 2^53."""
 ROUNDED = 4.0
 """How many fixed-point steps σ has to be for the sum of rounded noise to protect as the rounded sum of noise does."""
+FAR = 40.0
+"""Deviations that no noise of a float goes beyond."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +158,17 @@ class SecretSharing(InRounds):
         )
         return f"Gradient descent over additive secret shares, {noise} noise in {where}."
 
+    def as_its_claim_sees(self, agent: int) -> Algorithm:
+        """`SumOfStates` where states are exact, and no noise is rounded away.
+
+        Released states: itself. The gradient at a noisy state that only its agent knows is no function of the sums,
+        and its noise comes back in them.
+        """
+        loud = all(sigma == 0 or sigma >= ROUNDED * self.resolution for sigma in map(self.stddev, range(self.rounds)))
+        if type(self) is not SecretSharing or self.state == "released" or not loud:
+            return self
+        return SumOfStates(**{one.name: getattr(self, one.name) for one in fields(self)}, agent=agent)
+
     def check(self, setting: Setting) -> None:
         """Steps below 1/L, a complete graph, room for n states below p/2, N' ≤ n."""
         super().check(setting)
@@ -191,6 +210,45 @@ class SecretSharing(InRounds):
         if self.state == "released":
             source = f"Xiao 2019, Theorem 2.1.1: 1/√{honest} of the local version's, {whom}"
         return Claim(epsilon, delta, source, adjacency, "ℓ2", failed)
+
+
+@dataclass(frozen=True)
+class SumOfStates(SecretSharing):
+    """Secret sharing of exact states as it looks to those who learn sums and no share; for audits, not to be run.
+
+    Every agent broadcasts its state: `agent` with the noise of all who do not collude, those who collude with their
+    own, which the listeners know, and all others as it is, which the listeners can work out. What `agent` sends and
+    receives is then a function of the sums and of the listeners' data, and the other way round; the means, and so the
+    states, have the same law. Left out are the grid, whose steps no σ_k is near, and the cut-off: you get a
+    `PrivacyError` where a state is so near to it that noise might be cut.
+    """
+
+    agent: int = 0
+    """The agent whose data the claim is about."""
+
+    async def run(self, node: Node) -> None:
+        x, most = node.zeros(), self.largest(node.agents) * self.resolution
+        members = [j for j in range(node.agents) if j != self.agent][(self.honest or node.agents) - 1 :]
+        for k in range(self.rounds):
+            own = self.stddev(k)
+            size = math.sqrt(node.agents - len(members)) * own if node.id == self.agent else 0.0
+            noisy = node.privatize(x, Gaussian(own if node.id in members else size))
+            if not np.all(np.abs(x) + FAR * own <= most):
+                raise PrivacyError(f"a state of agent {node.id} is near the cut-off at {most:.4g}, and noise is lost")
+            received = await node.exchange(state=noisy)
+            total = received.sent("state")
+            for other in received.values("state"):
+                total = total + other
+            x = total / node.agents - self.step(k) * await node.gradient(x)
+            node.estimate(x)
+
+    def as_its_claim_sees(self, agent: int) -> Algorithm:  # noqa: ARG002
+        return self
+
+    @property
+    def summary(self) -> str:
+        whom = "an outsider" if self.honest is None else f"all but {self.honest} agents together"
+        return f"Of secret shares, what {whom} can see: sums of noisy states."
 
 
 def _plus(a: Array, b: Array, modulus: int) -> Array:

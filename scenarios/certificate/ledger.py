@@ -316,8 +316,9 @@ named below. `netsim ledger --out docs/ledger.md` makes this page: it runs the s
 command for each is `netsim ledger NAME`, and it does not run again what is there already.
 
 Claimed is what the paper's formula gives; exact what the mechanism gives for one adjacent pair, seen at the agent's
-door, between bounds where no formula gives it; audited is what a game proves from below. The first violation is the
-activation of the agent by which the claim is exceeded. The seconds that each took are in the table of the terminal.
+door, or in sums of secret shares if the claim is about those, between bounds where no formula gives it; audited is
+what a game proves from below. The first violation is the activation of the agent by which the claim is exceeded. The
+seconds that each took are in the table of the terminal.
 """
 CONFIDENCE = (
     "Each audit holds at {each} confidence, so that all {count} together hold at {all} or more: at 95 % each, so "

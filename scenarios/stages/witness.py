@@ -49,7 +49,7 @@ from scenarios.schema.load import validated
 from scenarios.schema.own import PythonSpec
 from scenarios.schema.spec import Index, Model
 from scenarios.stages.proof_part import proof_of
-from scenarios.stages.worlds import holding, worlds
+from scenarios.stages.worlds import as_its_claim_sees, holding, worlds
 from scenarios.stages.worst_pair import SATURATED, allows, bounds_releases, holds_for_any_change, share_left
 
 T = TypeVar("T")
@@ -279,11 +279,15 @@ def save(path: Path, experiment: Experiment, subject: Subject, audited: Audited)
     """Write the witness that an audit found; what a former run left there is removed.
 
     At δ > 0, where no transcript refutes, it is a set of transcripts. None, and no file, where the audit found none;
-    where nothing is shown (no small set does; Gaussian noise refutes δ = 0 by its law, whatever was drawn); and where
-    there was an active adversary: no claim is about one.
+    where nothing is shown (no small set does; Gaussian noise refutes δ = 0 by its law, whatever was drawn); where
+    there was an active adversary: no claim is about one; and where the claim's listeners see less than the door, for
+    which a witness is.
     """
     path.unlink(missing_ok=True)
-    if audited.where is None or experiment.scenario.active_adversaries:
+    simulation = subject.simulation
+    if audited.where is None or as_its_claim_sees(simulation, audited.pair.agent) is not simulation:
+        return None
+    if experiment.scenario.active_adversaries:
         return None
     made, shown = make(experiment, subject, audited, audited.where)
     if shown is None and audited.claim.delta > 0:

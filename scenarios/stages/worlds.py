@@ -19,6 +19,7 @@ from attacks.audit.loss.comparison import Sample, reproduces
 from attacks.audit.loss.exact import SINGLES
 from attacks.audit.loss.secret_coins import SECRET
 from attacks.audit.pair import FIRST_CHUNK, Infer, Pair, Simulate
+from attacks.audit.verdict import Verdict
 from attacks.audit.views import SimulateViews, View, ViewsResult, audit_views
 from attacks.inference import infer
 from attacks.replay import Hypothesis
@@ -33,6 +34,7 @@ from netsim.simulation import Run, Simulation
 from netsim.topology import Topology
 from scenarios.build.experiment import Subject
 from scenarios.build.problem import data_print
+from scenarios.results.audit import PairSearch
 from scenarios.results.header import versions
 from scenarios.schema import Scenario
 from scenarios.schema import own_code as owncode
@@ -46,12 +48,13 @@ _CHUNKS = 2**20
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """Subject of an audit: one algorithm of a scenario, its claim and its pair."""
+    """Subject of an audit: one algorithm of a scenario, its claim, its pair and the search that found it."""
 
     scenario: Scenario
     subject: Subject
     pair: Pair
     claim: Claim
+    search: PairSearch | None = None
 
     @property
     def spec(self) -> AuditSpec:
@@ -132,7 +135,24 @@ def audited(
         raise
     if archive is not None:
         archive.remove()
-    return found
+    judgement, seen = found.judgement, as_its_claim_sees(simulation, options.pair.agent)
+    if seen is not simulation:
+        reason = f"{judgement.reason} Audited is not the door. {seen.algorithm.summary}"
+        judgement = replace(judgement, reason=reason)
+    rare = options.search is not None and options.search.winner.epsilon == math.inf
+    if rare and judgement.verdict is Verdict.CONSISTENT:
+        reason = f"The search for the pair saw an unprotected message, the audit none: it is rare. {judgement.reason}"
+        judgement = replace(judgement, verdict=Verdict.UNDERPOWERED, reason=reason)
+    return replace(found, judgement=judgement)
+
+
+def as_its_claim_sees(simulation: Simulation, agent: int) -> Simulation:
+    """The simulation at whose door of `agent` there is what the claim's listeners see; itself where that is the door,
+    and where messages are altered on their way."""
+    seen = simulation.algorithm.as_its_claim_sees(agent)
+    if seen is simulation.algorithm or simulation.network.active_adversaries:
+        return simulation
+    return replace(simulation, algorithm=seen)
 
 
 def holding(simulation: Simulation, agent: int, objective: Objective) -> Simulation:
@@ -164,6 +184,8 @@ def worlds(
     """Simulator of both worlds of an audit: as the simulation is, and with `agent` holding `other`.
 
     An auditor taps the agent's door and its links; on radio it receives what the agent and its neighbors transmit.
+    Unless `holders` are given, an algorithm whose claim is of listeners who see less than the door is simulated as
+    these see it (`Algorithm.as_its_claim_sees`), where no message is altered on its way.
     Every (world, index) has noise of its own. In the chunk `WORST_CASE` the agent's noise points away from the other
     world; in the chunk `TILTED` it is tilted towards the losses that decide at `delta`. Chunks from `SINGLES` on are
     of one transcript, with tosses of the private coins of its own; with the first of these comes a `PrivacyError`
@@ -174,6 +196,7 @@ def worlds(
     near = () if simulation.network.medium == "links" else simulation.topology.neighbors(agent)
     auditor = Adversary("auditor", Around((agent, *near)), nodes=(agent,))
     recording = Recording(measure=False, private="releases")
+    simulation = as_its_claim_sees(simulation, agent) if holders is None else simulation
     base = replace(simulation, adversaries=(auditor,), recording=recording, backend="numpy")  # replays compare bits
     return _Worlds(base, agent, (simulation.problem.objectives[agent], other), chunk, draw, delta, holders)
 

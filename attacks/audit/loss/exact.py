@@ -351,6 +351,11 @@ class _Pool:
         return math.inf if level.unbounded else max(0.0, level.top)
 
 
+def _uncovered(part: WorldComparison, cut: float) -> list[UnprotectedMessage]:
+    """The first unprotected messages of a sample, with nothing granted."""
+    return [u for u in (part.uncovered, part.inexplicable) if u is not None and u.message < cut]
+
+
 def _weighted(part: WorldComparison) -> Weighted:
     """Losses and ln of the weights of tilted transcripts."""
     assert part.log_weights is not None
@@ -428,8 +433,8 @@ class ExactLoss:
         uncovered, faint, unreliable = list[UnprotectedMessage](), list[UnprotectedMessage](), list[int]()
         noise, complete = list[NoiseScores](), True
         lower = wire.enclosed()[0].lower
-        if on_wire is not None and math.isinf(lower):
-            uncovered += [u for u in (on_wire.uncovered, on_wire.inexplicable) if u is not None and u.message < cut]
+        if on_wire is not None:
+            uncovered += _uncovered(on_wire, cut)
         for part in parts:
             uncovered += [u for u in (part.uncovered,) if u is not None and u.message < cut]
             uncovered += [u for u in (part.inexplicable,) if u is not None]
@@ -462,9 +467,13 @@ class ExactLoss:
     def with_worst_case(self, part: WorldComparison, cut: float) -> "ExactLoss":
         """Exact loss at δ = 0 with worst-case transcripts taken in, which are possible and no sample.
 
-        Their largest loss is a lower end as the largest loss seen is, before `cut` and what had to be granted.
+        Their largest loss is a lower end as the largest loss seen is, before `cut` and what had to be granted. An
+        unprotected message that no sample has is noted, and proves nothing: how rare such noise is, is not known.
         """
-        seen = part.on_wire(min(cut, part.granted_from))
+        cut = min(cut, part.granted_from)
+        seen = part.on_wire(cut)
+        if self.uncovered is None and (shown := _uncovered(part, cut)):
+            return replace(self, uncovered=shown[0])
         pool = _Pool([seen], _Shape.of([seen]), 0.0, self.epsilon.confidence)
         lower = pool.enclosed()[0].lower
         if not self.epsilon.lower < lower < math.inf:

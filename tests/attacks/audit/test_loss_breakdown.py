@@ -32,12 +32,12 @@ def dpp2(rounds=8, ratio=0.9):
     return Dpp2(rounds, step=0.8, beta=0.3, rho=0.9, eta=Constant(0.3), scale_w=decay, scale_e=decay)
 
 
-def samples(algorithm, agents=4, topology=None, chunks=2):
+def samples(algorithm, agents=4, topology=None, chunks=2, holders=None):
     """Explained transcripts of both worlds."""
     simulation, pair = quadratic_world(algorithm, agents)
     if topology is not None:
         simulation = replace(simulation, topology=topology)
-    simulate = worlds(simulation, 1, pair.hypotheses[1], REPLICAS)
+    simulate = worlds(simulation, 1, pair.hypotheses[1], REPLICAS, holders=holders)
     return [
         compare_worlds(simulate(world, chunk), 1, pair.hypotheses[world], pair.hypotheses[1 - world])
         for chunk in range(chunks)
@@ -141,7 +141,7 @@ def test_where_a_release_went_is_known():
 
 def test_releases_that_are_only_inside_others_are_on_no_link():
     """A secret-sharing agent adds its own noise to a sum of shares: it is nowhere as it was made."""
-    found = Breakdown.of(1, samples(SecretSharing(2, Constant(0.2), Constant(0.3)), agents=3, chunks=1))
+    found = Breakdown.of(1, samples(SecretSharing(2, Constant(0.2), Constant(0.3)), agents=3, chunks=1, holders=()))
     hidden = [where for where in found.where if not where.carriers]
     assert hidden
     assert all(one.links == () for one in hidden)

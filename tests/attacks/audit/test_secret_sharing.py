@@ -5,26 +5,35 @@ has agent 1's state moved by αc. Whoever scores it is granted everything but th
 """
 
 import math
-from functools import cache
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache, reduce
+from itertools import pairwise
 
+import mpmath
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import ks_2samp
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.games.game import play
+from attacks.audit.loss.comparison import compare_worlds
 from attacks.audit.pair import Pair
 from attacks.audit.verdict import Verdict
 from netsim import topology
 from netsim.adversary import Adversary
 from netsim.algorithms import SecretSharing
-from netsim.algorithms.secret_sharing import PRIME
+from netsim.algorithms.secret_sharing import PRIME, SumOfStates
 from netsim.claims import Adjacency
+from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian
 from netsim.network.links import LinkLaw
-from netsim.problems import LeastSquares, Problem, Tilted
+from netsim.problems import LeastSquares, LogisticLoss, Problem, Tilted
 from netsim.schedules import Constant
 from netsim.settings import NetworkSettings, Recording
 from netsim.simulation import Simulation
+from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import judged
 
 AGENTS, VICTIM, TRIALS, DELTA = 8, 1, 6000, 0.01
@@ -236,11 +245,14 @@ def test_theorem_2_1_1_holds_for_equal_curvatures_and_not_for_others(curvatures,
         assert (gaussian_epsilon(mu, RARE), printed.epsilon, tight) == pytest.approx((2.134, 1.727, 1.444), abs=1e-3)
 
 
+PAIR = Pair(VICTIM, tuple(simulation(t).problem.objectives[VICTIM] for t in (False, True)), "a constant change")
+
+
 @pytest.mark.slow
 def test_an_audit_at_the_agents_door_finds_the_factor_and_does_not_call_it_consistent():
     """It is granted the release, which is not on the wire: the exact ε of σ alone, an upper end above the claim."""
-    pair = Pair(VICTIM, tuple(simulation(t).problem.objectives[VICTIM] for t in (False, True)), "a constant change")
-    found = judged(simulation(), pair, claim(), attack=None, trials=2000)
+    at_door = worlds(simulation(), VICTIM, PAIR.hypotheses[1], 1000, 0, DELTA, holders=())
+    found = judged(at_door, PAIR, claim(), attack=None, trials=2000)
     door = gaussian_epsilon(LOCAL, DELTA)
     for e in found.exact:
         assert e.epsilon.estimate == pytest.approx(door, rel=1e-4)
@@ -248,3 +260,167 @@ def test_an_audit_at_the_agents_door_finds_the_factor_and_does_not_call_it_consi
         assert e.epsilon.lower <= claim().epsilon
     assert found.judgement.verdict is Verdict.UNDERPOWERED
     assert found.uncovered is None
+
+
+# ── as the claim's listeners see it ─────────────────────────────────────────────────────────────────────
+def test_an_audit_is_of_what_the_claims_listeners_see():
+    """The exact ε of the sum's noise, which is within the claim; and above one that is made a tenth too small."""
+    found = judged(simulation(), PAIR, claim(), attack=None, trials=800)
+    assert found.epsilon_exact == pytest.approx(gaussian_epsilon(OUTSIDE, DELTA), rel=1e-9)
+    assert found.judgement.verdict is Verdict.CONSISTENT
+    tenth = replace(claim(), epsilon=0.9 * gaussian_epsilon(OUTSIDE, DELTA))
+    assert judged(simulation(), PAIR, tenth, attack=None, trials=800).judgement.verdict is Verdict.REFUTED
+
+
+def test_without_exact_states_or_with_noise_that_is_rounded_away_the_door_is_audited():
+    sharing = simulation().algorithm
+    assert isinstance(sharing.as_its_claim_sees(1), SumOfStates)
+    for other in ({"state": "released"}, {"resolution": SIGMA / 3.9}):
+        one = replace(sharing, **other)
+        assert one.as_its_claim_sees(1) is one
+
+    class Own(SecretSharing):
+        """Code that may do anything."""
+
+    own = Own(2, Constant(STEP), Constant(SIGMA))
+    assert own.as_its_claim_sees(1) is own
+
+
+def test_a_state_near_the_cut_off_is_not_priced():
+    """Where it is cut its noise is gone."""
+    narrow = replace(simulation().algorithm, modulus=2**27 - 39)  # cut off at 8: 40 σ is 16
+    with pytest.raises(PrivacyError, match="near the cut-off at 8,"):
+        worlds(replace(simulation(), algorithm=narrow), VICTIM, PAIR.hypotheses[1], 4)(0, 0)
+
+
+class Given:
+    """A stream that has been drawn: shares, (draws, replicas), and noise, in deviations."""
+
+    def __init__(self, shares, noise):
+        self.shares, self.noise = iter(shares), noise
+
+    def integers(self, modulus, size):
+        return next(self.shares).reshape(size)
+
+    def standard_normal(self, size):
+        return np.full(size, self.noise)
+
+
+P = 7
+"""Of three agents it leaves the states −1, 0 and 1."""
+
+
+def every_view(states):
+    """How often each view of agent 2 comes up in one round of three agents with these states, over all 7⁶ shares
+    that may be dealt: what it deals and receives, and the sums, as counts of (e_2's, s_02, s_12, S_0, S_1, S_2)."""
+    drawn = np.array(np.unravel_index(np.arange(P**6), (P,) * 6))
+    stream = {i: lambda _, i=i: Given(drawn[2 * i : 2 * i + 2], states[i] / 4) for i in range(3)}
+    run = Simulation(
+        Problem((LeastSquares(np.eye(1), np.zeros(1)),) * 3),
+        topology.complete(3),
+        SecretSharing(1, Constant(0.1), Constant(4.0), resolution=1.0, modulus=P),
+        adversaries=(Adversary("member", insiders=(2,)),),
+        replicas=P**6,
+        recording=Recording(measure=False),
+        noise_through=stream,
+    ).run()
+    seen = {}
+    for row in run.views[0].transcript:
+        if row.kind in ("exchange", "direct") and row.event in ("sent", "received"):
+            for name, value in row.values.items():
+                seen[row.sender, row.receiver, name] = value[:, 0].astype(np.int64)
+    places = sorted(key for key in seen if key[2] == "share" or key[2] == "sum")
+    assert len(places) >= 7  # two shares each way, and three sums
+    codes = np.ravel_multi_index([seen[key] for key in places], (P,) * len(places))
+    return np.unique(codes, return_counts=True)
+
+
+def test_every_view_of_shares_is_a_function_of_the_honest_agents_sum():
+    """By enumeration, in whole numbers: what agent 2 sees has the same law for states of 0 and 1 with the same sum,
+    each view equally often; and laws without a view in common for another sum."""
+    one, same, other = (every_view(states) for states in ((1, -1, 1), (-1, 1, 1), (0, 1, 1)))
+    for a, b in zip(one, same, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert len(set(one[1].tolist())) == 1
+    assert len(one[0]) == P**5  # four shares, and S_0, which leaves S_1
+    assert not set(one[0].tolist()) & set(other[0].tolist())
+
+
+def epsilon_of_rounded(honest, shift):
+    """ε(δ) of Σ round(x_j + N(0, 16)) of so many agents, all x_j = 0 or one of them `shift`, in exact fractions: each
+    probability to 2⁻²⁰⁰, and what is beyond 12 deviations left out of both."""
+    grain, reach = 2**200, 48 + math.ceil(shift)
+
+    def law(mean):
+        with mpmath.workprec(260):
+            cuts = [mpmath.ncdf((k - mpmath.mpf(1) / 2 - mean) / 4) for k in range(-reach, reach + 2)]
+            return [int(mpmath.nint((b - a) * grain)) for a, b in pairwise(cuts)]
+
+    def added(a, b):
+        found = [0] * (len(a) + len(b) - 1)
+        for i, one in enumerate(a):
+            for j, two in enumerate(b):
+                found[i + j] += one * two
+        return found
+
+    rest = reduce(added, [law(0)] * (honest - 1), [1])
+    here, there = added(rest, law(0)), added(rest, law(shift))
+    unit = grain**honest
+
+    def excess(epsilon):
+        factor = Fraction(math.exp(epsilon))
+        return float(sum(max(b - factor * a, 0) for a, b in zip(here, there, strict=True)) / unit)
+
+    return brentq(lambda epsilon: excess(epsilon) - DELTA, 0, 20, xtol=1e-9)
+
+
+@pytest.mark.parametrize(("honest", "shift"), [(1, 9.5), (3, 9.5), (3, 0.75)])
+def test_a_sum_of_rounded_noise_costs_no_more_than_one_release_with_all_of_it(honest, shift):
+    """σ = 4 steps, the least that a claim bears, where rounding adds most of its own noise: up to 1 %."""
+    exact, priced = epsilon_of_rounded(honest, shift), gaussian_epsilon(shift / (4 * math.sqrt(honest)), DELTA)
+    assert exact <= priced * (1 + 1e-9)
+    assert exact == pytest.approx(priced, rel=0.02)
+
+
+@pytest.mark.parametrize("honest", [None, 5])
+def test_losses_as_the_claims_listeners_see_it_are_those_on_the_wire(honest):
+    """Of logistic losses, whose states differ by the noise before: the loss of what outsiders, and three members, see
+    of the shares, from a recursion of its own, against what an audit compares. The laws are the same: means and
+    variances of 3,000 losses of each, and the largest distance of their distributions (p = 1e-6)."""
+    rng, rounds, trials = np.random.default_rng(5), 4, 3000
+    rows = [(rng.standard_normal((6, 2)), np.sign(rng.standard_normal(6))) for _ in range(AGENTS)]
+    problem = Problem(tuple(LogisticLoss(a, b, 0.2) for a, b in rows))
+    other = Tilted(problem.objectives[VICTIM], np.array([1.5, -1.0]))
+    sharing = SecretSharing(rounds, Constant(0.6), Constant(SIGMA), honest=honest)
+    base = Simulation(problem, topology.complete(AGENTS), sharing, recording=Recording(measure=False))
+    members = [j for j in range(AGENTS) if j != VICTIM][(honest or AGENTS) - 1 :]
+    sample = worlds(base, VICTIM, other, trials)(0, 0)
+    priced = compare_worlds(sample, VICTIM, problem.objectives[VICTIM], other).losses()
+    ears = Adversary("ears", "all")
+    run = replace(base, adversaries=(ears,), replicas=trials, chunk=77).run()
+    sums, shares = {}, {}
+    for row in run.views[0].transcript.on_links():
+        if row.kind == "exchange":
+            sums[row.number, row.sender] = row.values["sum"].astype(np.int64)
+        else:
+            shares[row.number // (AGENTS - 1), row.sender, row.receiver] = row.values["share"].astype(np.int64)
+    found = np.zeros(trials)
+    x = {truth: [np.zeros((trials, 2)) for _ in range(AGENTS)] for truth in (0, 1)}
+    hidden = [j for j in range(AGENTS) if j not in members]
+    law = Gaussian(SIGMA * math.sqrt(len(hidden)))
+    for k in range(rounds):
+        whole = sum(sums[k, i] for i in range(AGENTS))
+        known = sum(sums[k, i] + shares[k, i, j] - shares[k, j, i] for i in members for j in range(AGENTS) if j != i)
+        known = known - (AGENTS - 2) * sum(sums[k, i] for i in members)  # S_i was counted once for each j
+        seen = signed(whole - known)
+        logs = [law.log_density(seen, sum(x[truth][j] for j in hidden)) for truth in (0, 1)]
+        found += logs[0] - logs[1]
+        mean = signed(whole) / AGENTS
+        for truth in (0, 1):
+            objectives = [other if truth and j == VICTIM else f for j, f in enumerate(problem.objectives)]
+            x[truth] = [mean - 0.6 * f.gradient(at) for f, at in zip(objectives, x[truth], strict=True)]
+    assert found.mean() > 0.3
+    room = ENOUGH * math.sqrt(2 / trials)
+    assert abs(found.mean() - priced.mean()) < room * priced.std()
+    assert abs(found.var() / priced.var() - 1) < 2 * room
+    assert ks_2samp(found, priced).pvalue > 1e-6

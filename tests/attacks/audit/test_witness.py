@@ -98,7 +98,7 @@ KINDS = {
 def world(kind):
     """How it is simulated, the pair, and what the first chunk of either world says."""
     simulation, pair = KINDS[kind]() if isinstance(kind, str) else planted(*kind)
-    simulate = worlds(simulation, pair.agent, pair.hypotheses[1], CHUNK)
+    simulate = worlds(simulation, pair.agent, pair.hypotheses[1], CHUNK, holders=())
     ways = (pair.hypotheses, pair.hypotheses[::-1])
     return simulation, simulate, pair, [compare_worlds(simulate(w, 0), pair.agent, *ways[w]) for w in (0, 1)]
 

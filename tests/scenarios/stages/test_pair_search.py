@@ -1,5 +1,6 @@
 """A scenario's search finds a pair at least as bad as the default one, on transcripts of its own; and says so."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -231,3 +232,17 @@ def test_without_a_search_the_pair_is_the_default_one():
     pair, found = pair_for(made, subject, claim_of(subject, made), 30, Silent())
     assert (replace(pair, change_used=None), found) == (made.pair, None)
     assert pair.change_used == pytest.approx(1.0)
+
+
+def test_what_the_search_alone_has_seen_unprotected_is_not_called_consistent():
+    """A gate so rare that the audit's transcripts have none: whoever searched has seen one."""
+    made = searching(EQ_23, 20, 1, ("trials: 1000, chunk: 500", "trials: 60, chunk: 60"))
+    subject = made.subjects[0]
+    pair, searched, claim = found_in(made, subject)
+    claim = replace(claim, epsilon=1.5 * searched.winner.epsilon)
+    for bare in (False, True):
+        winner = replace(searched.winner, epsilon=math.inf) if bare else searched.winner
+        options = AuditOptions(made.scenario, subject, pair, claim, replace(searched, winner=winner))
+        found = audited(options, None, None, 1)
+        assert (found.judgement.verdict is Verdict.CONSISTENT) == (not bare)
+        assert ("The search for the pair saw an unprotected message" in found.judgement.reason) == bare

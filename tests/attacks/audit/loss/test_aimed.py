@@ -23,6 +23,7 @@ from netsim.problems import LeastSquares, LogisticLoss, Problem, Tilted, load, l
 from netsim.schedules import Constant, Geometric
 from netsim.simulation import Simulation
 from netsim.topology import path, ring
+from netsim.transcript import Transcript
 from scenarios.stages.worlds import worlds
 from tests.attacks.auditing import Releases, claim_of, judged, quadratic_world
 
@@ -279,3 +280,49 @@ def test_a_few_transcripts_refute_a_claim_ten_percent_too_small_at_a_small_delta
     assert sound.judgement.verdict is not Verdict.REFUTED
     assert all(0.85 * truth < e.epsilon.lower <= truth for e in sound.exact)
     assert all(math.isinf(e.epsilon.upper) for e in sound.exact)
+
+
+@dataclass(frozen=True)
+class Gate(Algorithm):
+    """A noisy value, and the gradient in the clear where that is far from it on one side: once in 10⁵ times."""
+
+    law: Laplace | Gaussian
+    far: float
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        noisy = node.privatize(gradient, self.law)
+        gate = np.max(noisy, axis=-1, keepdims=True) > self.far
+        await node.exchange(x=noisy, y=np.where(gate, gradient, 0.0))
+        node.estimate(noisy)
+
+
+@pytest.mark.parametrize(("law", "far", "delta"), [(Laplace(1.0), 11.5, 0.0), (Gaussian(1.0), 4.5, 1e-5)])
+def test_what_only_aimed_noise_has_shown_is_noted_and_not_called_consistent(law, far, delta):
+    """Of 100 transcripts none opens the gate (p = 4e-3); given one that does, among those that were aimed."""
+    simulation, pair = quadratic_world(Gate(law, far))
+    simulate = worlds(simulation, 1, pair.hypotheses[1], 50, 0, delta)
+    aim = WORST_CASE if delta == 0 else TILTED
+    bare = simulate(0, aim)
+    noisy = bare.releases[0].copy()
+    noisy[:1] = far + 1.0
+
+    def aimed(world, index):
+        found = simulate(world, index)
+        if (world, index) != (0, aim):
+            return found
+        gradient = pair.hypotheses[0].gradient(np.zeros((len(noisy), 4)))
+        opened = np.where(np.max(noisy, axis=-1, keepdims=True) > far, gradient, 0.0)
+        rows = [
+            row._replace(values={"x": noisy, "y": opened} if row.sender == 1 else row.values)
+            for row in found.view.transcript.records
+        ]
+        view = replace(found.view, transcript=Transcript(rows, found.view.replicas))
+        return replace(found, view=view, releases=[noisy])
+
+    claim = claim_of(1.0 if delta == 0 else gaussian_epsilon(0.5, delta) * 1.01, delta)
+    found = judged(aimed, pair, claim, trials=100, attack=None)
+    assert found.judgement.verdict is Verdict.UNDERPOWERED
+    assert "sends 'y'" in found.judgement.reason
+    assert "one whose noise was aimed" in found.judgement.reason
+    assert not any(one.unprotected for one in found.exact)
