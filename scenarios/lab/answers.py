@@ -10,6 +10,8 @@ from scenarios.files.folders import held
 if TYPE_CHECKING:
     from scenarios.challenge.sheet import Sheet
 
+Notebook = Mapping[str, Any]
+"""What the cells of a lesson define, by name; marimo gives it no types."""
 KINDS = ("slider", "dropdown", "multiselect", "code_editor", "radio", "checkbox", "switch", "number")
 """Widgets of marimo, by name, that are settings of a lesson: their values can be written as JSON."""
 FOLDER = "challenges"
@@ -18,7 +20,7 @@ FIELD = "answer"
 """Names of fields for answers begin so; all other widgets are settings."""
 
 
-def settings_of(defined: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(defined: Notebook) -> Notebook:
     """Widgets that a lesson defines and that are no fields for answers, by name."""
     import marimo as mo
 
@@ -38,7 +40,7 @@ class Keeper:
         if not self.path.exists():
             sheet.write(self.path)
 
-    def add(self, question: object, answer: str | None, right: bool, defined: Mapping[str, Any]) -> None:
+    def add(self, question: object, answer: str | None, right: bool, defined: Notebook) -> None:
         """An answer to a question that a lesson defines by this name. One without a name is not kept.
 
         You get a `ScenarioError` where the sheet was edited meanwhile, or is somebody else's now.

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 from netsim.errors import ScenarioError, install
+from scenarios.lab.answers import Notebook
 
 SHIPPED = Path(__file__).parent / "lessons"
 ORDER = (
@@ -43,7 +43,7 @@ class Lesson:
         title, _, rest = about.partition("\n")
         return cls(name, path, title.rstrip(".") or name, " ".join(rest.strip().partition("\n\n")[0].split()))
 
-    def run(self, values: Mapping[str, object] | None = None) -> dict[str, Any]:
+    def run(self, values: Mapping[str, object] | None = None) -> Notebook:
         """What all cells define, with these values in place of widgets; a cell that raises raises here.
 
         A cell that makes widgets is given values for all of them, or for none.
@@ -58,7 +58,7 @@ class Lesson:
         app = next(one for one in vars(module).values() if isinstance(one, marimo.App))
         placed = {name: SimpleNamespace(value=value) for name, value in (values or {}).items()}
         _, defined = app.run(defs=placed)
-        return dict(defined)
+        return defined
 
     def cells(self) -> list[set[str]]:
         """Names that each cell defines."""

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
+from pydantic import JsonValue
+
 from scenarios.challenge.sheet import Answer, Sheet
-from scenarios.lab.answers import settings_of
+from scenarios.lab.answers import Notebook, settings_of
 from scenarios.lab.course import Lesson
 from scenarios.lab.page import Choice, Number, Question, Until
 from scenarios.results.base import Result
@@ -29,8 +31,8 @@ class Solved(Result):
     ask: str
     answers: Sequence[str]
     why: str
-    settings: Mapping[str, Any] | None = None
-    at: Mapping[str, Any]
+    settings: Mapping[str, JsonValue] | None = None
+    at: Mapping[str, JsonValue]
 
 
 def key_of(lesson: Lesson) -> Iterator[Solved]:
@@ -45,9 +47,7 @@ def key_of(lesson: Lesson) -> Iterator[Solved]:
             yield _solved(lesson, opened, at, name, question)
 
 
-def _solved(
-    lesson: Lesson, opened: Mapping[str, Any], at: Mapping[str, Any], name: str, question: Question
-) -> Solved:
+def _solved(lesson: Lesson, opened: Notebook, at: Mapping[str, JsonValue], name: str, question: Question) -> Solved:
     answers, settings = list[str](), None
     match question:
         case Number():
@@ -66,13 +66,13 @@ def _solved(
     return Solved(question=name, ask=question.ask, answers=answers, why=why, settings=settings, at=at)
 
 
-def _questions(defined: Mapping[str, Any]) -> dict[str, Question]:
+def _questions(defined: Notebook) -> dict[str, Question]:
     """The questions of a lesson that was run, by name, in their order."""
     found = {name: one for name, one in defined.items() if isinstance(one, Question)}
     return {name: found[name] for name in sorted(found, key=lambda name: (len(name), name))}
 
 
-def _placed(lesson: Lesson, opened: Mapping[str, Any], values: Mapping[str, object]) -> dict[str, object]:
+def _placed(lesson: Lesson, opened: Notebook, values: Mapping[str, object]) -> dict[str, object]:
     """Values for all widgets of the cells that these are made in."""
     own = {name: one.value for name, one in settings_of(opened).items()}
     beside = {name for cell in lesson.cells() if cell & set(values) for name in cell & set(own)}
@@ -117,14 +117,14 @@ def _unread(question: Question, answer: str | None) -> bool:
 
 
 @lru_cache(REMEMBERED)
-def _opened(lesson: Lesson) -> Mapping[str, Any]:
+def _opened(lesson: Lesson) -> Notebook:
     return lesson.run()
 
 
 @lru_cache(REMEMBERED)
 def _graded(lesson: Lesson, settings: str) -> Mapping[str, Question] | str:
     """The questions of a lesson at these settings, or why it cannot be run there."""
-    values: dict[str, Any] = json.loads(settings)
+    values: dict[str, JsonValue] = json.loads(settings)
     opened = _opened(lesson)
     widgets = settings_of(opened)
     if set(values) != set(widgets):
@@ -143,7 +143,7 @@ def _graded(lesson: Lesson, settings: str) -> Mapping[str, Question] | str:
     return _questions(found if same else lesson.run(values))
 
 
-def _are_at(widgets: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+def _are_at(widgets: Notebook, values: Mapping[str, JsonValue]) -> bool:
     return all(widgets[name].value == value for name, value in values.items())
 
 

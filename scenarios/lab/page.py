@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pydantic import JsonValue
+
 from netsim.errors import NetsimError
 from scenarios.lab import answers
 from scenarios.lab.figures import Html, table
@@ -151,7 +153,7 @@ class Until:
     now: str
     why: str
     ask: str = ""
-    by: Mapping[str, object] = field(default_factory=dict[str, object])
+    by: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
     def check(self, answer: object = None) -> _Reply:
         del answer
@@ -201,7 +203,7 @@ def ask(question: Question, place: Any = None) -> Any:
     return stack(_mo().md(question.ask), *([] if place is None else [place]), *reply)
 
 
-def _kept(question: Question, answer: str | None, right: bool, notebook: Mapping[str, Any]) -> list[Any]:
+def _kept(question: Question, answer: str | None, right: bool, notebook: answers.Notebook) -> list[Any]:
     """Keep an answer, and say so, or why not."""
     if (keeper := answers.keeper) is None:
         return []
