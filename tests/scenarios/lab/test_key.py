@@ -190,7 +190,7 @@ def test_a_question_is_done_once_it_is_right_and_one_wrong_answer_is_not_two() -
 
 
 def test_answers_are_kept_beside_challenges_on_one_sheet(lesson: Lesson, tmp_path: Path) -> None:
-    defined = lesson.run() | {"__file__": str(lesson.path)}
+    defined = {**lesson.run(), "__file__": str(lesson.path)}
     for student, right in (("ada", False), (None, True)):
         kept = answers.Keeper(tmp_path / "new", answers.joined_or_begun(tmp_path / "new", student))
         kept.add(defined["question_1"], "9" if right else "8", right, defined)
@@ -260,6 +260,6 @@ def test_what_does_not_go_together_is_told(words: list[str], said: str, tmp_path
 def test_a_sheet_that_was_edited_is_not_added_to(lesson: Lesson, tmp_path: Path) -> None:
     kept = answers.Keeper(tmp_path, sheet(("question_2", "no", {})))
     replace(sheet(), seal="0" * 32).write(tmp_path / SHEET)
-    defined = lesson.run() | {"__file__": str(lesson.path)}
+    defined = {**lesson.run(), "__file__": str(lesson.path)}
     with pytest.raises(ScenarioError, match="altered or removed"):
         kept.add(defined["question_1"], "9", True, defined)
