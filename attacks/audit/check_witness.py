@@ -66,7 +66,6 @@ from netsim.claims import Adjacency
 from netsim.codecs import Quantizer, TopK, common_measure
 from netsim.mechanisms import Gaussian, Laplace, UniformLaplace
 from netsim.node import Exchange, FollowedCoins
-from netsim.transcript.message import Message
 
 BITS = 128  # of a ball: recorded numbers are boxes by far wider than what so many bits round
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
@@ -157,23 +156,23 @@ class Ball:
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = __int__
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __int__
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: Any) -> Any:
         return decided(less(self, other))
 
-    def __gt__(self, other: Any) -> bool:
+    def __gt__(self, other: Any) -> Any:
         return decided(less(other, self))
 
-    def __ge__(self, other: Any) -> bool:
-        return not decided(less(self, other))
+    def __ge__(self, other: Any) -> Any:
+        return decided(less(self, other), False)
 
-    def __le__(self, other: Any) -> bool:
-        return not decided(less(other, self))
+    def __le__(self, other: Any) -> Any:
+        return decided(less(other, self), False)
 
-    def __eq__(self, other: object) -> bool:
-        smaller, larger = less(self, other), less(other, self)
-        if smaller is False and larger is False:
-            return True
-        return not decided(True if smaller or larger else None)
+    def __eq__(self, other: object) -> Any:
+        return decided(apart(self, other), False)
+
+    def __ne__(self, other: object) -> Any:
+        return decided(apart(self, other))
 
     def __getattr__(self, name: str) -> Any:  # np.tanh asks for `tanh`
         raise AttributeError(name) if name.startswith("__") else end(f"{name} of a ball is not read here")
@@ -216,8 +215,26 @@ def less(x: Any, y: Any) -> bool | None:
     return False if all(a.lower() >= b.upper() for a, b in worlds) else None
 
 
-def decided(found: bool | None) -> bool:
-    return end("balls that overlap, or that the worlds order otherwise, were compared") if found is None else found
+def apart(x: Any, y: Any) -> bool | None:
+    """Whether x ≠ y; None as of `less`."""
+    smaller, larger = less(x, y), less(y, x)
+    return True if smaller or larger else None if None in (smaller, larger) else False
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Truth(Ball):
+    """What a comparison says; in anything else it may be any number, as NumPy's truths reckon otherwise than Python's."""
+
+    holds: bool
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+
+def decided(found: bool | None, wanted: bool = True) -> Any:
+    if found is None:
+        end("balls that overlap, or that the worlds order otherwise, were compared")
+    return Truth(ANY.here, ANY.there, found is wanted)
 
 
 def positive(x: Any) -> Any:
@@ -435,6 +452,8 @@ def read_only(array: Any) -> Any:
 class Port(SimpleNamespace):
     """What code asks of it and it has not ends the reading: no code may catch an `AttributeError`."""
 
+    __eq__ = __ne__ = __hash__ = refused("what a node has was compared")
+
     def __getattr__(self, name: str) -> Any:
         end(f"node.{name} is not read here")
 
@@ -447,6 +466,7 @@ class Node(Port):
 
     def __init__(self, file: "File", bound: float | None) -> None:
         super().__init__(**file.port, proven="", loss=to_ball(0), largest=None, activation=1, coins=Coins(file.coins))
+        self.weights = self.weights.copy()  # the code may write into its own
         self.regularizer, self._file, self._bound = Port(proximal=self._threshold), file, bound
         self.releases, self.counts, self._room = list[Release](), {"exchange": 0, "direct": 0}, 0.0
         self._direct = deque(row for row in file.received if row["kind"] == "direct")
@@ -483,8 +503,11 @@ class Node(Port):
 
     def _threshold(self, v: Any, step: float) -> Any:
         """The proximal map of l1 ‖x‖₁ + square ‖x‖²."""
-        l1, square = (step * weight for weight in self._file.regularizer)
-        return v if l1 == square == 0 else (positive(v - l1) - positive(-v - l1)) / (1 + 2 * square)
+        l1, square = self._file.regularizer
+        if l1 == square == 0:
+            return v
+        l1, square = (step * weight if step > 0 else end("a step that is not above 0") for weight in (l1, square))
+        return (positive(v - l1) - positive(-v - l1)) / (1 + 2 * square)
 
     def privatize(self, value: Any, mechanism: Any, shared: Any = None, draw: Any = None) -> Any:  # noqa: ARG002
         law, t, file = type(mechanism), len(self.releases), self._file
@@ -496,17 +519,17 @@ class Node(Port):
             end()
         if law is UniformLaplace and any(width != 0 for width in self._vector(mechanism.width)[0]):
             end("noise that is in part uniform is not read here")
-        scale = np.array(mechanism.stddev if law is Gaussian else mechanism.scale, dtype=np.float64)  # as it is now
-        scale, value = np.broadcast_to(scale, self.shape)[0], self._vector(value)
-        (said, size), seen = file.laws[t], file.releases[t]
-        if said != law.__name__ or not np.allclose(size, scale, rtol=1e-12, atol=0):
+        scale = np.zeros(self.shape) + (mechanism.stddev if law is Gaussian else mechanism.scale)  # as it is now
+        value, _ = self._vector(value), self._vector(scale)
+        scale, (said, size), seen = scale[0].astype(np.float64), file.laws[t], file.releases[t]
+        if said != law.__name__ or not np.allclose(size, scale, rtol=1e-12, atol=0) or min(scale) < 0:
             end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said!r:.20}"))
         # with a codec, no reader knows the release itself: it may be any number
         made = read_only(np.where(scale > 0, boxes(seen) if file.codec is None else ANY, value))
         self.releases.append(Release(law, scale, value[0], seen, made, [*made[0]]))
         return made
 
-    def _put(self, kind: str, to: Any, values: dict[str, Any]) -> Message:
+    def _put(self, kind: str, to: Any, values: dict[str, Any]) -> Port:
         """Hold a message against the file's, and judge by it."""
         file, number = self._file, self.counts[kind]
         row, vectors = file.sent.get((kind, number)), {name: self._vector(v)[0] for name, v in values.items()}
@@ -524,7 +547,8 @@ class Node(Port):
             end(Unproven(f"{kind} message {number}: {in_words(error)}"))
         if self.proven or file.codec is not None:  # receivers have codes: what follows is no function of these
             end()
-        return Message(self.id, kind, number, {k: read_only(v[None]) for k, v in vectors.items()})  # as it was sent
+        sent = {name: read_only(v[None].copy()) for name, v in vectors.items()}  # what becomes of the array later is not
+        return Port(sender=self.id, kind=kind, number=number, values=sent)
 
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:
         """What is proven by one more message: by its releases, as they were made, and by all else in it."""
@@ -556,16 +580,16 @@ class Node(Port):
         """Numbers without noise: in D they are the file's; where they are others in D', they are unprotected."""
         for x, y, z in zip(here(value), there(value), seen, strict=True):
             require(abs(x - z) <= self._room, f"the code does not send the file's {name!r}: {x.text}, not {z!r}")
-            if less(x, y) or less(y, x):
+            if apart(x, y):
                 require(less(self._room, abs(y - z)), f"{name!r} differs by no more than floats round")
                 differs = f"unprotected: {name!r} of {what}: {x.text} in one world, {y.text} in the other"
                 self.proven = self.proven or differs
 
-    def _taken(self, row: Any) -> Message:
+    def _taken(self, row: Any) -> Port:
         """A message of the file."""
         self._room = max([self._room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
         values = {name: read_only(boxes(v[None])) for name, v in row["values"].items()}
-        return Message(row["sender"], row["kind"], row["number"], values)
+        return Port(sender=row["sender"], kind=row["kind"], number=row["number"], values=values)
 
     async def exchange(self, **values: Any) -> Exchange:
         own = self._put("exchange", -1, values)
@@ -576,12 +600,12 @@ class Node(Port):
 
     def send(self, to: Any, **values: Any) -> None:
         receiver = to.option if type(to) is Chosen else to
-        self._put("direct", receiver if receiver in self.neighbors else end("sent to no neighbor"), values)
+        self._put("direct", receiver if receiver in {*self.neighbors} else end("sent to no neighbor"), values)
 
     def broadcast(self, **values: Any) -> None:
         self._put("direct", -1, values)
 
-    async def receive(self) -> Message:
+    async def receive(self) -> Port:
         return self._taken(self._direct.popleft()) if self._direct else end()
 
 
