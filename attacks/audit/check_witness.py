@@ -19,10 +19,12 @@ here, or the record ends, also if the code catches the exception. What was sent 
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
 algorithm's file and what it imports: that it looks neither at where it runs (a type, an identity, the bytes of an
-array, names that other nodes do not have) nor at what raises an error (`np.isnan` of balls does), nor reckons with
-numbers as truths (`np.logical_or` of balls is one of them). Of netsim that is `algorithms.algorithm`, `node`
-(`Exchange`: sums over neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs`, `transcript.message`
-and their imports. Gradients, densities and laws of codes are written again below.
+array, names that other nodes do not have, the number of replicas) nor at what raises an error (`np.isnan` of balls
+does); that it reckons neither with numbers as truths (`np.logical_or` of balls is one of them) nor with truths as
+numbers (`np.sign` of balls is whole numbers, and these have Python's truths); that it makes no arrays of objects,
+and tosses its coins by their own methods alone. Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums
+over neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs` and their imports. Gradients, densities
+and laws of codes are written again below.
 
 Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages; that the
 algorithm's file is the paper's; what the file says of other agents' objectives, and of W but for its row, so that a
@@ -128,7 +130,7 @@ def power(x: Any, y: Any) -> Any:
 
 
 def refused(why: str) -> Any:
-    return lambda *_: end(why)
+    return lambda *_, **__: end(why)
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -223,7 +225,7 @@ def apart(x: Any, y: Any) -> bool | None:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Truth(Ball):
-    """What a comparison says; in anything else it may be any number, as NumPy's truths reckon otherwise than Python's."""
+    """What a comparison says; as a number it may be any: NumPy's truths have other sums and another ~ than Python's."""
 
     holds: bool
 
@@ -547,7 +549,7 @@ class Node(Port):
             end(Unproven(f"{kind} message {number}: {in_words(error)}"))
         if self.proven or file.codec is not None:  # receivers have codes: what follows is no function of these
             end()
-        sent = {name: read_only(v[None].copy()) for name, v in vectors.items()}  # what becomes of the array later is not
+        sent = {name: read_only(v[None].copy()) for name, v in vectors.items()}  # no view, and as it was sent
         return Port(sender=self.id, kind=kind, number=number, values=sent)
 
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:

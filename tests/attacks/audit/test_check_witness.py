@@ -797,6 +797,13 @@ class OrderedCoin(Fallback):
         return choose(node.coins, (0, 1)) <= 1
 
 
+class SpawnedCoins(Fallback):
+    """By a keyword, which is no argument too many."""
+
+    def fails(self, node, y):
+        node.coins.spawn(n_children=2)
+
+
 class BitOfACoin(Fallback):
     def fails(self, node, y):
         return choose(node.coins, (0, 1)) & 1
@@ -1040,6 +1047,7 @@ LIES = {
     Fallback: ("KeyError: 'law'",),
     OrderedCoin: ("balls that overlap",),
     BitOfACoin: ("a ball was used as a float, an index, a truth",),
+    SpawnedCoins: ("coins that are copied",),
     Regularized: ("node.value is not read",),
     RationalNumber: ("Fraction",),
     CopiedCoins: ("coins that are copied",),
