@@ -225,7 +225,7 @@ def apart(x: Any, y: Any) -> bool | None:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Truth(Ball):
-    """What a comparison says; as a number it may be any: NumPy's truths have other sums and another ~ than Python's."""
+    """What a comparison says; as a number it may be any, for sums and ~ of NumPy's truths are not Python's."""
 
     holds: bool
 
@@ -508,8 +508,9 @@ class Node(Port):
         l1, square = self._file.regularizer
         if l1 == square == 0:
             return v
-        l1, square = (step * weight if step > 0 else end("a step that is not above 0") for weight in (l1, square))
-        return (positive(v - l1) - positive(-v - l1)) / (1 + 2 * square)
+        if not step > 0:
+            end("a step that is not above 0")
+        return (positive(v - step * l1) - positive(-v - step * l1)) / (1 + 2 * step * square)
 
     def privatize(self, value: Any, mechanism: Any, shared: Any = None, draw: Any = None) -> Any:  # noqa: ARG002
         law, t, file = type(mechanism), len(self.releases), self._file
@@ -648,8 +649,10 @@ class File:
         whole = {*map(type, (activations, agent, *neighbors))} == {int} and activations >= 1
         require(whole, "agent, activations, proof.neighbors: no whole numbers")
         require(horizon in (None, activations), f"activations: {activations}, and an agent has {horizon} of them")
-        several = {agent, *neighbors} & {*range(agents)}
-        require(len(several) == 1 + len(neighbors), "agent, proof.neighbors: no agents, or one of them twice")
+        several = len({agent, *neighbors} & {*range(agents)}) == 1 + len(neighbors) and [*neighbors] == sorted(
+            neighbors
+        )
+        require(several, "agent, proof.neighbors: not ascending, no agents, or one of them twice")
         weights = numbers(proof["weights"], 1 + len(neighbors), "proof.weights")
         l1_and_square = numbers(proof["regularizer"], 2, "proof.regularizer")
         mixing = abs(weights.sum() - 1) <= SLACK and min([*weights, *l1_and_square]) >= 0

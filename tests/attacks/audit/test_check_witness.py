@@ -301,6 +301,12 @@ def a_neighbor_twice(tree):
     tree["proof"]["neighbors"] = [1, 1]
 
 
+def neighbors_in_another_order(tree):
+    """Code may count on it, as when it sends to the first."""
+    tree["proof"]["neighbors"].reverse()
+    tree["proof"]["weights"][1:] = tree["proof"]["weights"][:0:-1]
+
+
 def a_message_of_the_same_number(tree):
     sent = [row for row in tree["transcript"]["rows"] if row["event"] == "sent"]
     sent[7]["number"] = 0
@@ -356,6 +362,7 @@ PLANTED = {
     half_an_activation: "no whole numbers",
     of_one_activation: "activations: 1, and an agent has 30 of them",
     a_neighbor_twice: "or one of them twice",
+    neighbors_in_another_order: "not ascending",
     a_message_of_the_same_number: "two messages are exchange 0",
     coins_of_no_generator: "no state of PCG64",
     a_message_of_everybody: "not between agent 0 and a neighbor",
