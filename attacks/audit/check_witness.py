@@ -223,20 +223,27 @@ def apart(x: Any, y: Any) -> bool | None:
     return True if smaller or larger else None if None in (smaller, larger) else False
 
 
-@dataclass(eq=False, repr=False, slots=True)
-class Truth(Ball):
-    """What a comparison says; as a number it may be any, for sums and ~ of NumPy's truths are not Python's."""
+class Truth:
+    """What a comparison says. No number: what NumPy's truths are together, and what ~ is of one, Python's are not."""
 
-    holds: bool
+    __slots__ = ("holds",)
+    __getattr__ = Ball.__getattr__
+
+    def __init__(self, holds: bool) -> None:
+        self.holds = holds
 
     def __bool__(self) -> bool:
         return self.holds
 
 
+for _name in {*vars(Ball)} - {*vars(Truth)}:
+    setattr(Truth, _name, refused("a truth was used as a number or a text"))
+
+
 def decided(found: bool | None, wanted: bool = True) -> Any:
     if found is None:
         end("balls that overlap, or that the worlds order otherwise, were compared")
-    return Truth(ANY.here, ANY.there, found is wanted)
+    return Truth(found is wanted)
 
 
 def positive(x: Any) -> Any:
@@ -454,7 +461,7 @@ def read_only(array: Any) -> Any:
 class Port(SimpleNamespace):
     """What code asks of it and it has not ends the reading: no code may catch an `AttributeError`."""
 
-    __eq__ = __ne__ = __hash__ = refused("what a node has was compared")
+    __eq__ = __ne__ = __hash__ = __repr__ = refused("what a node has was compared, or used as a text")
 
     def __getattr__(self, name: str) -> Any:
         end(f"node.{name} is not read here")
@@ -488,7 +495,8 @@ class Node(Port):
             raise self.why
 
     def _vector(self, x: Any) -> Any:
-        if type(x) is not np.ndarray or x.dtype not in (object, np.float64) or x.shape != self.shape:
+        floats = type(x) is np.ndarray and (x.dtype == object or x.dtype is np.dtype(np.float64))
+        if not floats or x.shape != self.shape:
             found = f"{type(x).__name__} of shape {getattr(x, 'shape', ())}"
             end(f"the code has {found}, not floats of shape {self.shape}")
         return balls(x)
