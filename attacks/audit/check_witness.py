@@ -19,10 +19,12 @@ here, or the record ends, also if the code catches the exception. What was sent 
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
 algorithm's file and what it imports: that it looks neither at where it runs (a type, an identity, the bytes of an
-array, names that other nodes do not have) nor at what raises an error (`np.isnan` of balls does), nor reckons with
-numbers as truths (`np.logical_or` of balls is one of them). Of netsim that is `algorithms.algorithm`, `node`
-(`Exchange`: sums over neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs`, `transcript.message`
-and their imports. Gradients, densities and laws of codes are written again below.
+array, names that other nodes do not have, the number of replicas) nor at what raises an error (`np.isnan` of balls
+does); that it reckons neither with numbers as truths (`np.logical_or` of balls is one of them) nor with truths as
+numbers (`np.sign` of balls is whole numbers, and these have Python's truths); that it makes no arrays of objects,
+and tosses its coins by their own methods alone. Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums
+over neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs` and their imports. Gradients, densities
+and laws of codes are written again below.
 
 Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages; that the
 algorithm's file is the paper's; what the file says of other agents' objectives, and of W but for its row, so that a
@@ -66,7 +68,6 @@ from netsim.claims import Adjacency
 from netsim.codecs import Quantizer, TopK, common_measure
 from netsim.mechanisms import Gaussian, Laplace, UniformLaplace
 from netsim.node import Exchange, FollowedCoins
-from netsim.transcript.message import Message
 
 BITS = 128  # of a ball: recorded numbers are boxes by far wider than what so many bits round
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
@@ -129,7 +130,7 @@ def power(x: Any, y: Any) -> Any:
 
 
 def refused(why: str) -> Any:
-    return lambda *_: end(why)
+    return lambda *_, **__: end(why)
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -157,23 +158,23 @@ class Ball:
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = __int__
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __int__
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: Any) -> Any:
         return decided(less(self, other))
 
-    def __gt__(self, other: Any) -> bool:
+    def __gt__(self, other: Any) -> Any:
         return decided(less(other, self))
 
-    def __ge__(self, other: Any) -> bool:
-        return not decided(less(self, other))
+    def __ge__(self, other: Any) -> Any:
+        return decided(less(self, other), False)
 
-    def __le__(self, other: Any) -> bool:
-        return not decided(less(other, self))
+    def __le__(self, other: Any) -> Any:
+        return decided(less(other, self), False)
 
-    def __eq__(self, other: object) -> bool:
-        smaller, larger = less(self, other), less(other, self)
-        if smaller is False and larger is False:
-            return True
-        return not decided(True if smaller or larger else None)
+    def __eq__(self, other: object) -> Any:
+        return decided(apart(self, other), False)
+
+    def __ne__(self, other: object) -> Any:
+        return decided(apart(self, other))
 
     def __getattr__(self, name: str) -> Any:  # np.tanh asks for `tanh`
         raise AttributeError(name) if name.startswith("__") else end(f"{name} of a ball is not read here")
@@ -216,8 +217,33 @@ def less(x: Any, y: Any) -> bool | None:
     return False if all(a.lower() >= b.upper() for a, b in worlds) else None
 
 
-def decided(found: bool | None) -> bool:
-    return end("balls that overlap, or that the worlds order otherwise, were compared") if found is None else found
+def apart(x: Any, y: Any) -> bool | None:
+    """Whether x ≠ y; None as of `less`."""
+    smaller, larger = less(x, y), less(y, x)
+    return True if smaller or larger else None if None in (smaller, larger) else False
+
+
+class Truth:
+    """What a comparison says. No number: what NumPy's truths are together, and what ~ is of one, Python's are not."""
+
+    __slots__ = ("holds",)
+    __getattr__ = Ball.__getattr__
+
+    def __init__(self, holds: bool) -> None:
+        self.holds = holds
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+
+for _name in {*vars(Ball)} - {*vars(Truth)}:
+    setattr(Truth, _name, refused("a truth was used as a number or a text"))
+
+
+def decided(found: bool | None, wanted: bool = True) -> Any:
+    if found is None:
+        end("balls that overlap, or that the worlds order otherwise, were compared")
+    return Truth(found is wanted)
 
 
 def positive(x: Any) -> Any:
@@ -435,6 +461,8 @@ def read_only(array: Any) -> Any:
 class Port(SimpleNamespace):
     """What code asks of it and it has not ends the reading: no code may catch an `AttributeError`."""
 
+    __eq__ = __ne__ = __hash__ = __repr__ = refused("what a node has was compared, or used as a text")
+
     def __getattr__(self, name: str) -> Any:
         end(f"node.{name} is not read here")
 
@@ -447,6 +475,7 @@ class Node(Port):
 
     def __init__(self, file: "File", bound: float | None) -> None:
         super().__init__(**file.port, proven="", loss=to_ball(0), largest=None, activation=1, coins=Coins(file.coins))
+        self.weights = self.weights.copy()  # the code may write into its own
         self.regularizer, self._file, self._bound = Port(proximal=self._threshold), file, bound
         self.releases, self.counts, self._room = list[Release](), {"exchange": 0, "direct": 0}, 0.0
         self._direct = deque(row for row in file.received if row["kind"] == "direct")
@@ -466,7 +495,8 @@ class Node(Port):
             raise self.why
 
     def _vector(self, x: Any) -> Any:
-        if type(x) is not np.ndarray or x.dtype not in (object, np.float64) or x.shape != self.shape:
+        floats = type(x) is np.ndarray and (x.dtype == object or x.dtype is np.dtype(np.float64))
+        if not floats or x.shape != self.shape:
             found = f"{type(x).__name__} of shape {getattr(x, 'shape', ())}"
             end(f"the code has {found}, not floats of shape {self.shape}")
         return balls(x)
@@ -483,8 +513,12 @@ class Node(Port):
 
     def _threshold(self, v: Any, step: float) -> Any:
         """The proximal map of l1 ‖x‖₁ + square ‖x‖²."""
-        l1, square = (step * weight for weight in self._file.regularizer)
-        return v if l1 == square == 0 else (positive(v - l1) - positive(-v - l1)) / (1 + 2 * square)
+        l1, square = self._file.regularizer
+        if l1 == square == 0:
+            return v
+        if not step > 0:
+            end("a step that is not above 0")
+        return (positive(v - step * l1) - positive(-v - step * l1)) / (1 + 2 * step * square)
 
     def privatize(self, value: Any, mechanism: Any, shared: Any = None, draw: Any = None) -> Any:  # noqa: ARG002
         law, t, file = type(mechanism), len(self.releases), self._file
@@ -496,17 +530,17 @@ class Node(Port):
             end()
         if law is UniformLaplace and any(width != 0 for width in self._vector(mechanism.width)[0]):
             end("noise that is in part uniform is not read here")
-        scale = np.array(mechanism.stddev if law is Gaussian else mechanism.scale, dtype=np.float64)  # as it is now
-        scale, value = np.broadcast_to(scale, self.shape)[0], self._vector(value)
-        (said, size), seen = file.laws[t], file.releases[t]
-        if said != law.__name__ or not np.allclose(size, scale, rtol=1e-12, atol=0):
+        scale = np.zeros(self.shape) + (mechanism.stddev if law is Gaussian else mechanism.scale)  # as it is now
+        value, _ = self._vector(value), self._vector(scale)
+        scale, (said, size), seen = scale[0].astype(np.float64), file.laws[t], file.releases[t]
+        if said != law.__name__ or not np.allclose(size, scale, rtol=1e-12, atol=0) or min(scale) < 0:
             end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said!r:.20}"))
         # with a codec, no reader knows the release itself: it may be any number
         made = read_only(np.where(scale > 0, boxes(seen) if file.codec is None else ANY, value))
         self.releases.append(Release(law, scale, value[0], seen, made, [*made[0]]))
         return made
 
-    def _put(self, kind: str, to: Any, values: dict[str, Any]) -> Message:
+    def _put(self, kind: str, to: Any, values: dict[str, Any]) -> Port:
         """Hold a message against the file's, and judge by it."""
         file, number = self._file, self.counts[kind]
         row, vectors = file.sent.get((kind, number)), {name: self._vector(v)[0] for name, v in values.items()}
@@ -524,7 +558,8 @@ class Node(Port):
             end(Unproven(f"{kind} message {number}: {in_words(error)}"))
         if self.proven or file.codec is not None:  # receivers have codes: what follows is no function of these
             end()
-        return Message(self.id, kind, number, {k: read_only(v[None]) for k, v in vectors.items()})  # as it was sent
+        sent = {name: read_only(v[None].copy()) for name, v in vectors.items()}  # no view, and as it was sent
+        return Port(sender=self.id, kind=kind, number=number, values=sent)
 
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:
         """What is proven by one more message: by its releases, as they were made, and by all else in it."""
@@ -556,16 +591,16 @@ class Node(Port):
         """Numbers without noise: in D they are the file's; where they are others in D', they are unprotected."""
         for x, y, z in zip(here(value), there(value), seen, strict=True):
             require(abs(x - z) <= self._room, f"the code does not send the file's {name!r}: {x.text}, not {z!r}")
-            if less(x, y) or less(y, x):
+            if apart(x, y):
                 require(less(self._room, abs(y - z)), f"{name!r} differs by no more than floats round")
                 differs = f"unprotected: {name!r} of {what}: {x.text} in one world, {y.text} in the other"
                 self.proven = self.proven or differs
 
-    def _taken(self, row: Any) -> Message:
+    def _taken(self, row: Any) -> Port:
         """A message of the file."""
         self._room = max([self._room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
         values = {name: read_only(boxes(v[None])) for name, v in row["values"].items()}
-        return Message(row["sender"], row["kind"], row["number"], values)
+        return Port(sender=row["sender"], kind=row["kind"], number=row["number"], values=values)
 
     async def exchange(self, **values: Any) -> Exchange:
         own = self._put("exchange", -1, values)
@@ -576,12 +611,12 @@ class Node(Port):
 
     def send(self, to: Any, **values: Any) -> None:
         receiver = to.option if type(to) is Chosen else to
-        self._put("direct", receiver if receiver in self.neighbors else end("sent to no neighbor"), values)
+        self._put("direct", receiver if receiver in {*self.neighbors} else end("sent to no neighbor"), values)
 
     def broadcast(self, **values: Any) -> None:
         self._put("direct", -1, values)
 
-    async def receive(self) -> Message:
+    async def receive(self) -> Port:
         return self._taken(self._direct.popleft()) if self._direct else end()
 
 
@@ -622,8 +657,10 @@ class File:
         whole = {*map(type, (activations, agent, *neighbors))} == {int} and activations >= 1
         require(whole, "agent, activations, proof.neighbors: no whole numbers")
         require(horizon in (None, activations), f"activations: {activations}, and an agent has {horizon} of them")
-        several = {agent, *neighbors} & {*range(agents)}
-        require(len(several) == 1 + len(neighbors), "agent, proof.neighbors: no agents, or one of them twice")
+        several = len({agent, *neighbors} & {*range(agents)}) == 1 + len(neighbors) and [*neighbors] == sorted(
+            neighbors
+        )
+        require(several, "agent, proof.neighbors: not ascending, no agents, or one of them twice")
         weights = numbers(proof["weights"], 1 + len(neighbors), "proof.weights")
         l1_and_square = numbers(proof["regularizer"], 2, "proof.regularizer")
         mixing = abs(weights.sum() - 1) <= SLACK and min([*weights, *l1_and_square]) >= 0

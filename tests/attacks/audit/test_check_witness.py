@@ -301,6 +301,12 @@ def a_neighbor_twice(tree):
     tree["proof"]["neighbors"] = [1, 1]
 
 
+def neighbors_in_another_order(tree):
+    """Code may count on it, as when it sends to the first."""
+    tree["proof"]["neighbors"].reverse()
+    tree["proof"]["weights"][1:] = tree["proof"]["weights"][:0:-1]
+
+
 def a_message_of_the_same_number(tree):
     sent = [row for row in tree["transcript"]["rows"] if row["event"] == "sent"]
     sent[7]["number"] = 0
@@ -356,6 +362,7 @@ PLANTED = {
     half_an_activation: "no whole numbers",
     of_one_activation: "activations: 1, and an agent has 30 of them",
     a_neighbor_twice: "or one of them twice",
+    neighbors_in_another_order: "not ascending",
     a_message_of_the_same_number: "two messages are exchange 0",
     coins_of_no_generator: "no state of PCG64",
     a_message_of_everybody: "not between agent 0 and a neighbor",
@@ -797,6 +804,13 @@ class OrderedCoin(Fallback):
         return choose(node.coins, (0, 1)) <= 1
 
 
+class SpawnedCoins(Fallback):
+    """By a keyword, which is no argument too many."""
+
+    def fails(self, node, y):
+        node.coins.spawn(n_children=2)
+
+
 class BitOfACoin(Fallback):
     def fails(self, node, y):
         return choose(node.coins, (0, 1)) & 1
@@ -805,6 +819,29 @@ class BitOfACoin(Fallback):
 class Regularized(Fallback):
     def fails(self, node, y):
         return node.regularizer.value(y)
+
+
+class WideScale(Fallback):
+    """Makes three replicas of one, in which nothing fails before they are sent."""
+
+    def fails(self, node, y):
+        node.privatize(y, Laplace(np.full((3, 1), self.scale_y)))
+
+
+class BackwardStep(AfterTheEnd):
+    """No regularizer has a proximal map for it."""
+
+    async def failing(self, node, y):
+        node.regularizer.proximal(y, -1.0)
+        await node.exchange(x=node.zeros(), y=y)
+
+
+class AnotherRegularizer(AfterTheEnd):
+    """Sends its gradient bare where there is a regularizer, and there is none."""
+
+    async def failing(self, node, y):
+        if node.regularizer != Zero():
+            await node.exchange(x=node.zeros(), y=y)
 
 
 class RationalNumber(Fallback):
@@ -857,6 +894,22 @@ class TruthOfNumbers(Honest):
         return np.logical_or(np.abs(y), 0) * y + y
 
 
+class NotATruth(AfterTheEnd):
+    """Sends its gradient bare where ~True is −2, which it is of Python's alone."""
+
+    async def failing(self, node, y):
+        if ~(y[0, 0] != 100.0):
+            await node.exchange(x=node.zeros(), y=y)
+
+
+class SumOfTruths(AfterTheEnd):
+    """Sends its gradient bare where True + True is 2, which it is of Python's alone."""
+
+    async def failing(self, node, y):
+        if (y[0, 0] > -100.0) + (y[0, 1] > -100.0) == 2:
+            await node.exchange(x=node.zeros(), y=y)
+
+
 class LongDoubles(Honest):
     """A number that no float is; 0 where it becomes one."""
 
@@ -877,6 +930,13 @@ class Written(AfterTheEnd):
         return received.sent("y")
 
 
+class WrittenBeneath(Written):
+    """What was sent is no view of an array."""
+
+    def array(self, received):
+        return received.sent("y").base
+
+
 class WrittenAsReceived(Written):
     def array(self, received):
         return received.values("y")[0]
@@ -893,6 +953,14 @@ class WrittenAsReleased(Honest):
         return noisy
 
 
+class OwnWeights(Honest):
+    """Writes into its row of W, which is its own: when it is run again it is what it was."""
+
+    def meddled(self, node, x, y):
+        node.weights *= 0.5
+        return y
+
+
 class ToNobody(AfterTheEnd):
     """Agent −1 is no neighbor, and nobody else is told of it."""
 
@@ -903,6 +971,36 @@ class ToNobody(AfterTheEnd):
 class ToAFraction(AfterTheEnd):
     async def failing(self, node, y):
         node.send(node.neighbors[0] + 0.5, x=node.zeros(), y=y)
+
+
+class ToAnArray(AfterTheEnd):
+    async def failing(self, node, y):
+        node.send(np.array(node.neighbors[:1]), x=node.zeros(), y=y)
+
+
+class OfSomeSize(AfterTheEnd):
+    """Sends its gradient bare where a header has 20 bytes, of which a file says nothing."""
+
+    async def failing(self, node, y):
+        if (await node.receive()).size == 20 + 2 * 8 * node.dimension:
+            await node.exchange(x=node.zeros(), y=y)
+
+
+class NegativeScale(Honest):
+    """Noise of the scale −b is that of b; a coordinate whose scale is below 0 does not count."""
+
+    async def run(self, node):
+        y, law = await node.gradient(node.zeros()), Laplace(np.full(node.dimension, self.scale_y))
+        law.scale[0] *= -1
+        await node.exchange(x=node.privatize(node.zeros(), Laplace(self.scale_x)), y=node.privatize(y, law))
+
+
+class LongScale(Honest):
+    """Noise that is no float, which no node sends."""
+
+    async def run(self, node):
+        y, law = await node.gradient(node.zeros()), Laplace(np.longdouble(self.scale_y))
+        await node.exchange(x=node.privatize(node.zeros(), Laplace(self.scale_x)), y=node.privatize(y, law))
 
 
 class OfAnotherShape(AfterTheEnd):
@@ -932,12 +1030,23 @@ LIES = {
     LookedAt: ("coins that are looked at, or put back",),
     KeptCoin: ("coins that choose among others than whole numbers",),
     TruthOfNumbers: ("a ball was used as a float, an index, a truth",),
+    NotATruth: ("a truth was used as a number",),
+    SumOfTruths: ("a truth was used as a number",),
     LongDoubles: ("longdouble",),
     Written: ("is not above ε",),
+    WrittenBeneath: ("is not above ε",),
     WrittenAsReceived: ("is not above ε",),
     WrittenAsReleased: ("not on the wire as it was made",),
     ToNobody: ("sent to no neighbor",),
     ToAFraction: ("sent to no neighbor",),
+    ToAnArray: ("no message can be read",),
+    OfSomeSize: ("node.size is not read here",),
+    NegativeScale: ("the code draws Laplace(-",),
+    LongScale: ("not floats of shape (1, 10)",),
+    WideScale: ("of shape (3, 10), not floats",),
+    BackwardStep: ("a step that is not above 0",),
+    AnotherRegularizer: ("what a node has was compared",),
+    OwnWeights: ("is not above ε",),
     OfAnotherShape: ("of shape (1, 3), not floats",),
     OfWholeNumbers: ("not floats of shape (1, 10)",),
     LaterScale: ("is not above ε",),
@@ -945,6 +1054,7 @@ LIES = {
     Fallback: ("KeyError: 'law'",),
     OrderedCoin: ("balls that overlap",),
     BitOfACoin: ("a ball was used as a float, an index, a truth",),
+    SpawnedCoins: ("coins that are copied",),
     Regularized: ("node.value is not read",),
     RationalNumber: ("Fraction",),
     CopiedCoins: ("coins that are copied",),
@@ -991,9 +1101,19 @@ def test_code_that_lies_is_refused(kind):
     if kind is SilentInOne:
         tree["account"]["releases"][1]["scale"] = [0.0] + [tree["account"]["releases"][1]["scale"]] * 9
         first_row["values"]["y"][0] = FIRST
-    if kind is TruthOfNumbers:
+    if kind is OwnWeights:
+        tree["claim"]["epsilon"] = 100.0
+    if kind in (TruthOfNumbers, NegativeScale, LongScale):
         tree["claim"]["epsilon"] = 1e-6
-    if kind in (ToNobody, ToAFraction):
+    if kind is NegativeScale:
+        scale = tree["account"]["releases"][1]["scale"]
+        tree["account"]["releases"][1]["scale"] = [-scale] + [scale] * 9
+    if kind is OfSomeSize:
+        received = next(row for row in tree["transcript"]["rows"] if row["event"] == "received")
+        tree["transcript"]["rows"].append(received | {"kind": "direct"})
+    if kind is BackwardStep:
+        tree["proof"]["regularizer"] = [0.1, 0.0]
+    if kind in (ToNobody, ToAFraction, ToAnArray):
         first_row |= {"kind": "direct", "receiver": -1 if kind is ToNobody else tree["proof"]["neighbors"][0]}
     if issubclass(kind, Written):
         for row in tree["transcript"]["rows"]:
