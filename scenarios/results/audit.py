@@ -187,6 +187,8 @@ class PairSearch(Result):
     winner: WorstPair
     families: tuple[PairFamily, ...]
     seed: int
+    unbounded: bool = False
+    """Whether the claim is of any change, the pair of no stated one, and no bound of what is released was seen."""
 
 
 # ── repeated audits, and the audit ──────────────────────────────────────────────────────────────────────

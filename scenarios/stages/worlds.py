@@ -139,11 +139,23 @@ def audited(
     if seen is not simulation:
         reason = f"{judgement.reason} Audited is not the door. {seen.algorithm.summary}"
         judgement = replace(judgement, reason=reason)
-    rare = options.search is not None and options.search.winner.epsilon == math.inf
-    if rare and judgement.verdict is Verdict.CONSISTENT:
-        reason = f"The search for the pair saw an unprotected message, the audit none: it is rare. {judgement.reason}"
-        judgement = replace(judgement, verdict=Verdict.UNDERPOWERED, reason=reason)
+    doubt = None if options.search is None else _doubt(options.search)
+    if doubt is not None and judgement.verdict is Verdict.CONSISTENT:
+        judgement = replace(judgement, verdict=Verdict.UNDERPOWERED, reason=f"{doubt} {judgement.reason}")
     return replace(found, judgement=judgement)
+
+
+def _doubt(search: PairSearch) -> str | None:
+    """Why a pair that was searched for comforts nobody where nothing exceeds the claim on it."""
+    if search.winner.epsilon == math.inf:
+        return "The search for the pair saw an unprotected message, the audit none: it is rare."
+    if search.unbounded:
+        return (
+            "The claim is of any change, and no bound of what is released was seen, such as a clip: a larger change "
+            "than this pair's may cost more. State the change that the theorem allows, such as "
+            "-o 'audit.adjacency={change: 10}'."
+        )
+    return None
 
 
 def as_its_claim_sees(simulation: Simulation, agent: int) -> Simulation:

@@ -106,7 +106,8 @@ def pair_for(
     best, winner = found[at], together.winner
     description = f"{winner.candidate.description} (the worst of {together.tried:,} searched)"
     bounded = claim.norm == BY_HAND or any(one.saturated is not None for one in found)
-    if not bounded and holds_for_any_change(subject, claim, activations):
+    unbounded = not bounded and holds_for_any_change(subject, claim, activations)
+    if unbounded:
         description += _UNBOUNDED
     chosen = Pair(best.agent, (best.true, winner.candidate.hypothesis), description)
     shown = taken(
@@ -124,6 +125,7 @@ def pair_for(
         winner=shown,
         families=tuple(taken(PairSearch.PairFamily, one, candidates=one.tried) for one in together.families),
         seed=experiment.scenario.seed,
+        unbounded=unbounded and not isinstance(spec.adjacency, GradientChange),
     )
 
 

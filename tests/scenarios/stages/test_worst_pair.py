@@ -17,7 +17,8 @@ from scenarios.cli.app import app
 from scenarios.schema import Scenario
 from scenarios.stages.runner import run_scenario
 from scenarios.stages.witness import WitnessFile, confirm
-from scenarios.stages.worlds import holding, worlds
+from scenarios.stages.worlds import AuditOptions, holding, worlds
+from scenarios.stages.worlds import audited as audited_pair
 from scenarios.stages.worst_pair import SATURATED, holds_for_any_change, pair_for, share_left
 
 MINE = """\
@@ -96,6 +97,24 @@ class Reused(Sound):
             received = await node.exchange(g=g + noise)
             x = x - self.step * received.mix("g")
             node.estimate(x)
+
+
+class Twice(Sound):
+    \"\"\"A step with the clipped gradient, and the gradient itself, clipped too or not.\"\"\"
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            g = await node.gradient(x)
+            bounded = Clip(self.bound, "l1")(g)
+            moved = node.privatize(x - self.step * bounded, Laplace(self.step * self.scale))
+            first = await node.exchange(x=moved)
+            second = await node.exchange(g=self.released(node, bounded if self.clipped else g, g))
+            x = first.mix("x") - self.step * second.mix("g")
+            node.estimate(x)
+
+    def sensitivity(self):
+        return 4 * self.bound * self.rounds
 
 
 class Increments(Sound):
@@ -230,8 +249,9 @@ def test_the_one_pair_that_was_stated_comforts_nobody():
 # ── what is allowed ─────────────────────────────────────────────────────────────────────────────────────
 def made(name, claim=None, **audit):
     algorithm = {"kind": "python", "path": f"mine.py:{name}", "name": name, "parameters": {}}
-    if name == "Unclipped":
-        algorithm |= {"path": "mine.py:Sound", "parameters": {"clipped": False}}
+    if name.startswith("Unclipped"):
+        path = f"mine.py:{name.removeprefix('Unclipped') or 'Sound'}"
+        algorithm |= {"path": path, "parameters": {"clipped": False}}
     tree = {
         "name": "own",
         "problem": {"kind": "logistic", "ridge": 0.5}
@@ -253,11 +273,27 @@ def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
     for claim in (None, 4.0):
         experiment, subject, claimed = made("Unclipped", claim)
         assert share_left(subject.simulation, 0, np.full(6, 1e6)) > 1
-        pair, _ = pair_for(experiment, subject, claimed, ROUNDS, Silent())
+        pair, search = pair_for(experiment, subject, claimed, ROUNDS, Silent())
         own = experiment.problem.objectives[pair.agent]
         assert own.gradient_difference_bound(pair.hypotheses[1]) <= claimed.adjacency.gradient_change
-        assert ("no bound of what is released was seen" in pair.description) is (claim is None)
+        assert ("no bound of what is released was seen" in pair.description) is search.unbounded is (claim is None)
         assert 0.3 < pair.change_used <= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "adjacency", "verdict"),
+    [
+        pytest.param("UnclippedTwice", "record", "underpowered", id="a clip forgotten"),
+        pytest.param("Twice", "record", "consistent", id="its sound twin"),
+        pytest.param("UnclippedTwice", {"change": 0.25}, "consistent", id="a change that is stated"),
+    ],
+)
+def test_a_claim_of_any_change_is_not_consistent_where_no_bound_was_seen(name, adjacency, verdict):
+    experiment, subject, claim = made(name, adjacency=adjacency, search={"candidates": 8})
+    pair, search = pair_for(experiment, subject, claim, ROUNDS, Silent())
+    found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim, search), None, None, 1)
+    assert found.judgement.verdict.value == verdict
+    assert ("no bound of what is released was seen" in found.judgement.reason) is (verdict == "underpowered")
 
 
 def test_a_clip_is_seen_in_what_is_sent():
