@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -604,6 +604,9 @@ class Simulation:
         claim = stated(setting)
         if claim is None:
             return None
+        if not isinstance(cast(object, claim), Claim):
+            what = f"is what {type(self.algorithm).__name__}.claim returned"
+            raise ScenarioError("claim", claim, what, "a netsim.claims.Claim, or None")
         failed: list[str] = []
         if math.inf in setting.weak_convexity:
             other = stated(setting.loosened(1.0))

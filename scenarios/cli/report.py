@@ -110,10 +110,26 @@ def _of_sweep(
     over, of = ([one.strip() for one in text.split(",") if one.strip()] for text in chosen)
     if len(over) > 2:
         raise ScenarioError("--over", chosen[0], f"{len(over)} columns", "one or two")
-    path = folder / PAGE if out is None else out / PAGE if out.is_dir() else out
+    path = _page_at(folder, out)
     with written(path) as draft:
         draft.write_text(sweep_page(table, over, of), encoding="utf-8")
     return [path], [one for _, charts in figures(table, over, of) for one in charts]
+
+
+def _page_at(folder: Path, out: Path | None) -> Path:
+    """Where the page of a folder goes: into it, into another folder, or to a file, which may replace a page alone."""
+    if out is None or out.is_dir():
+        return (out or folder) / PAGE
+    return _named_page(out)
+
+
+def _named_page(out: Path) -> Path:
+    """A file for a page. You get a `ScenarioError` for a name of another kind, and where its folder is not there."""
+    if out.is_dir() or out.suffix not in (".html", ".htm"):
+        raise ScenarioError("--out", str(out), "not the name of a page", "a file that ends in .html")
+    if not out.parent.is_dir():
+        raise ScenarioError("--out", str(out), f"there is no folder {out.parent}", "a folder that is there")
+    return out
 
 
 def _pages(folder: Path, out: Path | None, progress: "Progress") -> "tuple[Results, list[Path]]":
@@ -128,7 +144,7 @@ def _pages(folder: Path, out: Path | None, progress: "Progress") -> "tuple[Resul
     results = read_results(folder)
     variants = [folder / one.name for one in results.variants or () if out is None and one.report]
     progress.begin("writing the page", 1 + len(variants))
-    pages = [folder / PAGE if out is None else out / PAGE if out.is_dir() else out]
+    pages = [_page_at(folder, out)]
     pages += [place / PAGE for place in variants if (place / RESULTS).is_file()]
     for page in pages:
         with written(page) as draft:
@@ -160,6 +176,11 @@ def _compare(
     try:
         with Bars(problems, lines=False) as bars:
             bars.begin("comparing", 3)
+            page = out if out is not None or as_json else _COMPARED
+            if page is not None and (page.parent / RESULTS).is_file() and page.name == PAGE:
+                raise ScenarioError("--out", str(page), "is the page of a run", "another name")
+            if page is not None:
+                _named_page(page)
             from scenarios.render.comparison import Comparison, read_runs
             from scenarios.render.page.several import comparison_page
 
@@ -167,13 +188,7 @@ def _compare(
             bars.advance(1)
             comparison = Comparison(runs)
             bars.advance(1)
-            page = out if out is not None or as_json else _COMPARED
             if page is not None:
-                if page.is_dir() or page.suffix not in (".html", ".htm"):
-                    raise ScenarioError("--out", str(page), "not the name of a page", "a file that ends in .html")
-                if not page.parent.is_dir():
-                    why = f"there is no folder {page.parent}"
-                    raise ScenarioError("--out", str(page), why, "a folder that is there")
                 with written(page) as draft:
                     draft.write_text(comparison_page(comparison), encoding="utf-8")
     except ScenarioError as error:

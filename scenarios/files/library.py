@@ -167,7 +167,10 @@ def read_source(source: str) -> tuple[str, str]:
 
 def full_tree(text: str, file: str, settings: Sequence[str] = ()) -> Any:
     """The fields of a scenario file with places: its own, those that it `extends`, and `settings` in their place."""
-    return _overridden(_inherited(read_fields(text, file, FORM), file), settings)
+    tree = read_fields(text, file, FORM)
+    if "scenario" in tree and "algorithms" not in tree:
+        raise ScenarioError("file", file, "is a sweep, not a scenario: `netsim sweep` runs it", FORM, file, 1)
+    return _overridden(_inherited(tree, file), settings)
 
 
 def read_fields(text: str, file: str, form: str) -> Any:

@@ -82,8 +82,8 @@ class _Console(Console):
             os.dup2(nowhere.fileno(), self.file.fileno())
 
 
-console = _Console()
-problems = _Console(stderr=True)
+console = _Console(emoji=False)  # the name of a file may hold :x:
+problems = _Console(stderr=True, emoji=False)
 
 
 def apart(as_json: bool) -> Console:

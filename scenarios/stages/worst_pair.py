@@ -96,7 +96,7 @@ def pair_for(
         sample = worlds(subject.simulation, pair.agent, cast("Objective", pair.hypotheses[1]), TRANSCRIPTS)
         points = observed(sample(0, FIRST_CHUNK), pair.agent, pair.hypotheses[0])
         return replace(pair, change_used=change_used(pair, points, claim.adjacency)), None
-    progress.begin(f"{subject.spec.name}: searching the worst pair", spec.search.candidates)
+    progress.begin(f"{subject.spec.name}: searching the worst pair", None)  # how many is known in the end
     found: list[_Found] = []
     for one in _searched(experiment, subject, claim, activations, progress):
         found.append(one)

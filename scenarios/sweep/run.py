@@ -4,6 +4,7 @@
 """Sweep execution: in local processes, on a Dask cluster, or in shares by independent jobs."""
 
 import contextlib
+import math
 import os
 import tempfile
 import threading
@@ -21,7 +22,7 @@ from joblib.externals.loky.process_executor import ProcessPoolExecutor, Terminat
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError, together
-from scenarios.build.duration import Progress, Silent
+from scenarios.build.duration import LONG, Progress, Silent, duration
 from scenarios.files.folders import held
 from scenarios.results.header import versions
 from scenarios.schema.load import Located, validated
@@ -292,30 +293,33 @@ def run_sweep(
 
 
 def _check(left: Sequence[Point], sweep: Sweep, jobs: int, progress: Progress) -> None:
-    """Build every point, and run none: a `ScenarioError` has all that can be known to be wrong before time 0."""
+    """Build every point, and run none: a `ScenarioError` has all that can be known to be wrong before time 0. Says
+    how long the points take, where that is long."""
     progress.begin("checking all points before the first runs", len(left))
-    wrong: list[ScenarioError] = []
+    wrong, seconds = list[ScenarioError](), 0.0
     parallel: Any = Parallel
-    for point, found in zip(
-        left, parallel(n_jobs=jobs, return_as="generator")(delayed(_mistakes)(one) for one in left), strict=True
-    ):
+    looks = parallel(n_jobs=jobs, return_as="generator")(delayed(_looked_at)(one) for one in left)
+    for point, (mistakes, takes) in zip(left, looks, strict=True):
         progress.advance(1)
-        wrong += [located(ScenarioError(*one), sweep, point.fields, point.index) for one in found]
+        wrong += [located(ScenarioError(*one), sweep, point.fields, point.index) for one in mistakes]
+        seconds += takes
     if wrong:
         raise together(wrong[:MOST])
+    if seconds > LONG:
+        progress.say(f"About {duration(seconds)} on one core, {duration(seconds / len(left))} a point.")
 
 
-def _mistakes(point: Point) -> list[tuple[str, object, str, str]]:
-    """Field, value, problem and what is allowed of each mistake of a point. Data that are not on this machine may be
-    where it is run, and say so there."""
+def _looked_at(point: Point) -> tuple[list[tuple[str, object, str, str]], float]:
+    """Field, value, problem and what is allowed of each mistake of a point, and about how many seconds it takes. Data
+    that are not on this machine may be where it is run, and say so there."""
     with threadpool_limits(1), parallel_config("sequential"):
         try:
-            checked(validated(dict(point.tree), ""), part=True)
+            costs = checked(validated(dict(point.tree), ""), part=True).costs()
         except AbsentDataError:
-            return []
+            return [], 0.0
         except ScenarioError as error:
-            return [(one.field, one.value, one.problem, one.allowed) for one in error.each()]
-    return []
+            return [(one.field, one.value, one.problem, one.allowed) for one in error.each()], 0.0
+    return [], sum(one.seconds for one in costs.values() if not math.isnan(one.seconds))
 
 
 def one_point(point: Point, keep: Path | None) -> PointResult:

@@ -22,6 +22,17 @@ MISTAKES = {
         "ScenarioError: tiny.yaml:1: is a scenario, not a sweep: `netsim run` runs it; allowed: a sweep: "
         "`scenario: tiny.yaml`, and the fields to vary\n",
     ),
+    "a sweep for a run": (
+        "run sweep.yaml", 2, "ScenarioError: sweep.yaml:1: is a sweep, not a scenario: `netsim sweep` runs it; "
+    ),
+    "a colon on both sides": ("run colons.yaml", 2, "ScenarioError: colons.yaml:1: file = 'root:x:0': a mapping"),
+    "a claim that is a number": (
+        "audit number.py -o rounds=3 --out out", 2, "claim = 1.0: is what TwoExchanges.claim returned; allowed: a ",
+    ),
+    "a claim below 0": ("audit below.py -o rounds=3 --out out", 2, "epsilon = -1.0: not an ε; allowed: >= 0"),
+    "a claim whose adjacency is a number": (
+        "audit two.py -o rounds=3 --out out", 2, "adjacency = 2.0: not an adjacency; allowed: the one ",
+    ),
     "no round": (
         "audit mine.py -o rounds=0", 2, "-o rounds = 0: an agent is never active: nothing is sent; allowed: >= 1",
     ),
@@ -43,6 +54,16 @@ MISTAKES = {
     ),
 }  # fmt: skip
 """Words of a command, exit status, and what it prints."""
+CLAIMS = {
+    "number.py": "1.0",
+    "below.py": "Claim(-1.0, 0.0, 'mine', adjacency, 'l1')",
+    "two.py": "Claim(1.0, 0.0, 'mine', 2.0, 'l1')",
+}
+CLAIM = """
+    def claim(self, adjacency, setting, delta):
+        from netsim.claims import Claim
+        return {}
+"""
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -53,6 +74,10 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("tiny.yaml").write_text(TINY)
     Path("mine.py").write_text(MINE)
     Path("plain.py").write_text(MINE.replace("Laplace(self.scale(k))", "Laplace(self.step)"))
+    Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {seed: [1, 2]}\n")
+    Path("colons.yaml").write_text("root:x:0\n")
+    for file, claimed in CLAIMS.items():
+        Path(file).write_text(MINE + CLAIM.format(claimed))
     done = CliRunner().invoke(app, words.split())
     assert done.exit_code == status, done.output
     assert says in done.output
@@ -96,6 +121,13 @@ def test_finished_results_are_replaced_on_request_only(tmp_path, monkeypatch):
     assert status == 0, output
     results = Path("out/results.json")
     before = results.read_bytes()
+    for words, says in (
+        ("report out --out data.csv", "--out = 'data.csv': not the name of a page"),
+        ("compare out out --out out/report.html", "--out = 'out/report.html': is the page of a run"),
+    ):
+        done = CliRunner().invoke(app, words.split())
+        assert (done.exit_code, says in done.output) == (2, True), done.output
+    assert Path("data.csv").read_text().startswith("a,b,label")
     status, output = run()
     assert (status, results.read_bytes()) == (0, before)
     assert "finished: nothing was run" in output
