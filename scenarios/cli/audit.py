@@ -318,7 +318,13 @@ def _print(results: "Results", folder: Path) -> None:
                 if audit.search is not None and audit.search.winner.any_change
                 else f"the gradient by {show(claim.gradient_change)} at most, in ℓ2{stated}"
             )
-            other = " Other worlds: -o audit.adjacency=agent; another agent: -o audit.agent=2."
+            audited = results.scenario.audit
+            worlds = ["another agent: -o audit.agent=2"]
+            if audited is None or isinstance(audited.adjacency, str):
+                worlds.insert(0, "any change of a size: -o 'audit.adjacency={change: 10}'")
+            if audited is None or audited.adjacency != "agent":
+                worlds.insert(0, "other worlds: -o audit.adjacency=agent")
+            other = f" {'; '.join(worlds).capitalize()}."
             terminal.line(
                 f"{entry.name} is tested at its ε between worlds that differ so: {claim.adjacency} ({size}), at δ = "
                 f"{show(claim.delta)}. Pair examined: {audit.pair}; it uses {percent(audit.change_used)} of the "

@@ -34,7 +34,7 @@ _MARKS = {  # strongest finding first: (severity class, meaning)
         "Nothing that was done could have refuted the claim, or only one that is wrong by a factor: no conclusion.",
     ),
     "consistent": (
-        "good",
+        "fair",
         "Nothing measured exceeds the claim. This is not a proof: another pair of adjacent worlds may do worse.",
     ),
     "proven": (
@@ -46,7 +46,7 @@ _MARKS = {  # strongest finding first: (severity class, meaning)
     "not reached": ("none", "The run ended before this algorithm was audited."),
     "no claim": ("none", "No claim of the algorithm is known to netsim, so there is none to test."),
 }
-_SYMBOLS = {"bad": "✕", "open": "?", "good": "✓", "none": "–"}
+_SYMBOLS = {"bad": "✕", "open": "?", "fair": "≈", "good": "✓", "none": "–"}
 _REBUILT_SKILL = 0.999
 _ROUNDING = 1e-9
 """Seconds below which computing takes no time."""

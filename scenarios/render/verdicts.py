@@ -23,7 +23,7 @@ COLOURS = {
     "unprotected": "bold red",
     ELSEWHERE: "bold red",
     "proven": "bold green",
-    "consistent": "green",
+    "consistent": "blue",
     "underpowered": "yellow",
     "vacuous": "yellow",
     "undefined": "yellow",

@@ -42,9 +42,9 @@ def test_the_measure_of_contrast_is_right():
 @pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
 def test_text_lines_and_marks_have_contrast(scheme):
     for ground in ("paper", "panel", "soft"):
-        for ink in ("ink", "muted", "bad", "good", "open", "none"):
+        for ink in ("ink", "muted", "bad", "fair", "good", "open", "none"):
             assert contrast(scheme[ink], scheme[ground]) >= 4.5, (ink, ground)
-    for tone in ("bad", "good", "open", "none"):  # the words of verdicts are in the panel's colour
+    for tone in ("bad", "fair", "good", "open", "none"):  # the words of verdicts are in the panel's colour
         assert contrast(scheme["panel"], scheme[tone]) >= 4.5, tone
     assert contrast(scheme["blue"], scheme["panel"]) >= 4.5  # ∞ is written in it
     for colour in ("orange", "green", "vermillion", "purple", "sky"):  # lines and marks
