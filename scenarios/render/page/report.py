@@ -2,6 +2,7 @@
 requests, and the outcome of a paper's item beside them."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
+from markupsafe import Markup
 
 from scenarios.files.folders import whole
 from scenarios.files.models import dump
@@ -155,6 +157,11 @@ def _shared(results: Results, first: str, paper: Mapping[str, object], series: i
     }
 
 
+def _coded(text: str) -> Markup:
+    """A text, what stands in it between backticks as code."""
+    return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text)))
+
+
 @cache
 def environment() -> Environment:
     """Templates with the formats and tables that they use; compiled once, a third of a page's time."""
@@ -167,6 +174,7 @@ def environment() -> Environment:
     )
     names = ("show", "fixed", "percent", "at_least", "setting", "e_to", "plural", "exact", "between")
     cast("dict[str, object]", found.filters).update({name: getattr(numbers, name) for name in names} | {"n": count})
+    cast("dict[str, object]", found.filters)["coded"] = _coded
     modules = attacked, findings, network, numbers, plan, sentences
     cast("dict[str, object]", found.globals).update({one.__name__.rpartition(".")[2]: one for one in modules})
     cast("dict[str, object]", found.globals).update(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.render.page.report import page, reproduction
+from scenarios.render.page.report import environment, page, reproduction
 from scenarios.schema.load import load_scenario
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.filled import tree
@@ -199,3 +199,8 @@ def test_the_page_of_a_shipped_scenario_is_small(name, settings, tmp_path):
     levels = headings(text)
     assert all(b <= a + 1 for a, b in pairwise(levels))
     assert json.loads((tmp_path / "results.json").read_text())["algorithms"]
+
+
+def test_what_a_description_has_in_backticks_is_code_and_nothing_else_is_markup():
+    shown = environment().from_string("{{ text|coded }}").render(text="`a < b` & <i>c</i>, one ` alone")
+    assert shown == "<code>a &lt; b</code> &amp; &lt;i&gt;c&lt;/i&gt;, one ` alone"
