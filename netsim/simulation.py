@@ -344,8 +344,9 @@ class _Execution:
         except KeyboardInterrupt:
             interrupted = True
         except Exception as first:
-            for other in self.loop.unretrieved():
-                first.add_note(f"besides: {other!r}")
+            for other in dict.fromkeys(map(repr, self.loop.unretrieved())):
+                if other != repr(first):  # most agents fail alike
+                    first.add_note(f"besides: {other}")
             if self.rescue is not None and not isinstance(first, OSError | TranscriptError):
                 self.rescue(self._finished(interrupted=True))
             for tap in self.taps:

@@ -190,11 +190,17 @@ def fail(
 
 def print_error(error: Exception, before: str = "", *, said: str | None = None, page: Path | None = None) -> None:
     """Print an error with its notes, a hint last; a defect, which netsim does not raise on purpose, with its
-    traceback. `page`: of what was done until then."""
+    traceback, from the user's own code on where it came through that. `page`: of what was done until then."""
     full = isinstance(error, OSError) and error.errno in _NO_ROOM
     closed = isinstance(error, OSError) and error.errno in _NOT_ALLOWED and error.filename is not None
     if not isinstance(error, NetsimError | MemoryError) and not full and not closed:
-        traceback.print_exception(error)
+        from scenarios.schema.own_code import own_frames  # needs what algorithms need
+
+        if frames := own_frames(error):
+            lines = "".join(traceback.format_list(frames))
+            problems.print(f"In your code:\n{escape(lines)}", highlight=False, soft_wrap=True, end="")
+        else:
+            traceback.print_exception(error)
     if page is not None:
         done = f"What was done until then: [bold]{escape(str(page))}[/]"
         problems.print(done, highlight=False, soft_wrap=True)

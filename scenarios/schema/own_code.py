@@ -387,13 +387,25 @@ OFFERED = frozenset(name for name, value in vars(Node).items() if inspect.iscoro
 """What a node offers that has to be awaited."""
 
 
+def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Where an error came from, from the first line of a file of the user's on that was loaded here; empty for one
+    that came through none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    first = next((k for k, one in enumerate(frames) if _is_loaded(one)), len(frames))
+    return frames[first:]
+
+
+def _is_loaded(frame: traceback.FrameSummary) -> bool:
+    loaded = {*_HELPERS, *(Path(str(module.__file__)).absolute() for module in _PRINTS)}
+    return Path(frame.filename).absolute() in loaded
+
+
 def await_hint(error: BaseException) -> str:
     """Where an `await` is probably missing, where an error is about a coroutine and came through a file of the user's
     that was loaded here; "" for any other error."""
     if not isinstance(error, TypeError | AttributeError) or "coroutine" not in str(error):
         return ""
-    loaded = {*_HELPERS, *(Path(str(module.__file__)).absolute() for module in _PRINTS)}
-    own = [one for one in traceback.extract_tb(error.__traceback__) if Path(one.filename).absolute() in loaded]
+    own = [one for one in own_frames(error) if _is_loaded(one)]
     if not own:
         return ""
     file, line = own[-1].filename, own[-1].lineno or 1

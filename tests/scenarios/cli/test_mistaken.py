@@ -33,6 +33,9 @@ MISTAKES = {
     "a claim whose adjacency is a number": (
         "audit two.py -o rounds=3 --out out", 2, "adjacency = 2.0: not an adjacency; allowed: the one ",
     ),
+    "an await that was forgotten": (
+        "audit forgot.py -o rounds=3 --epsilon 1 --out out", 70, "In your code:\n  File ",
+    ),
     "no round": (
         "audit mine.py -o rounds=0", 2, "-o rounds = 0: an agent is never active: nothing is sent; allowed: >= 1",
     ),
@@ -74,6 +77,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("tiny.yaml").write_text(TINY)
     Path("mine.py").write_text(MINE)
     Path("plain.py").write_text(MINE.replace("Laplace(self.scale(k))", "Laplace(self.step)"))
+    Path("forgot.py").write_text(MINE.replace("await node.gradient", "node.gradient"))
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {seed: [1, 2]}\n")
     Path("colons.yaml").write_text("root:x:0\n")
     for file, claimed in CLAIMS.items():
@@ -82,6 +86,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     assert done.exit_code == status, done.output
     assert says in done.output
     assert "Traceback" not in done.output
+    assert "simulation.py" not in done.output
 
 
 @pytest.mark.parametrize("words", ["list", "list --json", "show private-descent", "challenge"])
