@@ -42,12 +42,16 @@ def _text(path: str) -> str:
         return ""
 
 
+LEAST = 600_000_000
+"""Bytes without which libraries cannot be loaded, and end the process with words of their own."""
+
+
 def parsed(text: str) -> int:
     """Bytes of a text such as 40GB, 500M or 2e9. You get a `ScenarioError` for any other."""
     match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?(?:e[0-9]{1,2})?)\s*([kmgt]?)i?b?", text.strip().lower())
     found = round(float(match[1]) * UNITS[match[2]]) if match is not None else 0
     if not 0 < found < 2**62:
-        raise ScenarioError("--memory", text, "no amount of memory", "such as 500MB, 40GB, 0.5TB")
+        raise ScenarioError("--memory", text, "no amount of memory", "such as 800MB, 40GB, 0.5TB")
     return found
 
 
@@ -73,6 +77,8 @@ def limited(text: str | None) -> Generator[None]:
     """Within, this process and those that it starts may have so much (40GB; None: as `allowed` says), and get a
     `MemoryError` beyond it, before the machine is full."""
     before = os.environ.get(VARIABLE)
+    if text is not None and parsed(text) < LEAST:
+        raise ScenarioError("--memory", text, "less than Python and its libraries take", f"{shown(LEAST)} or more")
     if text is not None:
         os.environ[VARIABLE] = str(parsed(text))
     former = None if resource is None else resource.getrlimit(resource.RLIMIT_DATA)

@@ -38,6 +38,14 @@ def test_more_than_is_allowed_is_refused_with_what_would_do(monkeypatch):
         memory.check_memory(2e9, "records", 5)
 
 
+def test_a_limit_that_leaves_no_room_for_libraries_is_refused():
+    with (
+        pytest.raises(ScenarioError, match=r"--memory = .1KB.: less than Python .* take; allowed: 600 MB or more"),
+        memory.limited("1KB"),
+    ):
+        pass
+
+
 @pytest.mark.slow
 def test_the_limit_holds_within_and_nowhere_else():
     code = (
