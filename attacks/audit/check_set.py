@@ -90,9 +90,6 @@ class SetFile(check.File):
         tilted = [(r, self.shifts[t]) for t, r in enumerate(node.releases) if r.carried and t in self.shifts]
         return sum((log_weight(release, self.theta, shift) for release, shift in tilted), check.to_ball(0))
 
-    def outcome(self, node: check.Node) -> Any:
-        return *super().outcome(node), self.weight(node).text
-
     def show(self, k: int) -> None:
         """Put the numbers of transcript k where the code will read them."""
         if k:

@@ -15,16 +15,15 @@ Public parameters are exact and the code is real arithmetic: a value without noi
 `SLACK`, as floats do. The claim is the algorithm's own formula (where it has none, the file's ε), of bounds on
 curvature that hold in both worlds; these and the adjacency's are taken as larger by `SLACK`. The reading ends where
 balls that overlap are compared, the worlds take different branches, a ball becomes a float, something is not read
-here, or the record ends, also if the code catches the exception. What was sent before counts.
+here, or the record ends, also if the code catches the exception. What was sent before counts. The code has to do the
+same on floats, in either world, up to `SLACK` again.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
-algorithm's file and what it imports: that it looks neither at where it runs (a type, an identity, the bytes of an
-array, names that other nodes do not have, the number of replicas) nor at what raises an error (`np.isnan` of balls
-does); that it reckons neither with numbers as truths (`np.logical_or` of balls is one of them) nor with truths as
-numbers (`np.sign` of balls is whole numbers, and these have Python's truths); that it makes no arrays of objects,
-and tosses its coins by their own methods alone. Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums
-over neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs` and their imports. Gradients, densities
-and laws of codes are written again below.
+algorithm's file and what it imports: that it does not look at where it runs (an identity, the type of a node, names
+that other nodes do not have, the number of replicas, how often it has run), to do something else there, and tosses
+its coins by their own methods alone. Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums over
+neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs` and their imports. Gradients, densities and
+laws of codes are written again below.
 
 Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages; that the
 algorithm's file is the paper's; what the file says of other agents' objectives, and of W but for its row, so that a
@@ -259,6 +258,7 @@ hulls: Any = np.frompyfunc(to_hull, 2, 1)
 pairs: Any = np.frompyfunc(lambda x, y: Ball(to_ball(x).here, to_ball(y).there), 2, 1)
 here: Any = np.frompyfunc(lambda x: Ball(x.here, x.here), 1, 1)
 there: Any = np.frompyfunc(lambda x: Ball(x.there, x.there), 1, 1)
+middles: Any = np.frompyfunc(lambda x: float((x.here.lower() + x.here.upper()) / 2), 1, 1)
 
 
 # ── what the file has ───────────────────────────────────────────────────────────────────────────────────
@@ -470,15 +470,18 @@ class Port(SimpleNamespace):
 class Node(Port):
     """The port of `netsim.node`, fed from the file; what is `proven` by what the code sends, or `why` it ended.
 
-    `loss` is that of all releases so far, `largest` the largest after any message; floats may be off by `_room`.
+    `loss` is that of all releases so far, `largest` the largest after any message; floats may be off by `room`; what
+    has been sent is `said`.
     """
+
+    _types: Any = np.dtype(object), np.dtype(np.float64)
 
     def __init__(self, file: "File", bound: float | None) -> None:
         super().__init__(**file.port, proven="", loss=to_ball(0), largest=None, activation=1, coins=Coins(file.coins))
-        self.weights = self.weights.copy()  # the code may write into its own
+        self.weights = self._given(self.weights.copy())  # the code may write into its own
         self.regularizer, self._file, self._bound = Port(proximal=self._threshold), file, bound
-        self.releases, self.counts, self._room = list[Release](), {"exchange": 0, "direct": 0}, 0.0
-        self._direct = deque(row for row in file.received if row["kind"] == "direct")
+        self.releases, self.counts, self.room = list[Release](), {"exchange": 0, "direct": 0}, 0.0
+        self._direct, self.said = deque(row for row in file.received if row["kind"] == "direct"), list[Any]()
         ended.clear()
         coroutine = file.algorithm.run(self)
         try:
@@ -494,22 +497,27 @@ class Node(Port):
         if isinstance(self.why, Unproven):
             raise self.why
 
+    def _given(self, x: Any) -> Any:
+        """Balls, as the code is given them."""
+        return x
+
     def _vector(self, x: Any) -> Any:
-        floats = type(x) is np.ndarray and (x.dtype == object or x.dtype is np.dtype(np.float64))
-        if not floats or x.shape != self.shape:
+        sound = type(x) is np.ndarray and any(x.dtype is one for one in self._types)
+        if not sound or x.shape != self.shape:
             found = f"{type(x).__name__} of shape {getattr(x, 'shape', ())}"
             end(f"the code has {found}, not floats of shape {self.shape}")
         return balls(x)
 
     def zeros(self) -> Any:
-        return balls(np.zeros(self.shape))
+        return self._given(balls(np.zeros(self.shape)))
 
     def estimate(self, x: Any) -> None:
         self._vector(x)
         self.activation += 1
 
     async def gradient(self, x: Any, batch: Any = None) -> Any:
-        return self._file.objectives.gradient(self._vector(x)) if batch is None else end("a batch is not read here")
+        found = self._file.objectives.gradient(self._vector(x)) if batch is None else end("a batch is not read here")
+        return self._given(found)
 
     def _threshold(self, v: Any, step: float) -> Any:
         """The proximal map of l1 ‖x‖₁ + square ‖x‖²."""
@@ -518,7 +526,7 @@ class Node(Port):
             return v
         if not step > 0:
             end("a step that is not above 0")
-        return (positive(v - step * l1) - positive(-v - step * l1)) / (1 + 2 * step * square)
+        return self._given((positive(v - step * l1) - positive(-v - step * l1)) / (1 + 2 * step * square))
 
     def privatize(self, value: Any, mechanism: Any, shared: Any = None, draw: Any = None) -> Any:  # noqa: ARG002
         law, t, file = type(mechanism), len(self.releases), self._file
@@ -536,7 +544,7 @@ class Node(Port):
         if said != law.__name__ or not np.allclose(size, scale, rtol=1e-12, atol=0) or min(scale) < 0:
             end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said!r:.20}"))
         # with a codec, no reader knows the release itself: it may be any number
-        made = read_only(np.where(scale > 0, boxes(seen) if file.codec is None else ANY, value))
+        made = read_only(self._given(np.where(scale > 0, boxes(seen) if file.codec is None else ANY, value)))
         self.releases.append(Release(law, scale, value[0], seen, made, [*made[0]]))
         return made
 
@@ -550,6 +558,7 @@ class Node(Port):
             end()
         self.counts[kind] += 1
         self._taken(row)  # its numbers, too, say how much floats round
+        self.said.append(vectors)
         try:
             same = to == row["receiver"] and values.keys() == row["values"].keys()
             require(same, "the code sends other fields, or to others, than the file has")
@@ -558,7 +567,7 @@ class Node(Port):
             end(Unproven(f"{kind} message {number}: {in_words(error)}"))
         if self.proven or file.codec is not None:  # receivers have codes: what follows is no function of these
             end()
-        sent = {name: read_only(v[None].copy()) for name, v in vectors.items()}  # no view, and as it was sent
+        sent = {name: read_only(self._given(v[None].copy())) for name, v in vectors.items()}  # as it was sent
         return Port(sender=self.id, kind=kind, number=number, values=sent)
 
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:
@@ -590,16 +599,16 @@ class Node(Port):
     def _compare(self, name: str, what: str, value: Any, seen: Any) -> None:
         """Numbers without noise: in D they are the file's; where they are others in D', they are unprotected."""
         for x, y, z in zip(here(value), there(value), seen, strict=True):
-            require(abs(x - z) <= self._room, f"the code does not send the file's {name!r}: {x.text}, not {z!r}")
+            require(abs(x - z) <= self.room, f"the code does not send the file's {name!r}: {x.text}, not {z!r}")
             if apart(x, y):
-                require(less(self._room, abs(y - z)), f"{name!r} differs by no more than floats round")
+                require(less(self.room, abs(y - z)), f"{name!r} differs by no more than floats round")
                 differs = f"unprotected: {name!r} of {what}: {x.text} in one world, {y.text} in the other"
                 self.proven = self.proven or differs
 
     def _taken(self, row: Any) -> Port:
         """A message of the file."""
-        self._room = max([self._room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
-        values = {name: read_only(boxes(v[None])) for name, v in row["values"].items()}
+        self.room = max([self.room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
+        values = {name: read_only(self._given(boxes(v[None]))) for name, v in row["values"].items()}
         return Port(sender=row["sender"], kind=row["kind"], number=row["number"], values=values)
 
     async def exchange(self, **values: Any) -> Exchange:
@@ -618,6 +627,35 @@ class Node(Port):
 
     async def receive(self) -> Port:
         return self._taken(self._direct.popleft()) if self._direct else end()
+
+
+class Floats(Node):
+    """The same code on floats, in the world of `view`, up to the last message of another node.
+
+    NumPy does not do the same to both: balls that are equal, as a public zero's are, it sorts in another order.
+    """
+
+    _types = (np.dtype(np.float64),)
+
+    def __init__(self, file: "File", view: Any, node: Node) -> None:
+        self._view, self._messages = view, len(node.said)
+        super().__init__(file, None)
+
+    def _given(self, x: Any) -> Any:
+        return np.nan_to_num(middles(self._view(x)).astype(np.float64))  # where it may be any number, 0
+
+    def _judge(self, *_: Any) -> None:
+        if len(self.said) == self._messages:
+            end()
+
+    def follows(self, node: Node) -> bool:
+        """Whether it has sent and released what the other one has, as floats round."""
+        whole = len(self.said) == len(node.said) and len(self.releases) >= sum(one.carried for one in node.releases)
+        sent, made = zip(node.said, self.said, strict=False), zip(node.releases, self.releases, strict=False)
+        found = [(v, other[name]) for one, other in sent for name, v in one.items()]
+        found += [(one.value, other.value) for one, other in made]
+        apart = (abs(x - y) for one, other in found for x, y in zip(self._view(one), other, strict=True))
+        return whole and not any(less(node.room, one) for one in apart)
 
 
 # ── what is proven ──────────────────────────────────────────────────────────────────────────────────────
@@ -732,16 +770,13 @@ class File:
         return max(epsilon, exact.epsilon, loose.epsilon)
 
     def reading(self, bound: float | None, exact: Any) -> Node:
-        """What the code does. It is run twice: code that keeps state may do something else the second time."""
-        node, again = Node(self, bound), Node(self, bound)
-        same = self.outcome(node) == self.outcome(again)
-        require(same, "the code does something else when it is run again: it keeps state")
+        """What the code does. It is run again, on floats: it may do something else there, or the second time."""
+        node = Node(self, bound)
+        same = not node.said or all(Floats(self, view, node).follows(node) for view in (here, there))
+        require(same, "the code does something else when it is run again, on floats: or it keeps state")
         known = exact is not None and exact.coins == "known"  # the claim holds for who knows the agent's coins
         require(node.coins.routes_alone or known, "the claim counts on the agent's coins, which are known here")
         return node
-
-    def outcome(self, node: Node) -> Any:
-        return node.proven, node.loss.text
 
     def proof(self) -> str:
         """What is proven."""

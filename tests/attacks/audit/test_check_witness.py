@@ -1018,6 +1018,51 @@ class OfWholeNumbers(AfterTheEnd):
         await node.exchange(x=np.zeros(node.shape, dtype=np.int64), y=y)
 
 
+class OfObjects(AfterTheEnd):
+    """Sends an array of objects; the network ends there."""
+
+    async def failing(self, node, y):
+        await node.exchange(x=node.zeros(), y=y.astype(object))
+
+
+class TruthOfPublicNumbers(Honest):
+    """2 or 0 is 2 of Python's numbers, and true, which is 1, of NumPy's."""
+
+    def meddled(self, node, x, y):
+        return np.logical_or(np.full_like(y, 2.0), 0) * y
+
+
+class AsObjects(Honest):
+    """Does something else where arrays hold balls."""
+
+    def meddled(self, node, x, y):
+        return y * (2 if x.dtype == object else 1)
+
+
+class Absorbed(Honest):
+    """Floats lose the gradient, and real numbers do not."""
+
+    def meddled(self, node, x, y):
+        return (y + 1e20) - 1e20
+
+
+class OrderOfTies(Honest):
+    """Sends the coordinates of the two largest scores, of which some are equal: NumPy's order of these is no rule."""
+
+    scores = (1.0, 0.0, 0.0, 1.0, 2.0, 2.0, 0.0, 1.0, 0.0, 3.0)
+
+    def meddled(self, node, x, y):
+        score = node.zeros() + np.array(self.scores)
+        mask = node.zeros()
+        np.put_along_axis(mask, np.argsort(-score, axis=1)[:, :2], 1.0, axis=1)
+        return mask * y
+
+
+TIES = -np.array(OrderOfTies.scores)
+SAME = {*np.argsort(TIES)[:2]} == {*np.argsort(TIES.astype(object))[:2]}
+"""Whether this machine's NumPy sorts them as it sorts objects."""
+
+
 class Exiting(Honest):
     """With exit status 0."""
 
@@ -1026,6 +1071,11 @@ class Exiting(Honest):
 
 
 LIES = {
+    OfObjects: ("no message can be read", "on floats"),
+    TruthOfPublicNumbers: ("on floats",),
+    AsObjects: ("on floats",),
+    Absorbed: ("on floats",),
+    OrderOfTies: ("is not above ε" if SAME else "on floats",),
     PutBack: ("coins that are looked at, or put back",),
     LookedAt: ("coins that are looked at, or put back",),
     KeptCoin: ("coins that choose among others than whole numbers",),
@@ -1087,6 +1137,8 @@ def test_code_that_lies_is_refused(kind):
     tree = read("diadsp-diadsp-step-02")
     tree["proof"]["algorithm"] = {"class": f"anywhere:{kind.__name__}", **parameters(tree)}
     first_row = next(row for row in tree["transcript"]["rows"] if row["event"] == "sent")
+    if kind in (OfObjects, TruthOfPublicNumbers, AsObjects, Absorbed, OrderOfTies):
+        tree["claim"]["epsilon"] = 100.0 if kind is OrderOfTies else 1e-6
     if kind is Doubled:
         tree["claim"]["epsilon"] = 4.0
         for row in tree["transcript"]["rows"]:
