@@ -104,7 +104,7 @@ class Claim:
         """You get a `ScenarioError` for what an author may have written in place of a number or the adjacency."""
         if not isinstance(cast(object, self.adjacency), Adjacency):
             raise ScenarioError("adjacency", self.adjacency, "not an adjacency", "the one that `claim` is handed")
-        if self.epsilon is not None and not self.epsilon >= 0:
+        if self.epsilon is not None and self.epsilon < 0:
             raise ScenarioError("epsilon", self.epsilon, "not an ε", ">= 0, or None where a condition fails")
         if not 0 <= self.delta <= 1:
             raise ScenarioError("delta", self.delta, "not a probability", "from 0 to 1")
