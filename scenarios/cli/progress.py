@@ -178,7 +178,11 @@ class Bars:
         while not self._over.wait(max(0.01, self._spoke + SILENCE - time.monotonic())):
             for task in self._progress.tasks[-1:]:
                 if time.monotonic() - self._spoke >= SILENCE:
-                    far = f"{task.completed:,.0f} of {task.total:,.0f}, " if task.total and task.total > 1 else ""
+                    far = (
+                        f"{task.completed:,.0f} of {task.total:,.0f}, "
+                        if task.total and task.completed <= task.total > 1
+                        else ""
+                    )
                     self.say(f"… {self._stage}: {far}{task.elapsed or 0:.0f} s")
 
     def _finish(self) -> None:

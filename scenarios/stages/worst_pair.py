@@ -96,7 +96,9 @@ def pair_for(
         sample = worlds(subject.simulation, pair.agent, cast("Objective", pair.hypotheses[1]), TRANSCRIPTS)
         points = observed(sample(0, FIRST_CHUNK), pair.agent, pair.hypotheses[0])
         return replace(pair, change_used=change_used(pair, points, claim.adjacency)), None
-    progress.begin(f"{subject.spec.name}: searching the worst pair", None)  # how many is known in the end
+    agents = _agents(subject.simulation, spec.agent)
+    tried = sum(_budget(k, spec.search.candidates) for k in range(len(agents)))  # and pairs with both worlds moved
+    progress.begin(f"{subject.spec.name}: searching the worst pair", tried)
     found: list[_Found] = []
     for one in _searched(experiment, subject, claim, activations, progress):
         found.append(one)
@@ -138,9 +140,14 @@ def _searched(
     assert spec.search is not None
     most, transcripts = spec.search.candidates, spec.search.transcripts
     for k, agent in enumerate(_agents(subject.simulation, spec.agent)):
-        budget = max(1, most // FEWER ** (2 if k >= AGENTS else min(k, 1)))
+        budget = _budget(k, most)
         search = _Search(experiment, subject, claim, activations, agent, budget, transcripts, progress.advance)
         yield from search.found(briefly=k >= AGENTS)
+
+
+def _budget(place: int, most: int) -> int:
+    """Candidates of the agent at this place."""
+    return max(1, most // FEWER ** (2 if place >= AGENTS else min(place, 1)))
 
 
 def _aimed(subject: Subject, pair: Pair) -> float:
