@@ -16,7 +16,7 @@ Public parameters are exact and the code is real arithmetic: a value without noi
 curvature that hold in both worlds; these and the adjacency's are taken as larger by `SLACK`. The reading ends where
 balls that overlap are compared, the worlds take different branches, a ball becomes a float, something is not read
 here, or the record ends, also if the code catches the exception. What was sent before counts. The code has to do the
-same on floats, in either world, up to `SLACK` again.
+same on floats, in either world, up to `SLACK` again; L is of what both have before noise, and of all in between.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
 algorithm's file and what it imports: that it does not look at where it runs (an identity, the type of a node, names
@@ -365,7 +365,8 @@ class Objectives:
 class Release:
     """One release: by coordinate the scale of its noise, its value before it, and what was seen of it.
 
-    `made` is the array that the code was given, `elements` what it held then, `carried` whether a message had it.
+    `made` is the array that the code was given, `elements` what it held then, `carried` whether a message had it,
+    and `code` what receivers have of it.
     """
 
     law: type
@@ -375,6 +376,7 @@ class Release:
     made: Any = None
     elements: Any = None
     carried: bool = False
+    code: Any = None
 
     def losses(self, x: Any, on: Any) -> Any:
         """ln p(x | D)/p(x | D') of the coordinates `on`."""
@@ -471,7 +473,7 @@ class Node(Port):
     """The port of `netsim.node`, fed from the file; what is `proven` by what the code sends, or `why` it ended.
 
     `loss` is that of all releases so far, `largest` the largest after any message; floats may be off by `room`; what
-    has been sent is `said`.
+    has been sent is `said`; of the releases in it, `noisy` has each one's message, field and number.
     """
 
     _types: Any = np.dtype(object), np.dtype(np.float64)
@@ -482,6 +484,7 @@ class Node(Port):
         self.regularizer, self._file, self._bound = Port(proximal=self._threshold), file, bound
         self.releases, self.counts, self.room = list[Release](), {"exchange": 0, "direct": 0}, 0.0
         self._direct, self.said = deque(row for row in file.received if row["kind"] == "direct"), list[Any]()
+        self.noisy = list[Any]()
         ended.clear()
         coroutine = file.algorithm.run(self)
         try:
@@ -589,19 +592,24 @@ class Node(Port):
                 require(not (coded and release.carried), "two codes of one release are not read here")
                 if not release.carried:  # the second time receivers learn nothing
                     self.loss = self.loss + release.loss(seen, self._file.codec)
-                release.carried = True
+                release.carried, release.code = True, seen
+                self.noisy.append((len(self.said) - 1, name, self.releases.index(release)))
                 value, seen = value[release.scale == 0], seen[release.scale == 0]
             self._compare(name, what, value, seen)
         self.largest = self.loss if self.largest is None or less(self.largest, self.loss) else self.largest
         if not self.proven and self._bound is not None and less(self._bound, self.loss):
-            self.proven = f"refuted: L ∈ {self.loss.text} > ε = {self._file.claim['epsilon']!r}"
+            self.proven = self.refuted
+
+    @property
+    def refuted(self) -> str:
+        return f"refuted: L ∈ {self.loss.text} > ε = {self._file.claim['epsilon']!r}"
 
     def _compare(self, name: str, what: str, value: Any, seen: Any) -> None:
         """Numbers without noise: in D they are the file's; where they are others in D', they are unprotected."""
         for x, y, z in zip(here(value), there(value), seen, strict=True):
             require(abs(x - z) <= self.room, f"the code does not send the file's {name!r}: {x.text}, not {z!r}")
             if apart(x, y):
-                require(less(self.room, abs(y - z)), f"{name!r} differs by no more than floats round")
+                require(less(2 * self.room, abs(x - y)), f"{name!r} differs by no more than floats round")
                 differs = f"unprotected: {name!r} of {what}: {x.text} in one world, {y.text} in the other"
                 self.proven = self.proven or differs
 
@@ -642,7 +650,9 @@ class Floats(Node):
         super().__init__(file, None)
 
     def _given(self, x: Any) -> Any:
-        return np.nan_to_num(middles(self._view(x)).astype(np.float64))  # where it may be any number, 0
+        found = middles(self._view(x)).astype(np.float64)
+        some = 1 + np.arange(found.size).reshape(found.shape)  # where it may be any number, and all are others
+        return np.where(np.isnan(found), some, found)
 
     def _judge(self, *_: Any) -> None:
         if len(self.said) == self._messages:
@@ -655,7 +665,15 @@ class Floats(Node):
         found = [(v, other[name]) for one, other in sent for name, v in one.items()]
         found += [(one.value, other.value) for one, other in made]
         apart = (abs(x - y) for one, other in found for x, y in zip(self._view(one), other, strict=True))
-        return whole and not any(less(node.room, one) for one in apart)
+        return whole and not any(less(node.room, one) for one in apart) and self._sends_releases(node)
+
+    def _sends_releases(self, node: Node) -> bool:
+        """Whether noisy values are sent as they were released, to the bit."""
+        for k, name, t in node.noisy:
+            on, release = node.releases[t].scale > 0, self.releases[t]
+            if any(apart(x, y) for x, y in zip(self.said[k][name][on], np.array(release.elements)[on], strict=True)):
+                return False
+        return True
 
 
 # ── what is proven ──────────────────────────────────────────────────────────────────────────────────────
@@ -771,11 +789,21 @@ class File:
 
     def reading(self, bound: float | None, exact: Any) -> Node:
         """What the code does. It is run again, on floats: it may do something else there, or the second time."""
-        node = Node(self, bound)
-        same = not node.said or all(Floats(self, view, node).follows(node) for view in (here, there))
-        require(same, "the code does something else when it is run again, on floats: or it keeps state")
+        node, floats = Node(self, bound), list[Any]()
+        if node.said:
+            floats = [Floats(self, view, node) for view in (here, there)]
+            same = all(one.follows(node) for one in floats)
+            require(same, "the code does something else when it is run again, on floats: or it keeps state")
+            for release, *values in zip(node.releases, *(one.releases for one in floats), strict=False):
+                release.value = hulls(release.value, pairs(*(one.value for one in values)))
+            node.loss = sum((one.loss(one.code, self.codec) for one in node.releases if one.carried), to_ball(0))
+            if node.proven.startswith("refuted"):
+                why = f"as floats round, which is too much for such noise, L is in {node.loss.text}"
+                require(less(bound, node.loss), why)
+                node.proven = node.refuted
         known = exact is not None and exact.coins == "known"  # the claim holds for who knows the agent's coins
-        require(node.coins.routes_alone or known, "the claim counts on the agent's coins, which are known here")
+        routes = all(one.coins.routes_alone for one in (node, *floats))
+        require(routes or known, "the claim counts on the agent's coins, which are known here")
         return node
 
     def proof(self) -> str:

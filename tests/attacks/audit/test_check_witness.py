@@ -1070,7 +1070,27 @@ class Exiting(Honest):
         sys.exit(0)
 
 
+class AbsorbedBeside(Honest):
+    """Floats lose the gradient, by no more than they round the other field."""
+
+    async def run(self, node):
+        noisy_x = node.privatize(node.zeros() + 1e11, Laplace(self.scale_x))
+        y = (await node.gradient(node.zeros()) + 1e20) - 1e20
+        await node.exchange(x=noisy_x, y=node.privatize(y, Laplace(self.scale_y)))
+
+
+class SentOtherwise(Honest):
+    """Floats are sent otherwise than they are released, by no more than they round the other field."""
+
+    async def run(self, node):
+        noisy_x = node.privatize(node.zeros() + 1e11, Laplace(self.scale_x))
+        y = node.privatize(await node.gradient(node.zeros()), Laplace(self.scale_y))
+        await node.exchange(x=noisy_x, y=y if y.dtype == object else -y)
+
+
 LIES = {
+    AbsorbedBeside: ("as floats round",),
+    SentOtherwise: ("on floats",),
     OfObjects: ("no message can be read", "on floats"),
     TruthOfPublicNumbers: ("on floats",),
     AsObjects: ("on floats",),
@@ -1139,6 +1159,8 @@ def test_code_that_lies_is_refused(kind):
     first_row = next(row for row in tree["transcript"]["rows"] if row["event"] == "sent")
     if kind in (OfObjects, TruthOfPublicNumbers, AsObjects, Absorbed, OrderOfTies):
         tree["claim"]["epsilon"] = 100.0 if kind is OrderOfTies else 1e-6
+    if kind in (AbsorbedBeside, SentOtherwise):
+        first_row["values"]["x"] = [1e11] * 10
     if kind is Doubled:
         tree["claim"]["epsilon"] = 4.0
         for row in tree["transcript"]["rows"]:
@@ -1220,6 +1242,13 @@ def test_whose_reading_of_a_paper_it_is_and_what_differs_is_told():
     assert "the worlds differ in 1 record)" in says
 
 
+class CodedOtherwise(Honest):
+    """What floats release is coded in another order than what balls do."""
+
+    def sent(self, noisy):
+        return noisy if noisy.dtype == object else noisy[:, ::-1].copy()
+
+
 class MadeOfARelease(Honest):
     """A release of a release that goes on the wire as a code: nobody knows what it was made of."""
 
@@ -1241,6 +1270,49 @@ def test_codes():
     tree = read("cpgt-cpgt-top-3-of-10")
     tree["proof"]["algorithm"] = {"class": "anywhere:MadeOfARelease", **parameters(tree)}
     assert "is not above ε" in why(tree, SimpleNamespace(MadeOfARelease=MadeOfARelease))
+    for kind in (Honest, CodedOtherwise):
+        tree["proof"]["algorithm"]["class"] = f"anywhere:{kind.__name__}"
+        if kind is Honest:
+            assert check.prove(tree, SimpleNamespace(Honest=Honest)).startswith("refuted")
+        else:
+            assert "on floats" in why(tree, SimpleNamespace(CodedOtherwise=CodedOtherwise))
+
+
+class SmallNoise(Honest):
+    """Floats have no numbers between those of both worlds, which are a noise's scale apart."""
+
+    async def run(self, node):
+        y = 1e-9 * await node.gradient(node.zeros()) + 2e7
+        await node.exchange(y=node.privatize(y, Laplace(1e-9 * self.scale_y)))
+
+
+class OnAGrid(Honest):
+    """Without noise, on a grid coarser than what the worlds differ by, and no coarser than floats may round."""
+
+    async def run(self, node):
+        y = await node.gradient(node.zeros()) * 1.09
+        await node.exchange(y=(y + 2.0**22) - 2.0**22)
+
+
+def test_what_floats_round_away_is_not_proven():
+    tree = read("diadsp-diadsp-step-02")
+    row, release = tree["transcript"]["rows"][0], tree["account"]["releases"][1]
+    tree["proof"]["algorithm"] = {"class": "anywhere:SmallNoise", **parameters(tree)}
+    tree["transcript"]["rows"], row["values"] = [row], {"y": [2e7 - 2.0**-27] * 10}
+    tree["transcript"]["releases"] = [{"message": 0, "field": "y"}]
+    tree["account"]["releases"] = [release | {"scale": release["scale"] * 1e-9}]
+    assert "as floats round" in why(tree, SimpleNamespace(SmallNoise=SmallNoise))
+    tree["proof"]["algorithm"]["class"] = "anywhere:OnAGrid"
+    tree["transcript"]["releases"], tree["account"]["releases"] = [], []
+    slope = tree["pair"]["change"]["slope"] = [0.0] * 10
+    refusals = []
+    for k, step in [(k, step) for k in range(10) for step in (-5.1e-10, 5.1e-10)]:
+        slope[:], slope[k] = [0.0] * 10, step
+        sent = (gradient_at_zero(tree) * 1.09 + 2.0**22) - 2.0**22
+        sent[k] -= math.copysign(0.3 * 2.0**-30, step)  # the file's: no farther off than floats may be
+        row["values"]["y"] = list(map(float, sent))
+        refusals.append(why(tree, SimpleNamespace(OnAGrid=OnAGrid)))
+    assert any("no more than floats round" in one for one in refusals)
 
 
 def test_a_record_that_bends_more_than_the_adjacency_has():
