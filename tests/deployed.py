@@ -12,6 +12,7 @@ import asyncio
 import random
 import re
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -63,7 +64,7 @@ def twins(count: int, rng: random.Random) -> Counter[str]:
             ("in the clear", replace(simulation, adversaries=(doors,))),
             ("under TLS", replace(simulation, adversaries=(doors,), network=sealed)),
         ):
-            found[f"the same {how}"] += attempt(f"{name} {how}", partial(same, one))
+            found[f"the same {how}" if attempt(f"{name} {how}", partial(same, one)) else "wrong"] += 1
     return found
 
 
@@ -247,6 +248,7 @@ def main() -> None:
     work, usual = KINDS[given.kind]
     found = work(given.count or usual, random.Random(given.seed))
     print(f"{given.kind}, seed {given.seed}: " + "; ".join(f"{many:,} {what}" for what, many in found.items()))
+    sys.exit(found["wrong"] > 0)
 
 
 if __name__ == "__main__":

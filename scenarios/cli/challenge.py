@@ -19,6 +19,7 @@ from scenarios.render.terminal import (
     REFUTED,
     WRONG_INPUT,
     Column,
+    cannot_write,
     console,
     fail,
     fitted,
@@ -117,10 +118,7 @@ def _challenge(
     except NetsimError as error:
         fail(error, as_json=as_json)
     except OSError as error:
-        if error.filename == "standard output":
-            raise
-        why = f"cannot be written ({error.strerror or error})"
-        fail(ScenarioError("--out", str(out), why, "a folder to write to"), as_json=as_json)
+        cannot_write(error, out, as_json=as_json)
 
 
 def _named(name: str) -> "Challenge":

@@ -22,7 +22,7 @@ from netsim.errors import ScenarioError
 from scenarios.cli.options import AsJson, command, given, refuse, taken
 from scenarios.lab import answers
 from scenarios.lab.course import SHIPPED, Lesson, chosen, lessons, need_marimo
-from scenarios.render.terminal import console, fail, line, remark, write_document
+from scenarios.render.terminal import cannot_write, console, fail, line, remark, write_document
 
 HOST = "127.0.0.1"
 PORT = 2719
@@ -226,10 +226,7 @@ def _lab(
     except ScenarioError as error:
         fail(error, as_json=as_json)
     except OSError as error:
-        if error.filename == "standard output":
-            raise
-        why = f"cannot be written ({error.strerror or error})"
-        fail(ScenarioError("--out", str(out), why, "a folder to write to"), as_json=as_json)
+        cannot_write(error, out, as_json=as_json)
 
 
 def _key(lessons: Sequence[Lesson], place: str | None, as_json: bool) -> None:

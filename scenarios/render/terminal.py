@@ -188,6 +188,14 @@ def fail(
     raise typer.Exit(code)
 
 
+def cannot_write(error: OSError, out: object, *, as_json: bool) -> NoReturn:
+    """`fail` with what is wrong with the folder of `--out`; the error again where the output itself takes no more."""
+    if error.filename == "standard output":
+        raise error
+    why = f"cannot be written ({error.strerror or error})"
+    fail(ScenarioError("--out", str(out), why, "a folder to write to"), as_json=as_json)
+
+
 def print_error(error: Exception, before: str = "", *, said: str | None = None, page: Path | None = None) -> None:
     """Print an error with its notes, a hint last; a defect, which netsim does not raise on purpose, with its
     traceback, from the user's own code on where it came through that. `page`: of what was done until then."""
