@@ -12,8 +12,8 @@ agent's state follows from its data. With ‖Δg_t‖ ≤ Δ_t whatever was seen
 
 Δ_t is, whichever is least and holds:
 
-- answers are clipped to a norm c: 2c, for any data. The code is probed without its clip, and has to send the same
-  with it;
+- answers are clipped to a norm c: 2c, for any data. Where c is, and in which norm, is read off huge answers; within
+  it the code is probed, and beyond it has to send what it sends of a clipped answer (`attacks.audit.clips`);
 - the query is at a point that the view determines, the same in both worlds: sup ‖∇f − ∇f'‖ of the adjacency. A
   proximal point at a determined v moves by s‖∇f − ∇f'‖/(1 + sκ) at most, ∇²f ≥ κ (in ℓ2, √d times that in ℓ1);
 - the objective is perturbed: the noise is read off at the point that was sent, which both worlds share; the
@@ -31,26 +31,25 @@ steps, top-k), of releases that are not on the wire as they were made, or of bat
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
+from attacks.audit.clips import FAR, NEAR, Clips
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.view_price import Order, worst_change
 from attacks.probe.mapping import Map, Mapper
 from attacks.probe.node import Pass, RecordedAgent
 from attacks.replay.coins import Coins, every
 from attacks.replay.recorded import Recording
-from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array, Mask
 from netsim.claims import Adjacency, Clip
 from netsim.errors import AttackError
 from netsim.mechanisms import Laplace, UniformLaplace
 
-ANSWERS, VIEWS = (1e-6, 1e12), (1e-3, 1e6)
+ANSWERS, VIEWS = (NEAR, FAR), (1e-3, 1e6)
 """Sizes between which random answers, and random values of what passed the door, are drawn, evenly in logarithm."""
 DRAWN = 2048
 """So many transcripts are made up, at which the code has to be the same affine map of its answers."""
@@ -90,7 +89,7 @@ def _at_coins(
     try:
         doors = [_Door.of(replace(one, coins=coins.again), agent) for one in ones]
         for one, door in zip(ones, doors, strict=True):
-            if door.overran != _mapper(one, one.view.public, agent).base.overran:
+            if door.overran != Mapper(RecordedAgent(_recording(one, agent))).base.overran:
                 raise AttackError("it goes on to send where the run's record ends, or falls silent before")
     except AttackError as error:
         raise AttackError(f"at some of its private coins, {error}" if coins.used else str(error)) from error
@@ -104,7 +103,8 @@ def _at_coins(
     _, upper = worst_change(first.vectors[:, used], highest[used], order)
     epsilon = gaussian_epsilon(upper, delta) if order == 2 else upper
     added, words = first.determinants(adjacency, convexity)
-    affine = f"what it sends is affine in its answers, by the same map in {len(doors)} transcripts of both worlds"
+    what = "its answers, clipped," if any(first.clips) else "its answers,"
+    affine = f"what it sends is affine in {what} by the same map in {len(doors)} transcripts of both worlds"
     law = first.law.capitalize()
     covered = f"each of its {len(first.vectors)} releases has {law} noise of its own, and is sent as it was"
     return Bound(
@@ -128,14 +128,14 @@ def _of_coins(histories: int) -> str:
 @dataclass(frozen=True, eq=False)
 class _Door:
     """One transcript. `vectors` (releases, queries): what each answer moves of each release, in deviations of its
-    noise (Laplace: in its scale). `own` (queries,) and `shared`: whether a query's point moves with its own answer (a
-    proximal point), and with others; `steps` (queries,) by how much with its own. `perturbed`: the steps of releases
-    by objective perturbation; `overran`: whether the code goes on to send where the record ends."""
+    noise (Laplace: in its scale). `clips` (queries,): by what each answer is clipped. `shared` (queries,): whether a
+    query's point moves with others' answers; `steps` (queries,) by how much with its own. `perturbed`: the steps of
+    releases by objective perturbation; `overran`: whether the code goes on to send where the record ends."""
 
     law: str
     vectors: Array
     fields: tuple[object, ...]
-    clip: Clip | None
+    clips: tuple[Clip | None, ...]
     batched: bool
     dimension: int
     steps: Array
@@ -148,19 +148,19 @@ class _Door:
         public = sample.view.public
         if not public.codec.lossless:
             raise AttackError(f"{public.codec} changes what is sent")
-        opened, clip = _opened(public)
-        mapper, found = _read(sample, opened, agent)
-        if clip is not None:
-            _check_clip(mapper, _mapper(sample, public, agent), clip)
+        recording = _recording(sample, agent)
+        mapper = Mapper(RecordedAgent(recording))
+        clips = Clips.of(recording, mapper)
+        found = _read(mapper, clips)
         law, scale = _noise(mapper, found)
         vectors, rows = _releases(found, scale)
-        steps, shared = _points(mapper)
+        steps, shared = _points(clips)
         factors = np.array([mapper.base.equations[row].factor for row in rows])
         return cls(
             law,
             vectors,
             found.fields,
-            clip,
+            clips.each,
             mapper.base.batched,
             mapper.shape[1],
             steps,
@@ -203,9 +203,10 @@ class _Door:
         return math.fsum(d * math.log1p(bend / (d * kappa)) for kappa in kappas), (words,)
 
     def _clipped(self, order: Order, t: int) -> tuple[float, str] | None:
-        if self.clip is None or self.steps[t] != 0:
+        clip = self.clips[t]
+        if clip is None or self.steps[t] != 0:
             return None
-        limit = 2 * (self.clip.l1_bound if order == 1 else self.clip.l2_bound)(self.dimension)
+        limit = 2 * (clip.l1_bound if order == 1 else clip.l2_bound)(self.dimension)
         return limit, f"answers are clipped, so that they change by at most {limit:.4g} in ℓ{order}, for any data"
 
     def _determined(
@@ -234,36 +235,24 @@ class _Door:
         return f"the curvature of the objectives is not known, and query {t} is a proximal point ({convexity})"
 
 
-def _opened(public: PublicKnowledge) -> tuple[PublicKnowledge, Clip | None]:
-    """The same algorithm without the clip that is one of its parameters, and that clip."""
-    algorithm: Any = public.algorithm
-    clips = {one.name: getattr(algorithm, one.name) for one in fields(algorithm)}
-    clips = {name: value for name, value in clips.items() if isinstance(value, Clip)}
-    if len(clips) != 1:
-        return public, None
-    return replace(public, algorithm=replace(algorithm, **dict.fromkeys(clips))), next(iter(clips.values()))
+def _recording(sample: Sample, agent: int) -> Recording:
+    rows, shared = sample.view.at_node(agent), sample.view.shared.get(agent)
+    return Recording(sample.view.public, agent, rows, sample.view.replicas, sample.coins(), shared)
 
 
-def _mapper(sample: Sample, public: PublicKnowledge, agent: int) -> Mapper:
-    rows = sample.view.at_node(agent)
-    shared = sample.view.shared.get(agent)
-    return Mapper(RecordedAgent(Recording(public, agent, rows, sample.view.replicas, sample.coins(), shared)))
-
-
-def _read(sample: Sample, public: PublicKnowledge, agent: int) -> tuple[Mapper, Map]:
-    """The agent's map, the same at answers of all sizes."""
-    mapper = _mapper(sample, public, agent)
+def _read(mapper: Mapper, clips: Clips) -> Map:
+    """The agent's map of its clipped answers, the same at answers of all sizes."""
     if mapper.base.gaps:
         raise AttackError("messages to the agent were not recorded")
-    found = mapper.map()
+    found = clips.map()
     if len(found.design) != 1:
         raise AttackError("coordinates have maps of their own")
     answers, scales = _answers(mapper), _scales(mapper.base)
     for seen in (None, _made_up(mapper)):
-        there = _scales(mapper.check_elsewhere(found, answers, seen))
+        there = _scales(mapper.check_elsewhere(found, answers, seen, clips))
         if not all(np.allclose(a, b, rtol=SAME, atol=0.0) for a, b in zip(there, scales, strict=True)):
             raise AttackError("how much noise there is depends on what was seen before")
-    return mapper, found
+    return found
 
 
 def _scales(found: Pass) -> list[Array]:
@@ -309,15 +298,6 @@ def _made_up(mapper: Mapper) -> Callable[[Array], Array]:
     return made_up
 
 
-def _check_clip(opened: Mapper, clipping: Mapper, clip: Clip) -> None:
-    """The clip does to each answer what it says, and nothing else: without it, clipped answers make the same."""
-    answers, copies, seen = _answers(opened), _drawn(opened), _made_up(opened)
-    one, other = opened.at(clip(answers), copies=copies, seen=seen), clipping.at(answers, copies=copies, seen=seen)
-    for a, b in zip(one.equations, other.equations, strict=True):
-        if not np.allclose(a.value, b.value, rtol=SAME, atol=SAME * (1 + a.size)):
-            raise AttackError("what is clipped is not each answer by itself")
-
-
 def _noise(mapper: Mapper, found: Map) -> tuple[str, Array]:
     """The law of all noise, and the scale of each that is sent: deviations, or Laplace's b, (noises,)."""
     made = [m for _, some in sorted(mapper.base.mechanisms.items()) for m in some]
@@ -350,8 +330,9 @@ def _releases(found: Map, scale: Array) -> tuple[Array, list[int]]:
     return design[loud] / np.sum(np.abs(noise[loud]), axis=1, keepdims=True), np.flatnonzero(loud).tolist()
 
 
-def _points(mapper: Mapper) -> tuple[Array, Mask]:
+def _points(clips: Clips) -> tuple[Array, Mask]:
     """By how much each query's point moves with its own answer, and whether it moves with any other, (queries,)."""
+    mapper = clips.mapper
     count, d = len(mapper.base.queries), mapper.shape[1]
     base = mapper.points(mapper.base)[:, 0]
     impulses = np.broadcast_to(np.eye(count)[:, :, None], (count, count, d))
@@ -366,4 +347,4 @@ def _points(mapper: Mapper) -> tuple[Array, Mask]:
     shared |= np.max(np.abs(left), axis=-1) > room * (1 + np.max(np.abs(answers)))
     own = moved + steps[:, None, None] * impulses
     shared |= np.max(np.abs(own), axis=(1, 2)) > room
-    return steps, shared
+    return steps / clips.units, shared

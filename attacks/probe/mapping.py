@@ -240,17 +240,24 @@ class Mapper:
                 )
         return there
 
-    def check_elsewhere(self, found: Map, unknowns: Array, seen: Callable[[Array], Array] | None = None) -> Pass:
+    def check_elsewhere(
+        self,
+        found: Map,
+        unknowns: Array,
+        seen: Callable[[Array], Array] | None = None,
+        through: Callable[[Array], Array] | None = None,
+    ) -> Pass:
         """The pass with these unknowns, others in each of many copies, and with other values of all that was observed
-        (`seen`, as in `at`): they move what is sent there as the map says, and no noise. Each copy to its own
-        rounding."""
+        (`seen`, as in `at`): they move what is sent there as the map says, or (`through`) as the map says of a
+        function of them, and no noise. Each copy to its own rounding."""
         copies = unknowns.shape[1] // self.shape[0]
         still, there = (self.at(u, copies=copies, seen=seen) for u in (None, unknowns))
         self._check_alike(still)
         self._check_alike(there)
         self._check_noise(there, [np.asarray(m.variance(), dtype=np.float64) for m in _made(still)])
         values = np.array([[e.value for e in one.equations] for one in (still, there)])
-        moved = (_applied_mixed if found.mixed else _applied)(found.design, unknowns)
+        felt = unknowns if through is None else through(unknowns)
+        moved = (_applied_mixed if found.mixed else _applied)(found.design, felt)
         most = np.max(np.abs([*values, moved]), axis=(0, -1))  # of each number and copy
         room = AFFINE * most + ROUNDING * np.maximum(1.0, np.max(most, axis=0, initial=0.0))
         wrong = ~(np.max(np.abs(values[1] - values[0] - moved), axis=-1) <= room)

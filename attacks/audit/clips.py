@@ -1,0 +1,134 @@
+"""What an agent's code clips, found in what it sends, whoever wrote the clip.
+
+A huge answer moves what is sent as the clipped one does: by how much, against a small answer, is the bound; by how
+much if all coordinates are huge, the norm. That is what to try, and proves nothing: who uses it checks that the code
+does with answers of all sizes what it does with clipped ones.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from attacks.probe.mapping import Map, Mapper
+from attacks.probe.node import Inputs, Pass, RecordedAgent, Unknown
+from attacks.replay.recorded import Recording
+from netsim.arrays import Array
+from netsim.claims import Clip, Norm
+
+NEAR, FAR = 1e-6, 1e12
+"""Sizes of the smallest and the largest answers."""
+ALIKE = 1e-6
+"""Relative: what two shares may differ by that are to be the same."""
+WITHIN = 16
+"""Random answers in a coordinate are below so many units: a bound has as many for each."""
+
+
+class Cut(Clip):
+    """Each coordinate cut to [−bound, bound] by itself: the same bounds as in ℓ∞, and another direction."""
+
+    def __call__(self, v: Array) -> Array:
+        return np.clip(v, -self.bound, self.bound)
+
+
+class _InUnits(RecordedAgent):
+    """A victim whose answers are given in units, (queries,)."""
+
+    def __init__(self, recording: Recording, units: Array) -> None:
+        super().__init__(recording)
+        self._units = units
+
+    def run(self, inputs: Inputs) -> Pass:
+        def given(unknown: Unknown) -> Array:
+            value = inputs.given(unknown)
+            return value * self._units[unknown[2]] if unknown[0] == "gradient" else value
+
+        return super().run(inputs._replace(given=given))
+
+
+@dataclass(frozen=True, eq=False)
+class Clips:
+    """By what each answer is clipped first of all, None: by nothing. `mapper` has answers in `units` (queries,) in
+    which random ones, and impulses, are not clipped."""
+
+    each: tuple[Clip | None, ...]
+    units: Array
+    mapper: Mapper
+
+    @classmethod
+    def of(cls, recording: Recording, mapper: Mapper) -> "Clips":
+        """Those of the recorded agent, from its `mapper` in plain numbers."""
+        each = _Moved(mapper).clips()
+        if not any(each):
+            return cls(each, np.ones(len(each)), mapper)
+        units = np.array([1.0 if one is None else one.bound / (WITHIN * mapper.shape[1]) for one in each])
+        return cls(each, units, Mapper(_InUnits(recording, units)))
+
+    def map(self) -> Map:
+        """Of clipped answers, in plain numbers. You get an `AttackError` as from `Mapper.map`."""
+        found = self.mapper.map()
+        if not any(self.each):
+            return found
+        plain = sparse.diags_array(1 / self.units)
+        return replace(found, design=tuple(sparse.csr_array(one @ plain) for one in found.design))
+
+    def __call__(self, answers: Array) -> Array:
+        """Answers (queries, copies, dimension), clipped."""
+        return np.array([v if clip is None else clip(v) for clip, v in zip(self.each, answers, strict=True)])
+
+
+class _Moved:
+    """By how much an answer moves what is sent, nothing having been seen."""
+
+    def __init__(self, mapper: Mapper) -> None:
+        self.mapper, self.count, self.dimension = mapper, len(mapper.base.queries), mapper.shape[1]
+        self.still = self._values(None)
+
+    def clips(self) -> tuple[Clip | None, ...]:
+        if not self.count or not len(self.still):
+            return (None,) * self.count
+        first, flat = np.eye(self.dimension)[0], np.ones(self.dimension)
+        near, far = self.by(NEAR * first), self.by(FAR * first)
+        rows = np.argmax(np.abs(near[..., 0]), axis=0)  # the message that an answer moves most
+        queries = np.arange(self.count)
+        slope = near[rows, queries, 0] / NEAR
+        bound = np.divide(far[rows, queries, 0], slope, out=np.full(self.count, np.inf), where=slope != 0)
+        clipped = np.isfinite(bound) & (bound > 0) & (bound < FAR / 2)
+        if not np.any(clipped):
+            return (None,) * self.count
+        half = np.where(clipped, bound, 1.0)[:, None] * first / 2
+        slope = self.by(half)[rows, queries, 0] / half[:, 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = far[rows, queries, 0] / slope
+            share = self.by(FAR * flat)[rows, queries, 0] / slope / bound
+        beside = np.zeros_like(half)
+        if self.dimension > 1:
+            beside[:, 0], beside[:, 1] = FAR, half[:, 0]
+            beside = self.by(beside)[rows, queries] / np.where(clipped, slope, 1.0)[:, None]
+        return tuple(
+            self._clip(float(bound[t]), float(share[t]), beside[t] / half[t, 0]) if clipped[t] else None
+            for t in range(self.count)
+        )
+
+    def _clip(self, bound: float, share: float, beside: Array) -> Clip | None:
+        """The clip with this bound, by how much of it is left to each of many huge coordinates, and of half of it to
+        a second one."""
+        if not 0 < bound < math.inf:
+            return None
+        left: list[tuple[Norm, float]] = [("l1", 1 / self.dimension), ("l2", self.dimension**-0.5), ("linf", 1.0)]
+        for norm, one in left:
+            if abs(share - one) <= ALIKE * one:
+                cut = norm == "linf" and abs(beside[1] - 1) <= ALIKE
+                return Cut(bound, norm) if cut else Clip(bound, norm)
+        return None
+
+    def by(self, answer: Array) -> Array:
+        """What each answer alone moves, (equations, queries, dimension)."""
+        answers = np.zeros((self.count, self.count, self.dimension))
+        answers[np.arange(self.count), np.arange(self.count)] = answer
+        return self._values(answers) - self.still
+
+    def _values(self, answers: Array | None) -> Array:
+        there = self.mapper.at(answers, copies=self.count, points=False, seen=np.zeros_like)
+        return np.array([e.value for e in there.equations]).reshape(-1, self.count, self.dimension)
