@@ -40,7 +40,7 @@ from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.clips import FAR, NEAR, Clips
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.view_price import Order, worst_change
-from attacks.probe.mapping import Map, Mapper
+from attacks.probe.mapping import ROUNDING, Map, Mapper
 from attacks.probe.node import Pass, RecordedAgent
 from attacks.replay.coins import Coins, every
 from attacks.replay.recorded import Recording
@@ -57,6 +57,8 @@ READ = 256
 """Histories of private coins that are read at most."""
 SAME = 1e-9
 """Relative: numbers of two readings that are the same."""
+SHOWS = 1e-3
+"""Of the noise: what rounding may add to a number."""
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,16 @@ class _Door:
             raise AttackError(f"{public.codec} changes what is sent")
         recording = _recording(sample, agent)
         mapper = Mapper(RecordedAgent(recording))
+        if mapper.base.gaps:
+            raise AttackError("messages to the agent were not recorded")
         clips = Clips.of(recording, mapper)
-        found = _read(mapper, clips)
+        found = clips.map()
+        if len(found.design) != 1:
+            raise AttackError("coordinates have maps of their own")
         law, scale = _noise(mapper, found)
-        vectors, rows = _releases(found, scale)
+        noise = np.sum(abs(found.noise[0].toarray()) * scale, axis=1)  # of each message
+        vectors, rows = _releases(found, noise)
+        _check(mapper, clips, found, noise)
         steps, shared = _points(clips)
         factors = np.array([mapper.base.equations[row].factor for row in rows])
         return cls(
@@ -240,19 +248,19 @@ def _recording(sample: Sample, agent: int) -> Recording:
     return Recording(sample.view.public, agent, rows, sample.view.replicas, sample.coins(), shared)
 
 
-def _read(mapper: Mapper, clips: Clips) -> Map:
-    """The agent's map of its clipped answers, the same at answers of all sizes."""
-    if mapper.base.gaps:
-        raise AttackError("messages to the agent were not recorded")
-    found = clips.map()
-    if len(found.design) != 1:
-        raise AttackError("coordinates have maps of their own")
+def _check(mapper: Mapper, clips: Clips, found: Map, noise: Array) -> None:
+    """The code does with answers of all sizes, whatever was seen, what its map says, as far as its noise shows it."""
+    loud = np.where(noise > 0, noise, np.inf)
+    largest = np.max([np.max(np.abs(e.value), initial=1.0) for e in mapper.base.equations])
+    if ROUNDING * largest > SHOWS * np.min(loud):
+        raise AttackError(
+            f"its numbers are up to {largest:.2g}: rounding is not small beside noise that is so much less"
+        )
     answers, scales = _answers(mapper), _scales(mapper.base)
     for seen in (None, _made_up(mapper)):
-        there = _scales(mapper.check_elsewhere(found, answers, seen, clips))
+        there = _scales(mapper.check_elsewhere(found, answers, seen, clips, loud))
         if not all(np.allclose(a, b, rtol=SAME, atol=0.0) for a, b in zip(there, scales, strict=True)):
             raise AttackError("how much noise there is depends on what was seen before")
-    return found
 
 
 def _scales(found: Pass) -> list[Array]:
@@ -318,16 +326,16 @@ def _noise(mapper: Mapper, found: Map) -> tuple[str, Array]:
     return laws.pop(), scale
 
 
-def _releases(found: Map, scale: Array) -> tuple[Array, list[int]]:
-    """Rows of C in units of their noise, (releases, queries), and which equations they are."""
-    noise, design = found.noise[0].toarray() * scale, found.design[0].toarray()
-    loud = np.count_nonzero(noise, axis=1) > 0
-    if np.any(np.count_nonzero(noise, axis=0) > 1) or np.any(np.count_nonzero(noise, axis=1) > 1):
+def _releases(found: Map, noise: Array) -> tuple[Array, list[int]]:
+    """Rows of C in units of their noise, (releases, queries), and which equations they are; `noise` (equations,)."""
+    own, design = found.noise[0].toarray() != 0, found.design[0].toarray()
+    loud = noise > 0
+    if np.any(np.count_nonzero(own, axis=0) > 1) or np.any(np.count_nonzero(own, axis=1) > 1):
         raise AttackError("some release is not on the wire as it was made, or its noise is in several messages")
     if np.any(design[~loud]):
         field = found.fields[int(np.flatnonzero(~loud & np.any(design, axis=1))[0])]
         raise AttackError(f"{field[3]!r} of {field[1]} message {field[2]} depends on answers, and no noise is in it")
-    return design[loud] / np.sum(np.abs(noise[loud]), axis=1, keepdims=True), np.flatnonzero(loud).tolist()
+    return design[loud] / noise[loud, None], np.flatnonzero(loud).tolist()
 
 
 def _points(clips: Clips) -> tuple[Array, Mask]:

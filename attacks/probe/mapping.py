@@ -30,6 +30,8 @@ AFFINE = 1e-7
 """Relative: what an affine map may miss by rounding, of a value's own size."""
 ROUNDING = 1e-12
 """And of the largest of all values."""
+MILLIONTH = 1e-6
+"""Of its noise: what an affine map may miss of a release, so that nobody sees it there."""
 ALIKE = 1e-12
 """Relative: coefficients of two readings of a map that are the same."""
 LOST = 64
@@ -246,10 +248,12 @@ class Mapper:
         unknowns: Array,
         seen: Callable[[Array], Array] | None = None,
         through: Callable[[Array], Array] | None = None,
+        noise: Array | None = None,
     ) -> Pass:
         """The pass with these unknowns, others in each of many copies, and with other values of all that was observed
         (`seen`, as in `at`): they move what is sent there as the map says, or (`through`) as the map says of a
-        function of them, and no noise. Each copy to its own rounding."""
+        function of them, and no noise. Each copy to its own rounding, and to a millionth of its `noise` (equations,),
+        where that is given and finite."""
         copies = unknowns.shape[1] // self.shape[0]
         still, there = (self.at(u, copies=copies, seen=seen) for u in (None, unknowns))
         self._check_alike(still)
@@ -259,7 +263,8 @@ class Mapper:
         felt = unknowns if through is None else through(unknowns)
         moved = (_applied_mixed if found.mixed else _applied)(found.design, felt)
         most = np.max(np.abs([*values, moved]), axis=(0, -1))  # of each number and copy
-        room = AFFINE * most + ROUNDING * np.maximum(1.0, np.max(most, axis=0, initial=0.0))
+        affine = AFFINE * most if noise is None else np.minimum(AFFINE * most, MILLIONTH * noise[:, None])
+        room = affine + ROUNDING * np.maximum(1.0, np.max(most, axis=0, initial=0.0))
         wrong = ~(np.max(np.abs(values[1] - values[0] - moved), axis=-1) <= room)
         if np.any(wrong):
             field = self.base.equations[int(np.argmax(np.any(wrong, axis=1)))].field

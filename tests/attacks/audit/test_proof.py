@@ -188,6 +188,19 @@ class Bends(Algorithm):
 
 
 @dataclass(frozen=True)
+class FarOut(Algorithm):
+    """Three times the weight for small answers, beside a number so large that it drowns this, but not in the noise."""
+
+    start: float = 1e7
+    noise: float = 1.0
+
+    async def run(self, node: Node) -> None:
+        g = await node.gradient(node.zeros())
+        moved = self.noise * np.where(np.abs(g) < 0.4, 3 * g, g)
+        await node.exchange(x=node.privatize(self.start + moved, Laplace(self.noise)))
+
+
+@dataclass(frozen=True)
 class Seldom(Algorithm):
     """Affine but where one coordinate of an answer is between 0.1 and 0.12, or beyond 10⁷."""
 
@@ -257,6 +270,9 @@ class Tosses(Algorithm):
         (Tosses("by data"), "depends on what is private"),
         (Hides(), "no noise is in it"),
         (Bends(), "affine"),
+        (FarOut(), "affine"),
+        (FarOut(noise=1e-2), "affine"),
+        (FarOut(1e9, 1e-2), "rounding"),
         (Seldom(), "affine"),
         (Seldom(1e7, np.inf), "affine"),
         (AtARareView(weight=30.0), "whatever was seen"),
