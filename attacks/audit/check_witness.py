@@ -16,7 +16,8 @@ Public parameters are exact and the code is real arithmetic: a value without noi
 curvature that hold in both worlds; these and the adjacency's are taken as larger by `SLACK`. The reading ends where
 balls that overlap are compared, the worlds take different branches, a ball becomes a float, something is not read
 here, or the record ends, also if the code catches the exception. What was sent before counts. The code has to do the
-same on floats, in either world, up to `SLACK` again; L is of what both have before noise, and of all in between.
+same on floats, in either world, up to `SLACK` again, at numbers near the recorded ones, drawn anew: what it does at
+these alone has no probability. L is above ε also of what floats have before noise, and of all in between.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
 algorithm's file and what it imports: that it does not look at where it runs (an identity, the type of a node, names
@@ -71,6 +72,7 @@ from netsim.node import Exchange, FollowedCoins
 BITS = 128  # of a ball: recorded numbers are boxes by far wider than what so many bits round
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
 MOST, SECONDS = 10**6, 100  # largest whole number among the parameters; time for a file
+NEAR = 2.0**-51  # relative, for the numbers that floats are given: one to four units in the last place
 NUMBER = int | float | np.integer | np.float32 | np.bool_  # no long double: a float is less
 CODE = "netsim.algorithms.", "netsim.schedules", "netsim.codecs", "netsim.claims", "netsim.models.model"
 
@@ -233,6 +235,7 @@ def positive(x: Any) -> Any:
     return (x + np.abs(x)) / 2
 
 
+RANDOM = np.random.default_rng()
 ANY: Any = 1 / to_hull(-1, 1)
 """Any number."""
 balls: Any = np.frompyfunc(to_ball, 1, 1)
@@ -290,9 +293,10 @@ class Objectives:
         require(self.public[0] > 0 and min(self.public) >= 0, "proof.objective: a parameter is negative")
         self.balls = [*map(pairs, *self.worlds), balls(self.public)]
 
-    def gradient(self, x: Any) -> Any:
-        """∇f(x)."""
-        A, b, slope, (mass, ridge, weight, shape) = self.balls
+    def gradient(self, x: Any, world: int | None) -> Any:
+        """∇f(x), of balls, or of floats in one world."""
+        own = self.balls if world is None else (*self.worlds[world], self.public)
+        A, b, slope, (mass, ridge, weight, shape) = own
         z = A @ x[0]
         z = -b / (1 + np.exp(b * z)) if self.logistic else z - b
         bent = 2 * weight * shape * x / (1 + shape * x * x) ** 2 if self.public[2] else 0
@@ -460,6 +464,7 @@ class Node(Port):
     """
 
     _types: Any = np.dtype(object), np.dtype(np.float64)
+    _world: int | None = None  # both
 
     def __init__(self, file: "File", bound: float | None) -> None:
         super().__init__(**file.port, proven="", rounded="", loss=to_ball(0), largest=None, activation=1)
@@ -488,6 +493,10 @@ class Node(Port):
         """Balls, as the code is given them."""
         return x
 
+    def _near(self, seen: Any) -> Any:
+        """Recorded numbers, as the code is given them."""
+        return boxes(seen)
+
     def _vector(self, x: Any) -> Any:
         sound = type(x) is np.ndarray and any(x.dtype is one for one in self._types)
         if not sound or x.shape != self.shape:
@@ -503,8 +512,8 @@ class Node(Port):
         self.activation += 1
 
     async def gradient(self, x: Any, batch: Any = None) -> Any:
-        found = self._file.objectives.gradient(self._vector(x)) if batch is None else end("a batch is not read here")
-        return self._given(found)
+        found = self._vector(x) if batch is None else end("a batch is not read here")
+        return self._file.objectives.gradient(found if self._world is None else x, self._world)
 
     def _threshold(self, v: Any, step: float) -> Any:
         """The proximal map of l1 ‖x‖₁ + square ‖x‖²."""
@@ -531,7 +540,7 @@ class Node(Port):
         if said != law.__name__ or not np.allclose(size, scale, rtol=1e-12, atol=0) or min(scale) < 0:
             end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said!r:.20}"))
         # with a codec, no reader knows the release itself: it may be any number
-        made = read_only(self._given(np.where(scale > 0, boxes(seen) if file.codec is None else ANY, value)))
+        made = read_only(self._given(np.where(scale > 0, self._near(seen) if file.codec is None else ANY, value)))
         self.releases.append(Release(law, scale, value[0], seen, made, made.copy()))
         return made
 
@@ -598,7 +607,7 @@ class Node(Port):
     def _taken(self, row: Any) -> Port:
         """A message of the file."""
         self.room = max([self.room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
-        values = {name: read_only(self._given(boxes(v[None]))) for name, v in row["values"].items()}
+        values = {name: read_only(self._given(self._near(v[None]))) for name, v in row["values"].items()}
         return Port(sender=row["sender"], kind=row["kind"], number=row["number"], values=values)
 
     async def exchange(self, **values: Any) -> Exchange:
@@ -620,20 +629,24 @@ class Node(Port):
 
 
 class Floats(Node):
-    """The same code on floats, in the world of `view`, up to the last message of another node.
+    """The same code on floats, near the recorded numbers, in world D (0) or D' (1), up to the last message of `node`.
 
     NumPy does not do the same to both: balls that are equal, as a public zero's are, it sorts in another order.
     """
 
     _types = (np.dtype(np.float64),)
 
-    def __init__(self, file: "File", view: Any, node: Node) -> None:
-        self._view, self._messages = view, len(node.said)
+    def __init__(self, file: "File", world: int, node: Node) -> None:
+        self._world, self._view, self._messages = world, (here, there)[world], len(node.said)
         super().__init__(file, None)
 
     def _given(self, x: Any) -> Any:
-        found = middles(self._view(x)).astype(np.float64)
+        found = middles(self._view(balls(x))).astype(np.float64)
         return np.where(np.isnan(found), 0.0, found)  # where it may be any number, 0
+
+    def _near(self, seen: Any) -> Any:
+        wide = np.maximum(np.abs(seen), 1e-30) * NEAR
+        return seen + wide * RANDOM.choice((-1, 1), seen.shape) * RANDOM.uniform(0.5, 1, seen.shape)
 
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:  # noqa: ARG002
         self._released(values)
@@ -764,16 +777,18 @@ class File:
         """What the code does. It is run again, on floats: it may do something else there, or the second time."""
         node, floats = Node(self, bound), list[Any]()
         if node.said:
-            floats = [Floats(self, view, node) for view in (here, there)]
+            floats = [Floats(self, world, node) for world in (0, 1)]
             same = all(one.follows(node) for one in floats)
             require(same, "the code does something else when it is run again, on floats: or it keeps state")
             for release, *values in zip(node.releases, *(one.releases for one in floats), strict=False):
                 release.value = hulls(release.value, pairs(*(one.value for one in values)))
-            node.loss = sum((one.loss(one.code, self.codec) for one in node.releases if one.carried), to_ball(0))
+            L, node.loss = node.loss.text, to_ball(0)
+            for release in [one for one in node.releases if one.carried]:
+                node.loss = node.loss + release.loss(release.code, self.codec)
             if node.proven == "refuted":
                 why = f"as floats round, which is too much for such noise, L is in {node.loss.text}"
                 require(less(bound, node.loss), why)
-                node.proven = f"refuted: L ∈ {node.loss.text} > ε = {self.claim['epsilon']!r}"
+                node.proven = f"refuted: L ∈ {L} > ε = {self.claim['epsilon']!r}"
         known = exact is not None and exact.coins == "known"  # the claim holds for who knows the agent's coins
         routes = all(one.coins.routes_alone for one in (node, *floats))
         require(routes or known, "the claim counts on the agent's coins, which are known here")

@@ -527,6 +527,34 @@ class SentOtherwise(Honest):
         await node.exchange(x=noisy_x, y=y if y.dtype == object else -y)
 
 
+class AtOneNumber(Honest):
+    """Uses its gradient after one number alone, which no transcript has with any probability, and on balls."""
+
+    async def run(self, node):
+        y = await node.gradient(node.zeros())
+        value = node.zeros()
+        for k in range(2):
+            laws = (Laplace(scale * self.ratio**k) for scale in (self.scale_x, self.scale_y))
+            noisy_x, noisy_y = (node.privatize(v, law) for v, law in zip((node.zeros(), value), laws, strict=True))
+            received = await node.exchange(x=noisy_x, y=noisy_y)
+            value = -y if self.used(received.sent("y")) else node.zeros()
+
+    def used(self, sent):
+        return sent.dtype == object or sent[0, 0] == SEEN
+
+
+class AtOneNumberRescued(AtOneNumber):
+    """Where NumPy casts no objects, by an ordinary exception."""
+
+    def used(self, sent):
+        held = np.zeros(sent.shape)
+        try:
+            held += sent
+        except TypeError:
+            return True
+        return held[0, 0] == SEEN
+
+
 class SentBefore(Honest):
     """Floats send no release, but the file's numbers, which the code has."""
 
@@ -540,6 +568,8 @@ LIES = {
     AbsorbedBeside: ("as floats round",),
     SentOtherwise: ("on floats",),
     SentBefore: ("on floats",),
+    AtOneNumber: ("on floats",),
+    AtOneNumberRescued: ("on floats",),
     OfObjects: ("no message can be read", "on floats"),
     TruthOfPublicNumbers: ("on floats",),
     AsObjects: ("on floats",),
@@ -627,7 +657,7 @@ def test_code_that_lies_is_refused(kind):
         first_row["values"]["y"][0] = FIRST
     if kind is OwnWeights:
         tree["claim"]["epsilon"] = 100.0
-    if kind in (TruthOfNumbers, NegativeScale, LongScale):
+    if kind in (TruthOfNumbers, NegativeScale, LongScale) or issubclass(kind, AtOneNumber):
         tree["claim"]["epsilon"] = 1e-6
     if kind is NegativeScale:
         scale = tree["account"]["releases"][1]["scale"]
