@@ -135,7 +135,7 @@ class SetFile(check.File):
         why = f"no proof of ε ≥ {self.lower!r}: the wealth is in {wealth.text}, and {asked.text} is asked"
         check.require(check.less(asked, wealth), why)
         refuted = f"ε ≥ {self.lower!r} > ε = {bound!r} at δ = {delta:g}, given routes and delays"
-        proven = f"{self.count} transcripts multiply a bet on it by {wealth.text}, {asked.text} is asked"
+        proven = f"{self.count} transcripts multiply a bet on it by more than is asked, {asked.text}"
         statistical = f"where it is false they do with probability {1 - confidence:.3g} at most"
         trusted = (
             f"for no file shows it: they are the first of {self.drawn}, their noise has the laws that code and file "

@@ -797,6 +797,27 @@ def test_what_floats_round_away_is_not_proven():
     assert any("no more than floats round" in one for one in refusals)
 
 
+class MoreOnBalls(Honest):
+    """Balls release twice as much as floats do, by no more than floats round the other field; both are too much."""
+
+    async def run(self, node):
+        y = await node.gradient(node.zeros())
+        noisy_x = node.privatize(node.zeros() + 1e12, Laplace(self.scale_x))
+        await node.exchange(x=noisy_x, y=node.privatize(y * (2 if y.dtype == object else 1), Laplace(self.scale_y)))
+
+
+def test_the_loss_of_floats_is_in_what_is_told():
+    tree = read("diadsp-diadsp-step-02")
+    row, tree["claim"]["epsilon"] = tree["transcript"]["rows"][0], 1e-6
+    row["values"] = {"x": [1e12] * 10, "y": [-50.0] * 10}  # beyond both worlds, where the loss is that of the shift
+    tree["proof"]["algorithm"] = {"class": "anywhere:MoreOnBalls", **parameters(tree)}
+    says = check.prove(tree, SimpleNamespace(MoreOnBalls=MoreOnBalls))
+    low, high = map(float, says.split("[")[1].split("]")[0].split(","))
+    shift = sum(tree["pair"]["change"]["slope"]) / tree["proof"]["algorithm"]["scale_y"]
+    assert low < shift + 1e-6
+    assert high > 2 * shift - 1e-6
+
+
 class Growing(Honest):
     """Bare, and in the worlds ten times as far apart from one message to the next, beside a large number."""
 
