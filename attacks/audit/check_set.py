@@ -9,8 +9,9 @@ Statistical is α, a part of the audit's error rate: one of `LAWS` chunks is sho
 as the claim has activations, and each of these looks has an equal part.
 
 Trusted is the draw, besides what check_witness.py trusts: the transcripts are the first of their chunk, none is left
-out, they follow the laws that code and file declare, and nobody chose the seed or the pair by what came of it. The
-file names the seed, of which `netsim witness FILE --prove` draws them again; from the file alone one cannot know.
+out, they follow the laws that code and file declare, and nobody chose the code, the seed or the pair by what came of
+it: code that does its worst near these numbers alone is drawn again with them. The file names the seed, of which
+`netsim witness FILE --prove` draws them again; from the file alone one cannot know.
 Routes and delays are given. A witness of one transcript is read as by check_witness.py. Exit status: 0 proven, 1 not
 proven, 2 no witness.
 """
@@ -135,11 +136,11 @@ class SetFile(check.File):
         why = f"no proof of ε ≥ {self.lower!r}: the wealth is in {wealth.text}, and {asked.text} is asked"
         check.require(check.less(asked, wealth), why)
         refuted = f"ε ≥ {self.lower!r} > ε = {bound!r} at δ = {delta:g}, given routes and delays"
-        proven = f"{self.count} transcripts multiply a bet on it by {wealth.text}, {asked.text} is asked"
+        proven = f"{self.count} transcripts multiply a bet on it by more than is asked, {asked.text}"
         statistical = f"where it is false they do with probability {1 - confidence:.3g} at most"
         trusted = (
             f"for no file shows it: they are the first of {self.drawn}, their noise has the laws that code and file "
-            "have, and nobody chose pair, tilt, seed or draw by what came of it"
+            "have, and nobody chose code, pair, tilt, seed or draw by what came of it"
         )
         says = f"refuted at confidence {confidence!r}: {refuted}; proven: {proven}; statistical: {statistical}"
         return f"{says}; trusted, {trusted} ({source}; {what})"

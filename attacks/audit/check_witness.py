@@ -16,7 +16,8 @@ Public parameters are exact and the code is real arithmetic: a value without noi
 curvature that hold in both worlds; these and the adjacency's are taken as larger by `SLACK`. The reading ends where
 balls that overlap are compared, the worlds take different branches, a ball becomes a float, something is not read
 here, or the record ends, also if the code catches the exception. What was sent before counts. The code has to do the
-same on floats, in either world, up to `SLACK` again; L is of what both have before noise, and of all in between.
+same on floats, in either world, up to `SLACK` again, at numbers near the recorded ones, drawn anew: what it does at
+these alone has no probability. L is above ε also of what floats have before noise, and of all in between.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
 algorithm's file and what it imports: that it does not look at where it runs (an identity, the type of a node, names
@@ -71,6 +72,7 @@ from netsim.node import Exchange, FollowedCoins
 BITS = 128  # of a ball: recorded numbers are boxes by far wider than what so many bits round
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
 MOST, SECONDS = 10**6, 100  # largest whole number among the parameters; time for a file
+NEAR = 2.0**-51  # relative, for the numbers that floats are given: one to four units in the last place
 NUMBER = int | float | np.integer | np.float32 | np.bool_  # no long double: a float is less
 CODE = "netsim.algorithms.", "netsim.schedules", "netsim.codecs", "netsim.claims", "netsim.models.model"
 
@@ -222,27 +224,10 @@ def apart(x: Any, y: Any) -> bool | None:
     return True if smaller or larger else None if None in (smaller, larger) else False
 
 
-class Truth:
-    """What a comparison says. No number: what NumPy's truths are together, and what ~ is of one, Python's are not."""
-
-    __slots__ = ("holds",)
-    __getattr__ = Ball.__getattr__
-
-    def __init__(self, holds: bool) -> None:
-        self.holds = holds
-
-    def __bool__(self) -> bool:
-        return self.holds
-
-
-for _name in {*vars(Ball)} - {*vars(Truth)}:
-    setattr(Truth, _name, refused("a truth was used as a number or a text"))
-
-
 def decided(found: bool | None, wanted: bool = True) -> Any:
     if found is None:
         end("balls that overlap, or that the worlds order otherwise, were compared")
-    return Truth(found is wanted)
+    return np.bool_(found is wanted)  # as of NumPy's floats
 
 
 def positive(x: Any) -> Any:
@@ -250,6 +235,7 @@ def positive(x: Any) -> Any:
     return (x + np.abs(x)) / 2
 
 
+RANDOM = np.random.default_rng()
 ANY: Any = 1 / to_hull(-1, 1)
 """Any number."""
 balls: Any = np.frompyfunc(to_ball, 1, 1)
@@ -365,8 +351,8 @@ class Objectives:
 class Release:
     """One release: by coordinate the scale of its noise, its value before it, and what was seen of it.
 
-    `made` is the array that the code was given, `elements` what it held then, `carried` whether a message had it,
-    and `code` what receivers have of it.
+    `made` is the array that the code was given, `held` what was in it, `carried` whether a message had it, and `code`
+    what receivers have of it.
     """
 
     law: type
@@ -374,7 +360,7 @@ class Release:
     value: Any
     seen: Any
     made: Any = None
-    elements: Any = None
+    held: Any = None
     carried: bool = False
     code: Any = None
 
@@ -473,18 +459,19 @@ class Node(Port):
     """The port of `netsim.node`, fed from the file; what is `proven` by what the code sends, or `why` it ended.
 
     `loss` is that of all releases so far, `largest` the largest after any message; floats may be off by `room`; what
-    has been sent is `said`; of the releases in it, `noisy` has each one's message, field and number.
+    has been sent is `said`, message by message, and `noisy` the number of the release in a field of it.
     """
 
     _types: Any = np.dtype(object), np.dtype(np.float64)
 
     def __init__(self, file: "File", bound: float | None) -> None:
-        super().__init__(**file.port, proven="", loss=to_ball(0), largest=None, activation=1, coins=Coins(file.coins))
+        super().__init__(**file.port, proven="", rounded="", loss=to_ball(0), largest=None, activation=1)
+        self.coins = Coins(file.coins)
         self.weights = self._given(self.weights.copy())  # the code may write into its own
         self.regularizer, self._file, self._bound = Port(proximal=self._threshold), file, bound
         self.releases, self.counts, self.room = list[Release](), {"exchange": 0, "direct": 0}, 0.0
-        self._direct, self.said = deque(row for row in file.received if row["kind"] == "direct"), list[Any]()
-        self.noisy = list[Any]()
+        self._direct = deque(row for row in file.received if row["kind"] == "direct")
+        self.said, self.noisy = list[Any](), list[dict[str, int]]()
         ended.clear()
         coroutine = file.algorithm.run(self)
         try:
@@ -503,6 +490,10 @@ class Node(Port):
     def _given(self, x: Any) -> Any:
         """Balls, as the code is given them."""
         return x
+
+    def _near(self, seen: Any) -> Any:
+        """Recorded numbers, as the code is given them."""
+        return boxes(seen)
 
     def _vector(self, x: Any) -> Any:
         sound = type(x) is np.ndarray and any(x.dtype is one for one in self._types)
@@ -547,8 +538,8 @@ class Node(Port):
         if said != law.__name__ or not np.allclose(size, scale, rtol=1e-12, atol=0) or min(scale) < 0:
             end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said!r:.20}"))
         # with a codec, no reader knows the release itself: it may be any number
-        made = read_only(self._given(np.where(scale > 0, boxes(seen) if file.codec is None else ANY, value)))
-        self.releases.append(Release(law, scale, value[0], seen, made, [*made[0]]))
+        made = read_only(self._given(np.where(scale > 0, self._near(seen) if file.codec is None else ANY, value)))
+        self.releases.append(Release(law, scale, value[0], seen, made, made.copy()))
         return made
 
     def _put(self, kind: str, to: Any, values: dict[str, Any]) -> Port:
@@ -575,48 +566,46 @@ class Node(Port):
 
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:
         """What is proven by one more message: by its releases, as they were made, and by all else in it."""
-        found, coded = dict[str, Release](), self._file.codec is not None
-        for release in self.releases:
-            for name, value in values.items():
-                if value is release.made and all(map(operator.is_, value[0], release.elements)):
-                    found[name] = release
-        if any(not release.carried and release not in found.values() for release in self.releases):
+        found, coded = self._released(values), self._file.codec is not None
+        if any(not release.carried and t not in found.values() for t, release in enumerate(self.releases)):
             end("there is a release that is not on the wire as it was made")
         for name, value in vectors.items():
             seen = seen_values[name]
             require(name in found or not coded, f"{name!r} has a codec and no noise, which is not read here")
             if name in found:
-                release = found[name]
+                release = self.releases[found[name]]
                 same = coded or (seen == release.seen).all()
                 require(same, f"{name!r} is not the release that the code sends there")
                 require(not (coded and release.carried), "two codes of one release are not read here")
                 if not release.carried:  # the second time receivers learn nothing
                     self.loss = self.loss + release.loss(seen, self._file.codec)
                 release.carried, release.code = True, seen
-                self.noisy.append((len(self.said) - 1, name, self.releases.index(release)))
                 value, seen = value[release.scale == 0], seen[release.scale == 0]
             self._compare(name, what, value, seen)
         self.largest = self.loss if self.largest is None or less(self.largest, self.loss) else self.largest
         if not self.proven and self._bound is not None and less(self._bound, self.loss):
-            self.proven = self.refuted
+            self.proven = "refuted"
 
-    @property
-    def refuted(self) -> str:
-        return f"refuted: L ∈ {self.loss.text} > ε = {self._file.claim['epsilon']!r}"
+    def _released(self, values: Any) -> dict[str, int]:
+        """By field, the number of the release that it is: the array that was made, and what was in it."""
+        found = [(name, t) for name in values for t, one in enumerate(self.releases) if values[name] is one.made]
+        self.noisy.append({name: t for name, t in found if values[name].tobytes() == self.releases[t].held.tobytes()})
+        return self.noisy[-1]
 
     def _compare(self, name: str, what: str, value: Any, seen: Any) -> None:
         """Numbers without noise: in D they are the file's; where they are others in D', they are unprotected."""
         for x, y, z in zip(here(value), there(value), seen, strict=True):
             require(abs(x - z) <= self.room, f"the code does not send the file's {name!r}: {x.text}, not {z!r}")
-            if apart(x, y):
-                require(less(2 * self.room, abs(x - y)), f"{name!r} differs by no more than floats round")
+            if less(2 * self.room, abs(x - y)):
                 differs = f"unprotected: {name!r} of {what}: {x.text} in one world, {y.text} in the other"
                 self.proven = self.proven or differs
+            elif apart(x, y):
+                self.rounded = f"; {name!r} differs by no more than floats round"
 
     def _taken(self, row: Any) -> Port:
         """A message of the file."""
         self.room = max([self.room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
-        values = {name: read_only(self._given(boxes(v[None]))) for name, v in row["values"].items()}
+        values = {name: read_only(self._given(self._near(v[None]))) for name, v in row["values"].items()}
         return Port(sender=row["sender"], kind=row["kind"], number=row["number"], values=values)
 
     async def exchange(self, **values: Any) -> Exchange:
@@ -638,7 +627,7 @@ class Node(Port):
 
 
 class Floats(Node):
-    """The same code on floats, in the world of `view`, up to the last message of another node.
+    """The same code on floats, near the recorded numbers, in the world of `view`, as far as `node` has sent.
 
     NumPy does not do the same to both: balls that are equal, as a public zero's are, it sorts in another order.
     """
@@ -650,30 +639,25 @@ class Floats(Node):
         super().__init__(file, None)
 
     def _given(self, x: Any) -> Any:
-        found = middles(self._view(x)).astype(np.float64)
-        some = 1 + np.arange(found.size).reshape(found.shape)  # where it may be any number, and all are others
-        return np.where(np.isnan(found), some, found)
+        found = middles(self._view(balls(x))).astype(np.float64)
+        return np.where(np.isnan(found), 0.0, found)  # where it may be any number, 0
 
-    def _judge(self, *_: Any) -> None:
-        if len(self.said) == self._messages:
+    def _near(self, seen: Any) -> Any:
+        wide = np.maximum(np.abs(seen), 1e-30) * NEAR
+        return seen + wide * RANDOM.choice((-1, 1), seen.shape) * RANDOM.uniform(0.5, 1, seen.shape)
+
+    def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:  # noqa: ARG002
+        self._released(values)
+        if len(self.noisy) == self._messages:
             end()
 
     def follows(self, node: Node) -> bool:
-        """Whether it has sent and released what the other one has, as floats round."""
-        whole = len(self.said) == len(node.said) and len(self.releases) >= sum(one.carried for one in node.releases)
+        """Whether it has sent the same releases, and in these and beside them the same numbers, as floats round."""
         sent, made = zip(node.said, self.said, strict=False), zip(node.releases, self.releases, strict=False)
         found = [(v, other[name]) for one, other in sent for name, v in one.items()]
         found += [(one.value, other.value) for one, other in made]
         apart = (abs(x - y) for one, other in found for x, y in zip(self._view(one), other, strict=True))
-        return whole and not any(less(node.room, one) for one in apart) and self._sends_releases(node)
-
-    def _sends_releases(self, node: Node) -> bool:
-        """Whether noisy values are sent as they were released, to the bit."""
-        for k, name, t in node.noisy:
-            on, release = node.releases[t].scale > 0, self.releases[t]
-            if any(apart(x, y) for x, y in zip(self.said[k][name][on], np.array(release.elements)[on], strict=True)):
-                return False
-        return True
+        return self.noisy == node.noisy and not any(less(node.room, one) for one in apart)
 
 
 # ── what is proven ──────────────────────────────────────────────────────────────────────────────────────
@@ -796,11 +780,14 @@ class File:
             require(same, "the code does something else when it is run again, on floats: or it keeps state")
             for release, *values in zip(node.releases, *(one.releases for one in floats), strict=False):
                 release.value = hulls(release.value, pairs(*(one.value for one in values)))
-            node.loss = sum((one.loss(one.code, self.codec) for one in node.releases if one.carried), to_ball(0))
-            if node.proven.startswith("refuted"):
+            real, node.loss = node.loss, to_ball(0)
+            for release in [one for one in node.releases if one.carried]:
+                node.loss = node.loss + release.loss(release.code, self.codec)
+            if node.proven == "refuted":
                 why = f"as floats round, which is too much for such noise, L is in {node.loss.text}"
                 require(less(bound, node.loss), why)
-                node.proven = node.refuted
+                told = real if less(abs(node.loss - real), SLACK) else node.loss  # no digits of numbers drawn anew
+                node.proven = f"refuted: L ∈ {told.text} > ε = {self.claim['epsilon']!r}"
         known = exact is not None and exact.coins == "known"  # the claim holds for who knows the agent's coins
         routes = all(one.coins.routes_alone for one in (node, *floats))
         require(routes or known, "the claim counts on the agent's coins, which are known here")
@@ -817,7 +804,7 @@ class File:
 
     def judged(self, exact: Any, loose: Any, source: str, what: str) -> str:
         """By this transcript."""
-        epsilon, delta = self.claim["epsilon"], self.claim["delta"]
+        delta = self.claim["delta"]
         bound = self.bound(exact, loose) if delta == 0 else None
         node = self.reading(bound, exact)
         if node.proven.startswith("unprotected"):
@@ -826,8 +813,9 @@ class File:
         if node.proven:
             return f"{node.proven} ({source}; {what})"
         require(node.largest is not None, f"no message can be read. {node.why}")
-        short = f"is not above ε = {epsilon!r}" if bound is not None else "refutes no claim of δ > 0 or without ε"
-        raise Unproven(f"L = {node.largest.text} {short}" + (f" (read until: {node.why})" if node.why else ""))
+        short = f"is not all above ε = {bound!r}" if bound is not None else "refutes no claim of δ > 0 or without ε"
+        until = f" (read until: {node.why})" if node.why else ""
+        raise Unproven(f"L = {node.largest.text} {short}{node.rounded}{until}")
 
 
 def prove(tree: Any, source: ModuleType | None = None, kind: type = File) -> str:
