@@ -189,7 +189,7 @@ class Bends(Algorithm):
 
 @dataclass(frozen=True)
 class FarOut(Algorithm):
-    """Three times the weight for small answers, beside a number so large that it drowns this, but not in the noise."""
+    """Three times the weight for small answers, beside a number in which this drowns, but for the noise."""
 
     start: float = 1e7
     noise: float = 1.0
