@@ -68,7 +68,7 @@ class KeptRecords(Result):
     transcript: str
     """File that was attacked."""
     truth: TruthStatus | None
-    """The truth of that run; null where it was not asked for."""
+    """Whether the truth of that run is known; null where that was not looked at."""
     holding: int | None = None
     """Records of each agent."""
     distance: float | None = None

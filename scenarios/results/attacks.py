@@ -479,7 +479,7 @@ class IntervalScore(Result):
     held: int
     """Intervals that hold the truth."""
     exact: int
-    """Intervals that are the truth alone."""
+    """Intervals that are one point."""
     error: float | None
     """Mean distance of the guesses from the truth; null where there is no guess."""
     baseline: float | None
@@ -529,17 +529,17 @@ class TrafficResult(Result):
         slower: tuple[Edge, ...]
         """Pairs of which the first is slower, at 95 % together."""
         slowest: int | None
-        """The slowest agent; null where it is not told apart."""
+        """The agent that is slower than every other one; null where none is told apart."""
         ranked: int
         """Pairs told apart."""
         pairs: int
-        """All pairs."""
+        """Pairs of agents whose mean times differ; without the truth all pairs."""
         truth: tuple[float | None, ...] | None
         """True mean of each agent; null without the truth."""
         slowest_truth: int | None
-        """The agent that is slowest."""
+        """The agent whose mean is largest; null without the truth."""
         rightly: int | None
-        """Pairs ranked rightly."""
+        """Pairs ranked rightly; null without the truth."""
         score: IntervalScore | None
         """Score of `means`."""
 

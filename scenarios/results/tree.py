@@ -287,7 +287,7 @@ class VariantResult(Result):
     error: str | None
     """Why it failed, else null."""
     report: str | None
-    """Its page, relative to the folder; null where it was not reached."""
+    """Its page, relative to the folder; null where there is none."""
     problem: ProblemResult | None
     """The problem that it solved."""
     algorithms: tuple[AlgorithmSummary, ...]
@@ -338,7 +338,7 @@ class Reproduction(Result):
     sentence: str
     """The outcome in a sentence."""
     reasons: tuple[str, ...]
-    """Why it differs, or cannot be run."""
+    """What stands in the way of checks, and which budget is vacuous."""
     checks: tuple[CheckResult, ...]
     """The checks, with their answers."""
 
