@@ -10,12 +10,12 @@ from scenarios.results.attacks import Membership, Property
 from scenarios.results.audit import AuditRefused, AuditResult, EpsilonInterval, OtherAudit
 from scenarios.results.base import Result, Setting, Status, Verdict, taken
 from scenarios.results.findings import Entry
+from scenarios.results.reproduction import Reproduction
 from scenarios.results.run import OutsideProgram
 from scenarios.results.tree import (
     AlgorithmResult,
     AuditStatus,
     MembershipSummary,
-    Reproduction,
     Results,
     RunError,
     VariantResult,

@@ -7,9 +7,10 @@ from typing import Literal, NamedTuple, TypeVar
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.reconstruction.attack import Case, Reconstruction
 from attacks.reconstruction.verdict import CLOSE, WIDE
-from scenarios.results.attacks import AtLevel, Bounded, Original, RecordAttack, Traffic
+from scenarios.results.attacks import AtLevel, Bounded, Original, RecordAttack
 from scenarios.results.base import Counts, LeftOut, Numbers, Rate, Result
 from scenarios.results.numbers import fixed
+from scenarios.results.traffic import Traffic
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.attacks import HypothesisSpec, Inversion, Rounds
 

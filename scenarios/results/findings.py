@@ -7,9 +7,10 @@ from statistics import median
 from typing import Final, Literal, TypeAlias
 
 from scenarios.results.attacks import GradientScores, MembershipResult
-from scenarios.results.audit import AuditRefused, AuditResult, EpsilonExact, ViewPrices
+from scenarios.results.audit import AuditRefused, AuditResult, EpsilonExact
 from scenarios.results.base import Result, Setting, Status, Unit, Verdict
 from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, AuditSummary, MembershipSummary, Results
+from scenarios.results.views import ViewPrices
 
 Entry: TypeAlias = AlgorithmResult | AlgorithmSummary
 """An algorithm of a run, or of one variant of a study."""
