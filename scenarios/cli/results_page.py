@@ -1,6 +1,5 @@
 """Reference page of a results folder, derived from its types: `python -m scenarios.cli.results_page`."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from types import NoneType
@@ -18,7 +17,7 @@ from scenarios.results.attacked import AttackReport, AttackReports
 from scenarios.results.base import Setting
 from scenarios.results.findings import ComparisonResult
 from scenarios.results.tree import Manifest, Results
-from scenarios.schema.reference import either, place_of, section
+from scenarios.schema.reference import either, place_of, plain_stars, section
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.spec import field_texts
 from scenarios.stages.witness import WitnessFile
@@ -116,7 +115,7 @@ def _rows(kind: Kind, seen: Mapping[Kind, str]) -> Iterator[tuple[str, str, str]
 
 def _escaped(text: str) -> str:
     """A text in a cell of a table: no bars, and stars of optima are no emphasis."""
-    return re.sub(r"(?<=\w)\*(?!\*)", r"\*", text).replace("|", "\\|")
+    return plain_stars(text).replace("|", "\\|")
 
 
 _SPECS = frozenset(model for _, model in places(Scenario))

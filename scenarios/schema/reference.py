@@ -5,6 +5,7 @@
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from types import NoneType
@@ -51,6 +52,11 @@ def section(title: str, about: str, heads: tuple[str, ...], rows: Iterable[tuple
         lines += [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
         lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([*lines, ""])
+
+
+def plain_stars(text: str) -> str:
+    """Markdown in which the star of an optimum is no emphasis."""
+    return re.sub(r"\b([fFwx2])\*(?!\w)", r"\1\\*", text)
 
 
 @cache
