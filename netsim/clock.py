@@ -279,6 +279,70 @@ class _Handle(asyncio.Handle):
         self._cancelled, self._repr, self._source_traceback = False, None, None
 
 
+class Wait:
+    """What one coroutine awaits, as it would a future: whoever sets it has the coroutine go on.
+
+    In virtual time the coroutine goes on as soon as the call that set it returns, without the handle and the turn of
+    the loop that a future needs for it: half the time, the same order. It may be used again once it is `over`.
+    """
+
+    __slots__ = ("_asyncio_future_blocking", "_cancelled", "_loop", "_virtual", "context", "done", "over", "wakeup")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop, self._virtual = loop, loop if isinstance(loop, VirtualLoop) else None
+        self._asyncio_future_blocking = self._cancelled = False
+        self.wakeup: Any = None
+        self.context: Any = None
+        self.done = False
+        """Whether it was set or cancelled."""
+        self.over = False
+        """Whether the coroutine has gone on."""
+
+    def again(self) -> None:
+        """From now on it is as if new."""
+        self.done = self.over = False
+        self.wakeup = None
+
+    def set(self) -> None:
+        """What the coroutine waits for is here."""
+        if not self.done:
+            self.done = True
+            if self.wakeup is not None:
+                loop = self._virtual
+                if loop is not None and loop._advancing and loop._next is None and not loop._ready:
+                    loop._next = self
+                else:
+                    self.go_on_in_turn()
+
+    def go_on_in_turn(self) -> None:
+        """As a future has it: after what is ready now."""
+        self._loop.call_soon(self.wakeup, self, context=self.context)
+
+    def __await__(self) -> Generator["Wait", None, None]:
+        if not self.done:
+            self._asyncio_future_blocking = True
+            yield self
+        self.over = True
+
+    # What a task asks of a future.
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop
+
+    def add_done_callback(self, wakeup: Callable[[Any], object], *, context: Context) -> None:
+        self.wakeup, self.context = wakeup, context
+
+    def cancel(self, msg: object = None) -> bool:  # noqa: ARG002 - as a task calls it
+        if self.done:
+            return False
+        self.done = self._cancelled = True
+        self.go_on_in_turn()
+        return True
+
+    def result(self) -> None:
+        if self._cancelled:
+            raise asyncio.CancelledError
+
+
 def _refused(what: str) -> Callable[..., NoReturn]:
     def refuse(*_args: object, **_kwargs: object) -> NoReturn:
         raise UnsupportedError(
@@ -312,6 +376,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.callbacks_per_instant, self.steps_per_instant = 20_000_000, 50_000_000
         self._callbacks = self._steps = 0
         self._instant = -math.inf
+        self._advancing = False
+        self._next: Wait | None = None
+        """Who goes on as soon as the call at hand returns."""
 
         def numbered(_loop: object, coro: Any, **kwargs: Any) -> "_NumberedTask[Any]":
             task = _NumberedTask(coro, loop=self, **kwargs)
@@ -399,17 +466,27 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _advance(self) -> None:
         """Take entries from the heap until a callback is ready: the only place where time moves."""
+        self._advancing = not self._debug
+        try:
+            self._take()
+        finally:
+            self._advancing = False
+            if self._next is not None:  # an error was faster
+                self._next.go_on_in_turn()
+                self._next = None
+
+    def _take(self) -> None:
         environment, ready = self.environment, self._ready
         queue = environment._queue
-        if len(queue) > environment.pages_above:
-            environment.spread()
         self._callbacks = 0
         steps = 0
+        if len(queue) > environment.pages_above:
+            environment.spread()
         while not ready:
             if not queue and not environment.turn_page():
                 environment.pass_to(self.last())
                 waiting = self.on_idle()
-                if not ready:
+                if not ready and self._next is None:
                     raise DeadlockError(f"nothing is left to happen at t={self.time():g} s, and {waiting}")
                 return
             steps += 1
@@ -422,6 +499,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 entry[3](entry[4])
             else:
                 environment.dispatch(entry)
+            if self._next is not None:
+                while (following := self._next) is not None:  # a coroutine that goes on may have others go on
+                    self._next = None
+                    following.context.run(following.wakeup, following)
+                    steps += 1
+                if self._stopping:
+                    break
+                if len(queue) > environment.pages_above:
+                    environment.spread()
         self._check_instant(steps)
 
     def _check_instant(self, steps: int) -> None:

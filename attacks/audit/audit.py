@@ -534,6 +534,7 @@ class _Audit:
                 anytime=anytime if one_toss and self.stop else None,
                 not_judged=_not_judged(judged, self.claim.epsilon, self.claim.delta == 0, self._hidden),
                 change_used=self.pair.change_used,
+                doubt=self.pair.doubt,
                 bound=bound,
             ),
             judged,

@@ -64,13 +64,15 @@ class Pair:
     """Two adjacent worlds: `hypotheses[w]` is what `agent` holds in world w.
 
     `change_used` is the share of the change that the claim allows by which they differ, 0 to 1; None: not known
-    (`attacks.audit.pair.change_used`).
+    (`attacks.audit.pair.change_used`). `doubt` is a sentence that says why nobody is comforted where nothing exceeds
+    the claim on this pair; None: nothing is known that does.
     """
 
     agent: int
     hypotheses: tuple[Hypothesis, Hypothesis] = field(repr=False)
     description: str
     change_used: float | None = None
+    doubt: str | None = None
 
 
 _T = TypeVar("_T")

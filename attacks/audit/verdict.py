@@ -68,6 +68,7 @@ def judge(
     anytime: SequentialTestResult | None = None,
     not_judged: str | None = None,
     change_used: float | None = None,
+    doubt: str | None = None,
     bound: Bound | None = None,
     self_checks_passed: bool = True,
     vacuous_above: float = 20.0,
@@ -84,8 +85,8 @@ def judge(
     8. `exact_estimate` is above the claim, which is not proven; or, at δ > 0, `exact_lower` to `exact_upper` is not a
        finite interval, its lower end is below `REACHED` of the estimate, and no game's ceiling reaches the claim:
        **underpowered**. At δ = 0 any transcript could have refuted it: the exact loss has no ceiling;
-    9. the pair's `change_used` (`attacks.audit.pair.Pair`; None: not known) below `LEAST_CHANGE`, or the proven share
-       of the claim below `LEAST_SHARE`: **underpowered**;
+    9. the pair's `doubt`, its `change_used` (`attacks.audit.pair.Pair`; None: not known) below `LEAST_CHANGE`, or the
+       proven share of the claim below `LEAST_SHARE`: **underpowered**;
     10. else **consistent**, with how tight: consistent is not proven, a worse pair may exist.
 
     `exact_lower`, `exact_upper` enclose ε(δ) of the pair examined (equal when a formula gave it). The proven share is
@@ -153,7 +154,9 @@ def judge(
     proven = "" if proven_share is None else f"; the proven lower bound is {_percent(proven_share)} of the claim"
     changed = "" if change_used is None else f"; the pair uses {_percent(change_used)} of the change that it allows"
     reason, weak = f"Nothing measured is proven to exceed the {claim}{proven}{changed}.", True
-    if change_used is not None and change_used < LEAST_CHANGE:
+    if doubt is not None:
+        reason = f"{doubt} {reason}"
+    elif change_used is not None and change_used < LEAST_CHANGE:
         remedy = "search more candidates, other agents, or state a pair that uses more of it"
         reason += f" That is too little of the change to speak for the claim: {remedy}."
     elif proven_share is not None and proven_share < LEAST_SHARE:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from types import MethodType
 
-from netsim.clock import VirtualEnvironment
+from netsim.clock import VirtualEnvironment, Wait
 from netsim.errors import ProtocolError
 from netsim.network.links import ExchangePolicy, Shelf
 from netsim.transcript.message import Message
@@ -36,8 +36,7 @@ class Inbox:
     """Messages of one agent that were not taken yet, and what the agent waits for."""
 
     __slots__ = (
-        "_collected", "_degree", "_direct", "_environment", "_exchanges", "_future", "_loop", "_wanted", "neighbors",
-        "owner",
+        "_collected", "_degree", "_direct", "_environment", "_exchanges", "_wait", "_wanted", "neighbors", "owner",
     )  # fmt: skip
 
     foresees = True
@@ -50,8 +49,7 @@ class Inbox:
         """By number and sender, arrivals with their numbers among the calls of an instant, and messages."""
         self._collected = 0
         self._direct: deque[Message] | None = None  # made for the first: an empty one takes 600 bytes
-        self._future: asyncio.Future[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wait: Wait | None = None
         self._wanted: int | None = None
 
     @staticmethod
@@ -82,7 +80,7 @@ class Inbox:
             if inbox._direct is None:
                 inbox._direct = deque()
             inbox._direct.append(message)
-            if inbox._future is not None and inbox._wanted is None:
+            if inbox._wanted is None:
                 inbox._wake()
             return
         Inbox.expect(message, HERE, ((inbox, 0.0, message.sender),))
@@ -129,9 +127,8 @@ class Inbox:
             Inbox._enter(tally, message)
 
     def _wake(self) -> None:
-        future, self._future = self._future, None
-        if future is not None and not future.done():
-            future.set_result(None)
+        if self._wait is not None:
+            self._wait.set()
 
     def has(self, number: int) -> bool:
         """Whether every neighbor's message of exchange `number` is here."""
@@ -162,25 +159,27 @@ class Inbox:
         assert self._direct is not None
         return self._direct.popleft()
 
-    def woken(self, wanted: int | None) -> asyncio.Future[None]:
+    def woken(self, wanted: int | None) -> Wait:
         """Done when the exchange `wanted` is complete; for None, when a direct message is here."""
-        if self._future is not None and (waits := self.waits_for()) is not None:
+        wait = self._wait
+        if wait is not None and wait.over:
+            wait.again()
+        elif (waits := self.waits_for()) is not None:
             raise ProtocolError(f"agent {self.owner} waits twice at once: {waits}; await one at a time")
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
+        else:
+            wait = self._wait = Wait(asyncio.get_running_loop())
         self._wanted = wanted
-        self._future = future = self._loop.create_future()
         if wanted is not None and len(self._exchanges.get(wanted, ())) == self._degree:
             self._await_last(wanted)
-        return future
+        return wait
 
     def forget(self) -> None:
         """Nobody waits here any more: the agent was stopped. What has arrived stays."""
-        self._future = None
+        self._wait = None
 
     def waits_for(self) -> str | None:
         """A sentence for a deadlock's message, or None if the agent does not wait here."""
-        if self._future is None or self._future.done():
+        if self._wait is None or self._wait.done:
             return None
         what = "any message" if self._wanted is None else f"exchange {self._wanted}"
         ids = self.neighbors if self._wanted is None else self._missing(self._wanted)
@@ -222,7 +221,7 @@ class _PolicyInbox(Inbox):
         inbox = tally.inbox
         assert isinstance(inbox, _PolicyInbox)
         inbox._shelf.put(message)
-        if inbox._future is not None and inbox._wanted is not None and not inbox._shelf.awaited:
+        if inbox._wanted is not None and not inbox._shelf.awaited:
             inbox._wake()
 
     _enter_once = _enter
@@ -234,14 +233,14 @@ class _PolicyInbox(Inbox):
         """One message for each neighbor: its own of this exchange, or what stands in for it."""
         return self._shelf.collect(sent)
 
-    def woken(self, wanted: int | None) -> asyncio.Future[None]:
+    def woken(self, wanted: int | None) -> Wait:
         """Done when no neighbor is waited for any more, or at the deadline."""
-        future = super().woken(wanted)
+        wait = super().woken(wanted)
         self._cancel_deadline()  # that of an exchange which was given up
         if wanted is not None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_at(loop.time() + self._deadline, self._wake)
-        return future
+        return wait
 
     def forget(self) -> None:
         super().forget()

@@ -8,7 +8,8 @@ import math
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from types import CoroutineType
+from typing import Any, Literal, NoReturn, Protocol
 
 import numpy as np
 
@@ -138,7 +139,7 @@ class Surroundings(Protocol):
         ...
 
 
-FLOAT64 = np.dtype(np.float64)
+FLOAT64, ndarray = np.dtype(np.float64), np.ndarray
 
 
 def gaussian_stddev(law: Mechanism, agent: int) -> float:
@@ -330,18 +331,20 @@ class LiveNode:
         number, self._directs = self._directs, self._directs + 1
         self._broadcast(self._outgoing("direct", number, values, len(self.neighbors)))
 
-    async def receive(self) -> Message:
-        if self._activity is None:
-            return await self._inbox.take()
-        await self._activity.up()
+    def receive(self) -> "CoroutineType[Any, Any, Message]":  # no coroutine around the inbox's own
+        return self._inbox.take() if self._activity is None else self._received(self._activity)
+
+    async def _received(self, activity: Activity) -> Message:
+        await activity.up()
         message = await self._inbox.take()
-        await self._activity.turn()
+        await activity.turn()
         return message
 
     def estimate(self, x: Array) -> None:
         if self._activity is not None:
             self._activity.closed()
-        self._check(x, "estimates", "x")
+        if type(x) is not ndarray or x.dtype is not FLOAT64 or x.shape != self._shape:
+            self._refuse(x, "estimates", "x")
         self._closed(self.id, x)
 
     def forget(self) -> None:
@@ -351,8 +354,10 @@ class LiveNode:
     def _outgoing(self, kind: Kind, number: int, values: Values, receivers: int, to: int = EVERYBODY) -> Message:
         """A message as it goes on the wire: copies that nobody can write to, which take the place of `values`,
         recorded at the door, and counted."""
+        shape = self._shape
         for name, value in values.items():
-            self._check(value, "sends", name)
+            if type(value) is not ndarray or value.dtype is not FLOAT64 or value.shape != shape:
+                self._refuse(value, "sends", name)
             values[name] = copy = as_sent(value)
             copy.setflags(write=False)
         size = self._header_bytes + self._value_bytes * len(values)
@@ -363,13 +368,12 @@ class LiveNode:
         self.message_bytes += receivers * size
         return message
 
-    def _check(self, value: Array, does: str, name: str) -> None:
-        if type(value) is not np.ndarray or value.dtype is not FLOAT64 or value.shape != self._shape:
-            kind, shape = getattr(value, "dtype", type(value).__name__), getattr(value, "shape", "none")
-            raise ProtocolError(
-                f"agent {self.id} {does} {name!r} of type {kind} and shape {shape}; every value has type float64 and "
-                f"shape (replicas, dimension) = {self._shape}"
-            )
+    def _refuse(self, value: Array, does: str, name: str) -> NoReturn:
+        kind, shape = getattr(value, "dtype", type(value).__name__), getattr(value, "shape", "none")
+        raise ProtocolError(
+            f"agent {self.id} {does} {name!r} of type {kind} and shape {shape}; every value has type float64 and "
+            f"shape (replicas, dimension) = {self._shape}"
+        )
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()

@@ -80,7 +80,7 @@ class Judge:
             return replace(entry, audit_status=NO_CLAIM), None
         try:
             pair, search = pair_for(self.experiment, subject, claim, activations, self.progress)
-            options = AuditOptions(self.experiment.scenario, subject, pair, claim, search)
+            options = AuditOptions(self.experiment.scenario, subject, pair, claim)
             plan = options.plan
             entry = replace(entry, plan=None if plan is None else taken(PlanResult, plan))
             self.keep(entry)

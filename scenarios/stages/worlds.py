@@ -19,7 +19,6 @@ from attacks.audit.loss.comparison import Sample, reproduces
 from attacks.audit.loss.exact import SINGLES
 from attacks.audit.loss.secret_coins import SECRET
 from attacks.audit.pair import FIRST_CHUNK, Infer, Pair, Simulate
-from attacks.audit.verdict import Verdict
 from attacks.audit.views import SimulateViews, View, ViewsResult, audit_views
 from attacks.inference import infer
 from attacks.replay import Hypothesis
@@ -34,7 +33,6 @@ from netsim.simulation import Run, Simulation
 from netsim.topology import Topology
 from scenarios.build.experiment import Subject
 from scenarios.build.problem import data_print
-from scenarios.results.audit import PairSearch
 from scenarios.results.header import versions
 from scenarios.schema import Scenario
 from scenarios.schema import own_code as owncode
@@ -48,13 +46,12 @@ _CHUNKS = 2**20
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """Subject of an audit: one algorithm of a scenario, its claim, its pair and the search that found it."""
+    """Subject of an audit: one algorithm of a scenario, its claim and its pair."""
 
     scenario: Scenario
     subject: Subject
     pair: Pair
     claim: Claim
-    search: PairSearch | None = None
 
     @property
     def spec(self) -> AuditSpec:
@@ -139,23 +136,7 @@ def audited(
     if seen is not simulation:
         reason = f"{judgement.reason} Audited is not the door. {seen.algorithm.summary}"
         judgement = replace(judgement, reason=reason)
-    doubt = None if options.search is None else _doubt(options.search)
-    if doubt is not None and judgement.verdict is Verdict.CONSISTENT:
-        judgement = replace(judgement, verdict=Verdict.UNDERPOWERED, reason=f"{doubt} {judgement.reason}")
     return replace(found, judgement=judgement)
-
-
-def _doubt(search: PairSearch) -> str | None:
-    """Why a pair that was searched for comforts nobody where nothing exceeds the claim on it."""
-    if search.winner.epsilon == math.inf:
-        return "The search for the pair saw an unprotected message, the audit none: it is rare."
-    if search.unbounded:
-        return (
-            "The claim is of any change, and no bound of what is released was seen, such as a clip: a larger change "
-            "than this pair's may cost more. State the change that the theorem allows, such as "
-            "-o 'audit.adjacency={change: 10}'."
-        )
-    return None
 
 
 def as_its_claim_sees(simulation: Simulation, agent: int) -> Simulation:

@@ -120,15 +120,29 @@ def pair_for(
         # where no cost of a release is known, few losses rank candidates badly; aimed noise costs nothing to validity
         chosen, used = pair, change_used(pair, found[0].points, claim.adjacency)
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
-    return replace(chosen, change_used=used), taken(
+    no_bound = unbounded and not isinstance(spec.adjacency, GradientChange)
+    return replace(chosen, change_used=used, doubt=_doubt(shown, no_bound)), taken(
         PairSearch,
         together,
         candidates=together.tried,
         winner=shown,
         families=tuple(taken(PairSearch.PairFamily, one, candidates=one.tried) for one in together.families),
         seed=experiment.scenario.seed,
-        unbounded=unbounded and not isinstance(spec.adjacency, GradientChange),
+        unbounded=no_bound,
     )
+
+
+def _doubt(winner: PairSearch.WorstPair, unbounded: bool) -> str | None:
+    """`Pair.doubt` of a pair that was searched for."""
+    if winner.epsilon == math.inf:
+        return "The search for the pair saw an unprotected message, the audit none: it is rare."
+    if unbounded:
+        return (
+            "The claim is of any change, and no bound of what is released was seen, such as a clip: a larger change "
+            "than this pair's may cost more. State the change that the theorem allows, such as "
+            "-o 'audit.adjacency={change: 10}'."
+        )
+    return None
 
 
 def _searched(

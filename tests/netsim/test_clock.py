@@ -16,9 +16,11 @@ import weakref
 
 import pytest
 import simpy
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from netsim import clock
-from netsim.clock import VirtualEnvironment, VirtualLoop, until
+from netsim.clock import VirtualEnvironment, VirtualLoop, Wait, until
 from netsim.errors import DeadlockError, StalledError, UnsupportedError
 
 
@@ -867,3 +869,137 @@ def test_a_large_heap_is_spread_over_pages_and_nothing_is_lost():
         environment.call_at(10.0 + number, came.append, 0.0)
     environment.keep(lambda _: False)
     assert (environment.peek(), environment.size()) == (math.inf, 0)
+
+
+# ── waits ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class FutureWait:
+    """What `Wait` does, by futures."""
+
+    def __init__(self, loop):
+        self.loop, self.over = loop, False
+        self.again()
+
+    def again(self):
+        self.future, self.over = self.loop.create_future(), False
+
+    def set(self):
+        if not self.future.done():
+            self.future.set_result(None)
+
+    def __await__(self):
+        yield from self.future.__await__()
+        self.over = True
+
+
+AGENTS = 3
+CALLS = st.lists(
+    st.tuples(
+        st.sampled_from([0.0, 0.5, 1.0, 2.0]),
+        st.lists(st.tuples(st.sampled_from(["set", "soon", "cancel"]), st.integers(0, AGENTS - 1)), max_size=4),
+    ),
+    max_size=8,
+)
+
+
+def log_of(kind, calls, reactions, patience):
+    """Who goes on and when: agents that wait time and again, calls that set, cancel, and have others called soon.
+
+    An agent that goes on for the n-th time does what `reactions` say of n, in its own step.
+    """
+    log = []
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        waits, turns, tasks = {}, dict.fromkeys(range(AGENTS), 0), {}
+
+        def act(what, who):
+            if what == "soon":
+                loop.call_soon(log.append, (now(), "soon", who))
+            elif what == "cancel":
+                tasks[who].cancel()
+            elif who in waits:
+                waits[who].set()
+
+        async def agent(me):
+            while True:
+                wait = waits.get(me)
+                if wait is not None and wait.over:
+                    wait.again()
+                else:
+                    wait = waits[me] = kind(loop)
+                try:
+                    async with asyncio.timeout(patience):
+                        await wait
+                    log.append((now(), "on", me))
+                except TimeoutError:
+                    log.append((now(), "late", me))
+                    if now() > 5:
+                        return
+                except asyncio.CancelledError:
+                    log.append((now(), "cancelled", me))
+                    raise
+                turns[me] += 1
+                for what, who in reactions.get((me, turns[me]), ()):
+                    act(what, who)
+
+        def call(actions):
+            for what, who in actions:
+                act(what, who)
+            log.append((now(), "called"))
+
+        for delay, actions in calls:
+            environment().call_at(delay, call, actions)
+        tasks |= {me: loop.create_task(agent(me)) for me in range(AGENTS)}
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+
+    clock.run(main())
+    return log
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    CALLS,
+    st.dictionaries(
+        st.tuples(st.integers(0, AGENTS - 1), st.integers(1, 3)),
+        st.lists(st.tuples(st.sampled_from(["set", "soon", "cancel"]), st.integers(0, AGENTS - 1)), max_size=3),
+        max_size=4,
+    ),
+    st.sampled_from([1.0, 1.5, 4.0]),
+)
+def test_coroutines_go_on_from_waits_in_the_order_of_futures(calls, reactions, patience):
+    assert log_of(Wait, calls, reactions, patience) == log_of(FutureWait, calls, reactions, patience)
+
+
+def test_an_error_in_the_call_that_set_it_does_not_keep_a_coroutine_waiting():
+    ended = []
+
+    async def main():
+        wait = Wait(asyncio.get_running_loop())
+
+        def fail(_):
+            wait.set()
+            raise ArithmeticError("in the call")
+
+        environment().call_at(1.0, fail, None)
+        try:
+            await wait
+        finally:
+            ended.append(wait.done)
+
+    with pytest.raises(ArithmeticError, match="in the call"):
+        clock.run(main())
+    assert ended == [True]
+
+
+def test_what_sets_a_wait_when_nothing_is_left_to_happen_is_no_deadlock():
+    loop = VirtualLoop()
+
+    async def main():
+        wait = Wait(loop)
+        loop.on_idle = lambda: wait.set() or ""
+        await wait
+        return "on"
+
+    assert clock.run(main(), loop=loop) == "on"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attacks.audit.loss.comparison import compare_worlds
-from attacks.audit.pair import FIRST_CHUNK, estimated
+from attacks.audit.pair import FIRST_CHUNK, estimated, worst
 from attacks.audit.verdict import Verdict
 from netsim.errors import ScenarioError
 from netsim.problems import Bent
@@ -16,6 +16,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.files.library import library
 from scenarios.render.page.report import page
 from scenarios.schema.load import parse
+from scenarios.stages import worst_pair
 from scenarios.stages.worlds import AuditOptions, audited, worlds
 from scenarios.stages.worst_pair import pair_for
 from tests.scenarios.filled import tree
@@ -234,15 +235,21 @@ def test_without_a_search_the_pair_is_the_default_one():
     assert pair.change_used == pytest.approx(1.0)
 
 
-def test_what_the_search_alone_has_seen_unprotected_is_not_called_consistent():
+def test_what_the_search_alone_has_seen_unprotected_is_not_called_consistent(monkeypatch):
     """A gate so rare that the audit's transcripts have none: whoever searched has seen one."""
+
+    def unprotected(found):
+        at, together = worst(found)
+        return at, replace(together, winner=replace(together.winner, epsilon=math.inf))
+
     made = searching(EQ_23, 20, 1, ("trials: 1000, chunk: 500", "trials: 60, chunk: 60"))
     subject = made.subjects[0]
-    pair, searched, claim = found_in(made, subject)
+    _, searched, claim = found_in(made, subject)
     claim = replace(claim, epsilon=1.5 * searched.winner.epsilon)
     for bare in (False, True):
-        winner = replace(searched.winner, epsilon=math.inf) if bare else searched.winner
-        options = AuditOptions(made.scenario, subject, pair, claim, replace(searched, winner=winner))
-        found = audited(options, None, None, 1)
+        if bare:
+            monkeypatch.setattr(worst_pair, "worst", unprotected)
+        pair, _, _ = found_in(made, subject)
+        found = audited(AuditOptions(made.scenario, subject, pair, claim), None, None, 1)
         assert (found.judgement.verdict is Verdict.CONSISTENT) == (not bare)
         assert ("The search for the pair saw an unprotected message" in found.judgement.reason) == bare

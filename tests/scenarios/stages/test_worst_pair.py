@@ -290,8 +290,8 @@ def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
 )
 def test_a_claim_of_any_change_is_not_consistent_where_no_bound_was_seen(name, adjacency, verdict):
     experiment, subject, claim = made(name, adjacency=adjacency, search={"candidates": 8})
-    pair, search = pair_for(experiment, subject, claim, ROUNDS, Silent())
-    found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim, search), None, None, 1)
+    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
+    found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
     assert found.judgement.verdict.value == verdict
     assert ("no bound of what is released was seen" in found.judgement.reason) is (verdict == "underpowered")
 
