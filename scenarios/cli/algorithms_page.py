@@ -32,10 +32,9 @@ def by_module() -> dict[str, dict[str, type[Any]]]:
     from scenarios.cli.catalogue import models
 
     found: dict[str, dict[str, type[Any]]] = {}
-    for kind, model in models().items():
-        if kind not in OWN:
-            of: Any = model.of
-            found.setdefault(of.__module__, {})[kind] = of
+    specs: dict[str, Any] = {kind: model for kind, model in models().items() if kind not in OWN}
+    for kind, model in specs.items():
+        found.setdefault(model.of.__module__, {})[kind] = model.of
     return dict(sorted(found.items()))
 
 
