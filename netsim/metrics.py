@@ -256,28 +256,51 @@ class Metrics:
 
 # ── after the run ───────────────────────────────────────────────────────────────────────────────────────
 
-_DEFINITIONS = {
+DEFINITIONS = {
     "relative_error": "‖x − x*‖/‖x*‖ (absolute where x* = 0): in rounds the largest over the agents, in a walk of "
     "the estimate just closed; at every round or activation",
     "mean_error": "the same of x̄ = (1/n) Σ x_i; in a walk over the latest estimates of all agents that have closed",
     "consensus_error": "(1/n) Σ ‖x_i − x̄‖²; in a walk over the same estimates",
     "consensus_distance": "its root",
-    "objective_gap": "F(x) + n r(x) − F*, where x is x̄, or in a walk the estimate just closed",
+    "objective_gap": "F(x) + n r(x) − F*, where F = Σ f_i, r is the regularizer, and x is x̄ or in a walk the "
+    "estimate just closed; near the optimum rounding, of either sign",
     "relative_gap": "the same over F*; only where F* > 0",
     "stationarity_gap": "‖∇F(x)/n‖² + (1/n) Σ ‖x_i − x̄‖²; only where r = 0",
     "optimality_gap": "Σ ‖x_i − x̄‖² + (1/n) ‖Σ ∇f_i(x_i)‖², (31) of the DPP² paper; only where r = 0, and in runs "
-    "that record the agents' own gradients",
-    "local_gradients": "(1/n²) Σ ‖∇f_i(x_i)‖², ‖(1/n)∇f̃(x)‖² in the words of the DPP² paper; the same",
+    "that record the agents' own gradients (asked for in `measures`, a check or a figure)",
+    "local_gradients": "(1/n²) Σ ‖∇f_i(x_i)‖², ‖(1/n)∇f̃(x)‖² in the words of the DPP² paper (its Fig. 3); in the "
+    "same runs. Not 0 at an optimum where objectives differ",
     "proximal_residual": "‖x − prox_r(x − ∇F(x)/n)‖ in ℓ2",
     "limit_residual": "mean over the replicas of ‖x(k) − x^∞‖_F, of all agents' x at once; only where the noise "
-    "decides Σ ∇f_i(x^∞) (`Algorithm.limit_offset`), of least squares without r",
+    "decides Σ ∇f_i(x^∞) (`Algorithm.limit_offset`: DiaDSP, CPGT), of least squares without r",
     "limit_shift": "mean over the replicas of ‖x^∞ − x*‖_F, the same in every round",
     "training_accuracy": "the share of the training records with sign(aᵀx) = b, or whose class has the "
-    "largest score; only for classes",
+    "largest score; only for classes. At x = 0 no record has a class",
     "held_out_accuracy": "the same of records that no agent holds; only where the data has some",
 }
 """The measures, by name, smaller is better but for the two shares. A `Curve` is of the replicas' 5 %, 50 %, 95 %;
 of a mean over the replicas all three are that."""
+COLUMNS = {
+    "count": "estimates so far in the whole run",
+    "time": "virtual seconds",
+    "agent": "who closed a round or an activation",
+    "error_low": "5 % quantile over the replicas of the relative error ‖x − x*‖/‖x*‖ of this estimate",
+    "error_median": "its median",
+    "error_high": "its 95 % quantile",
+    "packets": "packets on the air by then, of the whole run",
+    "bytes": "their bytes",
+    "messages": "messages that this agent had sent by then",
+    "message_bytes": "their bytes",
+    "queries": "queries that this agent had made by then",
+}
+"""Of a file of metrics, and after them those of `MEASURED`."""
+MEASURED = {
+    "MEASURE_low": "5 % quantile of a measure other than the relative error, in the row that completes a round or an "
+    "activation at which it is measured; null in the others",
+    "MEASURE_median": "its median",
+    "MEASURE_high": "its 95 % quantile",
+}
+"""Of each measure but the relative error."""
 OWN_GRADIENTS = ("optimality_gap", "local_gradients")
 """Measures of ∇f_i at the agents' own estimates."""
 _ACCURACIES = ("training_accuracy", "held_out_accuracy")
@@ -296,16 +319,9 @@ class Curve:
 
 @dataclass(frozen=True)
 class _Costs:
-    """Entry k − 1 is what it had cost when round or activation k was closed, in a round by its last agent.
-
-    `plf`: the largest number of activations of one agent so far, Θ in the DP-RECAL paper's privacy formula (PLF in
-    one version of it, LCI in the other); in rounds the number of the round. `packets` and `bytes`: all on the air
-    by then, acknowledgements, retransmissions and what other agents were ahead with included; on radio a
-    transmission counts once. `messages` and `message_bytes`: what agents sent in their first k rounds, or in all
-    activations closed so far, one for each receiver, before any link repeats, tags or loses it. `queries`: gradients
-    and proximal steps of the private objectives in the same activations, by all agents, one for a batch of
-    records too; `queries_of_one`: by the agent with most. `time` is in virtual seconds.
-    """
+    """Entry k − 1 is what it had cost when round or activation k was closed, in a round by its last agent; fields are
+    those of `Reached`. Messages and queries are those of the agents' first k rounds, or of all activations closed so
+    far."""
 
     plf: Counts
     packets: Counts
@@ -319,25 +335,27 @@ class _Costs:
 
 @dataclass(frozen=True)
 class Reached:
-    """What it had cost when a measure first stayed at a tolerance, and which round or activation, `count`, that was.
-
-    `plf`: the largest number of activations of one agent by then, in rounds the number of the round. `packets` and
-    `bytes`: all on the air by then, acknowledgements, retransmissions and what other agents were ahead with included;
-    on radio a transmission counts once. `messages` and `message_bytes`: what agents had sent, one for each receiver,
-    before any link repeats, tags or loses it. `queries`: gradients and proximal steps of the private objectives by
-    all agents, one for a batch of records too; `queries_of_one`: by the agent with most. `time` is in virtual
-    seconds.
-    """
+    """What it had cost when a measure first stayed at a tolerance, and which round or activation that was."""
 
     count: int
+    """The round or activation."""
     plf: int
+    """Largest number of activations of one agent by then, in rounds the number of the round."""
     packets: int
+    """All on the air by then: acknowledgements, retransmissions and what other agents were ahead with too; on radio a
+    transmission counts once."""
     bytes: int
+    """Bytes of these packets."""
     messages: int
+    """What agents had sent, one for each receiver, before a link repeats, tags or loses it."""
     message_bytes: int
+    """Bytes of these messages."""
     queries: int
+    """Gradients and proximal steps of the private objectives by all agents, one for a batch of records too."""
     queries_of_one: int
+    """Those of the agent with most."""
     time: float
+    """Virtual seconds."""
 
 
 @runtime_checkable
@@ -400,7 +418,7 @@ class Measures:
             absent |= set(_ACCURACIES)
         if held_out is None or not held_out.classes:
             absent.add("held_out_accuracy")
-        return tuple(name for name in _DEFINITIONS if name not in absent)
+        return tuple(name for name in DEFINITIONS if name not in absent)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -420,10 +438,10 @@ class Measures:
 
         You get a `ScenarioError` for one that is none, or not defined here.
         """
-        if name not in _DEFINITIONS:
-            raise unknown("measure", name, _DEFINITIONS)
+        if name not in DEFINITIONS:
+            raise unknown("measure", name, DEFINITIONS)
         if name not in self.names:
-            raise ScenarioError("measure", name, f"not defined here: {_DEFINITIONS[name]}", ", ".join(self.names))
+            raise ScenarioError("measure", name, f"not defined here: {DEFINITIONS[name]}", ", ".join(self.names))
         if name not in self._found:
             with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
                 self._found[name] = self._compute(name)
@@ -497,8 +515,7 @@ class Measures:
         return Reached(count, **{name: values[count - 1].item() for name, values in vars(self.costs).items()})
 
     def write(self, path: Path) -> None:
-        """One Parquet row per estimate: count, time, agent, its error's median, 5 % and 95 % over replicas, what had
-        been sent and queried by then, and the measures' quantiles in rows that complete a point, null in others."""
+        """One Parquet row per estimate, with the columns `COLUMNS` and those of the measures."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

@@ -269,6 +269,7 @@ class Computed:
     """Who computed a run."""
 
     reader: Reader
+    """"live", "stacked" or "deployed"."""
     unstacked: str | None
     """Why it was not the stacked reader; null where it was."""
     backend: Backend = "numpy"

@@ -15,7 +15,7 @@ public, as everywhere here; a secret of a paper that is none here is named.
 the abstract ("linearly perturb their state-transition and message-generating functions with exponentially decaying
 Laplace noise […] the optimal choice of our design parameters […] corresponds to a one-shot perturbation of initial
 states") and a program of other authors were at hand: qiongxiu/PrivacyOptimizationSubspace, `Synchronous_dp.m`
-lines 18–29, b_k = σ q^{k+1}, |s − 1| < q < 1, s = 1.
+lines 18–29, b_k = σ q^{k+1}, |s − 1| < q < 1, s = 1. Condition: |s − 1| < 1.
 
 Claim, netsim's own: given the messages two worlds' θ differ by (1 − s)^k Δ in round k, so ε = Σ |1 − s|^k Δ/b_k in
 ℓ1. With s = 1 that is Δ/b_0: θ is made of messages, and noise is paid for once. It is reached.

@@ -8,7 +8,7 @@ from a seed that only i and j hold:
 Source: Allouah, Koloskova, El Firdoussi, Jaggi, Guerraoui, The Privacy Power of Correlated Noise in Decentralized
 Learning, ICML 2024, read in its authors' code, elfirdoussilab1/DECOR at 68ad698 (`utils/optimizers.py`, lines 63–90;
 `worker.py`, lines 99–137; `utils/dp_account.py`), of the text the abstract alone. Left out: momentum, weight decay
-and batches, which its quadratics do not have either.
+and batches, which its quadratics do not have either. Condition, without a clip: 0 < η_t < (1 + λ_min(W))/L.
 
 Claim (`rdp_account` and `user_level_rdp`, `utils/dp_account.py`, lines 14–85), of SecLDP for all data of one agent
 against who hears every message and holds no seed; L_G is the graph's Laplacian:
@@ -21,7 +21,8 @@ Where the code differs from itself:
 
 - `train.py` draws v once, before its rounds (lines 305–309), and adds the same v in each (line 346), while its σ and
   σ_cor come from the formula above (`reproduce_libsvm.py`, lines 119–140): `seeds` "once". Differences of rounds then
-  have none of it. The quadratics draw anew (`utils/optimizers.py`, line 80).
+  have none of it: changes that turn from round to round cost μ² = 4TC²/σ², ε ≥ 12.3 where the formula has 10.5.
+  The quadratics draw anew (`utils/optimizers.py`, line 80).
 - On a complete graph the quadratics add no v at all (`utils/optimizers.py`, line 75).
 - `rdp_compose_convert` with a subsampling ratio uses neither the number of iterations nor δ (`utils/dp_account.py`,
   lines 115–119).

@@ -13,8 +13,8 @@ and by line 3 they grow by Σ_j w_ij (m_j − m_i): that is how they are kept he
 the `compressor`, so a message weighs what the compressor says.
 
 With C the identity and γ = 1 this is DiaDSP. Whatever C, γ and α, the noise moves the limit alike:
-Σ_i ∇f_i(x^∞) = −ΣΣ η_y (see `netsim.algorithms.diadsp`, also for the claim, which is the same for every compressor,
-and for what is wrong with it). Source: the CPGT paper (the form is sure). Its compressors are
+Σ_i ∇f_i(x^∞) = −ΣΣ η_y (see `netsim.algorithms.diadsp`). Claim: DiaDSP's, for every compressor, with the same
+faults. Source: the CPGT paper (the form is sure). Its compressors are
 `TopK` and `Quantizer`. A compressor has to contract, E‖C(v) − v‖² < ‖v‖², or the copies run away from what they copy:
 `RandomK` with its factor d/k does so only for 2k > d, and is refused otherwise; so is the unbiased `Quantizer` where
 its bound d/(4s²) or √d/s is 1 or more.

@@ -5,8 +5,11 @@
     y⁺ = W y^a + ∇f(x⁺) − ∇f(x),  y⁰ = ∇f(x⁰)
 
 It converges linearly to a point x^∞ that is not the optimum: Σ_i ∇f_i(x^∞) = −ΣΣ η_y, the sum of all the noise that
-was ever put on any y. Source: Ding, Zhu, He, Chen, Guan 2021 (the form is sure). The claim is as the CPGT paper has
-it, eq. 23, for two objectives of one agent whose gradients differ by a constant vector (Assumption 4), ‖·‖₂ ≤ δ:
+was ever put on any y. Source: Ding, Zhu, He, Chen, Guan 2021 (the form is sure). No bound on the step is checked: the
+theorem's is conservative.
+
+Claim (CPGT paper, eq. 23), for two objectives of one agent whose gradients differ by a constant vector (Assumption
+4), ‖·‖₂ ≤ δ:
 
     ε = τ q² δ/(q² − αL − qαL),  τ = α/d_x + 1/d_y,  if αL < ½ and q > (αL + √(α²L² + 4αL))/2.
 
@@ -16,6 +19,7 @@ x ~ Lap(θ); it is 2θ². Nothing here rests on it.)
 
 What is known of it: y⁰ changes by δ, x^{k+1} by α times what y^k changes by, y^{k+1} by at most L times what x^{k+1}
 and x^k change by together; dividing by the scales and summing gives a geometric series.
+
 - x^{k+1} is sent under d_x q^{k+1}, while y^k was under d_y q^k: the sum has α/(q d_x) in place of the α/d_x of τ.
   Scalar quadratics of curvature L attain it, so the claim is broken by up to 1/q where d_x is the smaller noise.
 - δ is an ℓ2 norm and Laplace noise protects ℓ1 distances: the claim is broken by up to ≈ √d, by a change that is

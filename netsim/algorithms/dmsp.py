@@ -8,7 +8,8 @@ In round k = 0, 1, … with x⁰ the public point of X nearest to 0, every agent
 
 with 0 < q < p < 1 and X convex and bounded, the same at all agents and public.
 
-Source: Z. Huang, S. Mitra, N. Vaidya, Differentially private distributed optimization, ICDCN 2015.
+Source: Z. Huang, S. Mitra, N. Vaidya, Differentially private distributed optimization, ICDCN 2015. Condition: steps
+in (0, 2/L). A probe inverts it where the projection does nothing.
 
 Claim: composition of the Laplace mechanism with the paper's sensitivity 2C₂√n c q^k of x^{k+1} in ℓ1 (n is the
 dimension, C₂ bounds ‖∇f_i‖₂ on X, so 2C₂ the change of a gradient: `Adjacency.gradient_change`). Given what was sent

@@ -16,10 +16,10 @@ Source: Shi, Ling, Wu, Yin 2015, "EXTRA" and "A proximal gradient algorithm for 
 optimization" (the form is sure). The papers have no noise: its place is that of the comparisons with DP-RECAL, and
 inferred. It keeps Σ_i D_i = 0, so that noise that dies out leaves the limit where it was.
 
-The papers claim nothing of privacy. With noise, DP-EXTRA and DP-PG-EXTRA of the DP-RECAL paper have its Theorem 1
+Claim: none of the papers. With noise, DP-EXTRA and DP-PG-EXTRA of the DP-RECAL paper have its Theorem 1
 (`Noisy.claim_by_frequency`): x̃⁺ moves by αG for the gradient that is new in it. Given the transcript, W x̃ and D are
 the same in both worlds and x is not: ‖Δ∇f(x)‖ may be G + L‖Δx‖, so a release may move by αG(1 + αL + (αL)² + …),
-which the sum does not count.
+which the sum does not count. It is true of a constant change and α ≤ 1/L.
 
 **NIDS.** Its step needs to know nothing of the graph. With D = 0 and x = 0 at first, round k = 0, 1, … is
 
@@ -51,7 +51,7 @@ Algorithm 1, in the form of two of its authors' released code (BlueFog, examples
 W̃ for the matrix that combines. The paper also allows combinations that are not symmetric; here W is symmetric and
 doubly stochastic. The noise is placed as in NIDS: that keeps Σ_i x_i⁺ = Σ_i (x_i − α∇f_i(x_i)).
 
-The paper claims nothing of privacy. With noise, DP-NIDS of the DP-RECAL paper has its Theorem 1
+Claim: none of the paper. With noise, DP-NIDS of the DP-RECAL paper has its Theorem 1
 (`Noisy.claim_by_frequency`): s̃ moves by αG for the gradient that is new in it (the first one has two). But x is never
 replaced by what was sent: given the transcript it has integrated every gradient, and where one changes by the vector
 g in directions of little curvature, release k moves by about kαg. The sum does not count that.

@@ -14,7 +14,8 @@ leaves the limit where it was, and noise on y moves it: to where Σ_i ∇f_i = �
 
 Source: Nedić, Olshevsky, Shi 2017 (DIGing); Xu, Zhu, Soh, Xie 2015 and Di Lorenzo, Scutari 2016 (ATC). The papers
 have no noise; `DiaDSP` is DIGing with noise that decays. Convergence is proven for steps that are small enough; the
-bound that is checked is the one past which agents of equal curvature L diverge (`tracking_step`; ATC: below).
+bound that is checked is the one past which agents of equal curvature L diverge (`tracking_step`; ATC: below), for
+DIGing (1 + λ_min(W))²/(2L).
 
 No claim: y holds all differences of gradients so far; see `DiaDSP` for what is claimed where noise decays.
 """

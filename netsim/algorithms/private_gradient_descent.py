@@ -13,7 +13,8 @@ With `state` "released" the agent keeps nothing but what it sent: g_i is taken a
 x̃_i⁺ = Σ_j w_ij x̃_j − η_k g_i + Lap(b_{k+1}). That is the reading of eq. 1.5 in which noise is added to the iterate;
 "exact" is the one in which it is added to the copy that is sent.
 
-Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, eq. 1.5.
+Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, eq. 1.5. Condition:
+0 < η_k < (1 + λ_min(W))/L. A constant step stops short of the optimum.
 
 Claim (composition of the Laplace mechanism): ε = Σ_{k=0}^{K−2} 2C'η_k/b_{k+1} over K rounds, where C' = C for
 clipping in ℓ1, √d·C for clipping in ℓ2 and d·C for clipping in ℓ∞ (Laplace noise protects ℓ1 distances). The first

@@ -60,8 +60,9 @@ class RandomPenaltyAdmm(InRounds):
     what was sent.
 
     Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 1. The sign of
-    line 2 is the one that converges; the printed one diverges. Law: Σ_i λ_i = 0, under noise too. Without Laplace
-    noise it is exact: θ multiplies a difference that vanishes at consensus.
+    line 2 is the one that converges; the printed one diverges. Condition: D > L/2, and stability (below). Law: Σ_i
+    λ_i = 0, under noise too. Without Laplace noise it is exact: θ multiplies a difference that vanishes at
+    consensus.
 
     Stability: let all f_i be quadratics of one curvature h, and let Q = I − Deg⁻¹A and the Laplacian have the
     eigenvalues q and ℓ in a mode that is not consensus. On a regular graph they share their modes. There, without the
@@ -198,9 +199,9 @@ class GroupedDescent(_RandomAggregates):
     round's gradient is that of two groups, so the result is no exact minimizer of the whole.
 
     Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 2, which takes N ≥
-    2K agents; the sizes of the groups and the start are not printed. The gradient is taken at a public point, so a
-    release is exactly a uniform point of a known box, shifted by the gradient, plus Laplace noise
-    (`netsim.mechanisms.UniformLaplace`).
+    2K agents; the sizes of the groups and the start are not printed. Condition: steps below 2/L. The gradient is
+    taken at a public point, so a release is exactly a uniform point of a known box, shifted by the gradient, plus
+    Laplace noise (`netsim.mechanisms.UniformLaplace`).
 
     Claim (Theorem 2.2.1, worst case): a release loses at most dB·α_k/b_k, where B bounds the change of the gradient
     in ℓ∞, as a bound in ℓ2 does. (Appendix C replaces 1/D_i by η_{k+1}, and so has 1/N of this for (2.3).) An agent
@@ -284,10 +285,10 @@ class NeighborRange(_RandomAggregates):
     the others.
 
     Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Algorithm 2* (E.1), but for
-    x⁰, which is not printed. The gradient is taken at a public point, so a release is exactly a uniform point of a
-    known box, shifted by the gradient, plus Laplace noise (`netsim.mechanisms.UniformLaplace`). `pairs`: Algorithm 2
-    as Appendix C and Fig. 3-2 have it, on any graph and for as many rounds as one likes; Fig. 3-2 prints half of
-    these two weights, with which rows do not sum to 1.
+    x⁰, which is not printed. Condition: steps below 2/L. The gradient is taken at a public point, so a release is
+    exactly a uniform point of a known box, shifted by the gradient, plus Laplace noise
+    (`netsim.mechanisms.UniformLaplace`). `pairs`: Algorithm 2 as Appendix C and Fig. 3-2 have it, on any graph and
+    for as many rounds as one likes; Fig. 3-2 prints half of these two weights, with which rows do not sum to 1.
 
     Claim (Theorem 2.2.1, worst case): a release loses at most dB·α_k/b_k, where B bounds the change of the gradient
     in ℓ∞, as a bound in ℓ2 does. An agent releases in every round: ε is the sum.

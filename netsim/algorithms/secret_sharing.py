@@ -15,7 +15,7 @@ optimum. With `state` "released" the noise is in the state, as printed in the so
 and has none, and line 5 is x_i⁺ = mean − α_k ∇f_i(v_i), the gradient at the noisy state that only agent i knows.
 
 Source: H. Xiao, Local Differential Privacy in Decentralized Optimization, MIT 2019, Section 2.1. How reals become
-residues is open there.
+residues is open there. Condition: α_k < 1/L; exchanges may have no deadline.
 
 Claim of "released" states (Theorem 2.1.1, N ≥ 3): (ε/√N', δ) central DP, where N' agents are `honest`, all others
 collude, and (ε, δ) is what the same descent claims without shares, here by zCDP with Δ_{k+1} = α_k B. It is right for

@@ -263,19 +263,27 @@ class _InterceptionCounts:
 class InterceptionReport:
     """Packets that one active adversary touched, and how many of those that it altered or replayed were rejected.
 
-    Belongs to the truth of a run: no view holds it. `links` are directed; `start` and `end`, in seconds, are when it
-    acted.
+    Belongs to the truth of a run: no view holds it.
     """
 
     name: str
+    """Its name."""
     links: tuple[Edge, ...]
+    """Directed links that it acted on."""
     dropped: int
+    """Packets that it dropped."""
     delayed: int
+    """Packets that it delayed."""
     replayed: int
+    """Packets that it replayed."""
     altered: int
+    """Packets that it altered."""
     rejected: int
+    """How many of the replayed and altered ones receivers rejected."""
     start: float = 0.0
+    """Virtual seconds from which it acted."""
     end: float = math.inf
+    """Virtual seconds until which it acted."""
 
     def __str__(self) -> str:
         did = ", ".join(f"{word} {getattr(self, word):,}" for word in ("dropped", "delayed", "replayed", "altered"))

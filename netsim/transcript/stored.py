@@ -63,6 +63,16 @@ SCHEMA = pa.schema(
         "values_at": pa.int32(),
     }
 )
+SPOOLED = {
+    "values": "field name → list of float64, replica after replica; empty where an earlier row of the batch has the "
+    "same message",
+    "values_at": "the row of the batch whose `values` are this row's",
+}
+"""Columns of a spool besides `COLUMNS`."""
+VALUES = {
+    "value.NAME": "the field NAME as a list of float64, replica after replica; null where the packet has none",
+}
+"""Columns of a Parquet file in their place, one for each field."""
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 BATCH = 16_384
 """Rows: few enough to be in the processor's cache still when they are written, enough to pay for a batch."""

@@ -216,7 +216,7 @@ def _readme(challenge: Challenge, made: ChallengeFile, live: bool) -> str:
 
 Answer: {made.form}.
 
-- {files}: what the eavesdropper recorded, columns as in docs/results.md.{tapped}
+- {files}: what the eavesdropper recorded, columns as in docs/results-reference.md.{tapped}
 - `{PUBLIC}`: what is public: the published algorithm and its parameters, the graph, the taps, the kind of the
   problem. Its seeds are not those of the run, so its records and noise are others; and agents may not do what is
   published, where the question says so.

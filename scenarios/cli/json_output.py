@@ -10,12 +10,12 @@ from scenarios.results.attacks import Membership, Property
 from scenarios.results.audit import AuditRefused, AuditResult, EpsilonInterval, OtherAudit
 from scenarios.results.base import Result, Setting, Status, Verdict, taken
 from scenarios.results.findings import Entry
+from scenarios.results.reproduction import Reproduction
 from scenarios.results.run import OutsideProgram
 from scenarios.results.tree import (
     AlgorithmResult,
     AuditStatus,
     MembershipSummary,
-    Reproduction,
     Results,
     RunError,
     VariantResult,
@@ -27,8 +27,11 @@ class _AuditedEpsilon(Result):
     """ε proven by a game: above its lower end nothing is known."""
 
     lower: float
+    """Proven lower bound."""
     confidence: float
+    """Its confidence."""
     upper: float = math.inf
+    """Always "inf"."""
 
 
 class _Algorithm(Result):
@@ -40,69 +43,119 @@ class _Algorithm(Result):
     """
 
     variant: str | None
+    """Name of the variant; null where there are none."""
     name: str
+    """Name in the scenario."""
     kind: str | None
+    """`kind` in the scenario; null of a variant without a folder."""
     baseline: bool
+    """The scenario's mark: its verdict decides no exit status."""
     audit_status: AuditStatus | None
+    """As in results.json."""
     verdict: Verdict | None
-    """Of all audits of the folder."""
+    """Verdict of all audits of the folder."""
     claim_broken: bool
+    """Whether a claimed number was shown not to hold."""
     reason: str
+    """The finding of the audit in a sentence."""
     epsilon_claimed: float | None
+    """ε claimed, or null."""
     epsilon_exact: EpsilonInterval | None
+    """ε of the audited pair; null without an audit, and where nothing is known of it."""
     epsilon_audited: _AuditedEpsilon | None
+    """ε proven by the games; null without an audit."""
     delta: float | None
+    """δ of the claim."""
     theorem: str | None
+    """Whose claim it is."""
     adjacency: str | None = None
+    """Adjacency of the claim, in words; null without an audit."""
     norm: str | None = None
+    """Its norm; null without an audit."""
     gradient_change: float | None = None
+    """Largest change of a gradient that the adjacency allows; null without an audit."""
     failed_conditions: tuple[str, ...]
+    """Conditions of the formula that fail."""
     joint_confidence: float | None = None
     """Of this audit and all before it together; null where there is one alone."""
     earlier: tuple[OtherAudit, ...] = ()
+    """Audits before this one in the folder."""
     later: tuple[OtherAudit, ...] = ()
+    """Audits after it."""
     pair: str | None = None
+    """The two worlds in words."""
     change_used: float | None = None
     """Share of the change that the claim allows by which the pair's worlds differ."""
     proven_share: float | None = None
     """The proven lower bound over the claimed ε."""
     first_violation: int | None = None
+    """Activation at which the claim is first exceeded, or null."""
     outside_model: str | None
+    """The sentence that no claim is about a run with an active adversary; null without one."""
     outside_programs: tuple[OutsideProgram, ...] = ()
+    """Programs that took agents' places."""
     membership: Membership | MembershipSummary | None
+    """The membership game, as in results.json."""
     property: Property | None
+    """The property game, as in results.json."""
     witness: str | None
+    """Path of the witness; null where there is none."""
     folder: str
+    """Folder of its run."""
     report: str
+    """Page of its run."""
 
 
 class _Variant(Result):
+    """One variant of a study, and where its results are."""
+
     name: str
+    """Its name."""
     fields: dict[str, Setting]
+    """Values of the fields that it sets, by dotted path."""
     status: VariantStatus
+    """How its run ended."""
     error: str | None
+    """Why it failed, else null."""
     folder: str | None
+    """Its folder; null where it was not reached."""
     report: str | None
+    """Its page; null where it was not reached."""
 
 
-class _Document(Result):
+class Document(Result):
     """A run or an audit: how it ended, and a row for each algorithm."""
 
     command: str
+    """The command line."""
     name: str
+    """Name of the scenario."""
     title: str
+    """Its title."""
     status: Status
+    """As in results.json."""
     exit_status: int
+    """Exit status of the command."""
     exit_reason: str
+    """The reason in a sentence."""
     error: RunError | None
+    """Why the run failed; else null."""
     folder: str
+    """The folder, as the command was given it."""
     report: str
+    """Path of the page."""
     results: str
+    """Path of results.json."""
     seed: int
+    """Seed of the run."""
     versions: dict[str, str]
+    """Of Python, netsim and the packages that the numbers depend on."""
     reproduction: Reproduction | None
+    """The paper's item, or null."""
     variants: tuple[_Variant, ...]
+    """The variants; empty where there are none."""
     algorithms: tuple[_Algorithm, ...]
+    """A row for each algorithm that was begun, of all variants."""
 
 
 def ending(results: Results, strict: bool = False) -> tuple[int, str]:
@@ -164,7 +217,7 @@ def _undecided(entry: Entry) -> str:
     return "" if verdict in findings.PASSED else verdict or str(entry.audit_status)
 
 
-def document(results: Results, folder: Path, strict: bool = False) -> _Document:
+def document(results: Results, folder: Path, strict: bool = False) -> Document:
     """The document of a run with these results, in this folder, from which those of variants are read; `strict` as of
     `ending`."""
     status, reason = ending(results, strict)
@@ -176,7 +229,7 @@ def document(results: Results, folder: Path, strict: bool = False) -> _Document:
         links = {"folder": str(place) if there else None, "report": str(place / PAGE) if there else None}
         variants.append(taken(_Variant, one, **links))
     return taken(
-        _Document, results, exit_status=status, exit_reason=reason, folder=str(folder),
+        Document, results, exit_status=status, exit_reason=reason, folder=str(folder),
         report=str(folder / PAGE), results=str(folder / RESULTS), variants=tuple(variants), algorithms=tuple(rows),
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from scenarios.render import terminal
 
 if TYPE_CHECKING:
     from scenarios.build.experiment import Experiment, Subject
-    from scenarios.results.audit import ViewPrices
+    from scenarios.results.views import ViewPrices
 
 MOST_COLUMNS = 12
 """Agents up to which the table of pairs has numbers; of more it has shades."""

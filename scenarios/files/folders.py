@@ -25,7 +25,7 @@ STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") 
 MANIFEST = "manifest.json"
 """What was run: the whole scenario, versions, the machine, the command."""
 RESULTS = "results.json"
-"""What was found; `docs/results.md` describes it."""
+"""What was found; `docs/results-reference.md` describes it."""
 SWEEP, SWEPT = "sweep.json", "sweep.parquet"
 """Manifest and table of a sweep."""
 PAGE = "report.html"

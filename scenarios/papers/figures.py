@@ -15,8 +15,9 @@ from scenarios.results.base import Setting
 from scenarios.results.curves import Curve, NotMeasuredError, curve, entry_of, leakage_curve
 from scenarios.results.numbers import setting
 from scenarios.results.over_time import VACUOUS
+from scenarios.results.reproduction import FigureCurve, FigureResult
 from scenarios.results.run import ExactNumbers
-from scenarios.results.tree import AlgorithmResult, FigureCurve, FigureResult, Results
+from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema import Scenario, checks
 
 RELATIVE = "relative_error"

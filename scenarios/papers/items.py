@@ -156,7 +156,8 @@ _CLAIMS_HEAD = """\
 # The papers' claims
 
 Every statement of the five papers about privacy or convergence: its formula, its conditions and whether the paper's
-own experiments meet them, and what netsim found. All other items are in [The papers, item by item](papers.md)."""
+own experiments meet them, and the outcome. What was found, and the command that shows it, is in
+[The papers, item by item](papers.md), with all other items. `netsim papers --pages docs` writes this page."""
 
 
 def pages() -> dict[str, str]:
@@ -192,7 +193,7 @@ def _claims_page() -> str:
                 met = {True: "met", False: "**not met**", None: "cannot be told whether they meet it"}[one.met]
                 where = f"in the paper's experiments {met}: {_prose(one.found)}"
                 lines.append(f"- Condition: {_prose(one.condition)}; {where}")
-            lines += [f"- Outcome: **{item.outcome}**. {_prose(item.found)}", f"- {_rests(item)}"]
+            lines.append(f"- Outcome: **{item.outcome}**")
     return "\n".join(lines) + "\n"
 
 

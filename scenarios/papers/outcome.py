@@ -10,7 +10,8 @@ from scenarios.results import curves
 from scenarios.results.audit import AuditRefused
 from scenarios.results.curves import NotMeasuredError, conditions, entry_of
 from scenarios.results.numbers import show
-from scenarios.results.tree import AlgorithmResult, Answered, CheckAnswer, Outcome, Reproduction, Results
+from scenarios.results.reproduction import Answered, CheckAnswer, Outcome, Reproduction
+from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema import checks
 
 HOLDS: Answered = "holds"

@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scenarios.results import attacked, findings
-from scenarios.results.attacks import GradientResult, ImageResult, Traffic, TrafficResult
-from scenarios.results.audit import AuditResult, OverTime, Prices, ViewPrices, Views, ViewsResult
+from scenarios.results.attacks import GradientResult, ImageResult
+from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
+from scenarios.results.budgets import OverTime
 from scenarios.results.findings import Entry
 from scenarios.results.numbers import MISSING, between, show
+from scenarios.results.traffic import Traffic, TrafficResult
 from scenarios.results.tree import AlgorithmResult, Results
+from scenarios.results.views import Prices, ViewPrices, Views, ViewsResult
 
 NOT_AUDITED = "not audited"
 ELSEWHERE = "refuted elsewhere"

@@ -7,9 +7,10 @@ from typing import Literal, NamedTuple, TypeVar
 from attacks.audit.accounting.intervals import clopper_pearson
 from attacks.reconstruction.attack import Case, Reconstruction
 from attacks.reconstruction.verdict import CLOSE, WIDE
-from scenarios.results.attacks import AtLevel, Bounded, Original, RecordAttack, Traffic
+from scenarios.results.attacks import AtLevel, Bounded, Original, RecordAttack
 from scenarios.results.base import Counts, LeftOut, Numbers, Rate, Result
 from scenarios.results.numbers import fixed
+from scenarios.results.traffic import Traffic
 from scenarios.results.tree import AlgorithmResult
 from scenarios.schema.attacks import HypothesisSpec, Inversion, Rounds
 
@@ -18,59 +19,90 @@ class TruthStatus(Result):
     """Whether the truth was simulated again from the seed."""
 
     remade: bool
+    """Whether the seed sent the same rows to the last bit."""
     seconds: float | None
+    """How long that took; null where it was not tried."""
     why_not: str | None
+    """Why the truth is not known; else null."""
 
 
 class KeptGradients(Result):
     """Gradients inferred from a transcript; scores are null without the truth."""
 
     refused: str | None
+    """Why nothing could be inferred; else null."""
     estimates: str | None
-    """File."""
+    """File of the estimates."""
     attack: str | None = None
+    """Dotted name of the inversion."""
     estimated: int | None = None
+    """Queries with an estimate."""
     inferred: Counts | None = None
+    """Those of each agent."""
     exact: int | None = None
     """Estimates without noise."""
     queries: int | None = None
+    """Gradient queries of all agents."""
     hidden: Counts | None = None
+    """Queries of each agent that are not identifiable."""
     worst: float | None = None
+    """Largest relative error."""
     median: float | None = None
+    """Median relative error."""
     baseline: float | None = None
+    """Median error of an attacker that knows the public quadratic term alone."""
     curve: Numbers | None = None
+    """Relative error of each estimate, median over replicas, in order of time."""
     by_replica: Numbers | None = None
+    """Median over estimates in each of the first 1000 replicas."""
 
 
 class KeptRecords(Result):
     """Records rebuilt from a transcript."""
 
     attacks: tuple[RecordAttack, ...]
+    """As in results.json, scores only with the truth; of each its own verdicts (`seen`)."""
     sentence: str
+    """The finding in words."""
     records: str | None
-    """File."""
+    """File of the rebuilt records; null where there are none."""
     transcript: str
+    """File that was attacked."""
     truth: TruthStatus | None
+    """Whether the truth of that run is known; null where that was not looked at."""
     holding: int | None = None
+    """Records of each agent."""
     distance: float | None = None
+    """Root mean square error up to which a record counts as rebuilt."""
     replicas: int | None = None
+    """Number of replicas."""
     shape: tuple[int, ...] | None = None
+    """How a record is drawn."""
     range: tuple[float, float] | None = None
+    """Declared range of a feature."""
     image: bool | None = None
+    """Whether records are images."""
     originals: tuple[Original, ...] | None = None
-    """With the truth alone."""
+    """Records of the first few agents; null without the truth."""
 
 
 class _KeptGame(Result):
     """Setting of membership and property inference from a kept transcript; lists are empty where refused."""
 
     refused: str | None
+    """Why it could not be played; else null."""
     inversion: Inversion
+    """Gradients as inferred here ("strongest"), or by the algorithm's own paper ("published")."""
     rounds: Rounds
+    """Which gradients are used."""
     source: str
+    """Author of the attack."""
     confidence: float
+    """Confidence of each interval."""
     sentence: str
+    """The finding in words."""
     transcript: str
+    """File that was attacked."""
     scored: bool | None = None
     """Whether the truth is known."""
 
@@ -79,11 +111,15 @@ class KeptLevel(Result):
     """The membership test at one level, over agents and replicas."""
 
     level: float
+    """Level of false alarms."""
     power: float
+    """Power by the law of the score."""
     accepted: tuple[int, int]
     """Decisions "in", of how many."""
     found: Rate | None
+    """With the truth how many members are found; null unless a record is replaced or the attacker is not informed."""
     alarms: Rate | None
+    """With the truth how many alarms are false; null in the same cases."""
 
 
 class KeptMembership(_KeptGame):
@@ -93,16 +129,24 @@ class KeptMembership(_KeptGame):
         """Decisions about one agent's record."""
 
         agent: int
+        """The agent."""
         estimates: int
+        """Gradients used."""
         score: float
+        """Median score over replicas."""
         accepted: Counts
         """Replicas at each level."""
 
     adjacency: Literal["remove", "zero_out", "replace"]
+    """How the other world lacks the record."""
     informed: bool
+    """Whether the attacker knows all other records."""
     levels: tuple[KeptLevel, ...] = ()
+    """The test at each level."""
     agents: tuple[KeptMember, ...] = ()
+    """Decisions of each agent."""
     left_out: tuple[LeftOut, ...] = ()
+    """Agents left out, and why."""
 
 
 class KeptProperty(_KeptGame):
@@ -112,59 +156,85 @@ class KeptProperty(_KeptGame):
         """The hypothesis named of one agent."""
 
         agent: int
+        """The agent."""
         named: str
+        """The hypothesis named in the first replica."""
         posterior: Numbers
+        """Posterior probability of each hypothesis there."""
         likeliest: str | None
-        """By its own labels; null without the truth, or where two are."""
+        """The likeliest by its own labels; null without the truth, or where two are."""
 
     hypotheses: tuple[HypothesisSpec, ...]
+    """Of each its `name` and `shares` of the classes."""
     agents: tuple[NamedHypothesis, ...] = ()
+    """The hypothesis named of each agent."""
     right: Rate | None = None
+    """With the truth how often the likeliest was named."""
     guess: float | None = None
+    """Rate of a guess."""
 
 
 class KeptLoss(Result):
     """The exact privacy loss of what was recorded, between the scenario's two worlds; null where refused."""
 
     agent: int
+    """The agent."""
     pair: str
+    """The two worlds in words."""
     refused: str | None
+    """Why it could not be computed; else null."""
     world: Literal[0, 1] | None = None
     """Whose messages these are, to the last bit."""
     releases: int | None = None
+    """Releases recorded."""
     losses: Numbers = ()
     """Nats in favour of that world, by replica; infinite where a message is unprotected."""
     sentence: str = ""
+    """The finding in words."""
 
 
 class AttackReport(Result):
     """All attacks on one algorithm's transcripts; null where not requested."""
 
     folder: str
+    """Folder of the transcripts."""
     algorithm: str
+    """Name of the algorithm."""
     slug: str
+    """ALGORITHM in the names of its files."""
     refused: str | None = None
-    """No transcript is there; all else is then null."""
+    """Why nothing was attacked: no transcript is there, and all below is null. Else null."""
     transcript: str | None = None
+    """File that was attacked."""
     rows: int | None = None
+    """Its rows."""
     replicas: int | None = None
+    """Its replicas."""
     gradients: KeptGradients | None = None
+    """Inferred gradients."""
     truth: TruthStatus | None = None
+    """Whether the truth was made again from the seed."""
     reconstructions: KeptRecords | None = None
+    """Rebuilt records."""
     traffic_analysis: Traffic | None = None
+    """As in results.json; null where it needs the truth."""
     sentences: tuple[str, ...] = ()
-    """On the traffic."""
+    """Sentences on the traffic."""
     membership: KeptMembership | None = None
+    """Membership of each agent's record."""
     property: KeptProperty | None = None
+    """The property of each agent's records."""
     loss: KeptLoss | None = None
+    """The exact privacy loss of what was recorded."""
 
 
 class AttackReports(Result):
     """The document of `netsim attack --json`."""
 
     folder: str | None
-    """Of the run that was simulated first; null of transcripts that were there."""
+    """Folder of the run that was simulated first; null of transcripts that were there."""
     algorithms: tuple[AttackReport, ...]
+    """One entry for each algorithm."""
 
 
 Level = TypeVar("Level", AtLevel, KeptLevel)

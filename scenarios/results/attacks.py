@@ -1,8 +1,8 @@
-"""Findings of attacks: gradients, leakage, images and records, membership and property games, traffic."""
+"""Findings of attacks: gradients, leakage, images and records, membership and property games."""
 
-from typing import Literal, TypeAlias
+from typing import Literal
 
-from scenarios.results.base import Counts, Edge, LeftOut, Numbers, Rate, Refused, Result, Rows, Table
+from scenarios.results.base import Counts, LeftOut, Numbers, Rate, Refused, Result, Rows, Table
 from scenarios.schema.attacks import HypothesisSpec, Inversion, Labels, Rounds
 from scenarios.schema.checks import Outcome
 
@@ -14,20 +14,23 @@ class GradientScores(Table):
     COLUMNS = ("inferred", "hidden")
 
     estimated: int
+    """Queries with an estimate."""
     queries: int
     """Gradient queries of all agents."""
     inferred: Counts
-    """Of each agent."""
+    """Queries of each agent with an estimate."""
     hidden: Counts
     """Queries of each agent that are not identifiable."""
     worst: float | None
+    """Largest relative error."""
     median: float | None
+    """Median relative error."""
     baseline: float | None
-    """Error of an attacker that knows the public quadratic term alone."""
+    """Median error of an attacker that knows the public quadratic term alone; null where there is none."""
     curve: Numbers
-    """Median over replicas, in order of time."""
+    """Relative error of each estimate, median over replicas, in order of time."""
     by_replica: Numbers
-    """Median over estimates, of the first 1000 replicas."""
+    """Median over estimates in each of the first 1000 replicas."""
 
 
 class GradientResult(GradientScores):
@@ -44,27 +47,36 @@ class Leakage(Result):
         """Over agents, for each query number from 1."""
 
         query: Counts
+        """Number of the query, from 1."""
         identifiable: Numbers
         """Share of the agents that made the query."""
         low: tuple[float | None, ...]
+        """5 % quantile of the relative error, over agents and replicas; null where nothing is estimated."""
         median: tuple[float | None, ...]
+        """Its median."""
         high: tuple[float | None, ...]
+        """Its 95 % quantile."""
 
     class LeakageOfAgent(Result):
         """One agent's leak and its place in the network."""
 
         agent: int
+        """The agent."""
         degree: int
+        """Number of its neighbors."""
         hops: int | None
-        """To the nearest tap; null where there is no way."""
+        """Hops to the nearest tap; null where there is no way."""
         queries: int
+        """Its gradient queries."""
         identifiable: float
-        """Share of its queries."""
+        """Share of its queries with an estimate."""
         error: float | None
-        """Median; null where nothing is estimated."""
+        """Median relative error; null where nothing is estimated."""
 
     by_query: LeakageByQuery
+    """By the agents' own query."""
     by_agent: tuple[LeakageOfAgent, ...]
+    """By agent."""
 
 
 # ── images and records ──────────────────────────────────────────────────────────────────────────────────
@@ -75,24 +87,34 @@ class ImageResult(Result):
         """One agent's image and its reconstruction, flat; errors are means over replicas."""
 
         agent: int
+        """The agent."""
         original: Numbers
+        """Its image."""
         rebuilt: Numbers
+        """The image as rebuilt."""
         guess: Numbers
-        """Mean of the public images of its class."""
+        """The prior's guess: mean of the public images of its class."""
         mse: float
+        """Mean squared error of the rebuilt image."""
         mse_prior: float
+        """Mean squared error of the guess."""
         skill: float
         """1 − mse/mse_prior."""
         largest_error: float
+        """Largest error of a pixel."""
         label_correct: float
-        """Share of replicas."""
+        """Share of replicas in which its label was found."""
 
     shape: tuple[int, ...]
+    """Height and width, and 3 of a colour image."""
     range: tuple[float, float]
+    """Least and largest value of a pixel."""
     exact: bool
     """Whether all gradient estimates were exact."""
     note: str
+    """How it was done, in a sentence."""
     agents: tuple[ImageOfAgent, ...]
+    """Each agent's image."""
 
 
 class Success(Result):
@@ -102,24 +124,35 @@ class Success(Result):
         """Largest rate of success of any attack if the claim holds (reconstruction robustness)."""
 
         bound: float
+        """Most that any attack reaches in one guess at a record drawn from the prior, if the claim holds."""
         kappa: float
         """Rate of the best guess without a transcript, upper end."""
         epsilon: float
+        """ε of the claim."""
         delta: float
+        """δ of the claim."""
         above: bool
-        """Whether the rate found is above the bound, with confidence."""
+        """Whether the interval of the rate lies above the bound: a reason to audit and no proof."""
 
     distance: float
+    """Root mean square error up to which a record counts as rebuilt."""
     count: int
+    """How often all records of an agent were rebuilt."""
     of: int
+    """Of how many agents and replicas; agents not reached count as not rebuilt."""
     rate: float
+    """count/of."""
     low: float
+    """Lower end of the Clopper–Pearson interval."""
     high: float
+    """Its upper end."""
     confidence: float
+    """Confidence of the interval."""
     guess: float | None
-    """Rate of the best guess without a transcript."""
+    """Rate of the best guess without a transcript; null where it is not known."""
     bound: SuccessBound | None = None
-    """Null where nothing finite is claimed, or without the truth."""
+    """What the claim allows; null where nothing finite is claimed, agents hold several records, or the truth is not
+    known."""
 
 
 class Way(Result):
@@ -127,9 +160,13 @@ class Way(Result):
     replicas."""
 
     iterations: Counts
+    """Iterations after which the iterates were kept."""
     mse: Numbers
+    """Mean squared error then."""
     low: Numbers
+    """5 % quantile."""
     high: Numbers
+    """95 % quantile."""
 
 
 class RecordAttack(Result):
@@ -139,49 +176,78 @@ class RecordAttack(Result):
         """One attack on one agent; medians over replicas."""
 
         agent: int
+        """The agent."""
         verdict: Outcome
+        """Its most frequent verdict."""
         queries: int
+        """Number of gradients used."""
         first_query: int
+        """The first of them."""
         last_query: int
+        """The last of them."""
         gradient_norm: tuple[float, float]
+        """Least and largest median norm of a gradient used."""
         skill: float | None
+        """1 − MSE/MSE of the `prior`."""
         mse: float | None
+        """Mean squared error."""
         psnr: float | None
         """dB of the declared range."""
         ssim: float | None
         """Null of records that are no images."""
         label_accuracy: float | None
+        """Share of labels found."""
         prior: str
-        """The guess that skill is measured against."""
+        """The baseline that skill is measured against: the best guess without a transcript."""
         rebuilt: Rows | None = None
+        """Its records as rebuilt in the first replica; null but for the first few agents."""
         guess: Rows | None = None
+        """The same of the baseline."""
         before: tuple[Rows, ...] = ()
         """The records at the start of the search and half way to its end, where its iterates were kept."""
 
     attack: str
     """Its name in the scenario."""
     kind: str
+    """Which attack it is."""
     source: str = ""
+    """Author of the attack."""
     inversion: Inversion | None = None
+    """Gradients as inferred here ("strongest"), or by the algorithm's own paper ("published")."""
     rounds: Rounds | None = None
+    """Which gradients it uses."""
     labels: Labels | None = None
+    """Whether it knows the labels."""
     refused: str | None = None
+    """Why it cannot be run on this transcript; then the scores below are null. Else null."""
     verdict: Outcome | None = None
-    """The most frequent one."""
+    """The most frequent [verdict](scoring.md#what-became-of-it-in-one-word) over agents and replicas."""
     verdicts: dict[str, int] | None = None
+    """How often each verdict, over agents and replicas."""
     skill: float | None = None
+    """1 − MSE/MSE of the best guess without a transcript; median over agents, records and replicas."""
     mse: float | None = None
+    """Mean squared error of the records, median."""
     psnr: float | None = None
+    """Peak signal-to-noise ratio in dB of the declared range, median."""
     ssim: float | None = None
+    """Structural similarity, median; null of records that are no images."""
     label_accuracy: float | None = None
+    """Share of labels found."""
     success: Success | None = None
+    """How often all records of an agent were rebuilt."""
     way: Way | None = None
+    """Error over the iterations of its search; null without `snapshots`."""
     noise: bool | None = None
     """Whether all of the evidence is noisy."""
     agents_reached: int | None = None
+    """Agents that it could be run on."""
     agents_in_all: int | None = None
+    """All agents."""
     agents: tuple[RecordsOfAgent, ...] = ()
+    """The same numbers of each agent."""
     left_out: tuple[LeftOut, ...] = ()
+    """Agents that do not grant what it needs, and why."""
     seen: dict[str, int] | None = None
     """The attacker's own verdicts by frequency; of kept transcripts only."""
 
@@ -190,8 +256,11 @@ class Original(Result):
     """Records of one agent, the first few agents only."""
 
     agent: int
+    """The agent."""
     records: Rows
+    """Its records."""
     labels: Numbers
+    """Their labels."""
 
 
 class ReconstructionResult(Result):
@@ -200,13 +269,21 @@ class ReconstructionResult(Result):
     holding: int
     """Records of each agent."""
     distance: float
+    """Root mean square error up to which a record counts as rebuilt."""
     replicas: int
+    """Number of replicas."""
     shape: tuple[int, ...]
+    """How a record is drawn: height, width and, in colour, 3."""
     range: tuple[float, float]
+    """Declared range of a feature."""
     image: bool
+    """Whether records are images."""
     originals: tuple[Original, ...]
+    """Records of the first few agents."""
     attacks: tuple[RecordAttack, ...]
+    """One entry for each attack."""
     sentence: str
+    """The finding in words."""
 
 
 # ── membership and property ─────────────────────────────────────────────────────────────────────────────
@@ -214,67 +291,88 @@ class _GameSetting(Result):
     """What membership and property games have in common."""
 
     agent: int
+    """Whose records."""
     holding: int
+    """How many records it holds."""
     inversion: Inversion
+    """Gradients as inferred here ("strongest"), or by the algorithm's own paper ("published")."""
     rounds: Rounds
+    """Which gradients are used."""
     source: str
+    """Author of the attack."""
     confidence: float
-    """Of each interval."""
+    """Confidence of each interval."""
     sentence: str
+    """The finding in words."""
 
 
 class Allowed(Result):
     """(ε, δ) of the claim for the pair of worlds played, or the reason why there is none."""
 
     epsilon: float | None
+    """ε of these two worlds by the algorithm's claim; null where nothing is claimed."""
     delta: float | None
+    """Its δ."""
     source: str | None
+    """Source of the claim."""
     adjacency: str | None
+    """Adjacency of the claim."""
     steps: int
-    """Adjacent data sets between the worlds."""
+    """Adjacent data sets between the worlds: the claim is applied once for each."""
     why_not: str | None
+    """Why nothing is claimed of these worlds; else null."""
 
 
 class MembershipAllowed(Allowed):
     """The same, and whether the rates found contradict it."""
 
     broken: bool | None
-    """Null where nothing is claimed."""
+    """Whether the rates of all levels together prove the claim false at the confidence; null where nothing is
+    claimed."""
 
 
 class AtLevel(Result):
     """The membership test at one level of false alarms."""
 
     level: float
+    """Level of false alarms."""
     power: float
-    """Predicted by the score's law."""
+    """Power that the law of the score promises."""
     found: Rate
+    """How often the record was found."""
     alarms: Rate
+    """How often there was a false alarm."""
     allowed: float | None
-    """Largest power under the claim."""
+    """Largest power under the claim; null where nothing is claimed."""
 
 
 class Bounded(Result):
     """A number with its interval."""
 
     estimate: float
+    """The number."""
     low: float
+    """Lower end."""
     high: float
+    """Upper end."""
 
 
 class MembershipSetting(_GameSetting):
     """A membership game before it is played."""
 
     adjacency: Literal["remove", "zero_out", "replace"]
+    """How the other world lacks the record."""
     informed: bool
+    """Whether the attacker knows all other records."""
     record: int | None
-    """Null where records are drawn for each transcript."""
+    """Which record; null where one is drawn anew for each transcript."""
 
 
 class MembershipRefused(MembershipSetting):
     """A membership game that could not be played."""
 
     refused: str
+    """Why it could not be played."""
 
 
 class MembershipResult(MembershipSetting):
@@ -284,37 +382,50 @@ class MembershipResult(MembershipSetting):
         """True less false positive rate at score 0."""
 
         allowed: float | None
+        """Most that the claim allows; null where nothing is claimed."""
 
     class Roc(Result):
         """Rates at every threshold, at most 100 points."""
 
         alarms: Numbers
+        """Rate of false alarms."""
         found: Numbers
+        """Rate of records found."""
 
     refused: None = None
+    """Null of a game that was played."""
     trials: int
-    """Transcripts of each world."""
+    """Transcripts of each world; 1 of an informed attacker without noise."""
     noise: bool
+    """Whether there is noise."""
     exact: bool
+    """Whether all gradient estimates are exact."""
     estimates: int
     """Gradients used of each transcript."""
     levels: tuple[AtLevel, ...]
+    """The test at each level of false alarms."""
     advantage: Advantage
+    """Found less false alarms, saying "in" at scores above 0."""
     auc: Bounded
+    """Area under the ROC, with Hoeffding's interval."""
     roc: Roc
+    """The ROC."""
     claim: MembershipAllowed
+    """What the claim allows."""
 
 
 class PropertySetting(_GameSetting):
     """A property game before it is played."""
 
     hypotheses: tuple[HypothesisSpec, ...]
+    """Of each its `name` and `shares` of the classes."""
 
 
 class PropertyRefused(PropertySetting):
     """A property game that could not be played."""
 
     refused: str
+    """Why it could not be played."""
 
 
 class PropertyResult(PropertySetting):
@@ -324,111 +435,30 @@ class PropertyResult(PropertySetting):
         """How often the true hypothesis was named."""
 
         allowed: float | None
+        """What the claim allows if it is applied once for each record (`claim.steps`); null where nothing is
+        claimed."""
 
     refused: None = None
+    """Null of a game that was played."""
     trials: int
+    """Runs, each with records of its own."""
     estimates: int
+    """Gradients used of each transcript."""
     right: RightRate
+    """How often the right hypothesis was named."""
     guess: float
     """Rate of a guess."""
     mean_posterior: float
     """Mean of the largest posterior probability: equals the rate where it is calibrated."""
     bits: float
+    """Mean of log₂(posterior of the true hypothesis × number of hypotheses)."""
     confusion: tuple[Counts, ...]
-    """Rows: true hypothesis; columns: named one."""
+    """How often which hypothesis (columns) was named when which was true (rows)."""
     claim: Allowed
+    """What the claim allows."""
 
 
 Gradients = GradientResult | Refused
 Images = ImageResult | Refused
 Membership = MembershipResult | MembershipRefused
 Property = PropertyResult | PropertyRefused
-
-
-# ── traffic ─────────────────────────────────────────────────────────────────────────────────────────────
-Amount: TypeAlias = tuple[float, float | None, float]
-"""Low, guess, high; the guess is null where nothing between is likelier."""
-
-
-class IntervalScore(Result):
-    """How well intervals hold the truth."""
-
-    numbers: int
-    """Numbers to be estimated."""
-    estimated: int
-    """With two finite ends."""
-    held: int
-    exact: int
-    error: float | None
-    """Mean distance of the guesses from the truth."""
-    baseline: float | None
-    """The same without a tap."""
-
-
-class TrafficResult(Result):
-    """A traffic analysis."""
-
-    class ActivityResult(Result):
-        """Who acted when; scores are null without the truth."""
-
-        refused: str | None
-        complete: bool
-        events: tuple[tuple[float, int], ...]
-        """Time and agent of the first 2000."""
-        activations: int | None
-        """Of the run."""
-        found: int
-        wrong: int | None
-        guessed: float | None
-        """Share of activations that naming the best connected agent always gets right; null in rounds."""
-        counts: tuple[Amount, ...]
-        truth: Counts | None
-        score: IntervalScore | None
-
-    class ComputingResult(Result):
-        """Mean seconds of a query of each agent, and who is slower."""
-
-        refused: str | None
-        kind: str
-        means: tuple[Amount | None, ...]
-        samples: Counts
-        slower: tuple[Edge, ...]
-        """Pairs of which the first is slower."""
-        slowest: int | None
-        ranked: int
-        pairs: int
-        truth: tuple[float | None, ...] | None
-        slowest_truth: int | None
-        rightly: int | None
-        score: IntervalScore | None
-
-    class LinkPackets(Result):
-        """Repeated or lost packets of directed links."""
-
-        refused: str | None
-        links: tuple[Edge, ...]
-        packets: tuple[Amount, ...]
-        total: Amount | None
-        truth: Counts | None
-        total_truth: int | None
-        score: IntervalScore | None
-
-    class DimensionResult(Result):
-        """Dimensions that make packets of these sizes."""
-
-        refused: str | None
-        low: int | None
-        high: float | None
-        truth: int | None
-
-    refused: None = None
-    packets: int
-    """Rows of link taps that were read."""
-    activity: ActivityResult
-    computing: ComputingResult
-    repeated: LinkPackets
-    lost: LinkPackets
-    dimension: DimensionResult
-
-
-Traffic = TrafficResult | Refused

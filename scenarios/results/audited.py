@@ -9,8 +9,10 @@ from attacks.audit import loss_breakdown as losses
 from attacks.audit import views
 from attacks.audit.accounting.intervals import Interval
 from attacks.audit.loss.release_cost import Ratio
-from scenarios.results.audit import AuditResult, AverageCase, EpsilonExact, Game, LossBreakdown, LossPart, ViewsResult
+from scenarios.results.audit import AuditResult, EpsilonExact, Game
 from scenarios.results.base import Ends, taken
+from scenarios.results.losses import AverageCase, LossBreakdown, LossPart
+from scenarios.results.views import ViewsResult
 
 MOST_PARTS = 120
 """Releases, activations and links that are written out one by one; sums are of all."""

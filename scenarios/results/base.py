@@ -2,12 +2,26 @@
 
 import json
 import math
-from collections.abc import Mapping, Sized
+from collections.abc import Iterator, Mapping, Sized
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, dataclass_transform
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import BeforeValidator, ConfigDict, JsonValue, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticSerializationError, to_json
 
 from scenarios.files.folders import whole
@@ -62,6 +76,15 @@ def taken(cls: type[T], source: object, /, **others: object) -> T:
     return cast("Any", cls)(**own, **others)
 
 
+def keys(kind: type[Any]) -> Iterator[tuple[str, str, Any]]:
+    """Of each field of a result type its name, its key in the file, and its annotation."""
+    hints = get_type_hints(kind, include_extras=True)
+    for name in (one.name for one in fields(kind)):
+        extras = get_args(hints[name])[1:] if get_origin(hints[name]) is Annotated else ()
+        alias = next((one.alias for one in extras if isinstance(one, FieldInfo) and one.alias), None)
+        yield name, alias or name, hints[name]
+
+
 TEXTS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 """Numbers that JSON has no word for."""
 
@@ -105,17 +128,24 @@ class LeftOut(Result):
     """An agent that an attack could not be run on."""
 
     agent: int
+    """The agent."""
     why: str
+    """Why it does not grant what the attack needs."""
 
 
 class Rate(Result):
     """How often something happened, with its Clopper–Pearson interval."""
 
     count: int
+    """How often it happened."""
     of: int
+    """Of how many."""
     rate: float
+    """count/of."""
     low: float
+    """Lower end of the Clopper–Pearson interval."""
     high: float
+    """Its upper end."""
 
 
 # ── files of a results folder ───────────────────────────────────────────────────────────────────────────

@@ -7,9 +7,10 @@ from statistics import median
 from typing import Final, Literal, TypeAlias
 
 from scenarios.results.attacks import GradientScores, MembershipResult
-from scenarios.results.audit import AuditRefused, AuditResult, EpsilonExact, ViewPrices
+from scenarios.results.audit import AuditRefused, AuditResult, EpsilonExact
 from scenarios.results.base import Result, Setting, Status, Unit, Verdict
 from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, AuditSummary, MembershipSummary, Results
+from scenarios.results.views import ViewPrices
 
 Entry: TypeAlias = AlgorithmResult | AlgorithmSummary
 """An algorithm of a run, or of one variant of a study."""
@@ -189,19 +190,20 @@ Side = Literal["below", "above", "not told apart"]
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as large a second sample is as a first one.
-
-    Where they are `paired` (number r of both belongs together) `estimate` is the median of the ratios, and the
-    interval is one of that median; else it is the ratio of the medians, and so is the interval. `low` and `high` are
-    nan where there are too few replicas for the `confidence`. `counts`: of the first and of the second sample.
-    """
+    """How many times as large a second sample is as a first one, with an interval that holds for every law."""
 
     estimate: float
+    """Median of the ratios where paired, else ratio of the medians."""
     low: float
+    """Lower end of its interval; NaN where there are too few replicas for the `confidence`."""
     high: float
+    """Upper end."""
     paired: bool
+    """Whether number r of both samples belongs together."""
     confidence: float
+    """Confidence of the interval."""
     counts: tuple[int, int]
+    """Sizes of the first and of the second sample."""
 
     @property
     def told_apart(self) -> bool:
@@ -216,34 +218,56 @@ class ComparedAlgorithm(Result):
         """Relative error at the end."""
 
         final: float | None
+        """Relative error at the end, median over replicas."""
         replicas: int | None
+        """Number of replicas."""
         unit: Unit | None
+        """What the run counts."""
 
     class InferredGradients(Result):
         """Inferred gradients in short."""
 
         queries: int | None
+        """Gradient queries of all agents."""
         estimated: int | None
+        """Queries with an estimate."""
         median: float | None
+        """Median relative error."""
         baseline: float | None
+        """Median error of an attacker that knows the public quadratic term alone."""
 
     label: str
+    """Its label in the comparison."""
     run: str
+    """Label of its run."""
     name: str | None
+    """Name in the scenario."""
     slug: str
+    """ALGORITHM in the names of its files."""
     verdict: str
+    """Verdict, or why there is none."""
     broken: bool
+    """Whether a claimed number was shown not to hold."""
     epsilon_claimed: float | None
+    """ε by the paper's formula; null where nothing is claimed."""
     epsilon_exact: EpsilonExact | None
+    """ε of the audited pair."""
     epsilon_audited: float | None
+    """Lower bound by the games."""
     first_violation: int | None
+    """Activation at which the claim is first exceeded, or null."""
     delta: float | None
+    """δ of the claim."""
     adjacency: str | None
+    """Adjacency of the claim, in words."""
     norm: str | None
+    """Its norm."""
     error: FinalError
+    """Convergence in short."""
     gradients: InferredGradients
+    """Inferred gradients in short."""
     costs: dict[str, float | None]
-    """Of the whole run, by the names of `CostCurves`."""
+    """Costs of the whole run, by the names of `measures.costs`."""
 
 
 class ComparisonResult(Result):
@@ -253,36 +277,57 @@ class ComparisonResult(Result):
         """One run of a comparison."""
 
         label: str
+        """Its label here."""
         folder: str
+        """Its folder."""
         name: str | None
+        """Name of the scenario."""
         title: str | None
+        """Title of the scenario."""
         status: Status | None
+        """How it ended."""
         seed: int | None
+        """Its seed."""
         versions: dict[str, str] | None
+        """Its versions."""
 
     class Difference(Result):
         """A field of the scenario that is not the same in all runs."""
 
         field: str
+        """Dotted path of the field; of your own algorithm also what its class sets, and its code's SHA-256."""
         values: tuple[Setting, ...]
-        """Null where a run has no such field."""
+        """Its values, one a run; null where a run has no such field."""
 
     class Against(Result):
         """One algorithm against its base."""
 
         base: str
+        """Label of the base."""
         other: str
+        """Label of the other algorithm."""
         epsilon_exact: Side | None
+        """"below" or "above" where the intervals of two audits of the same pair do not meet; else "not told
+        apart"."""
         epsilon_exact_confidence: float | None
+        """Confidence of that; null without it."""
         final_error: Ratio | None
+        """Ratio of the final errors, or null (`why`)."""
         gradient_error: Ratio | None
+        """Ratio of the errors of inferred gradients, or null (`why`)."""
         why: dict[str, str]
         """Why a number is missing, by its name."""
 
     runs: tuple[ComparedRun, ...]
+    """The runs; the first is the base."""
     cautions: tuple[str, ...]
+    """Why numbers must not be compared: another objective, adjacency, δ, norm, change of the gradient, measure, unit,
+    trials or version; unfinished runs."""
     differences: tuple[Difference, ...]
+    """Fields of the scenarios that differ."""
     algorithms: tuple[ComparedAlgorithm, ...]
+    """The algorithms of all runs."""
     confidence: float
     """Of all ratios together."""
     against: tuple[Against, ...]
+    """Each algorithm against its base."""

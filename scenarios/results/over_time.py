@@ -17,8 +17,8 @@ from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim
 from netsim.metrics import Measures
 from netsim.simulation import Run, Simulation
-from scenarios.results.audit import Budget, OverTime
 from scenarios.results.base import Counts
+from scenarios.results.budgets import Budget, OverTime
 from scenarios.results.curves import FIRST_REPLICAS, evenly, thinned
 from scenarios.results.run import Convergence, ExactNumbers, MeasureResults, ToAccuracy
 from scenarios.schema import Scenario

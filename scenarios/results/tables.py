@@ -21,11 +21,11 @@ from scenarios.files.folders import whole
 from scenarios.results import curves
 from scenarios.results.attacked import Rebuilt, headline
 from scenarios.results.attacks import GradientResult, MembershipResult, PropertyResult, Success
-from scenarios.results.audit import ViewPrices
 from scenarios.results.base import Rate
 from scenarios.results.curves import NotMeasuredError
 from scenarios.results.findings import judged
 from scenarios.results.tree import Results
+from scenarios.results.views import ViewPrices
 
 Cell: TypeAlias = str | int | float | bool | list[float] | None
 Row: TypeAlias = dict[str, Cell]

@@ -16,26 +16,30 @@ from netsim.files import parse_json
 from netsim.network.active_adversaries import InterceptionReport
 from netsim.shown import Shown
 from scenarios.files.folders import MANIFEST, RESULTS
-from scenarios.results.attacks import Gradients, Images, Leakage, Membership, MembershipAllowed, Property, Traffic
+from scenarios.results.attacks import Gradients, Images, Leakage, Membership, MembershipAllowed, Property
 from scenarios.results.attacks import ReconstructionResult as Reconstructions
-from scenarios.results.audit import Audit, AuditResult, Budget, EpsilonExact, OverTime, PlanResult, Prices, Views
+from scenarios.results.audit import Audit, AuditResult, EpsilonExact, PlanResult
 from scenarios.results.base import (
     TEXTS,
     Counts,
     Edge,
-    Numbers,
     Result,
     Setting,
     Status,
     Unit,
     Verdict,
     as_json,
+    keys,
     numbers_of,
     write_text,
 )
+from scenarios.results.budgets import Budget, OverTime
+from scenarios.results.reproduction import FigureResult, Reproduction
 from scenarios.results.run import Convergence, LinkLoads, MeasureResults, OutsideProgram, RunSummary, Timeline
+from scenarios.results.traffic import Traffic
+from scenarios.results.views import Prices, Views
 from scenarios.schema import Scenario
-from scenarios.schema.spec import docstrings
+from scenarios.schema.spec import field_texts
 
 SCHEMA_VERSION = 2
 """Of results.json; files without a number are version 1, of netsim 0.1."""
@@ -47,19 +51,33 @@ class ProblemResult(Result):
     """The problem that was solved, and its optimum."""
 
     agents: int
+    """Number of agents."""
     dimension: int
+    """Length of x."""
     records_per_agent: Counts
+    """Records of each agent; 0 of an objective without records."""
     smoothness: float
+    """L, the largest smoothness constant of an agent's objective."""
     strong_convexity: float
+    """μ, the smallest strong convexity constant; 0: none."""
     kind: str
+    """`problem.kind` of the scenario."""
     data: str
+    """Name of the data set."""
     part: str
+    """Part of the published data set that was used."""
     note: str
+    """Where the records are not the published ones; empty where they are."""
     records: int
+    """Records of all agents."""
     held_out: int | None
+    """Records that no agent holds; null where the scenario keeps none out."""
     optimum_residual: float
+    """Residual of the optimality condition at the computed x*."""
     optimum_is_zero: bool
+    """Whether x* is 0: errors are then absolute."""
     optimum_is_stationary_only: bool
+    """Whether x* is only a stationary point, of a problem that is not convex."""
 
 
 class NetworkResult(Result):
@@ -69,72 +87,111 @@ class NetworkResult(Result):
         """A place and a range around it."""
 
         at: tuple[float, float]
+        """Center."""
         range: float
+        """Radius."""
 
     name: str
+    """The graph in words."""
     medium: Literal["links", "radio"]
+    """Whether agents are joined by `links` or send by `radio`."""
     edges: tuple[Edge, ...]
+    """Pairs of neighbors, the smaller agent first."""
     positions: tuple[tuple[float, float], ...]
-    """In the unit square of the drawing."""
+    """Places of the agents in the unit square of the drawing."""
     disc: Disc | None
     """Reach of an eavesdropper at a place, in the unit square."""
     eavesdropper: Disc | None
-    """The same in the units of the agents' places."""
+    """The eavesdropper's place and range in the units of the agents' places; null where its taps do not follow from a
+    place."""
     tapped: tuple[Edge, ...]
+    """Links with a tap."""
     tapped_transmitters: Counts
     """On radio: agents whose transmissions are recorded."""
     tapped_nodes: Counts
+    """Agents with a tap at their doors."""
     insiders: Counts
+    """Honest but curious agents."""
     sealed: tuple[Edge, ...]
     """Links encrypted both ways."""
     intercepted: tuple[Edge, ...]
     """Links with an active adversary."""
     spectral_gap: float
+    """1 − the second largest modulus of the mixing weights' eigenvalues."""
     settings: tuple[tuple[str, str], ...]
-    """Field and value in words."""
+    """Field and value, in words, of what is not at its default."""
     names: tuple[str, ...] = ()
     """The agents' names by the file of the topology; empty where they have numbers alone."""
 
 
 class AlgorithmResult(Result):
-    """One algorithm: stages fill it with `dataclasses.replace`; null: not requested, or not reached."""
+    """One algorithm, which one stage after the other fills; null: not requested, or not reached."""
 
     name: str
+    """Name in the scenario."""
     slug: str
-    """In the names of its files."""
+    """ALGORITHM in the names of its files."""
     kind: str
+    """`kind` in the scenario."""
     baseline: bool
+    """The scenario's mark: its verdict decides no exit status."""
     summary: str
+    """The algorithm in a sentence."""
     noise: bool
+    """Whether agents put noise on what they send."""
     audit_status: AuditStatus
+    """"done": there is a verdict. "refused": begun and could not judge (`audit.refused` says why). "no claim": none
+    is known to netsim. "not requested". "not reached": the run ended before."""
     budget: Budget | None = None
+    """The claimed ε by the length of the run; null where nothing is claimed."""
     unproven: tuple[str, ...] | None = None
-    """Conditions of the paper's convergence theorem that fail; null where they are not computed."""
+    """Conditions of the paper's convergence theorem that fail; null where they are not computed (all but CPGT,
+    DP-RECAL and DPP²)."""
     rate: float | None = None
     """ρ where the paper's theorem says that the error falls like ρ^k here; null where it does not."""
     convergence: Convergence | None = None
+    """Relative error by activation or round."""
     run: RunSummary | None = None
+    """Activations, time, traffic and queries."""
     outside_programs: tuple[OutsideProgram, ...] = ()
+    """Programs that took agents' places."""
     active_adversaries: tuple[InterceptionReport, ...] = ()
+    """Where one acted: what each did to packets."""
     rejected: int | None = None
-    """Packets rejected by receivers of authenticated links."""
+    """Packets rejected by receivers of authenticated links; null without an active adversary."""
     outside_model: str | None = None
-    """Caution of every result with an active adversary."""
+    """The sentence that no claim is about a run with an active adversary; null without one."""
     measures: MeasureResults | None = None
+    """Curves of measures, and costs."""
     links: LinkLoads | None = None
+    """Packets, bytes, losses and delays of each link."""
     timeline: Timeline | None = None
+    """Packets of some windows of the run, as drawn on the page."""
     gradients: Gradients | None = None
+    """Scores of inferred gradients, or why the attack was `refused`."""
     leakage: Leakage | None = None
+    """Inferred gradients by query and by agent."""
     traffic_analysis: Traffic | None = None
+    """What sizes and times give away; null unless the scenario asks (`attacks.traffic`)."""
     images: Images | None = None
+    """Images rebuilt, or why that was `refused`."""
     reconstructions: Reconstructions | None = None
+    """Attacks on records; null unless the scenario asks (`attacks.reconstruct`)."""
     membership: Membership | None = None
+    """The membership game; null unless the scenario asks (`attacks.membership`)."""
     property: Property | None = None
+    """The property game; null unless the scenario asks (`attacks.property`)."""
     plan: PlanResult | None = None
+    """What the game of fixed size can find, known before it starts; null where no number is claimed."""
     audit: Audit | None = None
+    """The audit, or why it was `refused`; null without one."""
     over_time: OverTime | None = None
+    """The three epsilons by activation; null without an audit."""
     views: Views | None = None
+    """Games of all points of view, or why they were `refused`; null unless the scenario asks (`audit.views`)."""
     prices: Prices | None = None
+    """Exact ε of points of view, or why they were `refused`; null unless the scenario asks (`exact` or `coalition` of
+    `audit.views`)."""
 
 
 # ── studies ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -145,138 +202,99 @@ class AuditSummary(Result):
         """Terms of a claim."""
 
         delta: float | None
+        """δ of the claim."""
         adjacency: str | None
+        """Adjacency of the claim, in words."""
 
     class Ceiling(Result):
         """Largest ε that a game could prove."""
 
         ceiling: float | None
+        """Largest ε that the game could prove."""
 
     verdict: Verdict | None
+    """Verdict; null where the audit could not judge."""
     reason: str | None
+    """The verdict's reason in a sentence."""
     refused: str | None
+    """The reason why the audit could not judge; else null."""
     epsilon_claimed: float | None
+    """ε by the paper's formula."""
     epsilon_exact: EpsilonExact | None
+    """ε of the audited pair."""
     epsilon_audited: float | None
+    """ε proven from below by the games."""
     confidence: float | None
+    """Joint confidence."""
     claim: ClaimSummary
+    """The claim's δ and adjacency."""
     white_box: Ceiling | None = None
+    """The game with the exact loss."""
     black_box: Ceiling | None = None
+    """The game with inferred gradients."""
     classifier: Ceiling | None = None
+    """The game of a trained classifier."""
 
 
 class MembershipSummary(Result):
     """What membership says of the claim."""
 
     claim: MembershipAllowed | None
-    """Null of a refused game."""
+    """What the claim allows, and whether the rates contradict it; null of a refused game."""
 
 
 class AlgorithmSummary(Result):
     """One algorithm in one variant."""
 
     name: str
+    """Name in the scenario."""
     baseline: bool
+    """The scenario's mark: its verdict decides no exit status."""
     unit: Unit | None
+    """What `last` counts."""
     last: int | None
-    """Rounds or activations."""
+    """Number of the last round or activation."""
     final: float | None
+    """Final relative error, median over replicas."""
     gradient_error: float | None
+    """Median relative error of inferred gradients."""
     epsilon_claimed: float | None
+    """ε by the paper's formula, at the end."""
     verdict: Verdict | None
+    """Verdict of the audit; null without one."""
     refuted_from: tuple[str, ...] = ()
     """Priced views and pairs of agents at which a claim does not hold, in words."""
     witness: str | None
+    """File of the witness in the variant's folder, or null."""
     outside_model: str | None
+    """The sentence that no claim is about a run with an active adversary; null without one."""
     reconstructions: Reconstructions | None
     """With the records of one agent alone."""
     audit_status: AuditStatus | None
+    """As in `algorithms[]`."""
     audit: AuditSummary | None
+    """The three epsilons."""
     membership: MembershipSummary | None
+    """Membership against the claim."""
 
 
 class VariantResult(Result):
     """One variant of a study."""
 
     name: str
-    """Empty of the only run of a scenario whose data are absent."""
+    """Its name and folder; empty of the only run of a scenario whose data are absent."""
     fields: dict[str, Setting]
-    """By dotted path."""
+    """Values of the fields that it sets, by dotted path."""
     status: VariantStatus
+    """How its run ended."""
     error: str | None
+    """Why it failed, else null."""
     report: str | None
+    """Its page, relative to the folder; null where there is none."""
     problem: ProblemResult | None
+    """The problem that it solved."""
     algorithms: tuple[AlgorithmSummary, ...]
-
-
-# ── a paper's item ──────────────────────────────────────────────────────────────────────────────────────
-Outcome = Literal["agrees", "agrees in shape", "differs", "cannot be run", "not finished"]
-Answered = Literal["holds", "fails", "cannot be checked"]
-
-
-class CheckAnswer(Result):
-    """One check in one variant, or over a group of variants."""
-
-    variant: str
-    """Empty where there are no variants."""
-    result: Answered
-    found: str
-    reason: str
-
-
-class Reproduction(Result):
-    """A paper's item and whether it was reproduced."""
-
-    class CheckResult(Result):
-        """One check."""
-
-        statement: str
-        """Of the paper."""
-        criterion: str
-        """The check in words."""
-        answers: tuple[CheckAnswer, ...]
-
-    paper: str
-    item: str
-    shows: str
-    missing: tuple[str, ...]
-    """Parameters that the paper does not print."""
-    outcome: Outcome
-    sentence: str
-    reasons: tuple[str, ...]
-    checks: tuple[CheckResult, ...]
-
-
-class FigureCurve(Result):
-    """One line of a figure."""
-
-    label: str
-    algorithm: str
-    variant: str
-    x: tuple[Setting, ...]
-    """Numbers, or values of a field."""
-    y: Numbers
-    low: Numbers
-    high: Numbers
-    vacuous_from: int | None = None
-    """Of claimed ε alone."""
-
-
-class FigureResult(Result):
-    """One figure with its axes in words."""
-
-    title: str
-    x: str
-    y: str
-    log: bool
-    log_x: bool
-    points: bool
-    """Whether curves are drawn with marks."""
-    level: float | None
-    """ε above which a claim is vacuous; of claimed ε alone."""
-    curves: tuple[FigureCurve, ...]
-    absent: tuple[str, ...]
-    """What could not be drawn, and why."""
+    """Its algorithms in short; the rest is in the folder VARIANT."""
 
 
 # ── all of it ───────────────────────────────────────────────────────────────────────────────────────────
@@ -284,33 +302,51 @@ class RunError(Result):
     """The error that ended a run."""
 
     type: str
+    """Class of the error."""
     message: str
+    """Its message."""
     hint: str
-    """Empty where none is known."""
+    """A hint at the scenario's field; empty where none is known."""
 
 
 class Results(Result, Shown):
     """Results of a scenario; of a study `variants` stand in place of problem, network and algorithms."""
 
     schema_version: Annotated[int, Field(ge=1, le=SCHEMA_VERSION)] = SCHEMA_VERSION
+    """Version of this format. Files of netsim 0.1 have none and are refused: run the scenario again."""
     name: str
+    """Name of the scenario."""
     title: str
+    """Its title."""
     description: str
+    """Its description."""
     status: Status = "running"
+    """"running"; "complete"; "interrupted" by Ctrl-C; "failed" by an error. The last two keep what was done until
+    then."""
     error: RunError | None = None
+    """Why the run failed; else null."""
     command: str
+    """The command line that made them."""
     versions: dict[str, str]
+    """Of Python, netsim and the packages that the numbers depend on."""
     seed: int
+    """Seed of the run."""
     scenario: Scenario
+    """The scenario with every default ([its fields](scenario-reference.md))."""
     notes: tuple[str, ...] = ()
+    """Notes of the page on how to read its numbers."""
     problem: ProblemResult | None = None
+    """The problem that was solved; null of a study."""
     network: NetworkResult | None = None
+    """The graph, its taps and its settings; null of a study."""
     algorithms: tuple[AlgorithmResult, ...] = ()
+    """One entry for each algorithm that was begun; empty of a study."""
     variants: tuple[VariantResult, ...] | None = None
-    """Null of a single run."""
+    """Runs of the [variants](reproductions.md); null of a single run."""
     reproduction: Reproduction | None = None
+    """The paper's item, where the scenario `reproduces` one; else null."""
     figures: tuple[FigureResult, ...] | None = None
-    """Null where the scenario draws none."""
+    """Figures of the scenario; null where it has none."""
 
     __repr__ = Shown.__repr__
 
@@ -325,15 +361,22 @@ class Manifest(Result):
     """manifest.json: the scenario with every default, and the parameters computed from it."""
 
     name: str
+    """Name of the scenario."""
     command: str
+    """The command line."""
     versions: dict[str, str]
+    """Of Python, netsim and the packages that the numbers depend on."""
     seed: int
+    """Seed of the run."""
     scenario: Scenario
+    """The scenario with every default ([its fields](scenario-reference.md))."""
     problem: ProblemResult | None = None
+    """The problem; null until it is built."""
     names: tuple[str, ...] = ()
     """The agents' names by the file of the topology; empty where they have numbers alone."""
     resolved: tuple[dict[str, Setting], ...] = ()
-    """Of each algorithm `name`, class, parameters; of code of one's own also `file` and `sha256`."""
+    """Of each algorithm its `name`, class and parameters, the steps and noise computed from the scenario among them;
+    of your own code the `file` and `sha256` too, with the files of yours that it imports."""
 
 
 # ── as text and back ────────────────────────────────────────────────────────────────────────────────────
@@ -421,7 +464,7 @@ class _Schema(GenerateJsonSchema):
         # Pydantic's `use_attribute_docstrings` reads them for every adapter, and parses a file once for each of its
         # classes: three quarters of the time that an adapter takes, and only the schema shows them.
         found = super().dataclass_schema(schema)
-        for name, text in docstrings(schema["cls"]).items():
-            if name in found["properties"]:
-                found["properties"][name].setdefault("description", text)
+        texts = field_texts(schema["cls"])
+        for name, key, _ in keys(schema["cls"]):
+            found["properties"][key].setdefault("description", texts[name])
         return found

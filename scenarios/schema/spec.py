@@ -335,19 +335,19 @@ KIND = "Which of the possible kinds this is."
 def meaning(model: type[BaseModel], field: str) -> str:
     """Documentation of a field: the text below it in the model, or in the core; empty where there is none."""
     core = getattr(model, "of", None)
-    said = _below(model).get(field) or (_below(core) if isinstance(core, type) else {}).get(field)
+    said = field_texts(model).get(field) or (field_texts(core) if isinstance(core, type) else {}).get(field)
     if core is None or field not in parameters(core):
         return said or (KIND if field == tag_field(model) else "")
     annotation = parameters(core)[field][0]
     said = said or next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, str)), "")
-    if getattr(model, "optional", False) and field not in _below(model):
+    if getattr(model, "optional", False) and field not in field_texts(model):
         said = f"{said.removesuffix('.')}; none: as published."
     auto = _auto(annotation)
     return said if auto is None else f'{said} "auto" is {auto.formula}.'
 
 
 @cache
-def _below(owner: type) -> dict[str, str]:
+def field_texts(owner: type) -> dict[str, str]:
     """The texts below the fields of a class, its bases' included; each on one line."""
     found: dict[str, str] = {}
     for one in reversed(owner.__mro__):

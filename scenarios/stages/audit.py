@@ -27,22 +27,14 @@ from netsim.settings import Recording
 from netsim.simulation import Simulation
 from scenarios.build.duration import Progress
 from scenarios.build.experiment import Experiment, Subject
-from scenarios.results.audit import (
-    AuditRefused,
-    Combination,
-    PairSearch,
-    PlanResult,
-    Prices,
-    ViewPrices,
-    Views,
-    ViewsResult,
-)
+from scenarios.results.audit import AuditRefused, PairSearch, PlanResult
 from scenarios.results.audited import audit_result, views_result
 from scenarios.results.base import Refused, Rows, taken, write_text
 from scenarios.results.findings import DONE, NO_CLAIM, REFUSED
 from scenarios.results.numbers import plural
 from scenarios.results.over_time import over_time
 from scenarios.results.tree import AlgorithmResult, dumps
+from scenarios.results.views import Combination, Prices, ViewPrices, Views, ViewsResult
 from scenarios.schema.scenario import ViewsSpec
 from scenarios.stages import witness as witnesses
 from scenarios.stages.worlds import AuditOptions, audited, insiders, look, views_of, worlds

@@ -20,20 +20,11 @@ from netsim.simulation import Run
 from netsim.topology import Topology
 from netsim.transcript.packet_log import LinkCount, PacketLog
 from scenarios.build.experiment import Experiment
-from scenarios.results.attacks import Amount as Ends
-from scenarios.results.attacks import (
-    GradientResult,
-    Gradients,
-    GradientScores,
-    ImageResult,
-    Images,
-    IntervalScore,
-    Leakage,
-    Traffic,
-    TrafficResult,
-)
+from scenarios.results.attacks import GradientResult, Gradients, GradientScores, ImageResult, Images, Leakage
 from scenarios.results.base import Edge, Refused, taken
 from scenarios.results.curves import FIRST_REPLICAS, evenly
+from scenarios.results.traffic import Amount as Ends
+from scenarios.results.traffic import IntervalScore, Traffic, TrafficResult
 
 BAND = (0.05, 0.5, 0.95)
 

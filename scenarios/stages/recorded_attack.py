@@ -50,10 +50,11 @@ from scenarios.results.attacked import (
     percent,
     rate,
 )
-from scenarios.results.attacks import RecordAttack, Traffic
+from scenarios.results.attacks import RecordAttack
 from scenarios.results.base import LeftOut, Rate, Refused, taken
 from scenarios.results.numbers import show
 from scenarios.results.tables import write_estimates, write_records
+from scenarios.results.traffic import Traffic
 from scenarios.schema.attacks import DecidingModel, MembershipSpec, PropertySpec, RebuildModel
 from scenarios.stages.inference import attempted
 from scenarios.stages.listening import analyse_traffic, gradient_scores

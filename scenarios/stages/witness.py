@@ -61,12 +61,14 @@ WIDTH = 240
 
 
 class _DataPrint(Model):
-    """Whose data it is: its name and SHA-256 fingerprints of what the agents hold, of all in order (`everybody`), and
-    of the audited `agent`."""
+    """Whose data it is, by fingerprints that machines whose last bits differ agree on."""
 
     name: str
+    """Name of the data set."""
     everybody: str
+    """SHA-256 of what all agents hold, in order."""
     agent: str
+    """SHA-256 of what the audited agent holds."""
 
     @classmethod
     def of(cls, experiment: Experiment, agent: int) -> Self:
@@ -76,44 +78,68 @@ class _DataPrint(Model):
 
 
 class _PairPrint(Model):
-    """The other world: in words, and the `change` of the agent's own objective (`scenarios.build.problem`); where
-    both worlds are changed, {"worlds": both changes}."""
+    """The other world, and how it is made from the first (`scenarios.build.problem`)."""
 
     description: str
+    """The other world in words."""
     change: Tree
+    """The change of the agent's own objective; where both worlds are changed, `worlds`: both changes."""
 
 
 class WitnessFile(Model):
-    """A witness file. `claim` and `account` are of the run that wrote it: a replay compares them with its own.
-
-    `activations` is Θ, at which the claim was evaluated. `code` has the source of an algorithm of one's own: names
-    relative to its folder and texts, the algorithm's file first. `proof` is what `attacks.audit.check_witness` reads
-    besides: the agent's records, PRIVATE, and what is public; only `completed` adds it. `sample` is of a set that
-    refutes a claim at δ > 0, of which `transcript` is the first, and `account` of that. `seal` is the SHA-256 of
-    all the rest, numbers by value: it shows that a file was altered by accident or by hand, and nothing about who
-    seals it anew.
-    """
+    """A witness file. `claim` and `account` are of the run that wrote it, of a set of its first transcript: a replay
+    compares them with its own."""
 
     format: Literal["netsim witness"] = FORMAT
+    """Format of the file."""
     version: Literal[1] = VERSION
+    """Version of the format."""
     says: str
+    """The finding in a sentence."""
     versions: dict[str, str]
+    """Versions of netsim and of what its numbers depend on."""
     scenario: Tree
+    """The scenario with every default and the seed, and this algorithm alone."""
     algorithm: str
+    """Name of the algorithm."""
     agent: Index
+    """Agent at whose door the transcript was recorded."""
     world: Annotated[int, Field(ge=0, le=1)]
+    """World of the transcript, to simulate it again."""
     chunk: Index
+    """Its chunk, likewise."""
     replica: Index
+    """Its replica, likewise."""
     activations: Index
+    """Θ, at which the claim was evaluated. A replay takes Θ from the scenario where the algorithm fixes it, and
+    confirms nothing where the agent was active more often."""
     pair: _PairPrint
+    """The other world."""
     claim: Tree
+    """The claim at Θ, of the run that wrote it."""
     data: _DataPrint
+    """Whose data it is."""
     account: Tree
+    """Compared with the replay's own, never used: the `total` loss; the first `uncovered` message; of each of the
+    `releases` its `field`, `to`, `law` and `scale` of its noise, norms `l1` and `l2` of the worlds' difference,
+    `loss`, and whether it `counts` (on the wire and not granted); sums `by_activation` and `by_link`, "inf" from the
+    unprotected message on."""
     transcript: Tree
+    """The `rows` at the agent's door (exact float64 values), its `releases`, the state of its `coins` and, of a codec
+    that draws, the `dither`."""
     code: dict[str, str] | None = None
+    """Of an algorithm of your own: its source and that of what it imports from beside it, names relative to its
+    folder, its own file first. Run only with `--trust-code`."""
     sample: Tree | None = None
+    """At δ > 0: the set of `transcripts`, of which `transcript` is the first; their `losses` and ln of weights
+    (`log_weights`); the `lower` end of ε that they prove; the law of tilted noise (`tilting`: θ, and by release the
+    shift in scales of the noise); and all others' values (`numbers`, base64 of little-endian float64, transcript
+    after transcript in the order of `rows` and their fields)."""
     proof: Tree | None = None
+    """Added by `netsim witness FILE --prove --out`: what `attacks/audit/check_witness.py` (of a set `check_set.py`)
+    reads besides, **the agent's records among it**."""
     seal: str = ""
+    """SHA-256 of all the rest, numbers by value: whether the file was altered, not who wrote it."""
     _unpacked: str | None = PrivateAttr(default=None)
 
     def sealed(self) -> Self:

@@ -1,14 +1,16 @@
-"""docs/algorithms.md has every algorithm, and its table is what the code says."""
+"""The pages of algorithms have every one, and say what the code and its docstrings say."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from scenarios.cli import algorithms_page
 from tests.docs.algorithms_table import claims, table
 from tests.netsim.algorithms.every import EXAMPLES, exported, kinds
 
-PAGE = (Path(__file__).parents[2] / "docs" / "algorithms.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, REFERENCE = (DOCS / "algorithms.md").read_text(), DOCS / "algorithms-reference.md"
 
 
 @pytest.mark.slow
@@ -17,9 +19,13 @@ def test_the_table_is_what_the_code_says():
     assert table() in PAGE
 
 
-def test_every_kind_has_one_section_and_every_section_a_kind():
-    headings = [re.findall(r"`(\w+)`", line) for line in PAGE.splitlines() if line.startswith("### ")]
-    told = [kind for heading in headings for kind in heading]
+def test_the_reference_is_up_to_date():
+    how = "run: python -m scenarios.cli.algorithms_page > docs/algorithms-reference.md"
+    assert REFERENCE.read_text(encoding="utf-8") == algorithms_page.page(), how
+
+
+def test_every_kind_has_one_section():
+    told = [kind for of in algorithms_page.by_module().values() for kind in of]
     assert sorted(told) == sorted(kinds() - {"planted_fault", "python"})  # of the gallery, and of one's own
 
 
@@ -27,10 +33,11 @@ def test_every_exported_algorithm_is_in_the_table():
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)) == {one.__name__ for one in exported()}
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if "," not in name] + ["dp_recal, reading: sent_state"])
-def test_a_section_says_where_it_is_from_and_what_is_claimed_if_anything_is(name):
-    example = EXAMPLES[name]
-    kind, claim = example.fields["kind"], claims(example)
-    section = re.search(rf"^### [^\n]*`{kind}`.*?(?=^##|\Z)", PAGE, flags=re.MULTILINE | re.DOTALL)[0]
+@pytest.mark.parametrize("module", algorithms_page.by_module())
+def test_a_file_says_where_it_is_from_and_what_is_claimed_if_anything_is(module):
+    of = algorithms_page.by_module()[module]
+    section = algorithms_page.section(module, of)
+    examples = [one for name, one in EXAMPLES.items() if name.partition(",")[0] in of]
+    assert examples
     assert "Source" in section
-    assert bool(re.search(r"Claims?(:|,| \()", section)) == (claim != "none")
+    assert bool(re.search(r"\bClaims?\b", section)) == any(claims(one) != "none" for one in examples)

@@ -9,7 +9,7 @@ import pytest
 from attacks.audit.verdict import Verdict
 from attacks.reconstruction.verdict import Name
 from scenarios.render import sentences as words
-from scenarios.results.tree import Outcome
+from scenarios.results.reproduction import Outcome
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()

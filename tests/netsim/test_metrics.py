@@ -16,7 +16,7 @@ from netsim import metrics, topology
 from netsim.adversary import Adversary
 from netsim.algorithms import Algorithm, DPRecal, PrivateGradientDescent, Recal
 from netsim.errors import ScenarioError
-from netsim.metrics import Measures, Metrics
+from netsim.metrics import COLUMNS, Measures, Metrics
 from netsim.network.laws import LognormalDelay, UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.network.radio import Radio
@@ -287,6 +287,8 @@ def test_a_file_has_a_row_for_each_estimate_and_values_where_a_point_is_complete
     written = frame["objective_gap_median"].dropna()
     np.testing.assert_array_equal(written, curve.median)
     assert len(frame) == len(measures._metrics.times)
+    of_measures = [f"{name}_{part}" for name in measures.names[1:] for part in ("low", "median", "high")]
+    assert list(frame.columns) == [*COLUMNS, *of_measures]
     assert (frame["packets"].diff().dropna() >= 0).all()
     if algorithm is WALK:
         assert list(frame["count"][written.index]) == list(curve.count)

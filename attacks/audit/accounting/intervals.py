@@ -24,9 +24,13 @@ class Interval:
     """Confidence interval, lower ≤ estimate ≤ upper: contains the truth with probability at least `confidence`."""
 
     lower: float
+    """Lower end."""
     estimate: float
+    """Estimate."""
     upper: float
+    """Upper end."""
     confidence: float
+    """Probability, at least, that it contains the truth."""
 
     def __contains__(self, value: float) -> bool:
         return self.lower <= value <= self.upper

@@ -31,18 +31,20 @@ _BINS = 400
 
 @dataclass(frozen=True)
 class Prospect:
-    """Forecast of a game against a mechanism of this `law` whose true ε is `epsilon` = `factor` × claim.
-
-    `power` is the probability of refuting the claim, `epsilon_expected` the mean of ε_audited, `trials_needed` the
-    coins for a power of 80 %; ∞ where it would take more than 10¹⁰.
-    """
+    """Forecast of a game against a mechanism of this `law` whose true ε is `epsilon` = `factor` × claim."""
 
     law: Law
+    """Law of the mechanism's noise."""
     factor: float
+    """Its true ε over the claim."""
     epsilon: float
+    """Its true ε."""
     power: float
+    """Probability of refuting the claim."""
     epsilon_expected: float
+    """Mean of ε audited."""
     trials_needed: float
+    """Coins for a power of 80 %; infinite where it would take more than 10¹⁰."""
 
 
 @dataclass(frozen=True)

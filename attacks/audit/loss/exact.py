@@ -42,17 +42,17 @@ COURSE = 10_000
 
 @dataclass(frozen=True)
 class Level:
-    """Budget spent up to an agent's `activation`, from 1: ε(δ) of all that it had sent by then.
-
-    `release` is the last one included, from 0: the last of an activation counts with all that was sent by the end of
-    the activation. None where an activation had unprotected messages and no release. `lower` is proven at the
-    confidence of the whole, for each activation by itself; `estimate` is the sample's.
-    """
+    """Budget spent up to an agent's `activation`: ε(δ) of all that it had sent by then."""
 
     activation: int
+    """The activation, from 1."""
     lower: float
+    """ε proven at the confidence of the whole, for each activation by itself."""
     estimate: float
+    """ε of the sample."""
     release: int | None
+    """The last release included, from 0; the last of an activation counts with all that was sent by its end. Null
+    where an activation had unprotected messages and no release."""
 
 
 @dataclass(frozen=True)

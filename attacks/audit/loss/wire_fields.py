@@ -18,33 +18,38 @@ Link = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Carrier:
-    """One message that holds a release as it was made: the agent's `message`-th, from 0, which is number `number` of
-    its kind ("exchange" or "direct"); `name` is the field, `receivers` whom it was for."""
+    """One message that holds a release as it was made."""
 
     message: int
+    """Number of the agent's message, from 0."""
     kind: str
+    """"exchange" or "direct"."""
     number: int
+    """The agent's count of messages of that kind."""
     name: str
+    """The field."""
     receivers: tuple[int, ...]
+    """Agents it was for."""
 
 
 @dataclass(frozen=True)
 class Released:
-    """Place and law of one `privatize` call.
-
-    `activation` is that of the first message that carries it, from 1; of the next message where none does, for the
-    value travels inside others then: `inside` is the first field that changes with it, None if nothing does or if
-    it is not known (beyond the first `FOLLOWED` such releases). `mechanism` is the law's name, with "perturbed
-    objective: " where the noise is in the objective, and `scale` its smallest and largest parameter: Laplace b,
-    Gaussian σ, a modulus.
-    """
+    """Place and law of one `privatize` call."""
 
     agent: int
+    """The agent."""
     activation: int
+    """Activation of the first message that carries it, from 1; of the next message where none does, for the value
+    travels inside others then."""
     carriers: tuple[_Carrier, ...]
+    """Messages that hold it as it was made."""
     mechanism: str
+    """Name of the law, after "perturbed objective: " where the noise is in the objective."""
     scale: tuple[float, float]
+    """Smallest and largest parameter of the law: Laplace b, Gaussian σ, a modulus."""
     inside: _Carrier | None = None
+    """Where no message carries it: the first field that changes with it; null if nothing does, or it is not known
+    (beyond the first `FOLLOWED` such releases)."""
 
     @classmethod
     def of(

@@ -8,8 +8,8 @@ from scenarios.build.experiment import Experiment
 from scenarios.lab.live import REMEMBERED, planned
 from scenarios.render.page import plan
 from scenarios.render.page.drawing import Chart
-from scenarios.results.audit import ViewPrices
 from scenarios.results.header import network
+from scenarios.results.views import ViewPrices
 from scenarios.schema.scenario import ViewsSpec
 from scenarios.stages.audit import price_views
 

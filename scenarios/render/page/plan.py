@@ -22,9 +22,9 @@ from scenarios.render.page.drawing import (
     canvas,
 )
 from scenarios.render.sentences import Finding, by_hops
-from scenarios.results.audit import ViewPrices, ViewsResult
 from scenarios.results.numbers import between, show
 from scenarios.results.tree import NetworkResult
+from scenarios.results.views import ViewPrices, ViewsResult
 
 WIDTH, HEIGHT = 470, 330
 FEW = 40

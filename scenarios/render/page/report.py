@@ -47,13 +47,15 @@ from scenarios.render.page.epsilons import ROWS, costliest, epsilon_exact, epsil
 from scenarios.render.sentences import Finding, Judged, headline, meanings, missing, terms
 from scenarios.render.terminal import named
 from scenarios.results import attacked, findings, numbers
-from scenarios.results.attacks import TrafficResult
-from scenarios.results.audit import AuditResult, ViewPrices, ViewsResult
+from scenarios.results.audit import AuditResult
 from scenarios.results.curves import COLUMNS
 from scenarios.results.curves import rows as costs_of
 from scenarios.results.findings import listener
 from scenarios.results.numbers import count, plural, show
-from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, CheckAnswer, FigureCurve, FigureResult, Results
+from scenarios.results.reproduction import CheckAnswer, FigureCurve, FigureResult
+from scenarios.results.traffic import TrafficResult
+from scenarios.results.tree import AlgorithmResult, AlgorithmSummary, Results
+from scenarios.results.views import ViewPrices, ViewsResult
 
 _MOST = 2
 """Algorithms in the line of a closed section; of more the first one, which has the strongest finding."""

@@ -24,7 +24,7 @@ from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.findings import ComparisonResult, Ratio
 from scenarios.results.numbers import MISSING, at_least, count, exact, known, plural, setting, show
-from scenarios.results.tree import FigureCurve, FigureResult
+from scenarios.results.reproduction import FigureCurve, FigureResult
 
 _LETTERS = 300
 """Of a value in the table of differences."""

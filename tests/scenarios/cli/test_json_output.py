@@ -9,19 +9,13 @@ import pytest
 from scenarios.cli.json_output import document
 from scenarios.render.verdicts import print_results
 from scenarios.results.attacks import MembershipAllowed
-from scenarios.results.audit import Budget, EpsilonExact
+from scenarios.results.audit import EpsilonExact
 from scenarios.results.base import as_json
+from scenarios.results.budgets import Budget
 from scenarios.results.folder import read_results
+from scenarios.results.reproduction import Reproduction
 from scenarios.results.run import OutsideProgram
-from scenarios.results.tree import (
-    AlgorithmSummary,
-    AuditSummary,
-    MembershipSummary,
-    Reproduction,
-    RunError,
-    VariantResult,
-    plain,
-)
+from scenarios.results.tree import AlgorithmSummary, AuditSummary, MembershipSummary, RunError, VariantResult, plain
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.scenarios.small import TINY

@@ -14,7 +14,7 @@ from scenarios.render.page.epsilons import loss_charts
 from scenarios.render.page.report import page
 from scenarios.render.sentences import Finding
 from scenarios.results import over_time as curves
-from scenarios.results.audit import OverTime
+from scenarios.results.budgets import OverTime
 from scenarios.schema.load import parse
 from scenarios.stages.runner import run_scenario
 from tests.attacks.audit.test_loss_breakdown import dpp2

@@ -18,9 +18,10 @@ from scenarios.cli.json_output import ending
 from scenarios.render import sentences
 from scenarios.render.page.report import page
 from scenarios.render.verdicts import print_results
-from scenarios.results.audit import AuditResult, ViewPrices, ViewsResult
+from scenarios.results.audit import AuditResult
 from scenarios.results.base import Refused
 from scenarios.results.tree import dumps, loads
+from scenarios.results.views import ViewPrices, ViewsResult
 from scenarios.schema.load import load_scenario, parse
 from scenarios.schema.scenario import ViewsSpec
 from scenarios.stages.audit import price_views

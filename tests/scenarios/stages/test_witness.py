@@ -439,12 +439,6 @@ def test_the_command_marks_the_uncovered_message(folder):
     assert f"{found.file.agent} to {to}: ∞" in sums
 
 
-def test_the_docs_have_every_key_of_a_file():
-    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    for name in WitnessFile.model_fields:
-        assert f"`{name}`" in page
-
-
 def test_rows_name_the_field_and_all_can_be_shown(folder):
     """CPGT sends x and y in every round; ε is held against the claim of the whole run, and says so."""
     path = file_of(folder, "cpgt")

@@ -6,7 +6,8 @@ import pytest
 
 from scenarios.render.page.epsilons import loss_charts, over_time
 from scenarios.render.sentences import Finding
-from scenarios.results.audit import AuditResult, OverTime
+from scenarios.results.audit import AuditResult
+from scenarios.results.budgets import OverTime
 from scenarios.results.tree import AlgorithmResult
 from tests.scenarios.filled import filled
 
