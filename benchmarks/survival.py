@@ -29,8 +29,8 @@ from attacks.audit.loss.aimed import WORST_CASE
 from attacks.audit.loss.comparison import Reproduced, Sample, WorldComparison
 from attacks.audit.loss.release_cost import UNBOUNDED, laws_with_cost
 from attacks.audit.pair import Pair
-from attacks.audit.proof import Bound, bound_at_door
-from attacks.audit.verdict import ROUNDING, Verdict, judge
+from attacks.audit.proof import ANY_DATA, bound_at_door
+from attacks.audit.verdict import ROUNDING, Bound, Verdict, judge
 from netsim.arrays import Array
 from netsim.claims import Claim, length
 from netsim.problems import Bent, LogisticLoss, Objective, Tilted
@@ -90,7 +90,8 @@ class Row:
 
     def bound(self, samples: Sequence[Sample]) -> Bound:
         convexity = self.simulation.setting(1).convexity(self.pair.agent)
-        return bound_at_door(samples, self.pair.agent, self.claim.adjacency, self.claim.delta, convexity)
+        pairs = ANY_DATA if self.of_any else self.claim.adjacency
+        return bound_at_door(samples, self.pair.agent, pairs, self.claim.delta, convexity)
 
     def judged(self, factor: float, claimed: float) -> tuple[Verdict, float]:
         """Verdict on ε = `claimed` with `factor` times the noise, by the bound and by what the pair loses; and the

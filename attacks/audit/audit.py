@@ -28,17 +28,15 @@ from attacks.audit.loss_breakdown import LossBreakdown
 from attacks.audit.outside import inside_node, nothing_kept
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
 from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected, number_of_tosses
-from attacks.audit.proof import Bound, bound_at_door
+from attacks.audit.proof import bound_at_door
 from attacks.audit.trained import Trained, noted, trained
-from attacks.audit.verdict import BROKEN, ROUNDING, Judgement, Verdict, exceeds, judge
+from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
 from attacks.audit.witness import Place, best, candidate
 from netsim.arrays import Array
-from netsim.claims import Adjacency, Claim
+from netsim.claims import Claim
 from netsim.errors import AttackError, NetsimError, PrivacyError
 from netsim.node import Computed
 from netsim.shown import Shown
-
-ANY_DATA = Adjacency(math.inf, "any data")
 
 
 @dataclass(frozen=True)
@@ -491,21 +489,14 @@ class _Audit:
         return play(zero, one, delta=self.claim.delta, confidence=sure, rng=self.rng)
 
     def _bound(self, lower: float) -> tuple[Bound | None, str | None]:
-        """The bound over all pairs of the adjacency, or the reason why there is none. The pair lost `lower`: where
-        that is more, it is none of the adjacency, and the bound has to be over any data."""
+        """The bound over all pairs of the adjacency, or the reason why there is none. The pair lost `lower`."""
+        claim = self.claim
         try:
-            bound = self._bound_over(self.claim.adjacency)
-            if exceeds(lower, bound.epsilon):
-                bound = self._bound_over(ANY_DATA)
+            samples = [self.look.simulate(world, WORST_CASE) for world in (0, 1)]
+            bound = bound_at_door(samples, self.pair.agent, claim.adjacency, claim.delta, self.convexity, lower)
         except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
             return None, str(error)  # the code may fail, too, at answers that no objective gives
-        if exceeds(lower, bound.epsilon):
-            return None, f"the pair loses more than {bound.epsilon:.4g}, whatever the data: the code does not repeat"
         return bound, None
-
-    def _bound_over(self, adjacency: Adjacency) -> Bound:
-        samples = [self.look.simulate(world, WORST_CASE) for world in (0, 1)]
-        return bound_at_door(samples, self.pair.agent, adjacency, self.claim.delta, self.convexity)
 
     def _judged(
         self,

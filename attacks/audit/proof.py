@@ -39,6 +39,7 @@ import numpy as np
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.clips import FAR, NEAR, Clips
 from attacks.audit.loss.comparison import Sample
+from attacks.audit.verdict import Bound, exceeds
 from attacks.audit.view_price import Order, worst_change
 from attacks.probe.mapping import ROUNDING, Map, Mapper
 from attacks.probe.node import Pass, RecordedAgent
@@ -57,31 +58,32 @@ READ = 256
 """Histories of private coins that are read at most."""
 SAME = 1e-9
 """Relative: numbers of two readings that are the same."""
+ANY_DATA = Adjacency(math.inf, "any data")
 SHOWS = 1e-3
 """Of the noise: what rounding may add to a number."""
 
 
-@dataclass(frozen=True)
-class Bound:
-    """`epsilon`: at most so much is lost, whatever the pair of the adjacency; `conditions`: the statements that were
-    checked and that it rests on, in order."""
-
-    epsilon: float
-    conditions: tuple[str, ...]
-
-
 def bound_at_door(
-    samples: Sequence[Sample], agent: int, adjacency: Adjacency, delta: float, convexity: float | None = None
+    samples: Sequence[Sample],
+    agent: int,
+    adjacency: Adjacency,
+    delta: float,
+    convexity: float | None = None,
+    lost: float = 0.0,
 ) -> Bound:
     """The bound of ε(δ) for `agent`, seen at its door, from transcripts of both worlds (one replica of each
-    sample is read). `convexity` is the least eigenvalue that any of its Hessians may have, None: not known.
+    sample is read). `convexity` is the least eigenvalue that any of its Hessians may have, None: not known. Where the
+    pair of these worlds `lost` more it is none of the adjacency, and the bound is over any data.
 
     You get an `AttackError` where there is no bound; it says which condition fails.
     """
     ones = [one.replica(one.view.replicas - 1 if k else 0) for k, one in enumerate(samples)]
-    found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), READ))
-    worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
-    return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))))
+    for pairs in (adjacency, ANY_DATA):
+        found = list(every(partial(_at_coins, ones, agent, pairs, delta, convexity), READ))
+        worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
+        if not exceeds(lost, worst.epsilon):
+            return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))))
+    raise AttackError(f"the pair loses more than {worst.epsilon:.4g}, the bound over any data")
 
 
 def _at_coins(

@@ -7,7 +7,6 @@ from enum import StrEnum
 from attacks.audit.accounting.intervals import check_delta
 from attacks.audit.games.game import GameResult
 from attacks.audit.games.sequential_test import SequentialTestResult
-from attacks.audit.proof import Bound
 from netsim.errors import PrivacyError
 
 ROUNDING = 1e-9
@@ -44,6 +43,15 @@ class Verdict(StrEnum):
 
 BROKEN = (Verdict.REFUTED, Verdict.UNPROTECTED)
 """Verdicts on a claim that does not hold."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """`epsilon`: at most so much is lost, whatever the pair of the adjacency; `conditions`: the statements that were
+    checked and that it rests on, in order."""
+
+    epsilon: float
+    conditions: tuple[str, ...]
 
 
 @dataclass(frozen=True)

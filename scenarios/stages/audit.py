@@ -12,8 +12,8 @@ from attacks.audit import exact_views
 from attacks.audit.archive import MARK, Archive
 from attacks.audit.exact_views import Bounded, Ends, Price, Priced
 from attacks.audit.pair import Pair
-from attacks.audit.proof import Bound, bound_at_door
-from attacks.audit.verdict import BROKEN, ROUNDING, Verdict, exceeds, judge
+from attacks.audit.proof import bound_at_door
+from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Verdict, exceeds, judge
 from attacks.audit.views import View
 from attacks.inference import infer
 from attacks.probe import Field, recorded

@@ -9,8 +9,8 @@ import pytest
 from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.loss.aimed import WORST_CASE
 from attacks.audit.loss.comparison import Sample, compare_worlds
-from attacks.audit.proof import Bound, bound_at_door
-from attacks.audit.verdict import Verdict, judge
+from attacks.audit.proof import bound_at_door
+from attacks.audit.verdict import Bound, Verdict, judge
 from benchmarks.survival import Survived, proven, rows
 from netsim.algorithms import Algorithm
 from netsim.claims import Adjacency
