@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from netsim.errors import NetsimError, ScenarioError
+from netsim.errors import AttackError, NetsimError, ScenarioError
 from scenarios.cli.options import AsJson, Scenario, Settings, command, given
 from scenarios.render import terminal
 
@@ -45,24 +45,41 @@ def _views(
     Exit status: 0 done, 1 a claim of a pair or of the coalition does not hold, 2 wrong input, or views that have no
     such price.
     """
-    from scenarios.build.experiment import Experiment
+    from scenarios.cli.progress import Bars
     from scenarios.results.findings import BROKEN
     from scenarios.schema.load import load_scenario
     from scenarios.schema.scenario import ViewsSpec
     from scenarios.stages.audit import price_views
+    from scenarios.stages.runner import checked
 
     try:
-        experiment = Experiment.of(load_scenario(scenario, option or []).scenario)
-        subject = experiment.subject(algorithm) if algorithm else experiment.subjects[0]
+        experiment = checked(load_scenario(scenario, option or []), part=True)
+        subject = experiment.subjects[0] if algorithm is None else experiment.subject(algorithm)
         n, audit = experiment.topology.agents, experiment.scenario.audit
         after = victim if victim is not None else (audit.agent if audit else None) or 0
         for name, agent in (("--listener", listener), ("--victim", after)):
             if agent is not None and agent >= n:
                 raise ScenarioError(name, agent, "no such agent", f"0 to {n - 1}")
         spec = ViewsSpec(exact=["pairs"], coalition=coalition or None)
-        found, _ = price_views(subject.simulation, spec, after, experiment.adjacency, subject.delta)
+        with Bars(terminal.problems) as bars:
+            bars.begin(f"{subject.spec.name}: exact ε of views", 1)
+            found, _ = price_views(
+                subject.simulation, spec, after, experiment.adjacency, subject.delta, progress=bars
+            )
+    except AttackError as error:
+        noisy = [
+            one.spec.name for one in experiment.subjects if one is not subject and one.simulation.algorithm.noisy
+        ]
+        why = f"has no price of its views: {error}"
+        others = f" (here {' or '.join(noisy)})" if noisy and repr(subject.spec.name) not in noisy else ""
+        allowed = (
+            f"an algorithm with noise{others}, on quadratic objectives (problem.kind: ridge, audit.adjacency: "
+            "{change: 1}), with clipped gradients, or gossip; `netsim views price-of-a-view` has one"
+        )
+        error = ScenarioError("--algorithm", subject.spec.name, why, allowed)
+        terminal.fail(error, as_json=as_json)
     except NetsimError as error:
-        terminal.fail(error, status=terminal.WRONG_INPUT, as_json=as_json)
+        terminal.fail(error, status=terminal.WRONG_INPUT, options={"algorithm": "--algorithm"}, as_json=as_json)
     assert found.pairs is not None
     if as_json:
         terminal.write_result(found)

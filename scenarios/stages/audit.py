@@ -25,7 +25,7 @@ from netsim.errors import AttackError, NetsimError, PrivacyError
 from netsim.problems import Tilted
 from netsim.settings import Recording
 from netsim.simulation import Simulation
-from scenarios.build.duration import Progress
+from scenarios.build.duration import Progress, Silent
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.results.audit import (
     AuditRefused,
@@ -185,6 +185,7 @@ def price_views(
     adjacency: Adjacency,
     delta: float,
     pair: Pair | None = None,
+    progress: Progress | None = None,
 ) -> tuple[ViewPrices, tuple[View, ...]]:
     """Prices of the points of view on `agent` that `spec` wants, and these views.
 
@@ -207,8 +208,10 @@ def price_views(
     except AttackError as error:
         if not 0 < delta < 1:
             raise
+        if not simulation.algorithm.noisy:  # what every door would find
+            raise AttackError(f"{error}; nor is there a bound at the door: nothing has noise") from error
         victims = range(n) if "pairs" in wanted else (agent,)
-        priced = _bounded(simulation, victims, adjacency, delta, error)
+        priced = _bounded(simulation, victims, adjacency, delta, error, progress)
     at = _At.of(simulation, priced, agent, pair, run.largest_activations)
     seen = [recorded(one) for one in run.views[n + 1 :]]
     if "neighbors" in wanted:
@@ -236,11 +239,21 @@ def price_views(
 
 
 def _bounded(
-    simulation: Simulation, victims: Sequence[int], adjacency: Adjacency, delta: float, why: AttackError
+    simulation: Simulation,
+    victims: Sequence[int],
+    adjacency: Adjacency,
+    delta: float,
+    why: AttackError,
+    progress: Progress | None,
 ) -> Bounded:
     """Bounds by doors, for who holds the seeds of all other agents; `why` there are no prices. You get that error
     again where no victim's door has a bound."""
-    doors = {victim: _door(simulation, victim, adjacency, delta) for victim in victims}
+    progress = progress or Silent()
+    progress.begin("bounding what passes each agent's door", len(victims))
+    doors = dict[int, Bound | str]()
+    for victim in victims:
+        doors[victim] = _door(simulation, victim, adjacency, delta)
+        progress.advance(1)
     if all(isinstance(one, str) for one in doors.values()):
         raise AttackError(f"{why}; nor is there a bound at the door: {next(iter(doors.values()))}") from why
     return Bounded(doors, simulation.topology.agents, adjacency, delta, str(why))

@@ -55,6 +55,28 @@ MISTAKES = {
     "noise of data that drowns the optimum": (
         "check tiny.yaml -o problem.data.noise=1e149", 2, "tiny.yaml:2: problem = 'ridge': its optimum is known to"
     ),
+    "labels of one class": (
+        "check csv.yaml", 2,
+        "csv.yaml:2: problem.data.label = 'label': all 3 labels in ones.csv are 1: there is nothing to tell apart; allowed",
+    ),
+    "labels that are numbers": (
+        "check csv.yaml -o problem.data.label=a", 2,
+        "csv.yaml:2: problem.data.classes = None: column 'a' has 3 labels, which are 0.5, 1, 2; allowed: two of them: ",
+    ),
+    "data that are not there": (
+        "check csv.yaml -o problem.data.path=one.csv", 2, "-o problem.data.path = 'one.csv': no such file: /"
+    ),
+    "records for a transcript": (
+        "attack ones.csv --scenario tiny.yaml", 2,
+        "ScenarioError: ones.csv:1: columns = 'a, label': no sender and no receiver: a row of a transcript is a message",
+    ),
+    "a transcript without its scenario": (
+        "attack ones.csv", 2, "ScenarioError: --scenario: missing: a transcript does not have what is public of a run ("
+    ),
+    "a transcript of one of several": (
+        "attack ones.csv --scenario private-descent", 2,
+        "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain descent, private descent, ",
+    ),
 }  # fmt: skip
 """Words of a command, exit status, and what it prints."""
 CLAIMS = {
@@ -79,6 +101,12 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("plain.py").write_text(MINE.replace("Laplace(self.scale(k))", "Laplace(self.step)"))
     Path("forgot.py").write_text(MINE.replace("await node.gradient", "node.gradient"))
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {seed: [1, 2]}\n")
+    Path("ones.csv").write_text("a,label\n0.5,1\n1.0,1\n2.0,1\n")
+    data = "{name: csv, path: ones.csv, label: label}"
+    Path("csv.yaml").write_text(
+        f"name: own\nproblem: {{kind: logistic, data: {data}}}\ntopology: {{kind: path, agents: 2}}\n"
+        "algorithms: [{kind: private_gradient_descent, rounds: 2}]\n"
+    )
     Path("colons.yaml").write_text("root:x:0\n")
     for file, claimed in CLAIMS.items():
         Path(file).write_text(MINE + CLAIM.format(claimed))

@@ -57,7 +57,7 @@ def test_without_a_header_all_other_columns_are_features(tmp_path: Path) -> None
         ({"label": "specie"}, "label", "species, "),
         ({"label": 4}, "label", "<= 3"),
         ({"label": "species", "classes": ["cat", "dog"]}, "path", "line 2, column 'name': 'ann' is no number"),
-        ({"features": ["height"]}, "classes", "the labels are cat, cow, dog"),
+        ({"features": ["height"]}, "classes", "column 'species' has 3 labels, which are cat, cow, dog"),
         ({"features": ["height"], "classes": ["cat", "bird"]}, "classes", "not both among the labels"),
         ({"features": ["height"], "classes": ["cat", "cat"]}, "classes", "not two different"),
         ({"features": ["species"], "classes": ["cat", "dog"]}, "features", "not different columns"),
