@@ -63,21 +63,12 @@ def _views(
         spec = ViewsSpec(exact=["pairs"], coalition=coalition or None)
         with Bars(terminal.problems) as bars:
             bars.begin(f"{subject.spec.name}: exact ε of views", 1)
-            found, _ = price_views(
-                subject.simulation, spec, after, experiment.adjacency, subject.delta, progress=bars
-            )
-    except AttackError as error:
-        noisy = [
-            one.spec.name for one in experiment.subjects if one is not subject and one.simulation.algorithm.noisy
-        ]
-        why = f"has no price of its views: {error}"
-        others = f" (here {' or '.join(noisy)})" if noisy and repr(subject.spec.name) not in noisy else ""
-        allowed = (
-            f"an algorithm with noise{others}, on quadratic objectives (problem.kind: ridge, audit.adjacency: "
-            "{change: 1}), with clipped gradients, or gossip; `netsim views price-of-a-view` has one"
-        )
-        error = ScenarioError("--algorithm", subject.spec.name, why, allowed)
-        terminal.fail(error, as_json=as_json)
+            try:
+                found, _ = price_views(
+                    subject.simulation, spec, after, experiment.adjacency, subject.delta, progress=bars
+                )
+            except AttackError as error:
+                raise _unpriced(experiment, subject, error) from error
     except NetsimError as error:
         terminal.fail(error, status=terminal.WRONG_INPUT, options={"algorithm": "--algorithm"}, as_json=as_json)
     assert found.pairs is not None
@@ -90,6 +81,17 @@ def _views(
         terminal.apart(as_json).print(f"In {out}: pairs.csv, pairs.parquet, figures", highlight=False)
     broken = found.pairs.refuted or any(one.verdict in BROKEN for one in found.views)
     raise typer.Exit(terminal.REFUTED if broken else terminal.DONE)
+
+
+def _unpriced(experiment: "Experiment", subject: "Subject", error: AttackError) -> ScenarioError:
+    """The error of an algorithm whose views have no price, and what would have one."""
+    noisy = [repr(one.spec.name) for one in experiment.subjects if one.simulation.algorithm.noisy]
+    here = f" (here {' or '.join(noisy)})" if noisy and not subject.simulation.algorithm.noisy else ""
+    allowed = (
+        f"an algorithm with noise{here}, on quadratic objectives (problem.kind: ridge, audit.adjacency: "
+        "{change: 1}), with clipped gradients, or gossip; `netsim views price-of-a-view` has one"
+    )
+    return ScenarioError("--algorithm", subject.spec.name, f"has no price of its views: {error}", allowed)
 
 
 def _print(found: "ViewPrices", subject: "Subject", listener: int | None) -> None:

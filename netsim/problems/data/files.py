@@ -216,7 +216,7 @@ def _two_classes(
     return np.where(values == positive, 1.0, -1.0), kept
 
 
-def _shown(labels: Array | NDArray[np.str_]) -> str:
+def _shown(labels: "NDArray[np.float64 | np.str_]") -> str:
     """Some labels, as a scenario names them."""
     some = [f"{one:.6g}" if isinstance(one, float) else str(one) for one in labels[:8].tolist()]
     return ", ".join([*some, *(["…"] if len(labels) > 8 else [])])

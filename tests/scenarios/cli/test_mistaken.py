@@ -57,21 +57,21 @@ MISTAKES = {
     ),
     "labels of one class": (
         "check csv.yaml", 2,
-        "csv.yaml:2: problem.data.label = 'label': all 3 labels in ones.csv are 1: there is nothing to tell apart; allowed",
+        "csv.yaml:2: problem.data.label = 'label': all 3 labels in ones.csv are 1: there is nothing to tell apart",
     ),
     "labels that are numbers": (
         "check csv.yaml -o problem.data.label=a", 2,
-        "csv.yaml:2: problem.data.classes = None: column 'a' has 3 labels, which are 0.5, 1, 2; allowed: two of them: ",
+        "csv.yaml:2: problem.data.classes = None: column 'a' has 3 labels, which are 0.5, 1, 2; allowed: two of them",
     ),
     "data that are not there": (
         "check csv.yaml -o problem.data.path=one.csv", 2, "-o problem.data.path = 'one.csv': no such file: /"
     ),
     "records for a transcript": (
         "attack ones.csv --scenario tiny.yaml", 2,
-        "ScenarioError: ones.csv:1: columns = 'a, label': no sender and no receiver: a row of a transcript is a message",
+        "ones.csv:1: columns = 'a, label': no sender, no receiver: a row of a transcript is a message (records are",
     ),
     "a transcript without its scenario": (
-        "attack ones.csv", 2, "ScenarioError: --scenario: missing: a transcript does not have what is public of a run ("
+        "attack ones.csv", 2, "--scenario: missing: a transcript does not have what is public of a run (the algorithm"
     ),
     "a transcript of one of several": (
         "attack ones.csv --scenario private-descent", 2,
