@@ -19,7 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.cli.options import AsJson, command, given, refuse, taken
+from scenarios.cli.options import AsJson, bounded, command, given, refuse, taken
 from scenarios.lab import answers
 from scenarios.lab.course import SHIPPED, Lesson, chosen, lessons, need_marimo
 from scenarios.render.terminal import cannot_write, console, fail, line, remark, write_document
@@ -148,7 +148,7 @@ def _lab(
     lesson: Annotated[
         str | None, taken(help="A lesson's number or name, a notebook (.py), or a folder of them. Default: all.")
     ] = None,
-    port: Annotated[int | None, given(min=1, max=65535, help="Port. Default: 2719 or the next free one.")] = None,
+    port: Annotated[int | None, bounded(1, 65535, help="Port. Default: 2719 or the next free one.")] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     headless: Annotated[bool, typer.Option("--headless", help="The same as --no-browser.")] = False,
     edit: Annotated[

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.cli.options import command, dated_folder, given, of_folder, of_run
+from scenarios.cli.options import Settings, bounded, command, dated_folder, given, of_folder, of_run, refuse, repeated
 from scenarios.files.folders import PAGE, RESULTS, SWEEP, SWEPT, written
 from scenarios.render.terminal import INTERRUPTED, console, fail, line, problems, write_result
 
@@ -34,7 +34,7 @@ def _report(
     kinds: Annotated[
         str, typer.Option("--format", help="Formats of figures: svg, png, pdf, or several, with commas.")
     ] = "svg,png",
-    dpi: Annotated[int, typer.Option(help="Dots per inch of PNG figures.")] = 300,
+    dpi: Annotated[int, bounded(30, 2400, help="Dots per inch of PNG figures.", show_default=True)] = 300,
     width: Annotated[str, typer.Option(help="Width of figures: 3.5in, 89mm, 252pt.")] = "3.5in",
     over: Annotated[
         str | None, given(help="Of a sweep: one or two columns of its table, with a comma. Default: each two fields.")
@@ -136,11 +136,10 @@ def _pages(folder: Path, out: Path | None, progress: "Progress") -> "tuple[Resul
     """Write the page of a results folder, and of its variants where it is to lie in the folder; what is in the
     results folder, and the paths."""
     from scenarios.render.page.report import page as text
-    from scenarios.results.folder import read_results
+    from scenarios.results.folder import no_results, read_results
 
     if not (folder / RESULTS).is_file():
-        why = "no results folder: it has no results.json" if folder.is_dir() else "no such folder"
-        raise ScenarioError("folder", str(folder), why, "a folder that `netsim run`, `audit` or `sweep` left")
+        raise no_results(folder)
     results = read_results(folder)
     variants = [folder / one.name for one in results.variants or () if out is None and one.report]
     progress.begin("writing the page", 1 + len(variants))
@@ -256,6 +255,7 @@ def _table(*heads: str) -> Table:
 def _artifact(
     what: Annotated[str, of_run(help="A results folder; or a scenario, which is run first.")],
     out: Annotated[Path, given(help="The folder to write: a new one.")],
+    option: Settings = None,
 ) -> None:
     """Write a folder that a reviewer runs offline: `python run.py` repeats the scenario and compares every verdict.
 
@@ -273,14 +273,17 @@ def _artifact(
     place = Path(what)
     try:
         if (place / RESULTS).is_file():
+            refuse("-o", option, "a folder has its scenario", "only with a scenario")
             results = read_results(place)
         else:
             if out.exists():
                 raise ScenarioError("--out", str(out), "is there", "a new folder")
-            located = load_scenario(what)
+            located = load_scenario(what, option or [])
             place = dated_folder(located.scenario.name)
             with Bars(console) as bars:
-                results = run_study(located, place, command=f"netsim artifact {what}", progress=bars)
+                results = run_study(
+                    located, place, command=repeated("netsim artifact", what, option or []), progress=bars
+                )
         if results.status == "interrupted":
             raise typer.Exit(INTERRUPTED)
         write_artifact(results, place, out)

@@ -92,8 +92,7 @@ def carry_out(
             )
     except ScenarioError as error:
         named = {
-            name: f"--{name.replace('_', '-')}"
-            for name in ("jobs", "agents_on", "ssh", "outside", "kernel", "namespaces")
+            name: f"--{name.replace('_', '-')}" for name in ("agents_on", "ssh", "outside", "kernel", "namespaces")
         }
         terminal.fail(error, options={"folder": "--out"} | named, as_json=as_json)
     except Exception as error:  # of a run; or a defect, or an algorithm's own: no finding about a claim

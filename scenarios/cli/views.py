@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from netsim.errors import AttackError, NetsimError, ScenarioError
-from scenarios.cli.options import AsJson, Scenario, Settings, command, given
+from scenarios.cli.options import AsJson, Scenario, Settings, bounded, command, given
 from scenarios.render import terminal
 
 if TYPE_CHECKING:
@@ -26,11 +26,13 @@ SHADES = "·░▒▓█"
 def _views(
     scenario: Scenario,
     algorithm: Annotated[str | None, given(metavar="NAME", help="The algorithm. Default: the first.")] = None,
-    listener: Annotated[int | None, given(min=0, help="Show the network as this agent sees it.")] = None,
+    listener: Annotated[int | None, bounded(0, None, help="Show the network as this agent sees it.")] = None,
     victim: Annotated[
-        int | None, given(min=0, help="Whose data a coalition is after. Default: audit.agent, or agent 0.")
+        int | None, bounded(0, None, help="Whose data a coalition is after. Default: audit.agent, or agent 0.")
     ] = None,
-    coalition: Annotated[int, typer.Option(min=0, help="Size of the coalition that is searched; 0: none.")] = 2,
+    coalition: Annotated[
+        int, bounded(0, None, help="Size of the coalition that is searched; 0: none.", show_default=True)
+    ] = 2,
     out: Annotated[Path | None, given(help="Folder for pairs.csv, pairs.parquet and the figures (SVG).")] = None,
     option: Settings = None,
     as_json: AsJson = False,

@@ -55,6 +55,37 @@ MISTAKES = {
     "noise of data that drowns the optimum": (
         "check tiny.yaml -o problem.data.noise=1e149", 2, "tiny.yaml:2: problem = 'ridge': its optimum is known to"
     ),
+    "a percentage": (
+        "audit private-descent --confidence 95", 2, "--confidence = 95.0: out of range; did you mean 0.95?; allowed:",
+    ),
+    "trials below 0": ("audit private-descent --trials -1", 2, "--trials = -1: out of range; "),
+    "a seed below 0": ("certificate --seed -1", 2, "--seed = -1: out of range; allowed: >= 0"),
+    "no repetition": ("certificate --repetitions 0", 2, "--repetitions = 0: out of range; allowed: >= 1"),
+    "no process of a sweep": ("sweep sweep.yaml --jobs 0", 2, "--jobs = 0: not a number of processes; allowed: -1"),
+    "dots below 0": ("report out --dpi -3", 2, "--dpi = -3: out of range; allowed: 30 … 2400"),
+    "an agent below 0": ("trace out --from -3", 2, "--from = -3: out of range; allowed: >= 0"),
+    "a word for a scenario": (
+        "audit less", 2,
+        "WHAT = 'less': no such file or folder, and no shipped scenario of this name; allowed: FILE.py:CLASS, a",
+    ),
+    "code for a scenario": (
+        "run mine.py", 2, "'mine.py': is code, no scenario; allowed: a YAML file; `netsim audit mine.py:CLASS` audits"
+    ),
+    "a folder for a setting": (
+        "run tiny.yaml -o results/x", 2, "-o = 'results/x': no setting; a folder is --out; allowed: FIELD=VALUE, "
+    ),
+    "a setting of what a sweep varies": ("sweep sweep.yaml -o replicas=3", 2, "-o replicas = 3: the sweep varies it"),
+    "a setting of a sweep": (
+        "sweep sweep.yaml -o algorithms[0].rounds=-3", 2, "-o algorithms[0].rounds = -3: out of range; allowed: >= 1"
+    ),
+    "a setting of an artifact": (
+        "artifact tiny.yaml --out out -o nonsense=1", 2, "-o nonsense = 1: unknown field; allowed: name, group, title"
+    ),
+    "a scenario for results": (
+        "report tiny.yaml", 2, "folder = 'tiny.yaml': is a file, and no results folder; allowed: a folder that `"
+    ),
+    "a folder that is called otherwise": ("report rseults", 2, "no such folder; did you mean 'results'?"),
+    "a folder of folders": ("report results", 2, "it has no results.json; allowed: a folder in it: one"),
     "labels of one class": (
         "check csv.yaml", 2,
         "csv.yaml:2: problem.data.label = 'label': all 3 labels in ones.csv are 1: there is nothing to tell apart",
@@ -100,13 +131,15 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("mine.py").write_text(MINE)
     Path("plain.py").write_text(MINE.replace("Laplace(self.scale(k))", "Laplace(self.step)"))
     Path("forgot.py").write_text(MINE.replace("await node.gradient", "node.gradient"))
-    Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {seed: [1, 2]}\n")
+    Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("ones.csv").write_text("a,label\n0.5,1\n1.0,1\n2.0,1\n")
     data = "{name: csv, path: ones.csv, label: label}"
     Path("csv.yaml").write_text(
         f"name: own\nproblem: {{kind: logistic, data: {data}}}\ntopology: {{kind: path, agents: 2}}\n"
         "algorithms: [{kind: private_gradient_descent, rounds: 2}]\n"
     )
+    Path("results/one").mkdir(parents=True)
+    Path("results/one/results.json").touch()
     Path("colons.yaml").write_text("root:x:0\n")
     for file, claimed in CLAIMS.items():
         Path(file).write_text(MINE + CLAIM.format(claimed))
