@@ -1,7 +1,12 @@
 """How long work takes: memory and time that a scenario asks for, estimated before anything of that size is allocated;
 and the progress of what is running."""
 
+import sys
+import threading
 import time
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +21,7 @@ from netsim.running import Running
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
 from scenarios.schema import Scenario
+from scenarios.schema.own_code import at_work
 
 NUMBER = 8
 """Bytes."""
@@ -27,6 +33,7 @@ LONG = 10.0
 """Seconds of work before which its duration is said."""
 FLOPS = 5e9
 """Operations a second of dense linear algebra, on one core; on the low side."""
+KEPT = "Ctrl-C ends it, and what there is is kept."
 LONGEST = 3600.0
 """Seconds of linear algebra before time 0 that are waited for."""
 _RESIDUALS = 3
@@ -162,6 +169,38 @@ class Silent:
 
 EVERY = 0.1
 """Seconds of real time between two looks at a simulation."""
+QUIET = 8.0
+"""Seconds in which no agent closes a round after which it is said what the run does."""
+
+
+@contextmanager
+def attended(progress: Progress) -> Generator[Callable[[Running], None]]:
+    """Within, it is said of a run in which no agent ever closes a round what it has sent, and of code of the user's
+    that waits for nothing where it is; less often the longer it takes. What this gives is called at each look."""
+    over, thread, found = threading.Event(), threading.get_ident(), deque[Running](maxlen=1)
+
+    def watch() -> None:
+        since, wait, closed, sent = time.monotonic(), QUIET, 0, 0
+        while not over.wait(wait):
+            running = found[-1] if found else None
+            before, closed = closed, 0 if running is None else running.estimates
+            then, sent = sent, 0 if running is None else running.traffic()["packets_sent"]
+            place = at_work(sys._current_frames().get(thread)) if sent == then else ""  # pyright: ignore[reportPrivateUsage]
+            if place:
+                seconds = time.monotonic() - since
+                progress.say(f"{place}: {seconds:.0f} s without a message: does this loop end? {KEPT}")
+            elif running is not None and closed == 0 and sent > then:
+                progress.say(
+                    f"no estimate yet after {sent:,} packets, at t={running.now:g} s: a run ends when each agent's "
+                    f"run() returns, and node.estimate(x) closes a round. {KEPT}"
+                )
+            wait = QUIET if closed > before else 2 * wait
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield found.append
+    finally:
+        over.set()
 
 
 def simulated(simulation: Simulation, stage: str, progress: Progress, packet_log: PacketLog | None = None) -> Run:
