@@ -1,6 +1,7 @@
 """How long work takes: memory and time that a scenario asks for, estimated before anything of that size is allocated;
 and the progress of what is running."""
 
+import math
 import sys
 import threading
 import time
@@ -38,6 +39,8 @@ LONGEST = 3600.0
 """Seconds of linear algebra before time 0 that are waited for."""
 _RESIDUALS = 3
 """Numbers that a gradient takes of each record and replica."""
+_READINGS, _MEASURED = 5, 0.1
+"""Times that a gradient is measured at most, and seconds in which."""
 _PROBED = 10**7
 """Residuals of the gradient that is measured, at most."""
 _COPIES = 4
@@ -54,7 +57,8 @@ class Cost:
     seconds: float
 
     def __str__(self) -> str:
-        return f"about {duration(self.seconds)} and {shown(self.memory)}"
+        seconds = "" if math.isnan(self.seconds) else f"{duration(self.seconds)} and "
+        return f"about {seconds}{shown(self.memory)}"
 
 
 def check_data(scenario: Scenario) -> None:
@@ -131,9 +135,13 @@ def _gradient_seconds(problem: Problem, replicas: int) -> float:
     """Time of one gradient of one agent, with what is done with it: measured."""
     together = min(replicas, max(1, _PROBED // max(problem.records)))
     objective, x = problem.objectives[0], np.zeros((together, problem.dimension))
-    begun = time.perf_counter()
-    objective.gradient(x)
-    return 2 * (time.perf_counter() - begun) * replicas / together
+    taken, ends = list[float](), time.perf_counter() + _MEASURED
+    while len(taken) < _READINGS and not (taken and time.perf_counter() > ends):
+        begun = time.perf_counter()
+        objective.gradient(x)
+        taken.append(time.perf_counter() - begun)
+    some = taken[1:] or taken  # the first one may load what it needs
+    return 2 * sum(some) / len(some) * replicas / together
 
 
 def duration(seconds: float) -> str:

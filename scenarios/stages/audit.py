@@ -11,7 +11,7 @@ import numpy as np
 from attacks.audit import exact_views
 from attacks.audit.archive import MARK, Archive
 from attacks.audit.exact_views import Bounded, Ends, Price, Priced
-from attacks.audit.pair import Pair
+from attacks.audit.pair import FIRST_CHUNK, Pair
 from attacks.audit.proof import Bound, bound_at_door
 from attacks.audit.verdict import BROKEN, ROUNDING, Verdict, exceeds, judge
 from attacks.audit.views import View
@@ -21,7 +21,7 @@ from attacks.replay import Hypothesis
 from netsim.adversary import Adversary
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim, Standpoint
-from netsim.errors import AttackError, NetsimError, PrivacyError
+from netsim.errors import AttackError, NetsimError, PrivacyError, ScenarioError
 from netsim.problems import Tilted
 from netsim.settings import Recording
 from netsim.simulation import Simulation
@@ -78,6 +78,7 @@ class Judge:
         write_text(audit_file(self.folder, entry.slug), dumps(entry.audit))
         return self.looked(entry, options)
 
+    @np.errstate(over="ignore", invalid="ignore")  # a diverging run is a result
     def decide(
         self, entry: AlgorithmResult, subject: Subject, activations: int
     ) -> tuple[AlgorithmResult, AuditOptions | None]:
@@ -93,8 +94,11 @@ class Judge:
             entry = replace(entry, plan=None if plan is None else taken(PlanResult, plan))
             self.keep(entry)
             return self._audited(entry, subject, activations, options, search), options
-        except PrivacyError as error:
-            return replace(entry, audit=AuditRefused(refused=str(error)), audit_status=REFUSED), None
+        except (PrivacyError, ScenarioError, np.linalg.LinAlgError) as error:
+            lost = _diverged(subject.simulation, self.experiment.pair)
+            if lost is None and not isinstance(error, PrivacyError):
+                raise
+            return replace(entry, audit=AuditRefused(refused=lost or str(error)), audit_status=REFUSED), None
 
     def options(self, subject: Subject, activations: int) -> AuditOptions:
         """The options of an audit that has a verdict."""
@@ -175,6 +179,21 @@ class Judge:
         except PrivacyError as error:
             return Refused(refused=str(error))
         return None if found is None else views_result(found)
+
+
+def _diverged(simulation: Simulation, pair: Pair | None) -> str | None:
+    """Which message of the audited agent, or to it, is the first that is no number, where a run diverges so far."""
+    assert pair is not None
+    own = simulation.problem.objectives[pair.agent]
+    seen = worlds(simulation, pair.agent, own, 1)(0, FIRST_CHUNK).view.transcript.at_node(pair.agent)
+    for row in seen:
+        for name, value in row.values.items():
+            if not np.all(np.isfinite(value)):
+                return (
+                    f"the run diverges: {name!r} in {row.kind} message {row.number} of agent {row.sender}, at "
+                    f"t={row.time:g} s, is not finite. A smaller step, or fewer rounds"
+                )
+    return None
 
 
 # ── exact prices of points of view ──────────────────────────────────────────────────────────────────────

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar, cast
 
+import numpy as np
+
 from attacks.audit.conformance import conformance
 from netsim.adversary import Adversary
 from netsim.errors import DeadlockError, ScenarioError, TranscriptError
@@ -188,6 +190,7 @@ class _Session:
         self.results = replace(self.results, algorithms=(*self.results.algorithms[:-1], entry))
         save(self.folder, self.results)
 
+    @np.errstate(over="ignore", invalid="ignore")  # a diverging run is a result
     def _subject(self, subject: Subject, slug: str) -> None:
         experiment, simulation, name = self.experiment, subject.simulation, subject.spec.name
         claimed = budget(simulation, experiment.adjacency, subject.delta, experiment.scenario)

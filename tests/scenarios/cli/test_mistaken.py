@@ -29,9 +29,19 @@ MISTAKES = {
     "a claim that is a number": (
         "audit number.py -o rounds=3 --out out", 2, "claim = 1.0: is what TwoExchanges.claim returned; allowed: a ",
     ),
-    "a claim below 0": ("audit below.py -o rounds=3 --out out", 2, "epsilon = -1.0: not an ε; allowed: >= 0"),
+    "a claim below 0": ("audit below.py -o rounds=3 --out out", 2, "below.py:31: claim.epsilon = -1.0: not an ε; "),
     "a claim whose adjacency is a number": (
-        "audit two.py -o rounds=3 --out out", 2, "adjacency = 2.0: not an adjacency; allowed: the one ",
+        "audit two.py -o rounds=3 --out out", 2, "two.py:31: claim.adjacency = 2.0: not an adjacency; allowed: the ",
+    ),
+    "a claim with no ε": (
+        "audit none.py -o rounds=3 --out out", 2, "claim.epsilon = 'None': no ε, and no condition that fails"
+    ),
+    "a claim of a text": (
+        "audit text.py -o rounds=3 --out out", 2, "text.py:31: claim.epsilon = '1': not an ε; allowed: a number >= 0"
+    ),
+    "a claim of less": (
+        "audit few.py -o rounds=3 --out out", 2,
+        "arguments: 'delta', 'source', 'adjacency', and 'norm'; allowed: def claim(self, adjacency, setting, delta)",
     ),
     "an await that was forgotten": (
         "audit forgot.py -o rounds=3 --epsilon 1 --out out", 70, "In your code:\n  File ",
@@ -47,6 +57,10 @@ MISTAKES = {
     "noise without a square": (
         "audit plain.py -o rounds=3 -o step=1e300 --trials 50 --jobs 1 --out out", 70,
         "PrivacyError: Laplace scale = 1e+300: must be finite and at least 0; at most 1e+150\nin agent 0, at t=0 s",
+    ),
+    "a step at which the run diverges": (
+        "audit mine.py -o rounds=60 -o careful=true -o step=1e9 --trials 50 --jobs 1 --out out", 70,
+        "Not audited: the run diverges: 'z' in exchange message ",
     ),
     "noise of data": (
         "check tiny.yaml -o problem.data.noise=1e300", 2,
@@ -114,6 +128,9 @@ CLAIMS = {
     "number.py": "1.0",
     "below.py": "Claim(-1.0, 0.0, 'mine', adjacency, 'l1')",
     "two.py": "Claim(1.0, 0.0, 'mine', 2.0, 'l1')",
+    "none.py": "Claim(None, 0.0, 'mine', adjacency, 'l1')",
+    "text.py": "Claim('1', 0.0, 'mine', adjacency, 'l1')",
+    "few.py": "Claim(1.0)",
 }
 CLAIM = """
     def claim(self, adjacency, setting, delta):
