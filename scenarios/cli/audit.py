@@ -178,7 +178,8 @@ class _Order:
             refuse("--algorithm", self.algorithm, "there is one algorithm", elsewhere)
             scenario = _around(self.what, [*self.options, *fields], self.claim)
             self._simulate(scenario, scenario)
-        refuse("--epsilon", self.claim, "only for an algorithm of your own", "FILE.py:CLASS")
+        for name, value in zip(("--epsilon", "--delta"), self.claim or (), strict=False):
+            refuse(name, value, "only for an algorithm of your own", "FILE.py:CLASS")
         if Path(self.what).is_dir():
             self._folder(Path(self.what))
         refuse("--again", self.again, none_yet, "a results folder")

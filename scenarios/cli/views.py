@@ -55,6 +55,8 @@ def _views(
     from scenarios.stages.runner import checked
 
     try:
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
         experiment = checked(load_scenario(scenario, option or []), part=True)
         subject = experiment.subjects[0] if algorithm is None else experiment.subject(algorithm)
         n, audit = experiment.topology.agents, experiment.scenario.audit
@@ -73,6 +75,8 @@ def _views(
                 raise _unpriced(experiment, subject, error) from error
     except NetsimError as error:
         terminal.fail(error, status=terminal.WRONG_INPUT, options={"algorithm": "--algorithm"}, as_json=as_json)
+    except OSError as error:
+        terminal.cannot_write(error, out, as_json=as_json)
     assert found.pairs is not None
     if as_json:
         terminal.write_result(found)
@@ -164,7 +168,6 @@ def _write(found: "ViewPrices", experiment: "Experiment", listener: int | None, 
 
     pairs = found.pairs
     assert pairs is not None
-    folder.mkdir(parents=True, exist_ok=True)
     write_pairs(found, folder)
     charts = {"pairs": heat_map(pairs, "pairs"), "distance": by_distance(pairs, "distance")}
     if listener is not None:

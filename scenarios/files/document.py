@@ -112,7 +112,8 @@ def _inside(node: Any, key: Key, path: str, keys: Sequence[Key], value: Any, new
         length = len(entries)
         if isinstance(key, int) and key < length:
             return entries[key]
-        allowed = f"{around}[0] … {around}[{length - 1}]" if length else f"{around}: [...]"
+        last = f" … {around}[{length - 1}]" if length > 1 else ""
+        allowed = f"{around}[0]{last}" if length else f"{around}: [...]"
         why = f"{where} is no entry of the list" if isinstance(key, int) else f"{around} is a list: say which entry"
         raise ScenarioError(path, value, why, allowed)
     if isinstance(node, Mapping) and isinstance(key, str):

@@ -134,7 +134,8 @@ def read_text(path: Path) -> str:
         except OSError:
             names = []
         names = [name for name in names if name != path.name]  # that one cannot be read
-        found = difflib.get_close_matches(path.name, names, n=2) or [n for n in names if Path(n).stem == path.name]
+        stems = {Path(name).stem: name for name in names}
+        found = [stems[one] for one in difflib.get_close_matches(path.stem, stems, n=2)]
         near = " or ".join(str(path.parent / one) for one in found)
         allowed = f"did you mean {near}?" if found else "a YAML file"
         raise ScenarioError("file", str(path), f"no readable file ({reason})", allowed) from error

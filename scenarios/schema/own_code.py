@@ -307,7 +307,8 @@ def _does_not_run(place: str, error: BaseException, file: str | None = None) -> 
     reached = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in reached if frame.filename == file] or list(reached)
     at = f" (line {own[-1].lineno} of {Path(own[-1].filename).name})" if own else ""
-    return ScenarioError(FIELD, place, f"cannot be imported: {type(error).__name__}: {error}{at}")
+    allowed = "@dataclass(frozen=True) above the class" if "non-frozen" in str(error) else ""
+    return ScenarioError(FIELD, place, f"cannot be imported: {type(error).__name__}: {error}{at}", allowed)
 
 
 def _reachable(folder: Path) -> None:
@@ -330,7 +331,7 @@ def _class_of(place: str, module: ModuleType, name: str) -> type[Algorithm]:
         for own, value in there.items()
         if issubclass(value, Algorithm) and value.__module__ == module.__name__
     }
-    listed = ", ".join(algorithms) or "none: a subclass of netsim.algorithms.Algorithm"
+    listed = ", ".join(algorithms) or "class NAME(netsim.algorithms.Algorithm)"
     if not name:
         if len(algorithms) != 1:
             many = "several algorithms: name one" if algorithms else "no algorithm in this file"

@@ -100,6 +100,15 @@ MISTAKES = {
     ),
     "a folder that is called otherwise": ("report rseults", 2, "no such folder; did you mean 'results'?"),
     "a folder of folders": ("report results", 2, "it has no results.json; allowed: a folder in it: one"),
+    "a file for a folder of views": ("views tiny.yaml --out mine.py", 2, "--out = 'mine.py': cannot be written"),
+    "a folder for a witness": ("witness results", 2, "(Is a directory); allowed: a file witness-….json of a results"),
+    "a claim of a scenario": ("audit tiny.yaml --epsilon 1", 2, "--epsilon = 1.0: only for an algorithm of"),
+    "no entry of a list": (
+        "check tiny.yaml -o algorithms[5].rounds=1", 2, "[5] is no entry of the list; allowed: algorithms[0]\n"
+    ),
+    "a class that is not frozen": (
+        "audit thawed.py -o rounds=1", 2, "from a frozen one (line 10 of thawed.py); allowed: @dataclass(frozen=True)"
+    ),
     "labels of one class": (
         "check csv.yaml", 2,
         "csv.yaml:2: problem.data.label = 'label': all 3 labels in ones.csv are 1: there is nothing to tell apart",
@@ -148,6 +157,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("mine.py").write_text(MINE)
     Path("plain.py").write_text(MINE.replace("Laplace(self.scale(k))", "Laplace(self.step)"))
     Path("forgot.py").write_text(MINE.replace("await node.gradient", "node.gradient"))
+    Path("thawed.py").write_text(MINE.replace("@dataclass(frozen=True)", "@dataclass"))
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("ones.csv").write_text("a,label\n0.5,1\n1.0,1\n2.0,1\n")
     data = "{name: csv, path: ones.csv, label: label}"
