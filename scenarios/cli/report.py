@@ -52,7 +52,7 @@ def _report(
     Exit status: 0 done, 2 wrong input.
     """
     from scenarios.cli.progress import Bars
-    from scenarios.render.page.export import export_figures, export_tables
+    from scenarios.render.page.export import checked, export_figures, export_tables
     from scenarios.render.page.report import figures as drawn
     from scenarios.results.folder import read_results
 
@@ -61,6 +61,7 @@ def _report(
     results: Results | None = None
     source = place / RESULTS
     try:
+        checked(kinds.split(","), width)
         with Bars(problems, lines=False) as bars:
             if (place / SWEEP).is_file():
                 source = place / SWEPT

@@ -51,7 +51,7 @@ def key_of(lesson: Lesson, progress: Progress | None = None) -> Iterator[Solved]
     questions = _questions(opened).values()
     again = sum(isinstance(one, Until) and bool(one.by) for one in questions) * len(places) + len(places) - 1
     if (seconds := again * (time.monotonic() - begun)) > LONG:
-        progress.say(f"About {duration(seconds)} more: it is run {again} more times.")
+        progress.say(f"About {duration(seconds)} more: it is run again for {again} answer{'s' * (again > 1)}.")
     progress.begin(f"{lesson.name}: answering its questions", len(questions) * len(places))
     for at in places:
         defined = lesson.run(_placed(lesson, opened, at)) if at else opened

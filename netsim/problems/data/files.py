@@ -153,6 +153,9 @@ def _column(field: str, column: Column, names: list[str]) -> int:
     if isinstance(column, str):
         if column not in names:
             raise unknown(field, column, names)
+        if names.count(column) > 1:
+            places = " or ".join(str(k) for k, name in enumerate(names) if name == column)
+            raise ScenarioError(field, column, "the name of several columns", f"its position: {places}")
         return names.index(column)
     return whole(column, field, -len(names), len(names) - 1) % len(names)
 

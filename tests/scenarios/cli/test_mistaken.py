@@ -77,6 +77,10 @@ MISTAKES = {
     "no repetition": ("certificate --repetitions 0", 2, "--repetitions = 0: out of range; allowed: >= 1"),
     "no process of a sweep": ("sweep sweep.yaml --jobs 0", 2, "--jobs = 0: not a number of processes; allowed: -1"),
     "dots below 0": ("report out --dpi -3", 2, "--dpi = -3: out of range; allowed: 30 … 2400"),
+    "a width of no unit": ("report out --width 3feet", 2, "--width = '3feet': no width of a figure; "),
+    "a name with brackets in braces": (
+        "sweep braces.yaml", 2, "braces.yaml:2: not valid YAML: [ ] in a name within { }; allowed: the name in quotes"
+    ),
     "an agent below 0": ("trace out --from -3", 2, "--from = -3: out of range; allowed: >= 0"),
     "a word for a scenario": (
         "audit less", 2,
@@ -157,6 +161,7 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("mine.py").write_text(MINE)
     Path("plain.py").write_text(MINE.replace("Laplace(self.scale(k))", "Laplace(self.step)"))
     Path("forgot.py").write_text(MINE.replace("await node.gradient", "node.gradient"))
+    Path("braces.yaml").write_text("scenario: tiny.yaml\ngrid: {algorithms[0].rounds: [1, 2]}\n")
     Path("thawed.py").write_text(MINE.replace("@dataclass(frozen=True)", "@dataclass"))
     Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
     Path("ones.csv").write_text("a,label\n0.5,1\n1.0,1\n2.0,1\n")

@@ -34,6 +34,15 @@ def test_columns_go_by_name_or_by_place(table: Path) -> None:
     assert np.array_equal(same.features, data.features)
 
 
+def test_the_name_of_two_columns_names_none(tmp_path: Path) -> None:
+    path = tmp_path / "twice.csv"
+    path.write_text("a,twice,twice\n1,2,0\n2,1,1\n")
+    with pytest.raises(ScenarioError, match="its position: 1 or 2") as caught:
+        load("csv", path=path, label="twice")
+    assert caught.value.field == "label"
+    assert load("csv", path=path, label=2).records == 2
+
+
 def test_a_regression_keeps_its_targets(table: Path) -> None:
     data = load("csv", path=table, label="weight", features=["height"], kind="regression")
     assert np.array_equal(data.labels, [20, 40, 10, 90])
