@@ -226,7 +226,7 @@ class _Order:
     def _folder(self, folder: Path) -> NoReturn:
         """Continue the audits of a results folder, or make new ones."""
         from scenarios.files.folders import held
-        from scenarios.results.folder import RunFolder, is_results, parts_of, read_results
+        from scenarios.results.folder import RunFolder, is_results, no_results, parts_of, read_results
         from scenarios.stages.study import refresh
 
         refuse("--out", self.out, "an audit of a folder stays in it", "no --out")
@@ -234,7 +234,7 @@ class _Order:
         why = "a folder has its scenario: another one is another run"
         refuse("-o", self.options, why, "--trials, --confidence, --games")
         if not is_results(folder):
-            raise ScenarioError("folder", str(folder), "no results folder: it has no manifest.json", "one of a run")
+            raise no_results(folder)
         places = parts_of(folder, self.variant)
         try:
             for place in places:

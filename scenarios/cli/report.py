@@ -54,7 +54,7 @@ def _report(
     from scenarios.cli.progress import Bars
     from scenarios.render.page.export import checked, export_figures, export_tables
     from scenarios.render.page.report import figures as drawn
-    from scenarios.results.folder import read_results
+    from scenarios.results.folder import no_results, read_results
 
     place = folder.parent if folder.name == RESULTS else folder
     lines: list[str] = []
@@ -67,6 +67,8 @@ def _report(
                 source = place / SWEPT
                 pages, charts = _of_sweep(place, out, (over or "", of or ""), tables)
             else:
+                if not source.is_file():
+                    raise no_results(place)
                 for option, value in (("--over", over), ("--of", of)):
                     if value is not None:
                         raise ScenarioError(option, value, "the folder is no sweep's", "a folder of `netsim sweep`")
@@ -137,10 +139,8 @@ def _pages(folder: Path, out: Path | None, progress: "Progress") -> "tuple[Resul
     """Write the page of a results folder, and of its variants where it is to lie in the folder; what is in the
     results folder, and the paths."""
     from scenarios.render.page.report import page as text
-    from scenarios.results.folder import no_results, read_results
+    from scenarios.results.folder import read_results
 
-    if not (folder / RESULTS).is_file():
-        raise no_results(folder)
     results = read_results(folder)
     variants = [folder / one.name for one in results.variants or () if out is None and one.report]
     progress.begin("writing the page", 1 + len(variants))
@@ -266,7 +266,7 @@ def _artifact(
     Exit status: 0 done, 2 wrong input, 70 failed, 130 interrupted.
     """
     from scenarios.cli.progress import Bars
-    from scenarios.results.folder import read_results
+    from scenarios.results.folder import no_results, read_results
     from scenarios.schema.load import load_scenario
     from scenarios.stages.outputs import write_artifact
     from scenarios.stages.study import run_study
@@ -276,6 +276,8 @@ def _artifact(
         if (place / RESULTS).is_file():
             refuse("-o", option, "a folder has its scenario", "only with a scenario")
             results = read_results(place)
+        elif place.is_dir():
+            raise no_results(place, "WHAT")
         else:
             if out.exists():
                 raise ScenarioError("--out", str(out), "is there", "a new folder")

@@ -8,7 +8,7 @@ from typing import cast
 from netsim.errors import ScenarioError, meant
 from netsim.files import check_regular
 from scenarios.build.experiment import Experiment
-from scenarios.files.folders import MANIFEST, RESULTS
+from scenarios.files.folders import MANIFEST, RESULTS, SWEEP
 from scenarios.files.library import library
 from scenarios.results.header import problem_facts, versions
 from scenarios.results.tree import AlgorithmResult, Manifest, Results, loads, loads_manifest, save
@@ -24,7 +24,9 @@ def is_results(folder: Path) -> bool:
 def no_results(folder: Path, field: str = "folder") -> ScenarioError:
     """The error of what should be a results folder, and is none."""
     allowed = "a folder that `netsim run`, `audit` or `sweep` left"
-    if folder.is_dir():
+    if (folder / SWEEP).is_file():
+        why, allowed = "is a sweep's", f"a folder of one run; `netsim report {folder}` shows the sweep"
+    elif folder.is_dir():
         inside = [one.parent.name for one in sorted(folder.glob(f"*/{RESULTS}"))]
         why = "no results folder: it has no results.json"
         allowed = f"a folder in it: {', '.join(inside[:5])}" if inside else allowed
@@ -99,8 +101,7 @@ def parts_of(folder: Path, variant: str | None = None) -> list[Path]:
     You get a `ScenarioError` for a folder that no run left, and for a variant that is not there.
     """
     if not is_results(folder):
-        allowed = "a folder that `netsim run` or `netsim audit` left"
-        raise ScenarioError("folder", str(folder), f"no results folder: it has no {MANIFEST}", allowed)
+        raise no_results(folder)
     there = {one.name: one for one in sorted(folder.iterdir()) if is_results(one)}
     several = bool(read_results(folder).variants) if (folder / RESULTS).is_file() else bool(there)
     if variant is not None:

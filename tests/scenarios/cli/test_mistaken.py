@@ -102,7 +102,10 @@ MISTAKES = {
     "a scenario for results": (
         "report tiny.yaml", 2, "folder = 'tiny.yaml': is a file, and no results folder; allowed: a folder that `"
     ),
-    "a folder that is called otherwise": ("report rseults", 2, "no such folder; did you mean 'results'?"),
+    "a folder that is called otherwise": ("report rseults --over seed", 2, "no such folder; did you mean 'results'?"),
+    "a sweep for a run's folder": (
+        "audit swept", 2, "folder = 'swept': is a sweep's; allowed: a folder of one run; `netsim report"
+    ),
     "a folder of folders": ("report results", 2, "it has no results.json; allowed: a folder in it: one"),
     "a file for a folder of views": ("views tiny.yaml --out mine.py", 2, "--out = 'mine.py': cannot be written"),
     "a folder for a witness": ("witness results", 2, "(Is a directory); allowed: a file witness-….json of a results"),
@@ -170,6 +173,8 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
         f"name: own\nproblem: {{kind: logistic, data: {data}}}\ntopology: {{kind: path, agents: 2}}\n"
         "algorithms: [{kind: private_gradient_descent, rounds: 2}]\n"
     )
+    Path("swept").mkdir()
+    Path("swept/sweep.json").touch()
     Path("results/one").mkdir(parents=True)
     Path("results/one/results.json").touch()
     Path("colons.yaml").write_text("root:x:0\n")
