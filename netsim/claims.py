@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, Self, cast
 
 import numpy as np
@@ -104,10 +105,14 @@ class Claim:
         """You get a `ScenarioError` for what an author may have written in place of a number or the adjacency."""
         if not isinstance(cast(object, self.adjacency), Adjacency):
             raise ScenarioError("adjacency", self.adjacency, "not an adjacency", "the one that `claim` is handed")
-        if self.epsilon is not None and self.epsilon < 0:
-            raise ScenarioError("epsilon", self.epsilon, "not an ε", ">= 0, or None where a condition fails")
-        if not 0 <= self.delta <= 1:
+        if self.epsilon is not None and not (isinstance(self.epsilon, Real) and self.epsilon >= 0):
+            raise ScenarioError("epsilon", self.epsilon, "not an ε", "a number >= 0, or None where a condition fails")
+        if not (isinstance(self.delta, Real) and 0 <= self.delta <= 1):
             raise ScenarioError("delta", self.delta, "not a probability", "from 0 to 1")
+        for name in ("source", "norm"):
+            if not isinstance(getattr(self, name), str):
+                allowed = "a text, such as 'Theorem 1'" if name == "source" else "l1, l2 or linf"
+                raise ScenarioError(name, getattr(self, name), "no text", allowed)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NoReturn, cast
 from uuid import uuid4
 
+from netsim.errors import ScenarioError
+
 MOST_BYTES = 64 * 2**20
 """Of a text: a graph, a trace of delays."""
 DEEPEST = 40
@@ -30,6 +32,16 @@ def check_regular(path: Path, most: int | None = None) -> None:
     if most is not None and found.st_size > most:
         why = f"{found.st_size:,} bytes; at most {most:,} are read"
         raise OSError(errno.EINVAL, why, str(path))
+
+
+def unreadable(path: str | Path, error: OSError | ValueError) -> ScenarioError:
+    """The error of a field `path` whose file cannot be read: where it was looked for."""
+    why = f"cannot be read ({getattr(error, 'strerror', None) or error})"
+    if isinstance(error, FileNotFoundError):
+        why = f"no such file: {Path(path).expanduser().absolute()}"
+    return ScenarioError(
+        "path", str(path), why, "a file; a relative path in a scenario starts at the scenario's file"
+    )
 
 
 def draft_of(path: Path) -> Path:

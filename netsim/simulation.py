@@ -607,7 +607,9 @@ class Simulation:
             return None
         if not isinstance(cast(object, claim), Claim):
             what = f"is what {type(self.algorithm).__name__}.claim returned"
-            raise ScenarioError("claim", claim, what, "a netsim.claims.Claim, or None")
+            raise ScenarioError(
+                "claim", claim, what, "a netsim.claims.Claim (its ε, δ, source, adjacency, norm), or None"
+            )
         failed: list[str] = []
         if math.inf in setting.weak_convexity:
             other = stated(setting.loosened(1.0))

@@ -126,15 +126,9 @@ class Priced:
         dimension = everything.public.dimension
         found = {i: hessian_of(one, dimension) for i, one in enumerate(objectives)}
         known = {i: H for i, H in found.items() if H is not None}
-        messages = message_map(everything, known)
-        open_ = [(i, t) for (i, t), public in zip(messages.found.queries, messages.public, strict=True) if not public]
-        for agent, t in open_:
-            if agent not in known:
-                raise AttackError(
-                    f"agent {agent}'s objective is not quadratic, and its query {t} is at a point that depends on "
-                    "what was answered before: views are not linear in the data"
-                )
-        used = sorted({agent for agent, _ in open_})
+        messages = message_map(everything, known, linear=True)
+        queries = zip(messages.found.queries, messages.public, strict=True)
+        used = sorted({agent for (agent, _), public in queries if not public})
         conditions = ["the run's routes, delays, losses and coins, which every listener knows"]
         conditions += ["what is sent is affine in answers and noise, and all noise in a priced view is Gaussian"]
         if used:

@@ -84,8 +84,14 @@ def spread(work: Callable[..., _T], tasks: Sequence[tuple[Any, ...]], jobs: int)
         warnings.filterwarnings("ignore", message="A worker stopped")  # its memory had grown: another one starts
         warnings.filterwarnings("ignore", message=r"\d+ tasks (have|which)")  # a generator closed early
         yield from cast(
-            Iterator[_T], Parallel(n_jobs=jobs, return_as="generator")(delayed(work)(*task) for task in tasks)
+            Iterator[_T],
+            Parallel(n_jobs=jobs, return_as="generator")(delayed(_quietly)(work, *task) for task in tasks),
         )
+
+
+def _quietly(work: Callable[..., _T], *task: Any) -> _T:
+    with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is a result
+        return work(*task)
 
 
 Infer = Callable[[AdversaryView], list[GradientEstimate]]

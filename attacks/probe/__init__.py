@@ -109,14 +109,17 @@ def probe_network(view: AdversaryView, *, gradients: Assumption = FREE, laplace:
     return replace(_probed(Mapper(victims), gradients, laplace), distances=victims.distances())
 
 
-def message_map(view: AdversaryView, hessians: Mapping[int, Array] | None = None) -> MessageMap:
+def message_map(
+    view: AdversaryView, hessians: Mapping[int, Array] | None = None, *, linear: bool = False
+) -> MessageMap:
     """Every message that this view recorded, as a function of all private answers and all noise.
 
     `hessians` (dimension, dimension) are those of the agents whose objectives are quadratic: their answers at any
     point follow from one of them, and what is left unknown of each is its constant part. For agents that are not
     among them the map holds for the answers that they gave, whatever they would have given elsewhere:
     `MessageMap.public` says of which queries the point is the same whatever was answered (of none, where some are for
-    a batch).
+    a batch). Where all have to be so, ask for a map that is `linear` in the data: you get an `AttackError` that names
+    the first one that is not, before the map, which takes much longer, is read.
 
     One pass serves all listeners to the same run: take a view that recorded everything, and `MessageMap.seen_by` for
     each. Nothing is put in the place of what the code computes, so that a row is the message itself. You get an
@@ -129,8 +132,14 @@ def message_map(view: AdversaryView, hessians: Mapping[int, Array] | None = None
     if mixed := len(alike) < len(known):
         alike = known
     mapper = Mapper(WholeNetwork(view, substituted=False, hessians=alike))
-    found = mapper.mixed() if mixed else mapper.map()
-    return MessageMap(found, mapper.public() & (not mapper.base.batched), mapper.points(mapper.base))
+    public = mapper.public() & (not mapper.base.batched)
+    for agent, t in [one for one, fixed in zip(mapper.base.queries, public, strict=True) if linear and not fixed]:
+        if agent not in known:
+            raise AttackError(
+                f"agent {agent}'s objective is not quadratic, and its query {t} is at a point that depends on what "
+                "was answered before: views are not linear in the data"
+            )
+    return MessageMap(mapper.mixed() if mixed else mapper.map(), public, mapper.points(mapper.base))
 
 
 def _probed(mapper: Mapper, assumption: Assumption, laplace: Laplace) -> ProbedNetwork:

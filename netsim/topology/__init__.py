@@ -25,7 +25,7 @@ from scipy.spatial import cKDTree
 
 from netsim.arrays import Array
 from netsim.errors import ScenarioError
-from netsim.files import MOST_BYTES, check_regular
+from netsim.files import MOST_BYTES, check_regular, unreadable
 from netsim.topology.graph import DENSE_AGENTS, RULES, Graph, Places, Rule, Sparse, Topology, Weights, linked
 
 __all__ = [
@@ -441,8 +441,7 @@ def from_file(path: str | Path, format: Format = "auto", *, weights: Weights = _
         check_regular(source, MOST_BYTES)
         text = source.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        problem = f"no readable file ({error})"
-        raise ScenarioError("path", str(path), problem, "a file, from the working directory") from error
+        raise unreadable(path, error) from error
     graph = nx.Graph()
     if chosen == "graphml":
         try:

@@ -123,10 +123,14 @@ class _Reader:
         return Record(**known, values=values)
 
     def _check_columns(self, row: Row) -> None:
-        """A `ScenarioError` for a column of the map that the first row has not."""
+        """A `ScenarioError` for a column of the map that the first row has not, and for no transcript."""
         for name, column in self.columns.items():
             if column not in row and not _together(column, row):
                 raise unknown(f"--column {name}", column, list(row))
+        if all(self.columns.get(name, name) not in row for name in ("sender", "receiver")):
+            why = "no sender, no receiver: a row of a transcript is a message (records are a scenario's problem.data)"
+            allowed = "--column sender=COLUMN --column receiver=COLUMN, and a column for each value that is sent"
+            raise ScenarioError("columns", ", ".join(row), why, allowed, str(self.path), 1)
 
     def _wrong(self, name: str, value: object, problem: str, allowed: str, line: int) -> ScenarioError:
         column = f"column {self.columns.get(name, name)!r}"

@@ -1,7 +1,13 @@
 """How long work takes: memory and time that a scenario asks for, estimated before anything of that size is allocated;
 and the progress of what is running."""
 
+import math
+import sys
+import threading
 import time
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +22,7 @@ from netsim.running import Running
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
 from scenarios.schema import Scenario
+from scenarios.schema.own_code import at_work
 
 NUMBER = 8
 """Bytes."""
@@ -27,10 +34,13 @@ LONG = 10.0
 """Seconds of work before which its duration is said."""
 FLOPS = 5e9
 """Operations a second of dense linear algebra, on one core; on the low side."""
+KEPT = "Ctrl-C ends it, and what there is is kept."
 LONGEST = 3600.0
 """Seconds of linear algebra before time 0 that are waited for."""
 _RESIDUALS = 3
 """Numbers that a gradient takes of each record and replica."""
+_READINGS, _MEASURED = 5, 0.1
+"""Times that a gradient is measured at most, and seconds in which."""
 _PROBED = 10**7
 """Residuals of the gradient that is measured, at most."""
 _COPIES = 4
@@ -47,7 +57,8 @@ class Cost:
     seconds: float
 
     def __str__(self) -> str:
-        return f"about {duration(self.seconds)} and {shown(self.memory)}"
+        seconds = "" if math.isnan(self.seconds) else f"{duration(self.seconds)} and "
+        return f"about {seconds}{shown(self.memory)}"
 
 
 def check_data(scenario: Scenario) -> None:
@@ -124,9 +135,13 @@ def _gradient_seconds(problem: Problem, replicas: int) -> float:
     """Time of one gradient of one agent, with what is done with it: measured."""
     together = min(replicas, max(1, _PROBED // max(problem.records)))
     objective, x = problem.objectives[0], np.zeros((together, problem.dimension))
-    begun = time.perf_counter()
-    objective.gradient(x)
-    return 2 * (time.perf_counter() - begun) * replicas / together
+    taken, ends = list[float](), time.perf_counter() + _MEASURED
+    while len(taken) < _READINGS and not (taken and time.perf_counter() > ends):
+        begun = time.perf_counter()
+        objective.gradient(x)
+        taken.append(time.perf_counter() - begun)
+    some = taken[1:] or taken  # the first one may load what it needs
+    return 2 * sum(some) / len(some) * replicas / together
 
 
 def duration(seconds: float) -> str:
@@ -162,6 +177,38 @@ class Silent:
 
 EVERY = 0.1
 """Seconds of real time between two looks at a simulation."""
+QUIET = 8.0
+"""Seconds in which no agent closes a round after which it is said what the run does."""
+
+
+@contextmanager
+def attended(progress: Progress) -> Generator[Callable[[Running], None]]:
+    """Within, it is said of a run in which no agent ever closes a round what it has sent, and of code of the user's
+    that waits for nothing where it is; less often the longer it takes. What this gives is called at each look."""
+    over, thread, found = threading.Event(), threading.get_ident(), deque[Running](maxlen=1)
+
+    def watch() -> None:
+        since, wait, closed, sent = time.monotonic(), QUIET, 0, 0
+        while not over.wait(wait):
+            running = found[-1] if found else None
+            before, closed = closed, 0 if running is None else running.estimates
+            then, sent = sent, 0 if running is None else running.traffic()["packets_sent"]
+            place = at_work(sys._current_frames().get(thread)) if sent == then else ""  # pyright: ignore[reportPrivateUsage]
+            if place:
+                seconds = time.monotonic() - since
+                progress.say(f"{place}: {seconds:.0f} s without a message: does this loop end? {KEPT}")
+            elif running is not None and closed == 0 and sent > then:
+                progress.say(
+                    f"no estimate yet after {sent:,} packets, at t={running.now:g} s: a run ends when each agent's "
+                    f"run() returns, and node.estimate(x) closes a round. {KEPT}"
+                )
+            wait = QUIET if closed > before else 2 * wait
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield found.append
+    finally:
+        over.set()
 
 
 def simulated(simulation: Simulation, stage: str, progress: Progress, packet_log: PacketLog | None = None) -> Run:

@@ -189,8 +189,8 @@ class _Order:
         from scenarios.schema.load import load_scenario
 
         if self.scenario is None:
-            why = "missing: it has what is public of a run"
-            raise ScenarioError("--scenario", None, why, "a YAML file, or a shipped name")
+            why = "missing: a transcript does not have what is public of a run (the algorithm, the graph)"
+            raise ScenarioError("--scenario", None, why, "the run's YAML file, or a shipped name")
         located = load_scenario(self.scenario, self.options)
         try:
             experiment = Experiment.of(located.scenario)
@@ -199,7 +199,7 @@ class _Order:
         names = {one.spec.name: one for one in experiment.subjects}
         wanted = {name for name in names if self.algorithm in (None, name, slug(name, ()))}
         if len(wanted) != 1:
-            why = "several algorithms: choose one" if self.algorithm is None else "not in the scenario"
+            why = "missing: whose transcript it is" if self.algorithm is None else "not in the scenario"
             raise ScenarioError("--algorithm", self.algorithm, why, ", ".join(names))
         name = wanted.pop()
         if file.suffix in _IMPORTED:

@@ -13,7 +13,19 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError, meant, together
-from scenarios.cli.options import Replace, Strict, command, dated_folder, given, of_run, of_variant, refuse, repeated
+from scenarios.cli.options import (
+    Replace,
+    Strict,
+    bounded,
+    command,
+    dated_folder,
+    given,
+    of_run,
+    of_variant,
+    processes,
+    refuse,
+    repeated,
+)
 from scenarios.render import terminal
 
 if TYPE_CHECKING:
@@ -53,17 +65,18 @@ def _audit(
     ] = None,
     epsilon: Annotated[
         float | None,
-        given(
-            min=0,
+        bounded(
+            0,
+            None,
             help="The ε that you claim of a whole run of your algorithm, between worlds that differ in one record of "
             "one agent, or as given by -o audit.adjacency=agent (all its labels) or "
             "-o 'audit.adjacency={change: 1, norm: l1}' (a change of its gradient).",
         ),
     ] = None,
-    delta: Annotated[float | None, given(min=0, max=0.999, help="The δ of that claim. Default: 0.")] = None,
-    trials: Annotated[int | None, given(min=50, help="Transcripts of each world. Default: 2000.")] = None,
+    delta: Annotated[float | None, bounded(0, 0.999, help="The δ of that claim. Default: 0.")] = None,
+    trials: Annotated[int | None, bounded(50, None, help="Transcripts of each world. Default: 2000.")] = None,
     confidence: Annotated[
-        float | None, given(min=0.5, max=0.999999, help="Joint confidence level. Default: 0.95.")
+        float | None, bounded(0.5, 0.999999, help="Joint confidence level, such as 0.99. Default: 0.95.")
     ] = None,
     games: Annotated[
         list[_Game] | None,
@@ -86,7 +99,7 @@ def _audit(
     again: Annotated[
         bool, typer.Option("--again", help="Make another audit in a folder that already has one.")
     ] = False,
-    jobs: Annotated[int, typer.Option(help="Processes that share the simulations; -1: one per core.")] = -1,
+    jobs: Annotated[int, processes(help="Processes that share the simulations; -1: one per core.")] = -1,
     strict: Strict = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print verdicts and the three epsilons as JSON.")] = False,
 ) -> None:
@@ -156,8 +169,6 @@ class _Order:
         from scenarios.files.library import library
         from scenarios.schema.own_code import is_own
 
-        if self.jobs == 0 or self.jobs < -1:
-            raise ScenarioError("--jobs", self.jobs, "not a number of processes", "-1 (one per core), or >= 1")
         fields = [f"audit.{name}={json.dumps(value).strip(chr(34))}" for name, value in self.settings.items()]
         none_yet = "there is no audit yet to make another of"
         if self.what not in library() and is_own(self.what):
@@ -167,7 +178,8 @@ class _Order:
             refuse("--algorithm", self.algorithm, "there is one algorithm", elsewhere)
             scenario = _around(self.what, [*self.options, *fields], self.claim)
             self._simulate(scenario, scenario)
-        refuse("--epsilon", self.claim, "only for an algorithm of your own", "FILE.py:CLASS")
+        for name, value in zip(("--epsilon", "--delta"), self.claim or (), strict=False):
+            refuse(name, value, "only for an algorithm of your own", "FILE.py:CLASS")
         if Path(self.what).is_dir():
             self._folder(Path(self.what))
         refuse("--again", self.again, none_yet, "a results folder")
@@ -214,7 +226,7 @@ class _Order:
     def _folder(self, folder: Path) -> NoReturn:
         """Continue the audits of a results folder, or make new ones."""
         from scenarios.files.folders import held
-        from scenarios.results.folder import RunFolder, is_results, parts_of, read_results
+        from scenarios.results.folder import RunFolder, is_results, no_results, parts_of, read_results
         from scenarios.stages.study import refresh
 
         refuse("--out", self.out, "an audit of a folder stays in it", "no --out")
@@ -222,7 +234,7 @@ class _Order:
         why = "a folder has its scenario: another one is another run"
         refuse("-o", self.options, why, "--trials, --confidence, --games")
         if not is_results(folder):
-            raise ScenarioError("folder", str(folder), "no results folder: it has no manifest.json", "one of a run")
+            raise no_results(folder)
         places = parts_of(folder, self.variant)
         try:
             for place in places:
@@ -294,9 +306,16 @@ class _Order:
         """The error with the names of options for fields."""
         from scenarios.schema.own_code import is_own
 
-        options = {"folder": "--out" if self.out is not None else "folder", "jobs": "--jobs"}
+        options = {"folder": "--out" if self.out is not None else "folder"}
         options |= {f"{sign}audit.{name}": f"--{name}" for name in self.settings for sign in ("", "-o ")}
         error = together([replace(one, field=options.get(one.field, one.field)) for one in error.each()])
+        if error.field == "scenario" and error.problem.startswith("no such file"):
+            words = (
+                "FILE.py:CLASS, a results folder, a YAML file, or a name of `netsim list`, such as private-descent"
+            )
+            error = replace(
+                error, field="WHAT", problem=error.problem.replace("file", "file or folder", 1), allowed=words
+            )
         return _in_command_words(error) if is_own(self.what) else error
 
 

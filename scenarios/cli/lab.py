@@ -19,10 +19,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.cli.options import AsJson, command, given, refuse, taken
+from scenarios.cli.options import AsJson, bounded, command, given, refuse, taken
 from scenarios.lab import answers
 from scenarios.lab.course import SHIPPED, Lesson, chosen, lessons, need_marimo
-from scenarios.render.terminal import cannot_write, console, fail, line, remark, write_document
+from scenarios.render.terminal import cannot_write, console, fail, line, problems, write_document
 
 HOST = "127.0.0.1"
 PORT = 2719
@@ -148,7 +148,7 @@ def _lab(
     lesson: Annotated[
         str | None, taken(help="A lesson's number or name, a notebook (.py), or a folder of them. Default: all.")
     ] = None,
-    port: Annotated[int | None, given(min=1, max=65535, help="Port. Default: 2719 or the next free one.")] = None,
+    port: Annotated[int | None, bounded(1, 65535, help="Port. Default: 2719 or the next free one.")] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     headless: Annotated[bool, typer.Option("--headless", help="The same as --no-browser.")] = False,
     edit: Annotated[
@@ -231,12 +231,13 @@ def _lab(
 
 def _key(lessons: Sequence[Lesson], place: str | None, as_json: bool) -> None:
     """Print the answer key, in Markdown, lesson after lesson as they are run."""
+    from scenarios.cli.progress import Bars
     from scenarios.lab.key import key_of
 
     rows: list[Mapping[str, object]] = []
     for one in lessons:
-        remark(f"running {one.name}")
-        solved = list(key_of(one))
+        with Bars(problems) as bars:
+            solved = list(key_of(one, bars))
         rows.append({"lesson": one.name, "title": one.title, "questions": [asdict(each) for each in solved]})
         if as_json:
             continue

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.cli.options import Jobs, command, given, taken
+from scenarios.cli.options import Jobs, bounded, command, given, processes, taken
 from scenarios.files.folders import whole
 from scenarios.render import terminal
 
@@ -56,7 +56,7 @@ def _ledger(
         entries = chosen(names or ())
         status = _run(entries, folder, jobs, again, said)
     except ScenarioError as error:
-        terminal.fail(error, options={"folder": "--folder", "jobs": "--jobs"}, as_json=as_json)
+        terminal.fail(error, options={"folder": "--folder"}, as_json=as_json)
     found = {
         entry.name: rows(entry, one, folder) for entry in ENTRIES if (one := stored_entry(entry, folder)) is not None
     }
@@ -132,12 +132,18 @@ def _print(found: Sequence["Row"]) -> None:
 @command("certificate", "netsim certificate --repetitions 5 --out certificate.md")
 def _certificate(
     repetitions: Annotated[
-        int, typer.Option(help="Audits of each sound mechanism; games are repeated more often, faults less.")
+        int,
+        bounded(
+            1,
+            None,
+            help="Audits of each sound mechanism; games are repeated more often, faults less.",
+            show_default=True,
+        ),
     ] = 1000,
     out: Annotated[Path | None, typer.Option(help="Where to write the page. Default: it is printed.")] = None,
     json: Annotated[Path | None, typer.Option("--json", help="Where to write the page's numbers.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core. Does not change the page.")] = -1,
+    seed: Annotated[int, bounded(0, None, help="Seed of all draws.", show_default=True)] = 0,
+    jobs: Annotated[int, processes(help="Processes; -1: one per core. Does not change the page.")] = -1,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the numbers in --json, which are kept step by step.")
     ] = False,

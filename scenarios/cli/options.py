@@ -3,6 +3,7 @@ and what shells complete for them. Fast, because nothing is built."""
 
 import inspect
 import json
+import math
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
@@ -52,17 +53,19 @@ class _Group(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except ScenarioError as error:  # of an option: a command says its own
+            fail(error, as_json=bool(ctx.meta.get("netsim.json")))
         except _USAGE as error:
             mistake: Any = error
+            parameter = getattr(error, "param", None)
+            if parameter is None:
+                field = str(getattr(error, "option_name", None) or "command line")
+            else:
+                option = parameter.param_type_name == "option"
+                field = max(parameter.opts, key=len) if option else parameter.name.upper()
             mistake.message = str(mistake.message).replace("Value error, ", "") + _near(str(mistake.message))
             if ctx.meta.get("netsim.json"):
-                why, parameter = str(mistake.format_message()), getattr(error, "param", None)
-                if parameter is None:
-                    field = str(getattr(error, "option_name", None) or "command line")
-                elif parameter.param_type_name == "option":
-                    field = max(parameter.opts, key=len)
-                else:
-                    field = parameter.name.upper()
+                why = str(mistake.format_message())
                 one = {"file": None, "line": None, "field": field, "value": None, "problem": why, "allowed": ""}
                 described = {"type": "ScenarioError", "message": why, "mistakes": [one]}
                 write_document({"exit_status": WRONG_INPUT, "exit_reason": why, "error": described})
@@ -86,11 +89,8 @@ def _limited(function: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(function)
     def inside(*args: Any, memory: str | None = None, **options: Any) -> None:
-        try:
-            with limited(memory):
-                function(*args, **options)
-        except ScenarioError as error:  # of the option: a command says its own
-            fail(error, as_json=bool(options.get("as_json")))
+        with limited(memory):
+            function(*args, **options)
 
     kind = Annotated[
         str | None,
@@ -348,7 +348,34 @@ Out = Annotated[
 Replace = Annotated[
     bool, typer.Option("--replace", help="Replace finished results of this scenario in the folder --out.")
 ]
-Jobs = Annotated[int, typer.Option(help="Processes that share an audit's simulations; -1: one per core.")]
+
+
+def bounded(least: float, most: float | None, *names: str, **options: Any) -> Any:
+    """An option for numbers >= `least`, and <= `most` where there is one. Its help says so, and so does the error
+    of another number, before anything else is looked at."""
+    allowed = f">= {least:g}" if most is None else f"{least:.6g} … {most:.6g}"
+
+    def check(parameter: typer.CallbackParam, value: "float | list[float] | None") -> Any:
+        for one in value if isinstance(value, list) else [] if value is None else [value]:
+            if not least <= one <= (math.inf if most is None else most):
+                share = most is not None and one > 1 and least <= one / 100 <= most <= 1
+                why = f"out of range; did you mean {one / 100:g}?" if share else "out of range"
+                raise ScenarioError(max(parameter.opts, key=len), one, why, allowed)
+        return value
+
+    words = f"{options.pop('help')} Allowed: {allowed}."
+    options.setdefault("show_default", False)
+    return typer.Option(*names, callback=check, help=words, **options)
+
+
+def _some(jobs: int) -> int:
+    if jobs == 0 or jobs < -1:
+        raise ScenarioError("--jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
+    return jobs
+
+
+processes = partial(typer.Option, callback=_some)
+Jobs = Annotated[int, processes(help="Processes that share an audit's simulations; -1: one per core.")]
 Strict = Annotated[
     bool,
     typer.Option(

@@ -73,7 +73,7 @@ def _papers(
         if runnable := [item for item in named if item.scenario is not None]:
             status = _run(runnable, scale, folder, jobs, ran, as_json)
     except ScenarioError as error:
-        terminal.fail(error, options={"folder": "--folder", "jobs": "--jobs"}, as_json=as_json)
+        terminal.fail(error, options={"folder": "--folder"}, as_json=as_json)
     by_id = {one.id: one for one in ran}
     if as_json:
         pairs = [(paper, item) for paper in found for item in paper.items]

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from netsim.errors import ScenarioError
-from scenarios.cli.options import command, dated_folder, given, of_folder, of_run
+from scenarios.cli.options import Settings, bounded, command, dated_folder, given, of_folder, of_run, refuse, repeated
 from scenarios.files.folders import PAGE, RESULTS, SWEEP, SWEPT, written
 from scenarios.render.terminal import INTERRUPTED, console, fail, line, problems, write_result
 
@@ -34,7 +34,7 @@ def _report(
     kinds: Annotated[
         str, typer.Option("--format", help="Formats of figures: svg, png, pdf, or several, with commas.")
     ] = "svg,png",
-    dpi: Annotated[int, typer.Option(help="Dots per inch of PNG figures.")] = 300,
+    dpi: Annotated[int, bounded(30, 2400, help="Dots per inch of PNG figures.", show_default=True)] = 300,
     width: Annotated[str, typer.Option(help="Width of figures: 3.5in, 89mm, 252pt.")] = "3.5in",
     over: Annotated[
         str | None, given(help="Of a sweep: one or two columns of its table, with a comma. Default: each two fields.")
@@ -52,20 +52,23 @@ def _report(
     Exit status: 0 done, 2 wrong input.
     """
     from scenarios.cli.progress import Bars
-    from scenarios.render.page.export import export_figures, export_tables
+    from scenarios.render.page.export import checked, export_figures, export_tables
     from scenarios.render.page.report import figures as drawn
-    from scenarios.results.folder import read_results
+    from scenarios.results.folder import no_results, read_results
 
     place = folder.parent if folder.name == RESULTS else folder
     lines: list[str] = []
     results: Results | None = None
     source = place / RESULTS
     try:
+        checked(kinds.split(","), width)
         with Bars(problems, lines=False) as bars:
             if (place / SWEEP).is_file():
                 source = place / SWEPT
                 pages, charts = _of_sweep(place, out, (over or "", of or ""), tables)
             else:
+                if not source.is_file():
+                    raise no_results(place)
                 for option, value in (("--over", over), ("--of", of)):
                     if value is not None:
                         raise ScenarioError(option, value, "the folder is no sweep's", "a folder of `netsim sweep`")
@@ -138,9 +141,6 @@ def _pages(folder: Path, out: Path | None, progress: "Progress") -> "tuple[Resul
     from scenarios.render.page.report import page as text
     from scenarios.results.folder import read_results
 
-    if not (folder / RESULTS).is_file():
-        why = "no results folder: it has no results.json" if folder.is_dir() else "no such folder"
-        raise ScenarioError("folder", str(folder), why, "a folder that `netsim run`, `audit` or `sweep` left")
     results = read_results(folder)
     variants = [folder / one.name for one in results.variants or () if out is None and one.report]
     progress.begin("writing the page", 1 + len(variants))
@@ -256,6 +256,7 @@ def _table(*heads: str) -> Table:
 def _artifact(
     what: Annotated[str, of_run(help="A results folder; or a scenario, which is run first.")],
     out: Annotated[Path, given(help="The folder to write: a new one.")],
+    option: Settings = None,
 ) -> None:
     """Write a folder that a reviewer runs offline: `python run.py` repeats the scenario and compares every verdict.
 
@@ -265,7 +266,7 @@ def _artifact(
     Exit status: 0 done, 2 wrong input, 70 failed, 130 interrupted.
     """
     from scenarios.cli.progress import Bars
-    from scenarios.results.folder import read_results
+    from scenarios.results.folder import no_results, read_results
     from scenarios.schema.load import load_scenario
     from scenarios.stages.outputs import write_artifact
     from scenarios.stages.study import run_study
@@ -273,14 +274,19 @@ def _artifact(
     place = Path(what)
     try:
         if (place / RESULTS).is_file():
+            refuse("-o", option, "a folder has its scenario", "only with a scenario")
             results = read_results(place)
+        elif place.is_dir():
+            raise no_results(place, "WHAT")
         else:
             if out.exists():
                 raise ScenarioError("--out", str(out), "is there", "a new folder")
-            located = load_scenario(what)
+            located = load_scenario(what, option or [])
             place = dated_folder(located.scenario.name)
             with Bars(console) as bars:
-                results = run_study(located, place, command=f"netsim artifact {what}", progress=bars)
+                results = run_study(
+                    located, place, command=repeated("netsim artifact", what, option or []), progress=bars
+                )
         if results.status == "interrupted":
             raise typer.Exit(INTERRUPTED)
         write_artifact(results, place, out)

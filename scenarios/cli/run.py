@@ -92,8 +92,7 @@ def carry_out(
             )
     except ScenarioError as error:
         named = {
-            name: f"--{name.replace('_', '-')}"
-            for name in ("jobs", "agents_on", "ssh", "outside", "kernel", "namespaces")
+            name: f"--{name.replace('_', '-')}" for name in ("agents_on", "ssh", "outside", "kernel", "namespaces")
         }
         terminal.fail(error, options={"folder": "--out"} | named, as_json=as_json)
     except Exception as error:  # of a run; or a defect, or an algorithm's own: no finding about a claim
@@ -144,7 +143,6 @@ def _check(
             terminal.line(f"{located.scenario.name}: its fields fit; code that was not run: {', '.join(named)}")
         raise typer.Exit(terminal.DONE)
     first, spec, names = plan.first, located.scenario, [variant.name for variant in plan.variants]
-    costs = {} if first is None else first.costs()
     status = terminal.DONE if first is not None else terminal.WRONG_INPUT
     for name, why in plan.absent.items():
         terminal.remark(f"{name}: {why}".removeprefix(": "))
@@ -157,7 +155,7 @@ def _check(
             found |= {"data": first.dataset.name, "records": first.dataset.records}
             found["dimension"] = first.problem.dimension
             found["estimates"] = [
-                {"of": what, "seconds": one.seconds, "bytes": one.memory} for what, one in costs.items()
+                {"of": what, "seconds": one.seconds, "bytes": one.memory} for what, one in plan.costs.items()
             ]
             found["algorithms"] = [{"name": s.spec.name, "kind": s.spec.kind} for s in first.subjects]
         terminal.write_document(found)
@@ -166,6 +164,6 @@ def _check(
         algorithms = f"{len(first.subjects)} algorithm{'s' * (len(first.subjects) > 1)}"
         terminal.line(
             f"{spec.name}: can be run: {several}{algorithms} on a {first.topology.name}, "
-            f"{first.dataset.records} records; {', '.join(f'{what} {one}' for what, one in costs.items())}"
+            f"{first.dataset.records} records. {plan.ahead}"
         )
     raise typer.Exit(status)

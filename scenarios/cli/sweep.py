@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from netsim.errors import ScenarioError, install
-from scenarios.cli.options import command, dated_folder, given
+from scenarios.cli.options import Settings, command, dated_folder, given, processes, repeated
 from scenarios.files.folders import SWEPT
 from scenarios.render.terminal import DONE, FAILED, INTERRUPTED, console, fail, interrupted, problems
 
@@ -30,7 +30,7 @@ MOST = 24
 def _sweep(
     file: Annotated[str, typer.Argument(help="A YAML file of the fields to vary; see docs/sweeps.md.")],
     out: Annotated[Path | None, given(help="The results folder. Default: results/NAME/sweep-DATE-TIME.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
+    jobs: Annotated[int, processes(help="Processes; -1: one per core.")] = -1,
     cluster: Annotated[
         str | None, given(help="Address or scheduler file (.json) of a Dask scheduler whose workers run the points.")
     ] = None,
@@ -38,6 +38,7 @@ def _sweep(
         str | None,
         given(metavar="I/N", help="Run only share I of N, as 3/8: for N jobs that share the folder --out."),
     ] = None,
+    option: Settings = None,
 ) -> None:
     """Run a scenario at many points, into one Parquet table.
 
@@ -45,7 +46,7 @@ def _sweep(
     70 some points failed (the table has their errors), 130 interrupted.
     """
     from scenarios.cli.progress import Bars
-    from scenarios.files.library import library, read_text
+    from scenarios.files.library import library, read_text, setting_of
     from scenarios.schema.load import load_scenario
     from scenarios.sweep.points import Shard, load_sweep
     from scenarios.sweep.run import run_sweep
@@ -56,15 +57,18 @@ def _sweep(
             raise ScenarioError("--shard", shard, "needs the folder that all shares have in common", "--out FOLDER")
         spec = load_sweep(read_text(Path(file)), file)
         shipped = spec.scenario in library()  # a path starts at the sweep's file
-        base = load_scenario(spec.scenario if shipped else str(Path(file).parent / spec.scenario))
+        for path, value in map(setting_of, option or []):
+            if path in spec.grid or path in spec.random:
+                raise ScenarioError(f"-o {path}", value, "the sweep varies it", "a field that it does not vary")
+        base = load_scenario(spec.scenario if shipped else str(Path(file).parent / spec.scenario), option or [])
         folder = out or dated_folder(base.scenario.name, "sweep-")
         chosen = {"--jobs": None if jobs == -1 else str(jobs), "--cluster": cluster, "--shard": shard}
-        again = f"netsim sweep {shlex.quote(file)} --out {shlex.quote(str(folder))}"
+        again = f"{repeated('netsim sweep', file, option or [])} --out {shlex.quote(str(folder))}"
         client = None if cluster is None else _client(cluster)
         with Bars(console) as bars, client or nullcontext():
             found = run_sweep(spec, base, folder, jobs=jobs, client=client, shard=share, command=again, progress=bars)
     except ScenarioError as error:
-        fail(error, options={"shard": "--shard", "jobs": "--jobs", "folder": "--out"})
+        fail(error, options={"shard": "--shard", "folder": "--out"})
     _print(found, [*spec.grid, *spec.random])
     for one in [one for one in found.results if one.point in found.failed][:MOST]:
         problems.print(f"[bold red]point {one.point} failed[/]: {escape(str(one.error))}", highlight=False)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from scenarios.cli.options import command, given, of_folder
+from scenarios.cli.options import bounded, command, given, of_folder
 from scenarios.render.terminal import WRONG_INPUT, console, fail, line, remark, write
 
 KindName = StrEnum("KindName", ["exchange", "direct", "ack", "sealed"])
@@ -30,17 +30,21 @@ def _trace(
     algorithm: Annotated[
         str | None, given(help="The algorithm whose transcript of a folder is shown.", metavar="SLUG")
     ] = None,
-    sender: Annotated[list[int] | None, given("--from", help=f"Sent by: {AGENT}.", metavar="AGENT")] = None,
-    receiver: Annotated[list[int] | None, given("--to", help=f"For: {AGENT}; -1: all.", metavar="AGENT")] = None,
+    sender: Annotated[
+        list[int] | None, bounded(0, None, "--from", metavar="AGENT", help=f"Sent by: {AGENT}.")
+    ] = None,
+    receiver: Annotated[
+        list[int] | None, bounded(-1, None, "--to", metavar="AGENT", help=f"For: {AGENT}; -1: all.")
+    ] = None,
     since: Annotated[float, typer.Option(help="First virtual second.")] = -math.inf,
     until: Annotated[float, typer.Option(help="Virtual second before which rows are shown.")] = math.inf,
     at: Annotated[Literal["link", "node"] | None, given("--place", help="Only taps on links, or at agents.")] = None,
     kind: Annotated[list[KindName] | None, given(help="Kinds of packets; may be given several times.")] = None,
-    number: Annotated[list[int] | None, given(help="Number of a message: the sender's count of its kind.")] = None,
-    limit: Annotated[int | None, typer.Option(min=0, help="Rows to show; 0: all.", show_default=str(ROWS))] = None,
-    replica: Annotated[
-        int | None, typer.Option(min=0, help="Replica whose values are shown.", show_default="0")
+    number: Annotated[
+        list[int] | None, bounded(0, None, help="Number of a message: the sender's count of its kind.")
     ] = None,
+    limit: Annotated[int | None, bounded(0, None, help="Rows to show; 0: all.", show_default=str(ROWS))] = None,
+    replica: Annotated[int | None, bounded(0, None, help="Replica whose values are shown.", show_default="0")] = None,
     values: Annotated[bool, typer.Option("--values", help="Show values in place of norms.")] = False,
     summary: Annotated[bool, typer.Option("--summary", help="Count all selected rows, by link and kind.")] = False,
     as_json: Annotated[

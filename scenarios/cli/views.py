@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from netsim.errors import NetsimError, ScenarioError
-from scenarios.cli.options import AsJson, Scenario, Settings, command, given
+from netsim.errors import AttackError, NetsimError, ScenarioError
+from scenarios.cli.options import AsJson, Scenario, Settings, bounded, command, given
 from scenarios.render import terminal
 
 if TYPE_CHECKING:
@@ -26,11 +26,13 @@ SHADES = "·░▒▓█"
 def _views(
     scenario: Scenario,
     algorithm: Annotated[str | None, given(metavar="NAME", help="The algorithm. Default: the first.")] = None,
-    listener: Annotated[int | None, given(min=0, help="Show the network as this agent sees it.")] = None,
+    listener: Annotated[int | None, bounded(0, None, help="Show the network as this agent sees it.")] = None,
     victim: Annotated[
-        int | None, given(min=0, help="Whose data a coalition is after. Default: audit.agent, or agent 0.")
+        int | None, bounded(0, None, help="Whose data a coalition is after. Default: audit.agent, or agent 0.")
     ] = None,
-    coalition: Annotated[int, typer.Option(min=0, help="Size of the coalition that is searched; 0: none.")] = 2,
+    coalition: Annotated[
+        int, bounded(0, None, help="Size of the coalition that is searched; 0: none.", show_default=True)
+    ] = 2,
     out: Annotated[Path | None, given(help="Folder for pairs.csv, pairs.parquet and the figures (SVG).")] = None,
     option: Settings = None,
     as_json: AsJson = False,
@@ -45,24 +47,36 @@ def _views(
     Exit status: 0 done, 1 a claim of a pair or of the coalition does not hold, 2 wrong input, or views that have no
     such price.
     """
-    from scenarios.build.experiment import Experiment
+    from scenarios.cli.progress import Bars
     from scenarios.results.findings import BROKEN
     from scenarios.schema.load import load_scenario
     from scenarios.schema.scenario import ViewsSpec
     from scenarios.stages.audit import price_views
+    from scenarios.stages.runner import checked
 
     try:
-        experiment = Experiment.of(load_scenario(scenario, option or []).scenario)
-        subject = experiment.subject(algorithm) if algorithm else experiment.subjects[0]
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+        experiment = checked(load_scenario(scenario, option or []), part=True)
+        subject = experiment.subjects[0] if algorithm is None else experiment.subject(algorithm)
         n, audit = experiment.topology.agents, experiment.scenario.audit
         after = victim if victim is not None else (audit.agent if audit else None) or 0
         for name, agent in (("--listener", listener), ("--victim", after)):
             if agent is not None and agent >= n:
                 raise ScenarioError(name, agent, "no such agent", f"0 to {n - 1}")
         spec = ViewsSpec(exact=["pairs"], coalition=coalition or None)
-        found, _ = price_views(subject.simulation, spec, after, experiment.adjacency, subject.delta)
+        with Bars(terminal.problems) as bars:
+            bars.begin(f"{subject.spec.name}: exact ε of views", 1)
+            try:
+                found, _ = price_views(
+                    subject.simulation, spec, after, experiment.adjacency, subject.delta, progress=bars
+                )
+            except AttackError as error:
+                raise _unpriced(experiment, subject, error) from error
     except NetsimError as error:
-        terminal.fail(error, status=terminal.WRONG_INPUT, as_json=as_json)
+        terminal.fail(error, status=terminal.WRONG_INPUT, options={"algorithm": "--algorithm"}, as_json=as_json)
+    except OSError as error:
+        terminal.cannot_write(error, out, as_json=as_json)
     assert found.pairs is not None
     if as_json:
         terminal.write_result(found)
@@ -73,6 +87,17 @@ def _views(
         terminal.apart(as_json).print(f"In {out}: pairs.csv, pairs.parquet, figures", highlight=False)
     broken = found.pairs.refuted or any(one.verdict in BROKEN for one in found.views)
     raise typer.Exit(terminal.REFUTED if broken else terminal.DONE)
+
+
+def _unpriced(experiment: "Experiment", subject: "Subject", error: AttackError) -> ScenarioError:
+    """The error of an algorithm whose views have no price, and what would have one."""
+    noisy = [repr(one.spec.name) for one in experiment.subjects if one.simulation.algorithm.noisy]
+    here = f" (here {' or '.join(noisy)})" if noisy and not subject.simulation.algorithm.noisy else ""
+    allowed = (
+        f"an algorithm with noise{here}, on quadratic objectives (problem.kind: ridge, audit.adjacency: "
+        "{change: 1}), with clipped gradients, or gossip; `netsim views price-of-a-view` has one"
+    )
+    return ScenarioError("--algorithm", subject.spec.name, f"has no price of its views: {error}", allowed)
 
 
 def _print(found: "ViewPrices", subject: "Subject", listener: int | None) -> None:
@@ -143,7 +168,6 @@ def _write(found: "ViewPrices", experiment: "Experiment", listener: int | None, 
 
     pairs = found.pairs
     assert pairs is not None
-    folder.mkdir(parents=True, exist_ok=True)
     write_pairs(found, folder)
     charts = {"pairs": heat_map(pairs, "pairs"), "distance": by_distance(pairs, "distance")}
     if listener is not None:

@@ -112,7 +112,8 @@ def _inside(node: Any, key: Key, path: str, keys: Sequence[Key], value: Any, new
         length = len(entries)
         if isinstance(key, int) and key < length:
             return entries[key]
-        allowed = f"{around}[0] … {around}[{length - 1}]" if length else f"{around}: [...]"
+        last = f" … {around}[{length - 1}]" if length > 1 else ""
+        allowed = f"{around}[0]{last}" if length else f"{around}: [...]"
         why = f"{where} is no entry of the list" if isinstance(key, int) else f"{around} is a list: say which entry"
         raise ScenarioError(path, value, why, allowed)
     if isinstance(node, Mapping) and isinstance(key, str):
@@ -224,6 +225,8 @@ def _not_yaml(error: MarkedYAMLError, file: str, lines: list[str]) -> ScenarioEr
     if match := re.match(r"expected ',' or '([\]}])', but got", problem):
         said, allowed = f"not closed by {match[1]}, or a comma is missing", f"a comma or {match[1]}"
         line = start.line + 1 if start is not None else line
+        if match[1] == "}" and (key := re.search(r"[\w.]+\[\d+\][\w.\[\]]*(?=\s*:)", lines[line - 1])):
+            said, allowed = "[ ] in a name within { }", f"the name in quotes: '{key[0]}'"
     elif problem.startswith("expected <block end>"):
         said = "wrong indentation: this line belongs neither to what is above nor to what is around it"
         allowed = "fields of one mapping, and entries of one list, begin in the same column"

@@ -15,6 +15,7 @@ from typing import Any, cast
 from netsim.errors import ScenarioError, together
 from netsim.files import check_regular, is_there
 from scenarios.files.document import Tree, keys_of, place_of, plain, put, read_yaml
+from scenarios.files.folders import MANIFEST
 
 EXTENDS = "extends"
 TAGS = ("kind", "name")
@@ -123,6 +124,8 @@ def read_text(path: Path) -> str:
     except IsADirectoryError:
         inside = sorted(one.name for one in path.iterdir() if one.suffix in (".yaml", ".yml"))
         allowed = f"a file of it: {', '.join(inside[:5])}" if inside else "a YAML file"
+        if (path / MANIFEST).is_file():
+            allowed = f"a YAML file; of results: `netsim report {path}`, audit, attack, trace"
         raise ScenarioError("file", str(path), "is a folder", allowed) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -131,7 +134,8 @@ def read_text(path: Path) -> str:
         except OSError:
             names = []
         names = [name for name in names if name != path.name]  # that one cannot be read
-        found = difflib.get_close_matches(path.name, names, n=2) or [n for n in names if Path(n).stem == path.name]
+        stems = {Path(name).stem: name for name in names}
+        found = [stems[one] for one in difflib.get_close_matches(path.stem, stems, n=2)]
         near = " or ".join(str(path.parent / one) for one in found)
         allowed = f"did you mean {near}?" if found else "a YAML file"
         raise ScenarioError("file", str(path), f"no readable file ({reason})", allowed) from error
@@ -147,12 +151,25 @@ def read_text(path: Path) -> str:
         raise ScenarioError("file", str(path), why, "the same file, saved as UTF-8", str(path), line) from error
 
 
+_NOT_SCENARIOS = {
+    ".py": ("is code", "`netsim audit {0}:CLASS` audits a class of it; a scenario names it under kind: python"),
+    ".csv": ("is a table", "a scenario names it: problem: {{data: {{name: csv, path: {0}}}}}"),
+    ".parquet": ("is a table", "`netsim trace {0}` shows a transcript, `netsim attack {0}` attacks it"),
+    ".html": ("is a page", "open it in a browser"),
+    ".json": ("is JSON", "its folder: `netsim report FOLDER`; a witness: `netsim witness {0}`"),
+}
+"""Endings of files that are something else than scenarios, and what is done with each."""
+
+
 def read_source(source: str) -> tuple[str, str]:
     """Text and name of a file."""
     shipped = library()
     if source in shipped:
         return shipped[source], f"{source}.yaml"
     path = Path(source)
+    if path.suffix in _NOT_SCENARIOS and is_there(path) and not path.is_dir():
+        what, use = _NOT_SCENARIOS[path.suffix]
+        raise ScenarioError("scenario", source, f"{what}, no scenario", f"a YAML file; {use.format(source)}")
     try:
         return read_text(path), source
     except ScenarioError as error:
@@ -271,7 +288,8 @@ def setting_of(text: str, form: str = "FIELD=VALUE, such as links.loss=0.2") -> 
     """
     path, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not path:
-        raise ScenarioError("-o", text, "no setting", form)
+        why = "no setting; a folder is --out" if "/" in text else "no setting"
+        raise ScenarioError("-o", text, why, form)
     try:
         return path, plain(read_yaml(value, "-o"))
     except ScenarioError as error:

@@ -371,7 +371,7 @@ def _near(written: object, names: Sequence[str]) -> str:
     if RENAMED.get(written) in names:
         return f": renamed to {RENAMED[written]!r}"
     simple = {name.lower().replace("-", "_").replace(" ", "_"): name for name in names}
-    found = difflib.get_close_matches(written.lower().replace("-", "_").replace(" ", "_"), simple, n=1)
+    found = difflib.get_close_matches(written.lower().replace("-", "_").replace(" ", "_"), simple, n=1, cutoff=0.61)
     return f"; did you mean {simple[found[0]]!r}?" if found else ""
 
 

@@ -1,12 +1,14 @@
 """The answer key of lessons, and the check of answers on a score sheet: both as the lessons themselves compute."""
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import JsonValue
 
+from scenarios.build.duration import LONG, Progress, Silent, duration
 from scenarios.challenge.sheet import Answer, Sheet
 from scenarios.lab.answers import Notebook, settings_of
 from scenarios.lab.course import Lesson
@@ -35,16 +37,27 @@ class Solved(Result):
     at: Mapping[str, JsonValue]
 
 
-def key_of(lesson: Lesson) -> Iterator[Solved]:
+def key_of(lesson: Lesson, progress: Progress | None = None) -> Iterator[Solved]:
     """The answer key of one lesson, which is run as it opens, and once more for every question about its settings.
 
-    A lesson that defines `key_at`, a list of settings, has its key at each of them.
+    A lesson that defines `key_at`, a list of settings, has its key at each of them. `progress` advances by questions,
+    and has about how long they take, as the first run of the lesson tells, where that is long.
     """
+    progress = progress or Silent()
+    progress.begin(f"running {lesson.name}", 1)
+    begun = time.monotonic()
     opened = lesson.run()
-    for at in opened.get("key_at", [{}]):
+    places = opened.get("key_at", [{}])
+    questions = _questions(opened).values()
+    again = sum(isinstance(one, Until) and bool(one.by) for one in questions) * len(places) + len(places) - 1
+    if (seconds := again * (time.monotonic() - begun)) > LONG:
+        progress.say(f"About {duration(seconds)} more: it is run again for {again} answer{'s' * (again > 1)}.")
+    progress.begin(f"{lesson.name}: answering its questions", len(questions) * len(places))
+    for at in places:
         defined = lesson.run(_placed(lesson, opened, at)) if at else opened
         for name, question in _questions(defined).items():
             yield _solved(lesson, opened, at, name, question)
+            progress.advance(1)
 
 
 def _solved(lesson: Lesson, opened: Notebook, at: Mapping[str, JsonValue], name: str, question: Question) -> Solved:

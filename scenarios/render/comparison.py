@@ -20,7 +20,7 @@ from scenarios.results.attacks import GradientResult
 from scenarios.results.audit import AuditResult
 from scenarios.results.base import Setting, taken
 from scenarios.results.findings import ComparedAlgorithm, ComparisonResult, Ratio, Side
-from scenarios.results.folder import read_manifest, read_results
+from scenarios.results.folder import no_results, read_manifest, read_results
 from scenarios.results.numbers import show
 from scenarios.results.tree import AlgorithmResult, Results
 
@@ -257,8 +257,8 @@ def _folders(folder: Path, place: str) -> Iterator[Path]:
 
 def _read(folder: Path, place: str | None = None) -> Results:
     if not (folder / RESULTS).is_file():
-        allowed = "a folder that netsim run wrote, or FOLDER:SLUG"
-        raise ScenarioError("runs", place or str(folder), f"no {RESULTS} there", allowed)
+        error = no_results(folder, "runs")
+        raise replace(error, value=place or error.value, allowed=f"{error.allowed}, or FOLDER:SLUG")
     return read_results(folder)
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from netsim.errors import ScenarioError
+from netsim.errors import ScenarioError, meant
 from netsim.files import check_regular
 from scenarios.build.experiment import Experiment
-from scenarios.files.folders import MANIFEST, RESULTS
+from scenarios.files.folders import MANIFEST, RESULTS, SWEEP
+from scenarios.files.library import library
 from scenarios.results.header import problem_facts, versions
 from scenarios.results.tree import AlgorithmResult, Manifest, Results, loads, loads_manifest, save
 from scenarios.schema import Scenario
@@ -18,6 +19,25 @@ from scenarios.schema.own import PythonSpec
 def is_results(folder: Path) -> bool:
     """Whether this is a folder that a run began."""
     return folder.is_dir() and (folder / MANIFEST).is_file()
+
+
+def no_results(folder: Path, field: str = "folder") -> ScenarioError:
+    """The error of what should be a results folder, and is none."""
+    allowed = "a folder that `netsim run`, `audit` or `sweep` left"
+    if (folder / SWEEP).is_file():
+        why, allowed = "is a sweep's", f"a folder of one run; `netsim report {folder}` shows the sweep"
+    elif folder.is_dir():
+        inside = [one.parent.name for one in sorted(folder.glob(f"*/{RESULTS}"))]
+        why = "no results folder: it has no results.json"
+        allowed = f"a folder in it: {', '.join(inside[:5])}" if inside else allowed
+    elif folder.exists():
+        why = "is a file, and no results folder"
+        allowed += f"; a scenario is run first: `netsim run {folder}`" if folder.suffix in (".yaml", ".yml") else ""
+    else:
+        near = folder.parent.iterdir() if folder.parent.is_dir() else ()
+        why = "no such folder" + meant(folder.name, [one.name for one in near if one.is_dir()])
+        allowed += f"; a scenario is run first: `netsim run {folder}`" if str(folder) in library() else ""
+    return ScenarioError(field, str(folder), why, allowed)
 
 
 def read_results(folder: Path) -> Results:
@@ -81,8 +101,7 @@ def parts_of(folder: Path, variant: str | None = None) -> list[Path]:
     You get a `ScenarioError` for a folder that no run left, and for a variant that is not there.
     """
     if not is_results(folder):
-        allowed = "a folder that `netsim run` or `netsim audit` left"
-        raise ScenarioError("folder", str(folder), f"no results folder: it has no {MANIFEST}", allowed)
+        raise no_results(folder)
     there = {one.name: one for one in sorted(folder.iterdir()) if is_results(one)}
     several = bool(read_results(folder).variants) if (folder / RESULTS).is_file() else bool(there)
     if variant is not None:

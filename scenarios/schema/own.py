@@ -5,9 +5,8 @@ import json
 import re
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
-from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 
@@ -23,6 +22,8 @@ from scenarios.schema.algorithms import AlgorithmModel, ClipSpec, Ground, Schedu
 from scenarios.schema.spec import Model, NonNegative, Share, Words, kinds_of
 
 FIELD = "algorithm.parameters"
+CLAIM = "def claim(self, adjacency, setting, delta): return Claim(epsilon, delta, 'Theorem 1', adjacency, 'l1')"
+"""The form of what a class may define."""
 BY_HAND = "no norm of its own"
 """What a number that is claimed by hand is stated in: it is of the pairs that are adjacent, whatever the noise."""
 MEASURED = "no ε is claimed of it"
@@ -82,16 +83,21 @@ class PythonSpec(AlgorithmModel, kind="python"):
 
     def _claims(self, made: Algorithm, ground: Ground) -> None:
         """Ask for the claim once, before anything runs: a `ScenarioError` says where its code goes wrong."""
+        file = owncode.load(self.path).file
         try:
-            made.claim(ground.adjacency, ground.setting(made.horizon or 1), self.delta or 0.0)
-        except NetsimError:
-            return  # a refusal with a reason: reported where the claim is needed
+            found: object = made.claim(ground.adjacency, ground.setting(made.horizon or 1), self.delta or 0.0)
         except Exception as error:
-            reached = traceback.extract_tb(error.__traceback__)
-            file = str(owncode.load(self.path).file)
-            own = [frame for frame in reached if frame.filename == file] or list(reached)
-            place = f"{Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name}()"
-            raise ScenarioError(FIELD, self.parameters, f"{place}: {error or type(error).__name__}") from None
+            own = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == str(file)]
+            if isinstance(error, ScenarioError) and own:
+                raise replace(error, field=f"claim.{error.field}", file=file.name, line=own[-1].lineno) from None
+            if isinstance(error, NetsimError):
+                return  # a refusal with a reason: reported where the claim is needed
+            place = f"{file.name}:{own[-1].lineno}, in {own[-1].name}()" if own else type(made).__name__
+            why = f"{place}: {error or type(error).__name__}"
+            raise ScenarioError(FIELD, self.parameters, why, CLAIM if isinstance(error, TypeError) else "") from None
+        if isinstance(found, Claim) and found.epsilon is None and not found.failed_conditions:
+            allowed = "a number >= 0, or failed_conditions=('which one fails',)"
+            raise ScenarioError("claim.epsilon", "None", "no ε, and no condition that fails", allowed)
 
     @property
     def code(self) -> str:

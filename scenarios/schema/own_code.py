@@ -19,7 +19,7 @@ from importlib.machinery import PathFinder, SourceFileLoader
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import accumulate
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, cast
 
 from netsim.algorithms import Algorithm
@@ -307,7 +307,8 @@ def _does_not_run(place: str, error: BaseException, file: str | None = None) -> 
     reached = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in reached if frame.filename == file] or list(reached)
     at = f" (line {own[-1].lineno} of {Path(own[-1].filename).name})" if own else ""
-    return ScenarioError(FIELD, place, f"cannot be imported: {type(error).__name__}: {error}{at}")
+    allowed = "@dataclass(frozen=True) above the class" if "non-frozen" in str(error) else ""
+    return ScenarioError(FIELD, place, f"cannot be imported: {type(error).__name__}: {error}{at}", allowed)
 
 
 def _reachable(folder: Path) -> None:
@@ -330,7 +331,7 @@ def _class_of(place: str, module: ModuleType, name: str) -> type[Algorithm]:
         for own, value in there.items()
         if issubclass(value, Algorithm) and value.__module__ == module.__name__
     }
-    listed = ", ".join(algorithms) or "none: a subclass of netsim.algorithms.Algorithm"
+    listed = ", ".join(algorithms) or "class NAME(netsim.algorithms.Algorithm)"
     if not name:
         if len(algorithms) != 1:
             many = "several algorithms: name one" if algorithms else "no algorithm in this file"
@@ -391,13 +392,25 @@ def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
     """Where an error came from, from the first line of a file of the user's on that was loaded here; empty for one
     that came through none."""
     frames = traceback.extract_tb(error.__traceback__)
-    first = next((k for k, one in enumerate(frames) if _is_loaded(one)), len(frames))
+    first = next((k for k, one in enumerate(frames) if _is_loaded(one.filename)), len(frames))
     return frames[first:]
 
 
-def _is_loaded(frame: traceback.FrameSummary) -> bool:
+def at_work(frame: FrameType | None) -> str:
+    """FILE:LINE where a file of the user's that was loaded here is at work in this frame or one that called it; ""
+    where netsim is, which that file may have called."""
+    netsim = Path(__file__).parents[2]
+    for one, line in traceback.walk_stack(frame):
+        if _is_loaded(one.f_code.co_filename):
+            return f"{Path(one.f_code.co_filename).name}:{line}, in {one.f_code.co_name}"
+        if Path(one.f_code.co_filename).is_relative_to(netsim):
+            break
+    return ""
+
+
+def _is_loaded(file: str) -> bool:
     loaded = {*_HELPERS, *(Path(str(module.__file__)).absolute() for module in _PRINTS)}
-    return Path(frame.filename).absolute() in loaded
+    return Path(file).absolute() in loaded
 
 
 def await_hint(error: BaseException) -> str:
@@ -405,7 +418,7 @@ def await_hint(error: BaseException) -> str:
     that was loaded here; "" for any other error."""
     if not isinstance(error, TypeError | AttributeError) or "coroutine" not in str(error):
         return ""
-    own = [one for one in own_frames(error) if _is_loaded(one)]
+    own = [one for one in own_frames(error) if _is_loaded(one.filename)]
     if not own:
         return ""
     file, line = own[-1].filename, own[-1].lineno or 1

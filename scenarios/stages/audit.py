@@ -11,7 +11,7 @@ import numpy as np
 from attacks.audit import exact_views
 from attacks.audit.archive import MARK, Archive
 from attacks.audit.exact_views import Bounded, Ends, Price, Priced
-from attacks.audit.pair import Pair
+from attacks.audit.pair import FIRST_CHUNK, Pair
 from attacks.audit.proof import bound_at_door
 from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Verdict, exceeds, judge
 from attacks.audit.views import View
@@ -21,11 +21,11 @@ from attacks.replay import Hypothesis
 from netsim.adversary import Adversary
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim, Standpoint
-from netsim.errors import AttackError, NetsimError, PrivacyError
+from netsim.errors import AttackError, NetsimError, PrivacyError, ScenarioError
 from netsim.problems import Tilted
 from netsim.settings import Recording
 from netsim.simulation import Simulation
-from scenarios.build.duration import Progress
+from scenarios.build.duration import Progress, Silent
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.results.audit import AuditRefused, PairSearch, PlanResult
 from scenarios.results.audited import audit_result, views_result
@@ -70,6 +70,7 @@ class Judge:
         write_text(audit_file(self.folder, entry.slug), dumps(entry.audit))
         return self.looked(entry, options)
 
+    @np.errstate(over="ignore", invalid="ignore")  # a diverging run is a result
     def decide(
         self, entry: AlgorithmResult, subject: Subject, activations: int
     ) -> tuple[AlgorithmResult, AuditOptions | None]:
@@ -85,8 +86,11 @@ class Judge:
             entry = replace(entry, plan=None if plan is None else taken(PlanResult, plan))
             self.keep(entry)
             return self._audited(entry, subject, activations, options, search), options
-        except PrivacyError as error:
-            return replace(entry, audit=AuditRefused(refused=str(error)), audit_status=REFUSED), None
+        except (PrivacyError, ScenarioError, np.linalg.LinAlgError) as error:
+            lost = _diverged(subject.simulation, self.experiment.pair)
+            if lost is None and not isinstance(error, PrivacyError):
+                raise
+            return replace(entry, audit=AuditRefused(refused=lost or str(error)), audit_status=REFUSED), None
 
     def options(self, subject: Subject, activations: int) -> AuditOptions:
         """The options of an audit that has a verdict."""
@@ -169,6 +173,21 @@ class Judge:
         return None if found is None else views_result(found)
 
 
+def _diverged(simulation: Simulation, pair: Pair | None) -> str | None:
+    """Which message of the audited agent, or to it, is the first that is no number, where a run diverges so far."""
+    assert pair is not None
+    own = simulation.problem.objectives[pair.agent]
+    seen = worlds(simulation, pair.agent, own, 1)(0, FIRST_CHUNK).view.transcript.at_node(pair.agent)
+    for row in seen:
+        for name, value in row.values.items():
+            if not np.all(np.isfinite(value)):
+                return (
+                    f"the run diverges: {name!r} in {row.kind} message {row.number} of agent {row.sender}, at "
+                    f"t={row.time:g} s, is not finite. A smaller step, or fewer rounds"
+                )
+    return None
+
+
 # ── exact prices of points of view ──────────────────────────────────────────────────────────────────────
 def price_views(
     simulation: Simulation,
@@ -177,6 +196,7 @@ def price_views(
     adjacency: Adjacency,
     delta: float,
     pair: Pair | None = None,
+    progress: Progress | None = None,
 ) -> tuple[ViewPrices, tuple[View, ...]]:
     """Prices of the points of view on `agent` that `spec` wants, and these views.
 
@@ -199,8 +219,10 @@ def price_views(
     except AttackError as error:
         if not 0 < delta < 1:
             raise
+        if not simulation.algorithm.noisy:  # what every door would find
+            raise AttackError(f"{error}; nor is there a bound at the door: nothing has noise") from error
         victims = range(n) if "pairs" in wanted else (agent,)
-        priced = _bounded(simulation, victims, adjacency, delta, error)
+        priced = _bounded(simulation, victims, adjacency, delta, error, progress)
     at = _At.of(simulation, priced, agent, pair, run.largest_activations)
     seen = [recorded(one) for one in run.views[n + 1 :]]
     if "neighbors" in wanted:
@@ -228,11 +250,21 @@ def price_views(
 
 
 def _bounded(
-    simulation: Simulation, victims: Sequence[int], adjacency: Adjacency, delta: float, why: AttackError
+    simulation: Simulation,
+    victims: Sequence[int],
+    adjacency: Adjacency,
+    delta: float,
+    why: AttackError,
+    progress: Progress | None,
 ) -> Bounded:
     """Bounds by doors, for who holds the seeds of all other agents; `why` there are no prices. You get that error
     again where no victim's door has a bound."""
-    doors = {victim: _door(simulation, victim, adjacency, delta) for victim in victims}
+    progress = progress or Silent()
+    progress.begin("bounding what passes each agent's door", len(victims))
+    doors = dict[int, Bound | str]()
+    for victim in victims:
+        doors[victim] = _door(simulation, victim, adjacency, delta)
+        progress.advance(1)
     if all(isinstance(one, str) for one in doors.values()):
         raise AttackError(f"{why}; nor is there a bound at the door: {next(iter(doors.values()))}") from why
     return Bounded(doors, simulation.topology.agents, adjacency, delta, str(why))

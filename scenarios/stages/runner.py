@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar, cast
 
+import numpy as np
+
 from attacks.audit.conformance import conformance
 from netsim.adversary import Adversary
 from netsim.errors import DeadlockError, ScenarioError, TranscriptError
@@ -17,7 +19,7 @@ from netsim.readers.deployed.deploy import checked as checked_deployment
 from netsim.running import Running
 from netsim.simulation import Run, Simulation
 from netsim.transcript.packet_log import PacketLog
-from scenarios.build.duration import EVERY, Progress, Silent, estimates
+from scenarios.build.duration import EVERY, Progress, Silent, attended, estimates
 from scenarios.build.experiment import Experiment, Subject
 from scenarios.files.folders import LOCK, MANIFEST, held, is_draft, whole
 from scenarios.papers.figures import exact_numbers, reproduced
@@ -188,6 +190,7 @@ class _Session:
         self.results = replace(self.results, algorithms=(*self.results.algorithms[:-1], entry))
         save(self.folder, self.results)
 
+    @np.errstate(over="ignore", invalid="ignore")  # a diverging run is a result
     def _subject(self, subject: Subject, slug: str) -> None:
         experiment, simulation, name = self.experiment, subject.simulation, subject.spec.name
         claimed = budget(simulation, experiment.adjacency, subject.delta, experiment.scenario)
@@ -266,12 +269,14 @@ class _Session:
             now = running.estimates
             self.progress.advance(now - done)
             done = now
+            seen(running)
             if self.watch is not None:
                 self.watch(running)
 
-        if self.deployed is not None and log is not None:
-            return self._as_processes(simulation, self.deployed, look, log)
-        return simulation.run(look, every=EVERY, packet_log=log, rescue=rescue)
+        with attended(self.progress) as seen:
+            if self.deployed is not None and log is not None:
+                return self._as_processes(simulation, self.deployed, look, log)
+            return simulation.run(look, every=EVERY, packet_log=log, rescue=rescue)
 
     def _as_processes(
         self, simulation: Simulation, settings: Deployment, look: Callable[[Running], None], log: PacketLog

@@ -1,8 +1,10 @@
 """Study of a scenario: all its variants, a folder each, with one page and one results.json over them."""
 
+import math
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -10,7 +12,7 @@ from attacks.audit.pair import spread
 from netsim.errors import AbsentDataError, NetsimError, ScenarioError
 from netsim.readers.deployed.deploy import Deployment
 from netsim.running import Running
-from scenarios.build.duration import LONG, Progress, Silent, duration
+from scenarios.build.duration import LONG, Cost, Progress, Silent, duration
 from scenarios.build.experiment import Experiment
 from scenarios.files.folders import MANIFEST, PAGE, RESULTS, held
 from scenarios.papers.figures import reproduced
@@ -56,16 +58,23 @@ class _Plan:
     absent: Mapping[str, str]
     first: Experiment | None
 
+    @cached_property
+    def costs(self) -> dict[str, Cost]:
+        """Of the run and the audit of the first that can be run."""
+        return {} if self.first is None else self.first.costs()
+
     @property
-    def ahead(self) -> str | None:
-        """About how long it takes and how much memory, where that is long."""
-        costs = {} if self.first is None else self.first.costs()
-        seconds = sum(one.seconds for one in costs.values()) * max(1, len(self.variants))
-        if not seconds > LONG:
-            return None
-        whole = f"About {duration(seconds)} on one core"
+    def seconds(self) -> float:
+        """About how long all takes on one core; nan where only chance ends it."""
+        return sum(one.seconds for one in self.costs.values()) * max(1, len(self.variants))
+
+    @property
+    def ahead(self) -> str:
+        """About how long it takes and how much memory."""
         each = f"each of {len(self.variants)} variants: " if self.variants else ""
-        return f"{whole} ({each}{', '.join(f'{what} {one}' for what, one in costs.items())})."
+        parts = ", ".join(f"{what} {one}" for what, one in self.costs.items())
+        whole = "Only chance ends it" if math.isnan(self.seconds) else f"About {duration(self.seconds)} on one core"
+        return f"{whole} ({each}{parts})."
 
 
 def planned(source: Scenario | Located, progress: Progress | None = None) -> _Plan:
@@ -124,8 +133,8 @@ def run_study(
     share the variants, unless somebody watches, or else the simulations of an audit; the numbers are the same.
     """
     plan, progress = planned(source, progress), progress or Silent()
-    if deployed is None and (ahead := plan.ahead):
-        progress.say(ahead)
+    if deployed is None and plan.seconds > LONG:
+        progress.say(plan.ahead)
     if not plan.variants and not plan.absent:
         return run_scenario(
             source,

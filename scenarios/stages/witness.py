@@ -218,7 +218,11 @@ class WitnessFile(Model):
             check_regular(path)
             tree = parse_json(path.read_text(encoding="utf-8"), finite=True)
         except OSError as error:
-            raise ScenarioError("witness", str(path), f"cannot be read ({error.strerror or error})") from None
+            inside = sorted(one.name for one in path.glob("witness-*.json")) if path.is_dir() else []
+            allowed = f"a file of it: {', '.join(inside)}" if inside else "a file witness-….json of a results folder"
+            raise ScenarioError(
+                "witness", str(path), f"cannot be read ({error.strerror or error})", allowed
+            ) from None
         except ValueError as error:
             allowed = "a file that `netsim run` wrote"
             raise ScenarioError("witness", str(path), f"no JSON ({error})", allowed) from None

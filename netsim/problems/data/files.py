@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from netsim.arrays import Array, unknown, whole
 from netsim.bounds import Count
 from netsim.errors import ScenarioError
-from netsim.files import check_regular
+from netsim.files import check_regular, unreadable
 from netsim.problems.data.dataset import Dataset, some
 from netsim.problems.data.named import Chosen, Seed, Task, finite, svmlight
 
@@ -86,7 +86,7 @@ def csv_file(
         answers = np.array([_label(row[answer], _cell(line, names[answer]), real) for line, row in rows])
     except ValueError as error:
         raise ScenarioError("path", str(path), str(error), "numbers and labels, or fewer rows or features") from None
-    return _dataset(file, values, answers, kind, classes, records, seed)
+    return _dataset(file, values, answers, kind, classes, records, seed, ("label", names[answer]))
 
 
 def _check(kind: Task, classes: Sequence[_Class] | None) -> None:
@@ -101,8 +101,7 @@ def _file(path: str | Path) -> Path:
     try:
         check_regular(file)
     except OSError as error:
-        why = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
-        raise ScenarioError("path", str(path), why, "a file, from the working directory") from None
+        raise unreadable(path, error) from None
     return file
 
 
@@ -154,6 +153,9 @@ def _column(field: str, column: Column, names: list[str]) -> int:
     if isinstance(column, str):
         if column not in names:
             raise unknown(field, column, names)
+        if names.count(column) > 1:
+            places = " or ".join(str(k) for k, name in enumerate(names) if name == column)
+            raise ScenarioError(field, column, "the name of several columns", f"its position: {places}")
         return names.index(column)
     return whole(column, field, -len(names), len(names) - 1) % len(names)
 
@@ -166,28 +168,40 @@ def _dataset(
     classes: Sequence[_Class] | None,
     records: int | None,
     seed: int,
+    column: tuple[str, str] | None = None,
 ) -> Dataset:
     if kind == "regression":
         labels, kept = answers.astype(np.float64), np.arange(len(features))
     else:
-        labels, kept = _two_classes(answers, classes)
+        labels, kept = _two_classes(path, answers, classes, column)
     chosen = some(kept, records, seed)
     return Dataset(path.name, features[chosen], labels[chosen])
 
 
 def _two_classes(
-    answers: Array | NDArray[np.str_], classes: Sequence[_Class] | None
+    path: Path,
+    answers: Array | NDArray[np.str_],
+    classes: Sequence[_Class] | None,
+    column: tuple[str, str] | None,
 ) -> tuple[Array, NDArray[np.int64]]:
-    """±1 for every record, and which records are of the two classes; without `classes` there are just two."""
+    """±1 for every record, and which records are of the two classes; without `classes` there are just two.
+
+    `column`: the field that names the labels' column, and its name.
+    """
     try:
         values = answers.astype(np.float64)  # numbers where all are numbers, so that 1 is 1.0
     except ValueError:
         values = answers
     if classes is None:
         found = np.unique(values)
+        if len(found) == 1:
+            field, name = column or ("path", str(path))
+            why = f"all {len(values):,} labels in {path.name} are {_shown(found)}: there is nothing to tell apart"
+            raise ScenarioError(field, name, why, "a column of two labels at least, or kind: regression")
         if len(found) != 2:
-            shown = ", ".join(str(value) for value in found[:8])
-            raise ScenarioError("classes", classes, f"the labels are {shown}", "two of them: [the −1, the +1]")
+            where = "the labels" if column is None else f"column {column[1]!r} has {len(found)} labels, which"
+            allowed = "two of them: [the −1, the +1]; or kind: regression"
+            raise ScenarioError("classes", classes, f"{where} are {_shown(found)}", allowed)
         negative, positive = found
     else:
         if len(classes) != 2 or classes[0] == classes[1]:
@@ -201,6 +215,11 @@ def _two_classes(
         negative, positive = named
     kept = np.flatnonzero((values == negative) | (values == positive))
     if len(np.unique(values[kept])) < 2:
-        shown = ", ".join(str(value) for value in np.unique(values)[:8])
-        raise ScenarioError("classes", classes, "not both among the labels", shown)
+        raise ScenarioError("classes", classes, "not both among the labels", _shown(np.unique(values)))
     return np.where(values == positive, 1.0, -1.0), kept
+
+
+def _shown(labels: "NDArray[np.float64 | np.str_]") -> str:
+    """Some labels, as a scenario names them."""
+    some = [f"{one:.6g}" if isinstance(one, float) else str(one) for one in labels[:8].tolist()]
+    return ", ".join([*some, *(["…"] if len(labels) > 8 else [])])

@@ -59,6 +59,19 @@ class _Exported:
     files: list[str]
 
 
+def checked(formats: Sequence[str], width: str | float) -> tuple[list[str], float]:
+    """Formats and inches of figures. You get a `ScenarioError` for a format or a width that cannot be."""
+    wanted = list(dict.fromkeys(one for kind in formats if (one := kind.strip().lower()))) or list(_FORMATS[:2])
+    for one in wanted:
+        if one not in _FORMATS:
+            raise ScenarioError("--format", one, "no format of a figure", ", ".join(_FORMATS))
+    given = re.fullmatch(rf"\s*(\d+\.?\d*|\.\d+)\s*({'|'.join(_UNITS)})\s*", str(width))
+    inches = float(given[1]) * _UNITS[given[2]] if given else 0.0
+    if not 1 <= inches <= 40:
+        raise ScenarioError("--width", width, "no width of a figure", "such as 3.5in, 89mm, 252pt: 1 to 40 inches")
+    return wanted, inches
+
+
 def export_figures(
     charts: Sequence[Chart],
     folder: Path,
@@ -76,14 +89,7 @@ def export_figures(
 
     You get a `ScenarioError` for a format, a width or a resolution that cannot be.
     """
-    wanted = list(dict.fromkeys(one for kind in formats if (one := kind.strip().lower()))) or list(_FORMATS[:2])
-    for one in wanted:
-        if one not in _FORMATS:
-            raise ScenarioError("--format", one, "no format of a figure", ", ".join(_FORMATS))
-    given = re.fullmatch(rf"\s*(\d+\.?\d*|\.\d+)\s*({'|'.join(_UNITS)})\s*", str(width))
-    inches = float(given[1]) * _UNITS[given[2]] if given else 0.0
-    if not 1 <= inches <= 40:
-        raise ScenarioError("--width", width, "no width of a figure", "such as 3.5in, 89mm, 252pt: 1 to 40 inches")
+    wanted, inches = checked(formats, width)
     if not 30 <= dpi <= 2400:
         raise ScenarioError("--dpi", dpi, "no resolution of a figure", "30 … 2400")
     shown = progress or Silent()

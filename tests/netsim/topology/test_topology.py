@@ -306,7 +306,7 @@ def test_a_path_is_relative_to_the_working_directory(tmp_path, monkeypatch):
         ("g.graphml", "<graphml", "path", "not valid GraphML"),
         ("g.graphml", "<graphml></graphml>", "path", "not valid GraphML"),
         ("g.graphml", "\n".join(nx.generate_graphml(nx.DiGraph([(0, 1)]))), "path", "directed"),
-        ("g.graphml", None, "path", "no readable file"),
+        ("g.graphml", None, "path", "no such file"),
     ],
 )
 def test_files_that_are_no_network(tmp_path, name, text, field, said):

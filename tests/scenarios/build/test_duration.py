@@ -1,13 +1,17 @@
 """What a scenario asks for is said before it is allocated; what is too much is refused at its field."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from netsim.errors import ScenarioError
 from netsim.problems import LeastSquares
-from scenarios.build.duration import cost, duration
+from scenarios.build.duration import Silent, cost, duration
 from scenarios.build.experiment import Experiment
 from scenarios.schema.load import parse
+from scenarios.stages.runner import run_scenario
+from tests.scenarios.own_algorithm import MINE
 
 SCENARIO = """\
 name: large
@@ -30,6 +34,33 @@ TOO_MUCH = {
         "seed=1", "problem.data.records", "4.8 TB",
     ),
 }  # fmt: skip
+
+
+class _Kept(Silent):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("until = time.monotonic() + 0.3\n        while time.monotonic() < until: pass", "own.py:22, in run: "),
+        ("for _ in range(900): await node.exchange(x=node.zeros())", "no estimate yet after "),
+    ],
+)
+def test_a_run_that_closes_no_round_says_what_it_does(line, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("scenarios.build.duration.QUIET", 0.05)
+    text = MINE.replace("x = node.zeros()\n", f"x = node.zeros()\n        {line}\n")
+    Path("own.py").write_text(text.replace("\nfrom data", "import time\nfrom data"))
+    own = ["algorithms=[{kind: python, path: 'own.py:TwoExchanges', parameters: {rounds: 2}}]", "replicas=1"]
+    kept = _Kept()
+    run_scenario(parse(SCENARIO, settings=own).scenario, Path("out"), progress=kept, page=False)
+    assert len([one for one in kept.said if one.startswith(says)]) >= 1, kept.said
+    assert not [one for one in kept.said if "no estimate" not in says and "no estimate" in one]
 
 
 @pytest.mark.parametrize("setting", TOO_MUCH)

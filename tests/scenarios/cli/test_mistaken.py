@@ -29,9 +29,19 @@ MISTAKES = {
     "a claim that is a number": (
         "audit number.py -o rounds=3 --out out", 2, "claim = 1.0: is what TwoExchanges.claim returned; allowed: a ",
     ),
-    "a claim below 0": ("audit below.py -o rounds=3 --out out", 2, "epsilon = -1.0: not an ε; allowed: >= 0"),
+    "a claim below 0": ("audit below.py -o rounds=3 --out out", 2, "below.py:31: claim.epsilon = -1.0: not an ε; "),
     "a claim whose adjacency is a number": (
-        "audit two.py -o rounds=3 --out out", 2, "adjacency = 2.0: not an adjacency; allowed: the one ",
+        "audit two.py -o rounds=3 --out out", 2, "two.py:31: claim.adjacency = 2.0: not an adjacency; allowed: the ",
+    ),
+    "a claim with no ε": (
+        "audit none.py -o rounds=3 --out out", 2, "claim.epsilon = 'None': no ε, and no condition that fails"
+    ),
+    "a claim of a text": (
+        "audit text.py -o rounds=3 --out out", 2, "text.py:31: claim.epsilon = '1': not an ε; allowed: a number >= 0"
+    ),
+    "a claim of less": (
+        "audit few.py -o rounds=3 --out out", 2,
+        "arguments: 'delta', 'source', 'adjacency', and 'norm'; allowed: def claim(self, adjacency, setting, delta)",
     ),
     "an await that was forgotten": (
         "audit forgot.py -o rounds=3 --epsilon 1 --out out", 70, "In your code:\n  File ",
@@ -48,6 +58,10 @@ MISTAKES = {
         "audit plain.py -o rounds=3 -o step=1e300 --trials 50 --jobs 1 --out out", 70,
         "PrivacyError: Laplace scale = 1e+300: must be finite and at least 0; at most 1e+150\nin agent 0, at t=0 s",
     ),
+    "a step at which the run diverges": (
+        "audit mine.py -o rounds=60 -o careful=true -o step=1e9 --trials 50 --jobs 1 --out out", 70,
+        "Not audited: the run diverges: 'z' in exchange message ",
+    ),
     "noise of data": (
         "check tiny.yaml -o problem.data.noise=1e300", 2,
         "-o problem.data.noise = 1e+300: out of range; allowed: <= 1e+150",
@@ -55,12 +69,84 @@ MISTAKES = {
     "noise of data that drowns the optimum": (
         "check tiny.yaml -o problem.data.noise=1e149", 2, "tiny.yaml:2: problem = 'ridge': its optimum is known to"
     ),
+    "a percentage": (
+        "audit private-descent --confidence 95", 2, "--confidence = 95.0: out of range; did you mean 0.95?; allowed:",
+    ),
+    "trials below 0": ("audit private-descent --trials -1", 2, "--trials = -1: out of range; "),
+    "a seed below 0": ("certificate --seed -1", 2, "--seed = -1: out of range; allowed: >= 0"),
+    "no repetition": ("certificate --repetitions 0", 2, "--repetitions = 0: out of range; allowed: >= 1"),
+    "no process of a sweep": ("sweep sweep.yaml --jobs 0", 2, "--jobs = 0: not a number of processes; allowed: -1"),
+    "dots below 0": ("report out --dpi -3", 2, "--dpi = -3: out of range; allowed: 30 … 2400"),
+    "a width of no unit": ("report out --width 3feet", 2, "--width = '3feet': no width of a figure; "),
+    "a name with brackets in braces": (
+        "sweep braces.yaml", 2, "braces.yaml:2: not valid YAML: [ ] in a name within { }; allowed: the name in quotes"
+    ),
+    "an agent below 0": ("trace out --from -3", 2, "--from = -3: out of range; allowed: >= 0"),
+    "a word for a scenario": (
+        "audit less", 2,
+        "WHAT = 'less': no such file or folder, and no shipped scenario of this name; allowed: FILE.py:CLASS, a",
+    ),
+    "code for a scenario": (
+        "run mine.py", 2, "'mine.py': is code, no scenario; allowed: a YAML file; `netsim audit mine.py:CLASS` audits"
+    ),
+    "a folder for a setting": (
+        "run tiny.yaml -o results/x", 2, "-o = 'results/x': no setting; a folder is --out; allowed: FIELD=VALUE, "
+    ),
+    "a setting of what a sweep varies": ("sweep sweep.yaml -o replicas=3", 2, "-o replicas = 3: the sweep varies it"),
+    "a setting of a sweep": (
+        "sweep sweep.yaml -o algorithms[0].rounds=-3", 2, "-o algorithms[0].rounds = -3: out of range; allowed: >= 1"
+    ),
+    "a setting of an artifact": (
+        "artifact tiny.yaml --out out -o nonsense=1", 2, "-o nonsense = 1: unknown field; allowed: name, group, title"
+    ),
+    "a scenario for results": (
+        "report tiny.yaml", 2, "folder = 'tiny.yaml': is a file, and no results folder; allowed: a folder that `"
+    ),
+    "a folder that is called otherwise": ("report rseults --over seed", 2, "no such folder; did you mean 'results'?"),
+    "a sweep for a run's folder": (
+        "audit swept", 2, "folder = 'swept': is a sweep's; allowed: a folder of one run; `netsim report"
+    ),
+    "a folder of folders": ("report results", 2, "it has no results.json; allowed: a folder in it: one"),
+    "a file for a folder of views": ("views tiny.yaml --out mine.py", 2, "--out = 'mine.py': cannot be written"),
+    "a folder for a witness": ("witness results", 2, "(Is a directory); allowed: a file witness-….json of a results"),
+    "a claim of a scenario": ("audit tiny.yaml --epsilon 1", 2, "--epsilon = 1.0: only for an algorithm of"),
+    "no entry of a list": (
+        "check tiny.yaml -o algorithms[5].rounds=1", 2, "[5] is no entry of the list; allowed: algorithms[0]\n"
+    ),
+    "a class that is not frozen": (
+        "audit thawed.py -o rounds=1", 2, "from a frozen one (line 10 of thawed.py); allowed: @dataclass(frozen=True)"
+    ),
+    "labels of one class": (
+        "check csv.yaml", 2,
+        "csv.yaml:2: problem.data.label = 'label': all 3 labels in ones.csv are 1: there is nothing to tell apart",
+    ),
+    "labels that are numbers": (
+        "check csv.yaml -o problem.data.label=a", 2,
+        "csv.yaml:2: problem.data.classes = None: column 'a' has 3 labels, which are 0.5, 1, 2; allowed: two of them",
+    ),
+    "data that are not there": (
+        "check csv.yaml -o problem.data.path=one.csv", 2, "-o problem.data.path = 'one.csv': no such file: /"
+    ),
+    "records for a transcript": (
+        "attack ones.csv --scenario tiny.yaml", 2,
+        "ones.csv:1: columns = 'a, label': no sender, no receiver: a row of a transcript is a message (records are",
+    ),
+    "a transcript without its scenario": (
+        "attack ones.csv", 2, "--scenario: missing: a transcript does not have what is public of a run (the algorithm"
+    ),
+    "a transcript of one of several": (
+        "attack ones.csv --scenario private-descent", 2,
+        "ScenarioError: --algorithm: missing: whose transcript it is; allowed: plain descent, private descent, ",
+    ),
 }  # fmt: skip
 """Words of a command, exit status, and what it prints."""
 CLAIMS = {
     "number.py": "1.0",
     "below.py": "Claim(-1.0, 0.0, 'mine', adjacency, 'l1')",
     "two.py": "Claim(1.0, 0.0, 'mine', 2.0, 'l1')",
+    "none.py": "Claim(None, 0.0, 'mine', adjacency, 'l1')",
+    "text.py": "Claim('1', 0.0, 'mine', adjacency, 'l1')",
+    "few.py": "Claim(1.0)",
 }
 CLAIM = """
     def claim(self, adjacency, setting, delta):
@@ -78,7 +164,19 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     Path("mine.py").write_text(MINE)
     Path("plain.py").write_text(MINE.replace("Laplace(self.scale(k))", "Laplace(self.step)"))
     Path("forgot.py").write_text(MINE.replace("await node.gradient", "node.gradient"))
-    Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {seed: [1, 2]}\n")
+    Path("braces.yaml").write_text("scenario: tiny.yaml\ngrid: {algorithms[0].rounds: [1, 2]}\n")
+    Path("thawed.py").write_text(MINE.replace("@dataclass(frozen=True)", "@dataclass"))
+    Path("sweep.yaml").write_text("scenario: tiny.yaml\ngrid: {replicas: [1, 2]}\n")
+    Path("ones.csv").write_text("a,label\n0.5,1\n1.0,1\n2.0,1\n")
+    data = "{name: csv, path: ones.csv, label: label}"
+    Path("csv.yaml").write_text(
+        f"name: own\nproblem: {{kind: logistic, data: {data}}}\ntopology: {{kind: path, agents: 2}}\n"
+        "algorithms: [{kind: private_gradient_descent, rounds: 2}]\n"
+    )
+    Path("swept").mkdir()
+    Path("swept/sweep.json").touch()
+    Path("results/one").mkdir(parents=True)
+    Path("results/one/results.json").touch()
     Path("colons.yaml").write_text("root:x:0\n")
     for file, claimed in CLAIMS.items():
         Path(file).write_text(MINE + CLAIM.format(claimed))

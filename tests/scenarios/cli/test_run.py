@@ -148,7 +148,8 @@ def test_check_says_in_a_line_whether_it_can_run(file):
     done = runner.invoke(app, ["check", str(file)])
     assert done.exit_code == 0
     can = "small: can be run: 3 algorithms on a ring of 6, 360 records"
-    assert re.fullmatch(can + r"; run about \d+ s and [\d.]+ [kM]B, audit about .*\n", done.output)
+    takes = r"\. About \d+ s on one core \(run about \d+ s and [\d.]+ [kM]B, audit about .*\)\.\n"
+    assert re.fullmatch(can + takes, done.output)
     file.write_text(SMALL.replace("[0, 5]", "[0, 4]"))
     wrong = runner.invoke(app, ["check", str(file)])
     assert wrong.exit_code == 2

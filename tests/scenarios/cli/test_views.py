@@ -7,7 +7,9 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from attacks.probe.mapping import Mapper
 from scenarios.cli.app import app
+from scenarios.stages import audit
 
 runner = CliRunner()
 SMALL = ["price-of-a-view", "-o", "topology.agents=5", "-o", "problem.data.records=20"]
@@ -66,10 +68,16 @@ def test_other_losses_are_bounded_by_the_door():
     ("options", "why"),
     [
         (["--listener", "9"], "no such agent"),
-        ([*LOGISTIC, "-o", "algorithms[0].state=exact"], "not quadratic"),
+        ([*LOGISTIC, "-o", "algorithms[0].state=exact"], "'Gaussian descent': has no price of its views: agent 0's"),
+        ([*LOGISTIC, "-o", "algorithms[0].scale=0"], "nothing has noise; allowed: an algorithm with noise, on"),
+        (["--algorithm", "nobody"], "--algorithm = 'nobody': not in the scenario"),
     ],
 )
-def test_what_cannot_be_priced_is_refused(options, why):
+def test_what_cannot_be_priced_is_refused(options, why, monkeypatch):
+    """Without a probe of an agent's door where the algorithm has no noise."""
+    if "algorithms[0].scale=0" in options:
+        monkeypatch.delattr(audit, "_door")
+        monkeypatch.delattr(Mapper, "map")
     done = runner.invoke(app, ["views", *SMALL, *options, "--json"])
-    assert done.exit_code == 2
+    assert done.exit_code == 2, done.output
     assert why in json.loads(done.stdout)["error"]["message"]

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
+from scenarios.build.duration import Silent
 from scenarios.challenge.folder import PUBLIC_KEY, SHEET
 from scenarios.challenge.sheet import Sheet
 from scenarios.cli.app import app
@@ -101,8 +102,26 @@ def command(*words: str) -> Any:
     return CliRunner().invoke(app, [*words], env={"COLUMNS": "200"})
 
 
+class _Counted(Silent):
+    """Stages with the steps that were made."""
+
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+        self._done = 0
+
+    def begin(self, stage: str, total: int) -> None:
+        self.stages.append(f"{stage}: 0")
+        self._done = 0
+
+    def advance(self, steps: int) -> None:
+        self._done += steps
+        self.stages[-1] = f"{self.stages[-1].rpartition(':')[0]}: {self._done}"
+
+
 def test_a_key_has_the_answers_that_the_lesson_computes_and_settings_that_were_tried(lesson: Lesson) -> None:
-    area, even, two, four = key_of(lesson)
+    progress = _Counted()
+    area, even, two, four = key_of(lesson, progress)
+    assert progress.stages == ["running squares: 0", "squares: answering its questions: 4"]
     assert (list(area.answers), area.why, area.settings) == (["9, within 0.9"], "It is squared.", None)
     assert (list(even.answers), even.why) == (["no"], "3 is odd.")
     assert (list(two.answers), two.why, two.settings) == ([], "Enough.", {"inside": ["0", "2"]})

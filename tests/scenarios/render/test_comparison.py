@@ -190,7 +190,7 @@ def test_variants_of_a_study_are_runs(study):
 @pytest.mark.parametrize(
     ("places", "said"),
     [
-        (["nowhere"], "no results.json there"),
+        (["nowhere"], "no such folder"),
         (["{calm}"], None),
         (["{calm}:plain"], "one algorithm of one run has nothing beside it"),
         (["{calm}:other", "{loud}"], "no such algorithm there; allowed: plain, noisy"),

@@ -265,7 +265,7 @@ def test_a_graph_from_a_file(tmp_path, monkeypatch):
         ("kind: erdos_renyi, agents: 9, probability: 0.01", "topology", None, "another seed, or a probability"),
         ("kind: erdos_renyi, agents: 9, probability: 0.5, seed: -1", "topology.seed", -1, ">= 0"),
         ("kind: edges, agents: 4, edges: [[0, 1], [2, 3]]", "topology", None, "2 components, {0, 1} | {2, 3}"),
-        ("kind: file, path: nowhere.graphml", "topology.path", "nowhere.graphml", "no readable file"),
+        ("kind: file, path: nowhere.graphml", "topology.path", "nowhere.graphml", "no such file"),
         ("kind: file, path: nowhere", "topology.format", "auto", "allowed: graphml, edges"),
         ("kind: file, path: ''", "topology.path", "", "text that is not empty"),
         ("kind: ring, agents: 4, weights: metropole", "topology.weights", "metropole", "'metropolis', 'lazy_me"),

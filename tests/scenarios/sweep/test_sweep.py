@@ -252,12 +252,15 @@ def test_a_point_that_kills_whoever_runs_it_is_a_row(tmp_path, monkeypatch):
 def test_the_command_prints_and_keeps(tmp_path):
     (tmp_path / "small.yaml").write_text(SCENARIO)
     (tmp_path / "sweep.yaml").write_text("scenario: small.yaml\ngrid: {topology.agents: [3, 4]}\n")
+    out = tmp_path / "out"
     done = CliRunner().invoke(
-        app, ["sweep", str(tmp_path / "sweep.yaml"), "--out", str(tmp_path / "out"), "--jobs", "1"]
+        app, ["sweep", str(tmp_path / "sweep.yaml"), "-o", "seed=7", "--out", str(out), "--jobs", "1"]
     )
     assert done.exit_code == 0, done.output
     assert "2 of 2 points done" in done.output
-    assert json.loads((tmp_path / "out" / "sweep.json").read_text())["sweep"]["grid"] == {"topology.agents": [3, 4]}
+    kept = json.loads((out / "sweep.json").read_text())
+    assert kept["sweep"]["grid"] == {"topology.agents": [3, 4]}
+    assert (kept["scenario"]["seed"], "-o seed=7" in kept["command"]) == (7, True)
     wrong = CliRunner().invoke(app, ["sweep", str(tmp_path / "nothing.yaml")])
     assert wrong.exit_code == 2
     assert "no readable file" in wrong.output

@@ -34,6 +34,15 @@ def test_columns_go_by_name_or_by_place(table: Path) -> None:
     assert np.array_equal(same.features, data.features)
 
 
+def test_the_name_of_two_columns_names_none(tmp_path: Path) -> None:
+    path = tmp_path / "twice.csv"
+    path.write_text("a,twice,twice\n1,2,0\n2,1,1\n")
+    with pytest.raises(ScenarioError, match="its position: 1 or 2") as caught:
+        load("csv", path=path, label="twice")
+    assert caught.value.field == "label"
+    assert load("csv", path=path, label=2).records == 2
+
+
 def test_a_regression_keeps_its_targets(table: Path) -> None:
     data = load("csv", path=table, label="weight", features=["height"], kind="regression")
     assert np.array_equal(data.labels, [20, 40, 10, 90])
@@ -57,7 +66,7 @@ def test_without_a_header_all_other_columns_are_features(tmp_path: Path) -> None
         ({"label": "specie"}, "label", "species, "),
         ({"label": 4}, "label", "<= 3"),
         ({"label": "species", "classes": ["cat", "dog"]}, "path", "line 2, column 'name': 'ann' is no number"),
-        ({"features": ["height"]}, "classes", "the labels are cat, cow, dog"),
+        ({"features": ["height"]}, "classes", "column 'species' has 3 labels, which are cat, cow, dog"),
         ({"features": ["height"], "classes": ["cat", "bird"]}, "classes", "not both among the labels"),
         ({"features": ["height"], "classes": ["cat", "cat"]}, "classes", "not two different"),
         ({"features": ["species"], "classes": ["cat", "dog"]}, "features", "not different columns"),
