@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from difflib import get_close_matches
@@ -20,7 +21,7 @@ from typer.core import TyperGroup
 from netsim.errors import ScenarioError
 from netsim.memory import limited
 from scenarios.files.folders import MANIFEST
-from scenarios.render.terminal import WRONG_INPUT, fail, write_document
+from scenarios.render.terminal import INTERRUPTED, WRONG_INPUT, fail, problems, write_document
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -55,6 +56,9 @@ class _Group(TyperGroup):
             return super().invoke(ctx)
         except ScenarioError as error:  # of an option: a command says its own
             fail(error, as_json=bool(ctx.meta.get("netsim.json")))
+        except KeyboardInterrupt:  # where a command has nothing to say of what it leaves
+            problems.print("[yellow]Interrupted.[/]")
+            sys.exit(INTERRUPTED)
         except _USAGE as error:
             mistake: Any = error
             parameter = getattr(error, "param", None)

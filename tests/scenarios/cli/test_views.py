@@ -81,3 +81,13 @@ def test_what_cannot_be_priced_is_refused(options, why, monkeypatch):
     done = runner.invoke(app, ["views", *SMALL, *options, "--json"])
     assert done.exit_code == 2, done.output
     assert why in json.loads(done.stdout)["error"]["message"]
+
+
+def test_a_ctrl_c_has_a_word(monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(audit, "price_views", stopped)
+    done = CliRunner().invoke(app, ["views", "price-of-a-view"])
+    assert done.exit_code == 130
+    assert done.stderr.endswith("Interrupted.\n")
