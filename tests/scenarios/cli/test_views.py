@@ -88,6 +88,6 @@ def test_a_ctrl_c_has_a_word(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(audit, "price_views", stopped)
-    done = CliRunner().invoke(app, ["views", "price-of-a-view"])
+    done = runner.invoke(app, ["views", "price-of-a-view"])
     assert done.exit_code == 130
     assert done.stderr.endswith("Interrupted.\n")
