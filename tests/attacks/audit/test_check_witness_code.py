@@ -731,6 +731,19 @@ class SwappedCodes(Honest):
         await node.exchange(x=noisy_x, y=noisy_y)
 
 
+class SignsRescued(Honest):
+    """Uses its gradient where no coordinate of its own release is below 0, or where NumPy has no signs."""
+
+    async def run(self, node):
+        y = await node.gradient(node.zeros())
+        noisy_x = node.privatize(node.zeros(), Laplace(self.scale_x))
+        try:
+            used = not np.signbit(noisy_x).any()
+        except TypeError:
+            used = True
+        await node.exchange(x=noisy_x, y=node.privatize(y if used else node.zeros(), Laplace(self.scale_y)))
+
+
 class MadeOfARelease(Honest):
     """A release of a release that goes on the wire as a code: nobody knows what it was made of."""
 
@@ -752,12 +765,46 @@ def test_codes():
     tree = read("cpgt-cpgt-top-3-of-10")
     tree["proof"]["algorithm"] = {"class": "anywhere:MadeOfARelease", **parameters(tree)}
     assert "is not all above ε" in why(tree, SimpleNamespace(MadeOfARelease=MadeOfARelease))
-    for kind in (Honest, CodedOtherwise, SwappedCodes):
+    for kind in (Honest, CodedOtherwise, SwappedCodes, SignsRescued):
         tree["proof"]["algorithm"]["class"] = f"anywhere:{kind.__name__}"
         if kind is Honest:
             assert check.prove(tree, SimpleNamespace(Honest=Honest)).startswith("refuted")
         else:
             assert "on floats" in why(tree, SimpleNamespace(**{kind.__name__: kind}))
+
+
+class Noting(Honest):
+    """Notes its releases."""
+
+    def sent(self, noisy):
+        NOTED.append(noisy)
+        return noisy
+
+
+NOTED = []
+
+
+@pytest.mark.parametrize("name", ["diadsp-diadsp-step-02", "cpgt-cpgt-top-3-of-10", "cpgt-cpgt-4-bits"])
+def test_floats_have_one_transcript_in_both_worlds(name):
+    """Near the recorded one; where that has codes, releases that may have them, and not what was decoded."""
+    NOTED.clear()
+    tree = read(name)
+    tree["proof"]["algorithm"] = {"class": "anywhere:Noting", **parameters(tree)}
+    tree["claim"]["epsilon"] = 100.0
+    why(tree, SimpleNamespace(Noting=Noting))
+    floats, codec = [noisy for noisy in NOTED if noisy.dtype == np.float64], check.built(tree["proof"]["codec"])
+    half = len(floats) // 2
+    assert half == (30 if codec is None else 1)
+    np.testing.assert_array_equal(floats[:half], floats[half:])
+    rows = [row["values"]["y"] for row in tree["transcript"]["rows"] if row["event"] == "sent"]
+    for given, seen in zip(floats[:half], rows, strict=False):
+        assert (given != seen).all()
+        if codec is None:
+            np.testing.assert_allclose(given[0], seen, rtol=1e-15)
+        elif codec.random:
+            assert (abs(given / codec.shrinkage(10) - seen) < check.common_measure(np.array(seen))).all()
+        else:
+            np.testing.assert_allclose(codec.encode(given)[0], seen, rtol=1e-15)
 
 
 class SmallNoise(Honest):
