@@ -634,19 +634,20 @@ class Floats(Node):
     _types = (np.dtype(np.float64),)
 
     def __init__(self, file: "File", view: Any, node: Node, seed: int) -> None:
-        self._view, self._messages, self._draws = view, len(node.said), np.random.default_rng(seed)
+        self._view, self._messages, self._seed = view, len(node.said), seed
         super().__init__(file, None)
 
     def _given(self, x: Any) -> Any:
         return middles(self._view(balls(x))).astype(np.float64)
 
     def _near(self, seen: Any, codec: Any = None) -> Any:
+        draws = np.random.default_rng((self._seed, abs(hash(seen.tobytes()))))  # in whatever order they are read
         wide = np.maximum(np.abs(seen), 1e-30) * NEAR
         if isinstance(codec, Quantizer):  # less than a level away
             wide, seen = (v * codec.shrinkage(len(seen)) for v in (common_measure(seen), seen))
         elif codec is not None:  # what is hidden is no larger than what is seen
             wide = np.where(seen == 0, np.abs(seen).min(where=seen != 0, initial=MOST), wide)
-        return seen + wide * self._draws.choice((-1, 1), seen.shape) * self._draws.uniform(0.5, 1, seen.shape)
+        return seen + wide * draws.choice((-1, 1), seen.shape) * draws.uniform(0.5, 1, seen.shape)
 
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:  # noqa: ARG002
         self._released(values)

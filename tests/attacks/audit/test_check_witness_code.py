@@ -781,6 +781,19 @@ class Noting(Honest):
         return noisy
 
 
+class Echoed(Noting):
+    """Notes what a neighbor sends, before its own release in one world and after it in the other."""
+
+    async def run(self, node):
+        y = await node.gradient(node.zeros())
+        noisy_x = node.privatize(node.zeros(), Laplace(self.scale_x))
+        first = y.dtype == float and y[0, 0] > FIRST + 0.1
+        echo = (await node.receive()).values["y"] if first else 0
+        noisy_y = self.sent(node.privatize(y, Laplace(self.scale_y)))
+        self.sent(echo if first else (await node.receive()).values["y"])
+        await node.exchange(x=noisy_x, y=noisy_y)
+
+
 NOTED = []
 
 
@@ -805,6 +818,20 @@ def test_floats_have_one_transcript_in_both_worlds(name):
             assert (abs(given / codec.shrinkage(10) - seen) < check.common_measure(np.array(seen))).all()
         else:
             np.testing.assert_allclose(codec.encode(given)[0], seen, rtol=1e-15)
+
+
+def test_floats_have_one_transcript_in_whatever_order_it_is_read():
+    NOTED.clear()
+    tree = read("diadsp-diadsp-step-02")
+    tree["proof"]["algorithm"] = {"class": "anywhere:Echoed", **parameters(tree)}
+    own, other = (
+        next(row for row in tree["transcript"]["rows"] if row["event"] == event) for event in ("sent", "received")
+    )
+    tree["transcript"]["rows"].append(other | {"kind": "direct", "values": own["values"]})
+    assert check.prove(tree, SimpleNamespace(Echoed=Echoed)).startswith("refuted")
+    floats = [noisy for noisy in NOTED if noisy.dtype == np.float64]
+    assert len(floats) == 4
+    np.testing.assert_array_equal(floats, [floats[0]] * 4)
 
 
 class SmallNoise(Honest):
