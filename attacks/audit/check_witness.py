@@ -490,7 +490,7 @@ class Node(Port):
         """Balls, as the code is given them."""
         return x
 
-    def _near(self, seen: Any, codec: Any = None) -> Any:
+    def _near(self, seen: Any, where: Any, codec: Any = None) -> Any:  # noqa: ARG002
         """Recorded numbers, as the code is given them; any number where all that is known of it is its code."""
         return boxes(seen) if codec is None else ANY
 
@@ -536,7 +536,7 @@ class Node(Port):
         scale, (said, size), seen = scale[0].astype(np.float64), file.laws[t], file.releases[t]
         if said != law.__name__ or not np.allclose(size, scale, rtol=1e-12, atol=0) or min(scale) < 0:
             end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said!r:.20}"))
-        made = read_only(self._given(np.where(scale > 0, self._near(seen, file.codec), value)))
+        made = read_only(self._given(np.where(scale > 0, self._near(seen, t, file.codec), value)))
         self.releases.append(Release(law, scale, value[0], seen, made, made.copy()))
         return made
 
@@ -603,8 +603,9 @@ class Node(Port):
     def _taken(self, row: Any) -> Port:
         """A message of the file."""
         self.room = max([self.room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
-        values = {name: read_only(self._given(self._near(v[None]))) for name, v in row["values"].items()}
-        return Port(sender=row["sender"], kind=row["kind"], number=row["number"], values=values)
+        named = {name: row[name] for name in ("sender", "kind", "number")}
+        near = {name: self._near(v[None], (*named.values(), name)) for name, v in row["values"].items()}
+        return Port(**named, values={name: read_only(self._given(v)) for name, v in near.items()})
 
     async def exchange(self, **values: Any) -> Exchange:
         own = self._put("exchange", -1, values)
@@ -640,8 +641,8 @@ class Floats(Node):
     def _given(self, x: Any) -> Any:
         return middles(self._view(balls(x))).astype(np.float64)
 
-    def _near(self, seen: Any, codec: Any = None) -> Any:
-        draws = np.random.default_rng((self._seed, abs(hash(seen.tobytes()))))  # in whatever order they are read
+    def _near(self, seen: Any, where: Any, codec: Any = None) -> Any:
+        draws = np.random.default_rng((self._seed, abs(hash(where))))  # in whatever order they are read
         wide = np.maximum(np.abs(seen), 1e-30) * NEAR
         if isinstance(codec, Quantizer):  # less than a level away
             wide, seen = (v * codec.shrinkage(len(seen)) for v in (common_measure(seen), seen))
