@@ -72,7 +72,6 @@ from netsim.node import Exchange, FollowedCoins
 BITS = 128  # of a ball: recorded numbers are boxes by far wider than what so many bits round
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
 MOST, SECONDS = 10**6, 100  # largest whole number among the parameters; time for a file
-NEAR = 2.0**-51  # relative, for the numbers that floats are given: one to four units in the last place
 NUMBER = int | float | np.integer | np.float32 | np.bool_  # no long double: a float is less
 CODE = "netsim.algorithms.", "netsim.schedules", "netsim.codecs", "netsim.claims", "netsim.models.model"
 
@@ -643,7 +642,7 @@ class Floats(Node):
 
     def _near(self, seen: Any, where: Any, codec: Any = None) -> Any:
         draws = np.random.default_rng((self._seed, abs(hash(where))))  # in whatever order they are read
-        wide = np.maximum(np.abs(seen), 1e-30) * NEAR
+        wide = np.maximum(np.abs(seen), 1e-30) * self._file.near
         if isinstance(codec, Quantizer):  # less than a level away
             wide, seen = (v * codec.shrinkage(len(seen)) for v in (common_measure(seen), seen))
         elif codec is not None:  # what is hidden is no larger than what is seen
@@ -667,6 +666,8 @@ class Floats(Node):
 # ── what is proven ──────────────────────────────────────────────────────────────────────────────────────
 class File:
     """A witness, as far as it is read."""
+
+    near = 2.0**-40  # relative, for what floats are given: numbers that a file has equal are hardly so any more
 
     def __init__(self, tree: Any, source: ModuleType | None) -> None:
         proof, change, claim = tree["proof"], tree["pair"]["change"], tree["claim"]
@@ -791,7 +792,7 @@ class File:
             if node.proven == "refuted":
                 why = f"as floats round, which is too much for such noise, L is in {node.loss.text}"
                 require(less(bound, node.loss), why)
-                told = real if less(abs(node.loss - real), SLACK) else node.loss  # no digits of numbers drawn anew
+                told = real if less(abs(node.loss - real), 1e-6) else node.loss  # no digits of numbers drawn anew
                 node.proven = f"refuted: L ∈ {told.text} > ε = {self.claim['epsilon']!r}"
         known = exact is not None and exact.coins == "known"  # the claim holds for who knows the agent's coins
         routes = all(one.coins.routes_alone for one in (node, *floats))
