@@ -17,7 +17,8 @@ curvature that hold in both worlds; these and the adjacency's are taken as large
 balls that overlap are compared, the worlds take different branches, a ball becomes a float, something is not read
 here, or the record ends, also if the code catches the exception. What was sent before counts. The code has to do the
 same on floats, in both worlds, up to `SLACK` again, at the same numbers near the recorded ones, drawn anew: what it
-does at these alone has no probability. L is above ε also of what floats have before noise, and of all in between.
+does at these alone has no probability. L is above ε also of what floats have before noise, and of all in between. So
+it is tried at one transcript, and not proven, that code which finds out that it has balls does nothing else then.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
 algorithm's file and what it imports: that it does not look at where it runs (an identity, the type of a node, names
@@ -667,7 +668,7 @@ class Floats(Node):
 class File:
     """A witness, as far as it is read."""
 
-    near = 2.0**-40  # relative, for what floats are given: numbers that a file has equal are hardly so any more
+    near = 2.0**-44  # relative, for what floats are given: numbers that a file has equal are hardly so any more
 
     def __init__(self, tree: Any, source: ModuleType | None) -> None:
         proof, change, claim = tree["proof"], tree["pair"]["change"], tree["claim"]
