@@ -56,6 +56,8 @@ def log_weight(release: check.Release, theta: float, shift: Any) -> Any:
 class SetFile(check.File):
     """A set of transcripts: the first is that of the file, of the others it has numbers in the order of its rows."""
 
+    near = 2.0**-51  # units in the last place: numbers that were drawn are not equal, and their losses add up
+
     def __init__(self, tree: Any, source: ModuleType | None) -> None:
         super().__init__(tree, source)
         sample, named, d = tree["sample"], tree["transcript"]["releases"], self.setting.dimension

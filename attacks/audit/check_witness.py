@@ -16,8 +16,9 @@ Public parameters are exact and the code is real arithmetic: a value without noi
 curvature that hold in both worlds; these and the adjacency's are taken as larger by `SLACK`. The reading ends where
 balls that overlap are compared, the worlds take different branches, a ball becomes a float, something is not read
 here, or the record ends, also if the code catches the exception. What was sent before counts. The code has to do the
-same on floats, in either world, up to `SLACK` again, at numbers near the recorded ones, drawn anew: what it does at
-these alone has no probability. L is above ε also of what floats have before noise, and of all in between.
+same on floats, in both worlds, up to `SLACK` again, at the same numbers near the recorded ones, drawn anew: what it
+does at these alone has no probability. L is above ε also of what floats have before noise, and of all in between. So
+it is tried at one transcript, and not proven, that code which finds out that it has balls does nothing else then.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
 algorithm's file and what it imports: that it does not look at where it runs (an identity, the type of a node, names
@@ -72,7 +73,6 @@ from netsim.node import Exchange, FollowedCoins
 BITS = 128  # of a ball: recorded numbers are boxes by far wider than what so many bits round
 SLACK = 2.0**-30  # relative, for floats: of the largest recorded number so far, or of a bound
 MOST, SECONDS = 10**6, 100  # largest whole number among the parameters; time for a file
-NEAR = 2.0**-51  # relative, for the numbers that floats are given: one to four units in the last place
 NUMBER = int | float | np.integer | np.float32 | np.bool_  # no long double: a float is less
 CODE = "netsim.algorithms.", "netsim.schedules", "netsim.codecs", "netsim.claims", "netsim.models.model"
 
@@ -235,7 +235,6 @@ def positive(x: Any) -> Any:
     return (x + np.abs(x)) / 2
 
 
-RANDOM = np.random.default_rng()
 ANY: Any = 1 / to_hull(-1, 1)
 """Any number."""
 balls: Any = np.frompyfunc(to_ball, 1, 1)
@@ -491,9 +490,9 @@ class Node(Port):
         """Balls, as the code is given them."""
         return x
 
-    def _near(self, seen: Any) -> Any:
-        """Recorded numbers, as the code is given them."""
-        return boxes(seen)
+    def _near(self, seen: Any, where: Any, codec: Any = None) -> Any:  # noqa: ARG002
+        """Recorded numbers, as the code is given them; any number where all that is known of it is its code."""
+        return boxes(seen) if codec is None else ANY
 
     def _vector(self, x: Any) -> Any:
         sound = type(x) is np.ndarray and any(x.dtype is one for one in self._types)
@@ -537,8 +536,7 @@ class Node(Port):
         scale, (said, size), seen = scale[0].astype(np.float64), file.laws[t], file.releases[t]
         if said != law.__name__ or not np.allclose(size, scale, rtol=1e-12, atol=0) or min(scale) < 0:
             end(Unproven(f"release {t}: the code draws {law.__name__}({scale[0]}), not {said!r:.20}"))
-        # with a codec, no reader knows the release itself: it may be any number
-        made = read_only(self._given(np.where(scale > 0, self._near(seen) if file.codec is None else ANY, value)))
+        made = read_only(self._given(np.where(scale > 0, self._near(seen, t, file.codec), value)))
         self.releases.append(Release(law, scale, value[0], seen, made, made.copy()))
         return made
 
@@ -605,8 +603,9 @@ class Node(Port):
     def _taken(self, row: Any) -> Port:
         """A message of the file."""
         self.room = max([self.room, *(SLACK * np.abs(v).max() for v in row["values"].values())])
-        values = {name: read_only(self._given(self._near(v[None]))) for name, v in row["values"].items()}
-        return Port(sender=row["sender"], kind=row["kind"], number=row["number"], values=values)
+        named = {name: row[name] for name in ("sender", "kind", "number")}
+        near = {name: self._near(v[None], (*named.values(), name)) for name, v in row["values"].items()}
+        return Port(**named, values={name: read_only(self._given(v)) for name, v in near.items()})
 
     async def exchange(self, **values: Any) -> Exchange:
         own = self._put("exchange", -1, values)
@@ -629,22 +628,27 @@ class Node(Port):
 class Floats(Node):
     """The same code on floats, near the recorded numbers, in the world of `view`, as far as `node` has sent.
 
-    NumPy does not do the same to both: balls that are equal, as a public zero's are, it sorts in another order.
+    Both worlds have one `seed`, and so one transcript. NumPy does not do the same to floats and to balls: of these it
+    sorts those that are equal, as a public zero's are, in another order.
     """
 
     _types = (np.dtype(np.float64),)
 
-    def __init__(self, file: "File", view: Any, node: Node) -> None:
-        self._view, self._messages = view, len(node.said)
+    def __init__(self, file: "File", view: Any, node: Node, seed: int) -> None:
+        self._view, self._messages, self._seed = view, len(node.said), seed
         super().__init__(file, None)
 
     def _given(self, x: Any) -> Any:
-        found = middles(self._view(balls(x))).astype(np.float64)
-        return np.where(np.isnan(found), 0.0, found)  # where it may be any number, 0
+        return middles(self._view(balls(x))).astype(np.float64)
 
-    def _near(self, seen: Any) -> Any:
-        wide = np.maximum(np.abs(seen), 1e-30) * NEAR
-        return seen + wide * RANDOM.choice((-1, 1), seen.shape) * RANDOM.uniform(0.5, 1, seen.shape)
+    def _near(self, seen: Any, where: Any, codec: Any = None) -> Any:
+        draws = np.random.default_rng((self._seed, abs(hash(where))))  # in whatever order they are read
+        wide = np.maximum(np.abs(seen), 1e-30) * self._file.near
+        if isinstance(codec, Quantizer):  # less than a level away
+            wide, seen = (v * codec.shrinkage(len(seen)) for v in (common_measure(seen), seen))
+        elif codec is not None:  # what is hidden is no larger than what is seen
+            wide = np.where(seen == 0, np.abs(seen).min(where=seen != 0, initial=MOST), wide)
+        return seen + wide * draws.choice((-1, 1), seen.shape) * draws.uniform(0.5, 1, seen.shape)
 
     def _judge(self, what: str, seen_values: Any, values: Any, vectors: Any) -> None:  # noqa: ARG002
         self._released(values)
@@ -663,6 +667,8 @@ class Floats(Node):
 # ── what is proven ──────────────────────────────────────────────────────────────────────────────────────
 class File:
     """A witness, as far as it is read."""
+
+    near = 2.0**-44  # relative, for what floats are given: numbers that a file has equal are hardly so any more
 
     def __init__(self, tree: Any, source: ModuleType | None) -> None:
         proof, change, claim = tree["proof"], tree["pair"]["change"], tree["claim"]
@@ -775,7 +781,8 @@ class File:
         """What the code does. It is run again, on floats: it may do something else there, or the second time."""
         node, floats = Node(self, bound), list[Any]()
         if node.said:
-            floats = [Floats(self, view, node) for view in (here, there)]
+            seed = np.random.SeedSequence().entropy
+            floats = [Floats(self, view, node, seed) for view in (here, there)]
             same = all(one.follows(node) for one in floats)
             require(same, "the code does something else when it is run again, on floats: or it keeps state")
             for release, *values in zip(node.releases, *(one.releases for one in floats), strict=False):
@@ -786,7 +793,7 @@ class File:
             if node.proven == "refuted":
                 why = f"as floats round, which is too much for such noise, L is in {node.loss.text}"
                 require(less(bound, node.loss), why)
-                told = real if less(abs(node.loss - real), SLACK) else node.loss  # no digits of numbers drawn anew
+                told = real if less(abs(node.loss - real), 1e-6) else node.loss  # no digits of numbers drawn anew
                 node.proven = f"refuted: L ∈ {told.text} > ε = {self.claim['epsilon']!r}"
         known = exact is not None and exact.coins == "known"  # the claim holds for who knows the agent's coins
         routes = all(one.coins.routes_alone for one in (node, *floats))

@@ -555,6 +555,13 @@ class AtOneNumberRescued(AtOneNumber):
         return held[0, 0] == SEEN
 
 
+class Coinciding(AtOneNumber):
+    """Uses its gradient after numbers of which some are the same, which has no probability, and on balls."""
+
+    def used(self, sent):
+        return sent.dtype == object or np.unique(sent).size < 5
+
+
 class SentBefore(Honest):
     """Floats send no release, but the file's numbers, which the code has."""
 
@@ -570,6 +577,7 @@ LIES = {
     SentBefore: ("on floats",),
     AtOneNumber: ("on floats",),
     AtOneNumberRescued: ("on floats",),
+    Coinciding: ("on floats",),
     OfObjects: ("no message can be read", "on floats"),
     TruthOfPublicNumbers: ("on floats",),
     AsObjects: ("on floats",),
@@ -659,6 +667,8 @@ def test_code_that_lies_is_refused(kind):
         tree["claim"]["epsilon"] = 100.0
     if kind in (TruthOfNumbers, NegativeScale, LongScale) or issubclass(kind, AtOneNumber):
         tree["claim"]["epsilon"] = 1e-6
+    if kind is Coinciding:
+        first_row["values"]["y"] = [1.01] * 10
     if kind is NegativeScale:
         scale = tree["account"]["releases"][1]["scale"]
         tree["account"]["releases"][1]["scale"] = [-scale] + [scale] * 9
@@ -731,6 +741,19 @@ class SwappedCodes(Honest):
         await node.exchange(x=noisy_x, y=noisy_y)
 
 
+class SignsRescued(Honest):
+    """Uses its gradient where no coordinate of its own release is below 0, or where NumPy has no signs."""
+
+    async def run(self, node):
+        y = await node.gradient(node.zeros())
+        noisy_x = node.privatize(node.zeros(), Laplace(self.scale_x))
+        try:
+            used = not np.signbit(noisy_x).any()
+        except TypeError:
+            used = True
+        await node.exchange(x=noisy_x, y=node.privatize(y if used else node.zeros(), Laplace(self.scale_y)))
+
+
 class MadeOfARelease(Honest):
     """A release of a release that goes on the wire as a code: nobody knows what it was made of."""
 
@@ -752,12 +775,74 @@ def test_codes():
     tree = read("cpgt-cpgt-top-3-of-10")
     tree["proof"]["algorithm"] = {"class": "anywhere:MadeOfARelease", **parameters(tree)}
     assert "is not all above ε" in why(tree, SimpleNamespace(MadeOfARelease=MadeOfARelease))
-    for kind in (Honest, CodedOtherwise, SwappedCodes):
+    for kind in (Honest, CodedOtherwise, SwappedCodes, SignsRescued):
         tree["proof"]["algorithm"]["class"] = f"anywhere:{kind.__name__}"
         if kind is Honest:
             assert check.prove(tree, SimpleNamespace(Honest=Honest)).startswith("refuted")
         else:
             assert "on floats" in why(tree, SimpleNamespace(**{kind.__name__: kind}))
+
+
+class Noting(Honest):
+    """Notes its releases."""
+
+    def sent(self, noisy):
+        NOTED.append(noisy)
+        return noisy
+
+
+class Echoed(Noting):
+    """Notes what a neighbor sends, before its own release in one world and after it in the other."""
+
+    async def run(self, node):
+        y = await node.gradient(node.zeros())
+        noisy_x = node.privatize(node.zeros(), Laplace(self.scale_x))
+        first = y.dtype == float and y[0, 0] > FIRST + 0.1
+        echo = (await node.receive()).values["y"] if first else 0
+        noisy_y = self.sent(node.privatize(y, Laplace(self.scale_y)))
+        self.sent(echo if first else (await node.receive()).values["y"])
+        await node.exchange(x=noisy_x, y=noisy_y)
+
+
+NOTED = []
+
+
+@pytest.mark.parametrize("name", ["diadsp-diadsp-step-02", "cpgt-cpgt-top-3-of-10", "cpgt-cpgt-4-bits"])
+def test_floats_have_one_transcript_in_both_worlds(name):
+    """Near the recorded one; where that has codes, releases that may have them, and not what was decoded."""
+    NOTED.clear()
+    tree = read(name)
+    tree["proof"]["algorithm"] = {"class": "anywhere:Noting", **parameters(tree)}
+    tree["claim"]["epsilon"] = 100.0
+    why(tree, SimpleNamespace(Noting=Noting))
+    floats, codec = [noisy for noisy in NOTED if noisy.dtype == np.float64], check.built(tree["proof"]["codec"])
+    half = len(floats) // 2
+    assert half == (30 if codec is None else 1)
+    np.testing.assert_array_equal(floats[:half], floats[half:])
+    rows = [row["values"]["y"] for row in tree["transcript"]["rows"] if row["event"] == "sent"]
+    for given, seen in zip(floats[:half], rows, strict=False):
+        assert (given != seen).all()
+        if codec is None:
+            np.testing.assert_allclose(given[0], seen, rtol=1e-12)
+        elif codec.random:
+            assert (abs(given / codec.shrinkage(10) - seen) < check.common_measure(np.array(seen))).all()
+        else:
+            np.testing.assert_allclose(codec.encode(given)[0], seen, rtol=1e-12)
+
+
+def test_floats_have_one_transcript_in_whatever_order_it_is_read():
+    NOTED.clear()
+    tree = read("diadsp-diadsp-step-02")
+    tree["proof"]["algorithm"] = {"class": "anywhere:Echoed", **parameters(tree)}
+    own, other = (
+        next(row for row in tree["transcript"]["rows"] if row["event"] == event) for event in ("sent", "received")
+    )
+    tree["transcript"]["rows"].append(other | {"kind": "direct", "values": own["values"]})
+    assert check.prove(tree, SimpleNamespace(Echoed=Echoed)).startswith("refuted")
+    floats = [noisy for noisy in NOTED if noisy.dtype == np.float64]
+    assert len(floats) == 4
+    np.testing.assert_array_equal(floats[:2], floats[2:])
+    assert (floats[0] != floats[1]).any()  # that a neighbor sends the very same has no probability
 
 
 class SmallNoise(Honest):
