@@ -11,7 +11,7 @@ from tests.oracles.quadratics import Quadratics, SparseDiagonal, adjacency, metr
 from tests.oracles.shapes import by_row, stacked
 
 N, D, ROUNDS = 6, 3, 30
-A = adjacency("geometric")
+A = adjacency()
 W = metropolis(A)
 W_TILDE = (np.eye(N) + W) / 2
 PROBLEM = Quadratics(seed=1)

@@ -13,7 +13,6 @@ from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
 from netsim.problems import L1, LeastSquares, Problem
 from netsim.schedules import Constant, Geometric, Polynomial
-from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
 from netsim.topology import Topology, grid, ring
 from tests.netsim.algorithms.mixing import gradients, noises, sent
@@ -78,13 +77,6 @@ def test_released_states_are_the_oracles(batch):
     np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["x"], rtol=1e-12, atol=1e-12)
 
 
-def test_both_states_are_the_same_without_noise():
-    problem = synthetic_problem()
-    plain = PrivateGradientDescent(20, Constant(0.4))
-    runs = [tapped_ring(problem, replace(plain, state=state)).run() for state in ("exact", "released")]
-    np.testing.assert_array_equal(*(run.metrics.relative_errors() for run in runs))
-
-
 def test_released_states_need_no_clipping_for_their_claim():
     """Both worlds ask at the same public point: ε = Σ_{k=0}^{K−2} √d Bη_k/b_{k+1} for a change of at most B in ℓ2."""
     setting = setting_of(synthetic_problem(), None, 10)
@@ -107,16 +99,6 @@ def test_gaussian_noise_is_composed_in_zcdp():
         assert claim.epsilon == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1e5)), rel=1e-12)
         assert (claim.delta, claim.norm) == (1e-5, "ℓ2")
     assert algorithm.claim(record, setting, 0.0).epsilon is None
-
-
-@pytest.mark.slow
-def test_decaying_steps_approach_the_optimum():
-    problem = synthetic_problem()
-    algorithm = PrivateGradientDescent(3000, Polynomial(1.0, 0.9))
-    run = Simulation(problem, topology.complete(5), algorithm, recording=Recording(private="nothing")).run()
-    worst = run.metrics.worst_by_round(5)[:, 0]
-    assert worst[-1] < 0.02
-    assert worst[-1] < worst[300] / 2
 
 
 @pytest.mark.parametrize(("norm", "factor"), [("l1", 1.0), ("l2", math.sqrt(6)), ("linf", 6.0)])
