@@ -263,10 +263,11 @@ def test_a_tap_that_is_not_there_is_a_scenario_error_that_says_what_is():
         simulation(Adversary(), Adversary("second", links=((0, 1), (0, 2))))
     assert caught.value.field == "adversaries[1].links[1]"
     assert "[0, 1], [0, 4], [1, 2]" in str(caught.value)
-    with pytest.raises(ScenarioError) as caught:
-        simulation(Adversary(nodes=(0, 5)))
-    assert caught.value.field == "adversaries[0].nodes[1]"
-    assert "0 … 4" in str(caught.value)
+    for wrong in (5, -1):
+        with pytest.raises(ScenarioError) as caught:
+            simulation(Adversary(nodes=(0, wrong)))
+        assert caught.value.field == "adversaries[0].nodes[1]"
+        assert "0 … 4" in str(caught.value)
 
 
 def test_two_adversaries_of_one_name_would_miss_the_same_packets():

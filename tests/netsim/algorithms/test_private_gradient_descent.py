@@ -6,12 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from netsim import topology
 from netsim.algorithms import Clip, PrivateGradientDescent, stable_step
 from netsim.algorithms.private_gradient_descent import stable_bound
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
-from netsim.problems import L1, LeastSquares, Problem
+from netsim.problems import LeastSquares, Problem
 from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.simulation import Simulation, setting_of
 from netsim.topology import Topology, grid, ring
@@ -144,19 +143,3 @@ def test_steps_below_the_bound_descend_and_steps_above_it_may_not(graph, weights
     Simulation(problem, topology, PrivateGradientDescent(5, Constant(0.99 * bound)))
     with pytest.raises(ScenarioError, match=r"outside the stability condition.*λ_min"):
         Simulation(problem, topology, PrivateGradientDescent(5, Constant(1.01 * bound)))
-
-
-def test_a_regularizer_is_a_proximal_step_after_each_gradient_step():
-    """By hand, all agents alike on a complete graph: x⁺ = prox_{ηr}(mean(x) − η∇f(x)); its fixed point is x* then."""
-    problem = synthetic_problem()
-    alike = Problem((problem.objectives[0],) * 4, L1(0.02))
-    algorithm = PrivateGradientDescent(400, Constant(0.5))
-    run = Simulation(alike, topology.complete(4), algorithm).run()
-    x = np.zeros((1, alike.dimension))
-    for _ in range(400):
-        x = alike.regularizer.proximal(x - 0.5 * alike.objectives[0].gradient(x), 0.5)
-    final = run.metrics.errors[-1]
-    optimum = alike.optimum().point
-    assert final == pytest.approx(np.linalg.norm(x - optimum) / np.linalg.norm(optimum), abs=1e-12)
-    assert final < 1e-8
-    assert (optimum == 0).any()
