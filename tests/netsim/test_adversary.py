@@ -218,16 +218,6 @@ def test_two_adversaries_miss_different_packets():
     assert second - first
 
 
-def test_what_one_adversary_hears_does_not_depend_on_the_others():
-    links = LinkLaw(UniformDelay(0.1, 1.0), loss=0.3, reliable=True)
-    mine = Adversary("mine", links=((0, 1),), nodes=(3,), capture_loss=0.4)
-    alone = simulation(mine, links=links).run()
-    crowd = simulation(Adversary("a"), mine, Adversary("b", nodes=(0, 3), capture_loss=0.9), links=links).run()
-    assert keys(alone.views[0].transcript) == keys(crowd.views[1].transcript)
-    for one, two in zip(alone.views[0].transcript, crowd.views[1].transcript, strict=True):
-        assert all((one.values[name] == two.values[name]).all() for name in one.values)
-
-
 # ── what it is handed ───────────────────────────────────────────────────────────────────────────────────
 
 

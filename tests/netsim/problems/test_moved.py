@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from netsim.claims import SYMBOLS, length
 from netsim.errors import ScenarioError
 from netsim.problems import Bent, LeastSquares, NonconvexLogistic, Tilted, weak_convexity
-from netsim.problems.objective import direction
 from tests.worlds import synthetic_problem
 
 RNG = np.random.default_rng(7)
@@ -73,13 +72,6 @@ def test_batches_are_moved_too(moved):
 def test_a_tilt_is_the_slope_to_the_last_bit():
     x, tilted = RNG.standard_normal((3, OWN.dimension)), Tilted(OWN, SLOPE)
     np.testing.assert_array_equal(tilted.gradient(x), OWN.gradient(x) + SLOPE)
-
-
-def test_directions_have_norm_one_and_the_l1_norms_they_say():
-    for name in ("even", "coordinate", "random"):
-        assert np.linalg.norm(direction(name, 9)) == pytest.approx(1.0)
-    assert np.abs(direction("even", 9)).sum() == pytest.approx(3.0)
-    assert np.abs(direction("coordinate", 9)).sum() == 1.0
 
 
 def test_what_is_not_convex_stays_as_far_from_it():

@@ -20,14 +20,6 @@ from netsim.transcript import Transcript
 from netsim.transcript.message import ACK_BYTES, COLUMNS, EVERYBODY, Message, Segment
 
 
-def flat(transcript: Transcript) -> list[tuple]:
-    """Rows that compare by value, bit for bit."""
-    return [
-        (*record[:-1], *((name, v.shape, v.tobytes()) for name, v in sorted(record.values.items())))
-        for record in transcript
-    ]
-
-
 def message(sender: int, number: int, kind="exchange", replicas=2, **values) -> Message:
     return Message(sender, kind, number, {n: np.full((replicas, 2), float(v)) for n, v in values.items()})
 
