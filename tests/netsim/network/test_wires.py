@@ -24,10 +24,7 @@ from netsim.network.wires import Pipe
 from netsim.randomness import Streams
 from netsim.topology import complete
 from netsim.transcript.message import TAG_BYTES
-from tests.netsim.network.intercepted import Line, descent, estimates, message
-
-FALSE_ALARM = 1e-8
-
+from tests.netsim.network.intercepted import FALSE_ALARM, Line, descent, estimates, message
 
 SIZE = message(0).size
 
