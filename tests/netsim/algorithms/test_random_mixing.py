@@ -56,6 +56,11 @@ def draws(rounds, scale, seed, n=6, d=4):
     return theta, noise
 
 
+def sends(run, expected, k=slice(None)):
+    """What the agents sent, in round k or in all."""
+    np.testing.assert_allclose(sent(run, "x")[k, :, 0], expected, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("graph", [GRAPHS[0], GRAPHS[2]], ids=["ring", "geometric"])
 @pytest.mark.parametrize("scale", [Constant(0.0), Geometric(0.7, 1 / 1.02)], ids=["silent", "noisy"])
 class TestOracles:
@@ -65,7 +70,7 @@ class TestOracles:
         theta, noise = draws(50, scale, 6)
         A = graph.adjacency.toarray()
         expected = oracles.random_penalty_admm(gradients(SIX), A, theta, 8.0, 0.4, np.zeros(4), noise)
-        np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["x"][1:], rtol=0, atol=1e-12)
+        sends(run, expected["x"][1:])
         asked = np.array([[query.point[0] for query in queries] for queries in run.truth.queries])
         np.testing.assert_allclose(asked.swapaxes(0, 1), expected["x"][:-1], rtol=0, atol=1e-12)
 
@@ -77,7 +82,7 @@ class TestOracles:
         theta, noise = draws(50, scale, 6)
         A, D = graph.adjacency.toarray(), 8.0 * np.array(factors)
         expected = oracles.random_penalty_admm(gradients(SIX), A, theta, D, 0.3, np.zeros(4), noise)
-        np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["x"][1:], rtol=0, atol=1e-12)
+        sends(run, expected["x"][1:])
         gamma, rho = theta[7, 2] * D[2], (1 - theta[7, 2]) * D[2] / A[2].sum()
         gradient = gradients(SIX)[2](expected["x"][7, 2])
         printed = gamma * expected["x"][7, 2] + rho * (A[2] @ expected["x"][7]) - gradient + expected["dual"][7, 2]
@@ -90,7 +95,7 @@ class TestOracles:
         steps = [step(k) for k in range(50)]
         A = graph.adjacency.toarray()
         expected = oracles.extreme_descent(gradients(SIX), A, steps, np.zeros(4), theta, noise)
-        np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["x"][1:], rtol=0, atol=1e-12)
+        sends(run, expected["x"][1:])
 
     def test_pairs_of_neighbors(self, graph, scale):
         """The two are public draws; in the first round all values agree, and any pair does."""
@@ -104,7 +109,7 @@ class TestOracles:
                 pairs[k, i] = np.array(near[i])[order[:2]]
         A = graph.adjacency.toarray()
         expected = oracles.extreme_descent(gradients(SIX), A, [0.2] * 50, np.zeros(4), theta, noise, pairs)
-        np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["x"][1:], rtol=0, atol=1e-12)
+        sends(run, expected["x"][1:])
 
     def test_the_middle_is_descent_with_fixed_weights(self, graph, scale):
         run = tapped(NeighborRange(50, Constant(0.2), scale, pairs=8, middle=True), graph, seed=6)
@@ -115,7 +120,7 @@ class TestOracles:
         for k in range(50):
             m = near @ x
             x = m - 0.2 * np.array([f.gradient(m[i][None])[0] for i, f in enumerate(SIX.objectives)]) + noise[k]
-        np.testing.assert_allclose(sent(run, "x")[-1, :, 0], x, rtol=0, atol=1e-12)
+        sends(run, x, -1)
 
     def test_groups(self, graph, scale):
         del graph
@@ -130,7 +135,7 @@ class TestOracles:
         start = np.array([np.full(4, -0.5), np.full(4, 1.0)])
         steps = [algorithm.step(k) for k in range(4)]
         expected = oracles.grouped_descent(gradients(problem), order, steps, start, theta, noise)
-        np.testing.assert_allclose(sent(run, "x")[0, :, 0], expected["released"], rtol=0, atol=1e-12)
+        sends(run, expected["released"], 0)
         output = expected["output"]
         reached = run.metrics.worst_by_round(13)[-1, 0]
         optimum = problem.optimum().point
