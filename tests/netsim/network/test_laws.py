@@ -228,22 +228,16 @@ def rotations(values):
     return [values[start:] + values[:start] for start in range(len(values))]
 
 
-def test_a_delay_trace_is_replayed_in_order_and_over_and_over(trace):
-    law, rng = TraceDelay(trace(lines(DELAYS))), random.Random(0)
-    assert law.delays == DELAYS
-    drawn = tuple(law.draw(rng) for _ in range(3 * len(DELAYS)))
-    assert drawn[: len(DELAYS)] in rotations(DELAYS)
-    assert drawn == 3 * drawn[: len(DELAYS)]
-    assert law.mean() == 3.875 / 5
-
-
-def test_a_loss_trace_is_replayed_in_order_and_over_and_over(trace):
-    law = TraceLoss(trace(lines(FATES)))
-    drawn = tuple(fates(law, 3 * len(FATES)).tolist())
-    assert drawn[: len(FATES)] in rotations(FATES)
-    assert drawn == 3 * drawn[: len(FATES)]
-    assert {type(fate) for fate in law.fates} == {bool}
-    assert law.rate() == 3 / 7
+def test_a_trace_is_replayed_in_order_and_over_and_over(trace):
+    delay, rng = TraceDelay(trace(lines(DELAYS), "delay.csv")), random.Random(0)
+    loss = TraceLoss(trace(lines(FATES), "loss.csv"))
+    assert delay.delays == DELAYS
+    assert {type(fate) for fate in loss.fates} == {bool}
+    drawn = tuple(delay.draw(rng) for _ in range(3 * len(DELAYS)))
+    for found, held in ((drawn, DELAYS), (tuple(fates(loss, 3 * len(FATES)).tolist()), FATES)):
+        assert found[: len(held)] in rotations(held)
+        assert found == 3 * found[: len(held)]
+    assert (delay.mean(), loss.rate()) == (3.875 / 5, 3 / 7)
 
 
 def test_wires_start_a_trace_anywhere(trace):

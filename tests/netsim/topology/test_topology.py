@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 
 from netsim.errors import ScenarioError
 from netsim.topology import (
-    BUILDERS,
     DENSE_AGENTS,
     RULES,
     Topology,
@@ -72,16 +71,6 @@ def test_neighbors_and_edges_agree(graph):
 
 
 # ── builders ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_every_builder_is_listed_under_its_name():
-    assert {name: f.__name__ for name, f in BUILDERS.items()} == {
-        **{name: name for name in (
-            "ring", "complete", "path", "star", "grid", "torus", "hypercube", "balanced_tree", "random_tree",
-            "random_regular", "erdos_renyi", "watts_strogatz", "barabasi_albert", "random_geometric",
-        )},
-        "edges": "from_edges", "file": "from_file",
-    }  # fmt: skip
 
 
 def test_numpy_integers_make_the_same_graph_as_ints():
