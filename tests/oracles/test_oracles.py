@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tests.oracles.cpgt import b_bit, top
-from tests.oracles.dgd import dgd
-from tests.oracles.noisy_descent import box, dmsp
+from tests.oracles.noisy_descent import box, dgd, dmsp
 from tests.oracles.ppdc import ppdc
 from tests.oracles.quadratics import Quadratics, adjacency, metropolis
 from tests.oracles.random_aggregators import random_penalty_admm

@@ -10,7 +10,6 @@ from netsim.problems import build, load
 from netsim.randomness import Streams, coins_of, dither_of, noise_of
 from netsim.schedules import Geometric
 from tests.oracles import cpgt as compressed
-from tests.oracles.diadsp import diadsp
 from tests.oracles.extra import extra, pg_extra
 from tests.oracles.gradient_tracking import adapt_then_combine, diging
 from tests.oracles.nids import exact_diffusion, nids
@@ -150,7 +149,7 @@ def by_oracle(name, run, replica=0):
         dither = 1 - dithers(run)[:, :, :, replica]  # the codec rounds t up where u < t − ⌊t⌋, as ⌊t + 1 − u⌋ does
         compress = COMPRESSORS.get(name, compressed.identity)
         return compressed.cpgt(slopes, W, step, algorithm.gamma, compress, start, rounds, *noise, *dither)
-    oracle = {"diging": diging, "atc": adapt_then_combine, "diadsp": diadsp, "diadsp_own": diadsp}[name]
+    oracle = adapt_then_combine if name == "atc" else diging  # DiaDSP is DIGing with noise that decays
     return oracle(slopes, W, step, start, rounds, *noise)
 
 

@@ -15,8 +15,7 @@ from netsim.schedules import Constant, Geometric, Polynomial
 from netsim.simulation import Simulation, setting_of
 from netsim.topology import Topology, grid, ring
 from tests.netsim.algorithms.mixing import gradients, noises, sent
-from tests.oracles.dgd import dgd as oracle
-from tests.oracles.noisy_descent import laplace_descent
+from tests.oracles.noisy_descent import dgd, laplace_descent
 from tests.worlds import coins, synthetic_problem, tapped_ring
 
 ANY = Adjacency(math.inf, "any change of one agent's objective")
@@ -36,7 +35,7 @@ def test_iterates_are_the_oracles(norm):
         length = np.abs(g).sum() if norm == "l1" else math.sqrt((g**2).sum())
         return g * min(1.0, 0.15 / length)
 
-    expected = oracle(
+    expected = dgd(
         gradients(problem),
         run.simulation.topology.weights,
         [step(k) for k in range(50)],
