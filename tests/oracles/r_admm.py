@@ -27,20 +27,6 @@ import numpy as np
 from tests.oracles.shapes import Array, Exact, differences, drawn, edges_of, pair_sums
 
 
-def r_admm(
-    exacts: Sequence[Exact],
-    adjacency: Array,
-    penalty: float,
-    linearization: float,
-    start: Array,
-    pairs: int,
-    perturbation: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
-    """`mr_admm` with η_i(t) = θ = `penalty`."""
-    penalties = np.full((pairs, len(exacts)), float(penalty))
-    return mr_admm(exacts, adjacency, penalties, penalty, linearization, start, perturbation)
-
-
 def mr_admm(
     exacts: Sequence[Exact],
     adjacency: Array,

@@ -16,7 +16,7 @@ from tests.netsim.algorithms.mixing import gradients
 from tests.oracles.d_admm import d_admm
 from tests.oracles.dp_admm import dp_admm
 from tests.oracles.ic_admm import ic_admm
-from tests.oracles.r_admm import mr_admm, r_admm
+from tests.oracles.r_admm import mr_admm
 from tests.oracles.rw_admm import rw_admm
 from tests.oracles.walkman import walkman_gradient, walkman_prox
 from tests.worlds import simulated, synthetic_problem
@@ -108,8 +108,8 @@ def _dp(problem, graph, noise, run):
 
 
 def _r(problem, graph, noise, run):
-    gamma = run.simulation.algorithm.linearization
-    return r_admm(exacts(problem), adjacency_of(graph), PENALTY, gamma, ZERO, len(noise), noise)["x"][1:]
+    gamma, penalties = run.simulation.algorithm.linearization, np.full(noise.shape[:2], PENALTY)
+    return mr_admm(exacts(problem), adjacency_of(graph), penalties, PENALTY, gamma, ZERO, noise)["x"][1:]
 
 
 def _mr(problem, graph, noise, run):

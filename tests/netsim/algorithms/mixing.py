@@ -10,7 +10,7 @@ from netsim.problems import build, load
 from netsim.randomness import Streams, coins_of, dither_of, noise_of
 from netsim.schedules import Geometric
 from tests.oracles import cpgt as compressed
-from tests.oracles.extra import extra, pg_extra
+from tests.oracles.extra import pg_extra
 from tests.oracles.gradient_tracking import adapt_then_combine, diging
 from tests.oracles.nids import exact_diffusion, nids
 from tests.oracles.ppdc import ppdc
@@ -135,13 +135,10 @@ def by_oracle(name, run, replica=0):
     def prox(v, step):
         return problem.regularizer.proximal(v[None], step)[0]
 
-    if name == "extra":
-        return extra(slopes, W, step, start, rounds, noise[0])
     if name == "exact_diffusion":
         return exact_diffusion(slopes, W, step, start, rounds, noise[0])
-    if name in ("pg_extra", "nids"):
-        two = pg_extra(slopes, prox, W, step, start, rounds, noise[0]) if name == "pg_extra" else None
-        return two or nids(slopes, prox, W, step, start, rounds, noise[0])
+    if name in ("extra", "pg_extra", "nids"):
+        return (nids if name == "nids" else pg_extra)(slopes, prox, W, step, start, rounds, noise[0])
     if name.startswith("ppdc"):  # whose L is I − W where links weigh as much as W says
         links = W - np.diag(np.diag(W)) if algorithm.matrix == "mixing" else simulation.topology.adjacency.toarray()
         return ppdc(slopes, links, step, algorithm.gamma, algorithm.omega, start, rounds, *noise)
