@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from netsim.claims import SYMBOLS, length
 from netsim.errors import ScenarioError
 from netsim.problems import Bent, LeastSquares, NonconvexLogistic, Tilted, weak_convexity
+from netsim.problems.objective import direction
 from tests.worlds import synthetic_problem
 
 RNG = np.random.default_rng(7)
@@ -72,6 +73,14 @@ def test_batches_are_moved_too(moved):
 def test_a_tilt_is_the_slope_to_the_last_bit():
     x, tilted = RNG.standard_normal((3, OWN.dimension)), Tilted(OWN, SLOPE)
     np.testing.assert_array_equal(tilted.gradient(x), OWN.gradient(x) + SLOPE)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize(("name", "values"), [("even", 1), ("coordinate", 2), ("random", 9)])
+def test_directions_have_norm_one(name, values, norm):
+    slope = direction(name, 9, norm=norm)
+    assert length(slope, norm) == pytest.approx(1.0)
+    assert len(set(slope)) == values
 
 
 def test_what_is_not_convex_stays_as_far_from_it():
