@@ -9,6 +9,7 @@ from netsim import topology
 from netsim.algorithms import (
     Cpgt,
     DAdmm,
+    Decor,
     DiaDSP,
     Dmsp,
     DpAdmm,
@@ -34,7 +35,9 @@ from netsim.algorithms import (
     StateDecomposition,
     Walkman,
     ZeroSumNoise,
+    ZipDL,
 )
+from netsim.claims import Clip
 from netsim.errors import ScenarioError
 from netsim.models.model import L1, Ball
 from netsim.schedules import Constant, Geometric
@@ -123,6 +126,13 @@ WRONG = [
             "honest": [7],
         },
     ),
+    (
+        Decor(5, Constant(0.1)),
+        {"step": [Constant(50.0)], "stddev": [-1.0], "colluders": [(1, 1), (6,), tuple(range(6))]},
+    ),
+    (Decor(5, Constant(50.0), clip=Clip(1.0)), {"correlated": [-1.0]}),
+    (ZipDL(5, Constant(0.1)), {"rounds": [0], "step": [Constant(50.0)], "stddev": [-1.0]}),
+    (ZipDL(5, Constant(50.0), clip=Clip(1.0)), {"stddev": [NAN]}),
     (DpAdmm(5, 0.3, Constant(1 / S)), {"step": [Constant(2.0 / S)], "penalty": [0.0]}),
 ]
 """Algorithms, and of each what its fields may not be."""
@@ -167,7 +177,7 @@ def test_what_does_not_go_together_is_refused(algorithm, graph, field, why):
     assert caught.value.field == f"algorithm{field}"
 
 
-WITHOUT_R = [DPP2, Dmsp(5, Constant(0.5), Ball(1.0))]
+WITHOUT_R = [DPP2, Dmsp(5, Constant(0.5), Ball(1.0)), Decor(5, Constant(0.1)), ZipDL(5, Constant(0.1))]
 WITHOUT_R += [make(5) for name, make in ALGORITHMS.items() if name not in ("pg_extra", "nids")]
 PERTURBED = [MEMBERS[name].make(SIX, 5) for name in ("dvp", "r_admm", "mr_admm")]
 
