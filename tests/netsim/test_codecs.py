@@ -99,6 +99,12 @@ class TestEveryCodec:
             np.testing.assert_array_equal(bits(alone[0]), bits(together[r]))
             np.testing.assert_array_equal(bits(fortran[r]), bits(together[r]))
 
+    def test_it_draws_and_loses_if_it_says_so(self, codec):
+        values = np.random.default_rng(1).normal(size=(50, 9))
+        one, two = (codec.encode(values, np.random.default_rng(seed).random(values.shape)) for seed in (2, 3))
+        assert (one != two).any() == codec.random
+        assert np.array_equal(one, values) == codec.lossless
+
     def test_the_value_itself_is_left_alone(self, codec):
         values = np.random.default_rng(1).normal(size=(3, 8))
         before = values.copy()
@@ -129,20 +135,6 @@ class TestEveryCodec:
 )
 def test_sizes(codec, dimension, size):
     assert codec.size(dimension) == size
-
-
-def test_the_codecs_that_draw():
-    assert [codec for codec in CODECS if codec.random] == [
-        FixedPoint(9, 0.7, "stochastic"),
-        RandomK(2),
-        RandomK(fraction=0.5, unbiased=False),
-        Quantizer(1),
-        Quantizer(4),
-        Quantizer(3, unbiased=True),
-        Quantizer(2, "linf"),
-        Quantizer(16, "linf"),
-    ]
-    assert [codec for codec in CODECS if codec.lossless] == [Float64()]
 
 
 # ── floats ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,21 +8,7 @@ import pytest
 
 from netsim.adversary import Within
 from netsim.errors import ScenarioError
-from netsim.topology import Topology, from_edges, from_file, from_graph, grid, path, random_geometric, ring, torus
-
-
-def test_agents_of_a_geometric_graph_are_where_the_generator_put_them():
-    """Two of them are neighbors exactly if they are no further apart than the radius."""
-    topology = random_geometric(30, 0.4, seed=3)
-    drawn = nx.random_geometric_graph(30, 0.4, seed=3)
-    assert topology.positions.tolist() == [list(drawn.nodes[i]["pos"]) for i in range(30)]
-    near = {
-        (i, j)
-        for i in range(30)
-        for j in range(i + 1, 30)
-        if math.dist(topology.positions[i], topology.positions[j]) <= 0.4
-    }
-    assert set(topology.edges) == near
+from netsim.topology import Topology, from_edges, from_file, from_graph, grid, path, ring, torus
 
 
 def test_neighbors_on_a_sheet_and_a_line_are_one_apart():

@@ -46,7 +46,7 @@ def d_admm(
     """Run `rounds` rounds from the common `start` (d,); `penalty` is η or (rounds, n), the noises are (rounds, n, d).
 
     `shares` (rounds, n, d) are the θ'; None: ½. Keys: x and dual = λ (rounds + 1, n, d), index 0 the start;
-    used_dual = μ and sent (rounds, n, d), sent[k] = x̃^{k+1}.
+    sent (rounds, n, d), sent[k] = x̃^{k+1}.
     """
     A = edges_of(adjacency)
     n, d = len(A), len(start)
@@ -59,17 +59,16 @@ def d_admm(
     own = np.full((rounds, n, d), 0.5) if shares is None else shares
     x = np.empty((rounds + 1, n, d))
     lam = np.zeros((rounds + 1, n, d))
-    mu = np.empty((rounds, n, d))
     sent = np.empty((rounds, n, d))
     x[0] = start
     known = np.tile(start, (n, 1))
     for k in range(rounds):
-        mu[k] = lam[k] + on_dual[k]
+        mu = lam[k] + on_dual[k]
         for i in range(n):
             gamma, rho = 2 * eta[k, i] * m[i] * own[k, i], 2 * eta[k, i] * (1 - own[k, i])
-            pulled = gamma * known[i] + rho * (A[i] @ known) - 2 * eta[k, i] * m[i] * on_penalty[k, i] - 2 * mu[k, i]
+            pulled = gamma * known[i] + rho * (A[i] @ known) - 2 * eta[k, i] * m[i] * on_penalty[k, i] - 2 * mu[i]
             D = 2 * eta[k, i] * m[i]
             x[k + 1, i] = exacts[i](pulled / D, 1 / D)
         known = sent[k] = x[k + 1] + on_primal[k]
         lam[k + 1] = lam[k] + theta / 2 * differences(A, known)
-    return {"x": x, "dual": lam, "used_dual": mu, "sent": sent}
+    return {"x": x, "dual": lam, "sent": sent}

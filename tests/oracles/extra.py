@@ -24,22 +24,6 @@ import numpy as np
 from tests.oracles.shapes import Array, Gradient, Prox, by_row, drawn, square, stacked
 
 
-def extra(
-    gradients: Sequence[Gradient],
-    weights: Array,
-    step: float,
-    start: Array,
-    rounds: int,
-    noise: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
-    """Run `rounds` rounds from `start` (n, d); `noise` is (rounds, n, d), added to what round k sends.
-
-    Keys: x (rounds + 1, n, d), x[0] the start; sent (rounds, n, d); gradient (rounds, n, d), ∇f_i(x_i^k);
-    dual (rounds, n, d), the α∇f-balance D^k = W x̃^k − α∇f(x^k) − x^{k+1} read off the iterates.
-    """
-    return _run(gradients, None, weights, step, start, rounds, noise, memory_is_z=False)
-
-
 def pg_extra(
     gradients: Sequence[Gradient],
     prox: Prox | None,
@@ -49,22 +33,19 @@ def pg_extra(
     rounds: int,
     noise: Sequence[Array] | Array | None = None,
 ) -> dict[str, Array]:
-    """As `extra` with r through `prox(v, step)` = prox_{step·r}(v); also the key z (rounds, n, d), z[k] = z^{k+1}.
+    """Run `rounds` rounds from `start` (n, d); `noise` is (rounds, n, d), added to what round k sends.
 
-    The dual is read off z: D^k = W x̃^k − α∇f(x^k) − z^{k+1}.
+    `prox(v, step)` = prox_{step·r}(v); None for EXTRA, where z is x.
+
+    Keys: x (rounds + 1, n, d), x[0] the start; sent (rounds, n, d); gradient (rounds, n, d), ∇f_i(x_i^k); z (rounds,
+    n, d), z[k] = z^{k+1}; dual (rounds, n, d), D^k = W x̃^k − α∇f(x^k) − z^{k+1} read off the iterates.
     """
-    return _run(gradients, prox, weights, step, start, rounds, noise, memory_is_z=True)
-
-
-def _run(gradients, prox, weights, step, start, rounds, noise, memory_is_z):
     n, d = start.shape
     W = square(weights, n)
     W_tilde = (np.eye(n) + W) / 2
     added = drawn(noise, (rounds, n, d))
     x = np.empty((rounds + 1, n, d))
-    z = np.empty((rounds, n, d))
-    sent = np.empty((rounds, n, d))
-    gradient = np.empty((rounds, n, d))
+    z, sent, gradient = (np.empty((rounds, n, d)) for _ in range(3))
     x[0] = start
     for k in range(rounds):
         sent[k] = x[k] + added[k]
@@ -72,9 +53,7 @@ def _run(gradients, prox, weights, step, start, rounds, noise, memory_is_z):
         if k == 0:
             z[0] = W @ sent[0] - step * gradient[0]
         else:
-            memory = z[k - 1] if memory_is_z else x[k]
-            z[k] = memory + W @ sent[k] - W_tilde @ sent[k - 1] - step * (gradient[k] - gradient[k - 1])
+            z[k] = z[k - 1] + W @ sent[k] - W_tilde @ sent[k - 1] - step * (gradient[k] - gradient[k - 1])
         x[k + 1] = by_row(prox, z[k], step)
     dual = np.einsum("ij,kjd->kid", W, sent) - step * gradient - z
-    history = {"x": x, "sent": sent, "gradient": gradient, "dual": dual}
-    return {**history, "z": z} if memory_is_z else history
+    return {"x": x, "sent": sent, "gradient": gradient, "dual": dual, "z": z}

@@ -1,4 +1,7 @@
-"""D(S)GD with Laplace noise in its state (thesis of Xiao, eq. 1.5) and DMSP (Huang, Mitra, Vaidya 2015).
+"""DGD with noise on what is sent or in its state (thesis of Xiao, eq. 1.5), and DMSP (Huang, Mitra, Vaidya 2015).
+
+DGD: agent i sends x̃_i = x_i + noise_i^k, and then x_i⁺ = Σ_j W_ij x̃_j − η_k clip(∇f_i(x_i)): it mixes its own *noisy*
+x̃_i, and takes the gradient at the exact x_i.
 
 D(S)GD: agent i sends x_i^k, of which x_i⁰ is public, and then
 
@@ -12,7 +15,7 @@ DMSP: agent i sends y_i = x_i + noise_i^k, Laplace of a scale that decays geomet
     z_i = Σ_j W_ij y_j                                      its own noisy y_i among them
     x_i⁺ = Proj_X[ z_i − c q^k ∇f_i(z_i) ],  k = 0, 1, …    the gradient at the mixed point
 
-In both the sums run over all j, i included, and W is doubly stochastic.
+In all of them the sums run over all j, i included, and W is doubly stochastic.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,6 +26,29 @@ from numpy.typing import NDArray
 from tests.oracles.shapes import Array, Gradient, drawn, square, stacked
 
 BatchGradient = Callable[[Array, NDArray[np.int64]], Array]  # (point, indices of records) ↦ mean gradient
+
+
+def dgd(
+    gradients: Sequence[Gradient],
+    weights: Array,
+    steps: Sequence[float],
+    start: Array,
+    noise: Sequence[Array] | Array | None = None,
+    clip: Callable[[Array], Array] = lambda g: g,
+) -> dict[str, Array]:
+    """Run len(steps) rounds from `start` (n, d); `noise` (rounds, n, d); `clip` maps one agent's (d,) gradient.
+
+    Keys: x (rounds + 1, n, d), x[0] the start; sent (rounds, n, d), the x̃ on the wire.
+    """
+    W, added = square(weights, len(start)), drawn(noise, (len(steps), *start.shape))
+    x, sent = np.empty((len(steps) + 1, *start.shape)), np.empty((len(steps), *start.shape))
+    x[0] = start
+    for k, step in enumerate(steps):
+        sent[k] = x[k] + added[k]
+        x[k + 1] = W @ sent[k] - step * np.array(
+            [clip(g(row.copy())) for g, row in zip(gradients, x[k], strict=True)]
+        )
+    return {"x": x, "sent": sent}
 
 
 def laplace_descent(

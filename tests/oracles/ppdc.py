@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.oracles.shapes import Array, Gradient, differences, drawn, edges_of, stacked
+from tests.oracles.shapes import Array, Gradient, differences, drawn, stacked
 
 
 def ppdc(
@@ -31,10 +31,11 @@ def ppdc(
 ) -> dict[str, Array]:
     """Run `rounds` rounds from `start` (n, d); `step` is η, the noises are (rounds, n, d).
 
+    Weights of links may stand in `adjacency`: with those of W, L is I − W.
+
     Keys: x and v (rounds + 1, n, d), index 0 the start; sent = x^a (rounds, n, d).
     """
     n, d = start.shape
-    A = edges_of(adjacency)
     w = drawn(noise_x, (rounds, n, d))
     e = drawn(noise_v, (rounds, n, d))
     x = np.empty((rounds + 1, n, d))
@@ -44,7 +45,7 @@ def ppdc(
     for k in range(rounds):
         sent[k] = x[k] + w[k]
         v_noisy = v[k] + e[k]
-        apart = differences(A, sent[k])
+        apart = differences(adjacency, sent[k])
         x[k + 1] = sent[k] - step * (gamma * apart + omega * v_noisy + stacked(gradients, x[k]))
         v[k + 1] = v_noisy + step * omega * apart
     return {"x": x, "v": v, "sent": sent}

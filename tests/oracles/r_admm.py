@@ -27,20 +27,6 @@ import numpy as np
 from tests.oracles.shapes import Array, Exact, differences, drawn, edges_of, pair_sums
 
 
-def r_admm(
-    exacts: Sequence[Exact],
-    adjacency: Array,
-    penalty: float,
-    linearization: float,
-    start: Array,
-    pairs: int,
-    perturbation: Sequence[Array] | Array | None = None,
-) -> dict[str, Array]:
-    """`mr_admm` with η_i(t) = θ = `penalty`."""
-    penalties = np.full((pairs, len(exacts)), float(penalty))
-    return mr_admm(exacts, adjacency, penalties, penalty, linearization, start, perturbation)
-
-
 def mr_admm(
     exacts: Sequence[Exact],
     adjacency: Array,
@@ -56,7 +42,7 @@ def mr_admm(
     `linearization` is γ; `perturbation[t, i]` is b_i^t, shape (pairs, n, d).
 
     Keys: x and dual (2·pairs + 1, n, d), index 0 the start, index k + 1 after round k, and what round k sends is
-    x[k + 1]; recycled = g (pairs, n, d).
+    x[k + 1].
     """
     A = edges_of(adjacency)
     pairs, n, d = len(penalties), len(A), len(start)
@@ -64,7 +50,6 @@ def mr_admm(
     m = A.sum(axis=1)[:, None]
     x = np.empty((2 * pairs + 1, n, d))
     lam = np.zeros((2 * pairs + 1, n, d))
-    recycled = np.empty((pairs, n, d))
     x[0] = start
     for t in range(pairs):
         k = 2 * t
@@ -74,10 +59,10 @@ def mr_admm(
         steps = 1 / (2 * eta * m)[:, 0]
         for i in range(n):
             x[k + 1, i] = exacts[i](centers[i], float(steps[i]))
-        g = recycled[t] = -2 * lam[k] - 2 * eta * m * x[k + 1] + eta * sums
+        g = -2 * lam[k] - 2 * eta * m * x[k + 1] + eta * sums
         lam[k + 1] = lam[k] + dual_step / 2 * differences(A, x[k + 1])
 
         force = g + 2 * lam[k + 1] + eta * differences(A, x[k + 1])
         x[k + 2] = x[k + 1] - force / (2 * eta * m + linearization)
         lam[k + 2] = lam[k + 1] + dual_step / 2 * differences(A, x[k + 2])
-    return {"x": x, "dual": lam, "recycled": recycled}
+    return {"x": x, "dual": lam}

@@ -14,9 +14,8 @@ It starts from λ = u = 0 and any x¹, y¹. Nothing is simplified on purpose, no
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from tests.oracles.shapes import Array, drawn
 
 READINGS = ("as_analysed", "as_deployable", "told", "shielded")
 
@@ -59,8 +58,8 @@ def recal(
     if len(steps) != n:
         raise ValueError(f"{len(steps)} steps for {n} agents")
     activations = len(route)
-    epsilon = _rows(noise, activations, dimension)
-    shields = _rows(shield, activations, dimension)
+    epsilon = drawn(noise, (activations, dimension))
+    shields = drawn(shield, (activations, dimension))
     keys = ("u", "u_noisy", "x", "y", "lam", "gradient", "point")
     history = {key: np.empty((activations, dimension)) for key in keys}
 
@@ -101,12 +100,3 @@ def recal(
         u_exact, u_noisy, x = u_next, sent, x_next
 
     return history
-
-
-def _rows(values: Sequence[Array] | Array | None, activations: int, dimension: int) -> Array:
-    if values is None:
-        return np.zeros((activations, dimension))
-    rows = np.asarray(values, dtype=np.float64)
-    if rows.shape != (activations, dimension):
-        raise ValueError(f"shape {rows.shape} where {(activations, dimension)} is needed")
-    return rows

@@ -5,13 +5,13 @@ import pytest
 
 from tests.oracles import cpgt as compressed
 from tests.oracles.dpp2 import dpp2
-from tests.oracles.extra import extra, pg_extra
+from tests.oracles.extra import pg_extra
 from tests.oracles.nids import exact_diffusion, nids
 from tests.oracles.quadratics import Quadratics, SparseDiagonal, adjacency, metropolis
 from tests.oracles.shapes import by_row, stacked
 
 N, D, ROUNDS = 6, 3, 30
-A = adjacency("geometric")
+A = adjacency()
 W = metropolis(A)
 W_TILDE = (np.eye(N) + W) / 2
 PROBLEM = Quadratics(seed=1)
@@ -35,7 +35,7 @@ def test_extra_without_noise_is_the_printed_two_step_recursion():
     for _ in range(ROUNDS - 1):
         change = stacked(PROBLEM.gradients, x[-1]) - stacked(PROBLEM.gradients, x[-2])
         x.append((np.eye(N) + W) @ x[-1] - W_TILDE @ x[-2] - step * change)
-    close(extra(PROBLEM.gradients, W, step, START, ROUNDS)["x"], x)
+    close(pg_extra(PROBLEM.gradients, None, W, step, START, ROUNDS)["x"], x)
 
 
 def test_pg_extra_is_its_dual_form():

@@ -1,44 +1,21 @@
-"""The oracles against linear algebra and against identities of their own equations."""
+"""Oracles in cases small enough to work by hand, and against linear algebra."""
 
 import numpy as np
 import pytest
 
-from tests.oracles.dgd import dgd
-from tests.oracles.recal import READINGS, recal
+from tests.oracles.cpgt import b_bit, top
+from tests.oracles.noisy_descent import box, dgd, dmsp
+from tests.oracles.ppdc import ppdc
+from tests.oracles.quadratics import Quadratics, adjacency, metropolis
+from tests.oracles.random_aggregators import random_penalty_admm
+from tests.oracles.recal import recal
+from tests.oracles.secret_sharing import decoded, encoded, shared_descent
 
-N, D = 5, 3
-BETA = 1 / (2 * (N + 1))
-
-
-class Quadratics:
-    """f_i(x) = ½ xᵀH_i x − b_iᵀx with eigenvalues of H_i in [½, 2]."""
-
-    def __init__(self, seed, n=N, d=D):
-        rng = np.random.default_rng(seed)
-        bases = [np.linalg.qr(rng.normal(size=(d, d)))[0] for _ in range(n)]
-        self.H = np.array([q @ np.diag(rng.uniform(0.5, 2, d)) @ q.T for q in bases])
-        self.b = rng.normal(size=(n, d))
-        self.gradients = [lambda x, H=H, b=b: H @ x - b for H, b in zip(self.H, self.b, strict=True)]
-        self.optimum = np.linalg.solve(self.H.sum(axis=0), self.b.sum(axis=0))
-        self.steps = [1.8 / (np.linalg.eigvalsh(H)[-1] + 1) for H in self.H]  # inside (0, 2/(L_i + 1))
+N, D = 6, 3
 
 
 def identity(v, step):
     return v
-
-
-def random_walk(graph, activations, seed=0, n=N):
-    rng = np.random.default_rng(seed)
-    moves = [-1, 1] if graph == "ring" else list(range(1, n))
-    return list(np.cumsum(rng.choice(moves, activations)) % n)
-
-
-def ring_weights(n=N):
-    return np.eye(n) / 3 + (np.roll(np.eye(n), 1, axis=0) + np.roll(np.eye(n), -1, axis=0)) / 3
-
-
-def draws(activations, scale, seed):
-    return np.random.default_rng(seed).normal(scale=scale, size=(activations, D))
 
 
 # RECAL
@@ -63,44 +40,20 @@ def test_two_activations_worked_by_hand(reading, x, y, lam, u):
     assert [run[key][1, 0] for key in ("x", "y", "lam", "u")] == [x, y, lam, u]
 
 
-def test_the_multiplier_simplifies_to_beta_times_x_minus_y():
-    problem, route = Quadratics(4), random_walk("ring", 200)
-    run = recal(problem.gradients, identity, route, problem.steps, D, draws(200, 0.1, 4))
-    held = np.zeros((N, D))
-    for k, i in enumerate(route):
-        held[i] += BETA * (run["x"][k] - run["y"][k])
-        np.testing.assert_allclose(run["lam"][k], held[i], atol=1e-13)
-
-
-@pytest.mark.parametrize("reading", READINGS)
-def test_what_u_sums_to_tells_the_readings_apart(reading):
-    problem, route = Quadratics(5), random_walk("complete", 120)
-    noise = draws(120, 0.1, 5)
-    run = recal(problem.gradients, identity, route, problem.steps, D, noise, reading=reading)
-    held, erased = np.zeros((N, D)), np.zeros(D)
-    for k, i in enumerate(route):
-        held[i] = run["lam"][k]
-        erased = noise[k] if reading == "as_analysed" else erased + noise[k]
-        # told: the holder absorbs the noise, so that ũ is exactly the sum of the λ kept
-        expected = held.sum(axis=0) - (0 if reading == "told" else erased)
-        np.testing.assert_allclose(run["u_noisy"][k], expected, atol=1e-12)
-        np.testing.assert_allclose(run["u_noisy"][k], run["u"][k] - noise[k], atol=1e-13)
-
-
 def test_a_shield_moves_only_the_prox_argument():
-    problem, shield = Quadratics(8), draws(1, 0.5, 8)
-    plain = recal(problem.gradients, identity, [1], problem.steps, D)
-    run = recal(problem.gradients, identity, [1], problem.steps, D, shield=shield, reading="shielded")
+    problem, shield = Quadratics(8), np.random.default_rng(8).normal(scale=0.5, size=(1, D))
+    plain = recal(problem.gradients, identity, [1], [0.6] * N, D)
+    run = recal(problem.gradients, identity, [1], [0.6] * N, D, shield=shield, reading="shielded")
     np.testing.assert_allclose(run["x"] - plain["x"], shield, atol=1e-14)
     np.testing.assert_array_equal(run["y"], plain["y"])
-    np.testing.assert_allclose(run["lam"] - plain["lam"], BETA * shield, atol=1e-14)
+    np.testing.assert_allclose(run["lam"] - plain["lam"], shield / (2 * (N + 1)), atol=1e-14)
 
 
 # DGD
 
 
 def test_dgd_with_a_constant_step_stops_at_the_fixed_point_of_its_equation():
-    problem, step, W = Quadratics(11), 0.1, ring_weights()
+    problem, step, W = Quadratics(11), 0.1, metropolis(adjacency())
     run = dgd(problem.gradients, W, [step] * 2_000, np.ones((N, D)))
     system = np.kron(np.eye(N) - W, np.eye(D))
     for i in range(N):
@@ -110,26 +63,74 @@ def test_dgd_with_a_constant_step_stops_at_the_fixed_point_of_its_equation():
     assert np.abs(fixed - problem.optimum).max() > 1e-2
 
 
-def test_an_agent_mixes_its_own_noisy_state_and_differentiates_the_exact_one():
-    problem, rounds = Quadratics(12), 30
-    noise = np.random.default_rng(12).laplace(size=(rounds, N, D))
-    alone = dgd(problem.gradients, np.eye(N), [0.0] * rounds, np.zeros((N, D)), noise)
-    np.testing.assert_allclose(alone["x"][-1], noise.sum(axis=0), atol=1e-12)
-    run = dgd(problem.gradients, ring_weights(), [0.1] * rounds, np.zeros((N, D)), noise)
-    np.testing.assert_array_equal(run["sent"], run["x"][:-1] + noise)
-    exact = np.einsum("nij,knj->kni", problem.H, run["x"][:-1]) - problem.b
-    np.testing.assert_allclose(run["gradient"], exact, atol=1e-12)
+# Compressors
 
 
-def test_row_i_of_the_weights_is_what_agent_i_hears():
-    W = np.array([[0.5, 0.5, 0.0], [0.0, 0.75, 0.25], [1.0, 0.0, 0.0]])
-    run = dgd([np.zeros_like] * 3, W, [0.0], np.array([[1.0], [2.0], [4.0]]))
-    np.testing.assert_array_equal(run["x"][1], [[1.5], [2.5], [1.0]])
+def test_top_keeps_the_largest_and_the_lower_index_of_equals():
+    v = np.array([1.0, -3.0, 3.0, 0.5])
+    np.testing.assert_array_equal(top(1)(v, v), [0, -3, 0, 0])
+    np.testing.assert_array_equal(top(3)(v, v), [1, -3, 3, 0])
 
 
-def test_clipping_happens_before_the_step():
-    problem = Quadratics(13)
-    run = dgd(problem.gradients, np.eye(N), [0.5], np.full((N, D), 10.0), clip=lambda g: np.clip(g, -0.2, 0.2))
-    free = np.array([g(np.full(D, 10.0)) for g in problem.gradients])
-    assert np.abs(free).max() > 0.2
-    np.testing.assert_allclose(run["x"][1], 10 - 0.5 * np.clip(free, -0.2, 0.2), atol=1e-14)
+def test_two_bits_worked_by_hand():
+    """‖v‖ = 5, s = 2, ξ = 1 + min(2/4, √2/2) = 3/2; ⌊2·3/5 + 0⌋ = 1 and ⌊2·4/5 + ½⌋ = 2."""
+    v, u = np.array([3.0, -4.0]), np.array([0.0, 0.5])
+    np.testing.assert_allclose(b_bit(2)(v, u), [5 / 1.5 * 1 / 2, -5 / 1.5], rtol=1e-15)
+    np.testing.assert_array_equal(b_bit(2)(np.zeros(2), u), [0, 0])
+
+
+# Sums that keep noise
+
+
+def test_ppdc_two_agents_worked_by_hand():
+    """One edge, f = 0: x^a = (2, ½), apart ±3/2, v^a = (1, 0); η = ½, γ = 1, ω = 2; then v⁺ = (5/2, −3/2)."""
+    flat, pair = [lambda x: np.zeros(1)] * 2, np.array([[0, 1], [1, 0]])
+    w, v = np.array([[[1.0], [0.5]]]), np.array([[[1.0], [0.0]]])
+    history = ppdc(flat, pair, 0.5, 1.0, 2.0, np.array([[1.0], [0.0]]), 1, w, v)
+    np.testing.assert_array_equal(history["x"][1], [[2 - 0.5 * (1.5 + 2)], [0.5 + 0.75]])
+    np.testing.assert_array_equal(history["v"][1], [[2.5], [-1.5]])
+
+
+# Noisy descent
+
+
+def test_dmsp_two_agents_worked_by_hand():
+    """f = ½x² for both, W = ½: z = ½(1 + ½ + 0 − ¼) = ⅝, x⁺ = ⅝ − ½·⅝ = 5/16, clipped to ¼ by the box."""
+    half, noise = np.full((2, 2), 0.5), np.array([[[0.5], [-0.25]]])
+    start = np.array([[1.0], [0.0]])
+    history = dmsp([lambda x: x] * 2, half, 0.5, 0.5, box(-1, 0.25), start, 1, noise)
+    np.testing.assert_array_equal(history["mixed"][0], [[0.625], [0.625]])
+    np.testing.assert_array_equal(history["x"][1], [[0.25], [0.25]])
+
+
+# Random aggregators
+
+
+def test_algorithm_1_takes_its_own_release_and_the_mean_of_its_neighbors():
+    """θ = 1 keeps the agent's own value, θ = 0 the mean of the others; the agent is not in the mean."""
+    flat = [lambda x: np.zeros(1)] * 3
+    path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=float)
+    noise = np.array([[[1.0], [2.0], [4.0]], [[0.0], [0.0], [0.0]]])
+    thetas = np.array([np.zeros((3, 1)), [[1.0], [0.0], [0.5]]])
+    history = random_penalty_admm(flat, path, thetas, 10.0, 0.5, np.zeros(1), noise)
+    np.testing.assert_allclose(history["dual"][1, :, 0], [0.5, 0.5, -1.0])
+    np.testing.assert_allclose(history["x"][2, :, 0], [1 + 0.05, 2.5 + 0.05, 3 - 0.1])
+
+
+# Secret sharing
+
+
+def test_fixed_point_wraps_signed_values_and_rounds_half_to_even():
+    assert encoded(np.array([-1.0, 0.25, 0.75]), 2.0, 101) == [99, 0, 2]
+    np.testing.assert_array_equal(decoded([0, 50, 51, 100], 1.0, 101), [0, 50, -50, -1])
+
+
+def test_the_shared_sum_is_exact_just_inside_the_modulus_and_wraps_just_outside():
+    """Two agents, one coordinate, p = 101, one step a unit: sums up to ±50 survive."""
+    draws = np.random.default_rng(11).integers(0, 101, (1, 2, 2, 1))
+    flat = [lambda x: np.zeros(1)] * 2
+    for values, total in (((30.0, 20.0), 50), ((-30.0, -20.0), -50), ((30.0, 21.0), -50)):
+        history = shared_descent(flat, [1.0], np.array(values)[:, None], draws, 1.0, 101)
+        assert history["mean"][0, 0] == total / 2
+    with pytest.raises(ValueError, match="outside"):
+        shared_descent(flat, [1.0], np.zeros((2, 1)), draws + 101, 1.0, 101)

@@ -16,7 +16,7 @@ from tests.netsim.algorithms.mixing import gradients
 from tests.oracles.d_admm import d_admm
 from tests.oracles.dp_admm import dp_admm
 from tests.oracles.ic_admm import ic_admm
-from tests.oracles.r_admm import mr_admm, r_admm
+from tests.oracles.r_admm import mr_admm
 from tests.oracles.rw_admm import rw_admm
 from tests.oracles.walkman import walkman_gradient, walkman_prox
 from tests.worlds import simulated, synthetic_problem
@@ -52,8 +52,6 @@ class Member:
     walk: bool = False
     r: bool = True
     """Whether it takes an r."""
-    steps: int = 300
-    """Rounds, or activations, that bring the error of ours below 1e-8."""
     share: int = 1
     """Rounds for each release."""
 
@@ -110,8 +108,8 @@ def _dp(problem, graph, noise, run):
 
 
 def _r(problem, graph, noise, run):
-    gamma = run.simulation.algorithm.linearization
-    return r_admm(exacts(problem), adjacency_of(graph), PENALTY, gamma, ZERO, len(noise), noise)["x"][1:]
+    gamma, penalties = run.simulation.algorithm.linearization, np.full(noise.shape[:2], PENALTY)
+    return mr_admm(exacts(problem), adjacency_of(graph), penalties, PENALTY, gamma, ZERO, noise)["x"][1:]
 
 
 def _mr(problem, graph, noise, run):
@@ -156,33 +154,33 @@ def _walkman(version):
 
 
 MEMBERS = {
-    "ic_admm": Member(lambda p, k: IcAdmm(k, PENALTY, p.smoothness), _ic, steps=250),
-    "pvp": Member(lambda p, k: DAdmm(k, PENALTY), _d("primal"), steps=150),
-    "dvp": Member(lambda p, k: DAdmm(k, PENALTY, "dual"), _d("dual"), r=False, steps=150),
+    "ic_admm": Member(lambda p, k: IcAdmm(k, PENALTY, p.smoothness), _ic),
+    "pvp": Member(lambda p, k: DAdmm(k, PENALTY), _d("primal")),
+    "dvp": Member(lambda p, k: DAdmm(k, PENALTY, "dual"), _d("dual"), r=False),
     "m_admm": Member(
         lambda p, k: DAdmm(k, 0.6, "penalty", DUAL_STEP, 1.002, divided=True, shares=4), _m,
-        r=False, steps=320,
+        r=False,
     ),
     "dp_admm": Member(
-        lambda p, k: DpAdmm(k, 0.5, Constant(1 / p.smoothness), noise="laplace"), _dp, ("star",), steps=200
+        lambda p, k: DpAdmm(k, 0.5, Constant(1 / p.smoothness), noise="laplace"), _dp, ("star",)
     ),
     "r_admm": Member(
-        lambda p, k: RAdmm(k, penalty=PENALTY, linearization=p.smoothness), _r, r=False, steps=200, share=2
+        lambda p, k: RAdmm(k, penalty=PENALTY, linearization=p.smoothness), _r, r=False, share=2
     ),
     "mr_admm": Member(
         lambda p, k: MrAdmm(k, p.smoothness, Geometric(0.3, 1.02), DUAL_STEP, FACTORS, 1.0), _mr,
-        r=False, steps=320, share=2,
+        r=False, share=2,
     ),
-    "everybody": Member(lambda p, k: RwAdmm(PENALTY, "everybody", per_agent=k), _everybody, steps=150),
+    "everybody": Member(lambda p, k: RwAdmm(PENALTY, "everybody", per_agent=k), _everybody),
     "by_chance": Member(
-        lambda p, k: RwAdmm(PENALTY, "bernoulli", rounds=k, per_agent=max(k // 2, 12)), _by_chance, steps=400
+        lambda p, k: RwAdmm(PENALTY, "bernoulli", rounds=k, per_agent=max(k // 2, 12)), _by_chance
     ),
-    "rw_admm": Member(lambda p, k: RwAdmm(PENALTY, activations=k), _walk, walk=True, steps=1200),
+    "rw_admm": Member(lambda p, k: RwAdmm(PENALTY, activations=k), _walk, walk=True),
     "walkman_gradient": Member(
-        lambda p, k: Walkman(2.05 * p.smoothness, activations=k), _walkman("gradient"), walk=True, steps=2500
+        lambda p, k: Walkman(2.05 * p.smoothness, activations=k), _walkman("gradient"), walk=True
     ),
     "walkman_prox": Member(
-        lambda p, k: Walkman(1.05 * p.smoothness, "prox", activations=k), _walkman("prox"), walk=True, steps=1500
+        lambda p, k: Walkman(1.05 * p.smoothness, "prox", activations=k), _walkman("prox"), walk=True
     ),
 }  # fmt: skip
 

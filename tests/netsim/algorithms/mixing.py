@@ -10,8 +10,7 @@ from netsim.problems import build, load
 from netsim.randomness import Streams, coins_of, dither_of, noise_of
 from netsim.schedules import Geometric
 from tests.oracles import cpgt as compressed
-from tests.oracles.diadsp import diadsp
-from tests.oracles.extra import extra, pg_extra
+from tests.oracles.extra import pg_extra
 from tests.oracles.gradient_tracking import adapt_then_combine, diging
 from tests.oracles.nids import exact_diffusion, nids
 from tests.oracles.ppdc import ppdc
@@ -45,9 +44,12 @@ ALGORITHMS = {
     "diadsp_own": lambda rounds: DiaDSP(rounds, 0.1, 0.3, 0.2, 0.95, **OWN),
     "cpgt_bits_own": lambda rounds: Cpgt(rounds, 0.05, 0.3, 0.2, 0.95, 0.3, Quantizer(3), **OWN),
     "ppdc": lambda rounds: Ppdc(rounds, 0.1, 1.1, 0.9, SCALE, SCALE_2),
+    "ppdc_mixing": lambda rounds: Ppdc(rounds, 0.01, 65.0, 5.0, SCALE, SCALE_2, matrix="mixing"),
 }
 """Each with noise; `scaled(0.0)` is without."""
-SENT = {"nids": ("s",), "exact_diffusion": ("phi",), "extra": ("x",), "pg_extra": ("x",), "ppdc": ("x",)}
+SENT = {"nids": ("s",), "exact_diffusion": ("phi",)} | dict.fromkeys(
+    ("extra", "pg_extra", "ppdc", "ppdc_mixing"), ("x",)
+)
 """The fields of a round's messages; of the others x and y."""
 COMPRESSORS = {"cpgt_top": compressed.top(2), "cpgt_bits": compressed.b_bit(3)}
 COMPRESSORS |= {"cpgt_bits_own": compressed.b_bit(3)}
@@ -133,21 +135,18 @@ def by_oracle(name, run, replica=0):
     def prox(v, step):
         return problem.regularizer.proximal(v[None], step)[0]
 
-    if name == "extra":
-        return extra(slopes, W, step, start, rounds, noise[0])
     if name == "exact_diffusion":
         return exact_diffusion(slopes, W, step, start, rounds, noise[0])
-    if name in ("pg_extra", "nids"):
-        two = pg_extra(slopes, prox, W, step, start, rounds, noise[0]) if name == "pg_extra" else None
-        return two or nids(slopes, prox, W, step, start, rounds, noise[0])
-    if name == "ppdc":
-        adjacency = simulation.topology.adjacency.toarray()
-        return ppdc(slopes, adjacency, step, algorithm.gamma, algorithm.omega, start, rounds, *noise)
+    if name in ("extra", "pg_extra", "nids"):
+        return (nids if name == "nids" else pg_extra)(slopes, prox, W, step, start, rounds, noise[0])
+    if name.startswith("ppdc"):  # whose L is I − W where links weigh as much as W says
+        links = W - np.diag(np.diag(W)) if algorithm.matrix == "mixing" else simulation.topology.adjacency.toarray()
+        return ppdc(slopes, links, step, algorithm.gamma, algorithm.omega, start, rounds, *noise)
     if name.startswith("cpgt"):
         dither = 1 - dithers(run)[:, :, :, replica]  # the codec rounds t up where u < t − ⌊t⌋, as ⌊t + 1 − u⌋ does
         compress = COMPRESSORS.get(name, compressed.identity)
         return compressed.cpgt(slopes, W, step, algorithm.gamma, compress, start, rounds, *noise, *dither)
-    oracle = {"diging": diging, "atc": adapt_then_combine, "diadsp": diadsp, "diadsp_own": diadsp}[name]
+    oracle = adapt_then_combine if name == "atc" else diging  # DiaDSP is DIGing with noise that decays
     return oracle(slopes, W, step, start, rounds, *noise)
 
 

@@ -22,7 +22,6 @@ from netsim.algorithms import (
     ZeroSumNoise,
 )
 from netsim.claims import Adjacency, Clip, Standpoint
-from netsim.errors import ScenarioError
 from netsim.network.laws import UniformDelay
 from netsim.network.links import LinkLaw
 from netsim.problems import LeastSquares, LogisticLoss, Problem
@@ -131,29 +130,6 @@ CASES = {
 def test_rounds_are_those_of_the_matrix_form(name):
     algorithm, expected = CASES[name]
     np.testing.assert_allclose(estimates(algorithm), expected(), atol=1e-10)
-
-
-@pytest.mark.parametrize("name", ["decomposition", "zero sum", "edges", "pdmm"])
-def test_masks_leave_the_mean_where_it_is(name):
-    algorithm = replace(CASES[name][0], rounds=400)
-    np.testing.assert_allclose(estimates(algorithm)[-1], np.broadcast_to(C.mean(axis=0), C.shape), atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "field"),
-    [
-        (LaplacianConsensus(3, 2.0), "fed"),
-        (StateDecomposition(3, 0.3), "step"),
-        (ZeroSumNoise(3, 1.0), "ratio"),
-        (MuffliatoDescent(3, 0.1, 2.5), "step"),
-        (Muffliato(3, -1.0), "stddev"),
-        (Muffliato(3, 1.0, 1.0), "momentum"),
-    ],
-)
-def test_conditions_are_checked_before_time_0(algorithm, field):
-    with pytest.raises(ScenarioError) as caught:
-        run_of(GRAPH, algorithm)
-    assert caught.value.field == f"algorithm.{field}"
 
 
 # ── claims at the door ──────────────────────────────────────────────────────────────────────────────

@@ -116,13 +116,6 @@ def test_compressors_that_do_not_contract_are_refused_and_would_run_away():
     assert run.metrics.worst_by_round(AGENTS)[-1, 0] > 1e3
 
 
-@pytest.mark.parametrize("gamma", [0.0, 1.5, math.nan])
-def test_the_share_of_the_way_is_a_share(gamma):
-    with pytest.raises(ScenarioError) as caught:
-        Simulation(problem(), GRAPHS["ring"], replace(CPGT, gamma=gamma))
-    assert caught.value.field == "algorithm.gamma"
-
-
 # ── on the wire ─────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -244,22 +237,6 @@ def test_with_noise_of_their_own_the_agent_with_least_privacy_is_claimed_for(bas
     assert each.index(max(each)) == 1
     calibrated = algorithm.calibrated(0.5, 0.0, CONSTANT, setting(algorithm))
     assert calibrated.claim(CONSTANT, setting(algorithm), 0.0).epsilon == pytest.approx(0.5, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"agent_scale_x": (1.0, 2.0)}, "algorithm.agent_scale_x"),
-        ({"agent_scale_y": (1.0,) * 5 + (0.0,)}, "algorithm.agent_scale_y"),
-        ({"agent_ratio": (1.1,) + (0.9,) * 5}, "algorithm.agent_ratio"),
-        ({"agent_ratio": (math.nan,) + (0.9,) * 5}, "algorithm.agent_ratio"),
-        ({"start": -1.0}, "algorithm.start"),
-    ],
-)
-def test_parameters_of_agents_are_checked(change, field):
-    with pytest.raises(ScenarioError) as caught:
-        Simulation(problem(), GRAPHS["ring"], replace(DIADSP, **change))
-    assert caught.value.field == field
 
 
 def test_a_drawn_start_is_known_to_an_audit_and_not_to_the_closed_form():

@@ -60,16 +60,6 @@ def test_steps_that_sum_to_infinity_approach_the_optimum_and_geometric_ones_stop
     assert late > 0.2
 
 
-@pytest.mark.slow
-def test_the_optimum_of_the_set_is_found_where_the_free_one_lies_outside():
-    """On a small ball the constrained minimizer satisfies x = Proj_X(x − ∇F(x)): residual below 1e-3 at the end."""
-    domain = Ball(0.1)
-    run = tapped(Dmsp(1500, Polynomial(1.5, 0.9), domain), topology.complete(6))
-    x = sent(run, "y")[:, :, 0][-1].mean(axis=0)[None]
-    assert np.linalg.norm(SIX.optimum().point) > 0.2
-    assert np.linalg.norm(x - domain.project(x - SIX.mean_gradient(x))) < 1e-3
-
-
 def test_a_start_outside_the_set_is_moved_into_it():
     run = tapped(Dmsp(3, Constant(0.1), Box(1.0, 2.0)))
     np.testing.assert_array_equal(sent(run, "y")[:, :, 0][0], np.ones((6, 4)))

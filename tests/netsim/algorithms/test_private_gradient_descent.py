@@ -6,19 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from netsim import topology
 from netsim.algorithms import Clip, PrivateGradientDescent, stable_step
 from netsim.algorithms.private_gradient_descent import stable_bound
 from netsim.claims import Adjacency
 from netsim.errors import ScenarioError
-from netsim.problems import L1, LeastSquares, Problem
+from netsim.problems import LeastSquares, Problem
 from netsim.schedules import Constant, Geometric, Polynomial
-from netsim.settings import Recording
 from netsim.simulation import Simulation, setting_of
 from netsim.topology import Topology, grid, ring
 from tests.netsim.algorithms.mixing import gradients, noises, sent
-from tests.oracles.dgd import dgd as oracle
-from tests.oracles.noisy_descent import laplace_descent
+from tests.oracles.noisy_descent import dgd, laplace_descent
 from tests.worlds import coins, synthetic_problem, tapped_ring
 
 ANY = Adjacency(math.inf, "any change of one agent's objective")
@@ -38,7 +35,7 @@ def test_iterates_are_the_oracles(norm):
         length = np.abs(g).sum() if norm == "l1" else math.sqrt((g**2).sum())
         return g * min(1.0, 0.15 / length)
 
-    expected = oracle(
+    expected = dgd(
         gradients(problem),
         run.simulation.topology.weights,
         [step(k) for k in range(50)],
@@ -78,13 +75,6 @@ def test_released_states_are_the_oracles(batch):
     np.testing.assert_allclose(sent(run, "x")[:, :, 0], expected["x"], rtol=1e-12, atol=1e-12)
 
 
-def test_both_states_are_the_same_without_noise():
-    problem = synthetic_problem()
-    plain = PrivateGradientDescent(20, Constant(0.4))
-    runs = [tapped_ring(problem, replace(plain, state=state)).run() for state in ("exact", "released")]
-    np.testing.assert_array_equal(*(run.metrics.relative_errors() for run in runs))
-
-
 def test_released_states_need_no_clipping_for_their_claim():
     """Both worlds ask at the same public point: ε = Σ_{k=0}^{K−2} √d Bη_k/b_{k+1} for a change of at most B in ℓ2."""
     setting = setting_of(synthetic_problem(), None, 10)
@@ -107,16 +97,6 @@ def test_gaussian_noise_is_composed_in_zcdp():
         assert claim.epsilon == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1e5)), rel=1e-12)
         assert (claim.delta, claim.norm) == (1e-5, "ℓ2")
     assert algorithm.claim(record, setting, 0.0).epsilon is None
-
-
-@pytest.mark.slow
-def test_decaying_steps_approach_the_optimum():
-    problem = synthetic_problem()
-    algorithm = PrivateGradientDescent(3000, Polynomial(1.0, 0.9))
-    run = Simulation(problem, topology.complete(5), algorithm, recording=Recording(private="nothing")).run()
-    worst = run.metrics.worst_by_round(5)[:, 0]
-    assert worst[-1] < 0.02
-    assert worst[-1] < worst[300] / 2
 
 
 @pytest.mark.parametrize(("norm", "factor"), [("l1", 1.0), ("l2", math.sqrt(6)), ("linf", 6.0)])
@@ -162,19 +142,3 @@ def test_steps_below_the_bound_descend_and_steps_above_it_may_not(graph, weights
     Simulation(problem, topology, PrivateGradientDescent(5, Constant(0.99 * bound)))
     with pytest.raises(ScenarioError, match=r"outside the stability condition.*λ_min"):
         Simulation(problem, topology, PrivateGradientDescent(5, Constant(1.01 * bound)))
-
-
-def test_a_regularizer_is_a_proximal_step_after_each_gradient_step():
-    """By hand, all agents alike on a complete graph: x⁺ = prox_{ηr}(mean(x) − η∇f(x)); its fixed point is x* then."""
-    problem = synthetic_problem()
-    alike = Problem((problem.objectives[0],) * 4, L1(0.02))
-    algorithm = PrivateGradientDescent(400, Constant(0.5))
-    run = Simulation(alike, topology.complete(4), algorithm).run()
-    x = np.zeros((1, alike.dimension))
-    for _ in range(400):
-        x = alike.regularizer.proximal(x - 0.5 * alike.objectives[0].gradient(x), 0.5)
-    final = run.metrics.errors[-1]
-    optimum = alike.optimum().point
-    assert final == pytest.approx(np.linalg.norm(x - optimum) / np.linalg.norm(optimum), abs=1e-12)
-    assert final < 1e-8
-    assert (optimum == 0).any()

@@ -17,12 +17,12 @@ from netsim.errors import ScenarioError
 from netsim.network.links import ExchangePolicy
 from netsim.randomness import Streams
 from netsim.schedules import Constant, Geometric, Polynomial
-from netsim.settings import NetworkSettings, Recording
+from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation, setting_of
 from tests.netsim.algorithms.mixing import gradients, sent
 from tests.oracles.secret_sharing import decoded
 from tests.oracles.secret_sharing import shared_descent as oracle
-from tests.worlds import EVERY_LAW, simulated, synthetic_problem
+from tests.worlds import simulated, synthetic_problem
 
 FIVE = synthetic_problem(agents=5, dimension=3)
 COMPLETE = topology.complete(5)
@@ -88,34 +88,6 @@ def test_the_prime_is_one_and_no_larger_fits():
 
     assert is_prime(PRIME)
     assert not any(is_prime(p) for p in range(PRIME + 2, 2**53, 2))
-
-
-@pytest.mark.slow
-def test_it_approaches_the_optimum_as_descent_with_equal_weights_does():
-    """Within rounding to fixed point it is gradient descent on the complete graph; decaying steps approach x*."""
-    from netsim.algorithms import PrivateGradientDescent
-
-    step = Polynomial(1.2, 0.8)
-    runs = [
-        Simulation(FIVE, COMPLETE, algorithm, recording=Recording(private="nothing"))
-        .run()
-        .metrics.worst_by_round(5)[:, 0]
-        for algorithm in (SecretSharing(600, step, resolution=2.0**-40), PrivateGradientDescent(600, step))
-    ]
-    np.testing.assert_allclose(*runs, atol=1e-9)
-    assert runs[0][-1] < 0.02
-
-
-def test_coarse_steps_show():
-    fine, coarse = (tapped(SecretSharing(30, Constant(0.9), resolution=r)) for r in (2.0**-30, 0.25))
-    difference = np.abs(fine.metrics.relative_errors() - coarse.metrics.relative_errors()).max()
-    assert difference > 1e-3
-
-
-def test_shares_that_arrive_twice_count_once():
-    noisy = SecretSharing(15, Constant(0.5), Constant(0.2))
-    copied = tapped(noisy, links=replace(EVERY_LAW, loss=0.0, reliable=True, outages=None, buffer=None))
-    np.testing.assert_array_equal(broadcasts(tapped(noisy)), broadcasts(copied))
 
 
 def test_what_travels_is_uniform_and_only_the_sum_tells():
@@ -261,24 +233,6 @@ def test_exchanges_with_a_deadline_are_refused(policy):
         FIVE, COMPLETE, SecretSharing(5, Constant(0.5)), NetworkSettings(exchange_policy=ExchangePolicy())
     )
     assert waiting.run().activations == (5,) * 5
-
-
-@pytest.mark.parametrize(
-    ("change", "graph", "field"),
-    [
-        ({}, topology.ring(5), "algorithm"),
-        ({"modulus": 10}, COMPLETE, "algorithm.modulus"),
-        ({"modulus": 2**53 + 1}, COMPLETE, "algorithm.modulus"),
-        ({"resolution": 0.0}, COMPLETE, "algorithm.resolution"),
-        ({"step": Constant(5.0)}, COMPLETE, "algorithm.step"),
-        ({"stddev": Constant(-1.0)}, COMPLETE, "algorithm.stddev"),
-        ({"honest": 6}, COMPLETE, "algorithm.honest"),
-    ],
-)
-def test_conditions_are_checked_before_time_0(change, graph, field):
-    with pytest.raises(ScenarioError) as caught:
-        Simulation(FIVE, graph, replace(SecretSharing(5, Constant(0.5)), **change))
-    assert caught.value.field == field
 
 
 def test_residues_do_not_survive_a_codec_that_rounds():

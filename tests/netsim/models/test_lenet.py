@@ -10,7 +10,6 @@ import pytest
 from netsim.errors import ScenarioError
 from netsim.models import stepped
 from netsim.models.lenet import LeNet
-from netsim.problems.modelled import Modelled
 
 HERE = importlib.util.find_spec("torch") is not None
 needs_torch = pytest.mark.skipif(not HERE, reason="PyTorch is not installed")
@@ -137,11 +136,3 @@ def test_the_dense_layer_is_where_it_says_and_the_origin_is_added():
     shares /= shares.sum(axis=-1, keepdims=True)
     assert np.allclose(model.last.offset(slopes), (shares - targets).mean(axis=0), rtol=1e-9)
     assert model.last.matrix(slopes).shape == (4, 12 * 2 * 2)
-
-
-def test_rows_are_independent_of_each_other_to_the_last_bit():
-    model = LeNet((8, 8), 4, seed=1)
-    _, features, _ = drawn(model, records=5)
-    f = Modelled(features, np.arange(5.0) % 4, model)
-    x = 0.1 * np.random.default_rng(4).standard_normal((7, model.dimension))
-    assert np.array_equal(f.gradient(x), np.concatenate([f.gradient(row[None]) for row in x]))

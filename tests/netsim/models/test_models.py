@@ -79,21 +79,6 @@ def each(function, lead, *arrays):
     return np.reshape(found, (*lead, *np.shape(found[0])))
 
 
-ROWS = [Softmax(7, 3), Softmax(70, 2), MLP((7, 5, 3), "tanh"), MLP((9, 1, 10)), MLP((33, 17, 9, 2), "softplus")]
-
-
-@pytest.mark.parametrize("model", ROWS, ids=str)
-@pytest.mark.parametrize("records", [1, 13])
-def test_a_row_of_its_own_parameters_does_not_depend_on_the_others(model, records):
-    theta = drawn(model, 8, (9,))[0]
-    features = np.random.default_rng(9).standard_normal((records, model.width))
-    targets = model.targets(np.arange(records) % model.outputs)
-    together = model.gradient(theta, features, targets[0])
-    assert all(
-        np.array_equal(together[r], model.gradient(theta[r : r + 1], features, targets[0])[0]) for r in range(9)
-    )
-
-
 def test_an_mlp_is_a_softmax_of_its_units_and_its_layers_tell_where_they_are():
     model = MLP((4, 6, 3), "tanh")
     theta, features, targets = drawn(model, 10, ())

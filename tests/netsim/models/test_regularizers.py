@@ -1,15 +1,11 @@
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import lsq_linear, minimize
+from scipy.optimize import lsq_linear
 
 from netsim.errors import ProtocolError, ScenarioError
 from netsim.problems import L1, ElasticNet, FusedLasso, LInf, Regularizer, Zero
-
-numbers = st.floats(-100, 100)
 
 
 def test_zero_returns_the_very_same_array() -> None:
@@ -20,25 +16,6 @@ def test_zero_returns_the_very_same_array() -> None:
 
 REGULARIZERS = [L1(0.6), ElasticNet(0.4, 0.7), LInf(0.9), FusedLasso(0.3, 0.8), FusedLasso(0.0, 2.5)]
 every = pytest.mark.parametrize("regularizer", REGULARIZERS, ids=repr)
-
-
-def cost(regularizer: Regularizer, v: np.ndarray, step: float, x: np.ndarray) -> float:
-    return float(regularizer.value(x[None])[0]) + float(((x - v) ** 2).sum()) / (2 * step)
-
-
-@every
-def test_a_numerical_minimizer_finds_no_better_point(regularizer: Regularizer) -> None:
-    """Powell's method, from the found point, from v and from 0; and random points near by."""
-    rng = np.random.default_rng(1)
-    for step in (0.2, 1.0, 4.0):
-        v = rng.normal(size=6) * 2
-        found = regularizer.proximal(v[None], step)[0]
-        best = cost(regularizer, v, step, found)
-        for start in (found, v, np.zeros(6)):
-            other = minimize(partial(cost, regularizer, v, step), start, method="Powell", options={"xtol": 1e-10})
-            assert best <= other.fun + 1e-12
-        for direction in rng.normal(size=(200, 6)):
-            assert best <= cost(regularizer, v, step, found + 1e-3 * direction)
 
 
 @every

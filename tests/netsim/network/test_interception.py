@@ -29,10 +29,9 @@ from netsim.randomness import Streams
 from netsim.topology import path
 from netsim.transcript.message import TAG_BYTES, Tagged
 from tests.architecture.test_truth_free_views import reachable
-from tests.netsim.network.intercepted import Line, descending, descent, estimates, message, rows
+from tests.netsim.network.intercepted import FALSE_ALARM, Line, descending, descent, estimates, message, rows
 from tests.worlds import EVERY_LAW
 
-FALSE_ALARM = 1e-8
 RELIABLE = LinkLaw(ExponentialDelay(0.05), loss=0.1, duplication=0.1, reordering=True, reliable=True)
 EVERYTHING = (
     Alter(AddGaussian(1.0), 0.3),

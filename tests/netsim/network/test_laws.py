@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from netsim.errors import ScenarioError
 from netsim.network.laws import (
     Bernoulli,
     ConstantDelay,
@@ -24,9 +23,7 @@ from netsim.network.laws import (
     TraceOutages,
     UniformDelay,
 )
-
-FALSE_ALARM = 1e-8
-"""Of each statistical test here, over reseeding."""
+from tests.netsim.network.intercepted import FALSE_ALARM, refusal
 
 BEYOND = stats.norm.isf(FALSE_ALARM / 2)
 """Standard errors that a mean strays with that probability."""
@@ -35,26 +32,8 @@ DELAYS = (0.5, 0.125, 0.0, 3.0, 0.25)
 FATES = (1, 1, 0, 1, 0, 0, 0)
 
 
-@pytest.fixture
-def trace(tmp_path):
-    """Writes a trace file."""
-
-    def write(text, name="trace.csv"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
-
-
 def lines(values):
     return "".join(f"{value}\n" for value in values)
-
-
-def refusal(make) -> ScenarioError:
-    with pytest.raises(ScenarioError) as caught:
-        make()
-    return caught.value
 
 
 # ── delay ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -249,22 +228,16 @@ def rotations(values):
     return [values[start:] + values[:start] for start in range(len(values))]
 
 
-def test_a_delay_trace_is_replayed_in_order_and_over_and_over(trace):
-    law, rng = TraceDelay(trace(lines(DELAYS))), random.Random(0)
-    assert law.delays == DELAYS
-    drawn = tuple(law.draw(rng) for _ in range(3 * len(DELAYS)))
-    assert drawn[: len(DELAYS)] in rotations(DELAYS)
-    assert drawn == 3 * drawn[: len(DELAYS)]
-    assert law.mean() == 3.875 / 5
-
-
-def test_a_loss_trace_is_replayed_in_order_and_over_and_over(trace):
-    law = TraceLoss(trace(lines(FATES)))
-    drawn = tuple(fates(law, 3 * len(FATES)).tolist())
-    assert drawn[: len(FATES)] in rotations(FATES)
-    assert drawn == 3 * drawn[: len(FATES)]
-    assert {type(fate) for fate in law.fates} == {bool}
-    assert law.rate() == 3 / 7
+def test_a_trace_is_replayed_in_order_and_over_and_over(trace):
+    delay, rng = TraceDelay(trace(lines(DELAYS), "delay.csv")), random.Random(0)
+    loss = TraceLoss(trace(lines(FATES), "loss.csv"))
+    assert delay.delays == DELAYS
+    assert {type(fate) for fate in loss.fates} == {bool}
+    drawn = tuple(delay.draw(rng) for _ in range(3 * len(DELAYS)))
+    for found, held in ((drawn, DELAYS), (tuple(fates(loss, 3 * len(FATES)).tolist()), FATES)):
+        assert found[: len(held)] in rotations(held)
+        assert found == 3 * found[: len(held)]
+    assert (delay.mean(), loss.rate()) == (3.875 / 5, 3 / 7)
 
 
 def test_wires_start_a_trace_anywhere(trace):
@@ -379,18 +352,20 @@ def test_a_delay_that_is_no_number_at_all_is_refused(trace):
 @pytest.mark.parametrize("law", [TraceDelay, TraceLoss, TraceOutages])
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [(b"", "no rows"), (b"\n\n", "no rows"), (b"0\n\xff\n", "cannot be read"), (None, "cannot be read")],
+    [
+        (b"", "no rows"),
+        (b"\n\n", "no rows"),
+        (b"HEADER\n", "no rows"),
+        (b"0\n\xff\n", "cannot be read"),
+        (None, "cannot be read"),
+    ],
 )
 def test_a_file_without_a_trace_is_refused(trace, tmp_path, law, text, problem):
-    path = tmp_path / "missing.csv" if text is None else trace(text)
+    header = {TraceDelay: b"delay", TraceLoss: b"lost", TraceOutages: b"down,up"}[law]
+    path = tmp_path / "missing.csv" if text is None else trace(text.replace(b"HEADER", header))
     error = refusal(lambda: law(path))
     assert (error.field, error.value) == ("file", str(path))
     assert problem in error.problem
-
-
-def test_a_header_alone_is_no_trace(trace):
-    path = trace("delay\n")
-    assert "no rows" in refusal(lambda: TraceDelay(path)).problem
 
 
 def test_a_trace_that_loses_every_packet_is_refused(trace):

@@ -10,19 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from netsim.errors import ScenarioError, SimulationError
+from netsim.errors import SimulationError
 from netsim.network.laws import RandomOutages, Scheduled, Switch, TraceOutages
-
-FALSE_ALARM = 1e-8
-"""Of each statistical test here, over reseeding."""
+from tests.netsim.network.intercepted import FALSE_ALARM, refusal
 
 INTERVALS = ((1.0, 2.5), (4.0, 4.5), (10.0, 11.0))
-
-
-def refusal(make) -> ScenarioError:
-    with pytest.raises(ScenarioError) as caught:
-        make()
-    return caught.value
 
 
 def flips(outages, count=None, seed=0):
@@ -100,18 +92,6 @@ def test_random_outages_have_positive_finite_means(field, value):
 
 
 # ── traces ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.fixture
-def trace(tmp_path):
-    """Writes a trace file."""
-
-    def write(text):
-        path = tmp_path / "outages.csv"
-        path.write_text(text)
-        return path
-
-    return write
 
 
 @pytest.mark.parametrize("header", ["", "down,up\n", "down, up\n"])

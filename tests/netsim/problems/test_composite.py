@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 from sklearn.linear_model import Lasso
 
 from netsim.arrays import Array
@@ -86,20 +85,6 @@ def test_a_quadratic_on_the_line_has_a_closed_formula() -> None:
 
 
 @kinds
-def test_another_solver_finds_the_same(kind: type) -> None:
-    f, v, step, w = objective(kind), np.random.default_rng(2).normal(size=5), 1.5, 0.1
-
-    def value(halves: np.ndarray) -> float:
-        x = (halves[:5] - halves[5:])[None]
-        smooth = float(f.value(x)[0]) + float(((x[0] - v) ** 2).sum()) / (2 * step)
-        return smooth + w * float(halves.sum())
-
-    found = minimize(value, np.full(10, 0.1), bounds=[(0, None)] * 10, options={"ftol": 1e-16, "gtol": 1e-10})
-    x = regularized_proximal(f, v[None], step, L1(w))[0]
-    np.testing.assert_allclose(x, found.x[:5] - found.x[5:], atol=1e-5)
-
-
-@kinds
 @pytest.mark.parametrize("r", [ElasticNet(0.2, 0.3), LInf(0.4), FusedLasso(0.1, 0.2), Box(0.2)], ids=repr)
 def test_with_the_other_regularizers_the_point_is_optimal(kind: type, r: Regularizer) -> None:
     for log_step, size in ((-2, 1.0), (0, 100.0), (1.5, 1.0)):
@@ -111,20 +96,6 @@ def test_with_the_other_regularizers_the_point_is_optimal(kind: type, r: Regular
         scale = (1 + step * f.smoothness) * np.abs(v).max(axis=1) + step * start
         assert (residual(f, v, step, r, x) <= 1.1e-12 * scale).all()
         assert np.array_equal(x[:1], regularized_proximal(f, v[:1], step, r))
-
-
-@kinds
-@pytest.mark.parametrize("regularizer", [L1(0.2), Box(0.3), FusedLasso(0.1, 0.2)])
-def test_no_replica_feels_another(kind: type, regularizer: Regularizer) -> None:
-    f, v = objective(kind, 4), np.random.default_rng(4).normal(size=(6, 5))
-    together = regularized_proximal(f, v, 0.9, regularizer)
-    for r in range(6):
-        assert np.array_equal(together[r : r + 1], regularized_proximal(f, v[r : r + 1], 0.9, regularizer))
-    assert np.array_equal(together, regularized_proximal(f, np.asfortranarray(v), 0.9, regularizer))
-    v[2] = [np.nan, 0, 0, 0, np.inf]
-    spoilt = regularized_proximal(f, v, 0.9, regularizer)
-    assert np.isnan(spoilt[2]).all()
-    assert np.array_equal(np.delete(spoilt, 2, 0), np.delete(together, 2, 0))
 
 
 def test_nothing_at_all_stays_nothing() -> None:

@@ -104,28 +104,6 @@ def test_scaled_data_keep_what_is_known_of_them() -> None:
             data.scaled(factor)
 
 
-# ℓ1 weight ½ on features in [0, 1] --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("classes", [(0, 1), (3, 8), (4, 9)])
-def test_with_an_l1_weight_of_one_half_the_logistic_optimum_is_zero_whatever_the_data(classes) -> None:
-    """At 0 the gradient is −(1/2m) Σ b_s a_s: no coordinate exceeds ½ if features lie in [0, 1]."""
-    problem = build("logistic", load("digits", classes=classes).split(8), ridge=1.0, l1=0.5)
-    assert np.abs(problem.mean_gradient(np.zeros((1, 64)))).max() <= 0.5
-    assert problem.optimum().is_zero
-    lighter = build("logistic", load("digits", classes=classes).split(8), ridge=1.0, l1=0.05)
-    assert not lighter.optimum().is_zero
-
-
-def test_with_an_l1_weight_of_one_half_balanced_regression_has_the_optimum_zero_too() -> None:
-    """At 0 the gradient is −(1/m) Σ b_s a_s: of labels ±1 with as many of each, none exceeds ½."""
-    data = load("digits")
-    pairs = min((data.labels == -1).sum(), (data.labels == 1).sum())
-    balanced = data.take(np.concatenate([np.flatnonzero(data.labels == label)[:pairs] for label in (-1, 1)]))
-    assert build("lasso", balanced.split(2), ridge=1.0, l1=0.5).optimum().is_zero
-    assert not build("lasso", balanced.split(2), ridge=1.0, l1=0.05).optimum().is_zero
-
-
 @pytest.mark.few("ElasticNet(l1=0.05, square=0.2)-nonconvex_logistic")
 @pytest.mark.parametrize("kind", ["ridge", "logistic", "nonconvex_logistic", "sensors"])
 @pytest.mark.parametrize("r", [ElasticNet(0.05, 0.2), LInf(0.1), FusedLasso(0.03, 0.05)], ids=repr)

@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 
 from netsim.errors import ScenarioError
 from netsim.topology import (
-    BUILDERS,
     DENSE_AGENTS,
     RULES,
     Topology,
@@ -74,32 +73,6 @@ def test_neighbors_and_edges_agree(graph):
 # ── builders ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    ("topology", "edges"),
-    [
-        (ring(4), ((0, 1), (0, 3), (1, 2), (2, 3))),
-        (complete(3), ((0, 1), (0, 2), (1, 2))),
-        (path(4), ((0, 1), (1, 2), (2, 3))),
-        (star(4), ((0, 1), (0, 2), (0, 3))),
-        (from_edges(4, [(3, 0), (0, 1), (2, 0), (1, 0)]), ((0, 1), (0, 2), (0, 3))),
-        (erdos_renyi(3, 1.0), ((0, 1), (0, 2), (1, 2))),
-        (random_geometric(3, 2.0), ((0, 1), (0, 2), (1, 2))),
-    ],
-)
-def test_builders_build_what_they_say(topology, edges):
-    assert topology.edges == edges
-
-
-def test_every_builder_is_listed_under_its_name():
-    assert {name: f.__name__ for name, f in BUILDERS.items()} == {
-        **{name: name for name in (
-            "ring", "complete", "path", "star", "grid", "torus", "hypercube", "balanced_tree", "random_tree",
-            "random_regular", "erdos_renyi", "watts_strogatz", "barabasi_albert", "random_geometric",
-        )},
-        "edges": "from_edges", "file": "from_file",
-    }  # fmt: skip
-
-
 def test_numpy_integers_make_the_same_graph_as_ints():
     """Streams are named by agents: an agent that prints as `np.int64(1)` would draw other delays."""
     topology = from_edges(3, np.array([[0, 1], [1, 2]]))
@@ -121,6 +94,7 @@ def drawn(build, draw, *sizes, seeds=4):
 
 
 FAMILIES = [
+    (from_edges(4, [(3, 0), (0, 1), (2, 0), (1, 0)]), nx.star_graph(3)),
     (ring(3), nx.cycle_graph(3)),
     (ring(8), nx.cycle_graph(8)),
     (complete(2), nx.complete_graph(2)),
@@ -200,25 +174,12 @@ def test_a_sparse_matrix_that_is_no_network(entries, field, said):
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("topology", "links", "diameter"),
-    [
-        (ring(9), 9, 4), (complete(7), 21, 1), (path(8), 7, 7), (star(6), 5, 2), (grid(3, 4), 17, 5),
-        (torus(4, 6), 48, 5), (hypercube(5), 80, 5), (balanced_tree(2, 3), 14, 6), (random_tree(17), 16, None),
-        (random_regular(12, 5), 30, None), (watts_strogatz(20, 6, 0.3), 60, None),
-        (barabasi_albert(20, 3), 3 + 3 * 16, None), (erdos_renyi(10, links=9, seed=2), 9, None),
-        (erdos_renyi(100, links=200, seed=1), 200, None), (erdos_renyi(6, links=15), 15, 1),
-    ],
-)  # fmt: skip
-def test_families_have_the_links_and_the_diameter_of_the_textbook(topology, links, diameter):
-    assert len(topology.edges) == links
-    assert diameter is None or topology.diameter == diameter
+@pytest.mark.parametrize(("agents", "links"), [(6, 15), (10, 9), (100, 200)])
+def test_a_random_graph_has_as_many_links_as_it_is_told(agents, links):
+    assert len(erdos_renyi(agents, links=links, seed=2 if agents == 10 else 1).edges) == links
 
 
-def test_agents_are_numbered_as_documented():
-    assert grid(2, 3).edges == ((0, 1), (0, 3), (1, 2), (1, 4), (2, 5), (3, 4), (4, 5))
-    assert all(bin(i ^ j).count("1") == 1 for i, j in hypercube(4).edges)
-    assert balanced_tree(2, 2).neighbors(0) == (1, 2)
+def test_who_is_not_there_has_no_link():
     assert not ring(4).has_edge(0, 4)
     assert not ring(4).has_edge(-1, 0)
 
@@ -491,21 +452,10 @@ def test_sparse_spectra_against_dense_ones(topology, restarts, monkeypatch):
 # ── spectra ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-PAIR = nx.path_graph(2)
-
-
-@pytest.mark.parametrize(
-    ("topology", "gap"),
-    [
-        *((complete(n), 1.0) for n in (2, 3, 10)),
-        # W = (I + P + Pᵀ)/3 has eigenvalues (1 + 2cos 2πk/n)/3; the second largest magnitude is k = 1's
-        *((ring(n), 1 - (1 + 2 * math.cos(2 * math.pi / n)) / 3) for n in (4, 5, 8, 31)),
-        (Topology(PAIR, weights=np.array([[0.9, 0.1], [0.1, 0.9]])), 0.2),
-        (Topology(PAIR, weights=np.array([[0.1, 0.9], [0.9, 0.1]])), 0.2),
-    ],
-)
-def test_the_gap_of_known_spectra(topology, gap):
-    assert topology.spectral_gap == pytest.approx(gap)
+@pytest.mark.parametrize("kept", [0.9, 0.1])
+def test_the_gap_of_given_weights(kept):
+    weights = np.array([[kept, 1 - kept], [1 - kept, kept]])
+    assert Topology(nx.path_graph(2), weights=weights).spectral_gap == pytest.approx(0.2)
 
 
 # ── errors ──────────────────────────────────────────────────────────────────────────────────────────────

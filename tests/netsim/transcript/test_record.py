@@ -5,8 +5,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from netsim.adversary import Adversary
 from netsim.algorithms import DPRecal, PrivateGradientDescent
@@ -19,15 +17,7 @@ from netsim.settings import NetworkSettings
 from netsim.simulation import Simulation
 from netsim.topology import ring
 from netsim.transcript import Transcript
-from netsim.transcript.message import ACK_BYTES, COLUMNS, EVERYBODY, Message, Record, Segment
-
-
-def flat(transcript: Transcript) -> list[tuple]:
-    """Rows that compare by value, bit for bit."""
-    return [
-        (*record[:-1], *((name, v.shape, v.tobytes()) for name, v in sorted(record.values.items())))
-        for record in transcript
-    ]
+from netsim.transcript.message import ACK_BYTES, COLUMNS, EVERYBODY, Message, Segment
 
 
 def message(sender: int, number: int, kind="exchange", replicas=2, **values) -> Message:
@@ -135,47 +125,6 @@ def test_one_replica_of_a_transcript(lossy):
 
 
 # ── on disk ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    rows=st.lists(
-        st.tuples(
-            st.floats(0, 1e9),
-            st.integers(0, 9),
-            st.dictionaries(
-                st.sampled_from(["x", "u_noisy", "ζ"]),
-                st.lists(st.floats(width=64), min_size=6, max_size=6),
-                max_size=3,
-            ),
-        ),
-        max_size=5,
-    )
-)
-def test_any_values_survive_the_disk(rows, tmp_path):
-    records = [
-        Record(
-            time, "link", "air", sender, sender + 1, "direct", 3, -1, 0, 68,
-            {name: np.array(value).reshape(3, 2) for name, value in values.items()},
-        )
-        for time, sender, values in rows
-    ]  # fmt: skip
-    transcript = Transcript(records, 3)
-    transcript.write(tmp_path / "any.parquet")
-    back = Transcript.read(tmp_path / "any.parquet")
-    assert back.replicas == 3
-    for one, two in zip(transcript, back, strict=True):
-        assert one[:-1] == two[:-1]
-        assert set(one.values) == set(two.values)
-        for name, value in one.values.items():
-            assert np.array_equal(value, two.values[name], equal_nan=True)
-
-
-def test_values_read_back_cannot_be_changed(lossy, tmp_path):
-    lossy.views[0].transcript.write(tmp_path / "transcript.parquet")
-    first = next(r for r in Transcript.read(tmp_path / "transcript.parquet") if r.values)
-    with pytest.raises(ValueError, match="read-only"):
-        first.values["x"][0, 0] = 1.0
 
 
 def test_pandas_reads_the_documented_columns(lossy, tmp_path):

@@ -20,7 +20,6 @@ algorithms:
 audit: {adjacency: {change: 2.0}, trials: 50, chunk: 50}
 attacks: {gradients: true}
 """
-NAMES = ["Lima", "Oslo", "Bern"]
 
 
 def invoke(*words):
@@ -67,16 +66,8 @@ def written(home, name, delimiter=",", keep=lambda row: True, broken=lambda text
             table.writerow([repr(row["time"]), row["from"], row["to"], json.dumps(values)])
     path.write_text(broken(path.read_text()))
     (field,) = rows[0]["values"]
-    return path, [
-        "--column",
-        "time=when",
-        "--column",
-        "sender=src",
-        "--column",
-        "receiver=dst",
-        "--column",
-        f"{field}=g",
-    ]
+    mapped = ("time=when", "sender=src", "receiver=dst", f"{field}=g")
+    return path, [word for one in mapped for word in ("--column", one)]
 
 
 def test_json_lines_give_the_same_to_the_last_bit(home, own):
