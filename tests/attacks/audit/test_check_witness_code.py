@@ -695,11 +695,12 @@ class Claiming(Honest):
 
     def claim(self, adjacency, setting, delta):
         epsilon = 0.5 if adjacency.gradient_change <= 1 else self.beyond
-        return Claim(epsilon, 0.0, "Theorem 7", adjacency, "ℓ1", waived_conditions=("f has no minimum",))
+        failed = () if epsilon is not None else ("gradients differ by 1 at most",)
+        return Claim(epsilon, 0.0, "Theorem 7", adjacency, "ℓ1", failed, waived_conditions=("f has no minimum",))
 
 
 class OfNoNumber(Claiming):
-    beyond = math.nan
+    beyond = None
 
 
 class OfOneListener(Claiming):
