@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from attacks.probe.mapping import Map, Mapper
+from attacks.probe.mapping import Map, Mapper, check_size
 from attacks.probe.node import Inputs, Pass, RecordedAgent, Unknown
 from attacks.replay.recorded import Recording
 from netsim.arrays import Array
@@ -83,6 +83,7 @@ class _Moved:
 
     def __init__(self, mapper: Mapper) -> None:
         self.mapper, self.count, self.dimension = mapper, len(mapper.base.queries), mapper.shape[1]
+        check_size("its answers, each by itself", 8.0 * self.count**2 * self.dimension)
         self.still = self._values(None)
 
     def clips(self) -> tuple[Clip | None, ...]:
