@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 import numpy as np
 
@@ -249,6 +250,7 @@ def audit(
     stop: bool = False,
     train: bool | None = False,
     convexity: float | None = None,
+    doors: Mapping[int, Callable[[Adjacency], Bound]] = MappingProxyType({}),
 ) -> AuditResult:
     """Audit `claim` on one pair with at least `trials` transcripts of each world, `chunk` at a time.
 
@@ -270,7 +272,8 @@ def audit(
     the end for display, at the whole error rate by itself.
 
     Where nothing refutes the claim a bound over all pairs of its adjacency is looked for (`attacks.audit.proof`);
-    `convexity` is the least eigenvalue that a Hessian of any of them may have, None: not known.
+    `convexity` is the least eigenvalue that a Hessian of any of them may have, None: not known. Where the claim is
+    about other agents, too, `doors` has the bounds at theirs, and all have to be within the claim.
 
     Raises `PrivacyError` if a self-check fails: then there is no verdict; for `train` with `stop`; and without a
     claim, which is the value of `Algorithm.claim` where nothing is claimed.
@@ -296,7 +299,7 @@ def audit(
         if train is None:
             train, blind = (False, False) if stop else _hides(simulate, pair)
         look = _Look(simulate, pair, infer, train)
-        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind)
+        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors)
         under_way.gather(chunks, jobs, progress)
         return under_way.result(early=under_way.chunks < chunks)
 
@@ -321,10 +324,11 @@ class _Audit:
         stop: bool,
         convexity: float | None,
         blind: bool,
+        doors: Mapping[int, Callable[[Adjacency], Bound]],
     ) -> None:
         self.kept, self.look, self.pair, self.claim = kept, look, look.pair, claim
         self.confidence, self.rng, self.stop, self.convexity = confidence, rng, stop, convexity
-        self.blind = blind
+        self.blind, self.doors = blind, doors
         self.attacked, self.chunks, self.singles = look.infer is not None, 0, 0
         shared = error_rate(confidence) / (3 + self.attacked if stop else 1)
         tested = 0.0 if claim.epsilon is None else min(claim.epsilon, MOST_EPSILON)
@@ -494,14 +498,29 @@ class _Audit:
         """The bound over all pairs of the adjacency, or the reason why there is none. The pair lost `lower`: where
         that is more, it is none of the adjacency, and the bound has to be over any data."""
         try:
-            bound = self._bound_over(self.claim.adjacency)
+            bound = self._bound_over(adjacency := self.claim.adjacency)
             if exceeds(lower, bound.epsilon):
-                bound = self._bound_over(ANY_DATA)
+                bound = self._bound_over(adjacency := ANY_DATA)
+            highest = bound if exceeds(lower, bound.epsilon) else self._at_all_doors(bound, adjacency)
         except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
             return None, str(error)  # the code may fail, too, at answers that no objective gives
         if exceeds(lower, bound.epsilon):
             return None, f"the pair loses more than {bound.epsilon:.4g}, whatever the data: the code does not repeat"
-        return bound, None
+        return highest, None
+
+    def _at_all_doors(self, own: Bound, adjacency: Adjacency) -> Bound:
+        """The highest bound of all agents that the claim is about."""
+        found = [own]
+        for agent, bound_over in self.doors.items():
+            try:
+                found.append(bound_over(adjacency))
+            except AttackError as error:
+                raise AttackError(f"at the door of agent {agent}, {error}") from error
+        if len(found) == 1:
+            return own
+        highest = max(found, key=lambda bound: bound.epsilon)
+        doors = ", ".join(map(str, sorted((self.pair.agent, *self.doors))))
+        return replace(highest, conditions=(*highest.conditions, f"it is no more at the doors of agents {doors}"))
 
     def _bound_over(self, adjacency: Adjacency) -> Bound:
         samples = [self.look.simulate(world, WORST_CASE) for world in (0, 1)]

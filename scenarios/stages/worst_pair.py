@@ -47,7 +47,7 @@ from scenarios.results.audit import PairSearch
 from scenarios.results.base import taken
 from scenarios.schema.own import BY_HAND
 from scenarios.schema.scenario import GradientChange
-from scenarios.stages.worlds import holding, worlds
+from scenarios.stages.worlds import AGENTS, agents_of, holding, worlds
 
 FAR = 1e6
 """A change beyond every bound that data of this size would be clipped to: so many times the largest gradient seen."""
@@ -59,8 +59,6 @@ SATURATED = 0.05
 """Share of the first change by which the second may still move what the agent sends."""
 COORDINATES = 8
 """Coordinates along which changes are tried, at most: noise need not be the same in all."""
-AGENTS, BRIEFLY = 5, 16
-"""Agents whose pairs are searched where none is named, the first with all candidates; and all that are looked at."""
 FEWER = 8
 """Times fewer candidates for the others, and again for those that are only looked at."""
 ROWS = 768
@@ -96,7 +94,7 @@ def pair_for(
         sample = worlds(subject.simulation, pair.agent, cast("Objective", pair.hypotheses[1]), TRANSCRIPTS)
         points = observed(sample(0, FIRST_CHUNK), pair.agent, pair.hypotheses[0])
         return replace(pair, change_used=change_used(pair, points, claim.adjacency)), None
-    agents = _agents(subject.simulation, spec.agent)
+    agents = agents_of(subject.simulation, spec.agent)
     tried = sum(_budget(k, spec.search.candidates) for k in range(len(agents)))  # and pairs with both worlds moved
     progress.begin(f"{subject.spec.name}: searching the worst pair", tried)
     found: list[_Found] = []
@@ -107,7 +105,9 @@ def pair_for(
     at, together = worst([one.searched for one in found])
     best, winner = found[at], together.winner
     description = f"{winner.candidate.description} (the worst of {together.tried:,} searched)"
-    bounded = claim.norm == BY_HAND or any(one.saturated is not None for one in found)
+    bound = {one.agent for one in found if one.saturated is not None}
+    free = sorted({one.agent for one in found} & set(agents[:AGENTS]) - bound)
+    bounded = not free if bound else claim.norm == BY_HAND
     unbounded = not bounded and holds_for_any_change(subject, claim, activations)
     if unbounded:
         description += _UNBOUNDED
@@ -121,7 +121,7 @@ def pair_for(
         chosen, used = pair, change_used(pair, found[0].points, claim.adjacency)
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
     no_bound = unbounded and not isinstance(spec.adjacency, GradientChange)
-    return replace(chosen, change_used=used, doubt=_doubt(shown, no_bound)), taken(
+    return replace(chosen, change_used=used, doubt=_doubt(shown, no_bound, free if bound else ())), taken(
         PairSearch,
         together,
         candidates=together.tried,
@@ -132,14 +132,15 @@ def pair_for(
     )
 
 
-def _doubt(winner: PairSearch.WorstPair, unbounded: bool) -> str | None:
-    """`Pair.doubt` of a pair that was searched for."""
+def _doubt(winner: PairSearch.WorstPair, unbounded: bool, free: Sequence[int]) -> str | None:
+    """`Pair.doubt` of a pair that was searched for; `free` are agents without a bound, where others have one."""
     if winner.epsilon == math.inf:
         return "The search for the pair saw an unprotected message, the audit none: it is rare."
     if unbounded:
+        where = f" at agent{'s' if len(free) > 1 else ''} {', '.join(map(str, free))}" if free else ""
         return (
-            "The claim is of any change, and no bound of what is released was seen, such as a clip: a larger change "
-            "than this pair's may cost more. State the change that the theorem allows, such as "
+            f"The claim is of any change, and no bound of what is released was seen{where}, such as a clip: a larger "
+            "change than this pair's may cost more. State the change that the theorem allows, such as "
             "-o 'audit.adjacency={change: 10}'."
         )
     return None
@@ -153,7 +154,7 @@ def _searched(
     assert spec is not None
     assert spec.search is not None
     most, transcripts = spec.search.candidates, spec.search.transcripts
-    for k, agent in enumerate(_agents(subject.simulation, spec.agent)):
+    for k, agent in enumerate(agents_of(subject.simulation, spec.agent)):
         budget = _budget(k, most)
         search = _Search(experiment, subject, claim, activations, agent, budget, transcripts, progress.advance)
         yield from search.found(briefly=k >= AGENTS)
@@ -467,22 +468,3 @@ class _Rows:
 def _unit(own: Objective) -> float:
     """Size of a gradient, 1 at least."""
     return max(1.0, float(np.max(np.abs(own.gradient(np.zeros((1, own.dimension)))))))
-
-
-def _agents(simulation: Simulation, chosen: int | None) -> list[int]:
-    """Agents whose pairs are searched: the chosen one; or all where they are few, for code may treat an agent by its
-    number; of more one of each kind by its mixing weights, then others."""
-    topology = simulation.topology
-    if chosen is not None:
-        return [chosen]
-    lasting = [i for i in range(topology.agents) if i not in simulation.timing.forgetful]
-    if len(lasting) <= AGENTS:
-        return lasting
-    kinds: dict[bytes, int] = {}
-    for i in lasting:
-        kinds.setdefault(np.sort(np.round(topology.row(i), 12)).tobytes(), i)
-    several = list(kinds.values())
-    first = [several[k] for k in sorted({int(k) for k in np.linspace(0, len(several) - 1, AGENTS)})]
-    others = [i for i in lasting if i not in first]
-    spread = sorted({int(k) for k in np.linspace(0, len(others) - 1, BRIEFLY - AGENTS)})
-    return (first + [others[k] for k in spread])[:BRIEFLY]

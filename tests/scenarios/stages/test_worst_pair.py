@@ -117,6 +117,13 @@ class Twice(Sound):
         return 4 * self.bound * self.rounds
 
 
+class OneForgets(Twice):
+    \"\"\"Agent 3 alone forgets the second clip.\"\"\"
+
+    def released(self, node, gradient, before):
+        return super().released(node, before if node.id == 3 else gradient, before)
+
+
 class Increments(Sound):
     \"\"\"What is released is what is new in the gradient: of a change that never turns that costs once.\"\"\"
 
@@ -290,6 +297,7 @@ def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
     ("name", "adjacency", "verdict"),
     [
         pytest.param("UnclippedTwice", "record", "underpowered", id="a clip forgotten"),
+        pytest.param("OneForgets", "record", "underpowered", id="forgotten by one agent"),
         pytest.param("Twice", "record", "proven", id="its sound twin"),
         pytest.param("UnclippedTwice", {"change": 0.25}, "consistent", id="a change that is stated"),
     ],
