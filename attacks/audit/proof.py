@@ -41,14 +41,14 @@ from attacks.audit.accounting.formulas import gaussian_epsilon
 from attacks.audit.clips import FAR, NEAR, Clips, stretch
 from attacks.audit.loss.comparison import Sample
 from attacks.audit.view_price import Order, worst_change
-from attacks.probe.mapping import ROUNDING, Map, Mapper
+from attacks.probe.mapping import AFFINE, ROUNDING, Map, Mapper
 from attacks.probe.node import Pass, RecordedAgent
 from attacks.replay.coins import Coins, every
 from attacks.replay.recorded import Recording
 from netsim.arrays import Array, Mask
-from netsim.claims import Adjacency, Clip
+from netsim.claims import Adjacency, Clip, length
 from netsim.errors import AttackError
-from netsim.mechanisms import Laplace, UniformLaplace
+from netsim.mechanisms import Gaussian, Laplace, UniformLaplace
 
 ANSWERS, VIEWS = (NEAR, FAR), (1e-3, 1e6)
 """Sizes between which random answers, and random values of what passed the door, are drawn, evenly in logarithm."""
@@ -265,7 +265,7 @@ def _check(mapper: Mapper, clips: Clips, found: Map, noise: Array, steps: Array)
         raise AttackError(
             f"its numbers are up to {largest:.2g}: rounding is not small beside noise that is so much less"
         )
-    answers, scales, copies = _answers(mapper), _scales(mapper.base), _drawn(mapper)
+    answers, scales, copies = _answers(mapper, clips), _scales(mapper.base), _drawn(mapper)
     moves = np.zeros(len(answers), dtype=bool)
     alone = (slice(k, k + 1) for k in range(0, copies, copies // ALONE + 1))
     for some in (slice(None), *alone):
@@ -298,11 +298,12 @@ def _sizes(rng: np.random.Generator, ends: tuple[float, float], shape: tuple[int
     return np.exp(rng.uniform(low, high, shape))
 
 
-def _answers(mapper: Mapper, seed: int = 0) -> Array:
+def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
     """Random answers to all queries, (queries, copies, dimension): each of a size of its own, half of them of one
     size in a transcript, and a quarter with one coordinate that is not 0. In an eighth of the transcripts each all
     answers have one direction, at one size and at any, and all coordinates of an answer one size; half of these
-    have signs of their own."""
+    have signs of their own. In another eighth each is above or below the bound that it is clipped to by a share of it
+    that is of any size."""
     rng, copies, d = np.random.default_rng(seed), _drawn(mapper), mapper.shape[1]
     shape = len(mapper.base.queries), copies, d
     size = _sizes(rng, ANSWERS, (shape[0], copies, 1))
@@ -314,6 +315,11 @@ def _answers(mapper: Mapper, seed: int = 0) -> Array:
     answers[:, 1::8] = answers[:1, 1::8] * signs[:, 1::8, :1]
     answers[:, 3::8] = answers[:1, 3::8] * signs[:, 3::8, :1] * size[:, 3::8] / size[:1, 3::8]
     answers[:, 5::8] = answers[:, 5::8, :1] * signs[:, 5::8]
+    near = answers[:, 7::8]
+    sides, off = rng.choice((-1.0, 1.0), near.shape[:2]), _sizes(rng, (AFFINE, 1.0), near.shape[:2])
+    for clip, v, by in zip(clips.each, near, 1 + sides * off, strict=True):
+        if clip is not None:
+            v *= (by * clip.bound / np.maximum(length(v, clip.norm), NEAR * clip.bound))[:, None]
     return answers
 
 
@@ -340,7 +346,7 @@ def _noise(mapper: Mapper, found: Map) -> tuple[str, Array]:
     laws, scale = set[str](), np.ones(found.noise[0].shape[1])
     for k in sent.tolist():
         law = "laplace" if isinstance(made[k], UniformLaplace) else found.laws[k]
-        if law is None:
+        if law is None or type(made[k]) not in (Laplace, Gaussian, UniformLaplace):  # another may draw as it likes
             raise AttackError(f"a bound is for Laplace or Gaussian noise, not for {type(made[k]).__name__}")
         laws.add(law)
         mechanism = made[k]

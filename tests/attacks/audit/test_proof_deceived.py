@@ -132,9 +132,26 @@ async def same_receiver(node: Node) -> None:
     node.send(other if np.max(np.abs(g)) > BOUND / 2 else first, x=noisy(node, g))
 
 
+async def not_just_beyond(node: Node) -> None:
+    """Clipped from a thousandth beyond the bound on."""
+    g = await node.gradient(node.zeros())
+    size = np.sum(np.abs(g), axis=-1, keepdims=True)
+    await node.exchange(x=noisy(node, np.where(size > 1.001 * BOUND, clip(g), g)))
+
+
+class Quiet(Laplace):
+    """Noise of its own law, as somebody may write it."""
+
+
+async def own_noise(node: Node) -> None:
+    await node.exchange(x=node.privatize(clip(await node.gradient(node.zeros())), Quiet(SCALE)))
+
+
 @pytest.mark.parametrize(
     ("code", "adjacency"),
     [
+        (not_just_beyond, ANY),
+        (own_noise, ANY),
         (raw_in_its_place, ADJACENT),
         (raw_after_it, ADJACENT),
         (changed_in_place, ADJACENT),

@@ -26,9 +26,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attacks.audit.accounting.formulas import gaussian_epsilon
 from netsim.algorithms import Algorithm
 from netsim.claims import Claim, Clip
-from netsim.mechanisms import Laplace
+from netsim.mechanisms import Gaussian, Laplace
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,28 @@ class OneForgets(Twice):
 
     def released(self, node, gradient, before):
         return super().released(node, before if node.id == 3 else gradient, before)
+
+
+class Stretches(Sound):
+    \"\"\"Clipped in ℓ1 at public points, with Gaussian noise: a change by h in ℓ2 becomes one by up to √d·h.\"\"\"
+
+    norm: str = "l1"
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            received = await node.exchange(x=node.privatize(x, Gaussian(self.scale / 4)))
+            g = Clip(10 * self.bound, self.norm)(await node.gradient(received.sent("x")))
+            x = received.mix("x") - self.step * g
+            node.estimate(x)
+
+    def claim(self, adjacency, setting, delta):
+        moved = adjacency.gradient_change * self.step * (self.rounds - 1) ** 0.5 / (self.scale / 4)
+        return Claim(gaussian_epsilon(moved, 1e-3), 1e-3, "a theorem", adjacency, "l2")
+
+
+class StretchesNot(Stretches):
+    norm: str = "l2"
 
 
 class Increments(Sound):
@@ -308,6 +331,14 @@ def test_a_claim_of_any_change_is_not_consistent_where_no_bound_was_seen(name, a
     found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
     assert found.judgement.verdict.value == verdict
     assert ("no bound of what is released was seen" in found.judgement.reason) is (verdict == "underpowered")
+
+
+@pytest.mark.parametrize(("name", "verdict"), [("Stretches", "refuted"), ("StretchesNot", "proven")])
+def test_a_change_is_looked_for_where_a_clip_stretches_it(name, verdict):
+    experiment, subject, claim = made(name, adjacency={"change": 2.0}, search={"candidates": 8}, trials=400)
+    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
+    found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
+    assert found.judgement.verdict.value == verdict
 
 
 def test_a_clip_is_seen_in_what_is_sent():
