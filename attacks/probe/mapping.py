@@ -207,7 +207,9 @@ class Mapper:
         return np.all(np.abs(moved - points) <= ROUNDING * (1 + np.abs(points)), axis=(1, 2))
 
     def left(self, found: Pass) -> Array:
-        """Remainder of what was observed in a pass, (equations, replicas, dimension)."""
+        """Remainder of what was observed in a pass, (equations, replicas, dimension). You get an `AttackError` where
+        it has other messages."""
+        self._check_alike(found)
         return np.array([e.observed - e.value for e in found.equations]).reshape(-1, *self.shape)
 
     def check(

@@ -75,7 +75,8 @@ class Rows:
 
     @classmethod
     def in_pairs(cls, simulation: Simulation, agent: int, change: float, norm: Norm) -> "Rows | None":
-        """The second half of the rows is `change` in `norm` away from the first; None as in `drawn`."""
+        """Of the rows the second quarter is `change` in `norm` away from the first, and the third from the last, which
+        moves nothing; None as in `drawn`."""
         own, rng = simulation.problem.objectives[agent], np.random.default_rng(0)
         if (sample := _plain(simulation, agent)) is None:
             return None
@@ -89,18 +90,26 @@ class Rows:
         for _ in range(GENERATIONS):
             turns[np.all(turns == 0, axis=1)] = 1.0
             moved = np.array([change * scaled(turn, norm) for turn in turns])
-            slopes, still = np.concatenate([places, places + moved]), np.zeros(2 * count)
-            rows = cls(own, slopes, still, still, None, np.zeros((2 * count, 0)))._seen(sample, agent)
+            slopes, still = np.concatenate([places, places + moved, moved, 0 * moved]), np.zeros(4 * count)
+            rows = cls(own, slopes, still, still, None, np.zeros((4 * count, 0)))._seen(sample, agent)
             if rows is None:  # nearer
                 places = places * NEARER[1]
                 continue
             best = rows if best is None or np.max(rows._apart) > np.max(best._apart) else best
-            parents = np.argsort(best._apart)[-PARENTS:][np.arange(count) % PARENTS]
-            start, end = best.slopes[:count][parents], best.slopes[count:][parents]
-            near = rng.random((count, 1)) < 0.5
-            wide = np.where(near, 0.1, 1.0) * rng.standard_normal((count, d)) * (rng.random((count, d)) < 0.5)
-            places = start * np.exp(np.where(near, 0.03, 0.3) * rng.standard_normal((count, 1)))
-            turns = (end - start) + change * wide
+            # others are about the best ones, and about where a change is longer than about 0, which turn there
+            stretch = rows._apart / np.maximum(rows._apart_about_0, np.finfo(float).tiny)
+            chosen = np.concatenate([np.argsort(best._apart)[-PARENTS:], np.argsort(stretch)[-PARENTS:]])
+            parents = chosen[np.arange(count) % len(chosen)]
+            old = np.arange(count) % len(chosen) < PARENTS
+            source = np.where(old[:, None], best.slopes[:count][parents], rows.slopes[:count][parents])
+            places = source * np.exp(0.1 * rng.standard_normal((count, 1)) * (rng.random((count, 1)) < 0.5))
+            wide = 0.3 * rng.standard_normal((count, d)) * (rng.random((count, d)) < 0.5)
+            turned = best.slopes[2 * count : 3 * count][parents] + change * wide
+            fresh = _directions(rng, count, d)
+            fresh *= np.where(
+                rng.random((count, 1)) < 0.5, 1.0, np.arange(d) != np.argmax(np.abs(source), axis=1)[:, None]
+            )
+            turns = np.where(old[:, None], turned, fresh)
         return best
 
     def _seen(self, sample: Sample, agent: int) -> "Rows | None":
@@ -114,19 +123,28 @@ class Rows:
             return None
         return replace(self, releases=seen, order=2 if all(isinstance(r.mechanism, Gaussian) for r in made) else 1)
 
+    def _between(self, one: int, other: int) -> Array:
+        """How far the releases of two quarters of the rows are apart, (rows / 4,); 0 where that is not known."""
+        quarter = len(self.slopes) // 4
+        first, second = (slice(k * quarter, (k + 1) * quarter) for k in (one, other))
+        far = np.linalg.norm(self.releases[second] - self.releases[first], ord=self.order, axis=1)
+        return np.where(self._known[first] & self._known[second], far, 0.0)
+
     @property
     def _apart(self) -> Array:
-        """How far the releases of each of the pairs are apart, (rows / 2,); 0 where that is not known."""
-        half = len(self.slopes) // 2
-        known = self._known[:half] & self._known[half:]
-        far = np.linalg.norm(self.releases[half:] - self.releases[:half], ord=self.order, axis=1)
-        return np.where(known, far, 0.0)
+        """Of rows `in_pairs`, those of each pair."""
+        return self._between(0, 1)
+
+    @property
+    def _apart_about_0(self) -> Array:
+        """And those of the same change about the agent's own gradient."""
+        return self._between(3, 2)
 
     @property
     def stretched(self) -> tuple[Objective, Objective]:
         """Of rows `in_pairs` the pair that is farthest apart."""
         k = int(np.argmax(self._apart))
-        return self._one(k), self._one(len(self.slopes) // 2 + k)
+        return self._one(k), self._one(len(self.slopes) // 4 + k)
 
     @property
     def bounded(self) -> bool:
