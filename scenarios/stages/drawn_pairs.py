@@ -75,8 +75,8 @@ class Rows:
 
     @classmethod
     def in_pairs(cls, simulation: Simulation, agent: int, change: float, norm: Norm) -> "Rows | None":
-        """Of the rows the second quarter is `change` in `norm` away from the first, and the third from the last, which
-        moves nothing; None as in `drawn`."""
+        """Of the rows the second quarter is `change` in `norm` away from the first, and the third from the last,
+        which moves nothing; None as in `drawn`."""
         own, rng = simulation.problem.objectives[agent], np.random.default_rng(0)
         if (sample := _plain(simulation, agent)) is None:
             return None
@@ -105,10 +105,8 @@ class Rows:
             places = source * np.exp(0.1 * rng.standard_normal((count, 1)) * (rng.random((count, 1)) < 0.5))
             wide = 0.3 * rng.standard_normal((count, d)) * (rng.random((count, d)) < 0.5)
             turned = best.slopes[2 * count : 3 * count][parents] + change * wide
-            fresh = _directions(rng, count, d)
-            fresh *= np.where(
-                rng.random((count, 1)) < 0.5, 1.0, np.arange(d) != np.argmax(np.abs(source), axis=1)[:, None]
-            )
+            fresh, beside = _directions(rng, count, d), rng.random((count, 1)) < 0.5
+            fresh[beside & (np.arange(d) == np.argmax(np.abs(source), axis=1)[:, None])] = 0.0
             turns = np.where(old[:, None], turned, fresh)
         return best
 

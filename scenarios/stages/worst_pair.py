@@ -310,9 +310,12 @@ class _Search:
         """Of many pairs of this change, about gradients of all sizes, the one whose releases differ most: what a clip
         in one norm does to a change in another is largest where the gradient has just been clipped."""
         rows = Rows.in_pairs(self.subject.simulation, self.agent, change, self.claim.adjacency.norm)
-        if rows is not None:
+        if rows is None:
+            return
+        pair = rows.stretched
+        if all(allows(self.subject, self.claim, self.activations, self.agent, one) for one in pair):
             words = f"by {change:.4g}, about where that moves its releases most, of many places drawn"
-            yield self._apart(*rows.stretched, words, None)
+            yield self._apart(*pair, words, None)
 
     def _borne(self, slope: Array) -> tuple[Array, float]:
         """The largest of `NEARER` times the slope on which the code does not fail, and `share_left` of it."""

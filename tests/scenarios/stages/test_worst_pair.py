@@ -118,6 +118,15 @@ class Twice(Sound):
         return 4 * self.bound * self.rounds
 
 
+class Asserts(Sound):
+    def released(self, node, gradient, before):
+        return node.privatize(gradient, self.noise(node))
+
+    async def run(self, node):
+        assert np.all(np.abs(await node.gradient(node.zeros())) < 1e5)
+        await super().run(node)
+
+
 class OneForgets(Twice):
     \"\"\"Agent 3 alone forgets the second clip.\"\"\"
 
@@ -331,6 +340,14 @@ def test_a_claim_of_any_change_is_not_consistent_where_no_bound_was_seen(name, a
     found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
     assert found.judgement.verdict.value == verdict
     assert ("no bound of what is released was seen" in found.judgement.reason) is (verdict == "underpowered")
+
+
+def test_code_may_fail_in_any_way_at_answers_that_no_objective_gives():
+    experiment, subject, claim = made("Asserts", adjacency={"change": 2.0}, search={"candidates": 8})
+    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
+    found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
+    assert found.judgement.verdict.value in ("consistent", "underpowered")
+    assert "AssertionError" in found.unbounded
 
 
 @pytest.mark.parametrize(("name", "verdict"), [("Stretches", "refuted"), ("StretchesNot", "proven")])
