@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 import numpy as np
 
@@ -28,13 +29,13 @@ from attacks.audit.loss_breakdown import LossBreakdown
 from attacks.audit.outside import inside_node, nothing_kept
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
 from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected, number_of_tosses
-from attacks.audit.proof import bound_at_door
+from attacks.audit.proof import ANY_DATA, bound_at_door
 from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
 from attacks.audit.witness import Place, best, candidate
 from netsim.arrays import Array
-from netsim.claims import Claim
-from netsim.errors import AttackError, NetsimError, PrivacyError
+from netsim.claims import Adjacency, Claim
+from netsim.errors import AttackError, PrivacyError
 from netsim.node import Computed
 from netsim.shown import Shown
 
@@ -247,6 +248,7 @@ def audit(
     stop: bool = False,
     train: bool | None = False,
     convexity: float | None = None,
+    doors: Mapping[int, Callable[[Adjacency], Bound]] = MappingProxyType({}),
 ) -> AuditResult:
     """Audit `claim` on one pair with at least `trials` transcripts of each world, `chunk` at a time.
 
@@ -268,7 +270,8 @@ def audit(
     the end for display, at the whole error rate by itself.
 
     Where nothing refutes the claim a bound over all pairs of its adjacency is looked for (`attacks.audit.proof`);
-    `convexity` is the least eigenvalue that a Hessian of any of them may have, None: not known.
+    `convexity` is the least eigenvalue that a Hessian of any of them may have, None: not known. Where the claim is
+    about other agents, too, `doors` has the bounds at theirs, and all have to be within the claim.
 
     Raises `PrivacyError` if a self-check fails: then there is no verdict; for `train` with `stop`; and without a
     claim, which is the value of `Algorithm.claim` where nothing is claimed.
@@ -294,7 +297,7 @@ def audit(
         if train is None:
             train, blind = (False, False) if stop else _hides(simulate, pair)
         look = _Look(simulate, pair, infer, train)
-        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind)
+        under_way = _Audit(kept, look, claim, confidence, rng, stop, convexity, blind, doors)
         under_way.gather(chunks, jobs, progress)
         return under_way.result(early=under_way.chunks < chunks)
 
@@ -319,10 +322,11 @@ class _Audit:
         stop: bool,
         convexity: float | None,
         blind: bool,
+        doors: Mapping[int, Callable[[Adjacency], Bound]],
     ) -> None:
         self.kept, self.look, self.pair, self.claim = kept, look, look.pair, claim
         self.confidence, self.rng, self.stop, self.convexity = confidence, rng, stop, convexity
-        self.blind = blind
+        self.blind, self.doors = blind, doors
         self.attacked, self.chunks, self.singles = look.infer is not None, 0, 0
         shared = error_rate(confidence) / (3 + self.attacked if stop else 1)
         tested = 0.0 if claim.epsilon is None else min(claim.epsilon, MOST_EPSILON)
@@ -489,14 +493,36 @@ class _Audit:
         return play(zero, one, delta=self.claim.delta, confidence=sure, rng=self.rng)
 
     def _bound(self, lower: float) -> tuple[Bound | None, str | None]:
-        """The bound over all pairs of the adjacency, or the reason why there is none. The pair lost `lower`."""
-        claim = self.claim
+        """The bound over all pairs of the adjacency, or the reason why there is none. The pair lost `lower`: where
+        that is more, it is none of the adjacency, and the bound has to be over any data."""
         try:
-            samples = [self.look.simulate(world, WORST_CASE) for world in (0, 1)]
-            bound = bound_at_door(samples, self.pair.agent, claim.adjacency, claim.delta, self.convexity, lower)
-        except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
-            return None, str(error)  # the code may fail, too, at answers that no objective gives
-        return bound, None
+            bound = self._bound_over(adjacency := self.claim.adjacency)
+            if exceeds(lower, bound.epsilon):
+                bound = self._bound_over(adjacency := ANY_DATA)
+            highest = bound if exceeds(lower, bound.epsilon) else self._at_all_doors(bound, adjacency)
+        except Exception as error:  # the code may fail, too, at answers that no objective gives
+            return None, str(error) or type(error).__name__
+        if exceeds(lower, bound.epsilon):
+            return None, f"the pair loses more than {bound.epsilon:.4g}, whatever the data: the code does not repeat"
+        return highest, None
+
+    def _at_all_doors(self, own: Bound, adjacency: Adjacency) -> Bound:
+        """The highest bound of all agents that the claim is about."""
+        found = [own]
+        for agent, bound_over in self.doors.items():
+            try:
+                found.append(bound_over(adjacency))
+            except AttackError as error:
+                raise AttackError(f"at the door of agent {agent}, {error}") from error
+        if len(found) == 1:
+            return own
+        highest = max(found, key=lambda bound: bound.epsilon)
+        doors = ", ".join(map(str, sorted((self.pair.agent, *self.doors))))
+        return replace(highest, conditions=(*highest.conditions, f"it is no more at the doors of agents {doors}"))
+
+    def _bound_over(self, adjacency: Adjacency) -> Bound:
+        samples = [self.look.simulate(world, WORST_CASE) for world in (0, 1)]
+        return bound_at_door(samples, self.pair.agent, adjacency, self.claim.delta, self.convexity)
 
     def _judged(
         self,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from attacks.audit.view_price import Order
 from attacks.probe.mapping import Map, Mapper, check_size
 from attacks.probe.node import Inputs, Pass, RecordedAgent, Unknown
 from attacks.replay.recorded import Recording
@@ -30,6 +31,21 @@ class Cut(Clip):
 
     def __call__(self, v: Array) -> Array:
         return np.clip(v, -self.bound, self.bound)
+
+
+def stretch(clip: Clip | None, order: Order, dimension: int) -> float:
+    """The largest factor by which a clip makes the difference of two vectors longer, in ℓ1 or ℓ2 as `order` says.
+
+    Beyond its bound a clip in a norm ‖·‖ has the derivative (c/‖v‖)(I − w sᵀ), w = v/‖v‖ and s = ∇‖v‖, a projector
+    along w. It is orthogonal, and shortens, in ℓ2 alone; else its norm is ‖w‖₂‖s‖₂ in ℓ2, and in ℓ1 the largest
+    Σ_j |δ_jk − w_j s_k|. A cut lengthens nothing.
+    """
+    if clip is None or isinstance(clip, Cut) or dimension == 1:
+        return 1.0
+    root = math.sqrt(dimension)
+    if order == 2:
+        return 1.0 if clip.norm == "l2" else root
+    return {"l1": 2.0, "l2": (1 + root) / 2, "linf": max(1.0, dimension - 1.0)}[clip.norm]
 
 
 class _InUnits(RecordedAgent):

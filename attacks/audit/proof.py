@@ -15,7 +15,8 @@ agent's state follows from its data. With ‖Δg_t‖ ≤ Δ_t whatever was seen
 - answers are clipped to a norm c: 2c, for any data. Where c is, and in which norm, is read off huge answers; within
   it the code is probed, and beyond it has to send what it sends of a clipped answer (`attacks.audit.clips`);
 - the query is at a point that the view determines, the same in both worlds: sup ‖∇f − ∇f'‖ of the adjacency. A
-  proximal point at a determined v moves by s‖∇f − ∇f'‖/(1 + sκ) at most, ∇²f ≥ κ (in ℓ2, √d times that in ℓ1);
+  proximal point at a determined v moves by s‖∇f − ∇f'‖/(1 + sκ) at most, ∇²f ≥ κ (in ℓ2, √d times that in ℓ1).
+  Where the answer is clipped as well, times the factor by which that clip may stretch a difference;
 - the objective is perturbed: the noise is read off at the point that was sent, which both worlds share; the
   determinants of the densities differ by d·ln(1 + C/(dκ)) at most, which is added where noise is Laplace.
 
@@ -37,18 +38,18 @@ from functools import partial
 import numpy as np
 
 from attacks.audit.accounting.formulas import gaussian_epsilon
-from attacks.audit.clips import FAR, NEAR, Clips
+from attacks.audit.clips import FAR, NEAR, Clips, stretch
 from attacks.audit.loss.comparison import Sample
-from attacks.audit.verdict import Bound, exceeds
+from attacks.audit.verdict import Bound
 from attacks.audit.view_price import Order, worst_change
-from attacks.probe.mapping import ROUNDING, Map, Mapper
+from attacks.probe.mapping import AFFINE, ROUNDING, Map, Mapper
 from attacks.probe.node import Pass, RecordedAgent
 from attacks.replay.coins import Coins, every
 from attacks.replay.recorded import Recording
 from netsim.arrays import Array, Mask
-from netsim.claims import Adjacency, Clip
+from netsim.claims import Adjacency, Clip, length
 from netsim.errors import AttackError
-from netsim.mechanisms import Laplace, UniformLaplace
+from netsim.mechanisms import Gaussian, Laplace, UniformLaplace
 
 ANSWERS, VIEWS = (NEAR, FAR), (1e-3, 1e6)
 """Sizes between which random answers, and random values of what passed the door, are drawn, evenly in logarithm."""
@@ -56,6 +57,10 @@ DRAWN = 2048
 """So many transcripts are made up, at which the code has to be the same affine map of its answers."""
 READ = 256
 """Histories of private coins that are read at most."""
+SPREAD = 7.0
+"""Where each value has a size of its own: ln of how far it is above or below that of the others, at most."""
+ALONE = 8
+"""So many of them are run by themselves, too."""
 SAME = 1e-9
 """Relative: numbers of two readings that are the same."""
 ANY_DATA = Adjacency(math.inf, "any data")
@@ -64,26 +69,17 @@ SHOWS = 1e-3
 
 
 def bound_at_door(
-    samples: Sequence[Sample],
-    agent: int,
-    adjacency: Adjacency,
-    delta: float,
-    convexity: float | None = None,
-    lost: float = 0.0,
+    samples: Sequence[Sample], agent: int, adjacency: Adjacency, delta: float, convexity: float | None = None
 ) -> Bound:
     """The bound of ε(δ) for `agent`, seen at its door, from transcripts of both worlds (one replica of each
-    sample is read). `convexity` is the least eigenvalue that any of its Hessians may have, None: not known. Where the
-    pair of these worlds `lost` more it is none of the adjacency, and the bound is over any data.
+    sample is read). `convexity` is the least eigenvalue that any of its Hessians may have, None: not known.
 
     You get an `AttackError` where there is no bound; it says which condition fails.
     """
     ones = [one.replica(one.view.replicas - 1 if k else 0) for k, one in enumerate(samples)]
-    for pairs in (adjacency, ANY_DATA):
-        found = list(every(partial(_at_coins, ones, agent, pairs, delta, convexity), READ))
-        worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
-        if not exceeds(lost, worst.epsilon):
-            return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))))
-    raise AttackError(f"the pair loses more than {worst.epsilon:.4g}, the bound over any data")
+    found = list(every(partial(_at_coins, ones, agent, adjacency, delta, convexity), READ))
+    worst = max((bound for _, bound in found), key=lambda bound: bound.epsilon)
+    return replace(worst, conditions=(*worst.conditions, _of_coins(len(found))))
 
 
 def _at_coins(
@@ -162,9 +158,9 @@ class _Door:
             raise AttackError("coordinates have maps of their own")
         law, scale = _noise(mapper, found)
         noise = np.sum(abs(found.noise[0].toarray()) * scale, axis=1)  # of each message
-        vectors, rows = _releases(found, noise)
-        _check(mapper, clips, found, noise)
+        vectors, rows = _releases(mapper, found, noise)
         steps, shared = _points(clips)
+        shared |= _check(mapper, clips, found, noise, steps)
         factors = np.array([mapper.base.equations[row].factor for row in rows])
         return cls(
             law,
@@ -225,15 +221,19 @@ class _Door:
         if self.shared[t] or self.batched:
             return None
         change, pairs = adjacency.gradient_change, adjacency.relation
+        across, along = (stretch(self.clips[t], norm, self.dimension) for norm in (2, order))
+        limit = change * across * (1.0 if order == 2 else math.sqrt(self.dimension))
+        clipped = f", which clipping stretches by at most {along:.4g}" if along > 1 else ""
         if self.steps[t] == 0:
-            limit = adjacency.in_norm("l1", self.dimension) if order == 1 else change
+            if order == 1:
+                limit = min(limit, along * adjacency.in_norm("l1", self.dimension))
             where = f"queries are at points that the view determines, where gradients differ by at most {limit:.4g}"
-            return limit, f"{where} in ℓ{order} ({pairs})"
+            return limit, f"{where} in ℓ{order} ({pairs}{clipped})"
         if convexity is None or not 1 + self.steps[t] * convexity > 0:
             return None
-        limit = change / (1 + self.steps[t] * convexity) * (1.0 if order == 2 else math.sqrt(self.dimension))
+        limit /= 1 + self.steps[t] * convexity
         where = f"proximal points are of points that the view determines, and the least curvature is {convexity:.4g}"
-        return limit, f"{where}; gradients differ by at most {change:.4g} in ℓ2 ({pairs})"
+        return limit, f"{where}; gradients differ by at most {change:.4g} in ℓ2 ({pairs}{clipped})"
 
     def _why(self, adjacency: Adjacency, convexity: float | None, t: int) -> str:
         if self.batched:
@@ -250,19 +250,27 @@ def _recording(sample: Sample, agent: int) -> Recording:
     return Recording(sample.view.public, agent, rows, sample.view.replicas, sample.coins(), shared)
 
 
-def _check(mapper: Mapper, clips: Clips, found: Map, noise: Array) -> None:
-    """The code does with answers of all sizes, whatever was seen, what its map says, as far as its noise shows it."""
-    loud = np.where(noise > 0, noise, np.inf)
+def _check(mapper: Mapper, clips: Clips, found: Map, noise: Array, steps: Array) -> Mask:
+    """The code does with answers of all sizes, whatever was seen, what its map says, as far as its noise shows it; by
+    itself what it does beside others. Whether each query's point moves there but by its own `steps`, (queries,)."""
     largest = np.max([np.max(np.abs(e.value), initial=1.0) for e in mapper.base.equations])
-    if ROUNDING * largest > SHOWS * np.min(loud):
+    if ROUNDING * largest > SHOWS * np.min(noise[noise > 0]):
         raise AttackError(
             f"its numbers are up to {largest:.2g}: rounding is not small beside noise that is so much less"
         )
-    answers, scales = _answers(mapper), _scales(mapper.base)
-    for seen in (None, _made_up(mapper)):
-        there = _scales(mapper.check_elsewhere(found, answers, seen, clips, loud))
-        if not all(np.allclose(a, b, rtol=SAME, atol=0.0) for a, b in zip(there, scales, strict=True)):
-            raise AttackError("how much noise there is depends on what was seen before")
+    answers, scales, copies = _answers(mapper, clips), _scales(mapper.base), _drawn(mapper)
+    moves = np.zeros(len(answers), dtype=bool)
+    alone = (slice(k, k + 1) for k in range(0, copies, copies // ALONE + 1))
+    for some in (slice(None), *alone):
+        for seen in (None, _made_up(mapper, some)):
+            still, there = mapper.check_elsewhere(found, answers[:, some], seen, clips, noise)
+            if not all(np.allclose(a, b, rtol=SAME, atol=0.0) for a, b in zip(_scales(there), scales, strict=True)):
+                raise AttackError("how much noise there is depends on what was seen before")
+            for t, (i, k) in enumerate(mapper.base.queries):
+                before, own = still.points[i][k], steps[t] * answers[t, some]
+                room = SAME * (1 + np.abs(before) + np.abs(own))
+                moves[t] |= np.any(~(np.abs(there.points[i][k] - before + own) <= room))
+    return moves
 
 
 def _scales(found: Pass) -> list[Array]:
@@ -283,27 +291,43 @@ def _sizes(rng: np.random.Generator, ends: tuple[float, float], shape: tuple[int
     return np.exp(rng.uniform(low, high, shape))
 
 
-def _answers(mapper: Mapper, seed: int = 0) -> Array:
+def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
     """Random answers to all queries, (queries, copies, dimension): each of a size of its own, half of them of one
-    size in a transcript, and a quarter with one coordinate that is not 0."""
+    size in a transcript, and a quarter with one coordinate that is not 0. In an eighth of the transcripts each all
+    answers have one direction, at one size and at any, and all coordinates of an answer one size; half of these
+    have signs of their own. In another eighth each is above or below the bound that it is clipped to by a share of it
+    that is of any size."""
     rng, copies, d = np.random.default_rng(seed), _drawn(mapper), mapper.shape[1]
     shape = len(mapper.base.queries), copies, d
     size = _sizes(rng, ANSWERS, (shape[0], copies, 1))
     size[:, ::2] = size[:1, ::2]
     answers = size * rng.standard_normal(shape)
     answers[:, ::4] *= np.arange(d) == rng.integers(d, size=(copies, 1))[::4]
+    signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
+    signs[:, (np.arange(copies) // 8) % 2 == 0] = 1.0
+    answers[:, 1::8] = answers[:1, 1::8] * signs[:, 1::8, :1]
+    answers[:, 3::8] = answers[:1, 3::8] * signs[:, 3::8, :1] * size[:, 3::8] / size[:1, 3::8]
+    answers[:, 5::8] = answers[:, 5::8, :1] * signs[:, 5::8]
+    near = answers[:, 7::8]
+    sides, off = rng.choice((-1.0, 1.0), near.shape[:2]), _sizes(rng, (AFFINE, 1.0), near.shape[:2])
+    for clip, v, by in zip(clips.each, near, 1 + sides * off, strict=True):
+        if clip is not None:
+            v *= (by * clip.bound / np.maximum(length(v, clip.norm), NEAR * clip.bound))[:, None]
     return answers
 
 
-def _made_up(mapper: Mapper) -> Callable[[Array], Array]:
-    """Another value of each that was observed, (copies, dimension): in a third of the copies what was seen, at
-    another size; in the others numbers that have nothing to do with it. The same value always becomes the same."""
+def _made_up(mapper: Mapper, some: slice) -> Callable[[Array], Array]:
+    """Another value of each that was observed, (copies, dimension), in `some` of the copies: in a third of all what
+    was seen, at another size; in the others numbers that have nothing to do with it, all of one size or each of its
+    own. The same value always becomes the same."""
     rng, copies, d = np.random.default_rng(1), _drawn(mapper), mapper.shape[1]
-    size, kind = _sizes(rng, VIEWS, (copies, 1)), rng.integers(3, size=(copies, 1))
-    pitch, phase = 1e3 * rng.standard_normal((copies, 1)), rng.uniform(0, 2 * math.pi, (copies, d))
+    size, kind = _sizes(rng, VIEWS, (copies, 1))[some], rng.integers(3, size=(copies, 1))[some]
+    pitch, phase = 1e3 * rng.standard_normal((copies, 1))[some], rng.uniform(0, 2 * math.pi, (copies, d))[some]
 
     def made_up(value: Array) -> Array:
-        return np.where(kind == 0, size * value, size * np.sin(pitch * value + phase))
+        other = size * np.sin(pitch * value + phase)
+        own = np.exp(SPREAD * np.sin(pitch * np.sum(value, axis=-1, keepdims=True) + phase[:, :1]))
+        return np.select([kind == 0, kind == 1], [size * value, other], own * other)
 
     return made_up
 
@@ -315,7 +339,7 @@ def _noise(mapper: Mapper, found: Map) -> tuple[str, Array]:
     laws, scale = set[str](), np.ones(found.noise[0].shape[1])
     for k in sent.tolist():
         law = "laplace" if isinstance(made[k], UniformLaplace) else found.laws[k]
-        if law is None:
+        if law is None or type(made[k]) not in (Laplace, Gaussian, UniformLaplace):  # another may draw as it likes
             raise AttackError(f"a bound is for Laplace or Gaussian noise, not for {type(made[k]).__name__}")
         laws.add(law)
         mechanism = made[k]
@@ -328,11 +352,12 @@ def _noise(mapper: Mapper, found: Map) -> tuple[str, Array]:
     return laws.pop(), scale
 
 
-def _releases(found: Map, noise: Array) -> tuple[Array, list[int]]:
+def _releases(mapper: Mapper, found: Map, noise: Array) -> tuple[Array, list[int]]:
     """Rows of C in units of their noise, (releases, queries), and which equations they are; `noise` (equations,)."""
     own, design = found.noise[0].toarray() != 0, found.design[0].toarray()
     loud = noise > 0
-    if np.any(np.count_nonzero(own, axis=0) > 1) or np.any(np.count_nonzero(own, axis=1) > 1):
+    hidden = own[:, [found.releases.index(release) for release in mapper.base.unseen]]
+    if np.any(hidden) or np.any(np.count_nonzero(own, axis=0) > 1) or np.any(np.count_nonzero(own, axis=1) > 1):
         raise AttackError("some release is not on the wire as it was made, or its noise is in several messages")
     if np.any(design[~loud]):
         field = found.fields[int(np.flatnonzero(~loud & np.any(design, axis=1))[0])]

@@ -114,7 +114,7 @@ class Mapper:
     def __init__(self, victims: _Victims, prior: Prior | None = None) -> None:
         self.victims, self.shape = victims, victims.shape
         self._places: dict[Release, Field] | None = None
-        self._verbatim = frozenset[Field]()
+        self._verbatim: dict[Field, Release] = {}
         self._expected: dict[Unknown, tuple[Array, float]] = {}
         """Mean and standard deviation of each gap with a prior."""
         self._unknowns: dict[Unknown, int] = {}
@@ -124,7 +124,7 @@ class Mapper:
         trace = self.at()
         carriers = trace.carriers if victims.substituted else {}
         self._places = {release: fields[0] for release, fields in carriers.items()}
-        self._verbatim = frozenset(field for fields in carriers.values() for field in fields)
+        self._verbatim = {field: release for release, fields in carriers.items() for field in fields}
         gaps: list[Unknown] = [("gap", gap.sender, k) for k, gap in enumerate(trace.gaps)]
         for one, gap in zip(gaps, trace.gaps, strict=True):
             if prior is not None and (known := prior(gap)) is not None:
@@ -207,7 +207,9 @@ class Mapper:
         return np.all(np.abs(moved - points) <= ROUNDING * (1 + np.abs(points)), axis=(1, 2))
 
     def left(self, found: Pass) -> Array:
-        """Remainder of what was observed in a pass, (equations, replicas, dimension)."""
+        """Remainder of what was observed in a pass, (equations, replicas, dimension). You get an `AttackError` where
+        it has other messages."""
+        self._check_alike(found)
         return np.array([e.observed - e.value for e in found.equations]).reshape(-1, *self.shape)
 
     def check(
@@ -246,25 +248,24 @@ class Mapper:
         self,
         found: Map,
         unknowns: Array,
-        seen: Callable[[Array], Array] | None = None,
-        through: Callable[[Array], Array] | None = None,
-        noise: Array | None = None,
-    ) -> Pass:
-        """The pass with these unknowns, others in each of many copies, and with other values of all that was observed
-        (`seen`, as in `at`): they move what is sent there as the map says, or (`through`) as the map says of a
-        function of them, and no noise. Each copy to its own rounding, and to a millionth of its `noise` (equations,),
-        where that is given and finite."""
+        seen: Callable[[Array], Array] | None,
+        through: Callable[[Array], Array],
+        noise: Array,
+    ) -> tuple[Pass, Pass]:
+        """Two passes with other values of all that was observed (`seen`, as in `at`), in the second with these
+        unknowns, others in each of many copies: they move what is sent there as the map says of a function
+        (`through`) of them, and no noise. Each copy to its own rounding, and to a millionth of its `noise`
+        (equations,); where that is 0 they move nothing."""
         copies = unknowns.shape[1] // self.shape[0]
         still, there = (self.at(u, copies=copies, seen=seen) for u in (None, unknowns))
         self._check_alike(still)
         self._check_alike(there)
         self._check_noise(there, [np.asarray(m.variance(), dtype=np.float64) for m in _made(still)])
         values = np.array([[e.value for e in one.equations] for one in (still, there)])
-        felt = unknowns if through is None else through(unknowns)
-        moved = (_applied_mixed if found.mixed else _applied)(found.design, felt)
+        moved = (_applied_mixed if found.mixed else _applied)(found.design, through(unknowns))
         most = np.max(np.abs([*values, moved]), axis=(0, -1))  # of each number and copy
-        affine = AFFINE * most if noise is None else np.minimum(AFFINE * most, MILLIONTH * noise[:, None])
-        room = affine + ROUNDING * np.maximum(1.0, np.max(most, axis=0, initial=0.0))
+        room = np.minimum(AFFINE * most, MILLIONTH * noise[:, None])
+        room = room + (noise[:, None] > 0) * ROUNDING * np.maximum(1.0, np.max(most, axis=0, initial=0.0))
         wrong = ~(np.max(np.abs(values[1] - values[0] - moved), axis=-1) <= room)
         if np.any(wrong):
             field = self.base.equations[int(np.argmax(np.any(wrong, axis=1)))].field
@@ -272,7 +273,7 @@ class Mapper:
                 f"what {_name(field)} is no affine function of {self._unknown}, the same whatever was seen: a probe "
                 "cannot invert it"
             )
-        return there
+        return still, there
 
     # ── passes ──────────────────────────────────────────────────────────────────────────────────────
     def _run(self, inputs: Inputs) -> Pass:
@@ -291,9 +292,9 @@ class Mapper:
         return unknowns, rng.standard_normal((len(self._noises), *self.shape))
 
     def _check_alike(self, found: Pass) -> None:
-        """The same messages, queries, releases and gaps as with all unknowns 0."""
+        """The same messages, to the same, releases as made, queries, batches, and gaps as with all unknowns 0."""
         ours, theirs = (
-            ([e.field for e in p.equations], p.queries, p.releases, p.gaps, p.seeds, p.overran)
+            ([e.field for e in p.equations], p.queries, p.releases, p.gaps, p.seeds, p.overran, p.batched, p.chosen)
             for p in (found, self.base)
         )
         if ours != theirs:

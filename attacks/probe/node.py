@@ -21,6 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -81,7 +82,8 @@ class Pass:
     `unseen` are the releases that were observed nowhere as they were made; `seeds` the draws of shared seeds, and
     whether one is in such a release; `carriers` the observed fields that each
     release was put in verbatim (only where the pass looks for them); `gaps` the values that were received and not
-    observed. `chancy`: whether anything happened by chance; `batched`: whether a query was for some records only;
+    observed. `chancy`: whether anything happened by chance; `chosen`: messages whose receiver coins chose, the first
+    one to the same receiver, and among whom they chose; `batched`: whether a query was for some records only;
     `overran`: whether the code goes on to send where the record ends.
     """
 
@@ -93,6 +95,7 @@ class Pass:
     carriers: dict[Release, list[Field]] = field(default_factory=dict[Release, list[Field]])
     gaps: list[Gap] = field(default_factory=list[Gap])
     chancy: bool = False
+    chosen: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list[tuple[int, int, tuple[int, ...]]])
     batched: bool = False
     overran: bool = False
 
@@ -110,14 +113,15 @@ class Pass:
 class Inputs(NamedTuple):
     """Inputs of a pass, in its own `shape`. `observe` brings a value that was observed to that shape; `given` is
     the value of everything unknown, (replicas, dimension). `places`: the field in which each release was
-    observed, None for the pass that finds them; `verbatim`: all fields that hold a release as it was made. `chance`
+    observed, None for the pass that finds them; `verbatim`: all fields that held a release as it was made, and which;
+    a field that holds anything else in a pass has an equation there. `chance`
     draws what nobody saw. Only with `points` it is kept where queries were made and how large numbers became."""
 
     shape: Shape
     observe: Callable[[Array], Array]
     given: Callable[[Unknown], Array]
     places: Mapping[Release, Field] | None = None
-    verbatim: frozenset[Field] = frozenset()
+    verbatim: Mapping[Field, Release] = MappingProxyType({})
     chance: int = 0
     points: bool = True
 
@@ -145,7 +149,8 @@ class ProbeNode(ABC):
         self._inputs, self._found = inputs, found
         self._points = found.points.setdefault(self.id, [])
         self._mechanisms = found.mechanisms.setdefault(self.id, [])
-        self._made: dict[int, tuple[Release, Array]] = {}  # keeps the array alive: its id is its own as long
+        self._made: dict[int, tuple[Release, Array, Array]] = {}
+        """What the code was handed as a release, by its id, which is its own while it lives; and as it was then."""
         self._largest = 0.0
         self._draws = 0
 
@@ -227,9 +232,7 @@ class ProbeNode(ABC):
         release = self.id, len(self._mechanisms)
         self._mechanisms.append(mechanism)
         if self._inputs.places is None:
-            value = value.copy()
-            self._made[id(value)] = release, value
-            return value
+            return self._handed(release, value)
         place = self._inputs.places.get(release)
         for seed, _ in seeds:
             self._found.seeds[seed] = self._found.seeds.get(seed, False) or place is None
@@ -240,13 +243,24 @@ class ProbeNode(ABC):
             return value + factor * self._inputs.given(("noise", *release))
         observed = self._observed(place)
         self._equate(place, value, observed, release, factor, seeds)
-        return observed
+        return self._handed(release, observed)
+
+    def _handed(self, release: Release, value: Array) -> Array:
+        handed = value.copy()
+        handed.setflags(write=False)  # as a run's own
+        self._made[id(handed)] = release, handed, value.copy()
+        return handed
+
+    def _released_as(self, value: Array) -> Release | None:
+        """The release that a value is, as it was handed out; None: it is another, or was changed in place."""
+        release, _, before = self._made.get(id(value), (None, None, value))
+        return release if np.array_equal(value, before, equal_nan=True) else None
 
     def _put_on_wire(self, field: Field, value: Array, observed: Array) -> None:
         """A value of the code is sent, and it is known what was sent."""
-        if (made := self._made.get(id(value))) is not None:
-            self._found.carriers.setdefault(made[0], []).append(field)
-        if field not in self._inputs.verbatim:
+        if (release := self._released_as(value)) is not None:
+            self._found.carriers.setdefault(release, []).append(field)
+        if release is None or self._inputs.verbatim.get(field) != release:
             self._equate(field, value, observed, None, 0.0)
 
     def _equate(
@@ -313,6 +327,7 @@ class _RecordedProbeNode(ProbeNode, RecordedNode):
     def __init__(self, recording: Recording, inputs: Inputs, found: Pass) -> None:
         RecordedNode.__init__(self, recording)
         self.replicas, self.dimension = inputs.shape
+        self._chosen: dict[int, tuple[int, int]] = {}
         self._begin(inputs, found)
 
     async def perturbed_proximal(self, v: Array, step: float, mechanism: Mechanism) -> Array:
@@ -340,7 +355,11 @@ class _RecordedProbeNode(ProbeNode, RecordedNode):
 
     def _goes(self, to: int, receiver: int) -> bool:
         """A receiver that coins choose, and that decides nothing else, may be anybody."""
-        return (isinstance(to, Unseen) and not to.opened) or to == receiver
+        if isinstance(to, Unseen) and not to.opened:
+            _, first = self._chosen.setdefault(id(to), (to, self.sent))
+            self._found.chosen.append((self.sent, first, to.options))
+            return True
+        return to == receiver
 
     def _stand_in(self, sender: int, kind: Kind, number: int, name: str) -> Array:
         gaps = self._found.gaps

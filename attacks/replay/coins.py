@@ -243,6 +243,10 @@ class Unseen:
         self._look = look
 
     @property
+    def options(self) -> tuple[int, ...]:
+        return self._options
+
+    @property
     def opened(self) -> bool:
         """Whether somebody has looked."""
         return self._value is not None

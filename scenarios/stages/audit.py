@@ -12,7 +12,6 @@ from attacks.audit import exact_views
 from attacks.audit.archive import MARK, Archive
 from attacks.audit.exact_views import Bounded, Ends, Price, Priced
 from attacks.audit.pair import FIRST_CHUNK, Pair
-from attacks.audit.proof import bound_at_door
 from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Verdict, exceeds, judge
 from attacks.audit.views import View
 from attacks.inference import infer
@@ -21,8 +20,7 @@ from attacks.replay import Hypothesis
 from netsim.adversary import Adversary
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim, Standpoint
-from netsim.errors import AttackError, NetsimError, PrivacyError, ScenarioError
-from netsim.problems import Tilted
+from netsim.errors import AttackError, PrivacyError, ScenarioError
 from netsim.settings import Recording
 from netsim.simulation import Simulation
 from scenarios.build.duration import Progress, Silent
@@ -37,7 +35,7 @@ from scenarios.results.tree import AlgorithmResult, dumps
 from scenarios.results.views import Combination, Prices, ViewPrices, Views, ViewsResult
 from scenarios.schema.scenario import ViewsSpec
 from scenarios.stages import witness as witnesses
-from scenarios.stages.worlds import AuditOptions, audited, insiders, look, views_of, worlds
+from scenarios.stages.worlds import AuditOptions, audited, bound_of, insiders, look, views_of, worlds
 from scenarios.stages.worst_pair import pair_for
 
 
@@ -272,15 +270,11 @@ def _bounded(
 
 def _door(simulation: Simulation, victim: int, adjacency: Adjacency, delta: float) -> Bound | str:
     """The bound at one agent's door, or the reason why there is none."""
-    n, own = simulation.topology.agents, simulation.problem.objectives[victim]
-    size = adjacency.gradient_change if math.isfinite(adjacency.gradient_change) else 1.0
-    other = Tilted(own, size * np.eye(simulation.problem.dimension)[0])
-    simulate = worlds(simulation, victim, other, 2, holders=tuple(i for i in range(n) if i != victim))
-    convexity = simulation.setting(1).convexity(victim)
+    others = tuple(i for i in range(simulation.topology.agents) if i != victim)
     try:
-        return bound_at_door([simulate(world, 0) for world in (0, 1)], victim, adjacency, delta, convexity)
-    except (NetsimError, ValueError, ArithmeticError, LookupError, TypeError) as error:
-        return str(error)  # the code may fail, too, at answers that no objective gives
+        return bound_of(simulation, victim, adjacency, delta, others)
+    except Exception as error:  # the code may fail, too, at answers that no objective gives
+        return str(error) or type(error).__name__
 
 
 @dataclass(frozen=True)

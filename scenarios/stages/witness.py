@@ -48,9 +48,10 @@ from scenarios.schema import own_code
 from scenarios.schema.load import validated
 from scenarios.schema.own import PythonSpec
 from scenarios.schema.spec import Index, Model
+from scenarios.stages.drawn_pairs import bounds_releases
 from scenarios.stages.proof_part import proof_of
 from scenarios.stages.worlds import as_its_claim_sees, holding, worlds
-from scenarios.stages.worst_pair import SATURATED, allows, bounds_releases, holds_for_any_change, share_left
+from scenarios.stages.worst_pair import SATURATED, allows, holds_for_any_change, share_left
 
 T = TypeVar("T")
 FORMAT, VERSION = "netsim witness", 1

@@ -10,6 +10,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from attacks.audit.archive import Archive
 from attacks.audit.audit import AuditResult, audit
 from attacks.audit.games.power import Plan
@@ -19,14 +21,15 @@ from attacks.audit.loss.comparison import Sample, reproduces
 from attacks.audit.loss.exact import SINGLES
 from attacks.audit.loss.secret_coins import SECRET
 from attacks.audit.pair import FIRST_CHUNK, Infer, Pair, Simulate
+from attacks.audit.proof import Bound, bound_at_door
 from attacks.audit.views import SimulateViews, View, ViewsResult, audit_views
 from attacks.inference import infer
 from attacks.replay import Hypothesis
 from netsim.adversary import Adversary, AdversaryView, Around
-from netsim.claims import Claim
+from netsim.claims import Adjacency, Claim
 from netsim.codecs import Dither
 from netsim.errors import PrivacyError
-from netsim.problems import Objective
+from netsim.problems import Objective, Tilted
 from netsim.randomness import NoiseThrough, Streams, coins_of
 from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
@@ -38,6 +41,8 @@ from scenarios.schema import Scenario
 from scenarios.schema import own_code as owncode
 from scenarios.schema.scenario import AuditSpec, Wanted
 
+AGENTS, BRIEFLY = 5, 16
+"""Agents whose pairs are searched where none is named, the first with all candidates; and all that are looked at."""
 _OTHERS = 16
 """Other agents that are replayed too, the nearest first."""
 _CHUNKS = 2**20
@@ -68,6 +73,14 @@ class AuditOptions:
     def other(self) -> Objective:
         """The agent's objective in the other world."""
         return cast("Objective", self.pair.hypotheses[1])
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """Agents that the claim is about as well, where the scenario names none and the pair was searched for."""
+        spec = self.spec
+        if spec.search is None or spec.agent is not None or self.claim.standpoint is not None:
+            return ()
+        return tuple(i for i in agents_of(self.subject.simulation, None) if i != self.pair.agent)
 
     @property
     def plan(self) -> Plan | None:
@@ -125,6 +138,10 @@ def audited(
             stop=spec.stop == "refuted",
             train=spec.classifier,
             convexity=simulation.setting(1).convexity(options.pair.agent),
+            doors={
+                agent: partial(bound_of, options.subject.simulation, agent, delta=claim.delta)
+                for agent in options.others
+            },
         )
     except PrivacyError:
         if archive is not None:
@@ -137,6 +154,42 @@ def audited(
         reason = f"{judgement.reason} Audited is not the door. {seen.algorithm.summary}"
         judgement = replace(judgement, reason=reason)
     return replace(found, judgement=judgement)
+
+
+def agents_of(simulation: Simulation, chosen: int | None) -> list[int]:
+    """Agents that an audit is about: the chosen one; or all where they are few, for code may treat an agent by its
+    number; of more one of each kind by its mixing weights, then others."""
+    topology = simulation.topology
+    if chosen is not None:
+        return [chosen]
+    lasting = [i for i in range(topology.agents) if i not in simulation.timing.forgetful]
+    if len(lasting) <= AGENTS:
+        return lasting
+    kinds: dict[bytes, int] = {}
+    for i in lasting:
+        kinds.setdefault(np.sort(np.round(topology.row(i), 12)).tobytes(), i)
+    several = list(kinds.values())
+    first = [several[k] for k in sorted({int(k) for k in np.linspace(0, len(several) - 1, AGENTS)})]
+    others = [i for i in lasting if i not in first]
+    spread = sorted({int(k) for k in np.linspace(0, len(others) - 1, BRIEFLY - AGENTS)})
+    return (first + [others[k] for k in spread])[:BRIEFLY]
+
+
+def bound_of(
+    simulation: Simulation,
+    agent: int,
+    adjacency: Adjacency,
+    delta: float,
+    holders: tuple[int, ...] | None = None,
+) -> Bound:
+    """The bound over all pairs at one agent's door, from its own data; `holders` as in `worlds`. You get an
+    `AttackError`, or what its code raises at answers that no objective gives, where there is none."""
+    own = simulation.problem.objectives[agent]
+    size = adjacency.gradient_change if math.isfinite(adjacency.gradient_change) else 1.0
+    other = Tilted(own, size * np.eye(simulation.problem.dimension)[0])
+    simulate = worlds(simulation, agent, other, 2, holders=holders)
+    convexity = simulation.setting(1).convexity(agent)
+    return bound_at_door([simulate(world, 0) for world in (0, 1)], agent, adjacency, delta, convexity)
 
 
 def as_its_claim_sees(simulation: Simulation, agent: int) -> Simulation:

@@ -14,7 +14,6 @@ from functools import partial
 from typing import cast
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from attacks.audit.loss.aimed import WORST_CASE
 from attacks.audit.loss.comparison import Sample, compare_worlds
@@ -31,11 +30,9 @@ from attacks.audit.pair import (
     worst,
 )
 from attacks.audit.verdict import ROUNDING
-from netsim.arrays import Array, Mask
+from netsim.arrays import Array
 from netsim.claims import Adjacency, Claim, Norm
-from netsim.errors import NetsimError, ScenarioError
-from netsim.mechanisms import Gaussian
-from netsim.models.model import Regularizer
+from netsim.errors import ScenarioError
 from netsim.problems import Bent, Objective, Tilted
 from netsim.randomness import Streams
 from netsim.simulation import Simulation
@@ -47,33 +44,19 @@ from scenarios.results.audit import PairSearch
 from scenarios.results.base import taken
 from scenarios.schema.own import BY_HAND
 from scenarios.schema.scenario import GradientChange
-from scenarios.stages.worlds import holding, worlds
+from scenarios.stages.drawn_pairs import NEARER, Rows
+from scenarios.stages.worlds import AGENTS, agents_of, holding, worlds
 
 FAR = 1e6
 """A change beyond every bound that data of this size would be clipped to: so many times the largest gradient seen."""
 FARTHER = 10.0
 """Times that change, to see whether it still counts."""
-NEARER = (1.0, 1e-2, 1e-4, 1e-6)
-"""Shares of that change: code may refuse data that are so far out."""
 SATURATED = 0.05
 """Share of the first change by which the second may still move what the agent sends."""
 COORDINATES = 8
 """Coordinates along which changes are tried, at most: noise need not be the same in all."""
-AGENTS, BRIEFLY = 5, 16
-"""Agents whose pairs are searched where none is named, the first with all candidates; and all that are looked at."""
 FEWER = 8
 """Times fewer candidates for the others, and again for those that are only looked at."""
-ROWS = 768
-"""Objectives drawn at most, of which the two that are farthest apart in what is released are tried."""
-WORK = 2e8
-"""Differences of numbers taken at most to find these."""
-DRAWN = (1e-3, 1e12)
-"""Sizes of their changes, evenly in logarithm, in units of the gradient at 0 (of 1, where that is smaller)."""
-GROWS = 1.25
-"""Code bounds what it releases where changes of 10⁴ to 10⁶ units move it by no more than so many times what those of
-10² to 10⁴ do."""
-JUDGED = 1e8
-"""Deviations of the noise beyond which a release is not looked at: rounding would drown the noise."""
 _BEYOND = "and far beyond the bound of what it releases; the claim is of any change"
 """How a pair that saturates is described."""
 _UNBOUNDED = "; no bound of what is released was seen, though the claim is of any change: other data may cost more"
@@ -96,7 +79,7 @@ def pair_for(
         sample = worlds(subject.simulation, pair.agent, cast("Objective", pair.hypotheses[1]), TRANSCRIPTS)
         points = observed(sample(0, FIRST_CHUNK), pair.agent, pair.hypotheses[0])
         return replace(pair, change_used=change_used(pair, points, claim.adjacency)), None
-    agents = _agents(subject.simulation, spec.agent)
+    agents = agents_of(subject.simulation, spec.agent)
     tried = sum(_budget(k, spec.search.candidates) for k in range(len(agents)))  # and pairs with both worlds moved
     progress.begin(f"{subject.spec.name}: searching the worst pair", tried)
     found: list[_Found] = []
@@ -107,7 +90,9 @@ def pair_for(
     at, together = worst([one.searched for one in found])
     best, winner = found[at], together.winner
     description = f"{winner.candidate.description} (the worst of {together.tried:,} searched)"
-    bounded = claim.norm == BY_HAND or any(one.saturated is not None for one in found)
+    bound = {one.agent for one in found if one.saturated is not None}
+    free = sorted({one.agent for one in found} & set(agents[:AGENTS]) - bound)
+    bounded = not free if bound else claim.norm == BY_HAND
     unbounded = not bounded and holds_for_any_change(subject, claim, activations)
     if unbounded:
         description += _UNBOUNDED
@@ -121,7 +106,7 @@ def pair_for(
         chosen, used = pair, change_used(pair, found[0].points, claim.adjacency)
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
     no_bound = unbounded and not isinstance(spec.adjacency, GradientChange)
-    return replace(chosen, change_used=used, doubt=_doubt(shown, no_bound)), taken(
+    return replace(chosen, change_used=used, doubt=_doubt(shown, no_bound, free if bound else ())), taken(
         PairSearch,
         together,
         candidates=together.tried,
@@ -132,14 +117,15 @@ def pair_for(
     )
 
 
-def _doubt(winner: PairSearch.WorstPair, unbounded: bool) -> str | None:
-    """`Pair.doubt` of a pair that was searched for."""
+def _doubt(winner: PairSearch.WorstPair, unbounded: bool, free: Sequence[int]) -> str | None:
+    """`Pair.doubt` of a pair that was searched for; `free` are agents without a bound, where others have one."""
     if winner.epsilon == math.inf:
         return "The search for the pair saw an unprotected message, the audit none: it is rare."
     if unbounded:
+        where = f" at agent{'s' if len(free) > 1 else ''} {', '.join(map(str, free))}" if free else ""
         return (
-            "The claim is of any change, and no bound of what is released was seen, such as a clip: a larger change "
-            "than this pair's may cost more. State the change that the theorem allows, such as "
+            f"The claim is of any change, and no bound of what is released was seen{where}, such as a clip: a larger "
+            "change than this pair's may cost more. State the change that the theorem allows, such as "
             "-o 'audit.adjacency={change: 10}'."
         )
     return None
@@ -153,7 +139,7 @@ def _searched(
     assert spec is not None
     assert spec.search is not None
     most, transcripts = spec.search.candidates, spec.search.transcripts
-    for k, agent in enumerate(_agents(subject.simulation, spec.agent)):
+    for k, agent in enumerate(agents_of(subject.simulation, spec.agent)):
         budget = _budget(k, most)
         search = _Search(experiment, subject, claim, activations, agent, budget, transcripts, progress.advance)
         yield from search.found(briefly=k >= AGENTS)
@@ -290,6 +276,7 @@ class _Search:
                 half = change / 2 * one.vector
                 zero, other = (Tilted(self.own, slope - gradient) for slope in (-half, half))
                 yield self._apart(zero, other, f"by {change:.4g} along {one.words}, about 0", None)
+            yield from self._stretched(change)
 
     def _saturating(self, points: Array, gradient: Array) -> Iterator[_Found]:
         """Changes beyond what the algorithm bounds its releases by: opposite ones, and one that turns on the way."""
@@ -311,13 +298,24 @@ class _Search:
     def _farthest(self) -> Iterator[_Found]:
         """Of many changes of all sizes the two between which one transcript's releases differ most, in units of their
         noise: a bounded function need not be farthest apart where its argument is."""
-        rows = _Rows.drawn(self.subject.simulation, self.agent, self._record)
+        rows = Rows.drawn(self.subject.simulation, self.agent, self._record)
         if rows is None or not rows.bounded:
             return
         for pair in rows.apart:
             if all(allows(self.subject, self.claim, self.activations, self.agent, one) for one in pair):
                 words = f"to where its releases are farthest apart, of {len(rows.slopes)} changes drawn, {_BEYOND}"
                 yield self._apart(*pair, words, 1.0)
+
+    def _stretched(self, change: float) -> Iterator[_Found]:
+        """Of many pairs of this change, about gradients of all sizes, the one whose releases differ most: what a clip
+        in one norm does to a change in another is largest where the gradient has just been clipped."""
+        rows = Rows.in_pairs(self.subject.simulation, self.agent, change, self.claim.adjacency.norm)
+        if rows is None:
+            return
+        pair = rows.stretched
+        if all(allows(self.subject, self.claim, self.activations, self.agent, one) for one in pair):
+            words = f"by {change:.4g}, about where that moves its releases most, of many places drawn"
+            yield self._apart(*pair, words, None)
 
     def _borne(self, slope: Array) -> tuple[Array, float]:
         """The largest of `NEARER` times the slope on which the code does not fail, and `share_left` of it."""
@@ -367,122 +365,3 @@ class _Search:
         assert isinstance(own, AnyLogistic)
         made = Records if moved == "record" else Data
         return made(self.agent, own, problem, points, rng, self.candidates)
-
-
-def bounds_releases(simulation: Simulation, agent: int, record: int | None) -> bool:
-    """Whether changes of the agent's gradient (`record`: of one record's), however large, move one transcript's
-    releases by no more than `GROWS` allows."""
-    rows = _Rows.drawn(simulation, agent, record)
-    return rows is not None and rows.bounded
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """A hypothesis for each replica: `Tilted` by its row of `slopes`, or, where `curvatures` is not 0, `Bent`. A
-    proximal point of a bent one is that of the tilted one: it only ranks. `releases` (rows, numbers) are what one
-    transcript's releases hide under each, in deviations of their noise; `order` is the norm that counts."""
-
-    own: Objective
-    slopes: Array
-    curvatures: Array
-    offsets: Array
-    record: int | None
-    releases: Array
-    order: int = 1
-
-    @classmethod
-    def drawn(cls, simulation: Simulation, agent: int, record: int | None) -> "_Rows | None":
-        """Along coordinates, signs, and random vectors; the first row moves nothing. Fewer where much is released.
-        None where nothing is, where a codec rounds it, or where the code fails on such data."""
-        own, rng = simulation.problem.objectives[agent], np.random.default_rng(0)
-        sample, d = worlds(simulation, agent, own, 1)(0, FIRST_CHUNK), own.dimension
-        if not sample.view.public.codec.lossless or not sample.releases:
-            return None
-        count = max(64, min(ROWS, math.isqrt(int(WORK / (d * len(sample.releases))))))
-        vectors = rng.standard_normal((count, d))
-        vectors[::3] = np.where(vectors[::3] < 0, -1.0, 1.0)
-        vectors[1::3] *= np.arange(d) == rng.integers(d, size=(count, 1))[1::3]
-        vectors *= (_unit(own) / np.linalg.norm(vectors, axis=1))[:, None]
-        vectors[0] = 0.0
-        bends = _unit(own) * np.exp(rng.uniform(-3, 5, count)) * (rng.random(count) < 0.5)
-        for share in NEARER:
-            size = np.exp(rng.uniform(math.log(DRAWN[0]), math.log(share * DRAWN[1]), count))
-            offsets, nothing = rng.standard_normal(count), np.zeros((count, 0))
-            rows = cls(own, size[:, None] * vectors, size * bends, offsets, record, nothing)
-            try:
-                with np.errstate(all="ignore"):
-                    made = sample.copied(count).replayed(agent, rows, "other data").releases
-                    seen = np.concatenate([r.value / r.stddev for r in made], axis=-1)
-            except NetsimError:
-                continue  # an algorithm that fails on such data is not held to them
-            return replace(
-                rows, releases=seen, order=2 if all(isinstance(r.mechanism, Gaussian) for r in made) else 1
-            )
-        return None
-
-    @property
-    def bounded(self) -> bool:
-        """Whether the largest changes move the releases by no more than smaller ones."""
-        size, known = np.linalg.norm(self.slopes, axis=1) / _unit(self.own), self._known
-        moved = np.max(np.abs(self.releases - self.releases[0]), axis=-1)
-        near, far = (np.max(moved[known & (size > s) & (size <= 100 * s)], initial=0.0) for s in (1e2, 1e4))
-        return bool(known[0] and 0 < far <= GROWS * near)
-
-    @property
-    def apart(self) -> Iterator[tuple[Objective, Objective]]:
-        """The two objectives that are farthest apart; and the two of those that turn nowhere."""
-        for some in (self._known, self._known & (self.curvatures == 0)):
-            rows = np.flatnonzero(some)
-            far = cdist(self.releases[rows], self.releases[rows], "minkowski", p=self.order)
-            zero, other = np.unravel_index(int(np.argmax(far)), far.shape)
-            yield self._one(int(rows[zero])), self._one(int(rows[other]))
-
-    @property
-    def _known(self) -> Mask:
-        return np.all(np.abs(self.releases) <= JUDGED, axis=-1)
-
-    def _one(self, k: int) -> Objective:
-        if self.curvatures[k] == 0 or not np.any(self.slopes[k]):
-            return Tilted(self.own, self.slopes[k], record=self.record)
-        return Bent(self.own, self.slopes[k], float(self.curvatures[k]), float(self.offsets[k]), record=self.record)
-
-    def gradient(self, x: Array) -> Array:
-        square = np.maximum(np.sum(self.slopes**2, axis=1), np.finfo(float).tiny)
-        along = np.sum(x * self.slopes, axis=1) * self.curvatures / square + self.offsets
-        return self.own.gradient(x) + np.where(self.curvatures == 0, 1.0, np.tanh(along))[:, None] * self.slopes
-
-    def hessian(self, x: Array) -> Array:
-        return self.own.hessian(x)
-
-    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
-        return self.own.proximal(v - step * self.slopes, step, regularizer)
-
-    def batch(self, indices: Sequence[int]) -> "_Rows":
-        every = int(getattr(self.own, "records", 1))
-        share = 1.0 if self.record is None else every * float(np.mean(np.equal(indices, self.record)))
-        slopes, curvatures = share * self.slopes, share * self.curvatures
-        return replace(self, own=self.own.batch(indices), slopes=slopes, curvatures=curvatures, record=None)
-
-
-def _unit(own: Objective) -> float:
-    """Size of a gradient, 1 at least."""
-    return max(1.0, float(np.max(np.abs(own.gradient(np.zeros((1, own.dimension)))))))
-
-
-def _agents(simulation: Simulation, chosen: int | None) -> list[int]:
-    """Agents whose pairs are searched: the chosen one; or all where they are few, for code may treat an agent by its
-    number; of more one of each kind by its mixing weights, then others."""
-    topology = simulation.topology
-    if chosen is not None:
-        return [chosen]
-    lasting = [i for i in range(topology.agents) if i not in simulation.timing.forgetful]
-    if len(lasting) <= AGENTS:
-        return lasting
-    kinds: dict[bytes, int] = {}
-    for i in lasting:
-        kinds.setdefault(np.sort(np.round(topology.row(i), 12)).tobytes(), i)
-    several = list(kinds.values())
-    first = [several[k] for k in sorted({int(k) for k in np.linspace(0, len(several) - 1, AGENTS)})]
-    others = [i for i in lasting if i not in first]
-    spread = sorted({int(k) for k in np.linspace(0, len(others) - 1, BRIEFLY - AGENTS)})
-    return (first + [others[k] for k in spread])[:BRIEFLY]

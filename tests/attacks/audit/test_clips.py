@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from attacks.audit.clips import Cut, stretch
 from netsim.algorithms import Algorithm
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Clip
@@ -81,8 +82,9 @@ def test_with_gaussian_noise_it_is_the_clip_in_l2():
     assert costs[2] > 1.5 * costs[1]
 
 
-def test_where_the_query_is_at_a_public_point_a_looser_clip_costs_nothing():
-    """In the released state a gradient differs by no more than two adjacent ones do."""
+def test_where_the_query_is_at_a_public_point_a_looser_clip_costs_what_it_stretches():
+    """In the released state a gradient differs by no more than two adjacent ones do; clipped in ℓ1, by twice that:
+    from (C, 0) to (C, h) it goes to (C − h, h)."""
 
     @dataclass(frozen=True)
     class Released(Algorithm):
@@ -97,7 +99,26 @@ def test_where_the_query_is_at_a_public_point_a_looser_clip_costs_nothing():
     change = Adjacency(0.25, "any two")
     tight, loose = (bound(lambda b=b: Released(b), change) for b in (0.05, 1e3))
     assert tight == pytest.approx((ROUNDS - 1) * STEP * 2 * 0.05 / SCALE, rel=1e-9)
-    assert loose == pytest.approx((ROUNDS - 1) * STEP * 0.25 * math.sqrt(DIMENSION) / SCALE, rel=1e-9)
+    assert loose == pytest.approx((ROUNDS - 1) * STEP * 2 * 0.25 * math.sqrt(DIMENSION) / SCALE, rel=1e-9)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("clip", [Clip(1.0, "l1"), Clip(1.0, "l2"), Clip(1.0, "linf"), Cut(1.0, "linf")], ids=repr)
+def test_a_clip_stretches_differences_by_so_much_and_no_more(clip, order):
+    """Vectors on the clip's bound, many of them with one coordinate that is far above others, or equal to the rest;
+    moved along a coordinate, or so that the norm grows most."""
+    rng, count = np.random.default_rng(order), 40_000
+    base = np.exp(rng.uniform(0, 6, (count, 1)) * rng.standard_normal((count, DIMENSION)))
+    base[::4, 1:] = base[::4, 1:2]
+    base /= np.linalg.norm(base, ord={"l1": 1, "l2": 2, "linf": np.inf}[clip.norm], axis=1, keepdims=True)
+    turn = np.abs(rng.standard_normal(base.shape))
+    turn[::3], turn[1::3, 0] = np.eye(DIMENSION)[rng.integers(DIMENSION, size=len(turn[::3]))], 0.0
+    turn[1::6, 1:], turn[2::3] = 1.0, rng.standard_normal(turn[2::3].shape)
+    turn[5::6] = np.eye(DIMENSION)[np.argmax(base[5::6], axis=1)]
+    step = 1e-6 * turn / np.linalg.norm(turn, ord=order, axis=1, keepdims=True)
+    moved = np.linalg.norm(clip(base + step) - clip(base), ord=order, axis=1) / 1e-6
+    most = stretch(clip, order, DIMENSION)
+    assert 0.95 * most < np.max(moved) <= most * (1 + 1e-5)
 
 
 def seldom(g: Array, _: int) -> Array:

@@ -26,9 +26,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attacks.audit.accounting.formulas import gaussian_epsilon
 from netsim.algorithms import Algorithm
 from netsim.claims import Claim, Clip
-from netsim.mechanisms import Laplace
+from netsim.mechanisms import Gaussian, Laplace
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,44 @@ class Twice(Sound):
 
     def sensitivity(self):
         return 4 * self.bound * self.rounds
+
+
+class Asserts(Sound):
+    def released(self, node, gradient, before):
+        return node.privatize(gradient, self.noise(node))
+
+    async def run(self, node):
+        assert np.all(np.abs(await node.gradient(node.zeros())) < 1e5)
+        await super().run(node)
+
+
+class OneForgets(Twice):
+    \"\"\"Agent 3 alone forgets the second clip.\"\"\"
+
+    def released(self, node, gradient, before):
+        return super().released(node, before if node.id == 3 else gradient, before)
+
+
+class Stretches(Sound):
+    \"\"\"Clipped in ℓ1 at public points, with Gaussian noise: a change by h in ℓ2 becomes one by up to √d·h.\"\"\"
+
+    norm: str = "l1"
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            received = await node.exchange(x=node.privatize(x, Gaussian(self.scale / 4)))
+            g = Clip(10 * self.bound, self.norm)(await node.gradient(received.sent("x")))
+            x = received.mix("x") - self.step * g
+            node.estimate(x)
+
+    def claim(self, adjacency, setting, delta):
+        moved = adjacency.gradient_change * self.step * (self.rounds - 1) ** 0.5 / (self.scale / 4)
+        return Claim(gaussian_epsilon(moved, 1e-3), 1e-3, "a theorem", adjacency, "l2")
+
+
+class StretchesNot(Stretches):
+    norm: str = "l2"
 
 
 class Increments(Sound):
@@ -290,6 +329,7 @@ def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
     ("name", "adjacency", "verdict"),
     [
         pytest.param("UnclippedTwice", "record", "underpowered", id="a clip forgotten"),
+        pytest.param("OneForgets", "record", "underpowered", id="forgotten by one agent"),
         pytest.param("Twice", "record", "proven", id="its sound twin"),
         pytest.param("UnclippedTwice", {"change": 0.25}, "consistent", id="a change that is stated"),
     ],
@@ -300,6 +340,22 @@ def test_a_claim_of_any_change_is_not_consistent_where_no_bound_was_seen(name, a
     found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
     assert found.judgement.verdict.value == verdict
     assert ("no bound of what is released was seen" in found.judgement.reason) is (verdict == "underpowered")
+
+
+def test_code_may_fail_in_any_way_at_answers_that_no_objective_gives():
+    experiment, subject, claim = made("Asserts", adjacency={"change": 2.0}, search={"candidates": 8})
+    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
+    found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
+    assert found.judgement.verdict.value in ("consistent", "underpowered")
+    assert "AssertionError" in found.unbounded
+
+
+@pytest.mark.parametrize(("name", "verdict"), [("Stretches", "refuted"), ("StretchesNot", "proven")])
+def test_a_change_is_looked_for_where_a_clip_stretches_it(name, verdict):
+    experiment, subject, claim = made(name, adjacency={"change": 2.0}, search={"candidates": 8}, trials=400)
+    pair, _ = pair_for(experiment, subject, claim, ROUNDS, Silent())
+    found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
+    assert found.judgement.verdict.value == verdict
 
 
 def test_a_clip_is_seen_in_what_is_sent():

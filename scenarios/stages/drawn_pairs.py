@@ -1,0 +1,214 @@
+"""Hypotheses of one agent drawn by the hundred, and what one transcript's releases hide under each.
+
+They are replayed together, a hypothesis for each replica: that ranks pairs, and proves nothing.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from attacks.audit.loss.comparison import Sample
+from attacks.audit.pair import FIRST_CHUNK, scaled
+from netsim.arrays import Array, Mask
+from netsim.claims import Norm
+from netsim.errors import NetsimError
+from netsim.mechanisms import Gaussian
+from netsim.models.model import Regularizer
+from netsim.problems import Bent, Objective, Tilted
+from netsim.simulation import Simulation
+from scenarios.stages.worlds import worlds
+
+NEARER = (1.0, 1e-2, 1e-4, 1e-6)
+"""Shares of the largest changes: code may refuse data that are so far out."""
+ROWS = 768
+"""Objectives drawn at most, of which the two that are farthest apart in what is released are tried."""
+WORK = 2e8
+"""Differences of numbers taken at most to find these."""
+DRAWN = (1e-3, 1e12)
+"""Sizes of their changes, evenly in logarithm, in units of the gradient at 0 (of 1, where that is smaller)."""
+GROWS = 1.25
+"""Code bounds what it releases where changes of 10⁴ to 10⁶ units move it by no more than so many times what those of
+10² to 10⁴ do."""
+JUDGED = 1e8
+"""Deviations of the noise beyond which a release is not looked at: rounding would drown the noise."""
+GENERATIONS, PARENTS = 4, 16
+"""Times that pairs are drawn, and how many of the best so far others are then drawn about."""
+PLACES = 1e6
+"""Size of the largest gradient about which pairs are drawn, in units as above."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A hypothesis for each replica: `Tilted` by its row of `slopes`, or, where `curvatures` is not 0, `Bent`. A
+    proximal point of a bent one is that of the tilted one: it only ranks. `releases` (rows, numbers) are what one
+    transcript's releases hide under each, in deviations of their noise; `order` is the norm that counts."""
+
+    own: Objective
+    slopes: Array
+    curvatures: Array
+    offsets: Array
+    record: int | None
+    releases: Array
+    order: int = 1
+
+    @classmethod
+    def drawn(cls, simulation: Simulation, agent: int, record: int | None) -> "Rows | None":
+        """Along coordinates, signs, and random vectors; the first row moves nothing. Fewer where much is released.
+        None where nothing is, where a codec rounds it, or where the code fails on such data."""
+        own, rng = simulation.problem.objectives[agent], np.random.default_rng(0)
+        if (sample := _plain(simulation, agent)) is None:
+            return None
+        count = max(64, min(ROWS, math.isqrt(int(WORK / (own.dimension * len(sample.releases))))))
+        vectors = _unit(own) * _directions(rng, count, own.dimension)
+        vectors[0] = 0.0
+        bends = _unit(own) * np.exp(rng.uniform(-3, 5, count)) * (rng.random(count) < 0.5)
+        for share in NEARER:
+            size = np.exp(rng.uniform(math.log(DRAWN[0]), math.log(share * DRAWN[1]), count))
+            offsets, nothing = rng.standard_normal(count), np.zeros((count, 0))
+            rows = cls(own, size[:, None] * vectors, size * bends, offsets, record, nothing)
+            if (seen := rows._seen(sample, agent)) is not None:
+                return seen
+        return None
+
+    @classmethod
+    def in_pairs(cls, simulation: Simulation, agent: int, change: float, norm: Norm) -> "Rows | None":
+        """Of the rows the second quarter is `change` in `norm` away from the first, and the third from the last,
+        which moves nothing; None as in `drawn`."""
+        own, rng = simulation.problem.objectives[agent], np.random.default_rng(0)
+        if (sample := _plain(simulation, agent)) is None:
+            return None
+        count, d = ROWS // 2, own.dimension
+        places = _unit(own) * _directions(rng, count, d)
+        places *= np.exp(rng.uniform(math.log(DRAWN[0]), math.log(PLACES), (count, 1)))
+        largest = np.arange(d) == np.argmax(np.abs(places), axis=1)[:, None]
+        turns = _directions(rng, count, d)
+        turns[: count // 2] *= ~largest[: count // 2] if d > 1 else 1.0  # along the others alone
+        best: Rows | None = None
+        for _ in range(GENERATIONS):
+            turns[np.all(turns == 0, axis=1)] = 1.0
+            moved = np.array([change * scaled(turn, norm) for turn in turns])
+            slopes, still = np.concatenate([places, places + moved, moved, 0 * moved]), np.zeros(4 * count)
+            rows = cls(own, slopes, still, still, None, np.zeros((4 * count, 0)))._seen(sample, agent)
+            if rows is None:  # nearer
+                places = places * NEARER[1]
+                continue
+            best = rows if best is None or np.max(rows._apart) > np.max(best._apart) else best
+            # others are about the best ones, and about where a change is longer than about 0, which turn there
+            stretch = rows._apart / np.maximum(rows._apart_about_0, np.finfo(float).tiny)
+            chosen = np.concatenate([np.argsort(best._apart)[-PARENTS:], np.argsort(stretch)[-PARENTS:]])
+            parents = chosen[np.arange(count) % len(chosen)]
+            old = np.arange(count) % len(chosen) < PARENTS
+            source = np.where(old[:, None], best.slopes[:count][parents], rows.slopes[:count][parents])
+            places = source * np.exp(0.1 * rng.standard_normal((count, 1)) * (rng.random((count, 1)) < 0.5))
+            wide = 0.3 * rng.standard_normal((count, d)) * (rng.random((count, d)) < 0.5)
+            turned = best.slopes[2 * count : 3 * count][parents] + change * wide
+            fresh, beside = _directions(rng, count, d), rng.random((count, 1)) < 0.5
+            fresh[beside & (np.arange(d) == np.argmax(np.abs(source), axis=1)[:, None])] = 0.0
+            turns = np.where(old[:, None], turned, fresh)
+        return best
+
+    def _seen(self, sample: Sample, agent: int) -> "Rows | None":
+        """The rows with what a transcript's releases hide; None where the code fails on such data, to which it is
+        then not held."""
+        try:
+            with np.errstate(all="ignore"):
+                made = sample.copied(len(self.slopes)).replayed(agent, self, "other data").releases
+                seen = np.concatenate([r.value / r.stddev for r in made], axis=-1)
+        except NetsimError:
+            return None
+        return replace(self, releases=seen, order=2 if all(isinstance(r.mechanism, Gaussian) for r in made) else 1)
+
+    def _between(self, one: int, other: int) -> Array:
+        """How far the releases of two quarters of the rows are apart, (rows / 4,); 0 where that is not known."""
+        quarter = len(self.slopes) // 4
+        first, second = (slice(k * quarter, (k + 1) * quarter) for k in (one, other))
+        far = np.linalg.norm(self.releases[second] - self.releases[first], ord=self.order, axis=1)
+        return np.where(self._known[first] & self._known[second], far, 0.0)
+
+    @property
+    def _apart(self) -> Array:
+        """Of rows `in_pairs`, those of each pair."""
+        return self._between(0, 1)
+
+    @property
+    def _apart_about_0(self) -> Array:
+        """And those of the same change about the agent's own gradient."""
+        return self._between(3, 2)
+
+    @property
+    def stretched(self) -> tuple[Objective, Objective]:
+        """Of rows `in_pairs` the pair that is farthest apart."""
+        k = int(np.argmax(self._apart))
+        return self._one(k), self._one(len(self.slopes) // 4 + k)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the largest changes move the releases by no more than smaller ones."""
+        size, known = np.linalg.norm(self.slopes, axis=1) / _unit(self.own), self._known
+        moved = np.max(np.abs(self.releases - self.releases[0]), axis=-1)
+        near, far = (np.max(moved[known & (size > s) & (size <= 100 * s)], initial=0.0) for s in (1e2, 1e4))
+        return bool(known[0] and 0 < far <= GROWS * near)
+
+    @property
+    def apart(self) -> Iterator[tuple[Objective, Objective]]:
+        """The two objectives that are farthest apart; and the two of those that turn nowhere."""
+        for some in (self._known, self._known & (self.curvatures == 0)):
+            rows = np.flatnonzero(some)
+            far = cdist(self.releases[rows], self.releases[rows], "minkowski", p=self.order)
+            zero, other = np.unravel_index(int(np.argmax(far)), far.shape)
+            yield self._one(int(rows[zero])), self._one(int(rows[other]))
+
+    @property
+    def _known(self) -> Mask:
+        return np.all(np.abs(self.releases) <= JUDGED, axis=-1)
+
+    def _one(self, k: int) -> Objective:
+        if self.curvatures[k] == 0 or not np.any(self.slopes[k]):
+            return Tilted(self.own, self.slopes[k], record=self.record)
+        return Bent(self.own, self.slopes[k], float(self.curvatures[k]), float(self.offsets[k]), record=self.record)
+
+    def gradient(self, x: Array) -> Array:
+        square = np.maximum(np.sum(self.slopes**2, axis=1), np.finfo(float).tiny)
+        along = np.sum(x * self.slopes, axis=1) * self.curvatures / square + self.offsets
+        return self.own.gradient(x) + np.where(self.curvatures == 0, 1.0, np.tanh(along))[:, None] * self.slopes
+
+    def hessian(self, x: Array) -> Array:
+        return self.own.hessian(x)
+
+    def proximal(self, v: Array, step: float, regularizer: Regularizer | None = None) -> Array:
+        return self.own.proximal(v - step * self.slopes, step, regularizer)
+
+    def batch(self, indices: Sequence[int]) -> "Rows":
+        every = int(getattr(self.own, "records", 1))
+        share = 1.0 if self.record is None else every * float(np.mean(np.equal(indices, self.record)))
+        slopes, curvatures = share * self.slopes, share * self.curvatures
+        return replace(self, own=self.own.batch(indices), slopes=slopes, curvatures=curvatures, record=None)
+
+
+def _plain(simulation: Simulation, agent: int) -> Sample | None:
+    """One transcript whose releases can be read; None where there are none, or where a codec rounds them."""
+    sample = worlds(simulation, agent, simulation.problem.objectives[agent], 1)(0, FIRST_CHUNK)
+    return sample if sample.view.public.codec.lossless and sample.releases else None
+
+
+def _directions(rng: np.random.Generator, count: int, dimension: int) -> Array:
+    """Unit vectors (count, dimension): signs, coordinates, and random ones in turn."""
+    vectors = rng.standard_normal((count, dimension))
+    vectors[::3] = np.where(vectors[::3] < 0, -1.0, 1.0)
+    vectors[1::3] *= np.arange(dimension) == rng.integers(dimension, size=(count, 1))[1::3]
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def _unit(own: Objective) -> float:
+    """Size of a gradient, 1 at least."""
+    return max(1.0, float(np.max(np.abs(own.gradient(np.zeros((1, own.dimension)))))))
+
+
+def bounds_releases(simulation: Simulation, agent: int, record: int | None) -> bool:
+    """Whether changes of the agent's gradient (`record`: of one record's), however large, move one transcript's
+    releases by no more than `GROWS` allows."""
+    rows = Rows.drawn(simulation, agent, record)
+    return rows is not None and rows.bounded
