@@ -376,6 +376,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.callbacks_per_instant, self.steps_per_instant = 20_000_000, 50_000_000
         self._callbacks = self._steps = 0
         self._instant = -math.inf
+        self.checks_wakes = False
+        """Whether `_check_instant` is called whenever a coroutine has gone on."""
         self._advancing = False
         self._next: Wait | None = None
         """Who goes on as soon as the call at hand returns."""
@@ -506,6 +508,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
                     steps += 1
                 if self._stopping:
                     break
+                if self.checks_wakes:
+                    self._check_instant(steps)
+                    steps = 0
                 if len(queue) > environment.pages_above:
                     environment.spread()
         self._check_instant(steps)

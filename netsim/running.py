@@ -84,7 +84,7 @@ class WatchedLoop(VirtualLoop):
 
     def __init__(self, environment: VirtualEnvironment, every: float, look: Callable[[], None]) -> None:
         super().__init__(environment)
-        self._every, self._look, self._due = every, look, 0.0
+        self._every, self._look, self._due, self.checks_wakes = every, look, 0.0, True
 
     def _check_instant(self, steps: int) -> None:
         super()._check_instant(steps)

@@ -41,7 +41,7 @@ def _trace(
     at: Annotated[Literal["link", "node"] | None, given("--place", help="Only taps on links, or at agents.")] = None,
     kind: Annotated[list[KindName] | None, given(help="Kinds of packets; may be given several times.")] = None,
     number: Annotated[
-        list[int] | None, bounded(0, None, help="Number of a message: the sender's count of its kind.")
+        list[int] | None, bounded(-1, None, help="Number of a message: the sender's count of its kind; -1: none.")
     ] = None,
     limit: Annotated[int | None, bounded(0, None, help="Rows to show; 0: all.", show_default=str(ROWS))] = None,
     replica: Annotated[int | None, bounded(0, None, help="Replica whose values are shown.", show_default="0")] = None,

@@ -65,9 +65,6 @@ class Traced:
                 raise ScenarioError(name, time, "not a time", "virtual seconds")
         if by.until <= by.since:
             raise ScenarioError("--until", by.until, f"not after --since = {by.since:g}", "later times")
-        for number in by.numbers or ():
-            if number < -1:
-                raise ScenarioError("--number", number, "messages count from 0", "0 or more; -1: without a number")
         file = _chosen(place, algorithm) if place.is_dir() else place
         if file is place and algorithm is not None:
             raise TranscriptError(f"{place}: one transcript already; --algorithm chooses among those of a folder")
