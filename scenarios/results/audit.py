@@ -414,8 +414,8 @@ class AuditResult(_Repeated, Shown):
     witness: str | None = None
     """File of the witness in the folder, or null."""
     bound: Bound | None = None
-    """ε over all pairs of the adjacency, the highest of all agents that were looked at where none is named; null where
-    the claim is refuted, vacuous or undefined, or a condition fails."""
+    """ε over all pairs of the adjacency, the highest of all agents that were looked at where none is named; null
+    where the claim is refuted, vacuous or undefined, or a condition fails."""
     unbounded: str | None = None
     """Why nothing bounds all pairs, where that was asked; else null."""
     secret_coins: SecretCoins | None = None
