@@ -47,7 +47,7 @@ def coloured(entry: Entry) -> str:
 
 
 def epsilon_columns(entries: Sequence[Entry]) -> list[Column]:
-    """The three epsilons; what is exact is left out last where there is no room."""
+    """The three epsilons; what is claimed is left out last where there is no room."""
     audits = [one.audit for one in entries]
     claimed = [
         show(
@@ -57,7 +57,7 @@ def epsilon_columns(entries: Sequence[Entry]) -> list[Column]:
     ]
     found = [exact(getattr(audit, "epsilon_exact", None)) for audit in audits]
     proven = [at_least(getattr(audit, "epsilon_audited", None)) for audit in audits]
-    heads = (("ε claimed", claimed, 4), ("ε exact", found, 5), ("ε audited", proven, 3))
+    heads = (("ε claimed", claimed, 5), ("ε exact", found, 4), ("ε audited", proven, 3))
     return [Column(head, cells, right=True, whole=True, spared=rank) for head, cells, rank in heads]
 
 

@@ -73,6 +73,7 @@ def comparison_page(comparison: Comparison) -> str:
                 *((one.label, *run_cells(one)) for one in subjects),
             ],
             summaries={},
+            version=" and ".join(dict.fromkeys(run.results.versions.get("netsim-lab", "") for run in runs)),
             **progress(shown, "eavesdropper"),
         )
     )

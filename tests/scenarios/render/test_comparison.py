@@ -216,6 +216,7 @@ def test_the_page_is_whole_and_the_same_each_time(pair):
     comparison = Comparison(read_runs([str(folder) for folder in pair]))
     text = comparison_page(comparison)
     assert text == comparison_page(Comparison(read_runs([str(folder) for folder in pair])))
+    assert f"Written by netsim-lab {comparison.runs[0].results.versions['netsim-lab']}." in text
     read = Page(text)
     assert len(read.ids) == len(set(read.ids))
     assert set(read.references) <= set(read.ids)
