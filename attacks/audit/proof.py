@@ -259,18 +259,46 @@ def _check(mapper: Mapper, clips: Clips, found: Map, noise: Array, steps: Array)
             f"its numbers are up to {largest:.2g}: rounding is not small beside noise that is so much less"
         )
     answers, scales, copies = _answers(mapper, clips), _scales(mapper.base), _drawn(mapper)
+    noises = _unseen(mapper, found)
     moves = np.zeros(len(answers), dtype=bool)
     alone = (slice(k, k + 1) for k in range(0, copies, copies // ALONE + 1))
     for some in (slice(None), *alone):
         for seen in (None, _made_up(mapper, some)):
-            still, there = mapper.check_elsewhere(found, answers[:, some], seen, clips, noise)
+            run = partial(mapper.at, noises=noises[:, some], copies=len(range(copies)[some]), seen=seen)
+            still, given = run(), answers[:, some]
+            given = _along(given, run(given), mapper)
+            there = run(given)
+            mapper.check_elsewhere(found, still, there, clips(given), noise)
             if not all(np.allclose(a, b, rtol=SAME, atol=0.0) for a, b in zip(_scales(there), scales, strict=True)):
                 raise AttackError("how much noise there is depends on what was seen before")
             for t, (i, k) in enumerate(mapper.base.queries):
-                before, own = still.points[i][k], steps[t] * answers[t, some]
+                before, own = still.points[i][k], steps[t] * given[t]
                 room = SAME * (1 + np.abs(before) + np.abs(own))
                 moves[t] |= np.any(~(np.abs(there.points[i][k] - before + own) <= room))
     return moves
+
+
+def _unseen(mapper: Mapper, found: Map) -> Array:
+    """Random noise of every release, (noises, copies, dimension), of up to a hundred deviations: code may use that
+    which is in no message as coins."""
+    rng, shape = np.random.default_rng(2), (len(found.stddev), _drawn(mapper), mapper.shape[1])
+    return found.stddev[:, None] * _sizes(rng, (1e-2, 1e2), (*shape[:2], 1)) * rng.standard_normal(shape)
+
+
+def _along(answers: Array, found: Pass, mapper: Mapper) -> Array:
+    """The answers, of which in a sixteenth of the copies one is along its point in `found`, at any size or as long.
+
+    The points before an answer are those of the answers before it, and stay where they are.
+    """
+    rng, turned = np.random.default_rng(3), answers.copy()
+    for k in range(14, answers.shape[1] if len(answers) else 0, 16):
+        t = int(rng.integers(len(answers)))
+        i, nth = mapper.base.queries[t]
+        point = found.points[i][nth][k]
+        if 0 < (long := np.linalg.norm(point)) < math.inf:
+            turned[t, k] = rng.choice((-1.0, 1.0)) * point
+            turned[t, k] *= np.linalg.norm(answers[t, k]) / long if k % 32 == 14 else 1.0
+    return turned
 
 
 def _scales(found: Pass) -> list[Array]:
@@ -292,17 +320,24 @@ def _sizes(rng: np.random.Generator, ends: tuple[float, float], shape: tuple[int
 
 
 def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
-    """Random answers to all queries, (queries, copies, dimension): each of a size of its own, half of them of one
-    size in a transcript, and a quarter with one coordinate that is not 0. In an eighth of the transcripts each all
-    answers have one direction, at one size and at any, and all coordinates of an answer one size; half of these
-    have signs of their own. In another eighth each is above or below the bound that it is clipped to by a share of it
-    that is of any size."""
+    """Random answers to all queries, (queries, copies, dimension): each of a size of its own; in half of
+    the transcripts all of one size, but that in an eighth of these one is of another, and in an eighth sizes grow or
+    shrink by one factor; an eighth with one coordinate that is not 0, and an eighth with some. In an eighth of the transcripts each all
+    answers have one direction, at one size and at any, and all coordinates of an answer one size; half of these have
+    signs of their own. In another eighth each is above or below the bound that it is clipped to by a share of it that
+    is of any size."""
     rng, copies, d = np.random.default_rng(seed), _drawn(mapper), mapper.shape[1]
     shape = len(mapper.base.queries), copies, d
     size = _sizes(rng, ANSWERS, (shape[0], copies, 1))
-    size[:, ::2] = size[:1, ::2]
+    one = np.where(np.arange(copies) % 16 == 6, rng.integers(shape[0] or 1, size=copies), -1)  # whose size stays
+    alike = np.arange(shape[0])[:, None] != one
+    alike &= (np.arange(copies) % 2 == 0) & (np.arange(copies) % 16 != 2)
+    size = np.where(alike[..., None], size[:1], size)
+    ratios = np.exp(rng.uniform(-2, 2, (copies, 1))) ** np.arange(shape[0])[:, None, None]
+    size[:, 10::16] = np.clip(size[:1, 10::16] * ratios[:, 10::16], *ANSWERS)
     answers = size * rng.standard_normal(shape)
-    answers[:, ::4] *= np.arange(d) == rng.integers(d, size=(copies, 1))[::4]
+    answers[:, ::8] *= np.arange(d) == rng.integers(d, size=(copies, 1))[::8]
+    answers[:, 4::8] *= rng.random((shape[0], copies, d))[:, 4::8] < rng.random((copies, 1))[4::8]
     signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
     signs[:, (np.arange(copies) // 8) % 2 == 0] = 1.0
     answers[:, 1::8] = answers[:1, 1::8] * signs[:, 1::8, :1]
@@ -317,17 +352,19 @@ def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
 
 
 def _made_up(mapper: Mapper, some: slice) -> Callable[[Array], Array]:
-    """Another value of each that was observed, (copies, dimension), in `some` of the copies: in a third of all what
-    was seen, at another size; in the others numbers that have nothing to do with it, all of one size or each of its
-    own. The same value always becomes the same."""
+    """Another value of each that was observed, (copies, dimension), in `some` of the copies: what was seen, at
+    another size; numbers that have nothing to do with it, all of one size, each of its own, or some of them 0; and
+    numbers that are all near each other, by a share of any size. The same value always becomes the same."""
     rng, copies, d = np.random.default_rng(1), _drawn(mapper), mapper.shape[1]
-    size, kind = _sizes(rng, VIEWS, (copies, 1))[some], rng.integers(3, size=(copies, 1))[some]
+    size, kind = _sizes(rng, VIEWS, (copies, 1))[some], rng.integers(5, size=(copies, 1))[some]
     pitch, phase = 1e3 * rng.standard_normal((copies, 1))[some], rng.uniform(0, 2 * math.pi, (copies, d))[some]
+    share, common = _sizes(rng, (NEAR**2, 1.0), (copies, 1))[some], rng.standard_normal((copies, d))[some]
 
     def made_up(value: Array) -> Array:
-        other = size * np.sin(pitch * value + phase)
-        own = np.exp(SPREAD * np.sin(pitch * np.sum(value, axis=-1, keepdims=True) + phase[:, :1]))
-        return np.select([kind == 0, kind == 1], [size * value, other], own * other)
+        random = np.sin(pitch * value + phase)
+        each = np.sin(pitch * np.sum(value, axis=-1, keepdims=True) + phase[:, :1])
+        kinds = [value, random, np.exp(SPREAD * each) * random, (each > 0) * random]
+        return size * np.select([kind == k for k in range(4)], kinds, common + share * random)
 
     return made_up
 
