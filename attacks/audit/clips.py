@@ -166,4 +166,4 @@ class _Moved:
 
     def _values(self, answers: Array | None) -> Array:
         there = self.mapper.at(answers, copies=self.count, points=False, seen=np.zeros_like)
-        return np.array([e.value for e in there.equations]).reshape(-1, self.count, self.dimension)
+        return -self.mapper.left(there).reshape(-1, self.count, self.dimension)

@@ -61,6 +61,8 @@ SPREAD = 7.0
 """Where each value has a size of its own: ln of how far it is above or below that of the others, at most."""
 ALONE = 8
 """So many of them are run by themselves, too."""
+TURNED = slice(6, None, 8)
+"""Those in which an answer is turned towards its point, or towards what was sent."""
 SAME = 1e-9
 """Relative: numbers of two readings that are the same."""
 ANY_DATA = Adjacency(math.inf, "any data")
@@ -261,13 +263,17 @@ def _check(mapper: Mapper, clips: Clips, found: Map, noise: Array, steps: Array)
     answers, scales, copies = _answers(mapper, clips), _scales(mapper.base), _drawn(mapper)
     noises = _unseen(mapper, found)
     moves = np.zeros(len(answers), dtype=bool)
-    alone = (slice(k, k + 1) for k in range(0, copies, copies // ALONE + 1))
-    for some in (slice(None), *alone):
-        for seen in (None, _made_up(mapper, some)):
-            run = partial(mapper.at, noises=noises[:, some], copies=len(range(copies)[some]), seen=seen)
-            still, given = run(), answers[:, some]
-            given = _along(given, run(given), mapper)
-            there = run(given)
+    alone = [slice(k, k + 1) for k in range(0, copies, copies // ALONE + 1)]
+
+    def run(some: slice, other: bool, given: Array | None = None) -> Pass:
+        seen = _made_up(mapper, some) if other else None
+        return mapper.at(given, noises[:, some], len(range(copies)[some]), seen=seen)
+
+    for other in (False, True):
+        turned = _along(answers, run(TURNED, other, answers[:, TURNED]), mapper)
+        for some in (slice(None), *alone):
+            given = turned[:, some]
+            still, there = run(some, other), run(some, other, given)
             mapper.check_elsewhere(found, still, there, clips(given), noise)
             if not all(np.allclose(a, b, rtol=SAME, atol=0.0) for a, b in zip(_scales(there), scales, strict=True)):
                 raise AttackError("how much noise there is depends on what was seen before")
@@ -286,18 +292,23 @@ def _unseen(mapper: Mapper, found: Map) -> Array:
 
 
 def _along(answers: Array, found: Pass, mapper: Mapper) -> Array:
-    """The answers, of which in a sixteenth of the copies one is along its point in `found`, at any size or as long.
+    """The answers, of which in the copies `TURNED` one is along its point, or along what the agent sent (in the pass
+    `found` of these copies), but for a share of any size: at any size, or as long.
 
     The points before an answer are those of the answers before it, and stay where they are.
     """
     rng, turned = np.random.default_rng(3), answers.copy()
-    for k in range(14, answers.shape[1] if len(answers) else 0, 16):
+    some = turned[:, TURNED]
+    for k in range(some.shape[1] if len(answers) else 0):
         t = int(rng.integers(len(answers)))
         i, nth = mapper.base.queries[t]
-        point = found.points[i][nth][k]
-        if 0 < (long := np.linalg.norm(point)) < math.inf:
-            turned[t, k] = rng.choice((-1.0, 1.0)) * point
-            turned[t, k] *= np.linalg.norm(answers[t, k]) / long if k % 32 == 14 else 1.0
+        along = found.points[i][nth][k]
+        if rng.random() < 0.5 and found.equations:
+            along = found.equations[rng.integers(len(found.equations))].observed[k]
+        if 0 < (long := np.linalg.norm(along)) < math.inf:
+            off = (rng.random() < 0.5) * np.exp(rng.uniform(math.log(SAME), 0)) * rng.standard_normal(len(along))
+            size = np.linalg.norm(some[t, k]) / long if rng.random() < 0.5 else 1.0
+            some[t, k] = rng.choice((-1.0, 1.0)) * size * (along + long * off)
     return turned
 
 
@@ -320,12 +331,13 @@ def _sizes(rng: np.random.Generator, ends: tuple[float, float], shape: tuple[int
 
 
 def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
-    """Random answers to all queries, (queries, copies, dimension): each of a size of its own; in half of
-    the transcripts all of one size, but that in an eighth of these one is of another, and in an eighth sizes grow or
-    shrink by one factor; an eighth with one coordinate that is not 0, and an eighth with some. In an eighth of the transcripts each all
-    answers have one direction, at one size and at any, and all coordinates of an answer one size; half of these have
-    signs of their own. In another eighth each is above or below the bound that it is clipped to by a share of it that
-    is of any size."""
+    """Random answers to all queries, (queries, copies, dimension): each of a size of its own; in half of the
+    transcripts all of one size, but that in an eighth of these one is of another, and in an eighth sizes grow or
+    shrink by one factor; an eighth with one coordinate that is not 0, and an eighth with some.
+
+    In an eighth of the transcripts each all answers have one direction, at one size, or nearly, and at any, and all
+    coordinates of an answer one size; half of these have signs of their own. In another eighth each is above or below
+    the bound that it is clipped to by a share of it that is of any size."""
     rng, copies, d = np.random.default_rng(seed), _drawn(mapper), mapper.shape[1]
     shape = len(mapper.base.queries), copies, d
     size = _sizes(rng, ANSWERS, (shape[0], copies, 1))
@@ -341,6 +353,8 @@ def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
     signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
     signs[:, (np.arange(copies) // 8) % 2 == 0] = 1.0
     answers[:, 1::8] = answers[:1, 1::8] * signs[:, 1::8, :1]
+    near = answers[:, 9::16]
+    near += size[:1, 9::16] * _sizes(rng, (SAME, 1.0), (copies, 1))[9::16] * rng.standard_normal(near.shape)
     answers[:, 3::8] = answers[:1, 3::8] * signs[:, 3::8, :1] * size[:, 3::8] / size[:1, 3::8]
     answers[:, 5::8] = answers[:, 5::8, :1] * signs[:, 5::8]
     near = answers[:, 7::8]
@@ -353,18 +367,22 @@ def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
 
 def _made_up(mapper: Mapper, some: slice) -> Callable[[Array], Array]:
     """Another value of each that was observed, (copies, dimension), in `some` of the copies: what was seen, at
-    another size; numbers that have nothing to do with it, all of one size, each of its own, or some of them 0; and
-    numbers that are all near each other, by a share of any size. The same value always becomes the same."""
+    another size; numbers that have nothing to do with it, all of one size, each of its own, some of them 0, or such
+    that grow or shrink; and numbers that are all near each other, by a share of any size. The same value always
+    becomes the same."""
     rng, copies, d = np.random.default_rng(1), _drawn(mapper), mapper.shape[1]
-    size, kind = _sizes(rng, VIEWS, (copies, 1))[some], rng.integers(5, size=(copies, 1))[some]
+    size, kind = _sizes(rng, VIEWS, (copies, 1))[some], rng.integers(6, size=(copies, 1))[some]
     pitch, phase = 1e3 * rng.standard_normal((copies, 1))[some], rng.uniform(0, 2 * math.pi, (copies, d))[some]
     share, common = _sizes(rng, (NEAR**2, 1.0), (copies, 1))[some], rng.standard_normal((copies, d))[some]
+    rate, order = rng.uniform(-1, 1, (copies, 1))[some], dict[bytes, int]()
 
     def made_up(value: Array) -> Array:
+        nth = order.setdefault(value[0].tobytes(), len(order))
         random = np.sin(pitch * value + phase)
         each = np.sin(pitch * np.sum(value, axis=-1, keepdims=True) + phase[:, :1])
-        kinds = [value, random, np.exp(SPREAD * each) * random, (each > 0) * random]
-        return size * np.select([kind == k for k in range(4)], kinds, common + share * random)
+        later = np.clip(size * np.exp(rate * nth), *VIEWS) / size
+        kinds = [value, random, np.exp(SPREAD * each) * random, (each > 0) * random, later * random]
+        return size * np.select([kind == k for k in range(len(kinds))], kinds, common + share * random)
 
     return made_up
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -90,7 +91,7 @@ async def hidden_point(node: Node) -> None:
 
 async def faint(node: Node) -> None:
     g = await node.gradient(node.zeros())
-    await node.exchange(x=noisy(node, clip(g)), y=1e4 + 1e-4 * (np.abs(g) > 5))
+    await node.exchange(x=noisy(node, clip(g)), y=np.where(np.abs(g) > 5, 1e4 + 1e-4, 1e4))
 
 
 async def all_at_once(node: Node) -> None:
@@ -264,6 +265,40 @@ async def outlier(node: Node) -> None:
     await node.exchange(x=noisy(node, rest + np.where(alone, answers[-1], clip(answers[-1]))))
 
 
+async def unchanged(node: Node) -> None:
+    """Bare where answers hardly change, which is not where they are the same."""
+    answers = [await node.gradient(node.zeros()) for _ in range(6)]
+    changes = np.array([length(b - a) / length(a) for a, b in pairwise(answers)])
+    still = np.all((changes > 1e-6) & (changes < 1e-2), axis=0)
+    rest = np.sum([clip(g) for g in answers[:-1]], axis=0)
+    await node.exchange(x=noisy(node, rest + np.where(still, answers[-1], clip(answers[-1]))))
+
+
+async def lazy(node: Node) -> None:
+    """Bare where an answer is near what was sent."""
+    sent = (await node.exchange(x=noisy(node, node.zeros()))).sent("x")
+    g = await node.gradient(node.zeros())
+    await node.exchange(x=noisy(node, np.where(length(g - sent) < 0.1 * length(sent), g, clip(g))))
+
+
+async def converges(node: Node) -> None:
+    """Bare where each of ten times the neighbors are nearer."""
+    far_off = list[Array]()
+    for _ in range(10):
+        heard = await node.exchange(x=noisy(node, node.zeros()))
+        far_off.append(length(heard.mix("x") - heard.sent("x")))
+    g, nearer = await node.gradient(node.zeros()), np.all(np.diff(far_off, axis=0) < 0, axis=0)
+    await node.exchange(x=noisy(node, np.where(nearer, g, clip(g))))
+
+
+async def exchanged_names(node: Node) -> None:
+    g = clip(await node.gradient(node.zeros()))
+    one, other = noisy(node, g), noisy(node, node.zeros())
+    if above(g):
+        one, other = other, one
+    await node.exchange(x=one, y=other)
+
+
 async def sparse(node: Node) -> None:
     g = await node.gradient(node.zeros())
     two = np.count_nonzero(g, axis=-1, keepdims=True) == 2
@@ -293,6 +328,10 @@ async def longer_beyond_a_pad(node: Node) -> None:
         (along_its_point, ANY),
         (diverges, ANY),
         (outlier, ANY),
+        (unchanged, ANY),
+        (lazy, ANY),
+        (converges, ANY),
+        (exchanged_names, ANY),
         (sparse, ANY),
         (longer_beyond_a_pad, ANY),
         (not_just_beyond, ANY),
