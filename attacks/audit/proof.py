@@ -373,16 +373,17 @@ def _made_up(mapper: Mapper, some: slice) -> Callable[[Array], Array]:
     rng, copies, d = np.random.default_rng(1), _drawn(mapper), mapper.shape[1]
     size, kind = _sizes(rng, VIEWS, (copies, 1))[some], rng.integers(6, size=(copies, 1))[some]
     pitch, phase = 1e3 * rng.standard_normal((copies, 1))[some], rng.uniform(0, 2 * math.pi, (copies, d))[some]
-    share, common = _sizes(rng, (NEAR**2, 1.0), (copies, 1))[some], rng.standard_normal((copies, d))[some]
+    share = _sizes(rng, (NEAR**2, 1.0), (copies, 1))[some]
+    common = np.where(kind == 5, rng.standard_normal((copies, d))[some], 0.0)
     rate, order = rng.uniform(-1, 1, (copies, 1))[some], dict[bytes, int]()
 
     def made_up(value: Array) -> Array:
         nth = order.setdefault(value[0].tobytes(), len(order))
-        random = np.sin(pitch * value + phase)
         each = np.sin(pitch * np.sum(value, axis=-1, keepdims=True) + phase[:, :1])
         later = np.clip(size * np.exp(rate * nth), *VIEWS) / size
-        kinds = [value, random, np.exp(SPREAD * each) * random, (each > 0) * random, later * random]
-        return size * np.select([kind == k for k in range(len(kinds))], kinds, common + share * random)
+        factors = [1 + 0 * each, np.exp(SPREAD * each), 1.0 * (each > 0), later, share]
+        factor = np.select([kind == k for k in range(1, 6)], factors)
+        return size * np.where(kind == 0, value, factor * np.sin(pitch * value + phase) + common)
 
     return made_up
 
