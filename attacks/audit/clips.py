@@ -16,12 +16,14 @@ from attacks.probe.mapping import Map, Mapper, check_size
 from attacks.probe.node import Inputs, Pass, RecordedAgent, Unknown
 from attacks.replay.recorded import Recording
 from netsim.arrays import Array
-from netsim.claims import Clip, Norm
+from netsim.claims import Clip, Norm, length
 
 NEAR, FAR = 1e-6, 1e12
 """Sizes of the smallest and the largest answers."""
 ALIKE = 1e-6
 """Relative: what two shares may differ by that are to be the same."""
+PAD = 1e-10
+"""Relative: a pad that is less is rounding."""
 WITHIN = 16
 """Random answers in a coordinate are below so many units: a bound has as many for each."""
 
@@ -31,6 +33,17 @@ class Cut(Clip):
 
     def __call__(self, v: Array) -> Array:
         return np.clip(v, -self.bound, self.bound)
+
+
+@dataclass(frozen=True)
+class Padded(Clip):
+    """v ↦ v·min(1, bound/(‖v‖ + pad)): a little shorter, so that nobody divides by 0. The same bounds; its derivative
+    is, to a factor of at most 1, a mean of a clip's and of the identity, and lengthens no more than these do."""
+
+    pad: float = 0.0
+
+    def __call__(self, v: Array) -> Array:
+        return v * (self.bound / np.maximum(length(v, self.norm)[..., None] + self.pad, self.bound))
 
 
 def stretch(clip: Clip | None, order: Order, dimension: int) -> float:
@@ -119,25 +132,30 @@ class _Moved:
         with np.errstate(divide="ignore", invalid="ignore"):
             bound = far[rows, queries, 0] / slope
             share = self.by(FAR * flat)[rows, queries, 0] / slope / bound
+            at = self.by(2 * half)[rows, queries, 0] / slope
+            pad = bound * (bound / at - 1)
         beside = np.zeros_like(half)
         if self.dimension > 1:
             beside[:, 0], beside[:, 1] = FAR, half[:, 0]
             beside = self.by(beside)[rows, queries] / np.where(clipped, slope, 1.0)[:, None]
+        beside /= half[:, :1]
         return tuple(
-            self._clip(float(bound[t]), float(share[t]), beside[t] / half[t, 0]) if clipped[t] else None
+            self._clip(float(bound[t]), float(share[t]), beside[t], float(pad[t])) if clipped[t] else None
             for t in range(self.count)
         )
 
-    def _clip(self, bound: float, share: float, beside: Array) -> Clip | None:
+    def _clip(self, bound: float, share: float, beside: Array, pad: float) -> Clip | None:
         """The clip with this bound, by how much of it is left to each of many huge coordinates, and of half of it to
-        a second one."""
+        a second one; `pad` is how much shorter it may be, and rounding."""
         if not 0 < bound < math.inf:
             return None
         left: list[tuple[Norm, float]] = [("l1", 1 / self.dimension), ("l2", self.dimension**-0.5), ("linf", 1.0)]
         for norm, one in left:
             if abs(share - one) <= ALIKE * one:
                 cut = norm == "linf" and abs(beside[1] - 1) <= ALIKE
-                return Cut(bound, norm) if cut else Clip(bound, norm)
+                if cut:
+                    return Cut(bound, norm)
+                return Padded(bound, norm, pad) if PAD * bound < pad < bound else Clip(bound, norm)
         return None
 
     def by(self, answer: Array) -> Array:
@@ -148,4 +166,4 @@ class _Moved:
 
     def _values(self, answers: Array | None) -> Array:
         there = self.mapper.at(answers, copies=self.count, points=False, seen=np.zeros_like)
-        return np.array([e.value for e in there.equations]).reshape(-1, self.count, self.dimension)
+        return -self.mapper.left(there).reshape(-1, self.count, self.dimension)

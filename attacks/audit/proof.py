@@ -61,6 +61,8 @@ SPREAD = 7.0
 """Where each value has a size of its own: ln of how far it is above or below that of the others, at most."""
 ALONE = 8
 """So many of them are run by themselves, too."""
+TURNED = slice(6, None, 8)
+"""Those in which an answer is turned towards its point, or towards what was sent."""
 SAME = 1e-9
 """Relative: numbers of two readings that are the same."""
 ANY_DATA = Adjacency(math.inf, "any data")
@@ -259,18 +261,55 @@ def _check(mapper: Mapper, clips: Clips, found: Map, noise: Array, steps: Array)
             f"its numbers are up to {largest:.2g}: rounding is not small beside noise that is so much less"
         )
     answers, scales, copies = _answers(mapper, clips), _scales(mapper.base), _drawn(mapper)
+    noises = _unseen(mapper, found)
     moves = np.zeros(len(answers), dtype=bool)
-    alone = (slice(k, k + 1) for k in range(0, copies, copies // ALONE + 1))
-    for some in (slice(None), *alone):
-        for seen in (None, _made_up(mapper, some)):
-            still, there = mapper.check_elsewhere(found, answers[:, some], seen, clips, noise)
+    alone = [slice(k, k + 1) for k in range(0, copies, copies // ALONE + 1)]
+
+    def run(some: slice, other: bool, given: Array | None = None) -> Pass:
+        seen = _made_up(mapper, some) if other else None
+        return mapper.at(given, noises[:, some], len(range(copies)[some]), seen=seen)
+
+    for other in (False, True):
+        turned = _along(answers, run(TURNED, other, answers[:, TURNED]), mapper)
+        for some in (slice(None), *alone):
+            given = turned[:, some]
+            still, there = run(some, other), run(some, other, given)
+            mapper.check_elsewhere(found, still, there, clips(given), noise)
             if not all(np.allclose(a, b, rtol=SAME, atol=0.0) for a, b in zip(_scales(there), scales, strict=True)):
                 raise AttackError("how much noise there is depends on what was seen before")
             for t, (i, k) in enumerate(mapper.base.queries):
-                before, own = still.points[i][k], steps[t] * answers[t, some]
+                before, own = still.points[i][k], steps[t] * given[t]
                 room = SAME * (1 + np.abs(before) + np.abs(own))
                 moves[t] |= np.any(~(np.abs(there.points[i][k] - before + own) <= room))
     return moves
+
+
+def _unseen(mapper: Mapper, found: Map) -> Array:
+    """Random noise of every release, (noises, copies, dimension), of up to a hundred deviations: code may use that
+    which is in no message as coins."""
+    rng, shape = np.random.default_rng(2), (len(found.stddev), _drawn(mapper), mapper.shape[1])
+    return found.stddev[:, None] * _sizes(rng, (1e-2, 1e2), (*shape[:2], 1)) * rng.standard_normal(shape)
+
+
+def _along(answers: Array, found: Pass, mapper: Mapper) -> Array:
+    """The answers, of which in the copies `TURNED` one is along its point, or along what the agent sent (in the pass
+    `found` of these copies), but for a share of any size: at any size, or as long.
+
+    The points before an answer are those of the answers before it, and stay where they are.
+    """
+    rng, turned = np.random.default_rng(3), answers.copy()
+    some = turned[:, TURNED]
+    for k in range(some.shape[1] if len(answers) else 0):
+        t = int(rng.integers(len(answers)))
+        i, nth = mapper.base.queries[t]
+        along = found.points[i][nth][k]
+        if rng.random() < 0.5 and found.equations:
+            along = found.equations[rng.integers(len(found.equations))].observed[k]
+        if 0 < (long := np.linalg.norm(along)) < math.inf:
+            off = (rng.random() < 0.5) * np.exp(rng.uniform(math.log(SAME), 0)) * rng.standard_normal(len(along))
+            size = np.linalg.norm(some[t, k]) / long if rng.random() < 0.5 else 1.0
+            some[t, k] = rng.choice((-1.0, 1.0)) * size * (along + long * off)
+    return turned
 
 
 def _scales(found: Pass) -> list[Array]:
@@ -292,20 +331,30 @@ def _sizes(rng: np.random.Generator, ends: tuple[float, float], shape: tuple[int
 
 
 def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
-    """Random answers to all queries, (queries, copies, dimension): each of a size of its own, half of them of one
-    size in a transcript, and a quarter with one coordinate that is not 0. In an eighth of the transcripts each all
-    answers have one direction, at one size and at any, and all coordinates of an answer one size; half of these
-    have signs of their own. In another eighth each is above or below the bound that it is clipped to by a share of it
-    that is of any size."""
+    """Random answers to all queries, (queries, copies, dimension): each of a size of its own; in half of the
+    transcripts all of one size, but that in an eighth of these one is of another, and in an eighth sizes grow or
+    shrink by one factor; an eighth with one coordinate that is not 0, and an eighth with some.
+
+    In an eighth of the transcripts each all answers have one direction, at one size, or nearly, and at any, and all
+    coordinates of an answer one size; half of these have signs of their own. In another eighth each is above or below
+    the bound that it is clipped to by a share of it that is of any size."""
     rng, copies, d = np.random.default_rng(seed), _drawn(mapper), mapper.shape[1]
     shape = len(mapper.base.queries), copies, d
     size = _sizes(rng, ANSWERS, (shape[0], copies, 1))
-    size[:, ::2] = size[:1, ::2]
+    one = np.where(np.arange(copies) % 16 == 6, rng.integers(shape[0] or 1, size=copies), -1)  # whose size stays
+    alike = np.arange(shape[0])[:, None] != one
+    alike &= (np.arange(copies) % 2 == 0) & (np.arange(copies) % 16 != 2)
+    size = np.where(alike[..., None], size[:1], size)
+    ratios = np.exp(rng.uniform(-2, 2, (copies, 1))) ** np.arange(shape[0])[:, None, None]
+    size[:, 10::16] = np.clip(size[:1, 10::16] * ratios[:, 10::16], *ANSWERS)
     answers = size * rng.standard_normal(shape)
-    answers[:, ::4] *= np.arange(d) == rng.integers(d, size=(copies, 1))[::4]
+    answers[:, ::8] *= np.arange(d) == rng.integers(d, size=(copies, 1))[::8]
+    answers[:, 4::8] *= rng.random((shape[0], copies, d))[:, 4::8] < rng.random((copies, 1))[4::8]
     signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
     signs[:, (np.arange(copies) // 8) % 2 == 0] = 1.0
     answers[:, 1::8] = answers[:1, 1::8] * signs[:, 1::8, :1]
+    near = answers[:, 9::16]
+    near += size[:1, 9::16] * _sizes(rng, (SAME, 1.0), (copies, 1))[9::16] * rng.standard_normal(near.shape)
     answers[:, 3::8] = answers[:1, 3::8] * signs[:, 3::8, :1] * size[:, 3::8] / size[:1, 3::8]
     answers[:, 5::8] = answers[:, 5::8, :1] * signs[:, 5::8]
     near = answers[:, 7::8]
@@ -317,17 +366,24 @@ def _answers(mapper: Mapper, clips: Clips, seed: int = 0) -> Array:
 
 
 def _made_up(mapper: Mapper, some: slice) -> Callable[[Array], Array]:
-    """Another value of each that was observed, (copies, dimension), in `some` of the copies: in a third of all what
-    was seen, at another size; in the others numbers that have nothing to do with it, all of one size or each of its
-    own. The same value always becomes the same."""
+    """Another value of each that was observed, (copies, dimension), in `some` of the copies: what was seen, at
+    another size; numbers that have nothing to do with it, all of one size, each of its own, some of them 0, or such
+    that grow or shrink; and numbers that are all near each other, by a share of any size. The same value always
+    becomes the same."""
     rng, copies, d = np.random.default_rng(1), _drawn(mapper), mapper.shape[1]
-    size, kind = _sizes(rng, VIEWS, (copies, 1))[some], rng.integers(3, size=(copies, 1))[some]
+    size, kind = _sizes(rng, VIEWS, (copies, 1))[some], rng.integers(6, size=(copies, 1))[some]
     pitch, phase = 1e3 * rng.standard_normal((copies, 1))[some], rng.uniform(0, 2 * math.pi, (copies, d))[some]
+    share = _sizes(rng, (NEAR**2, 1.0), (copies, 1))[some]
+    common = np.where(kind == 5, rng.standard_normal((copies, d))[some], 0.0)
+    rate, order = rng.uniform(-1, 1, (copies, 1))[some], dict[bytes, int]()
 
     def made_up(value: Array) -> Array:
-        other = size * np.sin(pitch * value + phase)
-        own = np.exp(SPREAD * np.sin(pitch * np.sum(value, axis=-1, keepdims=True) + phase[:, :1]))
-        return np.select([kind == 0, kind == 1], [size * value, other], own * other)
+        nth = order.setdefault(value[0].tobytes(), len(order))
+        each = np.sin(pitch * np.sum(value, axis=-1, keepdims=True) + phase[:, :1])
+        later = np.clip(size * np.exp(rate * nth), *VIEWS) / size
+        factors = [1 + 0 * each, np.exp(SPREAD * each), 1.0 * (each > 0), later, share]
+        factor = np.select([kind == k for k in range(1, 6)], factors)
+        return size * np.where(kind == 0, value, factor * np.sin(pitch * value + phase) + common)
 
     return made_up
 

@@ -247,22 +247,19 @@ class Mapper:
     def check_elsewhere(
         self,
         found: Map,
-        unknowns: Array,
-        seen: Callable[[Array], Array] | None,
-        through: Callable[[Array], Array],
+        still: Pass,
+        there: Pass,
+        moved: Array,
         noise: Array,
-    ) -> tuple[Pass, Pass]:
-        """Two passes with other values of all that was observed (`seen`, as in `at`), in the second with these
-        unknowns, others in each of many copies: they move what is sent there as the map says of a function
-        (`through`) of them, and no noise. Each copy to its own rounding, and to a millionth of its `noise`
+    ) -> None:
+        """Of two passes that differ by their unknowns, others in each of many copies: these move what is sent as the
+        map says of `moved` ones, and no noise. Each copy to its own rounding, and to a millionth of its `noise`
         (equations,); where that is 0 they move nothing."""
-        copies = unknowns.shape[1] // self.shape[0]
-        still, there = (self.at(u, copies=copies, seen=seen) for u in (None, unknowns))
         self._check_alike(still)
         self._check_alike(there)
         self._check_noise(there, [np.asarray(m.variance(), dtype=np.float64) for m in _made(still)])
         values = np.array([[e.value for e in one.equations] for one in (still, there)])
-        moved = (_applied_mixed if found.mixed else _applied)(found.design, through(unknowns))
+        moved = (_applied_mixed if found.mixed else _applied)(found.design, moved)
         most = np.max(np.abs([*values, moved]), axis=(0, -1))  # of each number and copy
         room = np.minimum(AFFINE * most, MILLIONTH * noise[:, None])
         room = room + (noise[:, None] > 0) * ROUNDING * np.maximum(1.0, np.max(most, axis=0, initial=0.0))
@@ -273,7 +270,6 @@ class Mapper:
                 f"what {_name(field)} is no affine function of {self._unknown}, the same whatever was seen: a probe "
                 "cannot invert it"
             )
-        return still, there
 
     # ── passes ──────────────────────────────────────────────────────────────────────────────────────
     def _run(self, inputs: Inputs) -> Pass:
@@ -292,9 +288,13 @@ class Mapper:
         return unknowns, rng.standard_normal((len(self._noises), *self.shape))
 
     def _check_alike(self, found: Pass) -> None:
-        """The same messages, to the same, releases as made, queries, batches, and gaps as with all unknowns 0."""
+        """The same messages, at the same time, to the same, releases as made, by the same kinds of mechanisms,
+        queries, batches, and gaps as with all unknowns 0."""
         ours, theirs = (
-            ([e.field for e in p.equations], p.queries, p.releases, p.gaps, p.seeds, p.overran, p.batched, p.chosen)
+            (
+                *([e.field for e in p.equations], p.queries, p.releases, p.gaps, p.seeds, p.overran, p.batched),
+                *(p.chosen, p.sent, list(map(type, _made(p)))),
+            )
             for p in (found, self.base)
         )
         if ours != theirs:

@@ -84,7 +84,8 @@ class Pass:
     release was put in verbatim (only where the pass looks for them); `gaps` the values that were received and not
     observed. `chancy`: whether anything happened by chance; `chosen`: messages whose receiver coins chose, the first
     one to the same receiver, and among whom they chose; `batched`: whether a query was for some records only;
-    `overran`: whether the code goes on to send where the record ends.
+    `overran`: whether the code goes on to send where the record ends; `sent`: a recorded agent's messages, in order,
+    and of each the activation and the pace at which it was ready: what queries and arrivals it waited for.
     """
 
     equations: list[_Equation] = field(default_factory=list[_Equation])
@@ -98,6 +99,7 @@ class Pass:
     chosen: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list[tuple[int, int, tuple[int, ...]]])
     batched: bool = False
     overran: bool = False
+    sent: list[tuple[Kind, int, int, int]] = field(default_factory=list[tuple[Kind, int, int, int]])
 
     @property
     def queries(self) -> list[Query]:
@@ -215,7 +217,8 @@ class ProbeNode(ABC):
         return np.asarray(np.linalg.solve(np.eye(len(self.hessian)) + step * self.hessian, v.T).T, dtype=np.float64)
 
     def _unknown_gradient(self) -> Array:
-        return self._sized(self._inputs.given(("gradient", self.id, len(self._points))))
+        """A copy, which the code may change in place as it may a gradient."""
+        return self._sized(self._inputs.given(("gradient", self.id, len(self._points)))).copy()
 
     def _query_at(self, x: Array) -> None:
         self._points.append(self._sized(x).copy() if self._inputs.points else _NOWHERE)
@@ -370,7 +373,12 @@ class _RecordedProbeNode(ProbeNode, RecordedNode):
         for value in row.values.values():
             self._sized(value)
 
+    def _query_at(self, x: Array) -> None:
+        super()._query_at(x)
+        self._asked()
+
     def _sent(self, row: Record, values: Values) -> None:
+        self._found.sent.append((row.kind, row.number, self.activation, self.pace))
         for name, value in values.items():
             self._put_on_wire((self.id, row.kind, row.number, name), value, row.values[name])
 

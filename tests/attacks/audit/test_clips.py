@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from attacks.audit.clips import Cut, stretch
+from attacks.audit.clips import Cut, Padded, stretch
 from netsim.algorithms import Algorithm
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Clip
@@ -103,7 +103,15 @@ def test_where_the_query_is_at_a_public_point_a_looser_clip_costs_what_it_stretc
 
 
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("clip", [Clip(1.0, "l1"), Clip(1.0, "l2"), Clip(1.0, "linf"), Cut(1.0, "linf")], ids=repr)
+@pytest.mark.parametrize(
+    "clip",
+    [
+        *(Clip(1.0, norm) for norm in ("l1", "l2", "linf")),
+        *(Padded(1.0, norm, 1e-3) for norm in ("l1", "l2", "linf")),
+        Cut(1.0, "linf"),
+    ],
+    ids=repr,
+)
 def test_a_clip_stretches_differences_by_so_much_and_no_more(clip, order):
     """Vectors on the clip's bound, many of them with one coordinate that is far above others, or equal to the rest;
     moved along a coordinate, or so that the norm grows most."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from netsim.algorithms import Algorithm
 from netsim.arrays import Array
 from netsim.claims import Adjacency, Clip
 from netsim.errors import AttackError
-from netsim.mechanisms import Laplace
+from netsim.mechanisms import Gaussian, Laplace
 from netsim.node import Node, choose
 from tests.attacks.audit.test_proof import ADJACENT, PROVEN, bound_of, simulated
 
@@ -90,7 +91,7 @@ async def hidden_point(node: Node) -> None:
 
 async def faint(node: Node) -> None:
     g = await node.gradient(node.zeros())
-    await node.exchange(x=noisy(node, clip(g)), y=1e4 + 1e-4 * (np.abs(g) > 5))
+    await node.exchange(x=noisy(node, clip(g)), y=np.where(np.abs(g) > 5, 1e4 + 1e-4, 1e4))
 
 
 async def all_at_once(node: Node) -> None:
@@ -147,9 +148,192 @@ async def own_noise(node: Node) -> None:
     await node.exchange(x=node.privatize(clip(await node.gradient(node.zeros())), Quiet(SCALE)))
 
 
+def above(g: Array) -> bool:
+    """Whether an answer is in the upper half of what a clip leaves."""
+    return bool(np.max(np.abs(g)) > BOUND / 2)
+
+
+async def other_law(node: Node) -> None:
+    g = clip(await node.gradient(node.zeros()))
+    mechanism = Gaussian(math.sqrt(2) * SCALE) if above(g) else Laplace(SCALE)
+    await node.exchange(x=node.privatize(g, mechanism))
+
+
+async def other_law_by_view(node: Node) -> None:
+    heard = await node.exchange(x=noisy(node, node.zeros()))
+    g = clip(await node.gradient(node.zeros()))
+    mechanism = Gaussian(math.sqrt(2) * SCALE) if np.max(np.abs(heard.mix("x"))) > 20 else Laplace(SCALE)
+    await node.exchange(x=node.privatize(g, mechanism))
+
+
+async def other_class(node: Node) -> None:
+    g = clip(await node.gradient(node.zeros()))
+    await node.exchange(x=node.privatize(g, (Quiet if above(g) else Laplace)(SCALE)))
+
+
+async def squared_in_place(node: Node) -> None:
+    """1 becomes 1."""
+    g = await node.gradient(node.zeros())
+    g *= np.abs(g)
+    await node.exchange(x=noisy(node, g))
+
+
+async def longer_in_place(node: Node) -> None:
+    g = await node.gradient(node.zeros())
+    g[np.abs(g) > 5] *= 1000
+    await node.exchange(x=noisy(node, g))
+
+
+async def order(node: Node) -> None:
+    """Which of two messages is first tells the answer."""
+    g = clip(await node.gradient(node.zeros()))
+    z, first = noisy(node, g), above(g)
+    if first:
+        await node.exchange(x=z)
+    node.send(node.neighbors[0], y=node.zeros())
+    if not first:
+        await node.exchange(x=z)
+
+
+async def later(node: Node) -> None:
+    """One more query, which takes time, before the message or after it."""
+    g = clip(await node.gradient(node.zeros()))
+    if above(g):
+        await node.gradient(node.zeros())
+    await node.exchange(x=noisy(node, g))
+    if not above(g):
+        await node.gradient(node.zeros())
+
+
+async def awaited(node: Node) -> None:
+    g = clip(await node.gradient(node.zeros()))
+    for j in node.neighbors:
+        node.send(j, y=node.zeros())
+    if above(g):
+        await node.receive()
+    for j in node.neighbors:
+        node.send(j, x=noisy(node, g))
+    if not above(g):
+        await node.receive()
+
+
+async def closed(node: Node) -> None:
+    """An agent that has closed a round may have to wait for the tick of its clock."""
+    g = clip(await node.gradient(node.zeros()))
+    if above(g):
+        node.estimate(g)
+    await node.exchange(x=noisy(node, g))
+
+
+async def noise_as_coins(node: Node) -> None:
+    """Bare at one draw in 80 of noise that is in no message."""
+    coins = node.privatize(node.zeros(), Gaussian(1.0))
+    g = await node.gradient(node.zeros())
+    await node.exchange(x=noisy(node, np.where(np.abs(coins[:, :1]) > 2.5, g, clip(g))))
+
+
+async def consensus(node: Node) -> None:
+    """Bare where the neighbors agree."""
+    heard = await node.exchange(x=noisy(node, node.zeros()))
+    g, sent = await node.gradient(node.zeros()), heard.sent("x")
+    near = length(heard.mix("x") - sent) < 1e-3 * length(sent)
+    await node.exchange(x=noisy(node, np.where(near, g, clip(g))))
+
+
+async def along_its_point(node: Node) -> None:
+    sent = (await node.exchange(x=noisy(node, node.zeros()))).sent("x")
+    g = await node.gradient(sent)
+    along = np.abs(np.sum(g * sent, axis=-1, keepdims=True)) > 0.99999 * length(g) * length(sent)
+    await node.exchange(x=noisy(node, np.where(along, g, clip(g))))
+
+
+async def diverges(node: Node) -> None:
+    """Bare where each of a dozen answers is longer than the one before."""
+    answers = [await node.gradient(node.zeros()) for _ in range(12)]
+    sizes = np.array([length(g) for g in answers])
+    grows = np.all(sizes[1:] > sizes[:-1], axis=0)
+    rest = np.sum([clip(g) for g in answers[:-1]], axis=0)
+    await node.exchange(x=noisy(node, rest + np.where(grows, answers[-1], clip(answers[-1]))))
+
+
+async def outlier(node: Node) -> None:
+    """Bare where one answer is long and all before it are short."""
+    answers = [await node.gradient(node.zeros()) for _ in range(8)]
+    sizes = np.array([length(g) for g in answers])
+    alone = np.all((sizes[:-1] > 1e-3) & (sizes[:-1] < 10), axis=0) & (sizes[-1] > 100)
+    rest = np.sum([clip(g) for g in answers[:-1]], axis=0)
+    await node.exchange(x=noisy(node, rest + np.where(alone, answers[-1], clip(answers[-1]))))
+
+
+async def unchanged(node: Node) -> None:
+    """Bare where answers hardly change, which is not where they are the same."""
+    answers = [await node.gradient(node.zeros()) for _ in range(6)]
+    changes = np.array([length(b - a) / length(a) for a, b in pairwise(answers)])
+    still = np.all((changes > 1e-6) & (changes < 1e-2), axis=0)
+    rest = np.sum([clip(g) for g in answers[:-1]], axis=0)
+    await node.exchange(x=noisy(node, rest + np.where(still, answers[-1], clip(answers[-1]))))
+
+
+async def lazy(node: Node) -> None:
+    """Bare where an answer is near what was sent."""
+    sent = (await node.exchange(x=noisy(node, node.zeros()))).sent("x")
+    g = await node.gradient(node.zeros())
+    await node.exchange(x=noisy(node, np.where(length(g - sent) < 0.1 * length(sent), g, clip(g))))
+
+
+async def converges(node: Node) -> None:
+    """Bare where each of ten times the neighbors are nearer."""
+    far_off = list[Array]()
+    for _ in range(10):
+        heard = await node.exchange(x=noisy(node, node.zeros()))
+        far_off.append(length(heard.mix("x") - heard.sent("x")))
+    g, nearer = await node.gradient(node.zeros()), np.all(np.diff(far_off, axis=0) < 0, axis=0)
+    await node.exchange(x=noisy(node, np.where(nearer, g, clip(g))))
+
+
+async def exchanged_names(node: Node) -> None:
+    g = clip(await node.gradient(node.zeros()))
+    one, other = noisy(node, g), noisy(node, node.zeros())
+    if above(g):
+        one, other = other, one
+    await node.exchange(x=one, y=other)
+
+
+async def sparse(node: Node) -> None:
+    g = await node.gradient(node.zeros())
+    two = np.count_nonzero(g, axis=-1, keepdims=True) == 2
+    await node.exchange(x=noisy(node, np.where(two, g, clip(g))))
+
+
+async def longer_beyond_a_pad(node: Node) -> None:
+    g = await node.gradient(node.zeros())
+    beyond = (length(g) > 1.5 * BOUND) & (length(g) < 3 * BOUND)
+    await node.exchange(x=noisy(node, g * np.minimum(1, np.where(beyond, 3, 1) * BOUND / (length(g) + 1e-6))))
+
+
 @pytest.mark.parametrize(
     ("code", "adjacency"),
     [
+        (other_law, ANY),
+        (other_law_by_view, ANY),
+        (other_class, ANY),
+        (squared_in_place, ADJACENT),
+        (longer_in_place, ADJACENT),
+        (order, ANY),
+        (later, ANY),
+        (awaited, ANY),
+        (closed, ANY),
+        (noise_as_coins, ANY),
+        (consensus, ANY),
+        (along_its_point, ANY),
+        (diverges, ANY),
+        (outlier, ANY),
+        (unchanged, ANY),
+        (lazy, ANY),
+        (converges, ANY),
+        (exchanged_names, ANY),
+        (sparse, ANY),
+        (longer_beyond_a_pad, ANY),
         (not_just_beyond, ANY),
         (own_noise, ANY),
         (raw_in_its_place, ADJACENT),
@@ -191,9 +375,33 @@ async def at_own_noise(node: Node) -> None:
     await node.exchange(x=noisy(node, g))
 
 
+async def padded(node: Node) -> None:
+    """The clip of PyTorch."""
+    g = await node.gradient(node.zeros())
+    await node.exchange(x=noisy(node, g * np.minimum(1, BOUND / (length(g) + 1e-6))))
+
+
+async def padded_descent(node: Node) -> None:
+    x = node.zeros()
+    for _ in range(4):
+        g = await node.gradient(x)
+        x -= 0.1 * g * np.minimum(1, BOUND / (length(g) + 0.1))
+        x = (await node.exchange(x=noisy(node, x))).mix("x")
+
+
+async def clipped_in_place(node: Node) -> None:
+    g = await node.gradient(node.zeros())
+    g /= np.maximum(1, length(g) / BOUND)
+    await node.exchange(x=noisy(node, g))
+
+
 @pytest.mark.parametrize(
     ("code", "adjacency", "epsilon"),
     [
+        (padded, ANY, 2 * 2 * BOUND / SCALE),
+        (padded, ADJACENT, 0.25 * 2 / SCALE),
+        (padded_descent, ANY, 4 * 0.1 * 2 * 2 * BOUND / SCALE),
+        (clipped_in_place, ANY, 2 * 2 * BOUND / SCALE),
         (resent, ANY, 2 * BOUND / SCALE),
         (any_receiver, ANY, 4 * BOUND / SCALE),
         (at_own_noise, ADJACENT, 0.25 * 2 / SCALE),
