@@ -72,7 +72,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
             made = suited(**_checked(found, self.parameters))
         except ScenarioError as error:
             raise error if error.field.startswith("algorithm.") else error.under(FIELD) from None
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ScenarioError(FIELD, self.parameters, f"{type(error).__name__}: {error}") from error
         if made.horizon is not None and made.horizon < 1:
             field = f"{FIELD}.rounds" if "rounds" in names(found) else FIELD
@@ -86,7 +86,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
         file = owncode.load(self.path).file
         try:
             found: object = made.claim(ground.adjacency, ground.setting(made.horizon or 1), self.delta or 0.0)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             own = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == str(file)]
             if isinstance(error, ScenarioError) and own:
                 raise replace(error, field=f"claim.{error.field}", file=file.name, line=own[-1].lineno) from None

@@ -396,6 +396,25 @@ def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
     return frames[first:]
 
 
+def add_place(error: BaseException) -> str:
+    """Add the last line of the user's code that an error of netsim's came through, where it does not say one: to a
+    `ScenarioError` without a file as its file and line, else as a note, which is returned."""
+    origin, own = cast("BaseException | None", error), list[traceback.FrameSummary]()
+    while origin is not None and not own:
+        own = [one for one in own_frames(origin) if _is_loaded(one.filename)]
+        origin = origin.__cause__ or origin.__context__
+    if not own:
+        return ""
+    file, line = Path(own[-1].filename).name, own[-1].lineno
+    if any(f"{file}:" in said for said in (str(error), *getattr(error, "__notes__", []))):
+        return ""
+    if isinstance(error, ScenarioError) and error.file is None and not error.others:
+        error.file, error.line = file, line
+        return ""
+    error.add_note(note := f"In your code: {file}:{line}, in {own[-1].name}: {own[-1].line}")
+    return note
+
+
 def at_work(frame: FrameType | None) -> str:
     """FILE:LINE where a file of the user's that was loaded here is at work in this frame or one that called it; ""
     where netsim is, which that file may have called."""
