@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, model_validator
 
 from netsim.algorithms import Algorithm, Setting
-from netsim.claims import Adjacency, Claim, Clip
+from netsim.claims import BY_HAND, Adjacency, Claim, Clip
 from netsim.errors import NetsimError, ScenarioError, meant
 from netsim.schedules import Schedule
 from scenarios.files.document import Tree
@@ -24,8 +24,6 @@ from scenarios.schema.spec import Model, NonNegative, Share, Words, kinds_of
 FIELD = "algorithm.parameters"
 CLAIM = "def claim(self, adjacency, setting, delta): return Claim(epsilon, delta, 'Theorem 1', adjacency, 'l1')"
 """The form of what a class may define."""
-BY_HAND = "no norm of its own"
-"""What a number that is claimed by hand is stated in: it is of the pairs that are adjacent, whatever the noise."""
 MEASURED = "no ε is claimed of it"
 
 

@@ -39,6 +39,9 @@ MISTAKES = {
     "a claim of a text": (
         "audit text.py -o rounds=3 --out out", 2, "text.py:31: claim.epsilon = '1': not an ε; allowed: a number >= 0"
     ),
+    "a claim in no norm": (
+        "audit fruit.py -o rounds=3 --out out", 2, "fruit.py:31: claim.norm = 'banana': no norm of a claim; "
+    ),
     "a claim of less": (
         "audit few.py -o rounds=3 --out out", 2,
         "arguments: 'delta', 'source', 'adjacency', and 'norm'; allowed: def claim(self, adjacency, setting, delta)",
@@ -161,6 +164,7 @@ CLAIMS = {
     "none.py": "Claim(None, 0.0, 'mine', adjacency, 'l1')",
     "text.py": "Claim('1', 0.0, 'mine', adjacency, 'l1')",
     "few.py": "Claim(1.0)",
+    "fruit.py": "Claim(1.0, 0.0, 'mine', adjacency, 'banana')",
 }
 CLAIM = """
     def claim(self, adjacency, setting, delta):
