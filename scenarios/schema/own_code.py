@@ -199,9 +199,7 @@ def _from_file(place: str, file: Path) -> ModuleType:
         check_regular(file)
         text = file.read_bytes()
     except OSError as error:
-        why = f"no such file in {Path.cwd()}" if isinstance(error, FileNotFoundError) else str(error.strerror)
-        why += meant(file.name, (one.name for one in file.parent.glob("*.py")))
-        raise ScenarioError(FIELD, place, why, FORM) from None
+        raise _unreadable(place, file, error) from None
     try:
         compile(text, str(file), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
@@ -210,6 +208,20 @@ def _from_file(place: str, file: Path) -> ModuleType:
     found = sources(file.absolute(), text)
     _forget(found)
     return _run(place, _Texts(file.absolute(), _digest(found), found))
+
+
+def _unreadable(place: str, file: Path, error: OSError) -> ScenarioError:
+    why = f"no such file in {Path.cwd()}" if isinstance(error, FileNotFoundError) else str(error.strerror)
+    why += meant(file.name, (one.name for one in file.parent.glob("*.py")))
+    return ScenarioError(FIELD, place, why, FORM)
+
+
+def absent(place: str) -> ScenarioError | None:
+    """The mistake of a FILE.py:CLASS whose file is not there; nothing is run. None for one that is, and a MODULE."""
+    where, _, _ = _apart(place)
+    if not where.endswith(".py") or Path(where).exists():
+        return None
+    return _unreadable(place, Path(where), FileNotFoundError())
 
 
 @dataclass(frozen=True)

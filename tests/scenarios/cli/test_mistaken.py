@@ -67,7 +67,7 @@ MISTAKES = {
     ),
     "noise of data": (
         "check tiny.yaml -o problem.data.noise=1e300", 2,
-        "-o problem.data.noise = 1e+300: out of range; allowed: <= 1e+150",
+        "-o problem.data.noise = 1e+300: out of range; allowed: 0.0 … 1e+150",
     ),
     "noise of data that drowns the optimum": (
         "check tiny.yaml -o problem.data.noise=1e149", 2, "tiny.yaml:2: problem = 'ridge': its optimum is known to"
@@ -97,7 +97,7 @@ MISTAKES = {
     ),
     "a setting of what a sweep varies": ("sweep sweep.yaml -o replicas=3", 2, "-o replicas = 3: the sweep varies it"),
     "a setting of a sweep": (
-        "sweep sweep.yaml -o algorithms[0].rounds=-3", 2, "-o algorithms[0].rounds = -3: out of range; allowed: >= 1"
+        "sweep sweep.yaml -o algorithms[0].rounds=-3", 2, "-o algorithms[0].rounds = -3: out of range; allowed: 1 … "
     ),
     "a setting of an artifact": (
         "artifact tiny.yaml --out out -o nonsense=1", 2, "-o nonsense = 1: unknown field; allowed: name, group, title"
