@@ -3,6 +3,8 @@
 import errno
 import os
 import re
+import shlex
+import shutil
 import sys
 import traceback
 import warnings
@@ -131,6 +133,26 @@ def visible(text: str, lines: str = "\n\t") -> str:
     """Somebody else's text, with escapes for what acts on a terminal: colours that hide, text from right to left;
     and line ends, where a text of several `lines` is not meant."""
     return "".join(c if c.isprintable() or c in lines else c.encode("unicode_escape").decode() for c in text)
+
+
+def interpreter() -> str:
+    """The running Python as one calls it here: `python` where a shell finds it by that, else by its place."""
+    return _called("python", Path(sys.executable))
+
+
+def program() -> str:
+    """This command as one calls it here: `netsim` where a shell finds it by that, else as it was called."""
+    own = Path(sys.argv[0])
+    if (own.parent.name, own.name) == ("netsim", "__main__.py"):
+        return f"{interpreter()} -m netsim"
+    return _called("netsim", own) if own.name == "netsim" else "netsim"
+
+
+def _called(name: str, own: Path) -> str:
+    own, found = own.absolute(), shutil.which(name)
+    if found is not None and Path(found).absolute() == own:
+        return name
+    return shlex.quote(str(own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own))
 
 
 def print_page(folder: Path) -> None:
