@@ -14,6 +14,10 @@ from netsim.errors import ScenarioError
 Norm = Literal["l1", "l2", "linf"]
 ORDERS: dict[Norm, float] = {"l1": 1.0, "l2": 2.0, "linf": float("inf")}
 SYMBOLS: dict[Norm, str] = {"l1": "ℓ1", "l2": "ℓ2", "linf": "ℓ∞"}
+BY_HAND = "no norm of its own"
+"""Of a number that is claimed by hand: it is of the pairs that are adjacent, whatever the noise."""
+STATED = (*ORDERS, *SYMBOLS.values(), "ℓ1 = ℓ2", BY_HAND)
+"""Norms of claims, in either spelling; the two are the same for one number."""
 
 
 def length(v: Array, norm: Norm) -> Array:
@@ -85,10 +89,11 @@ class Claim:
 
     `epsilon` is None exactly where `failed_conditions` is not empty: a formula outside its own conditions has no
     value. `waived_conditions` are stated by the theorem too and fail, but its proof does not need them, as each says:
-    the formula keeps its value. `norm` is the one in which the theorem, or its noise, measures what is released; that
-    of the gradients' change is `adjacency`'s. `coins`: whether it holds for who knows the agents' private coins, or
-    may count on their being secret (a batch that nobody knows): an audit prices both, and judges by that one.
-    `standpoint`: the only listeners that it is about (`Algorithm.claim_from`); None: any, also at the agent's door.
+    the formula keeps its value. `norm`, one of `STATED`, is the one in which the theorem, or its noise, measures what
+    is released; that of the gradients' change is `adjacency`'s. `coins`: whether it holds for who knows the agents'
+    private coins, or may count on their being secret (a batch that nobody knows): an audit prices both, and judges by
+    that one. `standpoint`: the only listeners that it is about (`Algorithm.claim_from`); None: any, also at the
+    agent's door.
     """
 
     epsilon: float | None
@@ -109,10 +114,10 @@ class Claim:
             raise ScenarioError("epsilon", self.epsilon, "not an ε", "a number >= 0, or None where a condition fails")
         if not (isinstance(self.delta, Real) and 0 <= self.delta <= 1):
             raise ScenarioError("delta", self.delta, "not a probability", "from 0 to 1")
-        for name in ("source", "norm"):
-            if not isinstance(getattr(self, name), str):
-                allowed = "a text, such as 'Theorem 1'" if name == "source" else "l1, l2 or linf"
-                raise ScenarioError(name, getattr(self, name), "no text", allowed)
+        if not isinstance(cast(object, self.source), str):
+            raise ScenarioError("source", self.source, "no text", "a text, such as 'Theorem 1'")
+        if self.norm not in STATED:
+            raise ScenarioError("norm", self.norm, "no norm of a claim", f"l1, l2, linf, or {', '.join(STATED[3:])}")
 
 
 @dataclass(frozen=True)

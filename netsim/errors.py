@@ -93,6 +93,15 @@ class SimulationError(NetsimError):
     """The run could not go on. Wrong input is a `ScenarioError`, and comes earlier."""
 
 
+def not_an_exit(error: BaseException) -> BaseException:
+    """A `SystemExit` of somebody's own code as a `SimulationError`, with its traceback: `sys.exit()` there ends the
+    run, and not the process. Any other error as it is."""
+    if not isinstance(error, SystemExit):
+        return error
+    found = SimulationError(f"the algorithm's code wants to end the process: SystemExit({error.code!r})")
+    return found.with_traceback(error.__traceback__)
+
+
 class DeadlockError(SimulationError):
     """Nothing is left to happen while agents wait. An agent that never yields is a `StalledError`."""
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -17,7 +18,7 @@ from netsim.arrays import Array, PerAgent, unknown
 from netsim.claims import Adjacency, Claim, Standpoint
 from netsim.clock import VirtualEnvironment, VirtualLoop
 from netsim.codecs import Codec, Dither
-from netsim.errors import ScenarioError, StalledError, TranscriptError
+from netsim.errors import ScenarioError, StalledError, TranscriptError, not_an_exit
 from netsim.metrics import Counted, Measures, Metrics
 from netsim.network.active_adversaries import InterceptionReport
 from netsim.network.laws import Switch
@@ -343,15 +344,18 @@ class _Execution:
                 clock.run(self._agents(), loop=self.loop)
         except KeyboardInterrupt:
             interrupted = True
-        except Exception as first:
+        except (Exception, SystemExit) as raised:
+            first = not_an_exit(raised)
             for other in dict.fromkeys(map(repr, self.loop.unretrieved())):
-                if other != repr(first):  # most agents fail alike
+                if other != repr(raised):  # most agents fail alike
                     first.add_note(f"besides: {other}")
             if self.rescue is not None and not isinstance(first, OSError | TranscriptError):
                 self.rescue(self._finished(interrupted=True))
             for tap in self.taps:
                 tap.close()
-            raise
+            if first is raised:
+                raise
+            raise first from None
         for error in self.loop.unretrieved():
             if not isinstance(error, KeyboardInterrupt):  # that is no error of the last agent's
                 raise error
@@ -607,9 +611,9 @@ class Simulation:
             return None
         if not isinstance(cast(object, claim), Claim):
             what = f"is what {type(self.algorithm).__name__}.claim returned"
-            raise ScenarioError(
-                "claim", claim, what, "a netsim.claims.Claim (its ε, δ, source, adjacency, norm), or None"
-            )
+            allowed, code = "a netsim.claims.Claim (its ε, δ, source, adjacency, norm), or None", stated.__code__
+            code = getattr(type(self.algorithm).claim, "__code__", code)
+            raise ScenarioError("claim", claim, what, allowed, Path(code.co_filename).name, code.co_firstlineno)
         failed: list[str] = []
         if math.inf in setting.weak_convexity:
             other = stated(setting.loosened(1.0))

@@ -21,11 +21,12 @@ does at these alone has no probability. L is above ε also of what floats have b
 it is tried at one transcript, and not proven, that code which finds out that it has balls does nothing else then.
 
 Trusted: this file; the ball library; Python and NumPy, which move balls; LAPACK's eigenvalues, for the claim's L; the
-algorithm's file and what it imports: that it does not look at where it runs (an identity, the type of a node, names
-that other nodes do not have, the number of replicas, how often it has run), to do something else there, and tosses
-its coins by their own methods alone. Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums over
-neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs` and their imports. Gradients, densities and
-laws of codes are written again below.
+algorithm's file (your own: --algorithm FILE.py) and what it imports, from beside it and, by names of
+`netsim.algorithms`, from the files that have them: that it does not look at where it runs (an identity, the type of a
+node, names that other nodes do not have, the number of replicas, how often it has run), to do something else there,
+and tosses its coins by their own methods alone. Of netsim that is `algorithms.algorithm`, `node` (`Exchange`: sums
+over neighbors), `mechanisms` (names of laws), `claims`, `schedules`, `codecs` and their imports. Gradients, densities
+and laws of codes are written again below.
 
 Not proven: that samplers, which make floats, follow the declared laws; that other agents send such messages; that the
 algorithm's file is the paper's; what the file says of other agents' objectives, and of W but for its row, so that a
@@ -36,6 +37,7 @@ proven is of the file as it is. Exit status: 0 proven, 1 not proven, 2 no witnes
 # pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 # (no type says that an array holds balls)
 
+import ast
 import importlib.util
 import json
 import math
@@ -61,9 +63,11 @@ except ImportError:  # mpmath's intervals, with the names of python-flint
     arb.lower, arb.upper = (lambda x: mp.make_mpf(x._mpi_[0])), (lambda x: mp.make_mpf(x._mpi_[1]))
     arb.union = lambda x, y: iv.mpf([min(x.lower(), y.lower()), max(x.upper(), y.upper())])
 
-if not __package__:  # alone: the algorithm's file is imported without the others of its package
+
+if not __package__:  # alone: a file of the package is imported without the others
     sys.modules["netsim.algorithms"] = _package = ModuleType("netsim.algorithms")
     _package.__path__ = [str(Path(p, "algorithms")) for p in importlib.import_module("netsim").__path__]
+    _package.__getattr__ = lambda name: exported(_package, name)
 
 from netsim.claims import Adjacency
 from netsim.codecs import Quantizer, TopK, common_measure
@@ -256,17 +260,25 @@ def numbers(tree: Any, length: int, path: str) -> Any:
 def built(tree: Any, source: ModuleType | None = None) -> Any:
     """An algorithm, or a schedule, a codec, … of it: {"class": MODULE:NAME, and its fields}."""
     if isinstance(tree, list):
-        return tuple(map(built, tree))
+        return tuple(built(one, source) for one in tree)
     if not isinstance(tree, dict):
         large = isinstance(tree, int | float) and not abs(tree) <= (MOST if type(tree) is int else 1e300)
         require(not large, f"proof: a parameter {tree!r:.40}, out of range")
         return tree
     module, _, name = str(tree["class"]).partition(":")
-    known = source is not None or module.startswith(CODE)
-    require(known, f"proof: {module!r:.60} is no file of netsim.algorithms (yours: --algorithm FILE.py)")
-    kind = getattr(source or importlib.import_module(module), name)
+    known = module.startswith(CODE)
+    require(known or source, f"proof: {module!r:.60} is no file of netsim.algorithms (yours: --algorithm FILE.py)")
+    kind = getattr(importlib.import_module(module) if known else source, name)
     require(isinstance(kind, type) and is_dataclass(kind), f"proof: {name!r:.60} is no algorithm, schedule or codec")
-    return kind(**{key: built(value) for key, value in tree.items() if key != "class"})
+    return kind(**{key: built(value, source) for key, value in tree.items() if key != "class"})
+
+
+def exported(package: ModuleType, name: str) -> Any:
+    """A name of a package, from the file that its `__init__.py` has it from."""
+    for one in ast.parse(Path(package.__path__[0], "__init__.py").read_text(encoding="utf-8")).body:
+        if isinstance(one, ast.ImportFrom) and name in [other.name for other in one.names]:
+            return getattr(importlib.import_module(one.module), name)
+    raise AttributeError(name)
 
 
 class Objectives:
@@ -843,6 +855,9 @@ def prove(tree: Any, source: ModuleType | None = None, kind: type = File) -> str
 
 def main(arguments: list[str], prove: Any = prove) -> int:
     """Read FILE [--algorithm FILE.py], print one line."""
+    if not arguments or {"-h", "--help"} & {*arguments}:
+        print("Usage: FILE [--algorithm FILE.py]. Exit status: 0 proven, 1 not proven, 2 no witness.")
+        return 0 if arguments else 2
 
     def late() -> None:  # nothing catches it
         print(f"Not proven: more than {SECONDS} s.", flush=True)
@@ -857,6 +872,7 @@ def main(arguments: list[str], prove: Any = prove) -> int:
         if more:
             option, code = more
             require(option == "--algorithm", f"{option!r} is no option")
+            sys.path.insert(0, str(Path(code).absolute().parent))  # what lies beside it
             spec = importlib.util.spec_from_file_location("algorithm", code)
             source = sys.modules["algorithm"] = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(source)

@@ -8,15 +8,19 @@ objective does is the problem's. Reading the computer's clock or its environment
 """
 
 import pickle
+import random
 import sys
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from inspect import currentframe
 from os import PathLike, fsdecode
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, cast
 
+import numpy as np
+
+from attacks.replay import Replayed
 from netsim.algorithms import Algorithm
 from netsim.errors import PrivacyError
 
@@ -70,6 +74,31 @@ def nothing_kept(algorithm: Algorithm) -> Generator[None]:
     if changed:
         own = f"{type(algorithm).__name__}'s code"
         raise _refused([f"{own} changes {name}, which outlives a run" for name in changed])
+
+
+def unlike_itself(algorithm: Algorithm, replayed: Callable[[], Replayed]) -> str:
+    """Why the same replay does something else the second time, and what it changes; "" where it does the same."""
+    first = _values(replayed())
+    before = _kept(algorithm) | _generators()
+    second = _values(replayed())
+    if first == second:
+        return ""
+    after = _kept(algorithm) | _generators()
+    changed = [name for name, value in after.items() if before.get(name) != value]
+    seen = f"; a replay changes {', '.join(changed)}" if changed else ""
+    return f"it draws randomness outside its node (use node.privatize, node.coins), or keeps state between runs{seen}"
+
+
+def _values(found: Replayed) -> tuple[object, ...]:
+    """What a replay made, to the last bit."""
+    values = [*(one.value for one in found.releases), *(one.predicted for one in found.comparisons)]
+    return found.departure, [one.tobytes() for one in values]
+
+
+def _generators() -> dict[str, bytes]:
+    """State of the random numbers that everybody shares."""
+    states = {"random": random.getstate(), "numpy.random": np.random.get_state()}  # noqa: NPY002
+    return {f"the generator of the module {name}": pickle.dumps(state) for name, state in states.items()}
 
 
 def _refused(found: list[str]) -> PrivacyError:

@@ -11,7 +11,7 @@ from attacks.replay.coins import Unseen
 from attacks.replay.replayed import Departure
 from netsim.adversary import PublicKnowledge
 from netsim.arrays import Array
-from netsim.errors import ProtocolError
+from netsim.errors import ProtocolError, not_an_exit
 from netsim.mechanisms import Gaussian, Mechanism
 from netsim.models.model import Regularizer
 from netsim.network.links import Shelf
@@ -108,6 +108,8 @@ class RecordedNode(ABC):
             if self._unsent and self.departure is None:
                 self._depart(f"does not send {self._unsent} of the messages that were sent")
             return
+        except SystemExit as error:
+            raise not_an_exit(error) from None
         except RuntimeError as error:
             if str(error) == "no running event loop":
                 raise ProtocolError(awaited) from error

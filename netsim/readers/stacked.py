@@ -25,7 +25,7 @@ from netsim.adversary import Adversary, InsiderState, Query, Tap
 from netsim.algorithms import Algorithm
 from netsim.arrays import Array, PerAgent
 from netsim.codecs import Codec, Dither, Encoder
-from netsim.errors import NetsimError
+from netsim.errors import NetsimError, not_an_exit
 from netsim.mechanisms import Gaussian, Laplace, Mechanism
 from netsim.metrics import Metrics
 from netsim.models.model import Regularizer, Zero
@@ -620,6 +620,8 @@ def run_stacked(simulation: _Setup) -> _StackedRun:
         pass
     except KeyboardInterrupt:
         interrupted = True
+    except SystemExit as error:
+        raise not_an_exit(error) from None
     finally:
         program.close()
     return node.outcome(interrupted=interrupted)

@@ -321,10 +321,10 @@ class _Order:
 
 def _print(results: "Results", folder: Path) -> None:
     """The results, and the terms of each claim: adjacent worlds, change of a gradient, δ, and the pair."""
+    from netsim.claims import BY_HAND
     from scenarios.render.verdicts import print_results
     from scenarios.results.audit import AuditResult
     from scenarios.results.numbers import percent, show
-    from scenarios.schema.own import BY_HAND
 
     print_results(results, folder)
     for entry in results.algorithms:

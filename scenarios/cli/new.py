@@ -18,7 +18,7 @@ from netsim.errors import ScenarioError
 from scenarios.cli.catalogue import NOISE, models, starter
 from scenarios.cli.options import Algorithm, Base, command, taken
 from scenarios.files.folders import whole
-from scenarios.render.terminal import console, fail
+from scenarios.render.terminal import console, fail, interpreter, program
 
 _TEMPLATES = resources.files("scenarios") / "cli" / "templates"
 _DEFAULT = "private_gradient_descent"
@@ -69,12 +69,12 @@ def _new(
     for file in files:
         console.print(f"Wrote [bold]{escape(file)}[/]", highlight=False)
     first, *others = files
-    steps = {f"netsim check {first}": "what can be known before it runs", f"netsim run {first}": "run it"}
+    steps = {f"{program()} check {first}": "what can be known before it runs", f"{program()} run {first}": "run it"}
     if python:
-        steps = {f"edit {first}": "put your algorithm there", f"python {others[0]}": "audit its claim"}
+        steps = {f"edit {first}": "put your algorithm there", f"{interpreter()} {others[0]}": "audit its claim"}
     console.print("Next:")
     for step, what in steps.items():
-        console.print(f"  [bold]{escape(step)}[/]  [dim]{what}[/]", highlight=False)
+        console.print(f"  [bold]{escape(step)}[/]  [dim]{what}[/]", highlight=False, soft_wrap=True)
 
 
 # ── a scenario ──────────────────────────────────────────────────────────────────────────────────────────

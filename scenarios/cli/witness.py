@@ -57,7 +57,11 @@ def _witness(
         ),
     ] = False,
     out: Annotated[
-        Path | None, given(help="Write what the checker read here, for others: it holds the agent's records.")
+        Path | None,
+        given(
+            help="Write what the checker read here, for others: it holds the agent's records. Code of one's own goes "
+            "to a folder beside it."
+        ),
     ] = None,
 ) -> None:
     """Replay a transcript that refutes a claim (at δ > 0: a set), and compute its loss again. Nothing is simulated.
@@ -115,12 +119,15 @@ def _prove(file: Path, out: Path | None, as_json: bool, trusted: bool) -> NoRetu
     from scenarios.stages.witness import completed
 
     try:
-        with _read(file, trusted) as read, Bars(problems, lines=False) as bars:
-            whole = completed(read, bars)
-        if out is not None:
-            with written(out) as draft:
-                draft.write_text(whole.text(), encoding="utf-8")
-        says, proven = prove(json.loads(whole.text())), True
+        with _read(file, trusted) as read:
+            with Bars(problems, lines=False) as bars:
+                whole = completed(read, bars)
+            if out is not None:
+                with written(out) as draft:
+                    draft.write_text(whole.text(), encoding="utf-8")
+                if (code := whole.code_beside(out)) is not None:
+                    remark(f"Its code, for the checker alone: {visible(f'--algorithm {code}', '')}")
+            says, proven = prove(json.loads(whole.text()), whole.module), True
     except Unproven as error:
         says, proven = str(error), False
     except Exception as error:  # wrong input, or a defect: no finding about a claim

@@ -36,6 +36,7 @@ BOUNDS = {
     "string_pattern_mismatch": "small letters, digits and hyphens: {pattern}",
     "finite_number": "a finite number",
 }
+ENDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 OWN_ALGORITHM = (
     " (an algorithm of your own: kind: python, path: FILE.py:CLASS, parameters: {…}; or netsim audit FILE.py:CLASS)"
 )
@@ -161,6 +162,9 @@ class _Mistakes:
             allowed = "; or ".join(map(", ".join, forms))
             if kind == "missing":
                 return "missing", allowed if len(forms) > 1 else ""
+            free = next((one for model in models for one in _free_fields(model)), "")
+            if free and not _near(name, forms[0], 0.75):
+                return f"unknown field; did you mean {free}: {{{name}: {_short(value)}}}?", allowed
             inner = "" if _near(name, [one for form in forms for one in form]) else _alone_inside(name, value, models)
             return "unknown field" + (inner or _near_text(name, forms, self.root, keys)), allowed
         if kind.startswith("union_tag"):
@@ -178,7 +182,8 @@ class _Mistakes:
             hint = f"; did you mean {slug!r}?" if slug else ""
             return f"not of the form of a name{hint}", BOUNDS[kind].format(**context)
         if kind in BOUNDS:
-            return "out of range", BOUNDS[kind].format(**context).replace("1 entries", "one entry")
+            allowed = self._range_at(keys, context) or BOUNDS[kind].format(**context)
+            return "out of range", allowed.replace("1 entries", "one entry")
         if kind == "int_from_float":
             return _of_the_wrong_type(value, "a whole number"), "a whole number"
         if kind.endswith(("_type", "_parsing")):
@@ -223,6 +228,24 @@ class _Mistakes:
         models = self._models_at(keys[:-1])
         return [model.model_fields[keys[-1]].annotation for model in models if keys[-1] in model.model_fields]
 
+    def _range_at(self, keys: Sequence[Key], context: Any) -> str:
+        """Both ends of the range of a number that has the one of which an error tells; "" where it has no other."""
+        named = [*keys]
+        while named and isinstance(named[-1], int):
+            named.pop()
+        fields = [model.model_fields.get(str(named[-1])) for model in self._models_at(named[:-1])] if named else []
+        groups = [group for one in fields if one is not None for group in ([*one.metadata], *_limits(one.annotation))]
+        for group in groups:
+            ends = {name: end for one in group for name in ENDS if (end := getattr(one, name, None)) is not None}
+            low, high = ([name for name in ends if name[0] == side] for side in "gl")
+            if low and high and any(ends.get(name) == value for name, value in context.items()):
+                number = float if any(isinstance(value, float) for value in context.values()) else int
+                ends = {name: number(end) for name, end in ends.items()}
+                if (low[0], high[0]) == ("ge", "le"):
+                    return f"{ends['ge']} … {ends['le']}"
+                return f"{ENDS[low[0]]} {ends[low[0]]} and {ENDS[high[0]]} {ends[high[0]]}"
+        return ""
+
     def _alternatives(self, keys: Sequence[Key]) -> list[str]:
         """In words, the forms that the value of a field may take."""
         return list(dict.fromkeys(word for one in self._annotations_at(keys)[:1] for word in _words(one)))
@@ -258,6 +281,15 @@ def where(tree: Any, keys: Sequence[Key], file: str) -> Place:
         except (KeyError, IndexError, TypeError):
             break
     return found
+
+
+def _limits(annotation: Any) -> Iterator[Sequence[Any]]:
+    """What an annotation, or a part of it, says besides a type."""
+    if get_origin(annotation) is Annotated:
+        yield get_args(annotation)[1:]
+    if not isinstance(annotation, type):
+        for one in get_args(annotation):
+            yield from _limits(one)
 
 
 def _words(annotation: Any) -> Iterator[str]:
@@ -364,14 +396,14 @@ SHORTEST = 3
 DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d{1,2}")
 
 
-def _near(written: object, names: Sequence[str]) -> str:
+def _near(written: object, names: Sequence[str], cutoff: float = 0.61) -> str:
     """A question that offers the nearest name, where there is one; spelling counts, case and hyphens do not."""
     if not isinstance(written, str):
         return ""
     if RENAMED.get(written) in names:
         return f": renamed to {RENAMED[written]!r}"
     simple = {name.lower().replace("-", "_").replace(" ", "_"): name for name in names}
-    found = difflib.get_close_matches(written.lower().replace("-", "_").replace(" ", "_"), simple, n=1, cutoff=0.61)
+    found = difflib.get_close_matches(written.lower().replace("-", "_").replace(" ", "_"), simple, n=1, cutoff=cutoff)
     return f"; did you mean {simple[found[0]]!r}?" if found else ""
 
 
@@ -445,7 +477,24 @@ def _alone_in(value: object, models: Sequence[type[BaseModel]]) -> str:
     if not isinstance(value, int | float) or isinstance(value, bool) or len(models) != 1:
         return ""
     required = [key for key, info in models[0].model_fields.items() if info.is_required()]
-    return f"; did you mean {{{required[0]}: {value}}}?" if len(required) == 1 else ""
+    if len(required) != 1:
+        return ""
+    try:
+        models[0].model_validate({required[0]: value})
+    except ValidationError:
+        return ""
+    return f"; did you mean {{{required[0]}: {value}}}?"
+
+
+def _free_fields(model: type[BaseModel]) -> Iterator[str]:
+    """Fields that take a mapping of any names to anything."""
+    for field, info in model.model_fields.items():
+        if get_origin(info.annotation) is dict and get_args(info.annotation) == (str, Any):
+            yield field
+
+
+def _short(value: object) -> str:
+    return "…" if isinstance(value, Mapping | list) else str(value)
 
 
 def _kind(value: object) -> str:

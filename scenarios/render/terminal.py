@@ -3,6 +3,9 @@
 import errno
 import os
 import re
+import shlex
+import shutil
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -132,6 +135,26 @@ def visible(text: str, lines: str = "\n\t") -> str:
     return "".join(c if c.isprintable() or c in lines else c.encode("unicode_escape").decode() for c in text)
 
 
+def interpreter() -> str:
+    """The running Python as one calls it here: `python` where a shell finds it by that, else by its place."""
+    return _called("python", Path(sys.executable))
+
+
+def program() -> str:
+    """This command as one calls it here: `netsim` where a shell finds it by that, else as it was called."""
+    own = Path(sys.argv[0])
+    if (own.parent.name, own.name) == ("netsim", "__main__.py"):
+        return f"{interpreter()} -m netsim"
+    return _called("netsim", own) if own.name == "netsim" else "netsim"
+
+
+def _called(name: str, own: Path) -> str:
+    own, found = own.absolute(), shutil.which(name)
+    if found is not None and Path(found).absolute() == own:
+        return name
+    return shlex.quote(str(own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own))
+
+
 def print_page(folder: Path) -> None:
     """The place of a run's page."""
     console.print(f"\nReport: [bold]{escape(str(folder / PAGE))}[/]", soft_wrap=True)
@@ -170,6 +193,8 @@ def fail(
     """
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         error = ScenarioError("path", error.filename, "longer than a name of a file can be", "a shorter one")
+    if isinstance(error, NetsimError):
+        _add_place(error)
     if isinstance(error, ScenarioError) and options is not None:
         named = [replace(one, field=options.get(one.field, one.field)) for one in error.each()]
         error = together(named)
@@ -201,7 +226,9 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
     traceback, from the user's own code on where it came through that. `page`: of what was done until then."""
     full = isinstance(error, OSError) and error.errno in _NO_ROOM
     closed = isinstance(error, OSError) and error.errno in _NOT_ALLOWED and error.filename is not None
-    if not isinstance(error, NetsimError | MemoryError) and not full and not closed:
+    if isinstance(error, NetsimError):
+        _add_place(error)
+    elif not isinstance(error, MemoryError) and not full and not closed:
         from scenarios.schema.own_code import own_frames  # needs what algorithms need
 
         if frames := own_frames(error):
@@ -225,6 +252,12 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
         lines.append(f"{len(words)} mistakes")
     for line in lines:
         problems.print(line, highlight=False, soft_wrap=True)
+
+
+def _add_place(error: NetsimError) -> None:
+    """Name the user's line that an error came through, where code of theirs was loaded at all."""
+    if (own_code := sys.modules.get("scenarios.schema.own_code")) is not None:
+        own_code.add_place(error)
 
 
 def _as_plain(error: Exception) -> dict[str, object]:

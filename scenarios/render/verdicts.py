@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from scenarios.render.sentences import ELSEWHERE, about, word
-from scenarios.render.terminal import Column, console, fitted, line, problems
+from scenarios.render.terminal import Column, console, fitted, line, problems, program
 from scenarios.results import curves, findings
 from scenarios.results.attacked import AttackReport, KeptGradients, KeptRecords
 from scenarios.results.audit import AuditResult
@@ -160,7 +160,7 @@ def _print_witnesses(results: Results, folder: Path) -> None:
         if file is not None:
             stated = claimed is not None and math.isfinite(claimed)
             shows = f"breaks the claim of {escape(name)}" if stated else f"shows it ({escape(name)})"
-            command = f"[bold]netsim witness {escape(str(place / file))}[/]"
+            command = f"[bold]{escape(program())} witness {escape(str(place / file))}[/]"
             console.print(f"A transcript that {shows}: {command}", highlight=False, soft_wrap=True)
 
 

@@ -21,6 +21,7 @@ from scenarios.files import mistakes
 from scenarios.files.document import Place, Tree, keys_of, place_of, plain, put
 from scenarios.files.library import full_tree, is_set, label, read_fields, read_source, read_text
 from scenarios.files.models import as_mappings
+from scenarios.schema import own_code
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.spec import OF_TYPE, Spec
 
@@ -60,7 +61,22 @@ def parse(text: str, file: str = "<text>", settings: Sequence[str] = ()) -> Loca
 
 def validated(tree: Any, file: str, settings: Sequence[str] = ()) -> Located:
     """A scenario from the tree of a file, or from plain mappings and lists (whose errors are at line 1)."""
-    return Located(mistakes.validated(Scenario, tree, file, settings), file, tree, settings)
+    try:
+        return Located(mistakes.validated(Scenario, tree, file, settings), file, tree, settings)
+    except ScenarioError as error:
+        absent = [*_absent_code(tree, file)]
+        raise (together([*absent, error]) if absent else error) from None
+
+
+def _absent_code(tree: Any, file: str) -> Iterator[ScenarioError]:
+    """A mistake for each algorithm of one's own whose file is not there: what is built first says it of the first."""
+    listed = cast("Tree", plain(tree)).get("algorithms")
+    for k, one in enumerate(cast("list[Any]", listed) if isinstance(listed, list) else []):
+        own: Tree = cast("Tree", one) if isinstance(one, dict) else {}
+        path = own.get("path") if own.get("kind") == "python" else None
+        if isinstance(path, str) and (wrong := own_code.absent(path)) is not None:
+            place = mistakes.where(tree, ["algorithms", k, "path"], file)
+            yield replace(wrong, field=f"algorithms[{k}].path", file=place.file, line=place.line)
 
 
 # ── variants ────────────────────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, model_validator
 
 from netsim.algorithms import Algorithm, Setting
-from netsim.claims import Adjacency, Claim, Clip
+from netsim.claims import BY_HAND, Adjacency, Claim, Clip
 from netsim.errors import NetsimError, ScenarioError, meant
 from netsim.schedules import Schedule
 from scenarios.files.document import Tree
@@ -24,8 +24,6 @@ from scenarios.schema.spec import Model, NonNegative, Share, Words, kinds_of
 FIELD = "algorithm.parameters"
 CLAIM = "def claim(self, adjacency, setting, delta): return Claim(epsilon, delta, 'Theorem 1', adjacency, 'l1')"
 """The form of what a class may define."""
-BY_HAND = "no norm of its own"
-"""What a number that is claimed by hand is stated in: it is of the pairs that are adjacent, whatever the noise."""
 MEASURED = "no ε is claimed of it"
 
 
@@ -72,7 +70,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
             made = suited(**_checked(found, self.parameters))
         except ScenarioError as error:
             raise error if error.field.startswith("algorithm.") else error.under(FIELD) from None
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ScenarioError(FIELD, self.parameters, f"{type(error).__name__}: {error}") from error
         if made.horizon is not None and made.horizon < 1:
             field = f"{FIELD}.rounds" if "rounds" in names(found) else FIELD
@@ -86,7 +84,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
         file = owncode.load(self.path).file
         try:
             found: object = made.claim(ground.adjacency, ground.setting(made.horizon or 1), self.delta or 0.0)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             own = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == str(file)]
             if isinstance(error, ScenarioError) and own:
                 raise replace(error, field=f"claim.{error.field}", file=file.name, line=own[-1].lineno) from None

@@ -199,9 +199,7 @@ def _from_file(place: str, file: Path) -> ModuleType:
         check_regular(file)
         text = file.read_bytes()
     except OSError as error:
-        why = f"no such file in {Path.cwd()}" if isinstance(error, FileNotFoundError) else str(error.strerror)
-        why += meant(file.name, (one.name for one in file.parent.glob("*.py")))
-        raise ScenarioError(FIELD, place, why, FORM) from None
+        raise _unreadable(place, file, error) from None
     try:
         compile(text, str(file), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
@@ -210,6 +208,20 @@ def _from_file(place: str, file: Path) -> ModuleType:
     found = sources(file.absolute(), text)
     _forget(found)
     return _run(place, _Texts(file.absolute(), _digest(found), found))
+
+
+def _unreadable(place: str, file: Path, error: OSError) -> ScenarioError:
+    why = f"no such file in {Path.cwd()}" if isinstance(error, FileNotFoundError) else str(error.strerror)
+    why += meant(file.name, (one.name for one in file.parent.glob("*.py")))
+    return ScenarioError(FIELD, place, why, FORM)
+
+
+def absent(place: str) -> ScenarioError | None:
+    """The mistake of a FILE.py:CLASS whose file is not there; nothing is run. None for one that is, and a MODULE."""
+    where, _, _ = _apart(place)
+    if not where.endswith(".py") or Path(where).exists():
+        return None
+    return _unreadable(place, Path(where), FileNotFoundError())
 
 
 @dataclass(frozen=True)
@@ -394,6 +406,25 @@ def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
     frames = traceback.extract_tb(error.__traceback__)
     first = next((k for k, one in enumerate(frames) if _is_loaded(one.filename)), len(frames))
     return frames[first:]
+
+
+def add_place(error: BaseException) -> str:
+    """Add the last line of the user's code that an error of netsim's came through, where it does not say one: to a
+    `ScenarioError` without a file as its file and line, else as a note, which is returned."""
+    origin, own = cast("BaseException | None", error), list[traceback.FrameSummary]()
+    while origin is not None and not own:
+        own = [one for one in own_frames(origin) if _is_loaded(one.filename)]
+        origin = origin.__cause__ or origin.__context__
+    if not own:
+        return ""
+    file, line = Path(own[-1].filename).name, own[-1].lineno
+    if any(f"{file}:" in said for said in (str(error), *getattr(error, "__notes__", []))):
+        return ""
+    if isinstance(error, ScenarioError) and error.file is None and not error.others:
+        error.file, error.line = file, line
+        return ""
+    error.add_note(note := f"In your code: {file}:{line}, in {own[-1].name}: {own[-1].line}")
+    return note
 
 
 def at_work(frame: FrameType | None) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from attacks.audit.conformance import conformance
 from netsim.adversary import Adversary
-from netsim.errors import DeadlockError, ScenarioError, TranscriptError
+from netsim.errors import DeadlockError, NetsimError, ScenarioError, TranscriptError
 from netsim.files import read_json
 from netsim.readers.deployed.deploy import Deployment, deploy
 from netsim.readers.deployed.deploy import checked as checked_deployment
@@ -32,7 +32,7 @@ from scenarios.results.run import MeasureResults, OutsideProgram, RunSummary
 from scenarios.results.tree import AlgorithmResult, Results, RunError, dumps, save
 from scenarios.schema import Scenario
 from scenarios.schema.load import Located
-from scenarios.schema.own_code import await_hint
+from scenarios.schema.own_code import add_place, await_hint
 from scenarios.stages.audit import Judge
 from scenarios.stages.inference import Games
 from scenarios.stages.listening import analyse_traffic, infer_gradients, rebuild_images
@@ -158,10 +158,11 @@ class _Session:
         except KeyboardInterrupt:
             self._finish("interrupted")
         except Exception as error:
+            place = add_place(error) if isinstance(error, NetsimError) else ""
             hint = await_hint(error) or _hint(error, self.experiment.scenario)
             if hint:
                 error.add_note(hint)
-            failure = RunError(type=type(error).__name__, message=str(error), hint=hint)
+            failure = RunError(type=type(error).__name__, message=str(error), hint=hint or place)
             self.results = replace(self.results, error=failure)
             self._finish("failed")
             raise

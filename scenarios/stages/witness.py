@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from itertools import islice, product
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Literal, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -182,6 +184,21 @@ class WitnessFile(Model):
         made = self.model_copy()
         made._unpacked = own_code.unpacked(self.code_path, self.code, folder)
         return made
+
+    def code_beside(self, out: Path) -> Path | None:
+        """Write the code that it carries to a folder beside the file `out`, and return the algorithm's file, for the
+        checker's --algorithm; None where it carries none."""
+        if self.code is None or self.code_path is None:
+            return None
+        folder = out.with_name(f"{out.stem}-code")
+        own_code.unpacked(self.code_path, self.code, folder)
+        return folder / next(iter(self.code))
+
+    @property
+    def module(self) -> ModuleType | None:
+        """The file of an algorithm of one's own, once it was loaded here; None for one of netsim's."""
+        path = self._unpacked or self.code_path
+        return None if path is None else sys.modules[own_code.load(path).algorithm.__module__]
 
     def runnable(self) -> dict[str, object]:
         """The scenario with its code where a replay finds it. You get a `ScenarioError` for code that it carries,

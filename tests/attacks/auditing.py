@@ -40,7 +40,7 @@ def quadratic_world(algorithm, agents=3):
 
 
 def claim_of(epsilon, delta):
-    return Claim(epsilon, delta, "by hand", Adjacency(0.25, "another target"), "any")
+    return Claim(epsilon, delta, "by hand", Adjacency(0.25, "another target"), "ℓ1 = ℓ2")
 
 
 @dataclass(frozen=True)

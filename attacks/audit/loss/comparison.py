@@ -28,6 +28,7 @@ from attacks.audit.loss.noise_check import NOTHING, NoiseScores, check_draws, ch
 from attacks.audit.loss.release_cost import Ratio, cost_and_shifts
 from attacks.audit.loss.unprotected import Leaks, UnprotectedMessage
 from attacks.audit.loss.wire_fields import FOLLOWED, Details, Released
+from attacks.audit.outside import unlike_itself
 from attacks.replay import (
     ULPS,
     Comparison,
@@ -102,6 +103,7 @@ def _check_independent(sample: "Sample", agent: int, hypothesis: Hypothesis, tog
         if together.identical and (rows.start == 0 or not sample.tossed):  # coins drawn for each: the first have them
             same = same and not any(np.any(c.visible) for c in few.comparisons)
         if not same or not _same_releases(few, together, rows):
+            _check_repeatable(sample, agent, hypothesis)
             raise PrivacyError(
                 f"agent {agent} does something else for {which} than for all together: its code decides for all "
                 "replicas by the values of some (a norm, sum or mean without axis=-1, a branch), or by how many they "
@@ -119,6 +121,13 @@ def _parts(sample: "Sample") -> list[slice]:
         rng = np.random.default_rng([0, *(crc32(release.tobytes()) for release in sample.releases[:1])])
         found.append(slice(0, min(replicas - 1, int(2 * (replicas / 2) ** rng.random()))))
     return found
+
+
+def _check_repeatable(sample: "Sample", agent: int, hypothesis: Hypothesis) -> None:
+    """Raise a `PrivacyError` where two replays of the same are not the same."""
+    algorithm = sample.view.public.algorithm
+    if why := unlike_itself(algorithm, lambda: sample.replayed(agent, hypothesis, "the hypothesis of before")):
+        raise PrivacyError(f"agent {agent}'s code does something else whenever it is replayed: {why}")
 
 
 def _same_releases(alone: Replayed, together: Replayed, one: slice) -> bool:
@@ -384,7 +393,7 @@ class Reproduced:
         if agent in sample.view.public.forgetful:
             raise PrivacyError(f"agent {agent} may begin anew without its state: an audit follows one life")
         mine = sample.replayed(agent, true, "the hypothesis that was simulated")
-        _check_reproduced(agent, mine, to_the_bit=to_the_bit)
+        _check_reproduced(sample, agent, true, mine, to_the_bit=to_the_bit)
         if alone:
             _check_independent(sample, agent, true, mine)
         return cls(sample, agent, true, mine)
@@ -592,7 +601,8 @@ def _coins_are_secret(sample: Sample, agent: int, true: Hypothesis) -> bool:
 
 def reproduces(sample: Sample, agent: int, hypothesis: Hypothesis) -> None:
     """Raise a `PrivacyError` where an agent, replayed by itself, does not send what it sent, to the last bit."""
-    _check_reproduced(agent, sample.replayed(agent, hypothesis, "its own data"), to_the_bit=True)
+    mine = sample.replayed(agent, hypothesis, "its own data")
+    _check_reproduced(sample, agent, hypothesis, mine, to_the_bit=True)
 
 
 def compare_worlds(
@@ -662,13 +672,16 @@ def _released(sample: Sample, agent: int, true: Hypothesis, mine: Replayed, coun
     return Released.of(agent, sample.view.public.neighbors[agent], mine, count, places)
 
 
-def _check_reproduced(agent: int, mine: Replayed, *, to_the_bit: bool) -> None:
+def _check_reproduced(
+    sample: Sample, agent: int, hypothesis: Hypothesis, mine: Replayed, *, to_the_bit: bool
+) -> None:
     """Raise a `PrivacyError` where a replay differs from what was sent (or differs by more than rounding)."""
     wrong = None if mine.departure is None else f"at its message {mine.departure.message} {mine.departure.what}"
     for one in mine.comparisons:
         if wrong is None and (not one.identical if to_the_bit else bool(np.any(one.visible))):
             wrong = f"sends another {one.name!r} in its message {one.message}"
     if wrong is not None:
+        _check_repeatable(sample, agent, hypothesis)
         raise PrivacyError(
             f"agent {agent}, under the hypothesis that was simulated, {wrong}: the replay is not of this run, or its "
             "code draws randomness, or knows of another agent, not through its node (module state)"

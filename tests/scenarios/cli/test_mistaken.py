@@ -27,7 +27,7 @@ MISTAKES = {
     ),
     "a colon on both sides": ("run colons.yaml", 2, "ScenarioError: colons.yaml:1: file = 'root:x:0': a mapping"),
     "a claim that is a number": (
-        "audit number.py -o rounds=3 --out out", 2, "claim = 1.0: is what TwoExchanges.claim returned; allowed: a ",
+        "audit number.py -o rounds=3 --out out", 2, "number.py:29: claim = 1.0: is what TwoExchanges.claim returned",
     ),
     "a claim below 0": ("audit below.py -o rounds=3 --out out", 2, "below.py:31: claim.epsilon = -1.0: not an ε; "),
     "a claim whose adjacency is a number": (
@@ -38,6 +38,9 @@ MISTAKES = {
     ),
     "a claim of a text": (
         "audit text.py -o rounds=3 --out out", 2, "text.py:31: claim.epsilon = '1': not an ε; allowed: a number >= 0"
+    ),
+    "a claim in no norm": (
+        "audit fruit.py -o rounds=3 --out out", 2, "fruit.py:31: claim.norm = 'banana': no norm of a claim; "
     ),
     "a claim of less": (
         "audit few.py -o rounds=3 --out out", 2,
@@ -64,7 +67,7 @@ MISTAKES = {
     ),
     "noise of data": (
         "check tiny.yaml -o problem.data.noise=1e300", 2,
-        "-o problem.data.noise = 1e+300: out of range; allowed: <= 1e+150",
+        "-o problem.data.noise = 1e+300: out of range; allowed: 0.0 … 1e+150",
     ),
     "noise of data that drowns the optimum": (
         "check tiny.yaml -o problem.data.noise=1e149", 2, "tiny.yaml:2: problem = 'ridge': its optimum is known to"
@@ -94,7 +97,7 @@ MISTAKES = {
     ),
     "a setting of what a sweep varies": ("sweep sweep.yaml -o replicas=3", 2, "-o replicas = 3: the sweep varies it"),
     "a setting of a sweep": (
-        "sweep sweep.yaml -o algorithms[0].rounds=-3", 2, "-o algorithms[0].rounds = -3: out of range; allowed: >= 1"
+        "sweep sweep.yaml -o algorithms[0].rounds=-3", 2, "-o algorithms[0].rounds = -3: out of range; allowed: 1 … "
     ),
     "a setting of an artifact": (
         "artifact tiny.yaml --out out -o nonsense=1", 2, "-o nonsense = 1: unknown field; allowed: name, group, title"
@@ -140,6 +143,20 @@ MISTAKES = {
     ),
 }  # fmt: skip
 """Words of a command, exit status, and what it prints."""
+AUDIT = "audit own.py -o rounds=2 --trials 50 --jobs 1 --out out"
+_SENT, _MIXED = "await node.exchange(z=z)", "z = heard.mix"
+OWN = {
+    "an exit": (_MIXED, f"exit(3); {_MIXED}", 70, "SimulationError: the algorithm's code wants to end the process"),
+    "an exit before time 0": ("rounds: int", "rounds: int = exit(3)", 2, "cannot be imported: SystemExit: 3 (line "),
+    "a scale below 0": ("Laplace(self.scale(k))", "Laplace(-1.0)", 70, "PrivacyError: Laplace scale = -1.0: "),
+    "a field that nobody sent": ('.mix("x")', '.mix("y")', 70, "wants its own 'y' of exchange 0"),
+    "a shape": ("estimate(x)", "estimate(x[:, :1])", 70, "estimates 'x' of type float64 and shape (1, 1)"),
+    "an agent far away": (_MIXED, f"node.send(99, x=x); {_MIXED}", 70, "which is not its neighbor; neighbors: "),
+    "a text": (_SENT, 'await node.exchange(z="hi")', 70, "sends 'z' of type str"),
+    "a number": (_SENT, "await node.exchange(z=3.0)", 70, "sends 'z' of type float and shape none"),
+    "a norm to clip in": (_MIXED, f"Clip(1.0, 'l3'); {_MIXED}", 2, "norm = 'l3': no norm to clip in; allowed: "),
+}
+"""Mistakes in code of one's own: what of it is replaced by what, exit status, and what is printed beside its line."""
 CLAIMS = {
     "number.py": "1.0",
     "below.py": "Claim(-1.0, 0.0, 'mine', adjacency, 'l1')",
@@ -147,6 +164,7 @@ CLAIMS = {
     "none.py": "Claim(None, 0.0, 'mine', adjacency, 'l1')",
     "text.py": "Claim('1', 0.0, 'mine', adjacency, 'l1')",
     "few.py": "Claim(1.0)",
+    "fruit.py": "Claim(1.0, 0.0, 'mine', adjacency, 'banana')",
 }
 CLAIM = """
     def claim(self, adjacency, setting, delta):
@@ -185,6 +203,21 @@ def test_a_mistake_is_one_message(name, tmp_path, monkeypatch):
     assert says in done.output
     assert "Traceback" not in done.output
     assert "simulation.py" not in done.output
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_mistake_in_own_code_is_said_once_with_its_line(name, tmp_path, monkeypatch):
+    before, after, status, says = OWN[name]
+    monkeypatch.chdir(tmp_path)
+    text = MINE.replace(before, after, 1).replace("import Laplace", "import Laplace\nfrom netsim.claims import Clip")
+    Path("own.py").write_text(text)
+    done = CliRunner().invoke(app, AUDIT.split())
+    assert done.exit_code == status, done.output
+    assert says in done.output
+    line = text[: text.index(after)].count("\n") + 1
+    places = f"own.py:{line}: ", f"own.py:{line}, in run: ", f"line {line} of own.py"
+    assert sum(map(done.output.count, places)) == 1
+    assert "Traceback" not in done.output
 
 
 @pytest.mark.parametrize("words", ["list", "list --json", "show private-descent", "challenge"])

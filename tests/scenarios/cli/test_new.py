@@ -51,7 +51,7 @@ def test_an_algorithm_of_ones_own_is_audited_at_once(here):
     script = [sys.executable, "audit_my_descent.py"]
     sound = subprocess.run(script, cwd=here, env=env, capture_output=True, text=True, timeout=120)
     assert sound.returncode == 0, sound.stderr
-    assert sound.stdout.startswith("consistent: ")
+    assert sound.stdout.startswith("proven: ")
     code = (here / "my_descent.py").read_text()
     (here / "my_descent.py").write_text(code.replace("Laplace(self.scale))", "Laplace(self.scale / 40))"))
     broken = subprocess.run(script, cwd=here, env=env, capture_output=True, text=True, timeout=120)

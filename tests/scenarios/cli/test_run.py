@@ -65,7 +65,7 @@ def test_wrong_input_is_one_line_and_status_2(file):
     assert done.exit_code == 2
     message = done.stderr.strip()
     assert message.count("\n") == 0
-    assert "small.yaml:12: links.loss = 2: out of range; allowed: < 1" in message
+    assert "small.yaml:12: links.loss = 2: out of range; allowed: >= 0.0 and < 1" in message
     assert not (file.parent / "results").exists()
 
 

@@ -1,6 +1,8 @@
 """A witness of somebody's own algorithm replays where the algorithm is not: with the source that it carries."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from scenarios.stages.witness import WitnessFile
 from tests.scenarios.own_algorithm import MINE
 
 runner = CliRunner()
+ROOT = Path(__file__).parents[3]
 AUDIT = "audit mine.py:TwoExchanges -o rounds=2 --epsilon 0.5 --trials 50 --jobs 1 --out out"
 
 
@@ -83,3 +86,21 @@ def test_names_that_lead_elsewhere_are_refused(elsewhere, name):
     refused = runner.invoke(app, ["witness", "w.json", "--trust-code"])
     assert refused.exit_code == 2
     assert "no file of Python beside the algorithm" in refused.stderr
+
+
+def test_the_checker_proves_it_of_the_code_that_it_carries_here_and_alone(elsewhere):
+    pytest.importorskip("attacks.audit.check_witness", reason="needs the extra `proof`")
+    assert runner.invoke(app, ["witness", "w.json", "--prove"]).exit_code == 2
+    done = runner.invoke(app, ["witness", "w.json", "--prove", "--trust-code", "--out", "proof.json"])
+    assert done.exit_code == 1, done.output
+    assert "--algorithm proof-code/mine.py" in done.stderr
+    env = {"PYTHONPATH": str(ROOT)}
+    for script in ("check_witness.py", "check_set.py"):
+        command = [sys.executable, str(ROOT / "attacks/audit" / script)]
+        alone = subprocess.run(
+            [*command, "proof.json", "--algorithm", "proof-code/mine.py"], env=env, capture_output=True, text=True
+        )
+        assert alone.stdout.replace("Proven. ", "Proven: ") == done.stdout
+        usage = subprocess.run([*command, "--help"], env=env, capture_output=True, text=True)
+        assert (usage.returncode, usage.stderr) == (0, "")
+        assert "FILE [--algorithm FILE.py]" in usage.stdout

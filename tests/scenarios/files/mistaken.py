@@ -28,7 +28,8 @@ _CASES = YAML(typ="safe", pure=True).load(Path(__file__).with_suffix(".yaml"))
 def _file(wrong: list[str], says: str | list[str], untold: bool = False) -> tuple[str, str]:
     old, new = wrong
     assert old in GOOD
-    return GOOD.replace(old, new, 1) if old else GOOD + new, says if isinstance(says, str) else "\n".join(says)
+    whole = says if isinstance(says, str) else "\n".join(says)
+    return GOOD.replace(old, new, 1) if old else GOOD + new, whole.replace("HERE", str(Path.cwd()))
 
 
 FILES = {name: _file(**one) for name, one in _CASES.items()}
@@ -41,10 +42,10 @@ SWEEPS = {
     ),
     "sweep: wrong values": (
         "scenario: small\ngrid:\n  links.loss: [0.1, 2, '0.3']\n  topology.agents: [6, 2]\n",
-        "sweep.yaml:4: point 1: topology.agents = 2: out of range; allowed: >= 3\nsweep.yaml:3: point 2: links.loss "
-        "= 2: out of range; allowed: < 1.0\nsweep.yaml:3: point 3: links.loss = '0.3': not one of the allowed "
-        "values: it stands in quotes; did you mean 0.3?; allowed: a number, {kind: gilbert_elliott, …} or {kind: "
-        "trace, …}",
+        "sweep.yaml:4: point 1: topology.agents = 2: out of range; allowed: 3 … 1000000\nsweep.yaml:3: point 2: "
+        "links.loss = 2: out of range; allowed: >= 0.0 and < 1.0\nsweep.yaml:3: point 3: links.loss = '0.3': not one "
+        "of the allowed values: it stands in quotes; did you mean 0.3?; allowed: a number, {kind: gilbert_elliott, …"
+        "} or {kind: trace, …}",
     ),
 }
 """Sweep files of the good scenario."""

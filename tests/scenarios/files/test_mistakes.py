@@ -53,7 +53,7 @@ def test_what_a_file_takes_from_its_base_is_told_with_the_line_of_the_base(tmp_p
         load_scenario("own.yaml")
     assert str(caught.value).splitlines() == [
         "own.yaml:3: seed = 'x': wrong type: text; allowed: a whole number",
-        "base.yaml:8: links.loss = 1.1: out of range; allowed: < 1.0",
+        "base.yaml:8: links.loss = 1.1: out of range; allowed: >= 0.0 and < 1.0",
         "base.yaml:9: links.relaible = True: unknown field; did you mean 'reliable'?; allowed: delay, loss, bandwidth, "
         "buffer, reliable, timeout, reordering, duplication, outages, encrypted, authenticated",
     ]
@@ -89,7 +89,7 @@ def test_extends(tmp_path, monkeypatch, text, message):
     [
         (["links.loss"], "-o = 'links.loss': no setting; allowed: FIELD=VALUE, such as links.loss=0.2"),
         (["links.loss=2", "topology.agents=6.5"], "-o topology.agents = 6.5: wrong type: a number with a fraction; "
-         "allowed: a whole number\n-o links.loss = 2: out of range; allowed: < 1.0"),
+         "allowed: a whole number\n-o links.loss = 2: out of range; allowed: >= 0.0 and < 1.0"),
         (["algorithms.rounds=5"], "-o algorithms.rounds = 5: algorithms is a list: say which entry; allowed: "
          "algorithms[0] … algorithms[1]"),
         (["algorithms[7].rounds=5"], "-o algorithms[7].rounds = 5: algorithms[7] is no entry of the list; allowed: "
@@ -178,7 +178,7 @@ def test_the_command_tells_all_of_them_one_a_line(tmp_path):
     assert done.exit_code == 2
     lines = done.output.splitlines()
     assert [line.partition("f.yaml:")[2] for line in lines[:2]] == [
-        "5: topology.agents = 1: out of range; allowed: >= 3",
-        "8: links.loss = 2: out of range; allowed: < 1.0",
+        "5: topology.agents = 1: out of range; allowed: 3 … 1000000",
+        "8: links.loss = 2: out of range; allowed: >= 0.0 and < 1.0",
     ]
     assert lines[2] == "2 mistakes"

@@ -113,7 +113,7 @@ def test_options_and_replacements():
 def test_what_python_gets_wrong_is_told_in_the_same_words():
     with pytest.raises(ScenarioError) as caught:
         Ring(agents=2)
-    assert str(caught.value) == "agents = 2: out of range; allowed: >= 3"
+    assert str(caught.value) == "agents = 2: out of range; allowed: 3 … 1000000"
     with pytest.raises(ScenarioError) as caught:
         Scenario(name="A b", topology=Ring(agents=3), algorithms=[], links={"loss": "0.2"})
     assert sorted(str(caught.value).splitlines()) == [

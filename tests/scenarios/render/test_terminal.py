@@ -67,3 +67,22 @@ def test_names_of_agents_are_those_of_one_table():
     with terminal.console.capture() as after:
         terminal.line("agent 1")
     assert (inside.get(), after.get()) == ("agent 1 (right)\n", "agent 1\n")
+
+
+@pytest.mark.parametrize(
+    ("called", "found", "says"),
+    [
+        ("HERE/.venv/bin/netsim", None, ".venv/bin/netsim"),
+        ("HERE/.venv/bin/netsim", "/usr/bin/netsim", ".venv/bin/netsim"),
+        ("/opt/a b/netsim", None, "'/opt/a b/netsim'"),
+        ("HERE/.venv/bin/netsim", "HERE/.venv/bin/netsim", "netsim"),
+        ("/lib/netsim/__main__.py", None, ".venv/bin/python -m netsim"),
+        ("/usr/bin/pytest", None, "netsim"),
+    ],
+)
+def test_a_command_to_repeat_is_called_as_it_can_be_here(called, found, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(terminal.sys, "argv", [called.replace("HERE", str(tmp_path))])
+    monkeypatch.setattr(terminal.sys, "executable", str(tmp_path / ".venv/bin/python"))
+    monkeypatch.setattr(terminal.shutil, "which", lambda _: found and found.replace("HERE", str(tmp_path)))
+    assert terminal.program() == says

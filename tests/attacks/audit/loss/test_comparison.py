@@ -1,5 +1,7 @@
 """Code that mixes replicas is refused: what it does for one is not what it does for many."""
 
+import random
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,6 +92,34 @@ class Inside(Algorithm):
 def test_code_that_mixes_replicas_is_refused(algorithm):
     simulation, pair = quadratic_world(algorithm())
     with pytest.raises(PrivacyError, match="decides for all replicas"):
+        compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
+
+
+SENT = []
+
+
+@pytest.mark.parametrize(
+    ("draw", "named"),
+    [
+        (random.random, "the generator of the module random"),
+        (np.random.random, "the generator of the module numpy.random"),
+        (lambda: SENT.append(1) or len(SENT), ".SENT"),
+        (lambda: np.random.default_rng().random(), "keeps state between runs"),
+    ],
+    ids=["random", "numpy", "a list", "a generator"],
+)
+@pytest.mark.parametrize("released", [True, False], ids=["before noise", "in a message"])
+def test_code_that_draws_outside_its_node_is_told_from_that(draw, named, released):
+    @dataclass(frozen=True)
+    class Drawing(Algorithm):
+        async def run(self, node):
+            x = node.zeros() + draw()
+            node.broadcast(x=node.privatize(x, Laplace(1.0)) if released else x)
+            node.estimate(x)
+
+    simulation, pair = quadratic_world(Drawing())
+    said = rf"agent 1's code does something else whenever it is replayed: .*node.privatize.*{re.escape(named)}$"
+    with pytest.raises(PrivacyError, match=said):
         compare_worlds(worlds(simulation, 1, pair.hypotheses[1], 20)(0, 0), 1, *pair.hypotheses)
 
 
