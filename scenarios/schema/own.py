@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, model_validator
 
 from netsim.algorithms import Algorithm, Setting
-from netsim.claims import Adjacency, Claim, Clip
+from netsim.claims import UNCLAIMED, Adjacency, Claim, Clip
 from netsim.errors import NetsimError, ScenarioError, meant
 from netsim.schedules import Schedule
 from scenarios.files.document import Tree
@@ -26,7 +26,6 @@ CLAIM = "def claim(self, adjacency, setting, delta): return Claim(epsilon, delta
 """The form of what a class may define."""
 BY_HAND = "no norm of its own"
 """What a number that is claimed by hand is stated in: it is of the pairs that are adjacent, whatever the noise."""
-MEASURED = "no ε is claimed of it"
 
 
 class OwnClaim(Model):
@@ -134,7 +133,7 @@ def _suited(own: type[Algorithm], epsilon: float | None, delta: float, source: s
 
         def claim(_: Algorithm, adjacency: Adjacency, setting: Setting, at: float) -> Claim:  # noqa: ARG001
             if epsilon is None:
-                return Claim(None, 0.0, "no claim", adjacency, BY_HAND, (MEASURED,))
+                return Claim(None, 0.0, "no claim", adjacency, BY_HAND, (UNCLAIMED,))
             return Claim(epsilon, delta, source, adjacency, BY_HAND)
 
         said["claim"] = claim

@@ -4,7 +4,8 @@ A claim whose ε stays the same however much a gradient may change holds for any
 algorithm bounds what it releases (by clipping, or a bounded function). The pair that costs most then has a linear
 change beyond that bound in each world, in opposite directions: what is released differs by 2C, not by C. Whether
 there is a bound is seen in what the agent sends, and not believed: ten times the change must leave it there. Where
-the claim depends on the change, or nothing bounds what is sent, the pair stays within the claim's adjacency.
+the scenario states a change, the claim depends on it, or nothing bounds what is sent, the pair stays within the
+claim's adjacency.
 """
 
 import math
@@ -105,15 +106,14 @@ def pair_for(
         # where no cost of a release is known, few losses rank candidates badly; aimed noise costs nothing to validity
         chosen, used = pair, change_used(pair, found[0].points, claim.adjacency)
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
-    no_bound = unbounded and not isinstance(spec.adjacency, GradientChange)
-    return replace(chosen, change_used=used, doubt=_doubt(shown, no_bound, free if bound else ())), taken(
+    return replace(chosen, change_used=used, doubt=_doubt(shown, unbounded, free if bound else ())), taken(
         PairSearch,
         together,
         candidates=together.tried,
         winner=shown,
         families=tuple(taken(PairSearch.PairFamily, one, candidates=one.tried) for one in together.families),
         seed=experiment.scenario.seed,
-        unbounded=no_bound,
+        unbounded=unbounded,
     )
 
 
@@ -158,13 +158,15 @@ def _aimed(subject: Subject, pair: Pair) -> float:
 
 
 def holds_for_any_change(subject: Subject, claim: Claim, activations: int) -> bool:
-    """Whether a claim says the same of every change of the agent's objective.
+    """Whether a claim says the same of every change of the agent's objective, of which the scenario states none.
 
     A formula says so by its value at a larger change. A number that was claimed by hand has no formula: it is taken
-    to be of all data, unless the scenario states by how much the gradient may change.
+    to be of all data.
     """
+    if claim.adjacency.change is not None:
+        return False
     if claim.norm == BY_HAND:
-        return claim.adjacency.change is None
+        return True
     simulation, allowed = subject.simulation, claim.adjacency.gradient_change
     larger = FAR * (allowed if np.isfinite(allowed) else 1.0)
     words = "the gradient of one agent moved by any constant vector"

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.schema import Scenario
 from scenarios.stages.runner import run_scenario
-from scenarios.stages.witness import WitnessFile, confirm
+from scenarios.stages.witness import WitnessFile, completed, confirm
 from scenarios.stages.worlds import AuditOptions, holding, worlds
 from scenarios.stages.worlds import audited as audited_pair
 from scenarios.stages.worst_pair import SATURATED, holds_for_any_change, pair_for, share_left
@@ -280,6 +281,18 @@ def test_half_the_sensitivity_is_refuted_whatever_the_adjacency(adjacency):
     )
 
 
+def test_the_witness_states_the_adjacency_that_was_audited():
+    """A change beyond that of a record is of any data of it: the checker reads no other adjacency than the file's."""
+    _, found = audited("HalfSensitivity")
+    assert "a claim of 4 would hold" in found["reason"]
+    file = completed(WitnessFile.read(Path(found["witness"])))
+    assert file.claim["adjacency"]["relation"].startswith("any data in place of one record of one agent")
+    code = ModuleType("mine")
+    exec(MINE, code.__dict__)
+    checker = pytest.importorskip("attacks.audit.check_witness", reason="needs python-flint or mpmath")
+    assert checker.prove(json.loads(file.text()), code).startswith("refuted")
+
+
 @pytest.mark.slow
 def test_the_one_pair_that_was_stated_comforts_nobody():
     """One record of data whose gradients are far below the clip: what an audit without a search would have said."""
@@ -332,6 +345,8 @@ def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
         pytest.param("OneForgets", "record", "underpowered", id="forgotten by one agent"),
         pytest.param("Twice", "record", "proven", id="its sound twin"),
         pytest.param("UnclippedTwice", {"change": 0.25}, "consistent", id="a change that is stated"),
+        pytest.param("HalfSensitivity", {"change": 0.1}, "proven", id="half the sensitivity of less than the clip"),
+        pytest.param("HalfSensitivity", {"change": 2.0}, "refuted", id="half the sensitivity"),
     ],
 )
 def test_a_claim_of_any_change_is_not_consistent_where_no_bound_was_seen(name, adjacency, verdict):
