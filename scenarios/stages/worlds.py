@@ -168,7 +168,7 @@ def as_audited(claim: Claim, pair: Pair) -> Claim:
     if adjacency.change is not None or not isinstance(zero, Tilted | Bent):
         return claim
     what = "all data of one agent" if zero.record is None else "one record of one agent"
-    relation = f"any data in place of {what}: the claim ignores how much they differ"
+    relation = f"any data in place of {what} (the claim ignores how much they differ)"
     return replace(claim, adjacency=replace(adjacency, gradient_change=math.inf, relation=relation))
 
 

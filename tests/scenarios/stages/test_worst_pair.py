@@ -31,6 +31,7 @@ from attacks.audit.accounting.formulas import gaussian_epsilon
 from netsim.algorithms import Algorithm
 from netsim.claims import Claim, Clip
 from netsim.mechanisms import Gaussian, Laplace
+from netsim.node import subset
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,30 @@ class PerRecord(Sound):
     def claim(self, adjacency, setting, delta):
         sensitivity = 2 * self.bound * self.rounds / min(setting.records)
         return Claim(sensitivity / self.scale, 0.0, "a theorem", adjacency, "l1")
+
+
+class Batches(Sound):
+    \"\"\"One record a round: eight of them, so that each is in one batch of eight.\"\"\"
+
+    amplified: bool = False
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            g = await node.gradient(x, subset(node.coins, node.records, 1))
+            g = Clip(self.bound, "l1")(g) if self.clipped else g
+            received = await node.exchange(g=node.privatize(g, self.noise(node)))
+            x = x - self.step * received.mix("g")
+            node.estimate(x)
+
+    def claim(self, adjacency, setting, delta):
+        one = 2 * self.bound / self.scale
+        amplified = np.log1p(np.expm1(one) / 8) if self.amplified else one / 8
+        return Claim(self.rounds * float(amplified), 0.0, "a theorem", adjacency, "l1")
+
+
+class Amplified(Batches):
+    amplified: bool = True
 """
 pytestmark = pytest.mark.usefixtures("undrawn")
 ROUNDS = 4
@@ -355,6 +380,24 @@ def test_a_claim_of_any_change_is_not_consistent_where_no_bound_was_seen(name, a
     found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
     assert found.judgement.verdict.value == verdict
     assert ("no bound of what is released was seen" in found.judgement.reason) is (verdict == "underpowered")
+
+
+def test_of_a_batch_the_pair_is_of_a_record_that_is_in_one():
+    """Whether the gradient of a batch is clipped shows where a record of it is moved; and no other adjacency is
+    advised of a claim about one record."""
+    for name, bounded in (("Batches", True), ("UnclippedBatches", False)):
+        experiment, subject, claim = made(name, search={"candidates": 8})
+        pair, search = pair_for(experiment, subject, claim, ROUNDS, Silent())
+        assert search.winner.any_change is bounded
+        assert search.unbounded is not bounded
+        assert (pair.doubt is None) is bounded
+    assert "audit.adjacency" not in pair.doubt
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "verdict"), [("Batches", "refuted"), ("Amplified", "consistent")])
+def test_amplification_by_sampling_is_no_product_of_rates(name, verdict):
+    assert audited(name, "-o", "rounds=2", "-o", "scale=1")[1]["verdict"] == verdict
 
 
 def test_code_may_fail_in_any_way_at_answers_that_no_objective_gives():
