@@ -48,7 +48,10 @@ _MARKS = {  # strongest finding first: (severity class, meaning)
     ),
     NOT_AUDITED: ("none", "Nothing was tested; the reason is given."),
     "not reached": ("none", "The run ended before this algorithm was audited."),
-    "no claim": ("none", "No claim of the algorithm is known to netsim, so there is none to test."),
+    "no claim": (
+        "none",
+        "No claim of the algorithm is known to netsim, so there is none to test; an audit may say what it costs.",
+    ),
 }
 _SYMBOLS = {"bad": "✕", "open": "?", "fair": "≈", "good": "✓", "none": "–"}
 _REBUILT_SKILL = 0.999

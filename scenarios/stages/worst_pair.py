@@ -107,9 +107,8 @@ def pair_for(
         # where no cost of a release is known, few losses rank candidates badly; aimed noise costs nothing to validity
         chosen, used = pair, change_used(pair, found[0].points, claim.adjacency)
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
-    return replace(
-        chosen, change_used=used, doubt=_doubt(shown, unbounded, free if bound else (), found[0].batched)
-    ), taken(
+    doubt = _doubt(shown, unbounded, free if bound else (), found[0].batched)
+    return replace(chosen, change_used=used, doubt=doubt), taken(
         PairSearch,
         together,
         candidates=together.tried,
