@@ -39,8 +39,8 @@ def _views(
 ) -> None:
     """Print the exact ε of every ordered pair of agents: what a listener, honest but curious, learns of a victim.
 
-    One run is simulated and no audit made. ε is over all pairs of the scenario's adjacency, at the algorithm's δ,
-    or at 0.001 where it claims at 0. It needs Gaussian noise, and data that enter once (gossip after noise) or quadratic
+    One run is simulated and no audit made. ε is over all pairs of the scenario's adjacency, at the algorithm's δ, or
+    at 0.001 where it claims at 0. It needs Gaussian noise, and data that enter once (gossip after noise) or quadratic
     objectives (problem.kind: ridge, audit.adjacency: {change: 1}). Elsewhere (clipped gradients, other losses) ε is
     between 0 and the bound at the victim's door, where there is one.
 
