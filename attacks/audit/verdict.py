@@ -149,7 +149,7 @@ def judge(
         proven_share = None if math.isinf(epsilon_claimed) and math.isinf(found) else found / epsilon_claimed
     if refuted:
         reason = f"ε is {'at least' if above else 'more than'} {found:.4g}, above the {claim}. {measured}"
-        if bound is not None and math.isfinite(bound.epsilon):
+        if bound is not None and math.isfinite(bound.epsilon) and not exceeds(found, bound.epsilon):
             most = _at_most(bound.epsilon)
             reason += f" The mechanism costs at most {most}: a claim of {most} would hold."
         return Judgement(Verdict.REFUTED, reason, proven_share)

@@ -193,7 +193,7 @@ def test_what_claims_nothing_and_protects_something_is_done(tmp_path):
     asked = ["mine.py", "-o", "rounds=2", "-o", "careful=true", "--trials", "100", "--jobs", "1", "--out", "out"]
     done = runner.invoke(app, ["audit", *asked])
     assert done.exit_code == 0
-    assert "undefined" in done.output
+    assert "no claim" in done.output
     assert "--epsilon E" in done.output
 
 
