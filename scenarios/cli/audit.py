@@ -333,8 +333,9 @@ def _print(results: "Results", folder: Path) -> None:
                 worlds.insert(0, "any change of a size: -o 'audit.adjacency={change: 10}'")
             if audited is None or audited.adjacency != "agent":
                 worlds.insert(0, "other worlds: -o audit.adjacency=agent")
-            other = f" {'; '.join(worlds).capitalize()}."
-            terminal.line(f"{entry.name}: {audit.terms}{other if own else ''}", soft_wrap=False)
+            terminal.line(f"{entry.name}: {audit.terms}", soft_wrap=False)
+            for other in worlds if own else ():  # an option stays on its line
+                terminal.line(f"  {other[0].upper()}{other[1:]}")
             if own and audit.verdict in ("no claim", "undefined"):
                 terminal.console.print(
                     "To test a number: [bold]--epsilon E[/], or write its claim().", highlight=False
