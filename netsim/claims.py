@@ -13,6 +13,8 @@ from netsim.errors import ScenarioError
 
 Norm = Literal["l1", "l2", "linf"]
 ORDERS: dict[Norm, float] = {"l1": 1.0, "l2": 2.0, "linf": float("inf")}
+UNCLAIMED = "no ε is claimed of it"
+"""The failed condition of what stands in place of a claim where none is made."""
 SYMBOLS: dict[Norm, str] = {"l1": "ℓ1", "l2": "ℓ2", "linf": "ℓ∞"}
 BY_HAND = "no norm of its own"
 """Of a number that is claimed by hand: it is of the pairs that are adjacent, whatever the noise."""

@@ -701,11 +701,13 @@ class File:
         self.objectives = Objectives(proof["objective"], changes[::-1] if tree["world"] else changes, d)
         laws = [(one["law"], np.asarray(one["scale"], dtype=np.float64)) for one in tree["account"]["releases"]]
         self.laws = [(law, np.broadcast_to(scale, d)) for law, scale in laws]
-        self.claim, adjacency, bend = claim, claim["adjacency"], float(claim["adjacency"]["curvature_change"])
-        self.stated = adjacency | {"curvature_change": bend}
+        self.claim, adjacency = claim, claim["adjacency"]
+        unbounded = {name: float(adjacency[name]) for name in ("gradient_change", "curvature_change")}  # may be "inf"
+        self.stated = adjacency | unbounded
         sizes = [one for one in (adjacency["change"], claim["epsilon"]) if one is not None]
-        sizes += [adjacency["gradient_change"], adjacency["bending"], claim["delta"]]
-        sound = min(numbers(sizes, len(sizes), "claim")) >= 0 and bend >= 0 and claim["delta"] < 1
+        sizes += [adjacency["bending"], claim["delta"]]
+        least = [*numbers(sizes, len(sizes), "claim"), *unbounded.values()]
+        sound = all(size >= 0 for size in least) and claim["delta"] < 1
         sound = sound and claim.get("standpoint") is None
         require(sound, "claim: a number below 0, δ ≥ 1, or of what some listeners alone see")
 

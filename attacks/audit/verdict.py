@@ -7,6 +7,7 @@ from enum import StrEnum
 from attacks.audit.accounting.intervals import check_delta
 from attacks.audit.games.game import GameResult
 from attacks.audit.games.sequential_test import SequentialTestResult
+from netsim.claims import UNCLAIMED
 from netsim.errors import PrivacyError
 
 ROUNDING = 1e-9
@@ -39,6 +40,7 @@ class Verdict(StrEnum):
     UNDERPOWERED = "underpowered"
     VACUOUS = "vacuous"
     UNDEFINED = "undefined"
+    NO_CLAIM = "no claim"
 
 
 BROKEN = (Verdict.REFUTED, Verdict.UNPROTECTED)
@@ -85,8 +87,8 @@ def judge(
 
     1. a self-check failed: `PrivacyError`, for then nothing measured can be trusted;
     2. `uncovered` names a message that no noise protects: **unprotected**, whatever was claimed;
-    3. no claim, or `failed_conditions` of its formula: **undefined**, with the measurements beside it;
-    4. `exact_lower` or a game's lower bound above the claim: **refuted**;
+    3. **no claim**, or `failed_conditions` of its formula: **undefined**, with the measurements beside it;
+    4. `exact_lower` or a game's lower bound above the claim: **refuted**, with the `bound` as what would hold;
     5. the claim above `vacuous_above`: **vacuous**, it allows odds of e^20 to 1 and no game can test it;
     6. `not_judged` names something that could not be looked at: **underpowered**;
     7. `bound`, of all pairs of the adjacency, is not above the claim but for `ROUNDING`: **proven**;
@@ -116,7 +118,14 @@ def judge(
         )
     if not self_checks_passed:
         raise PrivacyError("no verdict: a self-check of the losses failed; repair the replay or the noise law")
-    if epsilon_claimed is None or (bound is not None and bound.epsilon > epsilon_claimed * (1 + ROUNDING)):
+    games = [game.epsilon_audited for game in (audited, anytime) if game is not None]
+    found = max(exact_lower or 0.0, 0.0, *games)
+    above = epsilon_claimed is not None and exceeds(found, epsilon_claimed)
+    above_by_time = anytime is not None and anytime.refuted and anytime.claim_epsilon == epsilon_claimed
+    refuted = above or above_by_time
+    if epsilon_claimed is None or (
+        bound is not None and not refuted and bound.epsilon > epsilon_claimed * (1 + ROUNDING)
+    ):
         bound = None
     if bound is not None and exact_lower is not None and exact_upper is not None:
         exact_upper = max(exact_lower, min(exact_upper, bound.epsilon))
@@ -125,20 +134,24 @@ def judge(
         claim = "" if epsilon_claimed is None else f", not {epsilon_claimed:.4g} as claimed"
         return Judgement(Verdict.UNPROTECTED, f"{uncovered}: no noise protects it, so ε = ∞{claim}.", None)
     if epsilon_claimed is None or failed_conditions:
-        why = "; ".join(failed_conditions) or "no ε is claimed"
+        if not_judged is not None:
+            measured = f"Not everything could be judged: {not_judged}. {measured}"
+        if failed_conditions in ((), (UNCLAIMED,)):
+            return Judgement(Verdict.NO_CLAIM, f"There is nothing to test: no ε is claimed. {measured}", None)
+        why = "; ".join(failed_conditions)
         return Judgement(Verdict.UNDEFINED, f"The claim is undefined: {why}. {measured}", None)
     claim = f"claimed ε = {epsilon_claimed:.4g} at δ = {delta:.3g}"
-    games = [game.epsilon_audited for game in (audited, anytime) if game is not None]
-    found = max(exact_lower or 0.0, 0.0, *games)
     if anytime is not None:
         measured += f" The anytime game: {anytime.sentence}"
     if epsilon_claimed == 0:
         proven_share = 1.0 if found == 0 else math.inf  # a claim of 0 that nothing exceeds is tight
     else:
         proven_share = None if math.isinf(epsilon_claimed) and math.isinf(found) else found / epsilon_claimed
-    above = exceeds(found, epsilon_claimed)
-    if above or (anytime is not None and anytime.refuted and anytime.claim_epsilon == epsilon_claimed):
+    if refuted:
         reason = f"ε is {'at least' if above else 'more than'} {found:.4g}, above the {claim}. {measured}"
+        if bound is not None and math.isfinite(bound.epsilon) and not exceeds(found, bound.epsilon):
+            most = _at_most(bound.epsilon)
+            reason += f" The mechanism costs at most {most}: a claim of {most} would hold."
         return Judgement(Verdict.REFUTED, reason, proven_share)
     if epsilon_claimed > vacuous_above:
         odds = f"{math.exp(epsilon_claimed):.1e}" if epsilon_claimed < 700 else f"e^{epsilon_claimed:.4g}"
@@ -149,7 +162,6 @@ def judge(
         return Judgement(Verdict.UNDERPOWERED, reason, proven_share)
     if bound is not None:
         reason = f"ε is at most {bound.epsilon:.4g} for every pair of the adjacency, within the {claim}. {measured}"
-        reason += f" It rests on: {'; '.join(bound.conditions)}."
         return Judgement(Verdict.PROVEN, reason, proven_share)
     if exact_estimate is not None and exceeds(exact_estimate, epsilon_claimed):
         reason = f"The {claim} is not refuted, but the exact ε is estimated at {exact_estimate:.4g}. {measured}"
@@ -179,6 +191,12 @@ def judge(
     elif exact_upper is not None and exact_upper > epsilon_claimed * (1 + ROUNDING):
         reason += " The exact interval reaches above the claim: more transcripts would narrow it."
     return Judgement(Verdict.UNDERPOWERED if weak else Verdict.CONSISTENT, reason, proven_share)
+
+
+def _at_most(epsilon: float) -> str:
+    """To four digits, rounded up."""
+    unit = 10.0 ** (math.floor(math.log10(epsilon)) - 3) if epsilon > 0 else 1.0
+    return f"{math.ceil(epsilon / unit * (1 - ROUNDING)) * unit:.4g}"
 
 
 def _percent(share: float) -> str:

@@ -146,8 +146,6 @@ def adjacency_of(scenario: Scenario, dataset: Dataset, problem: Problem) -> Adja
     if scenario.audit is not None and isinstance(moved := scenario.audit.adjacency, GradientChange):
         how = "a constant vector" if moved.constant else "a vector that varies with x"
         relation = f"the gradient of one agent moved by {how} of at most {moved.change:.4g} in {SYMBOLS[moved.norm]}"
-        if moved.norm == "l2" and moved.constant:
-            relation = "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
         curvature = curvature_of(moved, problem)
         return Adjacency.within(moved.change, moved.norm, problem.dimension, relation, curvature=curvature)
     largest, curvature = (scenario.problem.scale * one for one in _record_bounds(scenario, dataset))

@@ -320,37 +320,23 @@ class _Order:
 
 
 def _print(results: "Results", folder: Path) -> None:
-    """The results, and the terms of each claim: adjacent worlds, change of a gradient, δ, and the pair."""
-    from netsim.claims import BY_HAND
+    """The results, and the terms of each claim: adjacency, how much of it is used, and worlds that were not tried."""
     from scenarios.render.verdicts import print_results
     from scenarios.results.audit import AuditResult
-    from scenarios.results.numbers import percent, show
 
     print_results(results, folder)
     for entry in results.algorithms:
         if isinstance(audit := entry.audit, AuditResult):
-            claim, own = audit.claim, entry.kind == "python"
-            stated = "" if claim.norm == BY_HAND else f"; the claim is stated in {claim.norm}"
-            # a pair beyond the bound of what is released has no gradients of the adjacency
-            size = (
-                "whatever it does to the gradient, for what is released is bounded"
-                if audit.search is not None and audit.search.winner.any_change
-                else f"the gradient by {show(claim.gradient_change)} at most, in ℓ2{stated}"
-            )
-            audited = results.scenario.audit
+            own, audited = entry.kind == "python", results.scenario.audit
             worlds = ["another agent: -o audit.agent=2"]
             if audited is None or isinstance(audited.adjacency, str):
                 worlds.insert(0, "any change of a size: -o 'audit.adjacency={change: 10}'")
             if audited is None or audited.adjacency != "agent":
                 worlds.insert(0, "other worlds: -o audit.adjacency=agent")
-            other = f" {'; '.join(worlds).capitalize()}."
-            terminal.line(
-                f"{entry.name} is tested at its ε between worlds that differ so: {claim.adjacency} ({size}), at δ = "
-                f"{show(claim.delta)}. Pair examined: {audit.pair}; it uses {percent(audit.change_used)} of the "
-                f"change that the claim allows, and {percent(audit.proven_share)} of the claim is proven."
-                f"{other if own else ''}"
-            )
-            if own and audit.verdict == "undefined":
+            terminal.line(f"{entry.name}: {audit.terms}", soft_wrap=False)
+            for other in worlds if own else ():  # an option stays on its line
+                terminal.line(f"  {other[0].upper()}{other[1:]}")
+            if own and audit.verdict in ("no claim", "undefined"):
                 terminal.console.print(
                     "To test a number: [bold]--epsilon E[/], or write its claim().", highlight=False
                 )

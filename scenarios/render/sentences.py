@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from netsim.claims import UNCLAIMED
 from scenarios.results import attacked, findings
 from scenarios.results.attacks import GradientResult, ImageResult
 from scenarios.results.audit import AuditResult
@@ -47,7 +48,10 @@ _MARKS = {  # strongest finding first: (severity class, meaning)
     ),
     NOT_AUDITED: ("none", "Nothing was tested; the reason is given."),
     "not reached": ("none", "The run ended before this algorithm was audited."),
-    "no claim": ("none", "No claim of the algorithm is known to netsim, so there is none to test."),
+    "no claim": (
+        "none",
+        "No claim of the algorithm is known to netsim, so there is none to test; an audit may say what it costs.",
+    ),
 }
 _SYMBOLS = {"bad": "✕", "open": "?", "fair": "≈", "good": "✓", "none": "–"}
 _REBUILT_SKILL = 0.999
@@ -195,6 +199,7 @@ def about(results: Results, entry: AlgorithmResult) -> list[str]:
     audit, run, spec = entry.audit, entry.run, results.scenario.audit
     lines = [findings.sentence(entry)]
     if isinstance(audit, AuditResult):
+        lines += ["It rests on:", *(f"• {one}" for one in conditions)] if (conditions := rests_on(audit)) else []
         lines += [f"Pair: {audit.search.sentence}."] if audit.search else []
         if spec is not None and audit.sequential_test.stopped:
             counts = f"{audit.trials:,} of at most {spec.trials:,}"
@@ -218,6 +223,12 @@ def about(results: Results, entry: AlgorithmResult) -> list[str]:
     lines += [*images(entry.images), *attacked.lines(entry)]
     lines += prices(entry.prices)
     return lines + views(entry.views, findings.exact_loss_refutes(entry))
+
+
+def rests_on(audit: AuditResult) -> tuple[str, ...]:
+    """Conditions of the bound that the verdict names."""
+    named = audit.bound is not None and audit.verdict in ("proven", "refuted")
+    return audit.bound.conditions if audit.bound is not None and named else ()
 
 
 def stopped_early(entry: AlgorithmResult) -> str | None:
@@ -261,7 +272,7 @@ def over_time(found: OverTime | None) -> str | None:
     if found.claimed_vacuous_from is not None:
         when = moment(found, found.claimed_vacuous_from, "from {} on")
         parts.append(f"The claim is vacuous (ε > {level:g}) {when}.")
-    if found.undefined_from is not None:
+    if found.undefined_from is not None and found.condition != UNCLAIMED:
         when = moment(found, found.undefined_from, "from {} on")
         parts.append(f"The claim is undefined {when}: {found.condition}.")
     return " ".join(parts) or None

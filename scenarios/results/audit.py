@@ -415,7 +415,8 @@ class AuditResult(_Repeated, Shown):
     """File of the witness in the folder, or null."""
     bound: Bound | None = None
     """ε over all pairs of the adjacency, the highest of all agents that were looked at where none is named; null
-    where the claim is refuted, vacuous or undefined, or a condition fails."""
+    where the claim is vacuous or undefined, something is unprotected, or a condition fails. Of a refuted claim it is
+    what would hold."""
     unbounded: str | None = None
     """Why nothing bounds all pairs, where that was asked; else null."""
     secret_coins: SecretCoins | None = None
@@ -427,6 +428,25 @@ class AuditResult(_Repeated, Shown):
 
     __repr__ = Shown.__repr__
 
+    @property
+    def proven_of_claim(self) -> str:
+        """The proven lower bound beside the claim, in words."""
+        share = self.proven_share
+        return (
+            f"{percent(share)} of the claim" if share is None or share < 1.005 else f"{show(share)} times the claim"
+        )
+
+    @property
+    def terms(self) -> str:
+        """The adjacency that was audited, and how much of it and of the claim the pair uses, in sentences."""
+        claim = self.claim
+        size = f" (the gradient by {show(claim.gradient_change)} at most, in ℓ2)"
+        stated = " moved by " in claim.adjacency or not math.isfinite(claim.gradient_change)
+        found = f"Adjacency audited: {claim.adjacency}{'' if stated else size}, at δ = {show(claim.delta)}."
+        if self.change_used is not None:
+            found += f" The pair uses {percent(self.change_used)} of the change that the claim allows."
+        return found + (f" Proven: {self.proven_of_claim}." if self.proven_share is not None else "")
+
     def facts(self) -> dict[str, object]:
         return {
             "verdict": self.verdict,
@@ -434,7 +454,7 @@ class AuditResult(_Repeated, Shown):
             "ε exact": f"{exact(self.epsilon_exact)}{', of this pair' * self.epsilon_exact.known}",
             "ε audited": at_least(self.epsilon_audited, 4),
             "change used": f"{percent(self.change_used)} of what the claim allows",
-            "proven": f"{percent(self.proven_share)} of the claim",
+            "proven": self.proven_of_claim,
             "pair": self.pair,
             "transcripts": f"{self.trials:,} of each world, at {show(self.confidence)} confidence",
         }

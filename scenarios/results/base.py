@@ -113,7 +113,7 @@ Rows: TypeAlias = tuple[Numbers, ...]
 Unit: TypeAlias = Literal["rounds", "activations"]
 Status: TypeAlias = Literal["running", "complete", "interrupted", "failed"]
 Verdict: TypeAlias = Literal[
-    "refuted", "unprotected", "proven", "consistent", "underpowered", "vacuous", "undefined"
+    "refuted", "unprotected", "proven", "consistent", "underpowered", "vacuous", "undefined", "no claim"
 ]  # fmt: skip
 
 

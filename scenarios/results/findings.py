@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final, Literal, TypeAlias
 
+from netsim.claims import UNCLAIMED
 from scenarios.results.attacks import GradientScores, MembershipResult
 from scenarios.results.audit import AuditRefused, AuditResult, EpsilonExact
 from scenarios.results.base import Result, Setting, Status, Unit, Verdict
@@ -93,7 +94,7 @@ def sentence(entry: AlgorithmResult) -> str:
             reason = capitalized(audit.reason) + (f" {audit.besides}" if audit.besides else "")
             if audit.epsilon_claimed is not None or audit.verdict not in BROKEN:
                 return reason
-            why = "; ".join(audit.claim.failed_conditions)
+            why = "; ".join(one for one in audit.claim.failed_conditions if one != UNCLAIMED)
             return f"Nothing was claimed{f' ({why})' if why else ''}. {reason}"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, model_validator
 
 from netsim.algorithms import Algorithm, Setting
-from netsim.claims import BY_HAND, Adjacency, Claim, Clip
+from netsim.claims import BY_HAND, UNCLAIMED, Adjacency, Claim, Clip
 from netsim.errors import NetsimError, ScenarioError, meant
 from netsim.schedules import Schedule
 from scenarios.files.document import Tree
@@ -24,7 +24,6 @@ from scenarios.schema.spec import Model, NonNegative, Share, Words, kinds_of
 FIELD = "algorithm.parameters"
 CLAIM = "def claim(self, adjacency, setting, delta): return Claim(epsilon, delta, 'Theorem 1', adjacency, 'l1')"
 """The form of what a class may define."""
-MEASURED = "no ε is claimed of it"
 
 
 class OwnClaim(Model):
@@ -132,7 +131,7 @@ def _suited(own: type[Algorithm], epsilon: float | None, delta: float, source: s
 
         def claim(_: Algorithm, adjacency: Adjacency, setting: Setting, at: float) -> Claim:  # noqa: ARG001
             if epsilon is None:
-                return Claim(None, 0.0, "no claim", adjacency, BY_HAND, (MEASURED,))
+                return Claim(None, 0.0, "no claim", adjacency, BY_HAND, (UNCLAIMED,))
             return Claim(epsilon, delta, source, adjacency, BY_HAND)
 
         said["claim"] = claim

@@ -79,7 +79,7 @@ class Judge:
             return replace(entry, audit_status=NO_CLAIM), None
         try:
             pair, search = pair_for(self.experiment, subject, claim, activations, self.progress)
-            options = AuditOptions(self.experiment.scenario, subject, pair, claim)
+            options = AuditOptions.of(self.experiment.scenario, subject, pair, claim)
             plan = options.plan
             entry = replace(entry, plan=None if plan is None else taken(PlanResult, plan))
             self.keep(entry)
@@ -95,7 +95,7 @@ class Judge:
         claim = subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
         assert claim is not None
         pair, _ = pair_for(self.experiment, subject, claim, activations, self.progress)
-        return AuditOptions(self.experiment.scenario, subject, pair, claim)
+        return AuditOptions.of(self.experiment.scenario, subject, pair, claim)
 
     def _audited(
         self,
@@ -134,9 +134,9 @@ class Judge:
         if not spec.prices:
             return None, ()
         self.progress.begin(f"{options.subject.spec.name}: exact ε of views", 1)
-        agent, delta = options.pair.agent, claim.delta or options.subject.delta
+        agent, delta, adjacency = options.pair.agent, claim.delta or options.subject.delta, self.experiment.adjacency
         try:
-            found, views = price_views(options.simulation, spec, agent, claim.adjacency, delta, options.pair)
+            found, views = price_views(options.simulation, spec, agent, adjacency, delta, options.pair)
         except AttackError as error:
             return Refused(refused=str(error)), ()
         self.progress.advance(1)

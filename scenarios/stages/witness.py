@@ -52,7 +52,7 @@ from scenarios.schema.own import PythonSpec
 from scenarios.schema.spec import Index, Model
 from scenarios.stages.drawn_pairs import bounds_releases
 from scenarios.stages.proof_part import proof_of
-from scenarios.stages.worlds import as_its_claim_sees, holding, worlds
+from scenarios.stages.worlds import as_audited, as_its_claim_sees, holding, worlds
 from scenarios.stages.worst_pair import SATURATED, allows, holds_for_any_change, share_left
 
 T = TypeVar("T")
@@ -538,6 +538,7 @@ def confirm(file: WitnessFile, progress: Progress | None = None) -> Confirmation
     activations = file.activations if fixed is None else fixed
     claim = simulation.claim(experiment.adjacency, activations, subject.delta)
     _check_allowed(experiment, subject, pair, claim, activations)
+    claim = None if claim is None else as_audited(claim, pair)
     try:
         with np.errstate(all="ignore"):
             account = itemize(sample, pair.agent, true, other, to_the_bit=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from netsim.adversary import Adversary, AdversaryView, Around
 from netsim.claims import Adjacency, Claim
 from netsim.codecs import Dither
 from netsim.errors import PrivacyError
-from netsim.problems import Objective, Tilted
+from netsim.problems import Bent, Objective, Tilted
 from netsim.randomness import NoiseThrough, Streams, coins_of
 from netsim.settings import Recording
 from netsim.simulation import Run, Simulation
@@ -57,6 +57,11 @@ class AuditOptions:
     subject: Subject
     pair: Pair
     claim: Claim
+
+    @classmethod
+    def of(cls, scenario: Scenario, subject: Subject, pair: Pair, claim: Claim) -> Self:
+        """With the claim in the adjacency that is audited (`as_audited`)."""
+        return cls(scenario, subject, pair, as_audited(claim, pair))
 
     @property
     def spec(self) -> AuditSpec:
@@ -154,6 +159,17 @@ def audited(
         reason = f"{judgement.reason} Audited is not the door. {seen.algorithm.summary}"
         judgement = replace(judgement, reason=reason)
     return replace(found, judgement=judgement)
+
+
+def as_audited(claim: Claim, pair: Pair) -> Claim:
+    """The claim with the adjacency that its pair is of: any data, where both worlds are moved and no change is
+    stated, for then the claim is of any change (`scenarios.stages.worst_pair`)."""
+    zero, adjacency = pair.hypotheses[0], claim.adjacency
+    if adjacency.change is not None or not isinstance(zero, Tilted | Bent):
+        return claim
+    what = "all data of one agent" if zero.record is None else "one record of one agent"
+    relation = f"any data in place of {what} (the claim ignores how much they differ)"
+    return replace(claim, adjacency=replace(adjacency, gradient_change=math.inf, relation=relation))
 
 
 def agents_of(simulation: Simulation, chosen: int | None) -> list[int]:

@@ -4,16 +4,18 @@ A claim whose ε stays the same however much a gradient may change holds for any
 algorithm bounds what it releases (by clipping, or a bounded function). The pair that costs most then has a linear
 change beyond that bound in each world, in opposite directions: what is released differs by 2C, not by C. Whether
 there is a bound is seen in what the agent sends, and not believed: ten times the change must leave it there. Where
-the claim depends on the change, or nothing bounds what is sent, the pair stays within the claim's adjacency.
+the scenario states a change, the claim depends on it, or nothing bounds what is sent, the pair stays within the
+claim's adjacency.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import cast
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from attacks.audit.loss.aimed import WORST_CASE
 from attacks.audit.loss.comparison import Sample, compare_worlds
@@ -31,7 +33,7 @@ from attacks.audit.pair import (
 )
 from attacks.audit.verdict import ROUNDING
 from netsim.arrays import Array
-from netsim.claims import Adjacency, Claim, Norm
+from netsim.claims import BY_HAND, Adjacency, Claim, Norm
 from netsim.errors import ScenarioError
 from netsim.problems import Bent, Objective, Tilted
 from netsim.randomness import Streams
@@ -42,7 +44,6 @@ from scenarios.build.problem import AnyLogistic, curvature_of
 from scenarios.build.search_spaces import Data, Moved, Records, Spaces
 from scenarios.results.audit import PairSearch
 from scenarios.results.base import taken
-from scenarios.schema.own import BY_HAND
 from scenarios.schema.scenario import GradientChange
 from scenarios.stages.drawn_pairs import NEARER, Rows
 from scenarios.stages.worlds import AGENTS, agents_of, holding, worlds
@@ -105,28 +106,32 @@ def pair_for(
         # where no cost of a release is known, few losses rank candidates badly; aimed noise costs nothing to validity
         chosen, used = pair, change_used(pair, found[0].points, claim.adjacency)
         shown = PairSearch.WorstPair(family="as stated", description=pair.description, epsilon=stated)
-    no_bound = unbounded and not isinstance(spec.adjacency, GradientChange)
-    return replace(chosen, change_used=used, doubt=_doubt(shown, no_bound, free if bound else ())), taken(
+    doubt = _doubt(shown, unbounded, free if bound else (), found[0].batched)
+    return replace(chosen, change_used=used, doubt=doubt), taken(
         PairSearch,
         together,
         candidates=together.tried,
         winner=shown,
         families=tuple(taken(PairSearch.PairFamily, one, candidates=one.tried) for one in together.families),
         seed=experiment.scenario.seed,
-        unbounded=no_bound,
+        unbounded=unbounded,
     )
 
 
-def _doubt(winner: PairSearch.WorstPair, unbounded: bool, free: Sequence[int]) -> str | None:
+def _doubt(winner: PairSearch.WorstPair, unbounded: bool, free: Sequence[int], batched: bool) -> str | None:
     """`Pair.doubt` of a pair that was searched for; `free` are agents without a bound, where others have one."""
     if winner.epsilon == math.inf:
         return "The search for the pair saw an unprotected message, the audit none: it is rare."
     if unbounded:
         where = f" at agent{'s' if len(free) > 1 else ''} {', '.join(map(str, free))}" if free else ""
+        remedy = (
+            "Clip the gradient of each batch, or have the claim depend on the adjacency"
+            if batched  # of one record, in a share of the batches: another adjacency would be of another theorem
+            else "State the change that the theorem allows, such as -o 'audit.adjacency={change: 10}'"
+        )
         return (
             f"The claim is of any change, and no bound of what is released was seen{where}, such as a clip: a larger "
-            "change than this pair's may cost more. State the change that the theorem allows, such as "
-            "-o 'audit.adjacency={change: 10}'."
+            f"change than this pair's may cost more. {remedy}."
         )
     return None
 
@@ -158,13 +163,15 @@ def _aimed(subject: Subject, pair: Pair) -> float:
 
 
 def holds_for_any_change(subject: Subject, claim: Claim, activations: int) -> bool:
-    """Whether a claim says the same of every change of the agent's objective.
+    """Whether a claim says the same of every change of the agent's objective, of which the scenario states none.
 
     A formula says so by its value at a larger change. A number that was claimed by hand has no formula: it is taken
-    to be of all data, unless the scenario states by how much the gradient may change.
+    to be of all data.
     """
+    if claim.adjacency.change is not None:
+        return False
     if claim.norm == BY_HAND:
-        return claim.adjacency.change is None
+        return True
     simulation, allowed = subject.simulation, claim.adjacency.gradient_change
     larger = FAR * (allowed if np.isfinite(allowed) else 1.0)
     words = "the gradient of one agent moved by any constant vector"
@@ -219,13 +226,14 @@ def _farthest(one: list[Array], other: list[Array]) -> float:
 @dataclass(frozen=True)
 class _Found:
     """A search from one true world; `saturated` is the share of the change that the algorithm's bound lets through,
-    None where the pair is within the adjacency."""
+    None where the pair is within the adjacency. `batched`: the claim is of a record, and gradients are of batches."""
 
     searched: Searched
     agent: int
     true: Objective
     points: Array
     saturated: float | None
+    batched: bool = False
 
 
 @dataclass(frozen=True)
@@ -240,6 +248,17 @@ class _Apart:
 
     def near(self, candidate: Candidate) -> tuple[Callable[[], Candidate], ...]:  # noqa: ARG002
         return ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Noting(Tilted):
+    """An objective moved by nothing, that notes which records are in its `batches`."""
+
+    batches: list[int] = field(default_factory=list[int])
+
+    def batch(self, indices: ArrayLike) -> Self:
+        self.batches.extend(int(k) for k in np.ravel(indices))
+        return super().batch(indices)
 
 
 @dataclass(frozen=True)
@@ -263,9 +282,9 @@ class _Search:
         """Searches from the agent's own data, within the adjacency; then from other data, `briefly` from few."""
         sample = self._sample(self.own)
         points = observed(sample, self.agent, self.own)
-        yield _Found(
-            self._searched(sample, self.own, self._space(points), self.candidates), self.agent, self.own, points, None
-        )
+        searched = self._searched(sample, self.own, self._space(points), self.candidates)
+        batched = self._record is not None and bool(self._batches)
+        yield _Found(searched, self.agent, self.own, points, None, batched)
         gradient = self.own.gradient(points).mean(axis=0) if len(points) else np.zeros(self.own.dimension)
         if holds_for_any_change(self.subject, self.claim, self.activations):
             if not briefly:
@@ -325,11 +344,20 @@ class _Search:
                 return share * slope, left
         return slope, np.nan
 
-    @property
+    @cached_property
     def _record(self) -> int | None:
-        """The record that differs between the worlds; None: all may."""
+        """The record that differs between the worlds, one that is in a batch where there are any; None: all may."""
         assert self.experiment.scenario.audit is not None
-        return 0 if self.experiment.scenario.audit.adjacency == "record" else None
+        if self.experiment.scenario.audit.adjacency != "record":
+            return None
+        return next(iter(self._batches), 0)
+
+    @cached_property
+    def _batches(self) -> list[int]:
+        """Records in the batches of one sample, in their order."""
+        noting = _Noting(self.own, np.zeros(self.own.dimension))
+        self._sample(noting)
+        return noting.batches
 
     def _directions(self, norm: Norm, gradient: Array) -> list[Direction]:
         dimension = self.own.dimension

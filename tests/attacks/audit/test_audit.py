@@ -100,7 +100,8 @@ def test_a_summary_has_verdict_epsilons_pair_and_witness(refuted):
     first, claimed, exact, audited, pair, witness = refuted.summary.splitlines()
     assert first == f"refuted: {refuted.judgement.reason}"
     assert claimed == f"ε claimed: {refuted.claim.epsilon:.4g} (δ = 0)"
-    assert exact == f"ε exact:   {refuted.epsilon_exact:.4g} ({refuted.exact[0].epsilon.lower:.4g} to ∞)"
+    lower, upper = refuted.exact[0].epsilon.lower, refuted.bound.epsilon
+    assert exact == f"ε exact:   {refuted.epsilon_exact:.4g} ({lower:.4g} to {upper:.4g})"
     assert audited == f"ε audited: at least {refuted.epsilon_audited:.4g}"
     assert pair == "pair:      agent 1, turned round; 200 transcripts of each world"
     world, chunk, replica = refuted.witness

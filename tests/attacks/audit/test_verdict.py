@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attacks.audit.games.game import GameResult, play
-from attacks.audit.verdict import RESOLUTION, ROUNDING, Judgement, Verdict, exceeds, judge
+from attacks.audit.verdict import RESOLUTION, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
+from netsim.claims import UNCLAIMED
 from netsim.errors import PrivacyError
 
 
@@ -60,7 +61,22 @@ def test_undefined_lists_the_conditions_and_still_tells_what_was_measured():
     assert judgement.proven_share is None
     for words in ("q < 1 fails: q = 1.2", "c ≤ 0", "7.5"):
         assert words in judgement.reason
-    assert "no ε is claimed" in judged(None).reason
+
+
+@pytest.mark.parametrize("failed", [(), (UNCLAIMED,)])
+def test_without_a_claim_the_word_is_no_claim_and_what_was_not_judged_is_named(failed):
+    judgement = judged(None, failed_conditions=failed, not_judged="the agent sent nothing")
+    assert judgement.verdict is Verdict.NO_CLAIM
+    assert "no ε is claimed" in judgement.reason
+    assert "the agent sent nothing" in judgement.reason
+
+
+@pytest.mark.parametrize(("most", "words"), [(1.5, "a claim of 1.5 would"), (1.60001, "a claim of 1.601 would")])
+def test_of_a_refuted_claim_the_bound_is_what_would_hold(most, words):
+    judgement = judged(1.0, exact_lower=1.5, exact_upper=math.inf, bound=Bound(most, ("a condition",)))
+    assert judgement.verdict is Verdict.REFUTED
+    assert words in judgement.reason
+    assert "∞" not in judgement.reason
 
 
 def test_vacuous_above_the_threshold_unless_refuted():
@@ -169,6 +185,7 @@ def test_verdicts_are_their_words():
         "underpowered",
         "vacuous",
         "undefined",
+        "no claim",
     }
 
 

@@ -54,6 +54,15 @@ def test_a_claim_of_pairs_that_does_not_hold_ends_with_1_and_a_witness():
     assert pairs["witness"]["shift"] > 0
 
 
+def test_which_delta_is_taken_is_said_where_the_algorithm_claims_at_0():
+    laplace = "algorithms=[{kind: private_gradient_descent, rounds: 3, clip: {bound: 1.0}, scale: {epsilon: 2.0}}]"
+    done = runner.invoke(app, ["views", *SMALL, "-o", laplace, "--coalition", "0"])
+    assert done.exit_code == 0
+    assert "claims at δ = 0" in done.stdout
+    assert "taken is 0.001" in " ".join(done.stdout.split())
+    assert "claims at δ = 0" not in runner.invoke(app, ["views", *SMALL]).stdout
+
+
 def test_other_losses_are_bounded_by_the_door():
     done = runner.invoke(app, ["views", *SMALL, *LOGISTIC, "--json"])
     assert done.exit_code == 0

@@ -173,11 +173,9 @@ def test_from_a_file_to_a_verdict_with_a_page_in_one_command(tmp_path):
     done = runner.invoke(app, ["audit", *asked, "--jobs", "1", "--out", "out"])
     assert done.exit_code == 1
     assert "unprotected" in done.output
-    assert (
-        "is tested at its ε between worlds that differ so: one record of one agent replaced (the gradient by 0."
-        in (done.output)
-    )
-    assert "at most, in ℓ2), at δ = 0. Pair examined: record " in done.output
+    said = " ".join(done.output.split())
+    assert "Adjacency audited: one record of one agent replaced (the gradient by 0." in said
+    assert "at most, in ℓ2), at δ = 0. The pair uses " in said
     assert "-o audit.adjacency=agent" in done.output
     told = json.loads((tmp_path / "out" / "results.json").read_text())["algorithms"][0]["audit"]["claim"]
     assert told["norm"] == "no norm of its own"
@@ -193,7 +191,7 @@ def test_what_claims_nothing_and_protects_something_is_done(tmp_path):
     asked = ["mine.py", "-o", "rounds=2", "-o", "careful=true", "--trials", "100", "--jobs", "1", "--out", "out"]
     done = runner.invoke(app, ["audit", *asked])
     assert done.exit_code == 0
-    assert "undefined" in done.output
+    assert "no claim" in done.output
     assert "--epsilon E" in done.output
 
 

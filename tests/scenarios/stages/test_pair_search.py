@@ -136,7 +136,7 @@ def test_a_bound_in_another_norm_reaches_every_formula():
     scales = [made.subjects[0].simulation.algorithm.scale_x for made in (l2, linf)]
     assert scales[1] == pytest.approx(10**0.5 * scales[0], rel=1e-9)
     assert "in ℓ∞" in linf.adjacency.relation
-    assert l2.adjacency.relation == "the gradient of one agent moved by a constant vector of at most this ℓ2 norm"
+    assert l2.adjacency.relation == "the gradient of one agent moved by a constant vector of at most 1 in ℓ2"
     assert l2.adjacency == replace(experiment(EQ_23).adjacency)
 
 

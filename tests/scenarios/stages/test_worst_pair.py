@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from scenarios.build.experiment import Experiment
 from scenarios.cli.app import app
 from scenarios.schema import Scenario
 from scenarios.stages.runner import run_scenario
-from scenarios.stages.witness import WitnessFile, confirm
+from scenarios.stages.witness import WitnessFile, completed, confirm
 from scenarios.stages.worlds import AuditOptions, holding, worlds
 from scenarios.stages.worlds import audited as audited_pair
 from scenarios.stages.worst_pair import SATURATED, holds_for_any_change, pair_for, share_left
@@ -30,6 +31,7 @@ from attacks.audit.accounting.formulas import gaussian_epsilon
 from netsim.algorithms import Algorithm
 from netsim.claims import Claim, Clip
 from netsim.mechanisms import Gaussian, Laplace
+from netsim.node import subset
 
 
 @dataclass(frozen=True)
@@ -213,6 +215,30 @@ class PerRecord(Sound):
     def claim(self, adjacency, setting, delta):
         sensitivity = 2 * self.bound * self.rounds / min(setting.records)
         return Claim(sensitivity / self.scale, 0.0, "a theorem", adjacency, "l1")
+
+
+class Batches(Sound):
+    \"\"\"One record a round: eight of them, so that each is in one batch of eight.\"\"\"
+
+    amplified: bool = False
+
+    async def run(self, node):
+        x = node.zeros()
+        for _ in range(self.rounds):
+            g = await node.gradient(x, subset(node.coins, node.records, 1))
+            g = Clip(self.bound, "l1")(g) if self.clipped else g
+            received = await node.exchange(g=node.privatize(g, self.noise(node)))
+            x = x - self.step * received.mix("g")
+            node.estimate(x)
+
+    def claim(self, adjacency, setting, delta):
+        one = 2 * self.bound / self.scale
+        amplified = np.log1p(np.expm1(one) / 8) if self.amplified else one / 8
+        return Claim(self.rounds * float(amplified), 0.0, "a theorem", adjacency, "l1")
+
+
+class Amplified(Batches):
+    amplified: bool = True
 """
 pytestmark = pytest.mark.usefixtures("undrawn")
 ROUNDS = 4
@@ -280,6 +306,18 @@ def test_half_the_sensitivity_is_refuted_whatever_the_adjacency(adjacency):
     )
 
 
+def test_the_witness_states_the_adjacency_that_was_audited():
+    """A change beyond that of a record is of any data of it: the checker reads no other adjacency than the file's."""
+    _, found = audited("HalfSensitivity")
+    assert "a claim of 4 would hold" in found["reason"]
+    file = completed(WitnessFile.read(Path(found["witness"])))
+    assert file.claim["adjacency"]["relation"].startswith("any data in place of one record of one agent")
+    code = ModuleType("mine")
+    exec(MINE, code.__dict__)
+    checker = pytest.importorskip("attacks.audit.check_witness", reason="needs python-flint or mpmath")
+    assert checker.prove(json.loads(file.text()), code).startswith("refuted")
+
+
 @pytest.mark.slow
 def test_the_one_pair_that_was_stated_comforts_nobody():
     """One record of data whose gradients are far below the clip: what an audit without a search would have said."""
@@ -332,6 +370,8 @@ def test_of_what_nothing_bounds_the_pair_stays_within_the_adjacency():
         pytest.param("OneForgets", "record", "underpowered", id="forgotten by one agent"),
         pytest.param("Twice", "record", "proven", id="its sound twin"),
         pytest.param("UnclippedTwice", {"change": 0.25}, "consistent", id="a change that is stated"),
+        pytest.param("HalfSensitivity", {"change": 0.1}, "proven", id="half the sensitivity of less than the clip"),
+        pytest.param("HalfSensitivity", {"change": 2.0}, "refuted", id="half the sensitivity"),
     ],
 )
 def test_a_claim_of_any_change_is_not_consistent_where_no_bound_was_seen(name, adjacency, verdict):
@@ -340,6 +380,24 @@ def test_a_claim_of_any_change_is_not_consistent_where_no_bound_was_seen(name, a
     found = audited_pair(AuditOptions(experiment.scenario, subject, pair, claim), None, None, 1)
     assert found.judgement.verdict.value == verdict
     assert ("no bound of what is released was seen" in found.judgement.reason) is (verdict == "underpowered")
+
+
+def test_of_a_batch_the_pair_is_of_a_record_that_is_in_one():
+    """Whether the gradient of a batch is clipped shows where a record of it is moved; and no other adjacency is
+    advised of a claim about one record."""
+    for name, bounded in (("Batches", True), ("UnclippedBatches", False)):
+        experiment, subject, claim = made(name, search={"candidates": 8})
+        pair, search = pair_for(experiment, subject, claim, ROUNDS, Silent())
+        assert search.winner.any_change is bounded
+        assert search.unbounded is not bounded
+        assert (pair.doubt is None) is bounded
+    assert "audit.adjacency" not in pair.doubt
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "verdict"), [("Batches", "refuted"), ("Amplified", "consistent")])
+def test_amplification_by_sampling_is_no_product_of_rates(name, verdict):
+    assert audited(name, "-o", "rounds=2", "-o", "scale=1")[1]["verdict"] == verdict
 
 
 def test_code_may_fail_in_any_way_at_answers_that_no_objective_gives():
