@@ -46,7 +46,15 @@ BROKEN = (Verdict.UNPROTECTED, Verdict.REFUTED)
 WAYS = {"even": "in all coordinates alike", "coordinate": "in one coordinate"}
 EXACT = 1e-6
 """A relative error below which a gradient counts as known."""
-_ORDER = (*BROKEN, Verdict.UNDEFINED, Verdict.VACUOUS, Verdict.UNDERPOWERED, Verdict.CONSISTENT, Verdict.PROVEN)
+_ORDER = (
+    *BROKEN,
+    Verdict.UNDEFINED,
+    Verdict.NO_CLAIM,
+    Verdict.VACUOUS,
+    Verdict.UNDERPOWERED,
+    Verdict.CONSISTENT,
+    Verdict.PROVEN,
+)
 """The worst first."""
 Changes = Literal["moved", "anything"]
 """What of agent 1 may be another in the other world: its gradient moved by a constant vector of ℓ2 norm 1 at most, or
