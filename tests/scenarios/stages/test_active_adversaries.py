@@ -99,7 +99,7 @@ def test_everything_a_file_says_reaches_the_simulation():
     ("meddler", "links", "field", "said"),
     [
         ("links: all, actions: []", "{}", "actions", "at least one entry"),
-        ("links: all, actions: [{kind: drop, probability: 2}]", "{}", "actions[0].probability", "<= 1"),
+        ("links: all, actions: [{kind: drop, probability: 2}]", "{}", "actions[0].probability", "0.0 … 1.0"),
         ("links: all, actions: [{kind: steal}]", "{}", "actions[0].kind", "drop, delay, replay, alter"),
         ("links: all, actions: [{kind: alter, how: {kind: noise}}]", "{}", "actions[0].how.kind", "scale"),
         ("links: [[0, 2]], actions: [{kind: drop}]", "{}", "links[0]", "[0, 1]"),

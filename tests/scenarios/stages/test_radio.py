@@ -63,7 +63,7 @@ def test_places_and_the_eavesdropper_among_them_reach_the_simulation():
     ("network", "topology", "field", "said"),
     [
         ("medium: smoke", GRID, "medium", "'links', 'radio' or {kind: radio, …}"),
-        ("medium: {kind: radio, carrier_sense: 3}", GRID, "medium.carrier_sense", "<= 2"),
+        ("medium: {kind: radio, carrier_sense: 3}", GRID, "medium.carrier_sense", "0 … 2"),
         ("medium: {kind: radio, sense: 1}", GRID, "medium.sense", "carrier_sense"),
         ("medium: {kind: radio, carrier_sense: 1}", GRID, "medium.carrier_sense", "a bandwidth too"),
         (
