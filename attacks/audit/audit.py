@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,7 +30,7 @@ from attacks.audit.loss_breakdown import LossBreakdown
 from attacks.audit.outside import inside_node, nothing_kept
 from attacks.audit.pair import INFERRED, Infer, Pair, Simulate, resemblance, spread
 from attacks.audit.private_coins import PrivateCoins, at_most, ends, first_unprotected, number_of_tosses
-from attacks.audit.proof import ANY_DATA, bound_at_door
+from attacks.audit.proof import ANY_DATA, bound_at_door, bound_or_why
 from attacks.audit.trained import Trained, noted, trained
 from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Judgement, Verdict, exceeds, judge
 from attacks.audit.witness import Place, best, candidate
@@ -495,16 +496,16 @@ class _Audit:
     def _bound(self, lower: float) -> tuple[Bound | None, str | None]:
         """The bound over all pairs of the adjacency, or the reason why there is none. The pair lost `lower`: where
         that is more, it is none of the adjacency, and the bound has to be over any data."""
-        try:
-            bound = self._bound_over(adjacency := self.claim.adjacency)
-            if exceeds(lower, bound.epsilon):
-                bound = self._bound_over(adjacency := ANY_DATA)
-            highest = bound if exceeds(lower, bound.epsilon) else self._at_all_doors(bound, adjacency)
-        except Exception as error:  # the code may fail, too, at answers that no objective gives
-            return None, str(error) or type(error).__name__
-        if exceeds(lower, bound.epsilon):
-            return None, f"the pair loses more than {bound.epsilon:.4g}, whatever the data: the code does not repeat"
-        return highest, None
+        bound: Bound | str = ""
+        for adjacency in (self.claim.adjacency, ANY_DATA):
+            bound = bound_or_why(partial(self._bound_over, adjacency))
+            if isinstance(bound, str):
+                return None, bound
+            if not exceeds(lower, bound.epsilon):
+                highest = bound_or_why(partial(self._at_all_doors, bound, adjacency))
+                return (None, highest) if isinstance(highest, str) else (highest, None)
+        assert isinstance(bound, Bound)
+        return None, f"the pair loses more than {bound.epsilon:.4g}, whatever the data: the code does not repeat"
 
     def _at_all_doors(self, own: Bound, adjacency: Adjacency) -> Bound:
         """The highest bound of all agents that the claim is about."""

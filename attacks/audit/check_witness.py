@@ -807,8 +807,8 @@ class File:
             if node.proven == "refuted":
                 why = f"as floats round, which is too much for such noise, L is in {node.loss.text}"
                 require(less(bound, node.loss), why)
-                told = real if less(abs(node.loss - real), 1e-6) else node.loss  # no digits of numbers drawn anew
-                node.proven = f"refuted: L ∈ {told.text} > ε = {self.claim['epsilon']!r}"
+                found = real if less(abs(node.loss - real), 1e-6) else node.loss  # no digits of numbers drawn anew
+                node.proven = f"refuted: L ∈ {found.text} > ε = {self.claim['epsilon']!r}"
         known = exact is not None and exact.coins == "known"  # the claim holds for who knows the agent's coins
         routes = all(one.coins.routes_alone for one in (node, *floats))
         require(routes or known, "the claim counts on the agent's coins, which are known here")

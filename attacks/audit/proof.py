@@ -70,6 +70,14 @@ SHOWS = 1e-3
 """Of the noise: what rounding may add to a number."""
 
 
+def bound_or_why(bound: Callable[[], Bound]) -> Bound | str:
+    """The bound, or the reason why there is none: code may fail in any way at answers that no objective gives."""
+    try:
+        return bound()
+    except Exception as error:
+        return str(error) or type(error).__name__
+
+
 def bound_at_door(
     samples: Sequence[Sample], agent: int, adjacency: Adjacency, delta: float, convexity: float | None = None
 ) -> Bound:
@@ -113,7 +121,7 @@ def _at_coins(
         epsilon + added,
         (
             f"the door of agent {agent}, for the run's routes and delays, which the view knows",
-            f"{affine}, and in {DRAWN} that were made up, at answers from 10⁻⁶ to 10¹²",
+            f"{affine}, and in {first.drawn} that were made up, at answers from 10⁻⁶ to 10¹²",
             f"{covered} made; nothing else that it sends depends on its answers, given what was seen before",
             *dict.fromkeys(sentence for _, found in limits for sentence in found),
             *words,
@@ -132,7 +140,8 @@ class _Door:
     """One transcript. `vectors` (releases, queries): what each answer moves of each release, in deviations of its
     noise (Laplace: in its scale). `clips` (queries,): by what each answer is clipped. `shared` (queries,): whether a
     query's point moves with others' answers; `steps` (queries,) by how much with its own. `perturbed`: the steps of
-    releases by objective perturbation; `overran`: whether the code goes on to send where the record ends."""
+    releases by objective perturbation; `overran`: whether the code goes on to send where the record ends; `drawn`:
+    how many transcripts were made up."""
 
     law: str
     vectors: Array
@@ -144,6 +153,7 @@ class _Door:
     shared: Mask
     perturbed: Array
     overran: bool
+    drawn: int
 
     @classmethod
     def of(cls, sample: Sample, agent: int) -> "_Door":
@@ -175,6 +185,7 @@ class _Door:
             shared,
             -factors[factors < 0],
             mapper.base.overran,
+            _drawn(mapper),
         )
 
     def check_same(self, other: "_Door") -> None:

@@ -239,12 +239,8 @@ class Unseen:
     """One of some options that nobody has looked at yet: tossed as soon as somebody does."""
 
     def __init__(self, coins: "Coins | DrawnCoins", options: tuple[int, ...], look: Callable[[], int]) -> None:
-        self._coins, self._options, self._value = coins, options, cast(int | None, None)
+        self._coins, self.options, self._value = coins, options, cast(int | None, None)
         self._look = look
-
-    @property
-    def options(self) -> tuple[int, ...]:
-        return self._options
 
     @property
     def opened(self) -> bool:
@@ -253,14 +249,14 @@ class Unseen:
 
     def settle(self, seen: int) -> bool:
         """Whether it may be what was seen; from then on it is that, which counts as its toss."""
-        if seen in self._options:
-            self._coins.log_seen += math.log(self._options.count(seen) / len(self._options))
+        if seen in self.options:
+            self._coins.log_seen += math.log(self.options.count(seen) / len(self.options))
             self._value = seen
         return self.opened
 
     def __index__(self) -> int:
         if self._value is None:
-            self._value = self._options[self._look()]
+            self._value = self.options[self._look()]
         return self._value
 
     def __int__(self) -> int:

@@ -356,7 +356,7 @@ class LiveNode:
         recorded at the door, and counted."""
         shape = self._shape
         for name, value in values.items():
-            if type(value) is not ndarray or value.dtype is not FLOAT64 or value.shape != shape:
+            if type(value) is not ndarray or value.dtype is not FLOAT64 or value.shape != shape:  # no call: it counts
                 self._refuse(value, "sends", name)
             values[name] = copy = as_sent(value)
             copy.setflags(write=False)

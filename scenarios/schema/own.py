@@ -3,7 +3,6 @@
 import inspect
 import json
 import re
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from functools import cache
@@ -84,7 +83,7 @@ class PythonSpec(AlgorithmModel, kind="python"):
         try:
             found: object = made.claim(ground.adjacency, ground.setting(made.horizon or 1), self.delta or 0.0)
         except (Exception, SystemExit) as error:
-            own = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == str(file)]
+            own = [one for one in owncode.own_lines(error) if one.filename == str(file)]
             if isinstance(error, ScenarioError) and own:
                 raise replace(error, field=f"claim.{error.field}", file=file.name, line=own[-1].lineno) from None
             if isinstance(error, NetsimError):

@@ -408,12 +408,17 @@ def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
     return frames[first:]
 
 
+def own_lines(error: BaseException) -> list[traceback.FrameSummary]:
+    """Those of them that are in files of the user's."""
+    return [one for one in own_frames(error) if _is_loaded(one.filename)]
+
+
 def add_place(error: BaseException) -> str:
     """Add the last line of the user's code that an error of netsim's came through, where it does not say one: to a
     `ScenarioError` without a file as its file and line, else as a note, which is returned."""
     origin, own = cast("BaseException | None", error), list[traceback.FrameSummary]()
     while origin is not None and not own:
-        own = [one for one in own_frames(origin) if _is_loaded(one.filename)]
+        own = own_lines(origin)
         origin = origin.__cause__ or origin.__context__
     if not own:
         return ""
@@ -449,7 +454,7 @@ def await_hint(error: BaseException) -> str:
     that was loaded here; "" for any other error."""
     if not isinstance(error, TypeError | AttributeError) or "coroutine" not in str(error):
         return ""
-    own = [one for one in own_frames(error) if _is_loaded(one.filename)]
+    own = own_lines(error)
     if not own:
         return ""
     file, line = own[-1].filename, own[-1].lineno or 1

@@ -4,6 +4,7 @@ them and their exact prices."""
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from attacks.audit import exact_views
 from attacks.audit.archive import MARK, Archive
 from attacks.audit.exact_views import Bounded, Ends, Price, Priced
 from attacks.audit.pair import FIRST_CHUNK, Pair
+from attacks.audit.proof import bound_or_why
 from attacks.audit.verdict import BROKEN, ROUNDING, Bound, Verdict, exceeds, judge
 from attacks.audit.views import View
 from attacks.inference import infer
@@ -271,10 +273,7 @@ def _bounded(
 def _door(simulation: Simulation, victim: int, adjacency: Adjacency, delta: float) -> Bound | str:
     """The bound at one agent's door, or the reason why there is none."""
     others = tuple(i for i in range(simulation.topology.agents) if i != victim)
-    try:
-        return bound_of(simulation, victim, adjacency, delta, others)
-    except Exception as error:  # the code may fail, too, at answers that no objective gives
-        return str(error) or type(error).__name__
+    return bound_or_why(partial(bound_of, simulation, victim, adjacency, delta, others))
 
 
 @dataclass(frozen=True)

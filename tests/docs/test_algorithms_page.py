@@ -25,8 +25,8 @@ def test_the_reference_is_up_to_date():
 
 
 def test_every_kind_has_one_section():
-    told = [kind for of in algorithms_page.by_module().values() for kind in of]
-    assert sorted(told) == sorted(kinds() - {"planted_fault", "python"})  # of the gallery, and of one's own
+    named = [kind for of in algorithms_page.by_module().values() for kind in of]
+    assert sorted(named) == sorted(kinds() - {"planted_fault", "python"})  # of the gallery, and of one's own
 
 
 def test_every_exported_algorithm_is_in_the_table():

@@ -298,7 +298,7 @@ class LookedAt(Lazy):
 
 
 class KeptCoin(Lazy):
-    """What coins chose, as the options are told it."""
+    """What coins chose, as the options say it."""
 
     def meddled(self, node, x, y):
         class Options(tuple):
@@ -401,7 +401,7 @@ class OwnWeights(Honest):
 
 
 class ToNobody(AfterTheEnd):
-    """Agent −1 is no neighbor, and nobody else is told of it."""
+    """Agent −1 is no neighbor, and nobody else gets it."""
 
     async def failing(self, node, y):
         node.send(-1, x=node.zeros(), y=y)

@@ -162,28 +162,28 @@ NAMES = st.dictionaries(st.sampled_from(["x", "u_noisy", "ζ"]), SIX, max_size=3
     compression=st.sampled_from([None, "zstd", "lz4"]),
 )
 def test_any_rows_come_back_in_the_order_of_a_transcript(rows, batch, compression, tmp_path):
-    told: list[Message] = []
-    heard, doors = [], []
+    messages: list[Message] = []
+    links, doors = [], []
     with TranscriptStream(tmp_path / "any.spool", 2, batch=batch, compression=compression) as spool:
         for what, time, sender, values, again in rows:
-            fresh = Message(sender, "direct", len(told), {n: np.reshape(v, (2, 3)) for n, v in values.items()})
-            told.append(told[-1] if again == 2 and told else fresh)
-            said = told[-1]
-            wrapped = Segment(4, again, None if what == "ack" else said)
-            packet = said if what == "plain" else Ciphertext(40 + again) if what == "sealed" else wrapped
+            fresh = Message(sender, "direct", len(messages), {n: np.reshape(v, (2, 3)) for n, v in values.items()})
+            messages.append(messages[-1] if again == 2 and messages else fresh)
+            message = messages[-1]
+            wrapped = Segment(4, again, None if what == "ack" else message)
+            packet = message if what == "plain" else Ciphertext(40 + again) if what == "sealed" else wrapped
             if what in ("sent", "received"):
-                doors.append((float(time), what, EVERYBODY if what == "sent" else 3, said))
+                doors.append((float(time), what, EVERYBODY if what == "sent" else 3, message))
                 spool.door(doors[-1])
             else:
-                heard.append((float(time), sender, sender + 1, packet))
-                spool.capture(heard[-1])
+                links.append((float(time), sender, sender + 1, packet))
+                spool.capture(links[-1])
     back = StreamedTranscript.open(tmp_path / "any.spool")
-    expected = flat(Transcript.captured(heard, doors, 2))
+    expected = flat(Transcript.captured(links, doors, 2))
     assert flat(back) == expected
     assert len(back) == len(rows)
     since_two = [row for row in expected if row[0] >= 2]
     assert flat(back.select(since=2)) == since_two
-    Transcript.captured(heard, doors, 2).write(tmp_path / "any.parquet")
+    Transcript.captured(links, doors, 2).write(tmp_path / "any.parquet")
     assert flat(Transcript.read(tmp_path / "any.parquet")) == expected
 
 
