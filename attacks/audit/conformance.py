@@ -112,7 +112,7 @@ class _OneOf(Unseen):
     """One of some agents, which can be written down while it is unknown."""
 
     def __str__(self) -> str:
-        return " or ".join(map(str, self._options))
+        return " or ".join(map(str, self.options))
 
 
 for _name in dir(np.random.Generator):
