@@ -106,6 +106,12 @@ def test_a_lesson_opens_without_an_error(chromium: Chromium, lab: str, tmp_path,
         assert [url for url in page.elsewhere if not url.startswith(lab)] == []
         assert [error for error in page.errors if "preload" not in error] == []
         assert page.sideways == 0
+        page.call("Emulation.setDeviceMetricsOverride", width=390, height=6000, deviceScaleFactor=1, mobile=False)
+        page.wait(0.3)
+        cut = "f.scrollWidth > f.clientWidth + 1 && getComputedStyle(f).overflowX == 'visible'"
+        formulas = "[...document.querySelectorAll('marimo-tex')]"
+        beyond = f"{formulas}.filter(f => f.getBoundingClientRect().right > innerWidth || ({cut})).length"
+        assert page.evaluate(beyond) == 0, "a formula wider than the page scrolls by itself"
 
 
 def test_answers_go_on_the_sheet_as_they_are_given_and_are_graded_again(
