@@ -95,7 +95,8 @@ class Claim:
     is released; that of the gradients' change is `adjacency`'s. `coins`: whether it holds for who knows the agents'
     private coins, or may count on their being secret (a batch that nobody knows): an audit prices both, and judges by
     that one. `standpoint`: the only listeners that it is about (`Algorithm.claim_from`); None: any, also at the
-    agent's door.
+    agent's door. Numbers may be NumPy's: they are kept as Python's. You get a `ScenarioError` for what an author may
+    have written in place of a number, a text or the adjacency.
     """
 
     epsilon: float | None
@@ -109,7 +110,6 @@ class Claim:
     standpoint: Standpoint | None = None
 
     def __post_init__(self) -> None:
-        """You get a `ScenarioError` for what an author may have written in place of a number or the adjacency."""
         if not isinstance(cast(object, self.adjacency), Adjacency):
             raise ScenarioError("adjacency", self.adjacency, "not an adjacency", "the one that `claim` is handed")
         if self.epsilon is not None and not (isinstance(self.epsilon, Real) and self.epsilon >= 0):
@@ -120,6 +120,10 @@ class Claim:
             raise ScenarioError("source", self.source, "no text", "a text, such as 'Theorem 1'")
         if self.norm not in STATED:
             raise ScenarioError("norm", self.norm, "no norm of a claim", f"l1, l2, linf, or {', '.join(STATED[3:])}")
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", float(self.epsilon))  # verdicts are compared with it, and written
+        object.__setattr__(self, "delta", float(self.delta))
+        object.__setattr__(self, "source", str(self.source))
 
 
 @dataclass(frozen=True)
