@@ -76,7 +76,7 @@ def check_scale(what: str, scale: Scale) -> None:
     if isinstance(scale, float | int):
         sound = 0 <= scale <= LARGEST
     else:
-        values = np.asarray(scale)
+        values = np.asarray(scale, dtype=float)
         sound = bool(np.all(values >= 0) and np.all(values <= LARGEST))
     if not sound:
         raise PrivacyError(f"{what} = {scale!r}: must be finite and at least 0; at most {LARGEST:g}")

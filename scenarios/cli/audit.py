@@ -308,6 +308,7 @@ class _Order:
 
         options = {"folder": "--out" if self.out is not None else "folder"}
         options |= {f"{sign}audit.{name}": f"--{name}" for name in self.settings for sign in ("", "-o ")}
+        options |= {f"algorithms[0].claim.{name}": f"--{name}" for name in ("epsilon", "delta")}
         error = together([replace(one, field=options.get(one.field, one.field)) for one in error.each()])
         if error.field == "scenario" and error.problem.startswith("no such file"):
             words = (

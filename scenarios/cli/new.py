@@ -42,6 +42,8 @@ def _new(
 
     Nothing is ever overwritten. Exit status: 0 done, 2 wrong input, or a file that exists.
     """
+    from scenarios.files.library import library
+
     try:
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
             raise ScenarioError("NAME", name, "not a name", "small letters, digits and hyphens, such as my-network")
@@ -56,6 +58,9 @@ def _new(
             files = _code(name)
         else:
             files = {f"{name}.yaml": _extending(name, base) if base else _own(name, algorithm or _DEFAULT)}
+        if not python and name in library():
+            words = f"another name; `netsim new my-{name} --from {name}` extends it"
+            raise ScenarioError("NAME", name, "a shipped scenario has this name", words)
         for file in files:
             if Path(file).exists():
                 raise ScenarioError("NAME", name, f"{file} is there already", "another name: nothing is overwritten")

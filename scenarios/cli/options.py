@@ -362,7 +362,7 @@ def bounded(least: float, most: float | None, *names: str, **options: Any) -> An
     def check(parameter: typer.CallbackParam, value: "float | list[float] | None") -> Any:
         for one in value if isinstance(value, list) else [] if value is None else [value]:
             if not least <= one <= (math.inf if most is None else most):
-                share = most is not None and one > 1 and least <= one / 100 <= most <= 1
+                share = most is not None and one >= 5 and least <= one / 100 <= most <= 1
                 why = f"out of range; did you mean {one / 100:g}?" if share else "out of range"
                 raise ScenarioError(max(parameter.opts, key=len), one, why, allowed)
         return value

@@ -55,7 +55,8 @@ def _sweep(
         share = None if shard is None else Shard.read(shard)
         if share is not None and out is None:
             raise ScenarioError("--shard", shard, "needs the folder that all shares have in common", "--out FOLDER")
-        spec = load_sweep(read_text(Path(file)), file)
+        text = library()[file] if file in library() and not Path(file).exists() else read_text(Path(file))
+        spec = load_sweep(text, file)
         shipped = spec.scenario in library()  # a path starts at the sweep's file
         for path, value in map(setting_of, option or []):
             if path in spec.grid or path in spec.random:

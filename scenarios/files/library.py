@@ -167,9 +167,10 @@ def read_source(source: str) -> tuple[str, str]:
     if source in shipped:
         return shipped[source], f"{source}.yaml"
     path = Path(source)
-    if path.suffix in _NOT_SCENARIOS and is_there(path) and not path.is_dir():
-        what, use = _NOT_SCENARIOS[path.suffix]
-        raise ScenarioError("scenario", source, f"{what}, no scenario", f"a YAML file; {use.format(source)}")
+    file = Path(source.rpartition(":")[0]) if ".py:" in source else path
+    if file.suffix in _NOT_SCENARIOS and is_there(file) and not file.is_dir():
+        what, use = _NOT_SCENARIOS[file.suffix]
+        raise ScenarioError("scenario", source, f"{what}, no scenario", f"a YAML file; {use.format(file)}")
     try:
         return read_text(path), source
     except ScenarioError as error:

@@ -520,9 +520,10 @@ def _written_as(value: object, wanted: str) -> str:
         return ("false", "true")[value] if isinstance(value, int) and value in (0, 1) else ""
     if wanted in ("a number", "a whole number"):
         number = _number(value)
-        if number is None or (wanted == "a whole number" and number % 1):
+        whole = number is not None and number % 1 == 0 and abs(number) < 1e15
+        if number is None or (wanted == "a whole number" and not whole):
             return ""
-        return repr(int(number) if number % 1 == 0 and abs(number) < 1e15 else number)
+        return repr(int(number) if whole else number)
     if wanted == "text" and isinstance(value, int | float):
         return f'"{str(value).lower()}", in quotes' if isinstance(value, bool) else f'"{value}", in quotes'
     if wanted == "a list" and isinstance(value, str | int | float):

@@ -135,8 +135,9 @@ def chosen(names: list[str]) -> tuple[Paper, ...]:
     for name in names:
         if name not in known:
             near = " or ".join(difflib.get_close_matches(name, known, n=3))
-            hint = f"did you mean {near}?" if near else f"{', '.join(PAPERS)}, or an item of `netsim papers`"
-            raise ScenarioError("item", name, "no item of a paper, and no paper", hint)
+            hint = f"; did you mean {near}?" if near else ""
+            allowed = f"{', '.join(PAPERS)}, or an item of `netsim papers`"
+            raise ScenarioError("item", name, f"no item of a paper, and no paper{hint}", allowed)
     kept = (
         (one, [item for item in one.items if not names or one.key in names or item.id in names]) for one in papers()
     )

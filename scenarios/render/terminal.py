@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from netsim.errors import NetsimError, ScenarioError, brief, short, together
+from netsim.errors import NetsimError, ScenarioError, brief, meant, short, together
 from netsim.memory import allowed, shown
 from scenarios.files.folders import PAGE
 
@@ -242,6 +242,8 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
     words = [brief(str(error)) if said is None else said]
     if said is None and isinstance(error, ScenarioError):
         words = [one.sentence() for one in error.each()]
+    if said is None and isinstance(error, AttributeError):
+        words = [words[0] + meant(error.name, dir(error.obj))]
     lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(visible(one))}" for one in words]
     if isinstance(error, MemoryError):
         lines.append(f"it takes more than the {shown(allowed())} that are allowed here: less of it, or --memory")

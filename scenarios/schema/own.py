@@ -88,9 +88,9 @@ class PythonSpec(AlgorithmModel, kind="python"):
                 raise replace(error, field=f"claim.{error.field}", file=file.name, line=own[-1].lineno) from None
             if isinstance(error, NetsimError):
                 return  # a refusal with a reason: reported where the claim is needed
-            place = f"{file.name}:{own[-1].lineno}, in {own[-1].name}()" if own else type(made).__name__
-            why = f"{place}: {error or type(error).__name__}"
-            raise ScenarioError(FIELD, self.parameters, why, CLAIM if isinstance(error, TypeError) else "") from None
+            why = f"{type(error).__name__}: {error}"
+            line = own[-1].lineno if own else None
+            raise ScenarioError("claim()", type(made).__name__, why, CLAIM, file.name, line) from None
         if isinstance(found, Claim) and found.epsilon is None and not found.failed_conditions:
             allowed = "a number >= 0, or failed_conditions=('which one fails',)"
             raise ScenarioError("claim.epsilon", "None", "no ε, and no condition that fails", allowed)

@@ -4,15 +4,17 @@ options change; and figures of the page for a run, an audit, or results."""
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from html import escape
+from typing import cast
 
 from attacks.audit.verdict import BROKEN
 from netsim.algorithms import Algorithm
 from netsim.arrays import unknown
-from netsim.errors import PrivacyError
+from netsim.errors import PrivacyError, ScenarioError
 from netsim.settings import Recording
 from netsim.simulation import Run
 from scenarios.build.duration import Silent
 from scenarios.build.experiment import Experiment
+from scenarios.files.mistakes import validated
 from scenarios.render.page.charts import charts
 from scenarios.render.page.drawing import Chart, Series
 from scenarios.render.page.epsilons import epsilons
@@ -86,11 +88,16 @@ def audit_own(
     (`scenarios.stages.worst_pair`). You get a `ScenarioError` for wrong input, and a `PrivacyError` where a
     self-check of the audit fails: then there is no verdict.
     """
+    if not isinstance(cast(object, algorithm), Algorithm):
+        what = "is the class" if isinstance(algorithm, type) else "is no algorithm"
+        raise ScenarioError("algorithm", algorithm, what, "an object of a class of Algorithm, such as Mine(rounds=20)")
+    if isinstance(claim, tuple) and len(claim) != 2:
+        raise ScenarioError("claim", claim, "not a claim", "ε, or (ε, δ)")
     name = type(algorithm).__name__
     stand_in = {"kind": "gradient_tracking", "name": name, "rounds": 1}  # gives the world; the code is `algorithm`
     sizes = {"trials": trials, "confidence": confidence}
     tree = {"name": "own", "seed": seed, "algorithms": [stand_in], **deepcopy(WORLD), "audit": sizes}
-    scenario = Scenario.model_validate(tree).with_options(*options)
+    scenario = validated(Scenario, tree, "").with_options(*options)
     experiment = Experiment.of(scenario)
     (subject,) = experiment.subjects
     epsilon, delta = claim if isinstance(claim, tuple) else (claim, 0.0)
