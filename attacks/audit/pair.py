@@ -267,12 +267,10 @@ class Searched:
     @property
     def sentence(self) -> str:
         """Summary in a sentence."""
-        names = ", ".join(f"{family.name} {family.tried}" for family in self.families)
-        stopped = "; nothing can cost more" if math.isinf(self.winner.epsilon) else ""
-        return (
-            f"{self.winner.candidate.description}: the worst of {self.tried:,} adjacent objectives tried ({names}) "
-            f"on {self.transcripts:,} transcripts, which the audit does not use again{stopped}"
-        )
+        what = f"{self.winner.candidate.description}: "
+        if math.isinf(self.winner.epsilon):
+            return f"{what}found after {self.tried:,} tried; nothing can cost more"
+        return f"{what}the costliest of {self.tried:,} that were tried, on {self.transcripts:,} other transcripts"
 
 
 def search(

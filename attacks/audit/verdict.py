@@ -206,11 +206,9 @@ def _percent(share: float) -> str:
 def _measured(lower: float | None, upper: float | None, audited: GameResult | None) -> str:
     """Evidence in a sentence or two; a game above the exact ε is pointed out."""
     parts: list[str] = []
-    if lower is not None and upper is not None and lower == upper:
-        parts.append(f"Exact ε of the pair: {lower:.4g}.")
-    elif lower is not None or upper is not None:
+    if lower is not None or upper is not None:
         low, high = ("?" if end is None else "∞" if math.isinf(end) else f"{end:.4g}" for end in (lower, upper))
-        parts.append(f"Exact ε of the pair: between {low} and {high}.")
+        parts.append(f"Exact ε of the pair: {low if low == high else f'between {low} and {high}'}.")
     if audited is not None:
         parts.append(
             f"The game proves ε ≥ {audited.epsilon_audited:.4g} at {audited.confidence:.4g} confidence with "

@@ -329,8 +329,9 @@ def _print(results: "Results", folder: Path) -> None:
     for entry in results.algorithms:
         if isinstance(audit := entry.audit, AuditResult):
             own, audited = entry.kind == "python", results.scenario.audit
-            worlds = ["another agent: -o audit.agent=2"]
-            if audited is None or isinstance(audited.adjacency, str):
+            proven = audit.verdict == "proven"  # of every change within the adjacency, and every agent looked at
+            worlds = [] if proven else ["another agent: -o audit.agent=2"]
+            if not proven and (audited is None or isinstance(audited.adjacency, str)):
                 worlds.insert(0, "any change of a size: -o 'audit.adjacency={change: 10}'")
             if audited is None or audited.adjacency != "agent":
                 worlds.insert(0, "other worlds: -o audit.adjacency=agent")

@@ -243,7 +243,7 @@ def print_error(error: Exception, before: str = "", *, said: str | None = None, 
     if said is None and isinstance(error, ScenarioError):
         words = [one.sentence() for one in error.each()]
     if said is None and isinstance(error, AttributeError):
-        words = [words[0] + meant(error.name, dir(error.obj))]
+        words = [words[0] + meant(error.name or "", dir(error.obj))]
     lines = [f"{escape(before)}[bold red]{type(error).__name__}[/]: {escape(visible(one))}" for one in words]
     if isinstance(error, MemoryError):
         lines.append(f"it takes more than the {shown(allowed())} that are allowed here: less of it, or --memory")

@@ -445,7 +445,8 @@ class AuditResult(_Repeated, Shown):
         found = f"Adjacency audited: {claim.adjacency}{'' if stated else size}, at δ = {show(claim.delta)}."
         if self.change_used is not None:
             found += f" The pair uses {percent(self.change_used)} of the change that the claim allows."
-        return found + (f" Proven: {self.proven_of_claim}." if self.proven_share is not None else "")
+        below = self.proven_share is not None and self.verdict != "proven"  # which is of an upper end
+        return found + (f" Proven of the pair: at least {self.proven_of_claim}." if below else "")
 
     def facts(self) -> dict[str, object]:
         return {
@@ -454,7 +455,7 @@ class AuditResult(_Repeated, Shown):
             "ε exact": f"{exact(self.epsilon_exact)}{', of this pair' * self.epsilon_exact.known}",
             "ε audited": at_least(self.epsilon_audited, 4),
             "change used": f"{percent(self.change_used)} of what the claim allows",
-            "proven": self.proven_of_claim,
+            "proven of it": None if self.proven_share is None else f"at least {self.proven_of_claim}",
             "pair": self.pair,
             "transcripts": f"{self.trials:,} of each world, at {show(self.confidence)} confidence",
         }

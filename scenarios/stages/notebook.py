@@ -90,7 +90,7 @@ def audit_own(
     """
     if not isinstance(cast(object, algorithm), Algorithm):
         what = "is the class" if isinstance(algorithm, type) else "is no algorithm"
-        raise ScenarioError("algorithm", algorithm, what, "an object of a class of Algorithm, such as Mine(rounds=20)")
+        raise ScenarioError("algorithm", algorithm, what, "an object, such as Mine(rounds=20)")
     if isinstance(claim, tuple) and len(claim) != 2:
         raise ScenarioError("claim", claim, "not a claim", "ε, or (ε, δ)")
     name = type(algorithm).__name__

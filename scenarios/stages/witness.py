@@ -206,7 +206,8 @@ class WitnessFile(Model):
         scenario = dict(self.scenario)
         if self._unpacked is None and self.needs_trust:
             why = "is not here as the witness carries it, and what it carries is not run unasked"
-            raise ScenarioError("code", self.code_path, why, "--trust-code, after a look at it")
+            allowed = "--trust-code, after a look at it; or in the folder where it was audited, which has its code"
+            raise ScenarioError("code", self.code_path, why, allowed)
         if self._unpacked is not None:
             first = cast("list[Tree]", scenario["algorithms"])[0]
             scenario["algorithms"] = [{**first, "path": self._unpacked}]

@@ -126,7 +126,7 @@ def test_it_says_all_that_it_tried_and_tries_nothing_twice():
     assert found.tried == sum(family.tried for family in found.families) <= found.budget == 70
     assert (found.transcripts, found.chunk, found.delta) == (4, FIRST_CHUNK, 0.0)
     assert found.winner.epsilon == pytest.approx(max(family.epsilon for family in found.families), rel=1e-9)
-    assert f"{found.tried} adjacent objectives" in found.sentence
+    assert f"the costliest of {found.tried} that were tried" in found.sentence
     again, _ = searched(algorithm, 0.0, budget=70, transcripts=4)
     assert again.families == found.families
     assert again.winner.candidate.key == found.winner.candidate.key

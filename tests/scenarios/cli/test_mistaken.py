@@ -22,6 +22,25 @@ MISTAKES = {
         "ScenarioError: tiny.yaml:1: is a scenario, not a sweep: `netsim run` runs it; allowed: a sweep: "
         "`scenario: tiny.yaml`, and the fields to vary\n",
     ),
+    "a shipped scenario for a sweep": (
+        "sweep private-descent", 2, "private-descent:1: is a scenario, not a sweep: `netsim run` runs it; allowed: "
+    ),
+    "a class for a run": ("run mine.py:Mine", 2, "is code, no scenario; allowed: a YAML file; `netsim audit "),
+    "a number of rounds far too large": (
+        "run private-descent -o algorithms[0].rounds=1e30", 2, "with a fraction; allowed: a whole number"
+    ),
+    "a δ of 2": ("audit mine.py --epsilon 1 --delta 2", 2, "--delta = 2.0: out of range; allowed: 0 … 0.999"),
+    "an ε without end": ("audit mine.py -o rounds=3 --epsilon inf", 2, "--epsilon = inf: out of range; allowed: a "),
+    "a claim that divides by 0": (
+        "audit zero.py -o rounds=3", 2, "zero.py:31: claim() = 'TwoExchanges': ZeroDivisionError: division by zero; ",
+    ),
+    "an item that no paper has": (
+        "papers cpgt-fig-33", 2, "no item of a paper, and no paper; did you mean cpgt-fig-3 or cpgt-fig-2 or ",
+    ),
+    "the name of a shipped scenario": (
+        "new private-descent", 2, "a shipped scenario has this name; allowed: another name; `netsim new my-private-"
+    ),
+    "views of what has no noise": ("views lossy-tap", 2, "'RECAL': has no price of its views: nothing has noise; "),
     "a sweep for a run": (
         "run sweep.yaml", 2, "ScenarioError: sweep.yaml:1: is a sweep, not a scenario: `netsim sweep` runs it; "
     ),
@@ -164,6 +183,7 @@ CLAIMS = {
     "none.py": "Claim(None, 0.0, 'mine', adjacency, 'l1')",
     "text.py": "Claim('1', 0.0, 'mine', adjacency, 'l1')",
     "few.py": "Claim(1.0)",
+    "zero.py": "Claim(1 / 0, 0.0, 'mine', adjacency, 'l1')",
     "fruit.py": "Claim(1.0, 0.0, 'mine', adjacency, 'banana')",
 }
 CLAIM = """

@@ -55,7 +55,7 @@ def test_elsewhere_its_source_is_shown_and_run_on_request_only(elsewhere):
     assert refused.exit_code == 2
     assert "class TwoExchanges" in refused.stderr
     assert "SCALE = Constant(0.5)" in refused.stderr
-    assert "not run unasked; allowed: --trust-code" in refused.stderr
+    assert "not run unasked; allowed: --trust-code, after a look at it; or in the folder" in refused.stderr
     trusted = runner.invoke(app, ["witness", "w.json", "--trust-code", "--json"])
     assert trusted.exit_code == 1, trusted.output
     assert "class TwoExchanges" in trusted.stderr
