@@ -54,8 +54,10 @@ def standing(folder: Path, scenario: Scenario, verb: str) -> Results | None:
     """Finished results of the very same scenario, code and versions that `netsim VERB` left in the folder: to run it
     again would give the same numbers. None where nothing is lost by a new run: an empty folder, an interrupted run.
 
-    You get a `ScenarioError` where a new run would replace other finished results.
+    You get a `ScenarioError` where a new run would replace other finished results, and for a file.
     """
+    if folder.is_file():
+        raise ScenarioError("folder", str(folder), "is a file", "a folder to write to")
     if not (folder / RESULTS).is_file():
         return None
     try:

@@ -25,6 +25,7 @@ MISTAKES = {
     "a shipped scenario for a sweep": (
         "sweep private-descent", 2, "private-descent:1: is a scenario, not a sweep: `netsim run` runs it; allowed: "
     ),
+    "a file to write to": ("run tiny.yaml --out mine.py", 2, "--out = 'mine.py': is a file; allowed: a folder to "),
     "a class for a run": ("run mine.py:Mine", 2, "is code, no scenario; allowed: a YAML file; `netsim audit "),
     "a number of rounds far too large": (
         "run private-descent -o algorithms[0].rounds=1e30", 2, "with a fraction; allowed: a whole number"
