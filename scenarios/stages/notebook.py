@@ -29,6 +29,7 @@ from scenarios.results.run import Convergence
 from scenarios.results.tree import AlgorithmResult, Results
 from scenarios.schema import Scenario
 from scenarios.schema.own import claiming
+from scenarios.stages.runner import check_jobs
 from scenarios.stages.worlds import AuditOptions, audited
 from scenarios.stages.worst_pair import pair_for
 
@@ -93,6 +94,7 @@ def audit_own(
         raise ScenarioError("algorithm", algorithm, what, "an object, such as Mine(rounds=20)")
     if isinstance(claim, tuple) and len(claim) != 2:
         raise ScenarioError("claim", claim, "not a claim", "ε, or (ε, δ)")
+    check_jobs(jobs)
     name = type(algorithm).__name__
     stand_in = {"kind": "gradient_tracking", "name": name, "rounds": 1}  # gives the world; the code is `algorithm`
     sizes = {"trials": trials, "confidence": confidence}

@@ -97,6 +97,12 @@ def checked(source: Scenario | Located, part: bool = False, progress: Progress |
         raise source.locate(error) if isinstance(source, Located) else error from None
 
 
+def check_jobs(jobs: int) -> None:
+    """You get a `ScenarioError` for what is no number of processes."""
+    if jobs == 0 or jobs < -1:
+        raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
+
+
 def prepare(folder: Path, name: str | None, jobs: int) -> None:
     """Make a results folder. You get a `ScenarioError` where none can be, or where files of others would be mixed in,
     where it holds the results of a scenario that is not of this `name` (None: of any name), and for a number of
@@ -104,8 +110,7 @@ def prepare(folder: Path, name: str | None, jobs: int) -> None:
 
     A former results folder, one with a manifest, is written over: what its run left is removed.
     """
-    if jobs == 0 or jobs < -1:
-        raise ScenarioError("jobs", jobs, "not a number of processes", "-1 (one per core), or >= 1")
+    check_jobs(jobs)
     try:
         manifest = read_json(folder / MANIFEST)
         before = cast("dict[str, dict[str, object]]", manifest)["scenario"]["name"]

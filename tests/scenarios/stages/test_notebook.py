@@ -75,6 +75,7 @@ def test_what_is_wrong_is_said_before_anything_runs():
         (Mine(), {"trials": 3}, "audit.trials = 3: out of range; allowed: 50 … "),
         (Mine(), {"claim": (1.0, 0.0, 0.0)}, "not a claim; allowed: ε, or "),
         (Mine(), {"seed": -1}, "seed = -1: out of range"),
+        (Mine(), {"jobs": 0}, "jobs = 0: not a number of processes"),
     ):
         with pytest.raises(ScenarioError) as caught:
             scenarios.audit(algorithm, **options)
