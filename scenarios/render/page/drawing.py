@@ -350,11 +350,11 @@ def write_ticks(axis: Any, text: Callable[[float], str] = show) -> None:
 # ── looks ───────────────────────────────────────────────────────────────────────────────────────────────
 _COLOURS = (BLUE, ORANGE, PURPLE, GREEN, INK, SKY, VERMILLION)
 _DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.4, 1.4), (6, 1.6, 1.4, 1.6))
-_MARKERS = ("o", "s", "^", "D", "v")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", ">")
 _SHAPES = {
     "o": "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0z", "s": "M-1-1h2v2h-2z", "D": "M0-1.3l1.3 1.3-1.3 1.3-1.3-1.3z",
     "^": "M0-1.1l1.1 2h-2.2z", "v": "M0 1.1l1.1-2h-2.2z", ">": "M-1-1l2 1-2 1z", "x": "M-1-1l2 2M1-1l-2 2",
-    "X": "M-1-1l2 2M1-1l-2 2", "|": "M0-1.8v3.6",
+    "X": "M-1-1l2 2M1-1l-2 2", "P": "M-.4-1.2h.8v.8h.8v.8h-.8v.8h-.8v-.8h-.8v-.8h.8z", "|": "M0-1.8v3.6",
 }  # fmt: skip
 """Markers of unit radius."""
 
