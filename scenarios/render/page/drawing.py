@@ -43,6 +43,10 @@ _VARIABLES = {
 }  # fmt: skip
 LOOK = "; ".join(f"--{name}: light-dark({light}, {dark})" for name, (light, dark) in _VARIABLES.items())
 """The page's colours as a style, for a figure that stands by itself."""
+ROOM = "100vw - 40px"
+"""The most that a notebook on a phone has room for: where its parts are side by side it asks how wide they are."""
+_LEAST = 9 / 10.5
+"""How much smaller than drawn a figure may be: the numbers at its ticks then have 9 pixels."""
 _STYLE: Style = {
     "svg.fonttype": "none",
     "svg.hashsalt": "netsim",
@@ -161,9 +165,14 @@ def glyphs_missing() -> Generator[list[str]]:
 
 
 def framed(drawing: Drawing, width: int, key: Sequence[str]) -> str:
-    """A drawing so many pixels wide and its key, with the page's colours, for a page of somebody else's."""
+    """A drawing so many pixels wide and its key, with the page's colours, for a page of somebody else's.
+
+    Where there is less room it scrolls by itself as soon as its letters would be smaller than can be read.
+    """
+    least = min(width, math.ceil(_LEAST * 72 * float(drawing.figure.get_figwidth())))
+    inside = f'<div style="overflow-x: auto"><div style="min-width: {least}px">{drawing.svg}</div></div>'
     below = f'<figcaption style="font-size: .88rem">{"&emsp;".join(key)}</figcaption>'
-    return f'<figure style="{LOOK}; max-width: {width}px; margin: .5rem 0">{drawing.svg}{below}</figure>'
+    return f'<figure style="{LOOK}; max-width: min({width}px, {ROOM}); margin: .5rem 0">{inside}{below}</figure>'
 
 
 def series(index: int) -> Style:
