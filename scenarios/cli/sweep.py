@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -108,7 +109,7 @@ def _client(address: str) -> Any:
         raise ScenarioError("--cluster", address, f"no Dask scheduler answers ({error})", "tcp://HOST:8786") from None
 
 
-def _print(found: "SweepReport", varied: list[str], algorithms: list[str]) -> None:
+def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str]) -> None:
     from scenarios.render.terminal import Column, fitted, leaves
     from scenarios.results.numbers import MISSING, show
 
