@@ -129,6 +129,7 @@ def warm() -> None:
     import scenarios.render.comparison
     import scenarios.render.page.report
     import scenarios.render.page.several
+    import scenarios.render.page.sweep
     import scenarios.schema.load
     import scenarios.stages.reaudit
     import scenarios.stages.recorded_attack

@@ -28,7 +28,13 @@ def _report(
     folder: Annotated[Path, of_folder(help="A results folder, or the results.json in it; or the folder of a sweep.")],
     out: Annotated[Path | None, given(help="The page. Default: report.html in the folder.")] = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
-    figures: Annotated[bool, typer.Option("--figures", help="Also write the page's figures as files.")] = False,
+    figures: Annotated[
+        bool,
+        typer.Option(
+            "--figures",
+            help="Also write the page's figures as files; of a sweep, those over its first fields, or over --over.",
+        ),
+    ] = False,
     tables: Annotated[bool, typer.Option("--tables", help="Also write the three epsilons as LaTeX and CSV.")] = False,
     into: Annotated[Path | None, given(help="Folder of figures and tables. Default: FOLDER/figures.")] = None,
     kinds: Annotated[
@@ -58,6 +64,7 @@ def _report(
 
     place = folder.parent if folder.name == RESULTS else folder
     lines: list[str] = []
+    words: list[str] = []
     results: Results | None = None
     source = place / RESULTS
     try:
@@ -65,7 +72,8 @@ def _report(
         with Bars(problems, lines=False) as bars:
             if (place / SWEEP).is_file():
                 source = place / SWEPT
-                pages, charts = _of_sweep(place, out, (over or "", of or ""), tables)
+                bars.begin("writing the page", None)
+                pages, charts, words = _of_sweep(place, out, (over or "", of or ""), tables)
             else:
                 if not source.is_file():
                     raise no_results(place)
@@ -76,6 +84,8 @@ def _report(
                 charts = drawn(results) if figures else []
         target = into or place / "figures"
         if figures:
+            for one in words:
+                line(one)
             with Bars(console) as bars:
                 found = export_figures(
                     charts, target, formats=kinds.split(","), dpi=dpi, width=width, source=str(source),
@@ -102,9 +112,11 @@ def _report(
 
 def _of_sweep(
     folder: Path, out: Path | None, chosen: tuple[str, str], tables: bool
-) -> "tuple[list[Path], list[Chart]]":
-    """Write the page of a sweep; its path, and its figures over `chosen` columns of the `chosen` quantities."""
-    from scenarios.render.page.several import figures, sweep_page
+) -> "tuple[list[Path], list[Chart], list[str]]":
+    """Write the page of a sweep, over `chosen` columns of the `chosen` quantities; its path, the figures over its
+    first columns, and how many they are in words."""
+    from scenarios.render.page.sweep import figures, sweep_page
+    from scenarios.results.numbers import plural
     from scenarios.sweep.folder import swept
 
     if tables:
@@ -114,9 +126,17 @@ def _of_sweep(
     if len(over) > 2:
         raise ScenarioError("--over", chosen[0], f"{len(over)} columns", "one or two")
     path = _page_at(folder, out)
+    found = figures(table, over, of)
     with written(path) as draft:
-        draft.write_text(sweep_page(table, over, of), encoding="utf-8")
-    return [path], [one for _, charts in figures(table, over, of) for one in charts]
+        draft.write_text(sweep_page(table, found), encoding="utf-8")
+    if not found:
+        return [path], [], []
+    (pair, charts), *others = found
+    rest = sum(len(more) for _, more in others)
+    words = [f"Writing {plural(len(charts), 'figure')}, over {pair}"]
+    if rest:
+        words.append(f"The page has {rest} more, over other fields: choose them with --over, quantities with --of")
+    return [path], charts, words
 
 
 def _page_at(folder: Path, out: Path | None) -> Path:

@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -70,7 +71,7 @@ def _sweep(
             found = run_sweep(spec, base, folder, jobs=jobs, client=client, shard=share, command=again, progress=bars)
     except ScenarioError as error:
         fail(error, options={"shard": "--shard", "folder": "--out"})
-    _print(found, [*spec.grid, *spec.random])
+    _print(found, [*spec.grid, *spec.random], [one.name for one in base.scenario.algorithms])
     for one in [one for one in found.results if one.point in found.failed][:MOST]:
         problems.print(f"[bold red]point {one.point} failed[/]: {escape(str(one.error))}", highlight=False)
     if found.there:
@@ -109,7 +110,7 @@ def _client(address: str) -> Any:
         raise ScenarioError("--cluster", address, f"no Dask scheduler answers ({error})", "tcp://HOST:8786") from None
 
 
-def _print(found: "SweepReport", varied: list[str]) -> None:
+def _print(found: "SweepReport", varied: Sequence[str], algorithms: Sequence[str]) -> None:
     from scenarios.render.terminal import Column, fitted, leaves
     from scenarios.results.numbers import MISSING, show
 
@@ -128,7 +129,7 @@ def _print(found: "SweepReport", varied: list[str]) -> None:
         column("point", "point", right=True, whole=True),
         *(
             column(name, head, spared=99 - k)
-            for k, (name, head) in enumerate(zip(varied, leaves(varied), strict=True))
+            for k, (name, head) in enumerate(zip(varied, leaves(varied, algorithms), strict=True))
         ),
         *([column("algorithm", "algorithm", at_least=10)] if several else []),
         *(column(name, HEADS.get(name, name), whole=True, spared=rank) for name, rank in shown),

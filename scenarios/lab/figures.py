@@ -19,6 +19,7 @@ from scenarios.render.page.drawing import (
     LOOK,
     ORANGE,
     PURPLE,
+    ROOM,
     VERMILLION,
     Chart,
     Drawing,
@@ -80,7 +81,9 @@ def chart(draw: Callable[[str], Chart]) -> Html:
         for swatch, label in zip(swatches, labels, strict=True)
     ]
     caption = "".join(f'<p style="font-size: .88rem; margin: 0">{escape(one)}</p>' for one in found.caption)
-    return Html(f'<div style="width: 400px; max-width: 100%">{framed(found.drawing, 400, key)}{caption}</div>')
+    return Html(
+        f'<div style="width: 400px; max-width: calc({ROOM})">{framed(found.drawing, 400, key)}{caption}</div>'
+    )
 
 
 def curves(
@@ -93,15 +96,14 @@ def curves(
     level: tuple[float, str] | None = None,
     at: float | None = None,
 ) -> Html:
-    """Curves with a key below. `level` is a dashed line across with its words, `at` one upright: a slider's place."""
+    """Curves with a key below. `level` is a dashed line across and its words in the key, `at` one upright: a slider's
+    place."""
     with canvas(560, 320) as (figure, axes):
         plot: Any = axes
         for index, line in enumerate(lines):
             _line(plot, line, index)
         if level is not None:
             plot.axhline(level[0], color=INK, linewidth=1.2, linestyle=(0, (7, 3)))
-            words: Any = {"ha": "left", "va": "bottom", "fontsize": 10.5}
-            plot.text(0.01, level[0], level[1], transform=plot.get_yaxis_transform(), **words)
         if at is not None:
             plot.axvline(at, color=INK, alpha=0.5, linewidth=1.2, linestyle=(0, (2, 2)))
         plot.set_xlabel(x)
@@ -120,6 +122,8 @@ def curves(
         f"{'╌╌' if line.dashed else MARKS[index % len(MARKS)]}</span> {escape(line.label)}</span>"
         for index, line in enumerate(lines)
     ]
+    if level is not None:
+        key.append(f'<span style="white-space: nowrap">╌╌ {escape(level[1])}</span>')
     return Html(framed(drawing, 620, key))
 
 

@@ -25,6 +25,7 @@ from netsim.errors import NetsimError, ScenarioError, brief, meant, short, toget
 from netsim.memory import allowed, shown
 from scenarios.files.folders import PAGE
 
+_ALGORITHM = re.compile(r"algorithms(?:\[|\.)(\d+)\]?\.?(.*)")
 _AGENT = re.compile(r"\b([Aa]gent) (\d+)\b(?! \()")
 
 
@@ -316,8 +317,25 @@ def fitted(columns: Sequence[Column], console: Console) -> Table:
         left.remove(going[0])
 
 
-def leaves(fields: Sequence[str]) -> list[str]:
-    """Dotted fields by their last part, with so many before it as tell them apart."""
+def leaves(fields: Sequence[str], algorithms: Sequence[str] = ()) -> list[str]:
+    """Dotted fields by their last part, with so many before it as tell them apart; those of one of several
+    `algorithms` with its name: rounds of private descent."""
+    words = list(fields)
+    for k, field in enumerate(fields):
+        index, own = of_algorithm(field)
+        if own and index is not None and index < len(algorithms) > 1:
+            words[k] = f"{own} of {algorithms[index]}"
+    others = iter(_last_parts([field for field, word in zip(fields, words, strict=True) if field == word]))
+    return [next(others) if field == word else word for field, word in zip(fields, words, strict=True)]
+
+
+def of_algorithm(field: str) -> tuple[int | None, str]:
+    """The number of the algorithm that a dotted field belongs to, and its path within; None for any other field."""
+    found = _ALGORITHM.fullmatch(field)
+    return (int(found[1]), found[2]) if found else (None, field)
+
+
+def _last_parts(fields: Sequence[str]) -> list[str]:
     parts = [field.split(".") for field in fields]
     lengths = [1] * len(fields)
     while True:

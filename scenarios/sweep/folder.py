@@ -21,8 +21,8 @@ from netsim.files import draft_of, parse_json, read_json
 from scenarios.files.folders import LOCK, is_draft, whole
 from scenarios.files.folders import SWEEP as MANIFEST
 from scenarios.files.folders import SWEPT as TABLE
-from scenarios.render.page.several import Point as TablePoint
-from scenarios.render.page.several import SweptTable
+from scenarios.render.page.sweep import Point as TablePoint
+from scenarios.render.page.sweep import SweptTable
 from scenarios.results import tables
 from scenarios.results.base import Setting, Status, as_json, write_text
 from scenarios.results.header import versions
@@ -249,11 +249,15 @@ def swept(folder: Path) -> SweptTable:
     try:
         manifest = cast("dict[str, dict[str, object]]", read_json(folder / MANIFEST))
         scenario, command = str(manifest["scenario"]["name"]), str(manifest.get("command", ""))
+        listed = cast("Sequence[Mapping[str, object]]", manifest["scenario"].get("algorithms", ()))
+        algorithms = tuple(str(one["name"]) for one in listed)
+        drawn = tuple(cast("Mapping[str, object]", manifest.get("sweep", {}).get("random", {})))
         version = str(manifest["versions"].get("netsim-lab", ""))
         table = parquet.read_table(path)
         names: list[str] = table.column_names
         fields = tuple(names[: names.index(next(iter(POINT)))])
-        return SweptTable(scenario, command, version, fields, cast("list[TablePoint]", table.to_pylist()))
+        rows = cast("list[TablePoint]", table.to_pylist())
+        return SweptTable(scenario, command, version, fields, rows, algorithms, drawn)
     except (ArrowException, OSError, ValueError, LookupError, TypeError) as error:
         why = str(error).splitlines()[0]
         raise ScenarioError("folder", str(folder), f"damaged ({why})", "what `netsim sweep` wrote") from None

@@ -43,6 +43,10 @@ _VARIABLES = {
 }  # fmt: skip
 LOOK = "; ".join(f"--{name}: light-dark({light}, {dark})" for name, (light, dark) in _VARIABLES.items())
 """The page's colours as a style, for a figure that stands by itself."""
+ROOM = "100vw - 40px"
+"""The most that a notebook on a phone has room for: where its parts are side by side it asks how wide they are."""
+_LEAST = 9 / 10.5
+"""How much smaller than drawn a figure may be: the numbers at its ticks then have 9 pixels."""
 _STYLE: Style = {
     "svg.fonttype": "none",
     "svg.hashsalt": "netsim",
@@ -161,9 +165,14 @@ def glyphs_missing() -> Generator[list[str]]:
 
 
 def framed(drawing: Drawing, width: int, key: Sequence[str]) -> str:
-    """A drawing so many pixels wide and its key, with the page's colours, for a page of somebody else's."""
+    """A drawing so many pixels wide and its key, with the page's colours, for a page of somebody else's.
+
+    Where there is less room it scrolls by itself as soon as its letters would be smaller than can be read.
+    """
+    least = min(width, math.ceil(_LEAST * 72 * float(drawing.figure.get_figwidth())))
+    inside = f'<div style="overflow-x: auto"><div style="min-width: {least}px">{drawing.svg}</div></div>'
     below = f'<figcaption style="font-size: .88rem">{"&emsp;".join(key)}</figcaption>'
-    return f'<figure style="{LOOK}; max-width: {width}px; margin: .5rem 0">{drawing.svg}{below}</figure>'
+    return f'<figure style="{LOOK}; max-width: min({width}px, {ROOM}); margin: .5rem 0">{inside}{below}</figure>'
 
 
 def series(index: int) -> Style:
@@ -350,11 +359,11 @@ def write_ticks(axis: Any, text: Callable[[float], str] = show) -> None:
 # ── looks ───────────────────────────────────────────────────────────────────────────────────────────────
 _COLOURS = (BLUE, ORANGE, PURPLE, GREEN, INK, SKY, VERMILLION)
 _DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.4, 1.4), (6, 1.6, 1.4, 1.6))
-_MARKERS = ("o", "s", "^", "D", "v")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", ">")
 _SHAPES = {
     "o": "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0z", "s": "M-1-1h2v2h-2z", "D": "M0-1.3l1.3 1.3-1.3 1.3-1.3-1.3z",
     "^": "M0-1.1l1.1 2h-2.2z", "v": "M0 1.1l1.1-2h-2.2z", ">": "M-1-1l2 1-2 1z", "x": "M-1-1l2 2M1-1l-2 2",
-    "X": "M-1-1l2 2M1-1l-2 2", "|": "M0-1.8v3.6",
+    "X": "M-1-1l2 2M1-1l-2 2", "P": "M-.4-1.2h.8v.8h.8v.8h-.8v.8h-.8v-.8h-.8v-.8h.8z", "|": "M0-1.8v3.6",
 }  # fmt: skip
 """Markers of unit radius."""
 

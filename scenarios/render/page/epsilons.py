@@ -155,13 +155,14 @@ class _Painter:
     def _exact(self) -> None:
         row, scale, y = self.row, self.scale, self.top + 2
         inside = [scale.at(v) for v in (row.lower, row.estimate, row.upper) if math.isfinite(v)]
-        if math.isinf(row.estimate) or math.isinf(row.upper):
-            start = min(inside, default=scale.high - 24 * self.pixel)
-            self._arrow(start, scale.infinity, 2, BLUE, 3)
-            if not inside or math.isinf(row.estimate):
-                self._text(start - 8 * self.pixel, 2, "∞", ha="right", fontsize=16, weight="bold", color=BLUE)
-                return
         at = scale.at(row.estimate)
+        if inside and math.isinf(row.upper):
+            self._arrow(min(inside), scale.infinity, 2, BLUE, 3)
+        if math.isinf(row.estimate):
+            if not inside:
+                self.plot.plot([at], [y], marker="o", color=BLUE, markersize=8.5)
+            self._beside(min(inside, default=at), math.inf if inside else at, row.exact)
+            return
         if max(inside) > min(inside):
             bar: Style = {"color": BLUE, "linewidth": 6, "alpha": 0.4, "solid_capstyle": "butt"}
             self.plot.plot([min(inside), max(inside)], [y, y], **bar)

@@ -3,7 +3,7 @@ requests, and the outcome of a paper's item beside them."""
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from html import escape
@@ -395,8 +395,17 @@ def _title(figure: FigureResult) -> str:
     return figure.title or f"{figure.y} by {figure.x}"
 
 
-def chart_of(figure: FigureResult, look: Mapping[str, Series], name: str, everywhere: Sequence[str] = ()) -> Chart:
-    """A figure, its curves with the looks of their labels; what is said `everywhere` is no part of its caption."""
+def chart_of(
+    figure: FigureResult,
+    look: Mapping[str, Series],
+    name: str,
+    everywhere: Sequence[str] = (),
+    level: Collection[str] = (),
+) -> Chart:
+    """A figure, its curves with the looks of their labels; what is said `everywhere` is no part of its caption.
+
+    Curves whose labels are `level` are lines across, with a band and one marker, at the right end.
+    """
     shown = [(curve, look[curve.label]) for curve in figure.curves if _drawn(curve)]
     caption: list[str] = []
     bare = [c.label for c, _ in shown if len(c.low) != len(c.x)]
@@ -416,7 +425,7 @@ def chart_of(figure: FigureResult, look: Mapping[str, Series], name: str, everyw
         drawn = (_plot(figure, [one], f"{name}-{k}", axes, _SMALL) for k, one in enumerate(shown))
         panels = tuple(zip((curve.label for curve in axes), drawn, strict=True))
     key = tuple(one.entry(curve.label) for curve, one in shown)
-    return Chart(_title(figure), _plot(figure, shown, name), key, tuple(caption), panels=panels)
+    return Chart(_title(figure), _plot(figure, shown, name, level=level), key, tuple(caption), panels=panels)
 
 
 # ── drawing ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -426,8 +435,9 @@ def _plot(
     name: str,
     over: Sequence[FigureCurve] = (),
     size: tuple[int, int] = (WIDTH, HEIGHT),
+    level: Collection[str] = (),
 ) -> Drawing:
-    """The curves `shown`, on axes that have room for those `over` too."""
+    """The curves `shown`, on axes that have room for those `over` too; `level` are labels of lines across."""
     curves = [*over] or [curve for curve, _ in shown]
     with canvas(*size) as (drawing, plot):
         place = _places(plot, figure, curves)
@@ -441,7 +451,9 @@ def _plot(
                 margin = 0.05 * ((max(finite) - min(finite)) or 1.0)
                 plot.set_ylim(min(finite) - margin, max(finite) + margin)
         for curve, look in shown:
-            if figure.points:
+            if curve.label in level:
+                _across(plot, curve, look, place, shift)
+            elif figure.points:
                 _points(plot, curve, look, place, shift)
             else:
                 _curve(plot, curve, look, place, shift, 0.2 if len(shown) <= _FEW else 0.1)
@@ -462,6 +474,25 @@ def _curve(plot: Any, curve: FigureCurve, look: Series, place: Any, shift: _Plac
     every = max(1, len(at) // 5)  # about five markers, out of step with other curves
     marked = look.marked | {"markevery": (look.index * every // 5 % every, every)}
     plot.plot(at, [shift(v) for v in curve.y], **marked, **series(look.index))
+
+
+def _across(plot: Any, curve: FigureCurve, look: Series, place: Any, shift: _Place) -> None:
+    """A line at the curve's only height with a marker at its end, and its band."""
+    height, edge = shift(curve.y[0]), plot.get_yaxis_transform()
+    if curve.low and curve.high:
+        ends = shift(curve.low[0]), shift(curve.high[0])
+        plot.axhspan(*ends, color=look.colour, alpha=0.1, linewidth=0, **series(look.index))
+    plot.update_datalim([(place(x), height) for x in curve.x])
+    plot.plot([0, 1], [height] * 2, **look.line, transform=edge, **series(look.index))
+    plot.plot(
+        [1],
+        [height],
+        color=look.colour,
+        **look.point | {"markersize": 8},
+        transform=edge,
+        clip_on=False,
+        **series(look.index),
+    )
 
 
 def _points(plot: Any, curve: FigureCurve, look: Series, place: Any, shift: _Place) -> None:

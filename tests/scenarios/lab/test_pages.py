@@ -112,6 +112,8 @@ def test_a_lesson_opens_without_an_error(chromium: Chromium, lab: str, tmp_path,
         formulas = "[...document.querySelectorAll('marimo-tex')]"
         beyond = f"{formulas}.filter(f => f.getBoundingClientRect().right > innerWidth || ({cut})).length"
         assert page.evaluate(beyond) == 0, "a formula wider than the page scrolls by itself"
+        beyond = "[...document.querySelectorAll('figure')].filter(f => f.getBoundingClientRect().right > innerWidth)"
+        assert page.evaluate(f"{beyond}.length") == 0, "so does a figure"
 
 
 def test_answers_go_on_the_sheet_as_they_are_given_and_are_graded_again(

@@ -42,7 +42,7 @@ def test_a_sweep_never_cuts_a_verdict(narrow, count, width):
     names = ("private gradient descent", "another algorithm")
     rows = [row | dict.fromkeys(fields, 0.25) | {"algorithm": one, "verdict": "underpowered"} for one in names]
     point = SimpleNamespace(point=0, fields={}, rows=rows)
-    command._print(SimpleNamespace(results=[point], complete=1, points=1), fields)
+    command._print(SimpleNamespace(results=[point], complete=1, points=1), fields, names)
     text = narrow.getvalue()
     assert max(map(len, text.splitlines())) <= width
     assert text.count("underpowered") == 2

@@ -2,13 +2,16 @@
 
 import json
 import math
+from itertools import product
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
-from scenarios.render.page.several import SweptTable, constant, figures, sweep_page
+from scenarios.render.page.drawing import Series
+from scenarios.render.page.sweep import SweptTable, constant, figures, sweep_page
 from scenarios.results import tables
 from scenarios.sweep.folder import COLUMNS, PointResult, write
 
@@ -39,6 +42,7 @@ def test_two_fields_of_several_values_are_a_heat_map_of_each_algorithm():
     assert [text.get_text() for text in first.texts][:4] == ["0.005", "0.0025", "0.0013", "6.3 × 10⁻⁴"]
     assert sum(text.get_text() == "∞" for text in charts[1].drawing.figure.axes[0].texts) == 4
     assert "other: final relative error 2" in constant(table())
+    assert "other: 2 everywhere, not drawn." in charts[0].caption
 
 
 def test_one_field_is_a_line_with_the_median_and_whiskers():
@@ -48,8 +52,7 @@ def test_one_field_is_a_line_with_the_median_and_whiskers():
     assert list(line.get_xdata()) == list(ROUNDS)
     middle = sorted(s + k for s in (x / 4 for x in SCALES) for k in range(3))
     assert line.get_ydata()[0] == pytest.approx((middle[5] + middle[6]) / 2)
-    assert "Median of 12 numbers at most." in one.caption
-    assert "Whiskers: from the least to the most." in one.caption
+    assert "Each marker: the median of 12 points; whiskers: from the least to the most." in one.caption
 
 
 def test_few_values_of_the_second_are_lines():
@@ -59,6 +62,76 @@ def test_few_values_of_the_second_are_lines():
         "mine, rounds 4", "mine, rounds 8", "other, rounds 4", "other, rounds 8"
     ]  # fmt: skip
     assert "∞ at 4 places, not drawn." in charts[0].caption
+
+
+NAMES = ("mine", "other", "third")
+
+
+def swept(rounds=(10, 20), losses=(0.0, 0.1)):
+    """The rounds of "mine" and the loss of every link are swept, and the ridge is drawn anew at each of two draws;
+    "other" follows the ridge alone, and "third" is the same everywhere."""
+    found = []
+    for k, (r, loss, draw) in enumerate(product(rounds, losses, range(2))):
+        ridge = 0.014509354052531443 * (k + 1)
+        fields = {"algorithms[0].rounds": r, "links.loss": loss, "problem.ridge": ridge, "point": k}
+        numbers = {"mine": r * (1 + loss) + draw, "other": ridge, "third": 2.0}
+        found += [fields | {"algorithm": name, "epsilon_claimed": value} for name, value in numbers.items()]
+    fields = ("algorithms[0].rounds", "links.loss", "problem.ridge")
+    return SweptTable("small", "", "0", fields, found, NAMES, ("problem.ridge",))
+
+
+def test_what_an_axis_does_not_touch_is_level_and_what_is_constant_is_drawn():
+    (words, (one,)), *_ = figures(swept())
+    assert words == "rounds of mine and loss"
+    assert [entry.label for entry in one.key] == [
+        "mine, loss 0", "mine, loss 0.1", "other, loss 0 (4 points)", "other, loss 0.1 (4 points)", "third (8 points)"
+    ]  # fmt: skip
+    plot = one.drawing.figure.axes[0]
+    assert plot.get_xlabel() == "rounds of mine"
+    across = [line for line in plot.lines if list(line.get_xdata()) == [0, 1]]
+    others = [np.median([0.014509354052531443 * k for k in ks]) for ks in ((1, 2, 5, 6), (3, 4, 7, 8))]
+    assert [line.get_ydata()[0] for line in across] == pytest.approx([*others, 2.0])
+    assert "ridge is drawn anew at every point: it changes along an axis too." in one.caption
+    assert any(
+        line.startswith("A line with its marker at the right end does not depend on rounds") for line in one.caption
+    )
+
+
+def test_an_axis_that_is_drawn_is_no_caution():
+    ((_, charts),) = figures(swept(), ["problem.ridge"])
+    assert not any("drawn anew" in line for one in charts for line in one.caption)
+
+
+def test_where_a_heat_map_is_drawn_an_untouched_algorithm_is_a_line_over_what_touches_it():
+    ((_, charts),) = figures(swept((1, 2, 3, 4), (0.0, 0.1, 0.2, 0.3)), ["algorithms[0].rounds", "links.loss"])
+    assert [one.title for one in charts] == ["mine: ε claimed", "other: ε claimed"]
+    heat, line = (one.drawing.figure.axes[0] for one in charts)
+    assert (heat.get_xlabel(), heat.get_ylabel()) == ("rounds of mine", "loss")
+    assert line.get_xlabel() == "loss"
+    assert "third: 2 everywhere, not drawn." in charts[0].caption
+
+
+def test_a_constant_infinity_is_said():
+    small = swept()
+    for row in small.rows:
+        if row["algorithm"] == "third":
+            row["epsilon_claimed"] = math.inf
+    (_, (one,)), *_ = figures(small)
+    assert "third (8 points): ∞, not drawn." in one.caption
+
+
+def test_numbers_of_the_page_are_short():
+    small = swept()
+    text = sweep_page(small, figures(small, ["links.loss"]))
+    assert "0.0145," in text
+    assert "0.01450935" not in text
+    assert '<th scope="col">rounds of mine</th>' in text
+
+
+def test_no_look_of_one_figure_has_the_marker_of_another():
+    looks = [Series(k) for k in range(8)]
+    assert len({one.marker for one in looks}) == 8
+    assert len({(one.marker, one.colour) for one in map(Series, range(56))}) == 56
 
 
 def test_a_column_that_was_measured_can_be_an_axis():
@@ -102,7 +175,21 @@ def test_the_command_writes_page_and_figures(folder):
     assert "&lt;out of memory&gt;" in text
     assert "netsim-lab 7.1" in text
     assert len(list((folder / "drawn").glob("*.svg"))) == 3
+    assert "Writing 3 figures, over scale and rounds\n" in done.output
+    assert "--over" not in done.output
     assert report(folder, "--over", "rounds", "--of", "final_error").exit_code == 0
+
+
+def test_the_figures_are_those_over_the_first_fields_and_the_rest_is_said(folder, monkeypatch):
+    monkeypatch.setattr("scenarios.sweep.folder.swept", lambda _: swept())
+    done = report(folder, "--figures", "--format", "svg", "--into", str(folder / "first"))
+    assert done.exit_code == 0, done.output
+    assert len(list((folder / "first").glob("*.svg"))) == 1
+    assert "Writing 1 figure, over rounds of mine and loss" in done.output
+    more = sum(len(charts) for _, charts in figures(swept())[1:])
+    assert (
+        f"The page has {more} more, over other fields: choose them with --over, quantities with --of" in done.output
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,7 +215,8 @@ def test_over_is_of_a_sweep_alone(tmp_path):
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_is_clean_and_fits(chromium, folder, tmp_path, width):
     fields = ("scale", "rounds")
-    (tmp_path / "page.html").write_text(sweep_page(SweptTable("small", "x", "0", fields, rows())), encoding="utf-8")
+    small = SweptTable("small", "x", "0", fields, rows())
+    (tmp_path / "page.html").write_text(sweep_page(small, figures(small)), encoding="utf-8")
     with chromium.open(tmp_path / "page.html", width=width) as one:
         assert one.sideways <= 0
         assert one.evaluate("document.querySelectorAll('#figures figure svg').length") == 3

@@ -1,10 +1,11 @@
-"""ε over time: rounds are whole numbers, however few they are."""
+"""The three epsilons where one is infinite, and over time, where rounds are whole numbers, however few they are."""
 
+import math
 import re
 
 import pytest
 
-from scenarios.render.page.epsilons import loss_charts, over_time
+from scenarios.render.page.epsilons import epsilons, loss_charts, over_time
 from scenarios.render.sentences import Finding
 from scenarios.results.audit import AuditResult
 from scenarios.results.budgets import OverTime
@@ -40,3 +41,28 @@ def test_bars_have_the_infinity_of_an_unprotected_field(bare, shown, noisy):
     for one in figures:
         assert len(re.findall(r">∞</text>", one.drawing.svg)) == shown
         assert ("no noise protects" in " ".join(one.caption)) is (shown > 0)
+
+
+@pytest.mark.parametrize(("lower", "label"), [(math.inf, "∞"), (0.385, "0.385 … ∞")])
+def test_an_infinite_epsilon_is_one_mark_and_an_open_interval_a_bar(lower, label):
+    interval = {"lower": lower, "estimate": math.inf, "upper": math.inf}
+    audit = {"verdict": "unprotected", "epsilon_exact": interval, "epsilon_audited": 4.04, "epsilon_claimed": None}
+    made = filled(AlgorithmResult, {"name": "plain", "audit": filled(AuditResult, audit)})
+    chart = epsilons([("plain", made)], "")
+    for drawing in (chart.drawing, chart.narrow):
+        (axes,) = drawing.figure.axes
+        end = next(tick for tick in axes.xaxis.get_majorticklabels() if tick.get_text() == "∞").get_position()[0]
+        bars = [one for one in axes.texts if getattr(one, "arrow_patch", None) and one.xy[1] == 2]
+        marks = [
+            line.get_xdata() for line in axes.lines if line.get_marker() == "o" and list(line.get_ydata()) == [2]
+        ]
+        (text,) = (one for one in axes.texts if one.get_text() and one.get_position()[1] == 2)
+        assert text.get_text() == label
+        if math.isinf(lower):
+            assert bars == []
+            assert marks == [[end]]
+            assert abs(text.get_position()[0] - end) < 0.1, "beside the mark"
+        else:
+            (bar,) = bars
+            assert (bar.xyann[0], bar.xy[0]) == pytest.approx((math.log10(0.385), end))
+            assert marks == []

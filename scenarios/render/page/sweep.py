@@ -1,0 +1,380 @@
+"""The HTML page of a sweep: its quantities over one or two of its fields, as lines or as heat maps, from its table's
+rows."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, TypeAlias, cast
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.colors import to_hex
+
+from netsim.arrays import unknown
+from scenarios.render.page.charts import WIDTH
+from scenarios.render.page.drawing import Chart, Drawing, Series, canvas
+from scenarios.render.page.report import chart_of, environment
+from scenarios.render.terminal import leaves, of_algorithm
+from scenarios.results.numbers import MISSING, plural, setting, show
+from scenarios.results.reproduction import FigureCurve, FigureResult
+
+Point: TypeAlias = Mapping[str, object]
+"""A row of the table: of one algorithm at one point."""
+_REFUTED = "share refuted"
+_COLUMNS = {
+    "final_error": "Final relative error",
+    _REFUTED: "Share of claims that are refuted or unprotected",
+    "epsilon_claimed": "ε claimed",
+    "epsilon_exact_lower": "ε exact, at least",
+    "epsilon_audited": "ε audited, at least",
+    "gradient_error": "Error of inferred gradients",
+    "identifiable": "Share of gradients that are identifiable",
+    "image_skill": "Skill of rebuilt images",
+    "best_skill": "Skill of the best attack on records",
+    "packets": "Packets",
+    "bytes": "Bytes on the air",
+    "time": "Virtual seconds",
+}
+"""Columns that are drawn, and a share of verdicts."""
+_FIRST = 8
+"""Quantities that stand open; the others are costs."""
+_FEWEST, _CURVES = 4, 7
+"""Values of both fields from which on a heat map is drawn, and curves of one figure at most."""
+_MOST, _GROUPS = 12, 8
+"""Values of a field beyond which neighbours are put together, into so many groups."""
+_CELLS = 80
+"""Cells of a heat map of which each has its number."""
+_PAIRS, _ROWS = 6, 300
+
+
+@dataclass(frozen=True)
+class SweptTable:
+    """A sweep's table: `fields` are those that it varies, of which those `drawn` have laws; `algorithms` are the
+    scenario's, by name."""
+
+    scenario: str
+    command: str
+    version: str
+    fields: tuple[str, ...]
+    rows: Sequence[Point]
+    algorithms: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The fields as axes and columns name them."""
+        return dict(zip(self.fields, leaves(self.fields, self.algorithms), strict=True))
+
+    def word(self, name: str) -> str:
+        """A column as axes and captions name it."""
+        return self.words.get(name, _COLUMNS.get(name, name))
+
+    def touches(self, name: str, algorithm: object) -> bool:
+        """Whether a column can matter to an algorithm: the field of another one cannot."""
+        index, _ = of_algorithm(name)
+        return index is None or algorithm not in self.algorithms or self.algorithms.index(str(algorithm)) == index
+
+    def values(self, name: str) -> list[object]:
+        """What a column has, in order: numbers by size."""
+        return sorted({_key(row[name]) for row in self.rows if row.get(name) is not None}, key=_order)
+
+
+def figures(table: SweptTable, over: Sequence[str] = (), of: Sequence[str] = ()) -> list[tuple[str, list[Chart]]]:
+    """Charts of the quantities `of` (default: all there are), over one or two columns, or over each pair of fields
+    that take several values: the pair in words, and its charts.
+
+    You get a `ScenarioError` for what is no column, or no quantity.
+    """
+    known = [*table.fields, *(name for name in _COLUMNS if name != _REFUTED)]
+    for name in over:
+        if name not in known:
+            raise unknown("--over", name, known)
+    there = [name for name in _COLUMNS if any(not math.isnan(_number(row, name)) for row in table.rows)]
+    for name in of:
+        if name not in there:
+            raise unknown("--of", name, there)
+    varied = [name for name in table.fields if len(table.values(name)) > 1] or list(table.fields[:1])
+    pairs = [tuple(over)] if over else list(combinations(varied, min(2, len(varied))))[:_PAIRS]
+    found: list[tuple[str, list[Chart]]] = []
+    for k, pair in enumerate(pairs):
+        drawn = [_charts(table, name, pair, f"s{k}-{n}") for n, name in enumerate(of or there)]
+        words = " and ".join(map(table.word, pair))
+        found.append((words, [one for charts in drawn for one in charts]))
+    return found
+
+
+def constant(table: SweptTable) -> list[str]:
+    """Quantities that are the same at every point, of each algorithm."""
+    found: list[str] = []
+    several = len({row.get("algorithm") for row in table.rows}) > 1
+    for name, words in _COLUMNS.items():
+        for algorithm, values in _each(table, name).items():
+            if len(values) == 1:
+                found.append(f"{algorithm}: " * several + f"{words[0].lower()}{words[1:]} {show(next(iter(values)))}")
+    return found
+
+
+def _each(table: SweptTable, quantity: str) -> dict[object, set[float]]:
+    """The different numbers of each algorithm."""
+    found: dict[object, set[float]] = {}
+    for row in table.rows:
+        if not math.isnan(value := _number(row, quantity)):
+            found.setdefault(row.get("algorithm"), set()).add(value)
+    return found
+
+
+def sweep_page(table: SweptTable, drawn: Sequence[tuple[str, Sequence[Chart]]]) -> str:
+    """The page with these `figures` as text, which loads nothing; the same table gives the same page."""
+    points = {row.get("point") for row in table.rows}
+    failed = {str(row["error"]) for row in table.rows if row.get("error") is not None}
+    columns = [name for name in (*table.fields, "algorithm", "verdict", *_COLUMNS) if name != _REFUTED]
+    shown = [name for name in columns if any(row.get(name) is not None for row in table.rows)]
+    return (
+        environment()
+        .get_template("sweep.html.j2")
+        .render(
+            title=f"A sweep of {table.scenario}",
+            first="figures",
+            series=_CURVES,
+            points=len(points),
+            fields=[(name, [_cell(value) for value in table.values(name)]) for name in table.fields],
+            failed=sorted(failed)[:_GROUPS],
+            figures=drawn,
+            heads=[*table.words.values(), *(_COLUMNS.get(n, n) for n in shown if n not in table.fields)],
+            cells=[[_cell(row.get(name)) for name in shown] for row in table.rows[:_ROWS]],
+            more=max(0, len(table.rows) - _ROWS),
+            command=table.command,
+            constant=constant(table),
+            version=table.version,
+        )
+    )
+
+
+def _cell(value: object) -> str:
+    return show(value) if isinstance(value, float) else MISSING if value is None else setting(value)
+
+
+# ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────
+def _number(row: Point, name: str) -> float:
+    """A quantity of a row; nan where it has none."""
+    if name == _REFUTED:
+        verdict = row.get("verdict")
+        return math.nan if verdict is None else float(verdict in ("refuted", "unprotected"))
+    value = row.get(name)
+    return float(value) if isinstance(value, int | float) else math.nan
+
+
+def _key(value: object) -> object:
+    return value if isinstance(value, int | float | str) else setting(value)
+
+
+def _order(value: object) -> tuple[bool, float, str]:
+    numeric = isinstance(value, int | float)
+    return not numeric, float(value) if numeric else 0.0, str(value)
+
+
+def _places(table: SweptTable, name: str) -> dict[object, object]:
+    """Where each value of a column goes: to itself, or to the median of its group where there are many."""
+    values = table.values(name)
+    if len(values) <= _MOST or not all(isinstance(value, int | float) for value in values):
+        return {value: value for value in values}
+    groups = np.array_split(np.array(values, dtype=np.float64), _GROUPS)
+    found = {float(value): float(np.median(group)) for group in groups for value in group}
+    return {value: found[float(cast("float", value))] for value in values}
+
+
+def _by(
+    table: SweptTable, quantity: str, pair: Sequence[str], algorithm: object
+) -> dict[tuple[object, ...], list[float]]:
+    """The numbers of one algorithm at each place of the columns `pair`."""
+    places = [_places(table, name) for name in pair]
+    found: dict[tuple[object, ...], list[float]] = {}
+    for row in table.rows:
+        value = _number(row, quantity)
+        if row.get("algorithm") != algorithm or math.isnan(value) or any(row.get(name) is None for name in pair):
+            continue
+        at = tuple(place[_key(row[name])] for place, name in zip(places, pair, strict=True))
+        found.setdefault(at, []).append(value)
+    return found
+
+
+# ── figures ─────────────────────────────────────────────────────────────────────────────────────────────
+def _charts(table: SweptTable, quantity: str, pair: Sequence[str], name: str) -> list[Chart]:
+    """A quantity over one or two columns: a heat map of each algorithm where both take several values, else lines.
+
+    An algorithm is drawn over those columns alone that touch it; one whose number is the same everywhere, over none.
+    """
+    numbers = _each(table, quantity)
+    if all(len(values) == 1 for values in numbers.values()):
+        return []
+    drawn: list[_Numbers] = []
+    for one, values in numbers.items():
+        over = tuple(column for column in pair if table.touches(column, one)) if len(values) > 1 else ()
+        if cells := _by(table, quantity, over, one):
+            drawn.append(_Numbers(table, quantity, one, over, cells))
+    notes = [
+        f"{plural(len(table.values(one)), 'value')} of {table.word(one)}, in {_GROUPS} groups at their medians."
+        for one in pair
+        if len(set(_places(table, one).values())) < len(table.values(one))
+    ]
+    if anew := [table.word(one) for one in table.drawn if one not in pair and len(table.values(one)) > 1]:
+        verb, changes = ("is", "it changes") if len(anew) == 1 else ("are", "they change")
+        notes.append(f"{' and '.join(anew)} {verb} drawn anew at every point: {changes} along an axis too.")
+    mapped = [one for one in drawn if len(one.over) == 2]
+    heat = bool(mapped) and all(len({at[k] for one in mapped for at in one.cells}) >= _FEWEST for k in (0, 1))
+    if not heat and sum(len(one.curves(pair)) for one in drawn) <= _CURVES:
+        return [_lines(drawn, pair, f"{name}-0", notes)]
+    same = {one: min(values) for one, values in numbers.items() if len(values) == 1}
+    notes += [f"{one}: {show(value)} everywhere, not drawn." for one, value in same.items()]
+    return [
+        _heat(one, f"{name}-{k}", notes)
+        if heat and len(one.over) == 2
+        else _lines([one], one.over or pair, f"{name}-{k}", notes)
+        for k, one in enumerate(one for one in drawn if one.algorithm not in same)
+        if heat or one.finite
+    ]
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """A quantity of one algorithm, at each place of the columns `over`."""
+
+    table: SweptTable
+    quantity: str
+    algorithm: object
+    over: tuple[str, ...]
+    cells: Mapping[tuple[object, ...], Sequence[float]]
+
+    @property
+    def finite(self) -> bool:
+        return any(math.isfinite(self.middle(values)) for values in self.cells.values())
+
+    @property
+    def title(self) -> str:
+        several = len({row.get("algorithm") for row in self.table.rows}) > 1
+        return f"{self.algorithm}: " * several + _COLUMNS[self.quantity]
+
+    @property
+    def counts(self) -> str:
+        """What a place shows: the median of so many points; empty where each is one."""
+        counts = {len(values) for values in self.cells.values()}
+        about = "mean" if self.quantity == _REFUTED else "median"
+        return f"{about} of {'up to ' * (len(counts) > 1)}{max(counts)} points" if max(counts) > 1 else ""
+
+    def middle(self, values: Sequence[float]) -> float:
+        return float(np.mean(values)) if self.quantity == _REFUTED else float(np.median(values))
+
+    def level(self, pair: Sequence[str]) -> bool:
+        """Whether it is level along the first column of the pair."""
+        return pair[0] not in self.over
+
+    def curves(self, pair: Sequence[str]) -> list[FigureCurve]:
+        """A curve over the first column of the pair for each value of the second; a level one says of how many points
+        it is."""
+        level = self.level(pair)
+        several = len({row.get("algorithm") for row in self.table.rows}) > 1
+        found: list[FigureCurve] = []
+        groups = {at if level else at[1:] for at in self.cells}
+        for group in sorted(groups, key=lambda at: _order(at[0]) if at else (False, 0.0, "")):
+            if level:
+                places = sorted({*_places(self.table, pair[0]).values()}, key=_order)
+                each = [self.cells[group]] * len(places)
+            else:
+                at = sorted((place for place in self.cells if place[1:] == group), key=lambda at: _order(at[0]))
+                places, each = [place[0] for place in at], [self.cells[place] for place in at]
+            few = all(len(values) == 1 for values in each) or self.quantity == _REFUTED
+            words = [str(self.algorithm)] * (several or not group)
+            words += [f"{self.table.word(pair[1])} {_cell(value)}" for value in group]
+            found.append(
+                FigureCurve(
+                    label=", ".join(words) + f" ({plural(len(each[0]), 'point')})" * level,
+                    algorithm=str(self.algorithm),
+                    variant="",
+                    x=tuple(cast("Any", place) for place in places),
+                    y=tuple(map(self.middle, each)),
+                    low=() if few else tuple(map(min, each)),
+                    high=() if few else tuple(map(max, each)),
+                )
+            )
+        return found
+
+
+def _lines(numbers: Sequence[_Numbers], pair: Sequence[str], name: str, notes: Sequence[str]) -> Chart:
+    """Infinite values are counted in the caption: they have no place on an axis of numbers."""
+    table, quantity = numbers[0].table, numbers[0].quantity
+    x = table.word(pair[0])
+    curves = [(curve, one.level(pair)) for one in numbers for curve in one.curves(pair)]
+    seen: list[FigureCurve] = []
+    for one, _ in curves:
+        kept = [k for k, y in enumerate(one.y) if math.isfinite(y)]
+        low, high = (tuple(row[k] for k in kept) if row else () for row in (one.low, one.high))
+        places, middle = tuple(one.x[k] for k in kept), tuple(one.y[k] for k in kept)
+        seen.append(replace(one, x=places, y=middle, low=low, high=high))
+    words: list[str] = []
+    ranges = "; {}: from the least to the most" if any(one.low for one in seen) else ""
+    if marked := [one.counts for one in numbers if not one.level(pair) and one.counts]:
+        words.append(f"Each marker: the {max(marked, key=len)}{ranges.format('whiskers')}.")
+    if any(level for _, level in curves):
+        ends = f"median of its points{ranges.format('band')}"
+        words.append(f"A line with its marker at the right end does not depend on {x}: {ends}.")
+    words += notes
+    if infinite := sum(math.isinf(y) for one, level in curves if not level for y in one.y):
+        words.append(f"∞ at {plural(infinite, 'place')}, not drawn.")
+    words += [f"{one.label}: ∞, not drawn." for one, level in curves if level and math.isinf(one.y[0])]
+    figure = FigureResult(
+        title=numbers[0].title if len(numbers) == 1 else _COLUMNS[quantity],
+        x=x,
+        y=_COLUMNS[quantity],
+        log=_logarithmic(y for one in seen for y in one.y),
+        log_x=False,
+        points=True,
+        level=None,
+        curves=tuple(seen),
+        absent=tuple(words),
+    )
+    level = [one.label for one, level in curves if level]
+    return chart_of(figure, {one.label: Series(k) for k, one in enumerate(seen)}, name, level=level)
+
+
+def _logarithmic(values: Iterable[float]) -> bool:
+    given = [value for value in values if math.isfinite(value)]
+    return bool(given) and min(given) > 0 and max(given) > 10 * min(given)
+
+
+def _heat(numbers: _Numbers, name: str, notes: Sequence[str]) -> Chart:
+    """Dark is little and bright is much; a cell without a number is empty."""
+    axes, cells, title = [numbers.table.word(one) for one in numbers.over], numbers.cells, numbers.title
+    across, up = (sorted({at[k] for at in cells}, key=_order) for k in (0, 1))
+    middles = {at: numbers.middle(values) for at, values in cells.items()}
+    finite = [value for value in middles.values() if math.isfinite(value)]
+    log = _logarithmic(finite)
+    low, high = (f(map(math.log10, finite) if log else finite) for f in (min, max)) if finite else (0.0, 1.0)
+    colours: Any = cast("Any", mpl).colormaps["cividis"]
+    with canvas(WIDTH, max(190, 60 + 26 * len(up))) as (figure, plot):
+        for (x, y), value in middles.items():
+            share = 1.0 if math.isinf(value) else ((math.log10(value) if log else value) - low) / ((high - low) or 1)
+            at = across.index(x), up.index(y)
+            plot.fill_between(
+                [at[0] - 0.5, at[0] + 0.5], at[1] - 0.5, at[1] + 0.5, color=to_hex(colours(share)), lw=0
+            )
+            if len(across) * len(up) <= _CELLS:
+                ink = "#ffffff" if share < 0.5 else "#000000"
+                plot.text(*at, show(value, 2), ha="center", va="center", fontsize=9, color=ink)
+        plot.set_xlim(-0.5, len(across) - 0.5)
+        plot.set_ylim(-0.5, len(up) - 0.5)
+        plot.set_xticks(range(len(across)), [_cell(value) for value in across], rotation=45 if len(across) > 7 else 0)
+        plot.set_yticks(range(len(up)), [_cell(value) for value in up])
+        plot.tick_params(length=0)
+        for side in ("left", "bottom"):
+            plot.spines[side].set_visible(False)
+        plot.set_xlabel(axes[0])
+        plot.set_ylabel(axes[1])
+        words = f"{title} by {axes[0]} and {axes[1]}"
+        ends = f"from {show(min(finite))} to {show(max(finite))}" if finite else "infinite everywhere"
+        drawing = Drawing(name, f"{words}, {ends}.", figure)
+    scale = (
+        f"Dark: {show(min(finite))}; bright: {show(max(finite))}{', on a logarithmic scale' * log}." if finite else ""
+    )
+    counted = f"Each cell: the {numbers.counts}." if numbers.counts else ""
+    return Chart(title, drawing, (), tuple(filter(None, (scale or "∞ everywhere.", counted, *notes))))
