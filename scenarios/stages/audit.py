@@ -3,7 +3,7 @@ them and their exact prices."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -60,6 +60,8 @@ class Judge:
     jobs: int
     keep: Callable[[AlgorithmResult], None]
     draft: str = ""
+    _plans: set[str] = field(default_factory=set)
+    """What each audit was planned to prove, which is said once."""
 
     def judge(self, entry: AlgorithmResult, subject: Subject, activations: int) -> AlgorithmResult:
         """Results with plan, audit, curves and views; `activations` is Θ, the run's largest."""
@@ -109,7 +111,8 @@ class Judge:
     ) -> AlgorithmResult:
         spec, folder = options.spec, self.folder / f"audit-{entry.slug}"
         self.progress.begin(f"{subject.spec.name}: auditing", 2 * spec.trials)
-        if entry.plan is not None:
+        if entry.plan is not None and entry.plan.summary not in self._plans:
+            self._plans.add(entry.plan.summary)
             self.progress.say(entry.plan.summary)
         if (mark := folder / MARK).is_file() and mark.read_text(encoding="utf-8") == options.fingerprint:
             kept, chunks = Archive(folder), -(-spec.trials // spec.chunk)
