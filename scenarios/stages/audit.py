@@ -60,7 +60,7 @@ class Judge:
     jobs: int
     keep: Callable[[AlgorithmResult], None]
     draft: str = ""
-    _plans: set[str] = field(default_factory=set)
+    _plans: set[str] = field(default_factory=set[str])
     """What each audit was planned to prove, which is said once."""
 
     def judge(self, entry: AlgorithmResult, subject: Subject, activations: int) -> AlgorithmResult:
