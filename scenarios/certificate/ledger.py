@@ -272,7 +272,7 @@ def _row(entry: Entry, found: AlgorithmResult, seconds: float, folder: Path) -> 
     return replace(
         row,
         claimed=stated,
-        exact=exact(epsilon),
+        exact=_exact(epsilon),
         audited=f"≥ {show(audit.epsilon_audited)}",
         reason=findings.capitalized(audit.reason),
         source=audit.claim.source,
@@ -286,7 +286,7 @@ def _row(entry: Entry, found: AlgorithmResult, seconds: float, folder: Path) -> 
     )
 
 
-def exact(epsilon: EpsilonExact | None) -> str:
+def _exact(epsilon: EpsilonExact | None) -> str:
     """ε exact: a number where a formula gives it, else the proven interval."""
     if epsilon is None:
         return MISSING

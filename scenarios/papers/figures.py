@@ -44,7 +44,7 @@ WORDS = (
 )
 
 
-def figures(
+def _figures(
     specs: Sequence[checks.FigureSpec], runs: Sequence[Ran], fields: Fields, level: float
 ) -> list[FigureResult]:
     """Every figure with its curves, its axes in words, and what is absent.
@@ -250,5 +250,5 @@ def reproduced(results: Results, runs: Sequence[Ran], fields: Fields, finished: 
         results = replace(results, reproduction=judge(item, runs, finished, fields))
     if scenario.figures:
         level = (None if item is None else item.vacuous_above) or VACUOUS
-        results = replace(results, figures=tuple(figures(scenario.figures, runs, fields, level)))
+        results = replace(results, figures=tuple(_figures(scenario.figures, runs, fields, level)))
     return results

@@ -128,7 +128,7 @@ class Judge:
         prices, also = self._prices(options)
         views = self._views(options, also)
         if isinstance(prices, ViewPrices) and isinstance(views, ViewsResult):
-            prices = beside(prices, views)
+            prices = _beside(prices, views)
         return replace(entry, views=views, prices=prices)
 
     def _prices(self, options: AuditOptions) -> tuple[Prices | None, tuple[View, ...]]:
@@ -398,7 +398,7 @@ class _At:
         return 0.0 if attained is None else attained.lower
 
 
-def beside(prices: ViewPrices, found: ViewsResult) -> ViewPrices:
+def _beside(prices: ViewPrices, found: ViewsResult) -> ViewPrices:
     """The same with what games from the same views prove."""
     games = {one.name: one for one in found.views}
     rows = (

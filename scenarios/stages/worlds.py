@@ -450,7 +450,7 @@ def _around(simulation: Simulation, agent: int) -> frozenset[str]:
     return frozenset(_link(agent, j) for j in simulation.topology.neighbors(agent))
 
 
-def seen_by(
+def _seen_by(
     simulation: Simulation, agent: int, other: Objective, chunk: int, views: tuple[View, ...], draw: int = 0
 ) -> SimulateViews:
     """Simulator of both worlds, as the simulation is and with `agent` holding `other`, for all views at once.
@@ -504,7 +504,7 @@ def look(
     views += tuple(view for view in also if view.name not in there)
     size = min(chunk, math.ceil(trials / _VIEW_CHUNKS))
     return audit_views(
-        seen_by(simulation, pair.agent, other, size, views, draw),
+        _seen_by(simulation, pair.agent, other, size, views, draw),
         views,
         pair,
         claim,

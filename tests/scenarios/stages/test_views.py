@@ -21,7 +21,7 @@ from scenarios.render.page.report import page
 from scenarios.results.audited import views_result
 from scenarios.results.base import Refused
 from scenarios.results.numbers import e_to
-from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, look, seen_by, views_of
+from scenarios.stages.worlds import MOST_LINKS, MOST_NODES, MOST_PAIRS, _seen_by, look, views_of
 from tests.attacks.audit.test_views import TellsOneNeighbor, claim_of, world
 from tests.scenarios.filled import tree
 from tests.worlds import changed, simulated
@@ -116,7 +116,7 @@ def test_every_network_can_be_looked_at(options):
     assert all(views[a].knows < views[b].knows for a, b in seen.order.edges)
     sealed = options.get("links") == LinkLaw(encrypted=True)
     assert (seen["outsider"].score == "classifier: nothing varies") == sealed
-    run = seen_by(sim, 1, pair.hypotheses[1], 5, tuple(views.values()))(0, 0)
+    run = _seen_by(sim, 1, pair.hypotheses[1], 5, tuple(views.values()))(0, 0)
     recorded = {name: recorded_ids(view) for name, view in zip(views, run, strict=True)}
     assert all(recorded[a] <= recorded[b] for a, b in seen.order.edges)
 
@@ -140,7 +140,7 @@ class TestWhatIsWritten:
         assert ("link 1-2", "door 1") in result.order
 
     def test_the_terminal_names_the_smallest(self, found):
-        lines = sentences.views(views_result(found))
+        lines = sentences._views(views_result(found))
         count = len(found.refuted)
         assert lines[0] == (
             f"The claim is refuted by black-box scores for {count} of 11 views (false discovery rate at most 5%):"
@@ -151,14 +151,14 @@ class TestWhatIsWritten:
     def test_the_terminal_says_when_nothing_could_be_found(self, found):
         result = views_result(found)
         nothing = replace(result, views=tuple(replace(one, refuted=False) for one in result.views))
-        (line,) = sentences.views(nothing)
+        (line,) = sentences._views(nothing)
         assert line.startswith("The claim is refuted for none of 11 views. Views are played with black-box scores")
         assert line.endswith("weaker than the exact loss at the door.")
-        (line,) = sentences.views(nothing, by_exact_loss=True)
+        (line,) = sentences._views(nothing, by_exact_loss=True)
         assert line.endswith("weaker than the exact loss at the door, which does refute the claim.")
-        assert "could not have" in sentences.views(replace(nothing, powered=False))[0]
-        assert sentences.views(Refused(refused="no number")) == ["No views: no number"]
-        assert sentences.views(None) == []
+        assert "could not have" in sentences._views(replace(nothing, powered=False))[0]
+        assert sentences._views(Refused(refused="no number")) == ["No views: no number"]
+        assert sentences._views(None) == []
 
 
 class TestThePage:
