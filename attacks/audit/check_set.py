@@ -40,7 +40,7 @@ LOWEST = 0.9  # confidence at which somebody is accused
 INFINITE = 1e299  # as a number
 
 
-def _log_weight(release: check.Release, theta: float, shift: Any) -> Any:
+def log_weight(release: check.Release, theta: float, shift: Any) -> Any:
     """ln of p/(density ∝ p·e^{θl} it was drawn from), l the loss over `shift`, in scales of the noise."""
     on = release.scale > 0
     check.require((shift[~on] == 0).all(), "sample.tilting: a shift where there is no noise")
@@ -91,7 +91,7 @@ class SetFile(check.File):
     def weight(self, node: check.Node) -> Any:
         """ln w, of the releases that have been sent."""
         tilted = [(r, self.shifts[t]) for t, r in enumerate(node.releases) if r.carried and t in self.shifts]
-        return sum((_log_weight(release, self.theta, shift) for release, shift in tilted), check.to_ball(0))
+        return sum((log_weight(release, self.theta, shift) for release, shift in tilted), check.to_ball(0))
 
     def show(self, k: int) -> None:
         """Put the numbers of transcript k where the code will read them."""

@@ -201,7 +201,7 @@ def to_ball(x: Any) -> Any:
     return Ball(exact, exact)
 
 
-def _to_hull(x: Any, y: Any) -> Any:
+def to_hull(x: Any, y: Any) -> Any:
     """Whatever lies between two numbers."""
     x, y = to_ball(x), to_ball(y)
     return Ball(x.here.union(y.here), x.there.union(y.there))
@@ -210,7 +210,7 @@ def _to_hull(x: Any, y: Any) -> Any:
 def _to_box(x: float) -> Any:
     """A recorded number, and what is near it."""
     wide = max(abs(float(x)), 1e-30) * 2.0**-100
-    return _to_hull(-wide, wide) + float(x)
+    return to_hull(-wide, wide) + float(x)
 
 
 def less(x: Any, y: Any) -> bool | None:
@@ -239,11 +239,11 @@ def positive(x: Any) -> Any:
     return (x + np.abs(x)) / 2
 
 
-ANY: Any = 1 / _to_hull(-1, 1)
+ANY: Any = 1 / to_hull(-1, 1)
 """Any number."""
 balls: Any = np.frompyfunc(to_ball, 1, 1)
 boxes: Any = np.frompyfunc(_to_box, 1, 1)
-hulls: Any = np.frompyfunc(_to_hull, 2, 1)
+hulls: Any = np.frompyfunc(to_hull, 2, 1)
 pairs: Any = np.frompyfunc(lambda x, y: Ball(to_ball(x).here, to_ball(y).there), 2, 1)
 here: Any = np.frompyfunc(lambda x: Ball(x.here, x.here), 1, 1)
 there: Any = np.frompyfunc(lambda x: Ball(x.there, x.there), 1, 1)
@@ -257,10 +257,10 @@ def numbers(tree: Any, length: int, path: str) -> Any:
     return np.array(tree, dtype=np.float64)
 
 
-def _built(tree: Any, source: ModuleType | None = None) -> Any:
+def built(tree: Any, source: ModuleType | None = None) -> Any:
     """An algorithm, or a schedule, a codec, … of it: {"class": MODULE:NAME, and its fields}."""
     if isinstance(tree, list):
-        return tuple(_built(one, source) for one in tree)
+        return tuple(built(one, source) for one in tree)
     if not isinstance(tree, dict):
         large = isinstance(tree, int | float) and not abs(tree) <= (MOST if type(tree) is int else 1e300)
         require(not large, f"proof: a parameter {tree!r:.40}, out of range")
@@ -270,7 +270,7 @@ def _built(tree: Any, source: ModuleType | None = None) -> Any:
     require(known or source, f"proof: {module!r:.60} is no file of netsim.algorithms (yours: --algorithm FILE.py)")
     kind = getattr(importlib.import_module(module) if known else source, name)
     require(isinstance(kind, type) and is_dataclass(kind), f"proof: {name!r:.60} is no algorithm, schedule or codec")
-    return kind(**{key: _built(value, source) for key, value in tree.items() if key != "class"})
+    return kind(**{key: built(value, source) for key, value in tree.items() if key != "class"})
 
 
 def _exported(package: ModuleType, name: str) -> Any:
@@ -687,10 +687,10 @@ class File:
         alone = tree["format"] == "netsim witness" and not tree["scenario"].get("active_adversaries")
         require(alone, "no witness, or one with an active adversary, of which no claim is")
         require("missing" not in proof, proof.get("missing"))
-        self.setting, self.algorithm = _built(proof["setting"]), _built(proof["algorithm"], source)
+        self.setting, self.algorithm = built(proof["setting"]), built(proof["algorithm"], source)
         # readings of a paper, and versions, are texts
         self.named = ", ".join(f"{key} {v!r:.60}" for key, v in proof["algorithm"].items() if isinstance(v, str))
-        self.codec, own, d = _built(proof["codec"]), self.algorithm.codec, self.setting.dimension
+        self.codec, own, d = built(proof["codec"]), self.algorithm.codec, self.setting.dimension
         if own is not None:
             require(self.codec == (None if own.lossless else own), "proof.codec: not the one of the algorithm")
         self._read_agent(tree["agent"], tree["activations"], proof, d)

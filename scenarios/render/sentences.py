@@ -199,13 +199,13 @@ def about(results: Results, entry: AlgorithmResult) -> list[str]:
     audit, run, spec = entry.audit, entry.run, results.scenario.audit
     lines = [findings.sentence(entry)]
     if isinstance(audit, AuditResult):
-        lines += ["It rests on:", *(f"• {one}" for one in conditions)] if (conditions := _rests_on(audit)) else []
+        lines += ["It rests on:", *(f"• {one}" for one in conditions)] if (conditions := rests_on(audit)) else []
         lines += [f"Pair: {audit.search.sentence}."] if audit.search else []
         if spec is not None and audit.sequential_test.stopped:
             counts = f"{audit.trials:,} of at most {spec.trials:,}"
             lines.append(f"The audit ended after {counts} transcripts of each world: refuted.")
         lines += _games(audit)
-    lines += filter(None, [_over_time(entry.over_time)])
+    lines += filter(None, [over_time(entry.over_time)])
     if entry.convergence is not None and findings.diverged(entry):
         lines.append(f"Diverged: the relative error ends at {show(entry.convergence.final)}.")
     if run is not None:
@@ -218,14 +218,14 @@ def about(results: Results, entry: AlgorithmResult) -> list[str]:
     for one in entry.outside_programs:
         word = {True: "follows the algorithm", False: "does not follow the algorithm", None: "was not judged"}
         lines.append(f"Agent {one.agent}, `{one.program}`, {word[one.follows]}: {one.reason}.")
-    lines += [*_gradients(entry.gradients, findings.listener(results)), *traffic(entry.traffic_analysis)]
+    lines += [*gradients(entry.gradients, findings.listener(results)), *traffic(entry.traffic_analysis)]
     lines += filter(None, [findings.deadline_note(results, entry)])
-    lines += [*_images(entry.images), *attacked.lines(entry)]
-    lines += _prices(entry.prices)
-    return lines + _views(entry.views, findings.exact_loss_refutes(entry))
+    lines += [*images(entry.images), *attacked.lines(entry)]
+    lines += prices(entry.prices)
+    return lines + views(entry.views, findings.exact_loss_refutes(entry))
 
 
-def _rests_on(audit: AuditResult) -> tuple[str, ...]:
+def rests_on(audit: AuditResult) -> tuple[str, ...]:
     """Conditions of the bound that the verdict names."""
     named = audit.bound is not None and audit.verdict in ("proven", "refuted")
     return audit.bound.conditions if audit.bound is not None and named else ()
@@ -256,7 +256,7 @@ def _games(audit: AuditResult) -> list[str]:
     return [f"Games: {', '.join(proved)}."]
 
 
-def _over_time(found: OverTime | None) -> str | None:
+def over_time(found: OverTime | None) -> str | None:
     """Where the budget is exceeded, and where it means nothing any more; None where neither is so."""
     if found is None:
         return None
@@ -285,7 +285,7 @@ def moment(found: OverTime, k: int, within: str = "{}") -> str:
     return within.format(f"{found.unit.removesuffix('s')} {k:,}")
 
 
-def _prices(found: Prices | None) -> list[str]:
+def prices(found: Prices | None) -> list[str]:
     """Exact ε of the costliest view of each kind, what breaks its claim, and of pairs by their distance."""
     if found is None:
         return []
@@ -354,12 +354,12 @@ def _pairs(found: ViewPrices.PairPrices) -> list[str]:
     return lines
 
 
-def _view_strength(by_exact_loss: bool) -> str:
+def view_strength(by_exact_loss: bool) -> str:
     """The evidence that a view is; `by_exact_loss`: whether the exact loss refutes the claim."""
     return f"{_WEAKER}, which does refute the claim." if by_exact_loss else f"{_WEAKER}."
 
 
-def _views(found: Views | None, by_exact_loss: bool = False) -> list[str]:
+def views(found: Views | None, by_exact_loss: bool = False) -> list[str]:
     """The number of views that refute the claim, and a line for each of the smallest of these."""
     if found is None:
         return []
@@ -368,7 +368,7 @@ def _views(found: Views | None, by_exact_loss: bool = False) -> list[str]:
     refuted = [one for one in found.views if one.refuted]
     if not refuted:
         weak = "" if found.powered else " So few trials could not have refuted it for a single one."
-        return [f"The claim is refuted for none of {len(found.views)} views.{weak} {_view_strength(by_exact_loss)}"]
+        return [f"The claim is refuted for none of {len(found.views)} views.{weak} {view_strength(by_exact_loss)}"]
     smallest = sorted((one for one in refuted if one.name in found.smallest), key=lambda one: -one.log_e)
     lines = [
         f"The claim is refuted by black-box scores for {len(refuted)} of {len(found.views)} views "
@@ -384,7 +384,7 @@ def _views(found: Views | None, by_exact_loss: bool = False) -> list[str]:
 
 
 # ── attacks ─────────────────────────────────────────────────────────────────────────────────────────────
-def _gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
+def gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
     """The gradients inferred by `who` (`findings.listener`), and how well; or why there was no attack."""
     if found is None:
         return []
@@ -407,7 +407,7 @@ def _gradients(found: GradientResult | Refused | None, who: str) -> list[str]:
     return [f"{count} estimated {source}, median relative error {show(found.median)}{worst} ({public})."]
 
 
-def _images(found: ImageResult | Refused | None) -> list[str]:
+def images(found: ImageResult | Refused | None) -> list[str]:
     """The number of images rebuilt, or why none was."""
     if found is None:
         return []
@@ -438,7 +438,7 @@ def traffic(found: Traffic | None) -> list[str]:
     known += [] if found.computing.refused else [_slower(found.computing)]
     dimension = "not the dimension"
     if size.low is not None and size.high is not None:
-        dimension = f"a dimension from {size.low:,} to {_whole(size.high)}"
+        dimension = f"a dimension from {size.low:,} to {whole(size.high)}"
         if size.low == size.high:
             dimension = f"dimension {size.low:,}{'' if size.truth in (None, size.low) else ' (wrongly)'}"
     lines = [f"Times and sizes alone reveal: {'; '.join([*known, dimension])}."]
@@ -467,6 +467,6 @@ def _slower(work: TrafficResult.ComputingResult) -> str:
     return f"which of two agents computes slower for {work.ranked}{of} pairs{mistaken}"
 
 
-def _whole(value: float) -> str:
+def whole(value: float) -> str:
     """A number without decimals."""
     return "∞" if math.isinf(value) else f"{value:,.0f}"

@@ -266,9 +266,9 @@ def lines(entry: AlgorithmResult) -> list[str]:
         assert success is not None
         psnr = "" if one.psnr is None else f"PSNR {fixed(one.psnr, 1)} dB, "
         guess = "" if success.guess is None else f" (a blind guess {fixed(success.guess)})"
-        silent = f"; {_missing(one)}" if _missing(one) else ""
+        silent = f"; {missing(one)}" if missing(one) else ""
         ends = f"success {fixed(success.rate)} [{fixed(success.low)}, {fixed(success.high)}]"
-        found.append(f"{one.attack}: {_shares(one)}; {psnr}skill {fixed(one.skill)}, {ends}{guess}{silent}.")
+        found.append(f"{one.attack}: {shares(one)}; {psnr}skill {fixed(one.skill)}, {ends}{guess}{silent}.")
     return [*found, *(one.sentence for one in (records, entry.membership, entry.property) if one and one.sentence)]
 
 
@@ -303,7 +303,7 @@ def sentence(attacks: Sequence[RecordAttack]) -> str:
     known = [one for one in attacks if one.verdict]
     if not known:
         return ""
-    texts = dict.fromkeys(text for one in known if (text := _missing(one)))
+    texts = dict.fromkeys(text for one in known if (text := missing(one)))
     aside = "".join(f" {text[0].upper()}{text[1:]}." for text in texts)
     pairs = _falls(known)
     if pairs:
@@ -354,7 +354,7 @@ def _listed(attacks: Sequence[RecordAttack]) -> str:
 
 
 def _each(attacks: Sequence[RecordAttack]) -> str:
-    return "; ".join(f"{one.attack}: {_shares(one)} ({_numbers(one)})" for one in attacks)
+    return "; ".join(f"{one.attack}: {shares(one)} ({_numbers(one)})" for one in attacks)
 
 
 def _numbers(one: RecordAttack) -> str:
@@ -363,7 +363,7 @@ def _numbers(one: RecordAttack) -> str:
     return hits + (f"skill {fixed(one.skill)}" if one.psnr is None else f"PSNR {fixed(one.psnr, 1)} dB")
 
 
-def _shares(one: RecordAttack) -> str:
+def shares(one: RecordAttack) -> str:
     """Its words, the most frequent first, with how often where there are several."""
     counts = sorted((one.verdicts or {}).items(), key=lambda pair: -pair[1])
     if len(counts) < 2:
@@ -372,7 +372,7 @@ def _shares(one: RecordAttack) -> str:
     return ", ".join(f"{word} in {count} of {total}" for word, count in counts)
 
 
-def _missing(one: RecordAttack) -> str:
+def missing(one: RecordAttack) -> str:
     """Of how many agents nothing was rebuilt, which count as not rebuilt; empty where there is none."""
     of, left_out = one.agents_in_all or 0, len(one.left_out)
     silent = of - (one.agents_reached or 0) - left_out

@@ -103,7 +103,7 @@ class TestOverTime:
     def test_a_sound_claim_is_not_exceeded(self):
         time, _ = over_time(PrivateGradientDescent(8, Constant(0.2), Constant(0.5), Clip(0.5)))
         assert time.exceeds_from is time.exceeds is time.claimed_vacuous_from is None
-        assert sentences._over_time(time) is None
+        assert sentences.over_time(time) is None
         claimed = dict(zip(time.claimed.count, time.claimed.epsilon, strict=True))
         for count, values in ((time.exact.count, time.exact.lower), (time.audited.count, time.audited.epsilon)):
             assert all(epsilon <= claimed[k] + 1e-12 for k, epsilon in zip(count, values, strict=True))
@@ -145,11 +145,11 @@ class TestResults:
         assert all(row.share[0] <= row.share[2] <= 1 for row in releases)
 
     def test_a_sentence_says_where_the_budget_ends(self, results):
-        sentence = sentences._over_time(entry(results, "dying").over_time)
+        sentence = sentences.over_time(entry(results, "dying").over_time)
         assert "first exceeds the claim at round 1 (" in sentence
         assert ", claimed of a run that ends there)" in sentence
         assert "The claim is vacuous (ε > 20) from round" in sentence
-        assert sentences._over_time(None) is None
+        assert sentences.over_time(None) is None
 
 
 @pytest.mark.slow
@@ -199,9 +199,9 @@ def test_an_audit_that_is_refused_has_no_parts(tmp_path, monkeypatch):
 def test_what_is_sent_after_the_last_round_is_in_none():
     time, _ = over_time(PrivateGradientDescent(6, Constant(0.2), Constant(0.5), Clip(0.5)))
     late = replace(time, exceeds_from=7, exact_vacuous_from=7, exceeds=OverTime.Excess(exact=math.inf, claimed=5.0))
-    assert sentences._over_time(late) == (
+    assert sentences.over_time(late) == (
         "The exact ε first exceeds the claim after the last round (6) (∞ > 5, claimed of a run that ends there) "
         "and is above 20 after the last round (6)."
     )
-    assert "at round 6 (" in sentences._over_time(replace(late, exceeds_from=6))
-    assert "from round 6 on" in sentences._over_time(replace(late, exact_vacuous_from=6))
+    assert "at round 6 (" in sentences.over_time(replace(late, exceeds_from=6))
+    assert "from round 6 on" in sentences.over_time(replace(late, exact_vacuous_from=6))

@@ -273,7 +273,7 @@ def test_it_is_not_defended_where_success_is_above_a_guess():
 
 def test_agents_of_whom_nothing_was_inferred_are_counted_and_named(finished):
     found = attack(finished[1], "leaky", "strong")
-    assert (found.agents_reached, found.agents_in_all, defences._missing(found)) == (6, 6, "")
+    assert (found.agents_reached, found.agents_in_all, defences.missing(found)) == (6, 6, "")
     less = replace(found, agents_reached=4)
     assert "2 of 6 agents: nothing inferred" in defences.sentence([less])
     entry = replace(finished[1].algorithms[0], reconstructions=filled(ReconstructionResult, {"attacks": [less]}))
@@ -376,7 +376,7 @@ def test_several_records_have_no_bound(tmp_path):
 def test_half_of_the_time_is_not_marked_as_a_defence():
     half, whole = one("A", {"defended": 7, "failed to optimize": 5}), one("A", {"defended": 12})
     assert (mark(half)[0], mark(whole)[0]) == ("open", "good")
-    assert defences._shares(half) == "defended in 7 of 12, failed to optimize in 5 of 12"
+    assert defences.shares(half) == "defended in 7 of 12, failed to optimize in 5 of 12"
 
 
 # ── the bound beside a success rate ─────────────────────────────────────────────────────────────────────

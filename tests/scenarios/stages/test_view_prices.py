@@ -135,7 +135,7 @@ def test_a_price_above_the_claim_of_its_view_refutes_it_with_a_witness_for_that_
     u, v = found.pairs.refuted[0]
     proven = gaussian_epsilon(found.pairs.witness.shift / found.pairs.witness.stddev, 1e-3)
     assert found.pairs.claimed[u][v] < proven == pytest.approx(found.pairs.lower[u][v], rel=1e-6)
-    words = " ".join(sentences._prices(found))
+    words = " ".join(sentences.prices(found))
     assert "Refuted at agent 2, honest but curious" in words
     assert "What is claimed of pairs is refuted" in words
 
@@ -208,9 +208,9 @@ def test_what_has_no_price_says_why(tmp_path) -> None:
     assert isinstance(found, ViewPrices)
     assert "laplace" in found.views[0].refused
     assert found.views[0].verdict is None
-    assert any("laplace" in line for line in sentences._prices(found))
-    assert sentences._prices(Refused(refused="x")) == ["No exact ε of views: x."]
-    assert sentences._prices(None) == []
+    assert any("laplace" in line for line in sentences.prices(found))
+    assert sentences.prices(Refused(refused="x")) == ["No exact ε of views: x."]
+    assert sentences.prices(None) == []
 
 
 @pytest.mark.slow

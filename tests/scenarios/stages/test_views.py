@@ -140,7 +140,7 @@ class TestWhatIsWritten:
         assert ("link 1-2", "door 1") in result.order
 
     def test_the_terminal_names_the_smallest(self, found):
-        lines = sentences._views(views_result(found))
+        lines = sentences.views(views_result(found))
         count = len(found.refuted)
         assert lines[0] == (
             f"The claim is refuted by black-box scores for {count} of 11 views (false discovery rate at most 5%):"
@@ -151,14 +151,14 @@ class TestWhatIsWritten:
     def test_the_terminal_says_when_nothing_could_be_found(self, found):
         result = views_result(found)
         nothing = replace(result, views=tuple(replace(one, refuted=False) for one in result.views))
-        (line,) = sentences._views(nothing)
+        (line,) = sentences.views(nothing)
         assert line.startswith("The claim is refuted for none of 11 views. Views are played with black-box scores")
         assert line.endswith("weaker than the exact loss at the door.")
-        (line,) = sentences._views(nothing, by_exact_loss=True)
+        (line,) = sentences.views(nothing, by_exact_loss=True)
         assert line.endswith("weaker than the exact loss at the door, which does refute the claim.")
-        assert "could not have" in sentences._views(replace(nothing, powered=False))[0]
-        assert sentences._views(Refused(refused="no number")) == ["No views: no number"]
-        assert sentences._views(None) == []
+        assert "could not have" in sentences.views(replace(nothing, powered=False))[0]
+        assert sentences.views(Refused(refused="no number")) == ["No views: no number"]
+        assert sentences.views(None) == []
 
 
 class TestThePage:
