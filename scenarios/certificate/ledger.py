@@ -23,7 +23,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from attacks.audit.verdict import ROUNDING
+from attacks.audit.verdict import BROKEN, ROUNDING
 from netsim.errors import ScenarioError
 from scenarios.build.duration import Progress, Silent
 from scenarios.files.folders import whole
@@ -239,7 +239,7 @@ class Row:
     @property
     def broken(self) -> bool:
         """Whether the claim was shown not to hold, or nothing was protected."""
-        return self.verdict in findings.BROKEN
+        return self.verdict in BROKEN
 
 
 def rows(entry: Entry, stored: _StoredEntry, folder: Path) -> list[Row]:

@@ -47,8 +47,8 @@ def _views(
     Exit status: 0 done, 1 a claim of a pair or of the coalition does not hold, 2 wrong input, or views that have no
     such price.
     """
+    from attacks.audit.verdict import BROKEN
     from scenarios.cli.progress import Bars
-    from scenarios.results.findings import BROKEN
     from scenarios.schema.load import load_scenario
     from scenarios.schema.scenario import ViewsSpec
     from scenarios.stages.audit import price_views

@@ -81,7 +81,7 @@ class Judge:
             return replace(entry, audit_status=NO_CLAIM), None
         try:
             pair, search = pair_for(self.experiment, subject, claim, activations, self.progress)
-            options = AuditOptions.of(self.experiment.scenario, subject, pair, claim)
+            options = AuditOptions(self.experiment.scenario, subject, pair, claim)
             plan = options.plan
             entry = replace(entry, plan=None if plan is None else taken(PlanResult, plan))
             self.keep(entry)
@@ -97,7 +97,7 @@ class Judge:
         claim = subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
         assert claim is not None
         pair, _ = pair_for(self.experiment, subject, claim, activations, self.progress)
-        return AuditOptions.of(self.experiment.scenario, subject, pair, claim)
+        return AuditOptions(self.experiment.scenario, subject, pair, claim)
 
     def _audited(
         self,

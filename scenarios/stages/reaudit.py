@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attacks.audit.archive import MARK
+from attacks.audit.verdict import BROKEN
 from netsim.errors import ScenarioError
 from netsim.settings import Recording
 from netsim.transcript.packet_log import PacketLog
@@ -17,7 +18,7 @@ from scenarios.papers.outcome import Ran
 from scenarios.render.sentences import missing
 from scenarios.results.audit import Audit, AuditRefused, AuditResult, EpsilonInterval, OtherAudit
 from scenarios.results.base import Setting, taken, write_text
-from scenarios.results.findings import BROKEN, DONE, NO_CLAIM, REFUSED
+from scenarios.results.findings import DONE, NO_CLAIM, REFUSED
 from scenarios.results.folder import RunFolder, read_results
 from scenarios.results.tree import AlgorithmResult, dumps
 from scenarios.schema import Scenario

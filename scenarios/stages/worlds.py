@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -51,17 +51,17 @@ _CHUNKS = 2**20
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """Subject of an audit: one algorithm of a scenario, its claim and its pair."""
+    """Subject of an audit: one algorithm of a scenario, its claim as stated, and its pair."""
 
     scenario: Scenario
     subject: Subject
     pair: Pair
-    claim: Claim
+    stated: Claim
 
-    @classmethod
-    def of(cls, scenario: Scenario, subject: Subject, pair: Pair, claim: Claim) -> Self:
-        """With the claim in the adjacency that is audited (`as_audited`)."""
-        return cls(scenario, subject, pair, as_audited(claim, pair))
+    @property
+    def claim(self) -> Claim:
+        """The claim in the adjacency that is audited."""
+        return as_audited(self.stated, self.pair)
 
     @property
     def spec(self) -> AuditSpec:
