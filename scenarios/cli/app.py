@@ -20,7 +20,6 @@ from scenarios.cli import (
     papers,
     report,
     run,
-    sweep,
     trace,
     views,
     witness,
@@ -31,7 +30,7 @@ from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
 MODULES = (
-    attack, audit, catalogue, challenge, data, deploy, lab, ledger, new, papers, report, run, sweep, trace, views,
+    attack, audit, catalogue, challenge, data, deploy, lab, ledger, new, papers, report, run, trace, views,
     witness,
 )  # fmt: skip
 """Every one registers its commands."""

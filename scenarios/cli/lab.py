@@ -20,7 +20,7 @@ from rich.table import Table
 
 from netsim.errors import ScenarioError
 from scenarios.cli.options import AsJson, bounded, command, given, refuse, taken
-from scenarios.lab import answers
+from scenarios.lab import course
 from scenarios.lab.course import SHIPPED, Lesson, chosen, lessons, need_marimo
 from scenarios.render.terminal import cannot_write, console, fail, line, problems, write_document
 
@@ -51,7 +51,7 @@ def _application(lessons: Sequence[Lesson], port: int, token: str) -> _App:
     for lesson in lessons:
         builder = builder.with_app(path=f"/{lesson.name}", root=str(lesson.path))
     notebooks: _App = builder.build()
-    index = environment.get_template("index.html.j2").render(lessons=lessons, kept=answers.keeper).encode()
+    index = environment.get_template("index.html.j2").render(lessons=lessons, kept=course.keeper).encode()
 
     cookie = f"netsim-lab-{port}"  # cookies of one machine are those of all its ports
 
@@ -210,7 +210,7 @@ def _lab(
             _copy(found if one is None else [one], copy)
         else:
             need_marimo("all" if one is None else one.name)
-            kept = answers.keep(out or Path(answers.FOLDER), student) if keeps else None
+            kept = course.keep(out or Path(course.FOLDER), student) if keeps else None
             number = _free_port(port)
             token = secrets.token_urlsafe(16)
             page = f"http://{HOST}:{number}/{'' if one is None else f'{one.name}/'}?token={token}"

@@ -11,7 +11,7 @@ from attacks.audit.accounting.intervals import Interval
 from attacks.audit.loss.release_cost import Ratio
 from scenarios.results.audit import AuditResult, EpsilonExact, Game
 from scenarios.results.base import Ends, taken
-from scenarios.results.losses import AverageCase, LossBreakdown, LossPart
+from scenarios.results.budgets import AverageCase, LossBreakdown, LossPart
 from scenarios.results.views import ViewsResult
 
 MOST_PARTS = 120

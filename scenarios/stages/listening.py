@@ -12,7 +12,7 @@ from attacks import inference
 from attacks.reconstruction import Case, Evidence, Known
 from attacks.reconstruction.one_record import OneRecord
 from attacks.score import GradientScore, computing_times, score_gradients, score_image, score_traffic
-from attacks.score.traffic import Covered
+from attacks.score.inference import Covered
 from attacks.traffic import Amount, analysed
 from netsim.adversary import Adversary, AdversaryView
 from netsim.errors import AttackError

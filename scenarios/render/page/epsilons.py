@@ -23,10 +23,9 @@ from scenarios.render.page.drawing import (
 )
 from scenarios.render.sentences import Finding, moment, word
 from scenarios.results.audit import AuditResult
-from scenarios.results.budgets import OverTime
+from scenarios.results.budgets import LossBreakdown, LossPart, OverTime
 from scenarios.results.findings import Entry as Algorithm
 from scenarios.results.findings import judged
-from scenarios.results.losses import LossBreakdown, LossPart
 from scenarios.results.numbers import MISSING, all_known, at_least, count, exact, known, show
 from scenarios.results.tree import AuditSummary
 

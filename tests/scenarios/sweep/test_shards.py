@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.build.duration import Silent
-from scenarios.cli import sweep as command
+from scenarios.cli import run as command
 from scenarios.cli.app import app
 from scenarios.schema.load import parse
 from scenarios.sweep import folder as folders
