@@ -17,10 +17,8 @@ from scenarios.cli import (
     lab,
     ledger,
     new,
-    papers,
     report,
     run,
-    trace,
     views,
     witness,
 )
@@ -30,8 +28,7 @@ from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
 MODULES = (
-    attack, audit, catalogue, challenge, data, deploy, lab, ledger, new, papers, report, run, trace, views,
-    witness,
+    attack, audit, catalogue, challenge, data, deploy, lab, ledger, new, report, run, views, witness,
 )  # fmt: skip
 """Every one registers its commands."""
 
