@@ -128,6 +128,8 @@ FEW = 4
 """Hypotheses: for so many, a product of each alone is faster than one of all."""
 STEPS, INNER = 40, 25
 """Gauss-Newton steps, and of conjugate gradients in each, at most."""
+TOLERANCE = 0.1
+"""Relative, of conjugate gradients."""
 SHORTER = 20
 """Times that a step that raises J is made four times shorter."""
 ROUNDED = 1e-13
@@ -413,15 +415,15 @@ def _small(step: Array, x: Array, place: _Place, slack: float = 1.0) -> Mask:
     return (spread <= slack * SETTLED) | (np.linalg.norm(step, axis=-1) <= slack * EXACT * np.linalg.norm(x, axis=-1))
 
 
-def _conjugate_gradients(place: _Place, done: Mask, tolerance: float = 0.1) -> Array:
-    """−(Gauss-Newton)⁻¹ gradient, to a tolerance; rows that are done stay 0."""
+def _conjugate_gradients(place: _Place, done: Mask) -> Array:
+    """−(Gauss-Newton)⁻¹ gradient, to `TOLERANCE`; rows that are done stay 0."""
     scale = 1 / np.where(place.diagonal > 0, place.diagonal, np.max(place.diagonal, axis=-1, keepdims=True) + 1e-300)
     residual = -place.gradient
     found = np.zeros_like(residual)
     precise = scale * residual
     direction = precise.copy()
     rho = np.sum(residual * precise, axis=-1)
-    enough = tolerance**2 * rho
+    enough = TOLERANCE**2 * rho
     active = ~done & (rho > 0)
     for _ in range(INNER):
         if not active.any():

@@ -13,7 +13,6 @@ from scenarios.cli import (
     catalogue,
     challenge,
     data,
-    deploy,
     lab,
     ledger,
     new,
@@ -28,7 +27,7 @@ from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
 MODULES = (
-    attack, audit, catalogue, challenge, data, deploy, lab, ledger, new, report, run, views, witness,
+    attack, audit, catalogue, challenge, data, lab, ledger, new, report, run, views, witness,
 )  # fmt: skip
 """Every one registers its commands."""
 
