@@ -26,6 +26,7 @@ from attacks.reconstruction.attack import Case, Whitener
 from netsim.arrays import Array, Mask
 from netsim.errors import AttackError
 from netsim.models import Linear, Logistic, Model, Softmax
+from netsim.models.networks import softmax
 
 MODELS = ("linear", "logistic", "softmax")
 Positions = NDArray[np.intp]
@@ -91,7 +92,7 @@ class Product(NamedTuple):
             return self.model.scale * logits
         if isinstance(self.model, Logistic):
             return expit(logits) - targets
-        return _softmax(logits) - targets
+        return softmax(logits) - targets
 
     def bend(self, logits: Array) -> Callable[[Array], Array]:
         """v ↦ ℓ'' v, symmetric, (…, outputs)."""
@@ -101,7 +102,7 @@ class Product(NamedTuple):
         if isinstance(self.model, Logistic):
             weight = expit(logits) * expit(-logits)
             return lambda v: weight * v
-        p = _softmax(logits)
+        p = softmax(logits)
         return lambda v: p * (v - np.sum(p * v, axis=-1, keepdims=True))
 
 
@@ -117,11 +118,6 @@ def with_intercept(model: Softmax, vectors: Array) -> Array:
     layer = model.layers[0]
     matrix = layer.matrix(vectors)
     return np.concatenate([matrix, layer.offset(vectors)[..., None]], axis=-1) if model.intercept else matrix
-
-
-def _softmax(logits: Array) -> Array:
-    raised = np.exp(logits - np.max(logits, axis=-1, keepdims=True))
-    return raised / np.sum(raised, axis=-1, keepdims=True)
 
 
 FEW = 4

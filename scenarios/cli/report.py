@@ -241,7 +241,9 @@ def _print(comparison: "Comparison") -> None:
         if not comparison.differences:
             line("The scenarios are the same in every field.")
         else:
-            differences = _table("field", *(escape(run.label) for run in comparison.runs))
+            differences = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+            for name in ("field", *(escape(run.label) for run in comparison.runs)):
+                differences.add_column(name, overflow="fold")
             for one in comparison.differences:
                 cells = [MISSING if value is ABSENT else escape(setting(value)) for value in one.values]
                 differences.add_row(escape(one.field), *cells)
@@ -257,13 +259,6 @@ def _print(comparison: "Comparison") -> None:
             line(f"  exact ε: {compared['epsilon_exact']}")
     if comparison.against:
         line(f"The intervals of ratios hold together at {CONFIDENCE:.0%}; × is times as large.")
-
-
-def _table(*heads: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in heads:
-        table.add_column(name, overflow="fold")
-    return table
 
 
 @command("artifact", "netsim artifact results/mine --out artifact", "netsim artifact private-descent --out artifact")

@@ -18,7 +18,7 @@ from scenarios.sweep import run as clusters
 from scenarios.sweep import run as running
 from scenarios.sweep.folder import PointResult, Points, packed
 from scenarios.sweep.points import Shard, Sweep, points
-from scenarios.sweep.run import Cluster, Order, _at_worker, run_sweep
+from scenarios.sweep.run import _at_worker, _Cluster, _Order, run_sweep
 from tests.scenarios.sweep.small import NOISY, SMALL
 
 SCENARIO = SMALL + NOISY
@@ -169,7 +169,7 @@ def test_infinities_and_nan_come_back_as_numbers(tmp_path):
 
 # ── a worker of a cluster ───────────────────────────────────────────────────────────────────────────────
 def order(keep=False, versions=None, directory="."):
-    return Order(points(FIVE, BASE)[0], keep, versions or clusters.versions(), directory)
+    return _Order(points(FIVE, BASE)[0], keep, versions or clusters.versions(), directory)
 
 
 def test_a_worker_with_other_versions_computes_nothing():
@@ -277,7 +277,7 @@ def test_points_blamed_for_a_killed_worker_are_tried_alone(tmp_path, errors, fai
     found = points(FIVE, BASE)
     printed = Told()
     client = Answering(errors, {1, 2})
-    workers = Cluster(running._one_point, client, Points(tmp_path, found, []), False, printed)
+    workers = _Cluster(running._one_point, client, Points(tmp_path, found, []), False, printed)
     done = {one.point: one for one in workers.each(found)}
     assert sorted(done) == [0, 1, 2, 3, 4]
     assert [k for k in sorted(done) if done[k].status == "failed"] == failed
