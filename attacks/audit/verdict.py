@@ -82,13 +82,14 @@ def judge(
     change_used: float | None = None,
     doubt: str | None = None,
     bound: Bound | None = None,
+    vacuous_above: float = VACUOUS_ABOVE,
 ) -> Judgement:
     """Judge a claim (ε, δ). The first that applies:
 
     1. `uncovered` names a message that no noise protects: **unprotected**, whatever was claimed;
     2. **no claim**, or `failed_conditions` of its formula: **undefined**, with the measurements beside it;
     3. `exact_lower` or a game's lower bound above the claim: **refuted**, with the `bound` as what would hold;
-    4. the claim above `VACUOUS_ABOVE`: **vacuous**, it allows odds of e^20 to 1 and no game can test it;
+    4. the claim above `vacuous_above`: **vacuous**, it allows odds of e^20 to 1 and no game can test it;
     5. `not_judged` names something that could not be looked at: **underpowered**;
     6. `bound`, of all pairs of the adjacency, is not above the claim but for `ROUNDING`: **proven**;
     7. `exact_estimate` is above the claim, which is not proven; or, at δ > 0, `exact_lower` to `exact_upper` is not a
@@ -150,9 +151,9 @@ def judge(
             most = _at_most(bound.epsilon)
             reason += f" The mechanism costs at most {most}: a claim of {most} would hold."
         return Judgement(Verdict.REFUTED, reason, proven_share)
-    if epsilon_claimed > VACUOUS_ABOVE:
+    if epsilon_claimed > vacuous_above:
         odds = f"{math.exp(epsilon_claimed):.1e}" if epsilon_claimed < 700 else f"e^{epsilon_claimed:.4g}"
-        reason = f"The {claim} is above {VACUOUS_ABOVE:.4g}: it allows odds of {odds} to 1. {measured}"
+        reason = f"The {claim} is above {vacuous_above:.4g}: it allows odds of {odds} to 1. {measured}"
         return Judgement(Verdict.VACUOUS, reason, proven_share)
     if not_judged is not None:
         reason = f"The {claim} is not refuted, but not everything could be judged: {not_judged}. {measured}"
