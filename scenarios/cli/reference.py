@@ -48,7 +48,7 @@ as JSON Schema, and `netsim show NAME` prints a whole scenario to start from. Th
 _BOUNDS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
 
 
-def scenario() -> str:
+def _scenario() -> str:
     """The page of all fields of a scenario."""
     return "\n".join([_SCENARIO, *(_model(where, model) for where, model in places(Scenario))])
 
@@ -177,7 +177,7 @@ scenario, a witness, a transcript or a results folder runs anything. A file `age
 """
 
 
-def commands() -> str:
+def _commands() -> str:
     """The page of the command line."""
     looks = sorted({name for names in GROUPS.values() for name in names} - {*RUNS_CODE, "lab"})
     listed = [", ".join(f"`{name}`" for name in names) for names in (sorted(RUNS_CODE), looks)]
@@ -248,21 +248,22 @@ _OWN = ("python", "planted_fault")
 """Kinds without a published algorithm: code of one's own, and the faults of the gallery."""
 
 
-def algorithms() -> str:
+def _algorithms() -> str:
     """The page of all algorithms."""
-    return "\n".join([_ALGORITHMS, *(of_file(module, kinds) for module, kinds in by_module().items())])
+    return "\n".join([_ALGORITHMS, *(_of_file(module, kinds) for module, kinds in _by_module().items())])
 
 
-def by_module() -> dict[str, dict[str, type[Any]]]:
+def _by_module() -> dict[str, dict[str, type[Any]]]:
     """Of each file the `kind` and the class of its algorithms."""
     found: dict[str, dict[str, type[Any]]] = {}
-    specs: dict[str, Any] = {kind: model for kind, model in models().items() if kind not in _OWN}
-    for kind, model in specs.items():
-        found.setdefault(model.of.__module__, {})[kind] = model.of
+    for kind, model in models().items():
+        of: Any = getattr(model, "of", None)
+        if kind not in _OWN:
+            found.setdefault(of.__module__, {})[kind] = of
     return dict(sorted(found.items()))
 
 
-def of_file(module: str, kinds: dict[str, type[Any]]) -> str:
+def _of_file(module: str, kinds: dict[str, type[Any]]) -> str:
     """What a file says of itself, and then each of its classes."""
     lines = ["## " + ", ".join(f"`{kind}`" for kind in kinds), "", _markdown(importlib.import_module(module).__doc__)]
     for kind, of in kinds.items():
@@ -324,12 +325,12 @@ _OTHERS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
 )  # fmt: skip
 
 
-def results() -> str:
+def _results() -> str:
     """The page of all keys and columns of a results folder."""
     seen: dict[Kind, str] = {}
     parts = [_RESULTS]
     for name, about, root in DOCUMENTS:
-        found = list(described(root, seen))
+        found = list(_described(root, seen))
         seen |= {kind: f"`{path}`" + ("" if root is Results else f" of `{name}`") for path, kind in found}
         parts.append(_table(f"## {name}", about or root.__doc__ or "", _HEADS, _rows(root, seen)))
         parts += [_keys(path, kind, seen) for path, kind in found]
@@ -367,7 +368,7 @@ def _rows(kind: Kind, seen: Mapping[Kind, str]) -> Iterator[tuple[str, str, str]
             return f"mapping, see {seen[annotation]}"
         return f"`{_place_of(annotation)}` of a scenario" if annotation in _SPECS else None
 
-    for name, key, annotation in keys(kind):
+    for name, key, annotation in _fields(kind):
         yield f"`{key}`", _either(annotation, refer), _escaped(texts[name])
 
 
@@ -379,14 +380,14 @@ def _escaped(text: str) -> str:
 _SPECS = frozenset(model for _, model in places(Scenario))
 
 
-def keys(kind: Kind) -> Iterator[tuple[str, str, Any]]:
+def _fields(kind: Kind) -> Iterator[tuple[str, str, Any]]:
     """Of each field of a type its name, its key in the file, and its annotation."""
     if issubclass(kind, BaseModel):
         return ((name, name, field.annotation) for name, field in kind.model_fields.items())
     return base.keys(kind)
 
 
-def described(root: Kind, seen: Iterable[Kind] = ()) -> Iterator[tuple[str, Kind]]:
+def _described(root: Kind, seen: Iterable[Kind] = ()) -> Iterator[tuple[str, Kind]]:
     """Every type in one, once, but for those `seen`, and the path at which a document first holds it."""
     known = {root, *seen}
     ahead = list(_inner("", root))
@@ -399,7 +400,7 @@ def described(root: Kind, seen: Iterable[Kind] = ()) -> Iterator[tuple[str, Kind
 
 
 def _inner(path: str, kind: Kind) -> Iterator[tuple[str, Kind]]:
-    for _, key, annotation in keys(kind):
+    for _, key, annotation in _fields(kind):
         yield from ((path + key + marks, one) for marks, one in _kinds(annotation, ""))
 
 
@@ -417,7 +418,7 @@ def _is_kind(annotation: type) -> bool:
     return is_dataclass(annotation) or issubclass(annotation, BaseModel)
 
 
-PAGES = {page.__name__: page for page in (algorithms, commands, results, scenario)}
+PAGES = {"algorithms": _algorithms, "commands": _commands, "results": _results, "scenario": _scenario}
 
 if __name__ == "__main__":
     if sys.argv[1:2] not in [[name] for name in PAGES]:

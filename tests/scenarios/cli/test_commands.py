@@ -13,7 +13,7 @@ import netsim
 from scenarios.cli import app as cli
 from scenarios.cli.app import app
 from scenarios.cli.options import GROUPS
-from scenarios.cli.reference import commands as commands_page
+from scenarios.cli.reference import _commands as commands_page
 from tests.scenarios.small import SMALL
 
 runner = CliRunner()
