@@ -18,7 +18,6 @@ from scenarios.cli import (
     new,
     report,
     run,
-    views,
     witness,
 )
 from scenarios.cli.options import app
@@ -27,7 +26,7 @@ from scenarios.files.folders import STOPS
 from scenarios.render.terminal import FAILED, leave_if_stopped, print_error, remark
 
 MODULES = (
-    attack, audit, catalogue, challenge, data, lab, ledger, new, report, run, views, witness,
+    attack, audit, catalogue, challenge, data, lab, ledger, new, report, run, witness,
 )  # fmt: skip
 """Every one registers its commands."""
 
