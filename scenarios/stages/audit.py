@@ -83,7 +83,7 @@ class Judge:
             return replace(entry, audit_status=NO_CLAIM), None
         try:
             pair, search = pair_for(self.experiment, subject, claim, activations, self.progress)
-            options = AuditOptions.of(self.experiment.scenario, subject, pair, claim)
+            options = AuditOptions(self.experiment.scenario, subject, pair, claim)
             plan = options.plan
             entry = replace(entry, plan=None if plan is None else taken(PlanResult, plan))
             self.keep(entry)
@@ -99,7 +99,7 @@ class Judge:
         claim = subject.simulation.claim(self.experiment.adjacency, activations, subject.delta)
         assert claim is not None
         pair, _ = pair_for(self.experiment, subject, claim, activations, self.progress)
-        return AuditOptions.of(self.experiment.scenario, subject, pair, claim)
+        return AuditOptions(self.experiment.scenario, subject, pair, claim)
 
     def _audited(
         self,
@@ -131,7 +131,7 @@ class Judge:
         prices, also = self._prices(options)
         views = self._views(options, also)
         if isinstance(prices, ViewPrices) and isinstance(views, ViewsResult):
-            prices = beside(prices, views)
+            prices = _beside(prices, views)
         return replace(entry, views=views, prices=prices)
 
     def _prices(self, options: AuditOptions) -> tuple[Prices | None, tuple[View, ...]]:
@@ -401,7 +401,7 @@ class _At:
         return 0.0 if attained is None else attained.lower
 
 
-def beside(prices: ViewPrices, found: ViewsResult) -> ViewPrices:
+def _beside(prices: ViewPrices, found: ViewsResult) -> ViewPrices:
     """The same with what games from the same views prove."""
     games = {one.name: one for one in found.views}
     rows = (

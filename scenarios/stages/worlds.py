@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -51,17 +51,17 @@ _CHUNKS = 2**20
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """Subject of an audit: one algorithm of a scenario, its claim and its pair."""
+    """Subject of an audit: one algorithm of a scenario, its claim as stated, and its pair."""
 
     scenario: Scenario
     subject: Subject
     pair: Pair
-    claim: Claim
+    stated: Claim
 
-    @classmethod
-    def of(cls, scenario: Scenario, subject: Subject, pair: Pair, claim: Claim) -> Self:
-        """With the claim in the adjacency that is audited (`as_audited`)."""
-        return cls(scenario, subject, pair, as_audited(claim, pair))
+    @property
+    def claim(self) -> Claim:
+        """The claim in the adjacency that is audited."""
+        return as_audited(self.stated, self.pair)
 
     @property
     def spec(self) -> AuditSpec:
@@ -450,7 +450,7 @@ def _around(simulation: Simulation, agent: int) -> frozenset[str]:
     return frozenset(_link(agent, j) for j in simulation.topology.neighbors(agent))
 
 
-def seen_by(
+def _seen_by(
     simulation: Simulation, agent: int, other: Objective, chunk: int, views: tuple[View, ...], draw: int = 0
 ) -> SimulateViews:
     """Simulator of both worlds, as the simulation is and with `agent` holding `other`, for all views at once.
@@ -504,7 +504,7 @@ def look(
     views += tuple(view for view in also if view.name not in there)
     size = min(chunk, math.ceil(trials / _VIEW_CHUNKS))
     return audit_views(
-        seen_by(simulation, pair.agent, other, size, views, draw),
+        _seen_by(simulation, pair.agent, other, size, views, draw),
         views,
         pair,
         claim,

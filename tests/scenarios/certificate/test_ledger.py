@@ -19,7 +19,7 @@ from netsim.algorithms import Algorithm
 from netsim.errors import ScenarioError
 from scenarios.build.experiment import Experiment
 from scenarios.certificate import ledger as keeping
-from scenarios.certificate.ledger import ENTRIES, FOLDER, chosen, exact, rows, run_entry, stored_entry, write_page
+from scenarios.certificate.ledger import ENTRIES, FOLDER, _exact, chosen, rows, run_entry, stored_entry, write_page
 from scenarios.cli.app import app
 from scenarios.files.library import library
 from scenarios.results.audit import EpsilonExact
@@ -269,7 +269,7 @@ class TestPage:
     def test_exact_in_words(self):
         def bounds(lower, estimate, upper, by_formula=False):
             ends = {"lower": lower, "estimate": estimate, "upper": upper}
-            return exact(EpsilonExact(**ends, by_formula=by_formula, upper_bound_only=False))
+            return _exact(EpsilonExact(**ends, by_formula=by_formula, upper_bound_only=False))
 
         assert bounds(inf, inf, inf) == "∞"
         assert bounds(2.8, 2.93, inf, by_formula=True) == "2.93"
@@ -277,7 +277,7 @@ class TestPage:
         assert bounds(0.1, 0.15, 0.2) == "0.1 … 0.2"
         assert bounds(0.0, 0.15, 0.2) == "≤ 0.2"
         assert bounds(0.0, 0.15, inf) == "not known"
-        assert exact(None) == "–"
+        assert _exact(None) == "–"
 
 
 class TestCommittedPage:

@@ -4,7 +4,6 @@ import json
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from typer.main import get_command
@@ -13,8 +12,8 @@ from typer.testing import CliRunner
 import netsim
 from scenarios.cli import app as cli
 from scenarios.cli.app import app
-from scenarios.cli.commands_page import page as commands_page
 from scenarios.cli.options import GROUPS
+from scenarios.cli.reference import _commands as commands_page
 from tests.scenarios.small import SMALL
 
 runner = CliRunner()
@@ -26,9 +25,6 @@ QUICK = (
 )
 
 
-PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
-
-
 def leaves(command, *words):
     """Every command that can be run, by the words that call it."""
     inner = getattr(command, "commands", {})
@@ -37,11 +33,6 @@ def leaves(command, *words):
 
 
 COMMANDS = leaves(get_command(app))
-
-
-def test_the_page_of_commands_is_up_to_date():
-    written = PAGE.read_text(encoding="utf-8")
-    assert written == commands_page(), "run: python -m scenarios.cli.commands_page > docs/commands.md"
 
 
 @pytest.mark.parametrize("words", list(COMMANDS), ids=" ".join)

@@ -13,7 +13,7 @@ from scenarios.build.duration import Silent
 from scenarios.challenge.folder import PUBLIC_KEY, SHEET
 from scenarios.challenge.sheet import Sheet
 from scenarios.cli.app import app
-from scenarios.lab import answers
+from scenarios.lab import course
 from scenarios.lab.course import Lesson, chosen, lessons
 from scenarios.lab.key import OWN_CODE, examined, key_of
 
@@ -211,7 +211,7 @@ def test_a_question_is_done_once_it_is_right_and_one_wrong_answer_is_not_two() -
 def test_answers_are_kept_beside_challenges_on_one_sheet(lesson: Lesson, tmp_path: Path) -> None:
     defined = {**lesson.run(), "__file__": str(lesson.path)}
     for student, right in (("ada", False), (None, True)):
-        kept = answers.Keeper(tmp_path / "new", answers.joined_or_begun(tmp_path / "new", student))
+        kept = course.Keeper(tmp_path / "new", course._joined_or_begun(tmp_path / "new", student))
         kept.add(defined["question_1"], "9" if right else "8", right, defined)
     assert kept.student == "ada"
     kept.add(object(), "7", True, defined)  # no question of the lesson
@@ -222,9 +222,9 @@ def test_answers_are_kept_beside_challenges_on_one_sheet(lesson: Lesson, tmp_pat
     assert found.has("first-flag")
     assert examined(found, [lesson]) == ([], [])
     with pytest.raises(ScenarioError, match="is of student 'ada'"):
-        answers.joined_or_begun(tmp_path / "new", "emmy")
+        course._joined_or_begun(tmp_path / "new", "emmy")
     with pytest.raises(ScenarioError, match="missing"):
-        answers.joined_or_begun(tmp_path / "other", None)
+        course._joined_or_begun(tmp_path / "other", None)
 
 
 def test_answers_are_checked_with_the_challenges_command(lesson: Lesson, tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_what_does_not_go_together_is_told(words: list[str], said: str, tmp_path
 
 
 def test_a_sheet_that_was_edited_is_not_added_to(lesson: Lesson, tmp_path: Path) -> None:
-    kept = answers.Keeper(tmp_path, sheet(("question_2", "no", {})))
+    kept = course.Keeper(tmp_path, sheet(("question_2", "no", {})))
     replace(sheet(), seal="0" * 32).write(tmp_path / SHEET)
     defined = {**lesson.run(), "__file__": str(lesson.path)}
     with pytest.raises(ScenarioError, match="altered or removed"):

@@ -18,7 +18,7 @@ from netsim.transcript.message import COLUMNS, Kind, Message, Segment
 from netsim.transcript.stored import StreamedTranscript
 from netsim.transcript.stream import TranscriptStream
 from scenarios.cli.app import app
-from scenarios.cli.trace import KindName
+from scenarios.cli.report import KindName
 from scenarios.render.terminal import console
 from scenarios.render.trace import Totals
 from scenarios.schema.load import parse

@@ -11,7 +11,7 @@ from netsim.errors import ScenarioError
 from netsim.problems import load
 from scenarios.build.experiment import Experiment
 from scenarios.build.inference import Staging
-from scenarios.render.page.charts import borders
+from scenarios.render.page.charts import _borders
 from scenarios.render.page.drawing import INK, Series
 from scenarios.results.attacks import MembershipResult
 from scenarios.schema.attacks import HypothesisSpec, MembershipSpec, PropertySpec
@@ -191,9 +191,9 @@ def test_a_border_is_in_the_colour_of_who_claims_it_where_others_claim_something
 
     first, second = Series(0), Series(1)
     same = [("a", entry(1.0), first), ("b", entry(1.0), second)]
-    assert borders(same) == [(1.0, 0.0, INK)]
+    assert _borders(same) == [(1.0, 0.0, INK)]
     for other in (None, 32.0, 3.0):
-        found = borders([("a", entry(other), first), ("b", entry(1.0), second)])
+        found = _borders([("a", entry(other), first), ("b", entry(1.0), second)])
         assert (1.0, 0.0, second.colour) in found
         assert [one for one in found if one[0] != 1.0] == ([(3.0, 0.0, first.colour)] if other == 3.0 else [])
 

@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from netsim.errors import ScenarioError
 from scenarios.cli.app import app
-from scenarios.render.page.several import SweptTable, constant, figures, sweep_page
+from scenarios.render.page.several import SweptTable, _constant, figures, sweep_page
 from scenarios.results import tables
-from scenarios.sweep.folder import COLUMNS, PointResult, write
+from scenarios.sweep.folder import COLUMNS, PointResult, _write
 
 SCALES, ROUNDS = (0.02, 0.05, 0.2, 1.0), (4, 8, 16, 32)
 
@@ -38,7 +38,7 @@ def test_two_fields_of_several_values_are_a_heat_map_of_each_algorithm():
     first = charts[0].drawing.figure.axes[0]
     assert [text.get_text() for text in first.texts][:4] == ["0.005", "0.0025", "0.0013", "6.3 × 10⁻⁴"]
     assert sum(text.get_text() == "∞" for text in charts[1].drawing.figure.axes[0].texts) == 4
-    assert "other: final relative error 2" in constant(table())
+    assert "other: final relative error 2" in _constant(table())
 
 
 def test_one_field_is_a_line_with_the_median_and_whiskers():
@@ -83,7 +83,7 @@ def folder(tmp_path_factory):
         for r in rows()
     ]  # fmt: skip
     points.append(PointResult({"links.a.scale": 9.0, "rounds": 4}, 99, 0, "failed", "<out of memory>"))
-    write(points, ["links.a.scale", "rounds"], place / "sweep.parquet")
+    _write(points, ["links.a.scale", "rounds"], place / "sweep.parquet")
     text = {"scenario": {"name": "small"}, "command": "netsim sweep small.yaml", "versions": {"netsim-lab": "7.1"}}
     (place / "sweep.json").write_text(json.dumps(text))
     assert "final_error" in COLUMNS

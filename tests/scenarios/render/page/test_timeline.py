@@ -33,7 +33,7 @@ QUICK = QUICK.replace("per_agent: 6", "per_agent: 12").replace("activations: 240
 
 def encoded(entry):
     """What the script gets of an algorithm's results."""
-    return played.encoded(entry)
+    return played._encoded(entry)
 
 
 NEW = filled(AlgorithmResult, {"name": "new"})
