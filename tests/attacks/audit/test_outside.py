@@ -26,6 +26,8 @@ NOISE = Gaussian(1.0)
 FILE = __file__
 CALLS, TOTAL, KEPT = {"number": 0}, 0, SimpleNamespace(last=None)
 MEMO: dict[int, float] = {}
+FIRST: dict[int, object] = {}
+LAST = None
 
 
 @dataclass(frozen=True)
@@ -204,3 +206,69 @@ def test_state_is_that_of_the_algorithm_and_its_fields():
             change()
     with nothing_kept(mine):
         pass
+
+
+@dataclass(frozen=True)
+class Remembers(Algorithm):
+    """Adds its first gradient, of the first run of all, to each that it sends: nobody is to see it change."""
+
+    kept: dict
+
+    async def run(self, node):
+        gradient = await node.gradient(node.zeros())
+        node.broadcast(x=node.privatize(gradient + self.first(node.id, gradient[:1]), NOISE))
+        node.estimate(gradient)
+
+    def first(self, agent, gradient):
+        return self.kept.setdefault(agent, gradient)
+
+
+def in_a_module(_, agent, gradient):
+    return FIRST.setdefault(agent, gradient)
+
+
+def in_a_default(_, agent, gradient, table={}):  # noqa: B006
+    return table.setdefault(agent, gradient)
+
+
+def in_a_global(_, agent, gradient):
+    global LAST
+    if agent == 1:
+        LAST = gradient if LAST is None else LAST
+    return gradient if LAST is None else LAST
+
+
+def on_a_function(_, agent, gradient):
+    kept = vars(on_a_function).setdefault("kept", {})
+    return kept.setdefault(agent, gradient)
+
+
+def on_the_algorithm(self, agent, gradient):
+    name = f"of_{agent}"
+    if name not in vars(self):
+        object.__setattr__(self, name, gradient)
+    return getattr(self, name)
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize(
+    ("memory", "named"),
+    [
+        (Remembers.first, "the algorithm's kept"),
+        (in_a_module, r"test_outside\.FIRST"),
+        (in_a_default, "default 1 of .*in_a_default"),
+        (in_a_global, "LAST"),
+        (on_a_function, r"on_a_function\.kept"),
+        (on_the_algorithm, "the algorithm's of_1"),
+    ],
+)
+def test_what_the_first_run_of_all_kept_of_the_data_gets_no_verdict(memory, named):
+    class Mine(Remembers):
+        def first(self, agent, gradient):
+            return memory(self, agent, gradient)
+
+    mine = Mine({})
+    simulation, _ = quadratic_world(mine)
+    simulation.run()
+    with pytest.raises(PrivacyError, match=f"no verdict: Mine's code keeps .*{named} from one run to the next"):
+        verdict(mine)
