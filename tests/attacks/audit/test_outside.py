@@ -18,8 +18,10 @@ import pytest
 
 from attacks.audit.outside import inside_node, nothing_kept
 from netsim.algorithms import Algorithm
+from netsim.claims import Adjacency
 from netsim.errors import PrivacyError
 from netsim.mechanisms import Gaussian
+from scenarios.stages.worlds import bound_of
 from tests.attacks.auditing import HELD, claim_of, judged, quadratic_world
 
 NOISE = Gaussian(1.0)
@@ -272,3 +274,12 @@ def test_what_the_first_run_of_all_kept_of_the_data_gets_no_verdict(memory, name
     simulation.run()
     with pytest.raises(PrivacyError, match=f"no verdict: Mine's code keeps .*{named} from one run to the next"):
         verdict(mine)
+
+
+def test_nor_has_a_door_of_such_code_a_bound():
+    mine = Remembers({})
+    simulation, _ = quadratic_world(mine)
+    simulation.run()
+    for agent in range(3):
+        with pytest.raises(PrivacyError, match="keeps the algorithm's kept from one run to the next"):
+            bound_of(simulation, agent, Adjacency(0.25, "another target"), 1e-3)

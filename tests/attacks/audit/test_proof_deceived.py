@@ -424,6 +424,14 @@ async def scale_in_place(node: Node) -> None:
         scale *= 2
 
 
+async def weights_in_place(node: Node) -> None:
+    x, weights = node.zeros(), node.weights
+    weights *= 0.5
+    for _ in range(3):
+        heard = await node.exchange(x=noisy(node, x))
+        x = heard.mix("x") - clip(await node.gradient(x))
+
+
 async def no_record(node: Node) -> None:
     """A batch of records that coins choose, each by itself; none, at one toss in four."""
     x = node.zeros()
@@ -436,6 +444,7 @@ async def no_record(node: Node) -> None:
     ("code", "adjacency", "epsilon"),
     [
         (scale_in_place, ANY, (1 + 1 / 2 + 1 / 4) * 2 * BOUND / SCALE),
+        (weights_in_place, ANY, 2 * 2 * BOUND / SCALE),
         (no_record, ANY, 2 * 2 * BOUND / SCALE),
         (padded, ANY, 2 * 2 * BOUND / SCALE),
         (padded, ADJACENT, 0.25 * 2 / SCALE),
