@@ -255,10 +255,12 @@ def _written(value: object) -> bytes | None:
 
 def _slots(algorithm: Algorithm) -> dict[str, _Slot]:
     found = dict[str, _Slot]()
-    named = {one.name for one in fields(algorithm)} if is_dataclass(algorithm) else set[str]()
+    stated = (
+        {one.name for one in fields(algorithm) if one.default is not None} if is_dataclass(algorithm) else set[str]()
+    )
     for name in vars(algorithm):
         get = partial(vars(algorithm).get, name)
-        found[f"the algorithm's {name}"] = _Slot(get, None if name in named else partial(_keep, algorithm, name))
+        found[f"the algorithm's {name}"] = _Slot(get, None if name in stated else partial(_keep, algorithm, name))
     for cls in type(algorithm).__mro__:
         if cls is not object and cls.__module__.partition(".")[0] not in _OURS:
             _add_class(cls, found, set())
@@ -280,7 +282,8 @@ def _add_class(cls: type, found: dict[str, _Slot], seen: set[object]) -> None:
         if isinstance(function, FunctionType):
             _add_function(function, found, seen)
         elif not name.startswith("__"):
-            put = None if name in getattr(cls, "__dataclass_fields__", ()) else partial(setattr, cls, name)
+            stated = getattr(getattr(cls, "__dataclass_fields__", {}).get(name), "default", None) is value
+            put = None if stated and value is not None else partial(setattr, cls, name)
             found[f"{cls.__name__}.{name}"] = _Slot(partial(vars(cls).get, name), put)
 
 

@@ -12,6 +12,7 @@ import traceback
 from dataclasses import dataclass
 from importlib import import_module
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -215,6 +216,8 @@ class Remembers(Algorithm):
     """Adds its first gradient, of the first run of all, to each that it sends: nobody is to see it change."""
 
     kept: dict
+    last: object = None
+    shared: ClassVar[object] = None
 
     async def run(self, node):
         gradient = await node.gradient(node.zeros())
@@ -252,6 +255,18 @@ def on_the_algorithm(self, agent, gradient):
     return getattr(self, name)
 
 
+def in_a_field(self, agent, gradient):
+    if agent == 1 and self.last is None:
+        object.__setattr__(self, "last", gradient)
+    return gradient if self.last is None else self.last
+
+
+def on_the_class(self, agent, gradient):
+    if agent == 1 and self.shared is None:
+        Remembers.shared = gradient
+    return gradient if self.shared is None else self.shared
+
+
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("memory", "named"),
@@ -262,6 +277,8 @@ def on_the_algorithm(self, agent, gradient):
         (in_a_global, "LAST"),
         (on_a_function, r"on_a_function\.kept"),
         (on_the_algorithm, "the algorithm's of_1"),
+        (in_a_field, "the algorithm's last"),
+        (on_the_class, "Remembers.shared"),
     ],
 )
 def test_what_the_first_run_of_all_kept_of_the_data_gets_no_verdict(memory, named):
