@@ -288,18 +288,20 @@ def _add_class(cls: type, found: dict[str, _Slot], seen: set[object]) -> None:
 
 
 def _add_function(function: FunctionType, found: dict[str, _Slot], seen: set[object]) -> None:
-    """Add what a function's code names in its module, its defaults and attributes, and what functions and classes do
-    that it names, unless they are a library's."""
+    """Add what a function's code names in its module and in others, its defaults and attributes, and what functions
+    and classes do that it names, unless they are a library's."""
     if function in seen:
         return
     seen.add(function)
     code, cells, at = function.__code__, function.__closure__ or (), function.__module__
     space, own, place = function.__globals__, vars(function), f"{at}.{function.__name__}"
-    stored = set(_names(code, "STORE_GLOBAL"))
+    stored = {*_names(code, "STORE_GLOBAL"), *_names(code, "STORE_ATTR")}
+    modules = [one for name in _names(code) if isinstance(one := space.get(name), ModuleType)]
     slots = {
-        name: _Slot(partial(space.get, name), partial(space.__setitem__, name) if name in stored else None)
+        name: _Slot(partial(names.get, name), partial(names.__setitem__, name) if name in stored else None)
+        for names in (*(vars(one) for one in modules if not _of_library(one)), space)
         for name in _names(code)
-        if name in space
+        if name in names
     }
     for name, cell in zip(code.co_freevars, cells, strict=True):
         slots[name] = _Slot(partial(getattr, cell, "cell_contents", None), partial(setattr, cell, "cell_contents"))
@@ -320,10 +322,10 @@ class _Held(NamedTuple):
     value: object
 
 
-def _of_library(value: FunctionType | type) -> bool:
-    """Whether a function or class is netsim's or an installed one."""
-    package = value.__module__.partition(".")[0]
-    file = getattr(sys.modules.get(value.__module__), "__file__", None) or ""
+def _of_library(value: FunctionType | type | ModuleType) -> bool:
+    """Whether a module, or a function or class of one, is netsim's or installed."""
+    name = value.__name__ if isinstance(value, ModuleType) else value.__module__
+    package, file = name.partition(".")[0], getattr(sys.modules.get(name), "__file__", None) or ""
     return package in _OURS or package in sys.builtin_module_names or _installed(file)
 
 

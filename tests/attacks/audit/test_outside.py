@@ -11,7 +11,7 @@ import sys
 import traceback
 from dataclasses import dataclass
 from importlib import import_module
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +31,8 @@ CALLS, TOTAL, KEPT = {"number": 0}, 0, SimpleNamespace(last=None)
 MEMO: dict[int, float] = {}
 FIRST: dict[int, object] = {}
 LAST = None
+ELSEWHERE = ModuleType("elsewhere")
+ELSEWHERE.table = {}
 
 
 @dataclass(frozen=True)
@@ -255,6 +257,10 @@ def on_the_algorithm(self, agent, gradient):
     return getattr(self, name)
 
 
+def in_another_module(_, agent, gradient):
+    return ELSEWHERE.table.setdefault(agent, gradient)
+
+
 def in_a_field(self, agent, gradient):
     if agent == 1 and self.last is None:
         object.__setattr__(self, "last", gradient)
@@ -277,6 +283,7 @@ def on_the_class(self, agent, gradient):
         (in_a_global, "LAST"),
         (on_a_function, r"on_a_function\.kept"),
         (on_the_algorithm, "the algorithm's of_1"),
+        (in_another_module, "table"),
         (in_a_field, "the algorithm's last"),
         (on_the_class, "Remembers.shared"),
     ],
