@@ -20,6 +20,7 @@ from attacks.audit.loss import aimed
 from attacks.audit.loss.comparison import Sample, reproduces
 from attacks.audit.loss.exact import SINGLES
 from attacks.audit.loss.secret_coins import SECRET
+from attacks.audit.outside import nothing_of_data_kept
 from attacks.audit.pair import FIRST_CHUNK, Infer, Pair, Simulate
 from attacks.audit.proof import Bound, bound_at_door
 from attacks.audit.views import SimulateViews, View, ViewsResult, audit_views
@@ -199,11 +200,13 @@ def bound_of(
     holders: tuple[int, ...] | None = None,
 ) -> Bound:
     """The bound over all pairs at one agent's door, from its own data; `holders` as in `worlds`. You get an
-    `AttackError`, or what its code raises at answers that no objective gives, where there is none."""
+    `AttackError`, or what its code raises at answers that no objective gives, where there is none; and a
+    `PrivacyError` where code keeps data from one run to the next."""
     own = simulation.problem.objectives[agent]
     size = adjacency.gradient_change if math.isfinite(adjacency.gradient_change) else 1.0
     other = Tilted(own, size * np.eye(simulation.problem.dimension)[0])
     simulate = worlds(simulation, agent, other, 2, holders=holders)
+    nothing_of_data_kept(simulation.algorithm, lambda world: simulate(world, 0))
     convexity = simulation.setting(1).convexity(agent)
     return bound_at_door([simulate(world, 0) for world in (0, 1)], agent, adjacency, delta, convexity)
 

@@ -228,6 +228,26 @@ def test_a_walk_stops_exactly_where_it_should(options, total, largest):
     assert run.time == sum(run.activations) - 1.0
 
 
+@pytest.mark.parametrize(
+    "stated", [{"gradient_change": 0.15}, {"change": 0.1, "norm": "l1"}, {"curvature_change": 0.0}]
+)
+def test_a_claim_of_fewer_pairs_than_it_was_asked_about_is_held_to_all_of_them(stated):
+    """Its author has worked out by himself how far adjacent gradients are apart."""
+
+    @dataclass(frozen=True)
+    class Stated(PrivateGradientDescent):
+        def claim(self, adjacency, setting, delta):
+            return replace(super().claim(adjacency, setting, delta), adjacency=replace(adjacency, **stated))
+
+    asked = Adjacency(0.25, "one record")
+    claim = simulation(Stated(4, Constant(0.1), Constant(0.5))).claim(asked, 4, 0.0)
+    assert claim.adjacency == asked
+    wider = replace(asked, **stated)
+    assert simulation(descent()).claim(wider, 4, 0.0).adjacency == wider
+    larger = simulation(Stated(4, Constant(0.1), Constant(0.5))).claim(wider, 4, 0.0)
+    assert larger.adjacency == wider
+
+
 def test_a_diverging_run_is_a_result():
     @dataclass(frozen=True)
     class Exploding(Algorithm):

@@ -430,7 +430,7 @@ class NegativeScale(Honest):
 
     async def run(self, node):
         y, law = await node.gradient(node.zeros()), Laplace(np.full(node.dimension, self.scale_y))
-        law.scale[0] *= -1
+        object.__setattr__(law, "scale", law.scale * np.where(np.arange(node.dimension) == 0, -1, 1))
         await node.exchange(x=node.privatize(node.zeros(), Laplace(self.scale_x)), y=node.privatize(y, law))
 
 
