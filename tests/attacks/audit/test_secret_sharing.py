@@ -252,7 +252,7 @@ def test_theorem_2_1_1_holds_for_equal_curvatures_and_not_for_others(curvatures,
 @pytest.mark.parametrize("curvatures", [(STEEP,) * AGENTS, (FLAT, *(STEEP,) * (AGENTS - 1))], ids=["equal", "flat"])
 def test_an_audit_has_the_exact_price_of_sums_of_released_states_of_quadratics(curvatures):
     """By the covariance of the noise in the sums, above: within the claim for equal curvatures, and refuted where one
-    is flat. Who is granted how noises differ from their mean learns no less: ε = 2.40 for the latter."""
+    is flat. Who is granted how noises differ from their mean may learn much more: ε = 4.77 of the latter."""
     base = printed(curvatures)
     own, rounds = base.problem.objectives[0], GRADIENTS + 1
     pair = Pair(0, (own, Tilted(own, np.array([PUSH]))), "a constant change")
