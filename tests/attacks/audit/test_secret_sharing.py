@@ -501,7 +501,8 @@ def merged_sums(sample):
 def test_the_sums_of_released_states_have_the_law_that_quadrature_gives_and_cost_no_more_than_is_granted():
     """Of losses that are no quadratics. Sums on the wire and sums that are audited have one law (p = 1e-6); given the
     sums, e^−loss of who is granted more has the mean that quadrature has; and the ε of the sums, integrated over a
-    grid, is below that of who is granted more, and above what the audit proves."""
+    grid, is above what the audit's game proves, and below its upper end, that of noise among decoys: 2.89, between
+    2.21 and 3.10. Of the first sum alone 1.86 is proven, of who is granted the noise 3.26."""
     trials, delta = 4000, 0.02
     zero, other = (bent(t).problem.objectives[0] for t in (False, True))
     sample = worlds(bent(False), 0, other, trials)(0, 0)
@@ -512,11 +513,11 @@ def test_the_sums_of_released_states_have_the_law_that_quadrature_gives_and_cost
     wire = sums_seen(ears.run())
     ratios = [by_quadrature(*sums, tilted=False) - by_quadrature(*sums, tilted=True) for sums in (audited, wire)]
     assert ks_2samp(*ratios).pvalue > 1e-6
-    granted = found.losses()
+    granted = found.losses()  # among decoys
     for part in (ratios[0] > 0, ratios[0] <= 0, audited[1] > 0):
         off = np.where(part, np.exp(-granted) - np.exp(-ratios[0]), 0.0)
         assert abs(off.mean()) < ENOUGH * off.std() / math.sqrt(trials)
-    assert np.std(granted - ratios[0]) > 0.1  # it is more that is granted
+    assert 0.01 < np.std(granted - ratios[0]) < 0.5  # it is more that is granted
     axis = np.linspace(-14, 14, 400)
     grid = [side.ravel() for side in np.meshgrid(axis, axis)]
     logs = [by_quadrature(*grid, tilted=t) for t in (False, True)]
@@ -533,7 +534,7 @@ def test_the_sums_of_released_states_have_the_law_that_quadrature_gives_and_cost
     exact = max(lost(*logs), lost(*logs[::-1]))
     pair = Pair(0, (zero, other), "a constant change")
     claimed = Claim(2 * exact, delta, "by hand", Adjacency(CURVED, "a constant change"), "ℓ2")
-    audit = judged(bent(False), pair, claimed, attack=None, trials=trials, train=True, chunk=1000)
+    audit = judged(bent(False), pair, claimed, attack=None, trials=trials, chunk=1000)
     lower, _, upper = audit.ends
-    assert 0.3 * exact < max(lower, audit.epsilon_audited) < exact < upper < 1.4 * exact
+    assert lower < 0.7 * exact < audit.epsilon_audited < exact < upper < 1.1 * exact
     assert audit.judgement.verdict is Verdict.CONSISTENT
