@@ -9,8 +9,8 @@ differ then; so with A d = Δ, z′ = z″ + d explains the messages in the othe
 
 This is the loss of who sees the wire alone: nothing is granted. A is found by moving each number of a release in turn
 and replaying the agent's code. Nothing is said (None) where a law is not Gaussian, where the map is not affine, is
-another one in the other world or for another transcript, where a release that moves nothing does something when it is
-drawn anew, and where its rank is not clear.
+another one in the other world or for another transcript, where a release moves nothing, unless it is of no data and
+does nothing when it is drawn anew, and where its rank is not clear.
 """
 
 import math
@@ -71,7 +71,8 @@ def priced(mine: Replayed, theirs: Replayed, releases: Sequence[Array], again: t
     if not _fits(mine, theirs) or len(releases) != len(mine.releases):
         return None
     try:
-        here, there = (_mapped(one, releases, run) for one, run in zip((mine, theirs), again, strict=True))
+        dataless = [np.array_equal(a.value, b.value) for a, b in zip(mine.releases, theirs.releases, strict=True)]
+        here, there = (_mapped(one, releases, run, dataless) for one, run in zip((mine, theirs), again, strict=True))
     except NetsimError:
         return None
     if here is None or there is None or here.rows.shape != there.rows.shape:
@@ -121,8 +122,9 @@ def _whitened(one: Replayed) -> Array:
     return np.concatenate([((r.observed - r.value) / r.stddev).T for r in one.releases])
 
 
-def _mapped(one: Replayed, releases: Sequence[Array], again: Again) -> _Map | None:
-    """A of one hypothesis, at the releases drawn; None where it is no affine map, or not the same for all."""
+def _mapped(one: Replayed, releases: Sequence[Array], again: Again, dataless: Sequence[bool]) -> _Map | None:
+    """A of one hypothesis, at the releases drawn; None where it is no affine map, or not the same for all. Releases
+    that are `dataless` have the same value in both worlds."""
     stddev = np.concatenate([r.stddev[0] for r in one.releases])
     ends = np.cumsum([0, *(r.value.shape[-1] for r in one.releases)]).tolist()
     visible = [t for t, r in enumerate(one.releases) if r.sent_in is not None]
@@ -155,6 +157,8 @@ def _mapped(one: Replayed, releases: Sequence[Array], again: Again) -> _Map | No
             together[t] = together[t] + drawn[k] * step
             drawn[k] *= size
     idle = (drawn != 0) & ~np.any(effects != 0, axis=0) & ~np.any(moves != 0, axis=0)
+    if any(np.any(idle[ends[t] : ends[t + 1]]) and not dataless[t] for t in range(len(dataless))):
+        return None
     for factor in _FACTORS if np.any(idle) else ():  # a threshold far away looks like this too
         deviations = np.where(idle, factor * stddev, 0.0)
         anew = [
