@@ -400,7 +400,7 @@ class _Audit:
         sure = 1 - share
         parts = self.kept.explained(0, fixed), self.kept.explained(1, fixed)
         exact = self._exact(parts, sure)
-        white = self._played(-exact[0].losses, exact[1].losses, sure)
+        white = self._played(-exact[0].scores, exact[1].scores, sure)
         black = None
         if self.attacked and refused is None:
             zero, one = (self.kept.noted(INFERRED, world, fixed) for world in (0, 1))

@@ -212,12 +212,14 @@ def bound_of(
 
 
 def as_its_claim_sees(simulation: Simulation, agent: int) -> Simulation:
-    """The simulation at whose door of `agent` there is what the claim's listeners see; itself where that is the door,
-    and where messages are altered on their way."""
-    seen = simulation.algorithm.as_its_claim_sees(agent)
-    if seen is simulation.algorithm or simulation.network.active_adversaries:
+    """The simulation at whose door of `agent` there is what the claim's listeners see, in the clear; itself where
+    that is the door, and where messages are altered on their way."""
+    seen, network = simulation.algorithm.as_its_claim_sees(agent, simulation.problem.objectives), simulation.network
+    if seen is simulation.algorithm or network.active_adversaries:
         return simulation
-    return replace(simulation, algorithm=seen)
+    laws = {edge: replace(law, encrypted=False) for edge, law in network.link_laws.items()}
+    network = replace(network, links=replace(network.links, encrypted=False), link_laws=laws)
+    return replace(simulation, algorithm=seen, network=network)
 
 
 def holding(simulation: Simulation, agent: int, objective: Objective) -> Simulation:
